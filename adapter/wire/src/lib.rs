@@ -1,1 +1,15 @@
-//! (to be written)
+//! The Debug Adapter Protocol between bytes and messages. Knows no session and no engine.
+//!
+//! In reading order: [`message`] (the envelope), [`error`] (failures and their stable codes), [`codec`]
+//! (`Content-Length` frames), [`connection`] (stdio, sockets, memory), [`peer`] (asking and being answered),
+//! [`types`] (bodies and arguments).
+
+pub mod codec;
+pub mod connection;
+pub mod error;
+pub mod message;
+pub mod peer;
+pub mod types;
+
+pub use error::{ErrorCode, Failure};
+pub use message::{Event, Message, MessageError, Request, Response};

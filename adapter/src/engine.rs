@@ -1,0 +1,44 @@
+//! What a debugger for one debuggee is to the hub: requests in, answers and events out.
+//!
+//! The built-in .NET engine and every child adapter implement [`Engine`]. An engine speaks DAP bodies with *its own*
+//! ids, 1-based lines and columns and native paths; it never sees a client. The hub renumbers for each client.
+
+use dap_wire::Failure;
+use futures::future::BoxFuture;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+/// A DAP request to an engine.
+#[derive(Debug, Clone)]
+pub struct EngineRequest {
+    /// DAP command, for example `stackTrace`.
+    pub command: String,
+    /// DAP arguments; `Null` when there are none.
+    pub arguments: Value,
+}
+
+/// What an engine tells of its own accord.
+#[derive(Debug, Clone)]
+pub enum EngineEvent {
+    /// A DAP event, with the engine's ids. `initialized` means: breakpoints may come now.
+    Dap {
+        /// For example `stopped`.
+        event: String,
+        /// Its body; `Null` when there is none.
+        body: Value,
+    },
+    /// The engine broke and answers nothing more.
+    Died(Failure),
+}
+
+/// A debugger for one debuggee, built in or delegated to a child adapter: a handle to a thread or task.
+///
+/// Events travel on a channel handed over when the engine is made (see `engine::select`).
+pub trait Engine: Send + Sync {
+    /// Answers one request. Several may be in flight, so that `pause` can overtake `evaluate`.
+    ///
+    /// The future answers with `CANCELLED` soon after `cancel` fires, and never hangs: an engine that died
+    /// answers everything with `ENGINE_FAILED`.
+    fn request(&self, request: EngineRequest, cancel: CancellationToken)
+    -> BoxFuture<'static, Result<Value, Failure>>;
+}

@@ -1,0 +1,206 @@
+//! What can go wrong, as clients see it: a stable code, a sentence, a hint.
+//!
+//! One table for both programs: the adapter puts a [`Failure`] into a DAP error response, the bridge reads it back
+//! and hands it to the model. Not here: broken frames (`codec`), which end a connection instead.
+
+use serde_json::{Value, json};
+
+use crate::message::Response;
+
+macro_rules! error_codes {
+    ($($(#[$doc:meta])* $name:ident = $id:literal $text:literal;)*) => {
+        /// A stable error code: the text is what agents match, the number is DAP's `Message.id`. Never renumbered.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum ErrorCode { $($(#[$doc])* $name,)* }
+
+        impl ErrorCode {
+            /// Every code, in the order of its number.
+            pub const ALL: &[Self] = &[$(Self::$name,)*];
+
+            /// DAP's numeric `Message.id`.
+            pub fn id(self) -> i64 { match self { $(Self::$name => $id,)* } }
+
+            /// The name used in MCP answers and in the `code` variable of a DAP error.
+            pub fn as_str(self) -> &'static str { match self { $(Self::$name => $text,)* } }
+        }
+    };
+}
+
+error_codes! {
+    /// No session, or no program in it, for what was asked.
+    NoSession = 1001 "NO_SESSION";
+    /// An argument is missing, of the wrong type or out of range; also an unknown command's arguments.
+    InvalidParameter = 1002 "INVALID_PARAMETER";
+    /// The program's stdin was closed before.
+    StdinClosed = 1003 "STDIN_CLOSED";
+    /// Reading or writing the program's pipes failed.
+    IoFailed = 1004 "IO_FAILED";
+    /// The program's stdio belongs to somebody else (a terminal, or a program that was attached to).
+    IoNotOwned = 1005 "IO_NOT_OWNED";
+    /// Only possible at a stop; also for references of an earlier stop.
+    NotStopped = 1006 "NOT_STOPPED";
+    /// Only possible while the program runs.
+    NotRunning = 1007 "NOT_RUNNING";
+    /// No such process.
+    ProcessNotFound = 1008 "PROCESS_NOT_FOUND";
+    /// The program or process cannot be debugged by this engine.
+    NotDebuggable = 1009 "NOT_DEBUGGABLE";
+    /// This session, or another debugger, already debugs a program.
+    AlreadyAttached = 1010 "ALREADY_ATTACHED";
+    /// The program could not be started.
+    LaunchFailed = 1011 "LAUNCH_FAILED";
+    /// The build before the launch failed.
+    BuildFailed = 1012 "BUILD_FAILED";
+    /// The engine, or a file it needs, is not installed.
+    EngineNotFound = 1013 "ENGINE_NOT_FOUND";
+    /// The engine broke, or refused without a better reason.
+    EngineFailed = 1014 "ENGINE_FAILED";
+    /// No breakpoint with that id.
+    BreakpointNotFound = 1015 "BREAKPOINT_NOT_FOUND";
+    /// An expression could not be evaluated.
+    EvaluationFailed = 1016 "EVALUATION_FAILED";
+    /// An evaluation ran past its deadline and was aborted.
+    EvaluationTimeout = 1017 "EVALUATION_TIMEOUT";
+    /// A wait passed its deadline.
+    Timeout = 1018 "TIMEOUT";
+    /// The client cancelled the request.
+    Cancelled = 1019 "CANCELLED";
+    /// This client may not do that.
+    AccessDenied = 1020 "ACCESS_DENIED";
+    /// The path lies outside the allowed roots.
+    PathNotAllowed = 1021 "PATH_NOT_ALLOWED";
+    /// Neither the hub nor the engine knows or offers this.
+    Unsupported = 1022 "UNSUPPORTED";
+}
+
+impl ErrorCode {
+    /// The code with this name.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|code| code.as_str() == text)
+    }
+}
+
+impl std::fmt::Display for ErrorCode {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+/// A failed request: what was tried, on what, why it failed, and what to do about it.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{message}")]
+pub struct Failure {
+    /// Stable code.
+    pub code: ErrorCode,
+    /// Lower case, no full stop, literals in backticks.
+    pub message: String,
+    /// The remedy, if there is one.
+    pub hint: Option<String>,
+    /// Whether an editor should show it to its user; `false` for what only a program cares about.
+    pub show_user: bool,
+    /// More for programs: goes into `body.error.data` (for example build diagnostics). `Null` when there is none.
+    pub data: Value,
+}
+
+impl Failure {
+    /// A failure without a hint, shown to the user.
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), hint: None, show_user: true, data: Value::Null }
+    }
+
+    /// Adds the remedy.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Marks it as not worth an editor's dialog.
+    #[must_use]
+    pub fn quiet(mut self) -> Self {
+        self.show_user = false;
+        self
+    }
+
+    /// Adds data for programs.
+    #[must_use]
+    pub fn data(mut self, data: Value) -> Self {
+        self.data = data;
+        self
+    }
+
+    /// An argument that cannot be used: `what` names it and says why.
+    pub fn invalid(what: impl Into<String>) -> Self {
+        Self::new(ErrorCode::InvalidParameter, what).quiet()
+    }
+
+    /// The request was cancelled by its client.
+    pub fn cancelled() -> Self {
+        Self::new(ErrorCode::Cancelled, "cancelled by the client").quiet()
+    }
+
+    /// `Response.message`: DAP's own words where it has them, else the sentence.
+    pub(crate) fn short(&self) -> String {
+        match self.code {
+            ErrorCode::Cancelled => "cancelled".into(),
+            ErrorCode::NotStopped => "notStopped".into(),
+            _ => self.message.clone(),
+        }
+    }
+
+    /// `ErrorResponse.body`: `{error: {id, format, variables: {code, message, hint?}, showUser, data?}}`.
+    pub fn to_body(&self) -> Value {
+        let mut variables = json!({ "code": self.code.as_str(), "message": self.message });
+        let mut format = "{message}";
+        if let Some(hint) = &self.hint {
+            variables["hint"] = hint.as_str().into();
+            format = "{message}: {hint}";
+        }
+        let mut error = json!({ "id": self.code.id(), "format": format, "variables": variables,
+            "showUser": self.show_user });
+        if !self.data.is_null() {
+            error["data"] = self.data.clone();
+        }
+        json!({ "error": error })
+    }
+
+    /// Reads an error response, ours (lossless) or a foreign adapter's (`EngineFailed` with its words).
+    pub fn from_response(response: &Response) -> Self {
+        let error = &response.body["error"];
+        let variables = &error["variables"];
+        let ours = variables["code"].as_str().and_then(ErrorCode::parse);
+        let format = error["format"].as_str().map(|format| fill(format, variables));
+        let message = variables["message"]
+            .as_str()
+            .filter(|_| ours.is_some())
+            .map(str::to_owned)
+            .or(format)
+            .or_else(|| response.message.clone())
+            .unwrap_or_else(|| format!("`{}` failed without a reason", response.command));
+        let code = ours.unwrap_or(match response.message.as_deref() {
+            Some("cancelled") => ErrorCode::Cancelled,
+            Some("notStopped") => ErrorCode::NotStopped,
+            _ => ErrorCode::EngineFailed,
+        });
+        Self {
+            code,
+            message,
+            hint: variables["hint"].as_str().filter(|_| ours.is_some()).map(str::to_owned),
+            show_user: error["showUser"].as_bool().unwrap_or(true),
+            data: error["data"].clone(),
+        }
+    }
+}
+
+/// DAP `Message.format`: `{name}` stands for the variable of that name.
+fn fill(format: &str, variables: &Value) -> String {
+    let mut text = format.to_owned();
+    if let Some(variables) = variables.as_object() {
+        for (name, value) in variables {
+            if let Some(value) = value.as_str() {
+                text = text.replace(&format!("{{{name}}}"), value);
+            }
+        }
+    }
+    text
+}

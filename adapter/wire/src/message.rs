@@ -1,0 +1,210 @@
+//! The envelope of the Debug Adapter Protocol: request, response, event.
+//!
+//! Bodies stay [`Value`] until somebody asks for a type, so that a message no schema knows passes unchanged.
+//! Not here: bytes (`codec`), pairing of requests with responses (`peer`), what a command means (the hub).
+
+use serde_json::{Map, Value, json};
+
+use crate::error::Failure;
+
+/// A message of either direction.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Message {
+    /// A question: from a client, or a reverse request from an adapter.
+    Request(Request),
+    /// The one answer to a request.
+    Response(Response),
+    /// A notice nobody answers.
+    Event(Event),
+}
+
+/// DAP `Request`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    /// The sender's number, counted from 1. Senders that leave it out or send text are read leniently (0).
+    pub seq: i64,
+    /// For example `setBreakpoints`.
+    pub command: String,
+    /// `Null` when absent: DAP lets `{}`, `null` and nothing mean the same.
+    pub arguments: Value,
+}
+
+/// DAP `Response`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Response {
+    /// The sender's number.
+    pub seq: i64,
+    /// The number of the request this answers.
+    pub request_seq: i64,
+    /// Whether the request did what was asked.
+    pub success: bool,
+    /// The command of the request; some clients need it.
+    pub command: String,
+    /// Short reason of a failure.
+    pub message: Option<String>,
+    /// `Null` when absent.
+    pub body: Value,
+}
+
+/// DAP `Event`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Event {
+    /// The sender's number.
+    pub seq: i64,
+    /// For example `stopped`.
+    pub event: String,
+    /// `Null` when absent.
+    pub body: Value,
+}
+
+/// Why a frame with sound JSON framing is not a DAP message. Only this message is lost; the connection goes on.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("not a DAP message: {reason}")]
+pub struct MessageError {
+    /// The number of the message, if one could be read: a request with it is owed an error response.
+    pub seq: Option<i64>,
+    /// The command, if one could be read.
+    pub command: Option<String>,
+    /// What is wrong, for a person.
+    pub reason: String,
+}
+
+impl Request {
+    /// A request not yet numbered (`seq` 0): the peer or writer numbers it.
+    pub fn new(command: impl Into<String>, arguments: Value) -> Self {
+        Self { seq: 0, command: command.into(), arguments }
+    }
+}
+
+impl Event {
+    /// An event not yet numbered.
+    pub fn new(event: impl Into<String>, body: Value) -> Self {
+        Self { seq: 0, event: event.into(), body }
+    }
+}
+
+impl Response {
+    /// The answer to `request`, not yet numbered.
+    pub fn to(request_seq: i64, command: impl Into<String>, outcome: Result<Value, Failure>) -> Self {
+        let command = command.into();
+        match outcome {
+            Ok(body) => Self { seq: 0, request_seq, success: true, command, message: None, body },
+            Err(failure) => Self {
+                seq: 0,
+                request_seq,
+                success: false,
+                command,
+                message: Some(failure.short()),
+                body: failure.to_body(),
+            },
+        }
+    }
+
+    /// The body of a success, or the failure as the sender meant it (its code when it is one of ours).
+    pub fn into_result(self) -> Result<Value, Failure> {
+        if self.success { Ok(self.body) } else { Err(Failure::from_response(&self)) }
+    }
+}
+
+impl Message {
+    /// The sender's number.
+    pub fn seq(&self) -> i64 {
+        match self {
+            Self::Request(request) => request.seq,
+            Self::Response(response) => response.seq,
+            Self::Event(event) => event.seq,
+        }
+    }
+
+    /// Sets the sender's number, as the last step before writing.
+    pub fn set_seq(&mut self, seq: i64) {
+        match self {
+            Self::Request(request) => request.seq = seq,
+            Self::Response(response) => response.seq = seq,
+            Self::Event(event) => event.seq = seq,
+        }
+    }
+
+    /// The JSON object that is framed and sent. Absent parts are left out, never `null`.
+    pub fn to_value(&self) -> Value {
+        let mut object = Map::new();
+        object.insert("seq".into(), json!(self.seq()));
+        match self {
+            Self::Request(request) => {
+                object.insert("type".into(), "request".into());
+                object.insert("command".into(), request.command.as_str().into());
+                insert_unless_null(&mut object, "arguments", &request.arguments);
+            }
+            Self::Response(response) => {
+                object.insert("type".into(), "response".into());
+                object.insert("request_seq".into(), response.request_seq.into());
+                object.insert("success".into(), response.success.into());
+                object.insert("command".into(), response.command.as_str().into());
+                if let Some(message) = &response.message {
+                    object.insert("message".into(), message.as_str().into());
+                }
+                insert_unless_null(&mut object, "body", &response.body);
+            }
+            Self::Event(event) => {
+                object.insert("type".into(), "event".into());
+                object.insert("event".into(), event.event.as_str().into());
+                insert_unless_null(&mut object, "body", &event.body);
+            }
+        }
+        Value::Object(object)
+    }
+
+    /// Reads the envelope leniently (`seq` may be text or missing, as some adapters send it) and keeps bodies whole.
+    ///
+    /// # Errors
+    /// [`MessageError`] when it is no object, has no known `type`, or lacks `command`, `event` or `request_seq`.
+    pub fn from_value(value: Value) -> Result<Self, MessageError> {
+        let Value::Object(mut object) = value else {
+            return Err(MessageError { seq: None, command: None, reason: "the body is not a JSON object".into() });
+        };
+        let seq = object.get("seq").and_then(lenient_number);
+        let command = object.get("command").and_then(Value::as_str).map(str::to_owned);
+        let fail = |reason: &str| MessageError { seq, command: command.clone(), reason: reason.into() };
+        let kind = object.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let take = |object: &mut Map<String, Value>, key: &str| object.remove(key).unwrap_or(Value::Null);
+        match kind.as_str() {
+            "request" => Ok(Self::Request(Request {
+                seq: seq.unwrap_or(0),
+                command: command.clone().ok_or_else(|| fail("a request needs `command`, a string"))?,
+                arguments: take(&mut object, "arguments"),
+            })),
+            "response" => Ok(Self::Response(Response {
+                seq: seq.unwrap_or(0),
+                request_seq: object
+                    .get("request_seq")
+                    .and_then(lenient_number)
+                    .ok_or_else(|| fail("a response needs `request_seq`, a number"))?,
+                success: object.get("success").and_then(Value::as_bool).unwrap_or(false),
+                command: command.clone().unwrap_or_default(),
+                message: object.get("message").and_then(Value::as_str).map(str::to_owned),
+                body: take(&mut object, "body"),
+            })),
+            "event" => Ok(Self::Event(Event {
+                seq: seq.unwrap_or(0),
+                event: object
+                    .get("event")
+                    .and_then(Value::as_str)
+                    .map(str::to_owned)
+                    .ok_or_else(|| fail("an event needs `event`, a string"))?,
+                body: take(&mut object, "body"),
+            })),
+            "" => Err(fail("`type` is missing; it must be `request`, `response` or `event`")),
+            _ => Err(fail("`type` must be `request`, `response` or `event`")),
+        }
+    }
+}
+
+fn insert_unless_null(object: &mut Map<String, Value>, key: &str, value: &Value) {
+    if !value.is_null() {
+        object.insert(key.into(), value.clone());
+    }
+}
+
+fn lenient_number(value: &Value) -> Option<i64> {
+    value.as_i64().or_else(|| value.as_str().and_then(|text| text.trim().parse().ok()))
+}
