@@ -1,11 +1,10 @@
 //! The Debug Adapter Protocol between bytes and messages. Knows no session and no engine.
 //!
 //! In reading order: [`message`] (the envelope), [`error`] (failures and their stable codes), [`codec`]
-//! (`Content-Length` frames), [`connection`] (stdio, sockets, memory), [`peer`] (asking and being answered),
+//! (`Content-Length` frames), [`peer`] (asking and being answered),
 //! [`types`] (bodies and arguments).
 
 pub mod codec;
-pub mod connection;
 pub mod error;
 pub mod message;
 pub mod peer;

@@ -160,7 +160,11 @@ impl Message {
     /// [`MessageError`] when it is no object, has no known `type`, or lacks `command`, `event` or `request_seq`.
     pub fn from_value(value: Value) -> Result<Self, MessageError> {
         let Value::Object(mut object) = value else {
-            return Err(MessageError { seq: None, command: None, reason: "the body is not a JSON object".into() });
+            return Err(MessageError {
+                seq: None,
+                command: None,
+                reason: "the body is not a JSON object".into(),
+            });
         };
         let seq = object.get("seq").and_then(lenient_number);
         let command = object.get("command").and_then(Value::as_str).map(str::to_owned);

@@ -1,1 +1,297 @@
-//! (being written)
+//! The client's end of a connection: asks, and pairs each answer with who waits for it.
+//!
+//! Used by the bridge, the tests and later child adapters. Not used by the hub, which answers many clients itself.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures::{SinkExt, StreamExt};
+use serde_json::{Value, json};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::codec::{FramedRead, FramedWrite};
+use tokio_util::sync::CancellationToken;
+
+use crate::codec::DapCodec;
+use crate::error::{ErrorCode, Failure};
+use crate::message::{Event, Message, Request, Response};
+
+/// What arrives without having been asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Incoming {
+    /// An event.
+    Event(Event),
+    /// A reverse request; answer it with [`Peer::answer`].
+    Request(Request),
+}
+
+type Waiters = HashMap<i64, oneshot::Sender<Result<Value, Failure>>>;
+
+#[derive(Debug)]
+struct Shared {
+    /// `None` once the connection ended: nobody waits on it any more.
+    waiters: Mutex<Option<Waiters>>,
+    outgoing: mpsc::UnboundedSender<Outgoing>,
+    ended: CancellationToken,
+}
+
+#[derive(Debug)]
+enum Outgoing {
+    Ask(Request, oneshot::Sender<i64>, oneshot::Sender<Result<Value, Failure>>),
+    Tell(Message),
+}
+
+/// A handle to one connection. Clones share it; it closes when the last clone is dropped or [`Peer::close`] is called.
+#[derive(Debug, Clone)]
+pub struct Peer(Arc<Shared>);
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.ended.cancel();
+    }
+}
+
+impl Peer {
+    /// Takes over both halves of a connection. Must be called inside a tokio runtime.
+    ///
+    /// The receiver ends when the connection does. It is unbounded: whoever reads it must keep reading.
+    pub fn start<R, W>(reader: R, writer: W) -> (Self, mpsc::UnboundedReceiver<Incoming>)
+    where
+        R: AsyncRead + Send + Unpin + 'static,
+        W: AsyncWrite + Send + Unpin + 'static,
+    {
+        let (outgoing, to_write) = mpsc::unbounded_channel();
+        let (incoming, received) = mpsc::unbounded_channel();
+        let ended = CancellationToken::new();
+        let shared =
+            Arc::new(Shared { waiters: Mutex::new(Some(HashMap::new())), outgoing, ended: ended.clone() });
+        tokio::spawn(write(writer, to_write, Arc::downgrade(&shared), ended.clone()));
+        tokio::spawn(read(reader, incoming, Arc::downgrade(&shared), ended));
+        (Self(shared), received)
+    }
+
+    /// Asks and waits at most `deadline`.
+    ///
+    /// # Errors
+    /// The other side's failure; `TIMEOUT`; `ENGINE_FAILED` when the connection ends first.
+    pub async fn request(
+        &self,
+        command: &str,
+        arguments: Value,
+        deadline: Duration,
+    ) -> Result<Value, Failure> {
+        self.request_or_cancel(command, arguments, deadline, &CancellationToken::new()).await
+    }
+
+    /// Asks, waits at most `deadline`, and passes a cancellation on as DAP `cancel`.
+    ///
+    /// # Errors
+    /// As [`Peer::request`], and `CANCELLED`.
+    pub async fn request_or_cancel(
+        &self,
+        command: &str,
+        arguments: Value,
+        deadline: Duration,
+        cancel: &CancellationToken,
+    ) -> Result<Value, Failure> {
+        let (number, numbered) = oneshot::channel();
+        let (waiter, answer) = oneshot::channel();
+        let ask = Outgoing::Ask(Request::new(command, arguments), number, waiter);
+        if self.0.outgoing.send(ask).is_err() {
+            return Err(gone(command));
+        }
+        tokio::pin!(answer);
+        tokio::select! {
+            biased;
+            answered = &mut answer => answered.unwrap_or_else(|_| Err(gone(command))),
+            () = cancel.cancelled() => {
+                self.cancel(numbered).await;
+                // The other side still answers, most likely with `cancelled`; its word counts if it comes soon.
+                match tokio::time::timeout(Duration::from_millis(500), answer).await {
+                    Ok(Ok(answered)) => answered,
+                    _ => Err(Failure::cancelled()),
+                }
+            }
+            () = tokio::time::sleep(deadline) => {
+                self.cancel(numbered).await;
+                Err(Failure::new(
+                    ErrorCode::Timeout,
+                    format!("`{command}` was not answered within {} ms", deadline.as_millis()),
+                ))
+            }
+        }
+    }
+
+    async fn cancel(&self, numbered: oneshot::Receiver<i64>) {
+        if let Ok(seq) = numbered.await {
+            let (number, _) = oneshot::channel();
+            let (waiter, _) = oneshot::channel();
+            let cancel = Request::new("cancel", json!({ "requestId": seq }));
+            drop(self.0.outgoing.send(Outgoing::Ask(cancel, number, waiter)));
+        }
+    }
+
+    /// Answers a reverse request.
+    pub fn answer(&self, request: &Request, outcome: Result<Value, Failure>) {
+        let response = Response::to(request.seq, request.command.clone(), outcome);
+        drop(self.0.outgoing.send(Outgoing::Tell(Message::Response(response))));
+    }
+
+    /// Closes the connection; every waiter fails.
+    pub fn close(&self) {
+        self.0.ended.cancel();
+    }
+
+    /// Whether the connection ended.
+    pub fn is_closed(&self) -> bool {
+        self.0.ended.is_cancelled()
+    }
+}
+
+fn gone(command: &str) -> Failure {
+    Failure::new(
+        ErrorCode::EngineFailed,
+        format!("the debug adapter went away before it answered `{command}`"),
+    )
+    .hint("the session is over; start or join another")
+}
+
+async fn write<W: AsyncWrite + Unpin>(
+    writer: W,
+    mut to_write: mpsc::UnboundedReceiver<Outgoing>,
+    shared: std::sync::Weak<Shared>,
+    ended: CancellationToken,
+) {
+    let mut writer = FramedWrite::new(writer, DapCodec::default());
+    let mut seq = 0;
+    loop {
+        let outgoing = tokio::select! {
+            outgoing = to_write.recv() => outgoing,
+            () = ended.cancelled() => None,
+        };
+        let Some(outgoing) = outgoing else { break };
+        seq += 1;
+        let mut message = match outgoing {
+            Outgoing::Ask(request, number, waiter) => {
+                let Some(shared) = shared.upgrade() else { break };
+                let mut waiters = shared.waiters.lock().unwrap_or_else(PoisonError::into_inner);
+                let Some(waiters) = waiters.as_mut() else { break };
+                // Whoever gave up meanwhile is simply not there to be told.
+                drop(number.send(seq));
+                waiters.insert(seq, waiter);
+                Message::Request(request)
+            }
+            Outgoing::Tell(message) => message,
+        };
+        message.set_seq(seq);
+        if writer.send(&message).await.is_err() {
+            break;
+        }
+    }
+    ended.cancel();
+    fail_all(&shared);
+}
+
+async fn read<R: AsyncRead + Unpin>(
+    reader: R,
+    incoming: mpsc::UnboundedSender<Incoming>,
+    shared: std::sync::Weak<Shared>,
+    ended: CancellationToken,
+) {
+    let mut reader = FramedRead::new(reader, DapCodec::default());
+    loop {
+        let item = tokio::select! {
+            item = reader.next() => item,
+            () = ended.cancelled() => None,
+        };
+        let message = match item {
+            Some(Ok(Ok(message))) => message,
+            Some(Ok(Err(error))) => {
+                tracing::warn!(%error, "message skipped");
+                continue;
+            }
+            Some(Err(error)) => {
+                tracing::warn!(%error, "connection broken");
+                break;
+            }
+            None => break,
+        };
+        match message {
+            Message::Response(response) => {
+                let Some(shared) = shared.upgrade() else { break };
+                let waiter = {
+                    let mut waiters = shared.waiters.lock().unwrap_or_else(PoisonError::into_inner);
+                    waiters.as_mut().and_then(|waiters| waiters.remove(&response.request_seq))
+                };
+                match waiter {
+                    // Whoever gave up meanwhile is simply not there to be told.
+                    Some(waiter) => drop(waiter.send(response.into_result())),
+                    None => tracing::debug!(seq = response.request_seq, "answer nobody waits for"),
+                }
+            }
+            Message::Event(event) => drop(incoming.send(Incoming::Event(event))),
+            Message::Request(request) => drop(incoming.send(Incoming::Request(request))),
+        }
+    }
+    ended.cancel();
+    fail_all(&shared);
+}
+
+fn fail_all(shared: &std::sync::Weak<Shared>) {
+    if let Some(shared) = shared.upgrade() {
+        // Dropping the senders wakes the waiters, who then say what they asked for in vain.
+        shared.waiters.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOON: Duration = Duration::from_secs(5);
+
+    #[tokio::test]
+    async fn everyone_who_waits_is_told_when_the_connection_ends() {
+        let (ours, theirs) = tokio::io::duplex(1024);
+        let (reader, writer) = tokio::io::split(ours);
+        let (peer, _events) = Peer::start(reader, writer);
+        let asking = tokio::spawn({
+            let peer = peer.clone();
+            async move { peer.request("threads", Value::Null, SOON).await }
+        });
+        drop(theirs);
+        let failure = asking.await.unwrap().unwrap_err();
+        assert_eq!(failure.code, ErrorCode::EngineFailed);
+        assert_eq!(
+            peer.request("threads", Value::Null, SOON).await.unwrap_err().code,
+            ErrorCode::EngineFailed
+        );
+    }
+
+    #[tokio::test]
+    async fn answers_find_their_questions_in_any_order_and_a_second_answer_is_ignored() {
+        let (ours, theirs) = tokio::io::duplex(4096);
+        let (reader, writer) = tokio::io::split(ours);
+        let (peer, mut events) = Peer::start(reader, writer);
+        let (reader, writer) = tokio::io::split(theirs);
+        let mut reader = FramedRead::new(reader, DapCodec::default());
+        let mut writer = FramedWrite::new(writer, DapCodec::default());
+        let both = tokio::spawn(async move {
+            tokio::join!(peer.request("a", Value::Null, SOON), peer.request("b", Value::Null, SOON))
+        });
+        let mut asked = Vec::new();
+        for _ in 0..2 {
+            let Message::Request(request) = reader.next().await.unwrap().unwrap().unwrap() else { panic!() };
+            asked.push(request);
+        }
+        for request in [&asked[1], &asked[0], &asked[0]] {
+            let answer = Response::to(request.seq, request.command.clone(), Ok(json!(request.command)));
+            writer.send(&Message::Response(answer)).await.unwrap();
+        }
+        writer.send(&Message::Event(Event::new("late", Value::Null))).await.unwrap();
+        assert_eq!(events.recv().await, Some(Incoming::Event(Event::new("late", Value::Null))));
+        let (a, b) = both.await.unwrap();
+        assert_eq!((a.unwrap(), b.unwrap()), (json!("a"), json!("b")));
+    }
+}
