@@ -3,6 +3,8 @@
 //! The built-in .NET engine and every child adapter implement [`Engine`]. An engine speaks DAP bodies with *its own*
 //! ids, 1-based lines and columns and native paths; it never sees a client. The hub renumbers for each client.
 
+pub mod select;
+
 use dap_wire::Failure;
 use futures::future::BoxFuture;
 use serde_json::Value;

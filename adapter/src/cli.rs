@@ -1,0 +1,79 @@
+//! Flags, and which of the program's parts they start. Prints errors to stderr; stdout belongs to the protocol.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::server::listener::Address;
+use crate::{io, logging, server};
+
+/// A debug adapter whose sessions an editor and agents ride together.
+///
+/// Without arguments: the Debug Adapter Protocol on stdin and stdout, one session, for an editor that starts it.
+#[derive(Debug, Parser)]
+#[command(name = "tandem-dap", version)]
+pub struct Flags {
+    /// Serve DAP to any number of connections: HOST:PORT (loopback only) or unix:PATH
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<Address>,
+    /// Write the log to this file instead of stderr
+    #[arg(long, value_name = "FILE", global = true)]
+    log: Option<PathBuf>,
+    /// How much to log: error, warn, info, debug, trace, or a tracing filter
+    #[arg(long, value_name = "LEVEL", default_value = "warn", global = true)]
+    log_level: String,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List the live sessions of this user
+    Sessions {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Hosts one session whose first client is connected to stdin (used by tandem-dap itself)
+    #[command(hide = true)]
+    Host,
+    /// Becomes a program when it is told to (used by tandem-dap itself)
+    #[command(hide = true)]
+    ExecHeld {
+        /// The program and its arguments
+        #[arg(required = true, last = true)]
+        program: Vec<OsString>,
+    },
+}
+
+/// Runs the program to its end.
+pub fn main() -> ExitCode {
+    let flags = Flags::parse();
+    if let Some(Command::ExecHeld { program }) = &flags.command
+        && let Some((program, args)) = program.split_first()
+    {
+        let error = io::child::exec_held(program.as_ref(), args);
+        eprintln!("tandem-dap: cannot start `{}`: {error}", program.display());
+        return ExitCode::from(127);
+    }
+    let logging = logging::Logging { file: flags.log, level: flags.log_level };
+    if let Err(error) = logging.start() {
+        eprintln!("tandem-dap: {error:#}");
+        return ExitCode::from(2);
+    }
+    let outcome = match (flags.command, flags.listen) {
+        (Some(Command::Sessions { json }), _) => server::sessions::list(json),
+        (Some(Command::Host), _) => server::host::run(),
+        (None, Some(address)) => server::listener::run(&address, &logging),
+        _ => server::relay::run(&logging),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("tandem-dap: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

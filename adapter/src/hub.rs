@@ -1,0 +1,22 @@
+//! What a session is and who owns what.
+//!
+//! [`state`] decides: a pure function of its state and an [`event::Event`], with [`event::Effect`]s as the answer.
+//! [`actor`] carries messages to it and effects from it; [`writer`] is the one task per client that may wait for
+//! that client's socket. Everything else here is a noun the state is made of: [`clients`], [`pending`] (who asked
+//! what), [`breakpoints`] (wishes and their union), [`ids`] and [`convention`] (each client's view), [`access`]
+//! (what agents may do), [`facts`] (what a late joiner is told).
+//!
+//! Not here: bytes and frames (`dap_wire`), pipes (`io`), debugging (`engine`).
+
+pub mod access;
+pub mod actor;
+pub mod breakpoints;
+pub mod capabilities;
+pub mod clients;
+pub mod convention;
+pub mod event;
+pub mod facts;
+pub mod ids;
+pub mod pending;
+pub mod state;
+pub mod writer;

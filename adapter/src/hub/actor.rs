@@ -1,0 +1,358 @@
+//! The task that owns the session: events in, one at a time; effects carried out, never waiting for anybody.
+//!
+//! Tasks and what ends them: one reader per client (its socket ends, or the actor drops it), one writer per client (its
+//! queue is dropped), one pump for engine events (the engine's channel ends), one task per engine or broker request
+//! (answer, deadline or cancellation). The actor ends with [`Effect::End`]; everything else ends with it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use dap_wire::codec::DapCodec;
+use dap_wire::{ErrorCode, Failure};
+use futures::StreamExt;
+use regex::Regex;
+use serde_json::{Value, json};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio_util::codec::FramedRead;
+use tokio_util::sync::CancellationToken;
+
+use super::event::{ClientId, Effect, Event, IoRequest, Origin, Publication, ReadOutput, StartedEngine, Ticket};
+use super::state::State;
+use super::writer::{self, Outgoing};
+use crate::engine::{Engine, EngineEvent, EngineRequest};
+use crate::io::{Broker, ReadRequest};
+
+/// Messages queued for one client; when it is full the client is dropped: it has stopped reading.
+const CLIENT_QUEUE: usize = 4096;
+/// Events waiting for the actor; when it is full, clients' readers wait (each for itself).
+const INBOX: usize = 1024;
+/// How long the program's pipes may stay open after its end.
+const DRAIN_LIMIT: Duration = Duration::from_secs(1);
+/// How long a client may take to read its last messages.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// What the hub needs of its host.
+pub trait Host {
+    /// Makes the engine for these arguments.
+    ///
+    /// # Errors
+    /// Why there is none.
+    fn start_engine(
+        &mut self,
+        arguments: &Value,
+        attach: bool,
+        broker: &Broker,
+        events: mpsc::UnboundedSender<EngineEvent>,
+    ) -> Result<(StartedEngine, Arc<dyn Engine>), Failure>;
+
+    /// Lets others join.
+    fn publish(&mut self, publication: Publication, inbox: &Inbox);
+
+    /// Nobody joins any more.
+    fn unpublish(&mut self);
+}
+
+/// The way into the actor.
+#[derive(Debug, Clone)]
+pub struct Inbox(mpsc::Sender<Wake>);
+
+enum Wake {
+    Event(Event),
+    Connected { origin: Origin, client: Connection },
+}
+
+impl std::fmt::Debug for Wake {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Wake")
+    }
+}
+
+/// Both halves of a client's connection.
+pub struct Connection {
+    /// What it says.
+    pub reader: Box<dyn AsyncRead + Send + Unpin>,
+    /// What it is told.
+    pub writer: Box<dyn AsyncWrite + Send + Unpin>,
+}
+
+impl Inbox {
+    /// A new client.
+    pub async fn connected(&self, origin: Origin, client: Connection) {
+        // A hub that has ended answers nobody: dropping the connection says so.
+        drop(self.0.send(Wake::Connected { origin, client }).await);
+    }
+
+    /// The host was told to end.
+    pub async fn shutdown(&self) {
+        drop(self.0.send(Wake::Event(Event::ShutdownAsked)).await);
+    }
+
+    async fn event(&self, event: Event) {
+        drop(self.0.send(Wake::Event(event)).await);
+    }
+}
+
+struct Rider {
+    queue: mpsc::Sender<Outgoing>,
+    reader: CancellationToken,
+}
+
+/// The actor.
+pub struct Actor<H> {
+    host: H,
+    state: State,
+    broker: Broker,
+    inbox: Inbox,
+    wakes: mpsc::Receiver<Wake>,
+    riders: HashMap<ClientId, Rider>,
+    next_client: u64,
+    engine: Option<Arc<dyn Engine>>,
+    cancels: HashMap<Ticket, CancellationToken>,
+    writers: JoinSet<()>,
+    ended: bool,
+}
+
+impl<H: Host> Actor<H> {
+    /// An actor for this session. Give its [`Inbox`] to whoever accepts connections, then [`Actor::run`] it.
+    pub fn new(session: &str, host: H, broker: Broker) -> (Self, Inbox) {
+        let (sender, wakes) = mpsc::channel(INBOX);
+        let inbox = Inbox(sender);
+        let actor = Self {
+            host,
+            state: State::new(session),
+            broker,
+            inbox: inbox.clone(),
+            wakes,
+            riders: HashMap::new(),
+            next_client: 0,
+            engine: None,
+            cancels: HashMap::new(),
+            writers: JoinSet::new(),
+            ended: false,
+        };
+        (actor, inbox)
+    }
+
+    /// Runs the session to its end.
+    pub async fn run(mut self) {
+        while !self.ended {
+            let Some(wake) = self.wakes.recv().await else { break };
+            match wake {
+                Wake::Connected { origin, client } => self.welcome(origin, client),
+                Wake::Event(event) => self.handle(event),
+            }
+        }
+        self.host.unpublish();
+        self.broker.kill();
+        self.riders.clear();
+        let last_words = async { while self.writers.join_next().await.is_some() {} };
+        if tokio::time::timeout(LAST_WORDS, last_words).await.is_err() {
+            tracing::debug!("a client did not read its last messages");
+        }
+    }
+
+    fn handle(&mut self, event: Event) {
+        if let Event::EngineAnswered { ticket, .. } | Event::IoAnswered { ticket, .. } = &event {
+            self.cancels.remove(ticket);
+        }
+        if let Event::ClientLeft { client } = &event {
+            self.riders.remove(client);
+            self.broker.forget_client(client.0);
+        }
+        for effect in self.state.handle(event) {
+            self.carry_out(effect);
+        }
+    }
+
+    fn welcome(&mut self, origin: Origin, connection: Connection) {
+        self.next_client += 1;
+        let id = ClientId(self.next_client);
+        let (queue, queued) = mpsc::channel(CLIENT_QUEUE);
+        let reader = CancellationToken::new();
+        self.writers.spawn(writer::run(connection.writer, queued));
+        tokio::spawn(read(id, connection.reader, self.inbox.clone(), reader.clone()));
+        self.riders.insert(id, Rider { queue, reader });
+        self.handle(Event::ClientJoined { client: id, origin });
+    }
+
+    fn carry_out(&mut self, effect: Effect) {
+        match effect {
+            Effect::Send { client, message } => self.queue(client, Outgoing::Message(message)),
+            Effect::StartOutput { client } => {
+                let cursor = self.broker.cursor();
+                self.queue(client, Outgoing::StartOutput(cursor));
+            }
+            Effect::FlushOutput { client } => {
+                let positions = self.broker.settle();
+                self.queue(client, Outgoing::FlushOutput(positions));
+            }
+            Effect::Close { client } => {
+                if let Some(rider) = self.riders.remove(&client) {
+                    rider.reader.cancel();
+                }
+                self.broker.forget_client(client.0);
+            }
+            Effect::StartEngine { arguments, attach } => self.start_engine(&arguments, attach),
+            Effect::AskEngine { ticket, command, arguments, deadline } => {
+                self.ask_engine(ticket, EngineRequest { command, arguments }, deadline);
+            }
+            Effect::Cancel { ticket } => {
+                if let Some(cancel) = self.cancels.get(&ticket) {
+                    cancel.cancel();
+                }
+            }
+            Effect::Io { ticket, client, request } => self.ask_broker(ticket, client, request),
+            Effect::StartTimer { timer, after } => {
+                let inbox = self.inbox.clone();
+                tokio::spawn(async move {
+                    tokio::time::sleep(after).await;
+                    inbox.event(Event::TimerFired(timer)).await;
+                });
+            }
+            Effect::Publish(publication) => self.host.publish(publication, &self.inbox),
+            Effect::Unpublish => self.host.unpublish(),
+            Effect::KillProgram => self.broker.kill(),
+            Effect::End => self.ended = true,
+        }
+    }
+
+    fn queue(&mut self, client: ClientId, outgoing: Outgoing) {
+        let Some(rider) = self.riders.get(&client) else { return };
+        if let Err(mpsc::error::TrySendError::Full(_)) = rider.queue.try_send(outgoing) {
+            tracing::warn!(%client, "dropped: {CLIENT_QUEUE} messages wait for it and it does not read");
+            rider.reader.cancel();
+        }
+    }
+
+    fn start_engine(&mut self, arguments: &Value, attach: bool) {
+        let (events, said) = mpsc::unbounded_channel();
+        let started = self.host.start_engine(arguments, attach, &self.broker, events).map(|(started, engine)| {
+            self.engine = Some(engine);
+            started
+        });
+        match &started {
+            Ok(_) => drop(tokio::spawn(pump(said, self.broker.clone(), self.inbox.clone()))),
+            Err(failure) => self.engine = Some(Arc::new(NoEngine(failure.clone()))),
+        }
+        for effect in self.state.handle(Event::EngineStarted(started)) {
+            self.carry_out(effect);
+        }
+    }
+
+    fn ask_engine(&mut self, ticket: Ticket, request: EngineRequest, deadline: Duration) {
+        let Some(engine) = self.engine.clone() else { return };
+        let (cancel, inbox) = (CancellationToken::new(), self.inbox.clone());
+        self.cancels.insert(ticket, cancel.clone());
+        let command = request.command.clone();
+        // Called here, not in the task: engines see requests in the order the hub decided them.
+        let answer = engine.request(request, cancel);
+        tokio::spawn(async move {
+            let result = tokio::time::timeout(deadline, answer).await.unwrap_or_else(|_| {
+                Err(Failure::new(
+                    ErrorCode::Timeout,
+                    format!("the engine did not answer `{command}` within {} s", deadline.as_secs()),
+                ))
+            });
+            inbox.event(Event::EngineAnswered { ticket, result }).await;
+        });
+    }
+
+    fn ask_broker(&mut self, ticket: Ticket, client: ClientId, request: IoRequest) {
+        let (cancel, inbox, broker) = (CancellationToken::new(), self.inbox.clone(), self.broker.clone());
+        self.cancels.insert(ticket, cancel.clone());
+        tokio::spawn(async move {
+            let result = match request {
+                IoRequest::Write { data, close } => broker.write_input(&data, close, &cancel).await.map(|written| {
+                    json!({ "bytesWritten": written.bytes_written, "stdinClosed": written.stdin_closed,
+                        // For the debug console, whose answer this may be.
+                        "result": "", "variablesReference": 0 })
+                }),
+                IoRequest::Read(read) => read_output(&broker, client, read, &cancel).await,
+            };
+            inbox.event(Event::IoAnswered { ticket, result }).await;
+        });
+    }
+}
+
+async fn read_output(
+    broker: &Broker,
+    client: ClientId,
+    read: ReadOutput,
+    cancel: &CancellationToken,
+) -> Result<Value, Failure> {
+    let wait_for = read.wait_for.as_deref().map(Regex::new).transpose();
+    let request = ReadRequest {
+        stdout: read.stdout,
+        stderr: read.stderr,
+        clear: read.clear,
+        since: read.since,
+        max_bytes: read.max_bytes,
+        wait_for: wait_for.map_err(|error| Failure::invalid(error.to_string()))?,
+        timeout: read.timeout,
+    };
+    let answer = broker.read_output(client.0, &request, cancel).await?;
+    let mut body = json!({ "cursor": answer.cursor, "dropped": answer.dropped,
+        "waitingForInput": answer.waiting_for_input, "exited": answer.exited });
+    for (name, bytes, text) in [("stdout", "stdoutBytes", answer.stdout), ("stderr", "stderrBytes", answer.stderr)] {
+        if let Some(text) = text {
+            body[bytes] = json!(text.len());
+            body[name] = json!(text);
+        }
+    }
+    if let Some(matched) = answer.matched {
+        body["matched"] = json!(matched);
+    }
+    Ok(body)
+}
+
+/// Engine events in order; output that came before a stop or an end is in the rings before it is told.
+async fn pump(mut said: mpsc::UnboundedReceiver<EngineEvent>, broker: Broker, inbox: Inbox) {
+    while let Some(event) = said.recv().await {
+        if matches!(&event, EngineEvent::Dap { event, .. } if event == "exited" || event == "terminated") {
+            broker.drained_if_exited(DRAIN_LIMIT).await;
+        }
+        inbox.event(Event::EngineSaid(event)).await;
+    }
+}
+
+async fn read(
+    client: ClientId,
+    socket: Box<dyn AsyncRead + Send + Unpin>,
+    inbox: Inbox,
+    stop: CancellationToken,
+) {
+    let mut frames = FramedRead::new(socket, DapCodec::default());
+    loop {
+        let item = tokio::select! {
+            item = frames.next() => item,
+            () = stop.cancelled() => None,
+        };
+        match item {
+            Some(Ok(Ok(message))) => inbox.event(Event::ClientSaid { client, message }).await,
+            Some(Ok(Err(error))) => inbox.event(Event::ClientGarbled { client, error }).await,
+            Some(Err(error)) => {
+                tracing::warn!(%client, %error, "connection closed");
+                break;
+            }
+            None => break,
+        }
+    }
+    inbox.event(Event::ClientLeft { client }).await;
+}
+
+/// Stands in for an engine that could not be made, and says why to whoever asks.
+struct NoEngine(Failure);
+
+impl Engine for NoEngine {
+    fn request(
+        &self,
+        _: EngineRequest,
+        _: CancellationToken,
+    ) -> futures::future::BoxFuture<'static, Result<Value, Failure>> {
+        let failure = self.0.clone();
+        Box::pin(async move { Err(failure) })
+    }
+}

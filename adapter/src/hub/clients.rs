@@ -1,0 +1,188 @@
+//! The riders: who they are, how far their handshake is, and how they count lines.
+
+use std::collections::BTreeMap;
+
+use dap_wire::Failure;
+use serde_json::Value;
+
+use super::convention::Convention;
+use super::event::{ClientId, Origin};
+use super::ids::IdTable;
+
+/// How far a client's handshake is. It moves down this list and never back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// Nothing said yet.
+    Connected,
+    /// `initialize` was answered.
+    Initialized,
+    /// `launch` or `attach` was accepted; the `initialized` event is still owed.
+    Joined,
+    /// It was sent `initialized` and may configure.
+    Configuring,
+    /// `configurationDone`: it gets events.
+    Ready,
+    /// It said `disconnect`: only answers to what it asked before.
+    Leaving,
+}
+
+/// Who is at the other end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A person's editor, or any DAP client that does not say otherwise.
+    Editor,
+    /// A program that acts for a language model; `agentAccess` binds it.
+    Agent,
+}
+
+impl Kind {
+    /// As `sessionInfo` spells it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Editor => "editor",
+            Self::Agent => "agent",
+        }
+    }
+}
+
+/// What a client announced in `initialize` that decides which events it gets.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Announced {
+    /// `supportsInvalidatedEvent`.
+    pub invalidated: bool,
+    /// `supportsMemoryEvent`.
+    pub memory: bool,
+    /// `supportsProgressReporting`.
+    pub progress: bool,
+}
+
+/// One rider.
+#[derive(Debug)]
+pub struct Client {
+    /// Its connection.
+    pub id: ClientId,
+    /// Where it came from.
+    pub origin: Origin,
+    /// How far its handshake is.
+    pub stage: Stage,
+    /// Its launch or attach made the session.
+    pub launched: bool,
+    /// `clientName`, else `clientID`, else `client N`.
+    pub name: String,
+    /// Editor or agent.
+    pub kind: Kind,
+    /// Lines, columns and paths as it wants them.
+    pub convention: Convention,
+    /// Which optional events it takes.
+    pub announced: Announced,
+    /// It asked for `sessionChanged` and `inputClosed`.
+    pub subscribed: bool,
+    /// Its frames, variables and sources.
+    pub ids: IdTable,
+    /// Its breakpoints stay when it goes.
+    pub keeps_breakpoints: bool,
+    /// It was told that the session is over.
+    pub told_terminated: bool,
+}
+
+impl Client {
+    /// A connection that said nothing yet.
+    pub fn new(id: ClientId, origin: Origin) -> Self {
+        Self {
+            id,
+            origin,
+            stage: Stage::Connected,
+            launched: false,
+            name: id.to_string(),
+            kind: Kind::Editor,
+            convention: Convention::default(),
+            announced: Announced::default(),
+            subscribed: false,
+            ids: IdTable::default(),
+            keeps_breakpoints: false,
+            told_terminated: false,
+        }
+    }
+
+    /// Takes what `initialize` says. Absent fields mean what DAP says they mean.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER` for a `pathFormat` that is neither `path` nor `uri`.
+    pub fn introduce(&mut self, arguments: &Value) -> Result<(), Failure> {
+        self.convention = Convention::from_initialize(arguments)?;
+        let text = |key: &str| arguments[key].as_str().filter(|text| !text.is_empty());
+        let name = text("clientName").or(text("clientID"));
+        if let Some(name) = name {
+            self.name = name.chars().filter(|letter| !letter.is_control()).take(80).collect();
+        }
+        let agent = text("clientID").is_some_and(|id| id.starts_with("tandem-mcp"))
+            || text("tandemKind") == Some("agent");
+        self.kind = if agent { Kind::Agent } else { Kind::Editor };
+        let flag = |key: &str| arguments[key].as_bool().unwrap_or(false);
+        self.announced = Announced {
+            invalidated: flag("supportsInvalidatedEvent"),
+            memory: flag("supportsMemoryEvent"),
+            progress: flag("supportsProgressReporting"),
+        };
+        self.stage = Stage::Initialized;
+        Ok(())
+    }
+
+    /// Whether it gets an event of this name: DAP forbids some to clients that did not announce them, and our own
+    /// end some editors' sessions.
+    pub fn takes(&self, event: &str) -> bool {
+        match event {
+            "invalidated" => self.announced.invalidated,
+            "memory" => self.announced.memory,
+            "progressStart" | "progressUpdate" | "progressEnd" => self.announced.progress,
+            "sessionChanged" | "inputClosed" => self.subscribed,
+            _ => true,
+        }
+    }
+}
+
+/// All riders, in the order they came.
+#[derive(Debug, Default)]
+pub struct Clients(BTreeMap<ClientId, Client>);
+
+impl Clients {
+    /// A new connection.
+    pub fn add(&mut self, client: Client) {
+        self.0.insert(client.id, client);
+    }
+
+    /// Forgets a connection.
+    pub fn remove(&mut self, id: ClientId) -> Option<Client> {
+        self.0.remove(&id)
+    }
+
+    /// The rider with this id, unless it left.
+    pub fn get(&self, id: ClientId) -> Option<&Client> {
+        self.0.get(&id)
+    }
+
+    /// The same, to change it.
+    pub fn get_mut(&mut self, id: ClientId) -> Option<&mut Client> {
+        self.0.get_mut(&id)
+    }
+
+    /// All.
+    pub fn iter(&self) -> impl Iterator<Item = &Client> {
+        self.0.values()
+    }
+
+    /// All, to change them.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Client> {
+        self.0.values_mut()
+    }
+
+    /// The ids of those that get events.
+    pub fn ready(&self) -> Vec<ClientId> {
+        self.0.values().filter(|client| client.stage == Stage::Ready).map(|client| client.id).collect()
+    }
+
+    /// Whether nobody is left.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}

@@ -1,0 +1,48 @@
+//! What is known of the program, in the words of the engine's own events: what a late joiner is told.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+/// The program as its events told it.
+#[derive(Debug, Default)]
+pub struct Facts {
+    /// Body of `process`.
+    pub process: Option<Value>,
+    threads: BTreeMap<i64, ()>,
+    modules: Vec<Value>,
+}
+
+impl Facts {
+    /// Learns from an event before it is passed on.
+    pub fn learn(&mut self, event: &str, body: &Value) {
+        match event {
+            "process" => self.process = Some(body.clone()),
+            "thread" => {
+                let Some(id) = body["threadId"].as_i64() else { return };
+                match body["reason"].as_str() {
+                    Some("exited") => drop(self.threads.remove(&id)),
+                    _ => drop(self.threads.insert(id, ())),
+                }
+            }
+            "module" => {
+                let id = &body["module"]["id"];
+                self.modules.retain(|known| &known["id"] != id);
+                if body["reason"] != "removed" {
+                    self.modules.push(body["module"].clone());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Events that bring a late joiner to where the others are, in the order DAP clients expect.
+    pub fn replay(&self) -> Vec<(&'static str, Value)> {
+        let process = self.process.iter().map(|body| ("process", body.clone()));
+        let threads =
+            self.threads.keys().map(|id| ("thread", json!({ "reason": "started", "threadId": id })));
+        let modules =
+            self.modules.iter().map(|module| ("module", json!({ "reason": "new", "module": module })));
+        process.chain(threads).chain(modules).collect()
+    }
+}

@@ -1,0 +1,281 @@
+//! The hub's decisions: `State::handle(Event) -> Vec<Effect>`. No I/O, no clock, no async, so every race can be
+//! written down as a test.
+//!
+//! In reading order: this file (the state, who said what, answering), [`lifecycle`] (handshakes, launch, leaving, end),
+//! [`control`] (resuming and pausing), [`inspect`] (everything that is asked of the engine as it is), [`marks`]
+//! (breakpoints and exception filters), [`program_io`] (stdin, output, the debug console), [`session`] (sessionInfo,
+//! sessionControl), [`told`] (what the engine says of its own accord).
+
+mod control;
+mod inspect;
+mod lifecycle;
+mod marks;
+mod program_io;
+mod session;
+mod told;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use dap_wire::{ErrorCode, Failure, Message, Request, Response};
+use serde_json::Value;
+
+use super::access::AgentAccess;
+use super::breakpoints::Ledger;
+use super::clients::{Client, Clients, Kind, Stage};
+use super::event::{ClientId, Effect, Event, IoRequest, Ticket};
+use super::facts::Facts;
+use super::ids::IdCounter;
+use super::pending::{Asked, Pending, Waiter};
+
+/// How long an engine may take for an ordinary request. Evaluations have the engine's own, shorter deadline.
+const ENGINE_DEADLINE: Duration = Duration::from_secs(30);
+
+/// Where the session stands. Which command is legal when follows from it.
+#[derive(Debug, Clone, PartialEq)]
+enum Phase {
+    /// No program was asked for.
+    Idle,
+    /// The engine builds, starts or attaches; not yet configured.
+    Starting,
+    /// The program runs.
+    Running,
+    /// The program is stopped.
+    Stopped {
+        /// Body of the engine's `stopped` event.
+        body: Value,
+    },
+    /// The program has ended or was let go.
+    Over {
+        /// Its exit code, if it ended.
+        exit_code: Option<i64>,
+    },
+}
+
+/// One debug session.
+#[derive(Debug)]
+pub struct State {
+    session: String,
+    clients: Clients,
+    phase: Phase,
+    /// The engine's name, once it is made.
+    engine: Option<String>,
+    /// It said `initialized`.
+    engine_ready: bool,
+    /// It was told `configurationDone`.
+    configured: bool,
+    access: AgentAccess,
+    /// Arguments of the launch or attach that made the session.
+    launch: Value,
+    attached: bool,
+    counter: IdCounter,
+    pending: Pending,
+    ledger: Ledger,
+    exception_filters: BTreeMap<ClientId, Value>,
+    facts: Facts,
+    /// Who resumed the program last, for whoever came second.
+    resumed_by: Option<String>,
+    /// `exited` was sent.
+    told_exit: bool,
+    /// The session ends; everything else is refused.
+    ending: bool,
+    effects: Vec<Effect>,
+}
+
+impl State {
+    /// A session with this id, without clients.
+    pub fn new(session: impl Into<String>) -> Self {
+        Self {
+            session: session.into(),
+            clients: Clients::default(),
+            phase: Phase::Idle,
+            engine: None,
+            engine_ready: false,
+            configured: false,
+            access: AgentAccess::default(),
+            launch: Value::Null,
+            attached: false,
+            counter: IdCounter::default(),
+            pending: Pending::default(),
+            ledger: Ledger::default(),
+            exception_filters: BTreeMap::new(),
+            facts: Facts::default(),
+            resumed_by: None,
+            told_exit: false,
+            ending: false,
+            effects: Vec::new(),
+        }
+    }
+
+    /// Takes one event and says what to do about it, in order.
+    pub fn handle(&mut self, event: Event) -> Vec<Effect> {
+        match event {
+            Event::ClientJoined { client, origin } => self.clients.add(Client::new(client, origin)),
+            Event::ClientSaid { client, message: Message::Request(request) } => self.asked(client, request),
+            // We send no reverse requests, so there is nothing a response or event of a client could belong to.
+            Event::ClientSaid { client, message } => {
+                tracing::debug!(%client, seq = message.seq(), "message without a meaning ignored");
+            }
+            Event::ClientGarbled { client, error } => {
+                if let Some(seq) = error.seq {
+                    let command = error.command.clone().unwrap_or_default();
+                    let failure = Failure::invalid(error.to_string());
+                    self.answer(&Asked { client, seq, command }, Err(failure));
+                }
+            }
+            Event::ClientLeft { client } => self.left(client),
+            Event::EngineStarted(result) => self.engine_started(result),
+            Event::EngineAnswered { ticket, result } => self.engine_answered(ticket, result),
+            Event::EngineSaid(event) => self.engine_said(event),
+            Event::IoAnswered { ticket, result } => {
+                if let Some(Waiter::Client(asked)) = self.pending.take(ticket) {
+                    self.io_answered(&asked, &result);
+                    self.answer(&asked, result);
+                }
+            }
+            Event::TimerFired(timer) => self.timer_fired(timer),
+            Event::ShutdownAsked => self.end_session(None, true),
+        }
+        std::mem::take(&mut self.effects)
+    }
+
+    fn asked(&mut self, id: ClientId, request: Request) {
+        let asked = Asked { client: id, seq: request.seq, command: request.command };
+        let mut arguments = request.arguments;
+        let Some(client) = self.clients.get(id) else { return };
+        client.convention.to_hub(&mut arguments);
+        let outcome = match (client.stage, asked.command.as_str()) {
+            (Stage::Leaving, _) => Err(Failure::invalid("this client has disconnected").quiet()),
+            (Stage::Connected, "initialize" | "disconnect") => Ok(()),
+            (Stage::Connected, _) => Err(Failure::invalid(format!(
+                "`{}` came before `initialize`; a client introduces itself first",
+                asked.command
+            ))),
+            _ if client.kind == Kind::Agent && !client.launched => self.access.check(&asked.command),
+            _ => Ok(()),
+        };
+        match outcome {
+            Ok(()) => self.dispatch(asked, arguments),
+            Err(failure) => self.answer(&asked, Err(failure)),
+        }
+    }
+
+    /// Every command we know, by topic; what is not here is the engine's to know or refuse.
+    fn dispatch(&mut self, asked: Asked, arguments: Value) {
+        match asked.command.as_str() {
+            "initialize" => self.initialize(&asked, &arguments),
+            "launch" => self.launch(asked, arguments, false),
+            "attach" => self.attach(asked, arguments),
+            "configurationDone" => self.configuration_done(&asked),
+            "disconnect" => self.disconnect(asked, &arguments),
+            "terminate" => self.terminate(asked, arguments),
+            "cancel" => self.cancel(&asked, &arguments),
+            "continue" | "next" | "stepIn" | "stepOut" | "goto" | "stepBack" | "reverseContinue"
+            | "restartFrame" => self.resume(asked, arguments),
+            "pause" => self.pause(asked, arguments),
+            "setBreakpoints" | "setFunctionBreakpoints" => self.set_breakpoints(&asked, &arguments),
+            "setExceptionBreakpoints" => self.set_exception_breakpoints(asked, arguments),
+            "evaluate" => self.evaluate(asked, arguments),
+            "processWriteInput" => self.write_input(asked, &arguments),
+            "processReadOutput" => self.read_output(asked, &arguments),
+            "sessionInfo" => self.session_info(asked, &arguments),
+            "sessionControl" => self.session_control(&asked, &arguments),
+            _ => self.inspect(asked, arguments),
+        }
+    }
+
+    fn engine_answered(&mut self, ticket: Ticket, result: Result<Value, Failure>) {
+        match self.pending.take(ticket) {
+            None | Some(Waiter::Nobody) => {}
+            Some(Waiter::Client(asked)) => self.inspected(&asked, result),
+            Some(Waiter::Launch(asked)) => self.launched(&asked, result),
+            Some(Waiter::Resume(asked)) => self.resumed(&asked, result),
+            Some(Waiter::Breakpoints { place, ids, asked, added }) => {
+                self.breakpoints_applied(&place, &ids, asked.as_ref(), &added, result);
+            }
+            Some(Waiter::ExceptionFilters(asked)) => self.answer(&asked, result),
+            Some(Waiter::SessionInfo(asked)) => self.session_info_with_place(&asked, result.ok()),
+            Some(Waiter::Ending(asked)) => self.engine_let_go(asked.as_ref(), result),
+        }
+    }
+
+    /// Sends the one answer. A client that left is owed nothing.
+    fn answer(&mut self, asked: &Asked, outcome: Result<Value, Failure>) {
+        let Some(client) = self.clients.get(asked.client) else { return };
+        let convention = client.convention;
+        let mut response = Response::to(asked.seq, asked.command.clone(), outcome);
+        convention.to_client(&mut response.body);
+        self.effects.push(Effect::Send { client: asked.client, message: Message::Response(response) });
+    }
+
+    fn refuse(&mut self, asked: &Asked, failure: Failure) {
+        self.answer(asked, Err(failure));
+    }
+
+    fn ask_engine(&mut self, waiter: Waiter, command: &str, arguments: Value, deadline: Duration) {
+        let ticket = self.pending.add(waiter);
+        self.effects.push(Effect::AskEngine { ticket, command: command.into(), arguments, deadline });
+    }
+
+    fn ask_io(&mut self, asked: Asked, request: IoRequest) {
+        let client = asked.client;
+        let ticket = self.pending.add(Waiter::Client(asked));
+        self.effects.push(Effect::Io { ticket, client, request });
+    }
+
+    /// Sends an event to one client, if it takes it, in its own ids, lines and paths.
+    fn tell(&mut self, id: ClientId, event: &str, body: &Value) {
+        let Some(client) = self.clients.get_mut(id) else { return };
+        if !client.takes(event) {
+            return;
+        }
+        let mut body = body.clone();
+        client.ids.to_client(&mut self.counter, event, &mut body);
+        client.convention.to_client(&mut body);
+        let message = Message::Event(dap_wire::Event::new(event, body));
+        self.effects.push(Effect::Send { client: id, message });
+    }
+
+    /// Sends an event to everybody who gets events.
+    fn tell_all(&mut self, event: &str, body: &Value) {
+        self.tell_all_but(None, event, body);
+    }
+
+    fn tell_all_but(&mut self, but: Option<ClientId>, event: &str, body: &Value) {
+        for id in self.clients.ready() {
+            if Some(id) != but {
+                self.tell(id, event, body);
+            }
+        }
+    }
+
+    fn name_of(&self, id: ClientId) -> String {
+        self.clients.get(id).map_or_else(|| id.to_string(), |client| client.name.clone())
+    }
+
+    /// A program exists and has not ended.
+    fn is_live(&self) -> bool {
+        matches!(self.phase, Phase::Starting | Phase::Running | Phase::Stopped { .. })
+    }
+
+    fn need_program(&self) -> Result<(), Failure> {
+        match self.phase {
+            Phase::Idle => Err(Failure::new(ErrorCode::NoSession, "there is no program in this session yet")
+                .hint("send `launch` or `attach` first")),
+            Phase::Over { .. } => Err(Failure::new(ErrorCode::NoSession, "the program has ended")
+                .hint("its output can still be read; launch again to go on")
+                .quiet()),
+            _ => Ok(()),
+        }
+    }
+
+    fn need_stop(&self, command: &str) -> Result<(), Failure> {
+        self.need_program()?;
+        match self.phase {
+            Phase::Stopped { .. } => Ok(()),
+            _ => Err(Failure::new(ErrorCode::NotStopped, format!("`{command}` needs a stopped program; it runs"))
+                .hint("pause it, or wait for a breakpoint")
+                .quiet()),
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! Handshakes, launch and join, leaving, and the end.
+//!
+//! The client that launched or attached owns the session: when it goes, the session ends, unless it hands over.
+//! Everybody else comes and goes alone.
+
+use std::time::Duration;
+
+use dap_wire::{ErrorCode, Failure};
+use serde_json::{Value, json};
+
+use super::{ENGINE_DEADLINE, Phase, State};
+use crate::hub::access::AgentAccess;
+use crate::hub::capabilities;
+use crate::hub::clients::Stage;
+use crate::hub::event::{ClientId, Effect, Publication, StartedEngine, Timer};
+use crate::hub::pending::{Asked, Waiter};
+
+/// A launch may build first; the engine bounds its own steps more tightly.
+const LAUNCH_DEADLINE: Duration = Duration::from_secs(15 * 60);
+/// How long the engine may take to let go of the program before it is killed.
+const ENDING_DEADLINE: Duration = Duration::from_secs(6);
+/// How long others may read the output of a session whose owner has gone.
+const LINGER: Duration = Duration::from_secs(10 * 60);
+
+impl State {
+    pub(super) fn initialize(&mut self, asked: &Asked, arguments: &Value) {
+        let Some(client) = self.clients.get_mut(asked.client) else { return };
+        let outcome = if client.stage == Stage::Connected {
+            client.introduce(arguments).map(|()| capabilities::initial())
+        } else {
+            Err(Failure::invalid("`initialize` came a second time; once per connection is enough"))
+        };
+        self.answer(asked, outcome);
+    }
+
+    pub(super) fn launch(&mut self, asked: Asked, arguments: Value, attach: bool) {
+        if self.phase != Phase::Idle || self.ending {
+            return self.refuse(
+                &asked,
+                Failure::new(ErrorCode::AlreadyAttached, format!("session `{}` already has a program", self.session))
+                    .hint("`attach` without attributes joins it; start another `tandem-dap` for another program"),
+            );
+        }
+        match AgentAccess::parse(&arguments["agentAccess"]) {
+            Ok(access) => self.access = access,
+            Err(failure) => return self.refuse(&asked, failure),
+        }
+        if let Some(client) = self.clients.get_mut(asked.client) {
+            client.launched = true;
+            client.stage = Stage::Joined;
+        }
+        self.phase = Phase::Starting;
+        self.attached = attach;
+        self.launch = arguments.clone();
+        self.effects.push(Effect::StartEngine { arguments: arguments.clone(), attach });
+        let command = if attach { "attach" } else { "launch" };
+        self.ask_engine(Waiter::Launch(asked), command, arguments, LAUNCH_DEADLINE);
+    }
+
+    /// The engine was made; the launch itself is already on its way to it.
+    pub(super) fn engine_started(&mut self, result: Result<StartedEngine, Failure>) {
+        let Ok(engine) = result else { return };
+        let text = |key: &str| self.launch[key].as_str().map(str::to_owned);
+        let program = text("program").or_else(|| text("project")).unwrap_or_else(|| {
+            self.launch["processId"].as_i64().map_or_else(String::new, |pid| format!("process {pid}"))
+        });
+        let title = program.rsplit('/').next().unwrap_or_default().to_owned();
+        self.engine = Some(engine.name.clone());
+        self.effects.push(Effect::Publish(Publication { title, program, engine: engine.name, cwd: text("cwd") }));
+    }
+
+    pub(super) fn launched(&mut self, asked: &Asked, result: Result<Value, Failure>) {
+        if result.is_err() {
+            // Nothing runs: the same client may try again with better arguments.
+            self.phase = Phase::Idle;
+            (self.engine, self.engine_ready, self.configured) = (None, false, false);
+            self.effects.push(Effect::KillProgram);
+            self.effects.push(Effect::Unpublish);
+            if let Some(client) = self.clients.get_mut(asked.client) {
+                (client.stage, client.launched) = (Stage::Initialized, false);
+            }
+        }
+        self.answer(asked, result);
+    }
+
+    /// Joins this session, or attaches to a process.
+    pub(super) fn attach(&mut self, asked: Asked, arguments: Value) {
+        if !arguments["processId"].is_null() {
+            return self.launch(asked, arguments, true);
+        }
+        let own = arguments["session"].as_str().is_none_or(|session| session == self.session);
+        if !own {
+            let message = format!("this is session `{}`, not {}", self.session, arguments["session"]);
+            return self.refuse(&asked, Failure::new(ErrorCode::NoSession, message));
+        }
+        if self.phase == Phase::Idle {
+            let failure = Failure::new(ErrorCode::NoSession, "there is no program in this session to join")
+                .hint("`launch` one, or `attach` with `processId` or `session`");
+            return self.refuse(&asked, failure);
+        }
+        let joined = self.clients.get_mut(asked.client).is_some_and(|client| {
+            let first = client.stage == Stage::Initialized;
+            if first {
+                client.stage = Stage::Joined;
+            }
+            first
+        });
+        if !joined {
+            return self.refuse(&asked, Failure::new(ErrorCode::AlreadyAttached, "this client has joined already"));
+        }
+        self.answer(&asked, Ok(Value::Null));
+        self.offer_configuration(asked.client);
+    }
+
+    /// Sends `initialized` once the engine can take breakpoints.
+    pub(super) fn offer_configuration(&mut self, id: ClientId) {
+        if !self.engine_ready {
+            return;
+        }
+        if let Some(client) = self.clients.get_mut(id)
+            && client.stage == Stage::Joined
+        {
+            client.stage = Stage::Configuring;
+            self.tell(id, "initialized", &Value::Null);
+        }
+    }
+
+    pub(super) fn configuration_done(&mut self, asked: &Asked) {
+        let Some(client) = self.clients.get_mut(asked.client) else { return };
+        if client.stage != Stage::Configuring {
+            let failure = Failure::invalid("`configurationDone` belongs after the `initialized` event, once");
+            return self.refuse(asked, failure);
+        }
+        client.stage = Stage::Ready;
+        let launched = client.launched;
+        self.answer(asked, Ok(Value::Null));
+        self.catch_up(asked.client);
+        if launched && !self.configured {
+            self.configured = true;
+            self.ask_engine(Waiter::Nobody, "configurationDone", Value::Null, ENGINE_DEADLINE);
+        }
+        let name = self.name_of(asked.client);
+        let joined = json!({ "session": self.session, "change": "joined", "client": name });
+        self.tell_all_but(Some(asked.client), "sessionChanged", &joined);
+    }
+
+    /// Tells one client all that the others know already.
+    fn catch_up(&mut self, id: ClientId) {
+        for (event, body) in self.facts.replay() {
+            self.tell(id, event, &body);
+        }
+        self.effects.push(Effect::StartOutput { client: id });
+        self.tell_breakpoints_to(id, &self.ledger.ids(), "new");
+        match self.phase.clone() {
+            Phase::Stopped { body } => {
+                self.effects.push(Effect::FlushOutput { client: id });
+                self.tell(id, "stopped", &body);
+            }
+            Phase::Over { exit_code } => {
+                self.effects.push(Effect::FlushOutput { client: id });
+                if let Some(code) = exit_code {
+                    self.tell(id, "exited", &json!({ "exitCode": code }));
+                }
+                self.tell_terminated(id);
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn tell_terminated(&mut self, id: ClientId) {
+        if let Some(client) = self.clients.get_mut(id)
+            && !client.told_terminated
+        {
+            client.told_terminated = true;
+            self.tell(id, "terminated", &Value::Null);
+        }
+    }
+
+    pub(super) fn disconnect(&mut self, asked: Asked, arguments: &Value) {
+        let Some(client) = self.clients.get_mut(asked.client) else { return };
+        client.keeps_breakpoints = arguments["keepBreakpoints"].as_bool().unwrap_or(false);
+        let launched = client.launched;
+        let heir = self.clients.ready().into_iter().find(|id| *id != asked.client);
+        if launched && self.is_live() {
+            match heir {
+                Some(heir) if arguments["handOver"] == true => {
+                    if let Some(client) = self.clients.get_mut(heir) {
+                        client.launched = true;
+                    }
+                }
+                _ => {
+                    let kill = arguments["terminateDebuggee"].as_bool().unwrap_or(!self.attached);
+                    return self.end_session(Some(asked), kill);
+                }
+            }
+        }
+        self.answer(&asked, Ok(Value::Null));
+        self.let_client_go(asked.client);
+    }
+
+    /// After its last answer: the connection closes, and the rest happens as if it had closed it.
+    fn let_client_go(&mut self, id: ClientId) {
+        self.effects.push(Effect::Close { client: id });
+        self.left(id);
+    }
+
+    pub(super) fn terminate(&mut self, asked: Asked, arguments: Value) {
+        match self.need_program() {
+            Ok(()) => self.ask_engine(Waiter::Client(asked), "terminate", arguments, ENGINE_DEADLINE),
+            Err(failure) => self.refuse(&asked, failure),
+        }
+    }
+
+    /// A connection ended.
+    pub(super) fn left(&mut self, id: ClientId) {
+        let Some(client) = self.clients.remove(id) else { return };
+        for ticket in self.pending.of_client(id) {
+            self.effects.push(Effect::Cancel { ticket });
+        }
+        let left = json!({ "session": self.session, "change": "left", "client": client.name });
+        self.tell_all("sessionChanged", &left);
+        let owner_gone = client.launched && !self.clients.iter().any(|other| other.launched);
+        if (owner_gone || self.clients.is_empty()) && self.is_live() && !self.ending {
+            self.end_session(None, !self.attached);
+        } else if !client.keeps_breakpoints && !self.ending {
+            self.drop_wishes(id);
+        }
+        self.end_if_done();
+    }
+
+    /// Ends the program, or lets go of it, and then everything.
+    pub(super) fn end_session(&mut self, asked: Option<Asked>, kill: bool) {
+        if self.ending || !self.is_live() {
+            self.ending = true;
+            if let Some(asked) = asked {
+                self.answer(&asked, Ok(Value::Null));
+                self.let_client_go(asked.client);
+            }
+            return self.end_if_done();
+        }
+        self.ending = true;
+        let arguments = json!({ "terminateDebuggee": kill });
+        self.ask_engine(Waiter::Ending(asked), "disconnect", arguments, ENDING_DEADLINE);
+    }
+
+    /// The engine has let go. Its last events come before this answer's consequences.
+    pub(super) fn engine_let_go(&mut self, asked: Option<&Asked>, result: Result<Value, Failure>) {
+        if let Err(failure) = result {
+            tracing::warn!(%failure, "the engine did not let go of the program");
+            self.effects.push(Effect::KillProgram);
+        }
+        self.over(None);
+        if let Some(asked) = asked {
+            self.answer(asked, Ok(Value::Null));
+            self.let_client_go(asked.client);
+        }
+        self.end_if_done();
+    }
+
+    /// The program is gone, one way or the other; everybody is told once.
+    pub(super) fn over(&mut self, exit_code: Option<i64>) {
+        if !matches!(self.phase, Phase::Over { .. }) {
+            self.phase = Phase::Over { exit_code };
+        }
+        for id in self.clients.ready() {
+            self.effects.push(Effect::FlushOutput { client: id });
+            self.tell_terminated(id);
+        }
+    }
+
+    fn end_if_done(&mut self) {
+        if self.is_live() {
+            return;
+        }
+        if self.clients.is_empty() {
+            self.effects.push(Effect::End);
+        } else if self.ending {
+            self.effects.push(Effect::Unpublish);
+            self.effects.push(Effect::StartTimer { timer: Timer::Linger, after: LINGER });
+        }
+    }
+
+    pub(super) fn timer_fired(&mut self, timer: Timer) {
+        match timer {
+            Timer::Linger => self.effects.push(Effect::End),
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! The program's stdin and output as requests: checked here, done by the broker.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use dap_wire::Failure;
+use serde_json::{Value, json};
+
+use super::State;
+use crate::hub::event::{IoRequest, ReadOutput};
+use crate::hub::pending::Asked;
+
+/// Most that one request may write, bytes.
+const MAX_INPUT: usize = 16 * 1024 * 1024;
+/// Longest wait a client may ask for.
+const MAX_WAIT: Duration = Duration::from_secs(24 * 3600);
+
+impl State {
+    pub(super) fn write_input(&mut self, asked: Asked, arguments: &Value) {
+        match write_arguments(arguments) {
+            Ok(request) => self.ask_io(asked, request),
+            Err(failure) => self.refuse(&asked, failure),
+        }
+    }
+
+    pub(super) fn read_output(&mut self, asked: Asked, arguments: &Value) {
+        match read_arguments(arguments) {
+            Ok(request) => self.ask_io(asked, IoRequest::Read(request)),
+            Err(failure) => self.refuse(&asked, failure),
+        }
+    }
+
+    /// A line with the prefix in the debug console is for the program; everything else is for the engine.
+    pub(super) fn evaluate(&mut self, asked: Asked, arguments: Value) {
+        let prefix = self.launch["consoleInputPrefix"].as_str().unwrap_or(">");
+        let typed = arguments["expression"].as_str().unwrap_or_default();
+        if arguments["context"] == "repl"
+            && !prefix.is_empty()
+            && let Some(line) = typed.strip_prefix(prefix)
+        {
+            let close = line == prefix;
+            let data = if close { Vec::new() } else { format!("{line}\n").into_bytes() };
+            return self.ask_io(asked, IoRequest::Write { data, close });
+        }
+        if !arguments["expression"].is_string() {
+            return self.refuse(&asked, Failure::invalid("`expression` is missing; it must be a string"));
+        }
+        self.inspect(asked, arguments);
+    }
+
+    /// Tells those who asked when stdin was closed; gives the console its own kind of answer.
+    pub(super) fn io_answered(&mut self, asked: &Asked, result: &Result<Value, Failure>) {
+        if let Ok(body) = result
+            && body["stdinClosed"] == true
+        {
+            let name = self.name_of(asked.client);
+            self.tell_all("inputClosed", &json!({ "client": name }));
+        }
+    }
+}
+
+fn write_arguments(arguments: &Value) -> Result<IoRequest, Failure> {
+    let Some(text) = arguments["data"].as_str() else {
+        return Err(Failure::invalid("`data` is missing; it must be a string"));
+    };
+    let data = match arguments["encoding"].as_str().unwrap_or("utf8") {
+        "utf8" => text.as_bytes().to_vec(),
+        "base64" => base64::engine::general_purpose::STANDARD
+            .decode(text)
+            .map_err(|error| Failure::invalid(format!("`data` is not base64: {error}")))?,
+        other => {
+            return Err(Failure::invalid(format!("`encoding` is `{other}`; it must be `utf8` or `base64`")));
+        }
+    };
+    if data.len() > MAX_INPUT {
+        let message = format!("`data` has {} bytes; one request may write {MAX_INPUT}", data.len());
+        return Err(Failure::invalid(message).hint("write it in parts"));
+    }
+    Ok(IoRequest::Write { data, close: flag(arguments, "closeAfter")? })
+}
+
+fn read_arguments(arguments: &Value) -> Result<ReadOutput, Failure> {
+    let (stdout, stderr) = match &arguments["stream"] {
+        Value::Null => (true, true),
+        Value::String(stream) if stream == "both" => (true, true),
+        Value::String(stream) if stream == "stdout" => (true, false),
+        Value::String(stream) if stream == "stderr" => (false, true),
+        other => {
+            let text = other.as_str().map_or_else(|| other.to_string(), str::to_owned);
+            return Err(Failure::invalid(format!(
+                "invalid stream: '{text}'. Must be 'stdout', 'stderr', or 'both'"
+            )));
+        }
+    };
+    let wait_for = text(arguments, "waitFor")?;
+    if let Some(pattern) = &wait_for {
+        regex::Regex::new(pattern)
+            .map_err(|error| Failure::invalid(format!("`waitFor` is no regular expression: {error}")))?;
+    }
+    let number = |key: &str| match &arguments[key] {
+        Value::Null => Ok(None),
+        value => value
+            .as_u64()
+            .map(Some)
+            .ok_or_else(|| Failure::invalid(format!("`{key}` must be a number from 0 on, not {value}"))),
+    };
+    Ok(ReadOutput {
+        stdout,
+        stderr,
+        clear: flag(arguments, "clear")?,
+        since: text(arguments, "since")?,
+        max_bytes: number("maxBytes")?.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
+        wait_for,
+        timeout: number("timeoutMs")?.map(|ms| Duration::from_millis(ms).min(MAX_WAIT)),
+    })
+}
+
+fn flag(arguments: &Value, key: &str) -> Result<bool, Failure> {
+    match &arguments[key] {
+        Value::Null => Ok(false),
+        Value::Bool(value) => Ok(*value),
+        other => Err(Failure::invalid(format!("`{key}` must be true or false, not {other}"))),
+    }
+}
+
+fn text(arguments: &Value, key: &str) -> Result<Option<String>, Failure> {
+    match &arguments[key] {
+        Value::Null => Ok(None),
+        Value::String(text) => Ok(Some(text.clone())),
+        other => Err(Failure::invalid(format!("`{key}` must be a string, not {other}"))),
+    }
+}

@@ -1,0 +1,103 @@
+//! What the engine says of its own accord, and who is told.
+
+use dap_wire::Failure;
+use serde_json::{Value, json};
+
+use super::{Phase, State};
+use crate::engine::EngineEvent;
+use crate::hub::clients::Stage;
+use crate::hub::event::Effect;
+
+impl State {
+    pub(super) fn engine_said(&mut self, event: EngineEvent) {
+        match event {
+            EngineEvent::Dap { event, body } => self.engine_event(&event, body),
+            EngineEvent::Died(failure) => self.engine_died(&failure),
+        }
+    }
+
+    fn engine_event(&mut self, event: &str, mut body: Value) {
+        self.facts.learn(event, &body);
+        match event {
+            "initialized" => {
+                if self.engine_ready {
+                    return;
+                }
+                self.engine_ready = true;
+                self.push_all_breakpoints();
+                let waiting: Vec<_> = self
+                    .clients
+                    .iter()
+                    .filter(|client| client.stage == Stage::Joined)
+                    .map(|client| client.id)
+                    .collect();
+                waiting.into_iter().for_each(|id| self.offer_configuration(id));
+            }
+            "stopped" => {
+                self.answer_resume();
+                if !body["hitBreakpointIds"].is_null() {
+                    body["hitBreakpointIds"] = json!(self.ledger.hits(&body["hitBreakpointIds"]));
+                }
+                // A stop while stopped (another thread) is a new stop: what was asked before it is stale.
+                self.running(None);
+                self.phase = Phase::Stopped { body: body.clone() };
+                self.flush_and_tell("stopped", &body);
+            }
+            "continued" => {
+                if matches!(self.phase, Phase::Stopped { .. }) && self.pending.resume().is_none() {
+                    self.running(None);
+                    self.tell_all("continued", &body);
+                }
+            }
+            "breakpoint" => {
+                if let Some(breakpoint) = self.ledger.told(&body["breakpoint"]) {
+                    let body = json!({ "reason": "changed", "breakpoint": breakpoint });
+                    self.tell_all("breakpoint", &body);
+                }
+            }
+            "exited" => {
+                self.answer_resume();
+                self.phase = Phase::Over { exit_code: body["exitCode"].as_i64() };
+                if !self.told_exit {
+                    self.told_exit = true;
+                    self.flush_and_tell("exited", &body);
+                }
+            }
+            "terminated" => {
+                self.answer_resume();
+                self.over(None);
+            }
+            "process" => {
+                // The engine is attached: the program runs unless a stop is told.
+                if self.phase == Phase::Starting {
+                    self.phase = Phase::Running;
+                }
+                self.tell_all(event, &body);
+            }
+            _ => self.tell_all(event, &body),
+        }
+    }
+
+    /// The answer to a resume may overtake the stop it led to; a client must see them in order.
+    fn answer_resume(&mut self) {
+        if let Some((ticket, asked)) = self.pending.resume() {
+            self.pending.take(ticket);
+            self.resumed(&asked, Ok(Value::Null));
+        }
+    }
+
+    /// What the program printed before goes out before.
+    fn flush_and_tell(&mut self, event: &str, body: &Value) {
+        for id in self.clients.ready() {
+            self.effects.push(Effect::FlushOutput { client: id });
+            self.tell(id, event, body);
+        }
+    }
+
+    fn engine_died(&mut self, failure: &Failure) {
+        let text = format!("the debug engine ended: {failure}\n");
+        self.tell_all("output", &json!({ "category": "important", "output": text }));
+        self.effects.push(Effect::KillProgram);
+        self.over(None);
+    }
+}

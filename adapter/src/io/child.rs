@@ -1,0 +1,188 @@
+//! Starting a program held, learning how it ended, and ending it.
+//!
+//! The program is started through a stub (`tandem-dap exec-held`) that waits for one byte on its stdin, which is
+//! already the program's stdin, and then turns into the program. So its pid and start time are known before its first
+//! instruction, no descriptor leaks into it, and no code of ours runs between fork and exec.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use dap_wire::{ErrorCode, Failure};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use tokio::sync::watch;
+
+/// What to run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SpawnSpec {
+    /// The executable; absolute, or looked up in PATH.
+    pub program: PathBuf,
+    /// Its arguments, without the name.
+    pub args: Vec<OsString>,
+    /// The folder to run in.
+    pub cwd: PathBuf,
+    /// Changes to our own environment; `None` unsets.
+    pub env: Vec<(String, Option<String>)>,
+}
+
+/// How a program ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExitInfo {
+    /// Its exit code; 128 + signal when a signal ended it, as shells count.
+    pub code: i32,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+}
+
+/// A program we started. Dropping it kills what is left of its process group.
+#[derive(Debug)]
+pub struct Child {
+    pid: u32,
+    gate: Option<File>,
+    exit: watch::Receiver<Option<ExitInfo>>,
+}
+
+/// Our ends of the three pipes.
+#[derive(Debug)]
+pub struct Pipes {
+    /// Write end of the program's stdin.
+    pub stdin: File,
+    /// Read end of its stdout.
+    pub stdout: File,
+    /// Read end of its stderr.
+    pub stderr: File,
+}
+
+impl Child {
+    /// Starts `spec` held, in a process group of its own. Call it on a thread that lives as long as the session: the
+    /// kernel kills the program when that thread ends, so that nothing outlives a host that was killed.
+    ///
+    /// # Errors
+    /// `LAUNCH_FAILED` naming the folder or the program.
+    pub fn spawn(stub: &Path, spec: &SpawnSpec) -> Result<(Self, Pipes), Failure> {
+        let failed = |reason: String| {
+            Failure::new(ErrorCode::LaunchFailed, format!("cannot start `{}`: {reason}", spec.program.display()))
+        };
+        if !spec.cwd.is_dir() {
+            return Err(failed(format!("there is no folder `{}`", spec.cwd.display()))
+                .hint("set `cwd` to an existing folder"));
+        }
+        let mut command = Command::new(stub);
+        command.arg("exec-held").arg("--").arg(&spec.program).args(&spec.args);
+        command.current_dir(&spec.cwd).process_group(0);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        for (name, value) in &spec.env {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
+        let pid = child.id();
+        let pipes = match (child.stdin.take(), child.stdout.take(), child.stderr.take()) {
+            (Some(stdin), Some(stdout), Some(stderr)) => Pipes {
+                stdin: OwnedFd::from(stdin).into(),
+                stdout: OwnedFd::from(stdout).into(),
+                stderr: OwnedFd::from(stderr).into(),
+            },
+            _ => return Err(failed("its pipes are missing".into())),
+        };
+        let gate = pipes.stdin.try_clone().map_err(|error| failed(error.to_string()))?;
+        let (ended, exit) = watch::channel(None);
+        std::thread::Builder::new()
+            .name("program-exit".into())
+            .spawn(move || {
+                let info = wait_for_exit(pid);
+                // Reaps it, unless mscordbi, which also waits for its debuggee, was quicker.
+                drop(child.wait());
+                ended.send_replace(Some(info));
+            })
+            .map_err(|error| failed(error.to_string()))?;
+        Ok((Self { pid, gate: Some(gate), exit }, pipes))
+    }
+
+    /// Its process id, which is also the id of its process group.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Lets it run its first instruction. Once.
+    ///
+    /// # Errors
+    /// `LAUNCH_FAILED` when it is gone already.
+    pub fn release(&mut self) -> Result<(), Failure> {
+        let Some(mut gate) = self.gate.take() else { return Ok(()) };
+        gate.write_all(b"\n").map_err(|error| {
+            Failure::new(ErrorCode::LaunchFailed, format!("process {} ended before it was started: {error}", self.pid))
+        })
+    }
+
+    /// How it ended, once it has.
+    pub fn exited(&self) -> Option<ExitInfo> {
+        *self.exit.borrow()
+    }
+
+    /// Becomes `Some` when it has ended.
+    pub fn exit(&self) -> watch::Receiver<Option<ExitInfo>> {
+        self.exit.clone()
+    }
+
+    /// Sends a signal to it and all it started in its group. That it is gone already is no error.
+    pub fn signal(&self, signal: Signal) {
+        signal_group(self.pid, signal);
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        self.signal(Signal::KILL);
+    }
+}
+
+/// Sends a signal to a process group. That it is gone already is no error.
+pub fn signal_group(pid: u32, signal: Signal) {
+    if let Some(group) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+        // Only "no such process" can happen to a group of our own user.
+        drop(kill_process_group(group, signal));
+    }
+}
+
+/// Waits without reaping: mscordbi's PAL calls `waitpid` on its debuggee and would steal the status otherwise.
+fn wait_for_exit(pid: u32) -> ExitInfo {
+    let lost = ExitInfo { code: -1, signal: None };
+    let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return lost };
+    loop {
+        match waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
+            Ok(Some(status)) => {
+                return match (status.exit_status(), status.terminating_signal()) {
+                    (Some(code), _) => ExitInfo { code, signal: None },
+                    (None, Some(signal)) => ExitInfo { code: 128 + signal, signal: Some(signal) },
+                    (None, None) => lost,
+                };
+            }
+            Ok(None) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => {
+                tracing::warn!(%error, "the exit status of the program was lost");
+                return lost;
+            }
+        }
+    }
+}
+
+/// The stub: waits for one byte on stdin, then becomes the program. Returns only when that fails.
+pub fn exec_held(program: &Path, args: &[OsString]) -> std::io::Error {
+    // A host that is killed takes the program with it.
+    if let Err(error) = rustix::process::set_parent_process_death_signal(Some(Signal::KILL)) {
+        return error.into();
+    }
+    let mut byte = [0u8];
+    match rustix::io::read(rustix::stdio::stdin(), &mut byte) {
+        Ok(1) => Command::new(program).args(args).exec(),
+        Ok(_) => std::io::Error::other("the debugger went away before the program was started"),
+        Err(error) => error.into(),
+    }
+}

@@ -1,0 +1,78 @@
+//! Emptying a pipe of the program into its ring: a thread of its own that waits for nobody.
+
+use std::fs::File;
+use std::os::fd::AsFd;
+
+use rustix::event::{PollFd, PollFlags, poll};
+
+use super::ring::Ring;
+
+/// Bytes read at once; also what the pipe is enlarged to, so that a program that prints fast blocks less.
+const BLOCK: usize = 1024 * 1024;
+
+/// One stream of the program: its pipe and what is kept of it.
+#[derive(Debug)]
+pub struct Stream {
+    pipe: Option<File>,
+    block: Vec<u8>,
+    /// What is kept.
+    pub ring: Ring,
+}
+
+impl Stream {
+    /// A stream without a program yet.
+    pub fn new(capacity: usize) -> Self {
+        Self { pipe: None, block: Vec::new(), ring: Ring::new(capacity) }
+    }
+
+    /// Takes over a read end; gives what the draining thread polls.
+    ///
+    /// # Errors
+    /// From duplicating the descriptor or making it non-blocking.
+    pub fn attach(&mut self, pipe: File) -> std::io::Result<File> {
+        rustix::io::ioctl_fionbio(&pipe, true)?;
+        // An unprivileged user may have used up the pages for pipes; a smaller pipe only costs speed.
+        drop(rustix::pipe::fcntl_setpipe_size(&pipe, BLOCK));
+        let polled = pipe.try_clone()?;
+        self.pipe = Some(pipe);
+        Ok(polled)
+    }
+
+    /// Whether nothing more will come.
+    pub fn at_end(&self) -> bool {
+        self.pipe.is_none()
+    }
+
+    /// Takes what is in the pipe now, at most one block; gives whether there may be more. At the end, lets go.
+    pub fn drain(&mut self) -> bool {
+        let Some(pipe) = &self.pipe else { return false };
+        if self.block.is_empty() {
+            self.block = vec![0; 256 * 1024];
+        }
+        match rustix::io::read(pipe, &mut self.block[..]) {
+            Ok(0) => {
+                self.pipe = None;
+                self.block = Vec::new();
+                false
+            }
+            Ok(count) => {
+                self.ring.push(self.block.get(..count).unwrap_or_default());
+                true
+            }
+            Err(rustix::io::Errno::AGAIN) => false,
+            Err(rustix::io::Errno::INTR) => true,
+            Err(error) => {
+                tracing::warn!(%error, "reading the program's output failed");
+                self.pipe = None;
+                false
+            }
+        }
+    }
+}
+
+/// Waits until there is something to drain or the writers are gone.
+pub fn wait_readable(pipe: &File) {
+    let mut descriptors = [PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::IN)];
+    // An interrupted wait is a short wait: the caller tries to read and comes back.
+    drop(poll(&mut descriptors, None));
+}

@@ -1,0 +1,151 @@
+//! The process of one session. Its stdin is the connection of its first client; others come through its socket.
+//!
+//! One thread runs everything but the engine and the pipes, and it is the one that lives longest.
+//! Ends when the hub does, or on SIGTERM, SIGINT and SIGHUP, which end the session in good order first.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Context;
+use dap_wire::Failure;
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::UnixListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
+
+use super::registry::{self, Published};
+use crate::engine::{Engine, EngineEvent, select};
+use crate::hub::actor::{Actor, Connection, Host, Inbox};
+use crate::hub::event::{Origin, Publication, StartedEngine};
+use crate::io::Broker;
+
+/// `outputBufferBytes` when the launch does not say.
+const DEFAULT_BUFFER: usize = 8 * 1024 * 1024;
+
+/// Hosts one session to its end.
+///
+/// # Errors
+/// When stdin is no connection or the session folder is not safe.
+pub fn run() -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let outcome = runtime.block_on(host());
+    // Threads that wait for the program's pipes hold nothing that outlives the process.
+    runtime.shutdown_background();
+    outcome
+}
+
+async fn host() -> anyhow::Result<()> {
+    let folder = registry::folder();
+    registry::prepare(&folder)?;
+    // Listing sweeps what crashed hosts left.
+    drop(registry::live(&folder));
+    cordebug::startup::sweep_stale();
+    let id = registry::new_id(&folder);
+    let first = first_client()?;
+    let stub = std::env::current_exe().context("cannot find the program itself")?;
+    let broker = Broker::new(DEFAULT_BUFFER, stub);
+    let process = Process { id: id.clone(), folder, published: None };
+    let (actor, inbox) = Actor::new(&id, process, broker);
+    let mut signals = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()]
+        .map(signal)
+        .into_iter()
+        .collect::<Result<Vec<_>, _>>()?;
+    for mut signal in signals.drain(..) {
+        let inbox = inbox.clone();
+        tokio::spawn(async move {
+            signal.recv().await;
+            inbox.shutdown().await;
+        });
+    }
+    inbox.connected(Origin::First, first).await;
+    drop(inbox);
+    actor.run().await;
+    Ok(())
+}
+
+/// Stdin is a socket from a relay, or an accepted connection from the listener.
+fn first_client() -> anyhow::Result<Connection> {
+    let stdin: OwnedFd = std::io::stdin().as_fd().try_clone_to_owned().context("cannot use stdin")?;
+    let family = rustix::net::getsockname(&stdin).context("stdin is no socket; `host` is for tandem-dap itself")?;
+    if family.address_family() == rustix::net::AddressFamily::UNIX {
+        let socket = UnixStream::from(stdin);
+        socket.set_nonblocking(true)?;
+        Ok(halves(tokio::net::UnixStream::from_std(socket)?))
+    } else {
+        let socket = std::net::TcpStream::from(stdin);
+        socket.set_nonblocking(true)?;
+        Ok(halves(tokio::net::TcpStream::from_std(socket)?))
+    }
+}
+
+fn halves<S: AsyncRead + AsyncWrite + Send + 'static>(socket: S) -> Connection {
+    let (reader, writer) = tokio::io::split(socket);
+    Connection { reader: Box::new(reader), writer: Box::new(writer) }
+}
+
+/// What the hub needs of this process.
+struct Process {
+    id: String,
+    folder: PathBuf,
+    published: Option<(Published, AbortHandle)>,
+}
+
+impl Host for Process {
+    fn start_engine(
+        &mut self,
+        arguments: &Value,
+        attach: bool,
+        broker: &Broker,
+        events: mpsc::UnboundedSender<EngineEvent>,
+    ) -> Result<(StartedEngine, Arc<dyn Engine>), Failure> {
+        match &arguments["outputBufferBytes"] {
+            Value::Null => {}
+            bytes => match bytes.as_u64().and_then(|bytes| usize::try_from(bytes).ok()) {
+                Some(bytes @ 1024..=0x4000_0000) => broker.set_buffer_bytes(bytes),
+                _ => {
+                    return Err(Failure::invalid(format!(
+                        "`outputBufferBytes` is {bytes}; it must be a number from 1024 to 1073741824"
+                    )));
+                }
+            },
+        }
+        select::start(arguments, attach, broker.clone(), events)
+    }
+
+    fn publish(&mut self, publication: Publication, inbox: &Inbox) {
+        if self.published.is_some() {
+            return;
+        }
+        match Published::new(&self.folder, publication, &self.id) {
+            Ok((published, listener)) => {
+                let accepting = tokio::spawn(accept(listener, inbox.clone()));
+                self.published = Some((published, accepting.abort_handle()));
+            }
+            // The session works; it only cannot be joined.
+            Err(error) => tracing::error!("the session cannot be joined: {error:#}"),
+        }
+    }
+
+    fn unpublish(&mut self) {
+        if let Some((published, accepting)) = self.published.take() {
+            accepting.abort();
+            drop(published);
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.unpublish();
+    }
+}
+
+async fn accept(listener: UnixListener, inbox: Inbox) {
+    while let Ok((socket, _)) = listener.accept().await {
+        inbox.connected(Origin::Socket, halves(socket)).await;
+    }
+}
