@@ -1,1 +1,34 @@
-//! (to be written)
+//! .NET assemblies and their symbols as files: PE (ECMA-335 II.25), metadata tables (II.22-24), portable PDBs.
+//!
+//! In reading order: [`bytes`] (checked reading), [`tables`] (the tables of both file kinds), [`image`] (an assembly),
+//! [`metadata`] (types, methods, fields), [`pdb`] (source lines and local names).
+//!
+//! Pure and safe: no process, no debugger; whatever the bytes are, reading them neither panics nor takes unbounded
+//! memory. Used by the .NET engine.
+
+pub mod bytes;
+pub mod image;
+pub mod metadata;
+pub mod pdb;
+pub mod tables;
+
+/// Why a file cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// From the file system.
+    #[error("cannot read `{path}`: {reason}")]
+    Io {
+        /// Which file.
+        path: std::path::PathBuf,
+        /// Why.
+        reason: std::io::Error,
+    },
+    /// Not what it should be.
+    #[error("not {what}: {reason}")]
+    Malformed {
+        /// For example `a .NET assembly`.
+        what: &'static str,
+        /// What is wrong.
+        reason: &'static str,
+    },
+}

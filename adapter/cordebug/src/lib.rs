@@ -1,2 +1,29 @@
-//! (to be written)
+//! ICorDebug, the debugging interface of CoreCLR, from Rust. The only crate of the workspace with `unsafe` code.
+//!
+//! In reading order: [`startup`] (holding a runtime before user code), [`runtime`] (finding the runtime in a process and
+//! loading its debugging library), [`debugger`] (debugger and process), [`callback`] (what the runtime tells), then one
+//! module per family: [`thread`], [`frame`], [`module`], [`value`], [`eval`]. [`hresult`] says what failures mean.
+//!
+//! Objects are not `Send`: they live on one thread, the engine's. A [`callback::Callback`] is, and is the one place where
+//! COM pointers cross threads.
+
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+compile_error!("the .NET engine runs on Linux x86-64 so far");
+
+pub mod callback;
+mod com;
+pub mod debugger;
+pub mod eval;
+pub mod frame;
+pub mod hresult;
+pub mod module;
+mod raw;
+pub mod runtime;
 pub mod startup;
+pub mod thread;
+pub mod value;
+
+pub use hresult::CorError;
+
+/// What every call gives.
+pub type Result<T> = std::result::Result<T, CorError>;

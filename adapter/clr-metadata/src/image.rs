@@ -1,0 +1,111 @@
+//! An assembly's file: the PE frame around its metadata (ECMA-335 II.25), and where its symbols are.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use crate::FileError;
+use crate::bytes::{u16_at, u32_at};
+use crate::metadata::Metadata;
+use crate::tables::Tables;
+
+/// IMAGE_DEBUG_TYPE_CODEVIEW.
+const CODE_VIEW: u32 = 2;
+/// IMAGE_DEBUG_TYPE_EMBEDDED_PORTABLE_PDB.
+const EMBEDDED: u32 = 17;
+/// Largest embedded PDB, bytes unpacked.
+const LARGEST_PDB: u32 = 256 * 1024 * 1024;
+
+/// An assembly.
+#[derive(Debug)]
+pub struct Image {
+    /// Where it was read from.
+    pub path: PathBuf,
+    /// Its types and methods.
+    pub metadata: Metadata,
+    /// Token of its entry method; 0 for a library.
+    pub entry_point: u32,
+    /// Path and id (16 bytes of GUID) of its PDB, as the compiler wrote them.
+    pub code_view: Option<(String, [u8; 16])>,
+    /// The PDB inside it, unpacked.
+    pub embedded_pdb: Option<Vec<u8>>,
+}
+
+impl Image {
+    /// Reads an assembly.
+    ///
+    /// # Errors
+    /// When it cannot be read or is no .NET assembly.
+    pub fn open(path: &Path) -> Result<Self, FileError> {
+        let bytes = std::fs::read(path).map_err(|reason| FileError::Io { path: path.into(), reason })?;
+        Self::parse(path, &bytes)
+    }
+
+    /// Reads an assembly from its bytes.
+    ///
+    /// # Errors
+    /// When they are no .NET assembly.
+    pub fn parse(path: &Path, bytes: &[u8]) -> Result<Self, FileError> {
+        let malformed = |reason| FileError::Malformed { what: "a .NET assembly", reason };
+        if bytes.get(..2) != Some(b"MZ") {
+            return Err(malformed("it does not begin like a Windows executable, as assemblies do on every system"));
+        }
+        Self::sections(path, bytes).ok_or_else(|| malformed("it has no sound .NET header"))
+    }
+
+    fn sections(path: &Path, bytes: &[u8]) -> Option<Self> {
+        let header = u32_at(bytes, 0x3c)? as usize;
+        let section_count = u16_at(bytes, header.checked_add(6)?)?;
+        let optional = header + 24;
+        let sections_at = optional + u16_at(bytes, header + 20)? as usize;
+        // PE32+ has longer fields before its directories.
+        let directories = optional + if u16_at(bytes, optional)? == 0x20b { 112 } else { 96 };
+        let sections: Vec<(u32, u32, u32)> = (0..usize::from(section_count))
+            .filter_map(|index| {
+                let at = sections_at + index * 40;
+                Some((u32_at(bytes, at + 12)?, u32_at(bytes, at + 16)?, u32_at(bytes, at + 20)?))
+            })
+            .collect();
+        let file_offset = |address: u32| {
+            let (start, _, raw) = sections.iter().find(|(start, size, _)| {
+                address >= *start && address - start < *size
+            })?;
+            Some((address - start).checked_add(*raw)? as usize)
+        };
+        let cli = file_offset(u32_at(bytes, directories + 14 * 8)?)?;
+        let metadata_at = file_offset(u32_at(bytes, cli + 8)?)?;
+        let metadata_size = u32_at(bytes, cli + 12)? as usize;
+        let metadata = bytes.get(metadata_at..metadata_at.checked_add(metadata_size)?)?;
+        let mut image = Self {
+            path: path.into(),
+            metadata: Metadata::new(Tables::parse(metadata.to_vec())?),
+            entry_point: u32_at(bytes, cli + 20)?,
+            code_view: None,
+            embedded_pdb: None,
+        };
+        if let Some(debug) = file_offset(u32_at(bytes, directories + 6 * 8)?) {
+            let count = u32_at(bytes, directories + 6 * 8 + 4)? as usize / 28;
+            for index in 0..count.min(64) {
+                image.debug_entry(bytes, debug + index * 28);
+            }
+        }
+        Some(image)
+    }
+
+    fn debug_entry(&mut self, bytes: &[u8], at: usize) -> Option<()> {
+        let (kind, size) = (u32_at(bytes, at + 12)?, u32_at(bytes, at + 16)? as usize);
+        let start = u32_at(bytes, at + 24)? as usize;
+        let data = bytes.get(start..start.checked_add(size)?)?;
+        if kind == CODE_VIEW && data.starts_with(b"RSDS") {
+            let path = data.get(24..)?.split(|byte| *byte == 0).next()?;
+            let id = data.get(4..20)?.try_into().ok()?;
+            self.code_view = Some((String::from_utf8_lossy(path).into_owned(), id));
+        } else if kind == EMBEDDED && data.starts_with(b"MPDB") {
+            let length = u32_at(data, 4)?.min(LARGEST_PDB);
+            let mut unpacked = Vec::new();
+            let unpack = flate2::read::DeflateDecoder::new(data.get(8..)?);
+            unpack.take(u64::from(length)).read_to_end(&mut unpacked).ok()?;
+            self.embedded_pdb = Some(unpacked);
+        }
+        Some(())
+    }
+}

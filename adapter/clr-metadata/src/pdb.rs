@@ -1,0 +1,370 @@
+//! Portable PDBs: source lines and local names of an assembly's methods.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use crate::bytes::Reader;
+use crate::image::Image;
+use crate::metadata::method_token;
+use crate::tables::{Tables, table};
+
+/// LocalVariableAttributes: not for the user's eyes.
+const DEBUGGER_HIDDEN: u32 = 1;
+/// The line number that stands for "no source".
+const HIDDEN_LINE: u32 = 0xfeefee;
+/// Kind of CustomDebugInformation with the steps of an async method: {54FD2AC5-E925-401A-9C2A-F94F171072F8}.
+const ASYNC_STEPS: [u8; 16] =
+    [0xc5, 0x2a, 0xfd, 0x54, 0x25, 0xe9, 0x1a, 0x40, 0x9c, 0x2a, 0xf9, 0x4f, 0x17, 0x10, 0x72, 0xf8];
+
+/// Why an assembly has no symbols.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PdbProblem {
+    /// None anywhere.
+    #[error("no PDB found; looked for {}", .looked.iter().map(|path| format!("`{}`", path.display())).collect::<Vec<_>>().join(", "))]
+    NotFound {
+        /// Where.
+        looked: Vec<PathBuf>,
+    },
+    /// One, but of another build.
+    #[error("`{0}` belongs to another build of the assembly")]
+    IdMismatch(PathBuf),
+    /// The old format.
+    #[error("`{0}` is a Windows PDB; build with `<DebugType>portable</DebugType>`")]
+    WindowsPdb(PathBuf),
+    /// Damaged.
+    #[error("`{0}` is not a sound portable PDB")]
+    Malformed(PathBuf),
+}
+
+/// Where a statement is: IL offsets to lines and columns, all from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SequencePoint {
+    /// Its first IL offset.
+    pub il: u32,
+    /// Row of its document.
+    pub document: u32,
+    /// First line; 0 for code without source.
+    pub line: u32,
+    /// First column.
+    pub column: u32,
+    /// Last line.
+    pub end_line: u32,
+    /// Column behind its last character.
+    pub end_column: u32,
+}
+
+impl SequencePoint {
+    /// Code without source.
+    pub fn is_hidden(&self) -> bool {
+        self.line == 0
+    }
+}
+
+/// A place a breakpoint can bind to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Location {
+    /// MethodDef token.
+    pub method: u32,
+    /// Its statement.
+    pub point: SequencePoint,
+}
+
+/// A local variable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Local {
+    /// Its slot in the frame.
+    pub slot: u32,
+    /// Its name in the source.
+    pub name: String,
+}
+
+/// One `await`: IL offsets where the method yields and where it goes on, and the method that goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AwaitStep {
+    /// It yields here.
+    pub yield_il: u32,
+    /// It goes on here.
+    pub resume_il: u32,
+    /// MethodDef token of the method that goes on.
+    pub method: u32,
+}
+
+type LineIndex = HashMap<u32, Vec<Location>>;
+
+/// An assembly's symbols.
+#[derive(Debug)]
+pub struct Pdb {
+    tables: Tables,
+    documents: Vec<String>,
+    lines: OnceLock<LineIndex>,
+    points: std::sync::Mutex<HashMap<u32, std::sync::Arc<[SequencePoint]>>>,
+    kickoffs: OnceLock<HashMap<u32, u32>>,
+}
+
+impl Pdb {
+    /// Finds the symbols of an assembly: inside it, where the compiler put them, beside it, in `search`.
+    ///
+    /// # Errors
+    /// Why there are none that fit.
+    pub fn open_for(image: &Image, search: &[PathBuf]) -> Result<Self, PdbProblem> {
+        if let Some(bytes) = &image.embedded_pdb {
+            return Self::parse(bytes.clone()).ok_or_else(|| PdbProblem::Malformed(image.path.clone()));
+        }
+        let Some((written, id)) = &image.code_view else {
+            return Err(PdbProblem::NotFound { looked: vec![image.path.with_extension("pdb")] });
+        };
+        let name = written.rsplit(['/', '\\']).next().unwrap_or_default();
+        let beside = image.path.parent().unwrap_or(Path::new("")).join(name);
+        let elsewhere = search.iter().map(|folder| folder.join(name));
+        let mut looked = Vec::new();
+        let mut problem = None;
+        for path in [beside, PathBuf::from(written)].into_iter().chain(elsewhere) {
+            match std::fs::read(&path) {
+                Err(_) => looked.push(path),
+                Ok(bytes) if bytes.starts_with(b"Microsoft C/C++ MSF") => {
+                    problem = Some(PdbProblem::WindowsPdb(path));
+                }
+                Ok(bytes) => match Self::parse(bytes) {
+                    None => problem = Some(PdbProblem::Malformed(path)),
+                    Some(pdb) if pdb.tables.pdb_id().starts_with(id) => return Ok(pdb),
+                    Some(_) => problem = Some(PdbProblem::IdMismatch(path)),
+                },
+            }
+        }
+        Err(problem.unwrap_or(PdbProblem::NotFound { looked }))
+    }
+
+    /// Reads a PDB; `None` when it is not sound.
+    pub fn parse(bytes: Vec<u8>) -> Option<Self> {
+        let tables = Tables::parse(bytes)?;
+        (tables.pdb_id().len() == 20).then_some(())?;
+        let mut documents = vec![String::new()];
+        for row in 1..=tables.rows(table::DOCUMENT) {
+            documents.push(document_name(&tables, row).unwrap_or_default());
+        }
+        Some(Self {
+            tables,
+            documents,
+            lines: OnceLock::new(),
+            points: std::sync::Mutex::default(),
+            kickoffs: OnceLock::new(),
+        })
+    }
+
+    /// The path of a document, as the compiler saw it.
+    pub fn document(&self, row: u32) -> &str {
+        self.documents.get(row as usize).map_or("", String::as_str)
+    }
+
+    /// The document a path means: the same path, else the one whose path ends alike in most parts, the file name at least.
+    pub fn find_document(&self, path: &str) -> Option<u32> {
+        let parts = |path: &str| path.split(['/', '\\']).rev().map(str::to_owned).collect::<Vec<_>>();
+        let wanted = parts(path);
+        let alike = |document: &str| {
+            let have = parts(document);
+            have.iter().zip(&wanted).take_while(|(have, wanted)| have == wanted).count()
+        };
+        let (mut best, mut most) = (None, 0);
+        for (row, document) in self.documents.iter().enumerate().skip(1) {
+            let common = alike(document);
+            if common > most {
+                (best, most) = (u32::try_from(row).ok(), common);
+            }
+        }
+        // An absolute path of another folder with the same file name is another file, unless nothing says so.
+        best
+    }
+
+    /// The statements of a method, by IL offset.
+    pub fn points(&self, method: u32) -> std::sync::Arc<[SequencePoint]> {
+        let mut cache = self.points.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        cache.entry(method).or_insert_with(|| self.read_points(method).into()).clone()
+    }
+
+    /// Portable PDB format, "Sequence Points Blob".
+    fn read_points(&self, method: u32) -> Vec<SequencePoint> {
+        let row = method & 0x00ff_ffff;
+        let blob = self.tables.blob(self.tables.cell(table::METHOD_DEBUG, row, 1));
+        let mut points = Vec::new();
+        let mut reader = Reader::new(blob);
+        let mut document = self.tables.cell(table::METHOD_DEBUG, row, 0);
+        let mut read = || -> Option<()> {
+            reader.compressed()?;
+            if document == 0 {
+                document = reader.compressed()?;
+            }
+            let (mut il, mut line, mut column) = (0u32, 0u32, 0u32);
+            let (mut first, mut first_visible) = (true, true);
+            while !reader.is_at_end() {
+                let delta = reader.compressed()?;
+                if delta == 0 && !first {
+                    document = reader.compressed()?;
+                    continue;
+                }
+                il = il.checked_add(delta)?;
+                first = false;
+                let lines = reader.compressed()?;
+                let columns =
+                    if lines == 0 { i64::from(reader.compressed()?) } else { i64::from(reader.compressed_signed()?) };
+                if lines == 0 && columns == 0 {
+                    points.push(SequencePoint { il, document, line: 0, column: 0, end_line: 0, end_column: 0 });
+                    continue;
+                }
+                if first_visible {
+                    (line, column, first_visible) = (reader.compressed()?, reader.compressed()?, false);
+                } else {
+                    line = line.checked_add_signed(reader.compressed_signed()?)?;
+                    column = column.checked_add_signed(reader.compressed_signed()?)?;
+                }
+                points.push(SequencePoint {
+                    il,
+                    document,
+                    line: if line == HIDDEN_LINE { 0 } else { line },
+                    column,
+                    end_line: line.checked_add(lines)?,
+                    end_column: u32::try_from(i64::from(column) + columns).ok()?,
+                });
+            }
+            Some(())
+        };
+        // What was read before the damage is still true.
+        let _damaged = read().is_none();
+        points
+    }
+
+    /// The statement an IL offset belongs to: the last visible one at or before it.
+    pub fn point_at(&self, method: u32, il: u32) -> Option<SequencePoint> {
+        self.points(method).iter().rev().find(|point| point.il <= il && !point.is_hidden()).copied()
+    }
+
+    /// The IL range to step over for a whole statement: up to the next visible one.
+    pub fn step_range(&self, method: u32, il: u32, code_size: u32) -> (u32, u32) {
+        let points = self.points(method);
+        let start = points.iter().rev().find(|point| point.il <= il && !point.is_hidden()).map_or(0, |point| point.il);
+        let end = points.iter().find(|point| point.il > il && !point.is_hidden()).map_or(code_size, |point| point.il);
+        (start, end)
+    }
+
+    fn line_index(&self) -> &LineIndex {
+        self.lines.get_or_init(|| {
+            let mut index = LineIndex::new();
+            for row in 1..=self.tables.rows(table::METHOD_DEBUG) {
+                let method = method_token(row);
+                for point in self.read_points(method).into_iter().filter(|point| !point.is_hidden()) {
+                    index.entry(point.document).or_default().push(Location { method, point });
+                }
+            }
+            for locations in index.values_mut() {
+                locations.sort_by_key(|at| (at.point.line, at.point.column, at.method, at.point.il));
+            }
+            index
+        })
+    }
+
+    /// Where a breakpoint on this line of a document binds: the first statement that begins there, in each method that
+    /// has one; else on the nearest later line with code. With `column`, the statement that covers it.
+    pub fn locations(&self, document: u32, line: u32, column: Option<u32>) -> Vec<Location> {
+        let Some(all) = self.line_index().get(&document) else { return Vec::new() };
+        // A line in the middle of a statement means that statement.
+        let inside = all.iter().filter(|at| at.point.line < line && line <= at.point.end_line);
+        let spanning = inside.min_by_key(|at| at.point.end_line - at.point.line);
+        let from = all.partition_point(|at| at.point.line < line);
+        let Some(next) = all.get(from) else { return spanning.copied().into_iter().collect() };
+        if let Some(spanning) = spanning
+            && next.point.line > line
+        {
+            return vec![*spanning];
+        }
+        let on_line = all.get(from..).unwrap_or_default().iter().take_while(|at| at.point.line == next.point.line);
+        let mut found: Vec<Location> = Vec::new();
+        for at in on_line {
+            let covers = |column| at.point.column <= column && (column < at.point.end_column || at.point.end_line > line);
+            if column.is_some_and(|column| !covers(column)) {
+                continue;
+            }
+            match found.iter_mut().find(|other| other.method == at.method) {
+                Some(other) if at.point.il < other.point.il => *other = *at,
+                Some(_) => {}
+                None => found.push(*at),
+            }
+        }
+        match (found.is_empty(), column) {
+            (true, Some(_)) => self.locations(document, line, None),
+            // Slid to a later line: only the method whose code comes first there.
+            (false, None) if next.point.line > line => found.into_iter().take(1).collect(),
+            _ => found,
+        }
+    }
+
+    /// Local variables alive at an IL offset, outer scopes first.
+    pub fn locals(&self, method: u32, il: u32) -> Vec<Local> {
+        let row = method & 0x00ff_ffff;
+        let cell = |at, column| self.tables.cell(table::LOCAL_SCOPE, at, column);
+        let count = self.tables.rows(table::LOCAL_SCOPE);
+        // Sorted by method (portable PDB format, LocalScope).
+        let (mut low, mut high) = (1, count + 1);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if cell(middle, 0) < row { low = middle + 1 } else { high = middle }
+        }
+        let mut locals = Vec::new();
+        for scope in (low..=count).take_while(|scope| cell(*scope, 0) == row) {
+            let (start, length) = (cell(scope, 4), cell(scope, 5));
+            if il < start || il - start >= length {
+                continue;
+            }
+            for variable in self.tables.list(table::LOCAL_SCOPE, scope, 2, table::LOCAL_VARIABLE) {
+                let cell = |column| self.tables.cell(table::LOCAL_VARIABLE, variable, column);
+                if cell(0) & DEBUGGER_HIDDEN == 0 {
+                    locals.push(Local { slot: cell(1), name: self.tables.text(cell(2)).to_owned() });
+                }
+            }
+        }
+        locals
+    }
+
+    /// The method in the source whose state machine's `MoveNext` this is.
+    pub fn kickoff(&self, move_next: u32) -> Option<u32> {
+        let all = self.kickoffs.get_or_init(|| {
+            let rows = 1..=self.tables.rows(table::STATE_MACHINE);
+            let cell = |row, column| self.tables.cell(table::STATE_MACHINE, row, column);
+            rows.map(|row| (method_token(cell(row, 0)), method_token(cell(row, 1)))).collect()
+        });
+        all.get(&move_next).copied()
+    }
+
+    /// The awaits of an async method's `MoveNext`.
+    pub fn await_steps(&self, move_next: u32) -> Vec<AwaitStep> {
+        let row = move_next & 0x00ff_ffff;
+        // HasCustomDebugInformation: tag 0 is a method, in 5 bits.
+        let parent = row << 5;
+        let cell = |at, column| self.tables.cell(table::CUSTOM_DEBUG, at, column);
+        let mut steps = Vec::new();
+        for at in 1..=self.tables.rows(table::CUSTOM_DEBUG) {
+            if cell(at, 0) != parent || self.tables.guid(cell(at, 1)) != ASYNC_STEPS {
+                continue;
+            }
+            let mut reader = Reader::new(self.tables.blob(cell(at, 2)));
+            reader.u32();
+            while let (Some(yield_il), Some(resume_il), Some(method)) =
+                (reader.u32(), reader.u32(), reader.compressed())
+            {
+                steps.push(AwaitStep { yield_il, resume_il, method: method_token(method) });
+            }
+        }
+        steps
+    }
+}
+
+/// Portable PDB format, "Document Name Blob": a separator and parts.
+fn document_name(tables: &Tables, row: u32) -> Option<String> {
+    let mut reader = Reader::new(tables.blob(tables.cell(table::DOCUMENT, row, 0)));
+    let separator = reader.u8()?;
+    let mut parts = Vec::new();
+    while !reader.is_at_end() {
+        parts.push(String::from_utf8_lossy(tables.blob(reader.compressed()?)).into_owned());
+    }
+    let separator = if separator == 0 { String::new() } else { char::from(separator).to_string() };
+    Some(parts.join(&separator))
+}

@@ -1,0 +1,107 @@
+//! A small assembly and its PDB, built from `tests/data/Sample.cs`, read whole; and read after damage.
+
+use std::path::{Path, PathBuf};
+
+use clr_metadata::image::Image;
+use clr_metadata::pdb::{Pdb, PdbProblem};
+use proptest::prelude::*;
+
+fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
+}
+
+fn line_of(text: &str) -> u32 {
+    let source = std::fs::read_to_string(data("Sample.cs")).unwrap();
+    source.lines().position(|line| line.contains(text)).unwrap() as u32 + 1
+}
+
+#[test]
+fn types_methods_fields_and_constants_are_found_by_name() {
+    let image = Image::open(&data("Sample.dll")).unwrap();
+    let metadata = &image.metadata;
+    let shape = metadata.find_type("Sample.Shape").unwrap();
+    assert_eq!(metadata.fields(shape).iter().map(|field| field.name.as_str()).collect::<Vec<_>>(), ["sides", "Count"]);
+    let properties = metadata.properties(shape);
+    assert_eq!(properties.iter().map(|property| property.name.as_str()).collect::<Vec<_>>(), ["Sides"]);
+    assert_eq!(metadata.method_name(properties[0].getter), "get_Sides");
+    assert_eq!(metadata.owner_of(properties[0].getter), shape);
+    let color = metadata.find_type("Sample.Color").unwrap();
+    assert_eq!(metadata.base_name(color).as_deref(), Some("System.Enum"));
+    let green = metadata.fields(color).into_iter().find(|field| field.name == "Green").unwrap();
+    assert_eq!((green.is_literal, metadata.constant(green.token)), (true, Some(7)));
+    assert_eq!(metadata.method_name(image.entry_point), "Main");
+    assert!(metadata.find_type("Sample.Shape.Inner`1").is_some());
+    assert!(!metadata.is_optimized());
+}
+
+#[test]
+fn lines_bind_where_code_is_and_locals_have_their_scopes() {
+    let image = Image::open(&data("Sample.dll")).unwrap();
+    let pdb = Pdb::open_for(&image, &[]).unwrap();
+    let document = pdb.find_document("/elsewhere/Sample.cs").unwrap();
+    let at = pdb.locations(document, line_of("BP sum"), None);
+    assert_eq!((at.len(), at[0].point.line), (1, line_of("BP sum")));
+    let locals = |il| pdb.locals(at[0].method, il).into_iter().map(|local| local.name).collect::<Vec<_>>();
+    assert_eq!(locals(at[0].point.il), ["total", "index"]);
+    // A comment slides to the statement behind it; a lambda on a line is a second place.
+    assert_eq!(pdb.locations(document, line_of("slides"), None)[0].point.line, line_of("BP after comment"));
+    assert_eq!(pdb.locations(document, line_of("BP lambda"), None).len(), 2);
+    assert!(pdb.locations(document, 10_000, None).is_empty());
+    let within = pdb.locations(document, line_of("within"), None);
+    assert_eq!(within[0].point.line, line_of("BP long"));
+}
+
+#[test]
+fn an_async_method_knows_its_awaits_and_its_name() {
+    let image = Image::open(&data("Sample.dll")).unwrap();
+    let pdb = Pdb::open_for(&image, &[]).unwrap();
+    let document = pdb.find_document("Sample.cs").unwrap();
+    let at = pdb.locations(document, line_of("BP await"), None)[0];
+    assert_eq!(pdb.await_steps(at.method).len(), 1);
+    assert_eq!(image.metadata.method_name(pdb.kickoff(at.method).unwrap()), "Later");
+}
+
+#[test]
+fn missing_and_foreign_symbols_are_told_apart() {
+    let mut image = Image::open(&data("Sample.dll")).unwrap();
+    let (_, id) = image.code_view.clone().unwrap();
+    image.code_view = Some(("/nowhere/Other.pdb".into(), id));
+    assert!(matches!(Pdb::open_for(&image, &[]), Err(PdbProblem::NotFound { looked }) if looked.len() == 2));
+    image.code_view = Some(("Sample.pdb".into(), [0; 16]));
+    assert!(matches!(Pdb::open_for(&image, &[]), Err(PdbProblem::IdMismatch(_))));
+}
+
+fn read_everything(image: &Image) {
+    let metadata = &image.metadata;
+    for row in 0..200u32 {
+        let (kind, method) = (0x0200_0000 | row, 0x0600_0000 | row);
+        drop((metadata.type_name(kind), metadata.fields(kind), metadata.properties(kind), metadata.base_name(kind)));
+        drop((metadata.owner_of(method), metadata.parameters(method), metadata.constant(0x0400_0000 | row)));
+    }
+    drop((metadata.find_type("x"), metadata.is_optimized()));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+    #[test]
+    fn damage_makes_no_panic(hits in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..12)) {
+        let mut dll = std::fs::read(data("Sample.dll")).unwrap();
+        let mut symbols = std::fs::read(data("Sample.pdb")).unwrap();
+        for (at, value) in &hits {
+            let (one, other) = (at.index(dll.len()), at.index(symbols.len()));
+            dll[one] = *value;
+            symbols[other] = *value;
+        }
+        if let Ok(image) = Image::parse(Path::new("x.dll"), &dll) {
+            read_everything(&image);
+        }
+        if let Some(pdb) = Pdb::parse(symbols) {
+            for method in 0x0600_0000u32..0x0600_0040 {
+                drop((pdb.locals(method, 3), pdb.await_steps(method), pdb.kickoff(method), pdb.point_at(method, 5)));
+            }
+            for document in 0..4 {
+                drop((pdb.locations(document, 20, None), pdb.locations(document, 20, Some(9))));
+            }
+        }
+    }
+}

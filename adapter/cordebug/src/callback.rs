@@ -1,0 +1,316 @@
+//! What the runtime tells: our callback object turns each call into a [`Callback`] and hands it on.
+//!
+//! Calls come on a thread of the debugging library. Nothing happens there but counting a reference and passing the
+//! message; the engine's thread does the work and answers every one with `Process::resume`.
+
+use core::ffi::c_void;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use crate::Result;
+use crate::com::{ComPtr, GUID, IUnknown, IUnknownVtbl, Interface};
+use crate::eval::Eval;
+use crate::frame::Breakpoint;
+use crate::hresult::E_NOINTERFACE;
+use crate::module::Module;
+use crate::raw::*;
+use crate::thread::Thread;
+
+/// Kinds of [`Callback::Exception`]: CorDebugExceptionCallbackType.
+pub mod exception {
+    /// It was just thrown.
+    pub const FIRST_CHANCE: u32 = 1;
+    /// The search for a handler reached user code.
+    pub const USER_FIRST_CHANCE: u32 = 2;
+    /// A handler was found.
+    pub const CATCH_HANDLER_FOUND: u32 = 3;
+    /// There is none.
+    pub const UNHANDLED: u32 = 4;
+}
+
+/// One call of the runtime. Each must be answered by exactly one `Process::resume`, but for [`Callback::ExitProcess`].
+#[allow(missing_docs, reason = "named after the methods of ICorDebugManagedCallback")]
+pub enum Callback {
+    Breakpoint { thread: Thread, breakpoint: Breakpoint },
+    StepComplete { thread: Thread },
+    Break { thread: Thread },
+    Exception { thread: Thread, kind: u32 },
+    EvalComplete { thread: Thread, eval: Eval },
+    EvalException { thread: Thread, eval: Eval },
+    ExitProcess,
+    CreateThread { thread: Thread },
+    ExitThread { thread: Thread },
+    LoadModule { module: Module },
+    UnloadModule { module: Module },
+    LogMessage { message: String },
+    DebuggerError { hresult: u32 },
+    /// Any other: only to be answered.
+    Other(&'static str),
+}
+
+// SAFETY: the one place where COM pointers cross threads. mscordbi's objects count references atomically and lock
+// inside; a callback's pointers are moved to the engine's thread, which is the only one that uses or releases them.
+unsafe impl Send for Callback {}
+
+type Sink = Box<dyn Fn(Callback) + Send + Sync>;
+
+/// Four interfaces, one object: a pointer to `vtables[n]` is the object as ICorDebugManagedCallback(n+1).
+#[repr(C)]
+struct Object {
+    first: *const ICorDebugManagedCallbackVtbl,
+    second: *const ICorDebugManagedCallback2Vtbl,
+    third: *const ICorDebugManagedCallback3Vtbl,
+    fourth: *const ICorDebugManagedCallback4Vtbl,
+    references: AtomicU32,
+    sink: Sink,
+}
+
+/// Makes the object, with one reference, as its first interface.
+pub(crate) fn object(sink: Sink) -> Result<ComPtr<ICorDebugManagedCallback>> {
+    let object = Box::new(Object {
+        first: &FIRST,
+        second: &SECOND,
+        third: &THIRD,
+        fourth: &FOURTH,
+        references: AtomicU32::new(1),
+        sink,
+    });
+    // SAFETY: the object begins with the first vtable pointer, and its one reference is handed over.
+    unsafe { ComPtr::own("callback object", Box::into_raw(object).cast()) }
+}
+
+/// The object behind a pointer to its `N`th interface.
+///
+/// # Safety
+/// `this` must be such a pointer.
+unsafe fn behind<const N: usize>(this: *mut c_void) -> *mut Object {
+    // SAFETY: the vtable pointers lie side by side at the start of the object.
+    unsafe { this.cast::<*const c_void>().sub(N).cast() }
+}
+
+unsafe extern "C" fn query_interface<const N: usize>(this: *mut IUnknown, iid: *const GUID, out: *mut *mut c_void) -> i32 {
+    // SAFETY: the caller passes one of our interfaces and valid pointers, as COM demands.
+    unsafe {
+        let object = behind::<N>(this.cast());
+        let wanted = *iid;
+        let index = if wanted == IUnknown::IID || wanted == ICorDebugManagedCallback::IID {
+            0
+        } else if wanted == ICorDebugManagedCallback2::IID {
+            1
+        } else if wanted == ICorDebugManagedCallback3::IID {
+            2
+        } else if wanted == ICorDebugManagedCallback4::IID {
+            3
+        } else {
+            *out = core::ptr::null_mut();
+            return E_NOINTERFACE as i32;
+        };
+        *out = object.cast::<*const c_void>().add(index).cast();
+        (*object).references.fetch_add(1, Ordering::Relaxed);
+    }
+    0
+}
+
+unsafe extern "C" fn add_ref<const N: usize>(this: *mut IUnknown) -> u32 {
+    // SAFETY: the caller holds a reference, so the object lives.
+    unsafe { (*behind::<N>(this.cast())).references.fetch_add(1, Ordering::Relaxed) + 1 }
+}
+
+unsafe extern "C" fn release<const N: usize>(this: *mut IUnknown) -> u32 {
+    // SAFETY: the caller gives back a reference it holds; the last one frees what `object` boxed.
+    unsafe {
+        let object = behind::<N>(this.cast());
+        let left = (*object).references.fetch_sub(1, Ordering::AcqRel) - 1;
+        if left == 0 {
+            drop(Box::from_raw(object));
+        }
+        left
+    }
+}
+
+const fn unknown<const N: usize>() -> IUnknownVtbl {
+    IUnknownVtbl { QueryInterface: query_interface::<N>, AddRef: add_ref::<N>, Release: release::<N> }
+}
+
+/// Adds a reference to what the runtime lends us for the call.
+///
+/// # Safety
+/// `pointer` must be null or live.
+unsafe fn kept<T: Interface>(pointer: *mut T) -> Option<ComPtr<T>> {
+    // SAFETY: the caller's promise.
+    unsafe { ComPtr::borrow(pointer) }
+}
+
+/// # Safety
+/// `text` must be null or end with a zero.
+unsafe fn text(text: *const u16) -> String {
+    if text.is_null() {
+        return String::new();
+    }
+    let mut length = 0;
+    // SAFETY: the text ends with a zero, so every unit up to it is readable.
+    unsafe {
+        while *text.add(length) != 0 {
+            length += 1;
+        }
+        String::from_utf16_lossy(core::slice::from_raw_parts(text, length))
+    }
+}
+
+/// One method: `tell!(interface index, Interface, (parameters) => message)`.
+macro_rules! tell {
+    ($index:literal, $interface:ident, ($($name:ident : $kind:ty),*) => $message:expr) => {{
+        unsafe extern "C" fn method(this: *mut $interface, $($name: $kind),*) -> i32 {
+            // SAFETY: the runtime calls the method on the object it was given, with live arguments.
+            unsafe {
+                let object = behind::<$index>(this.cast());
+                let message: Option<Callback> = $message;
+                // A message without its objects cannot be acted upon, but must be answered like any other.
+                ((*object).sink)(message.unwrap_or(Callback::Other("incomplete")));
+            }
+            0
+        }
+        method
+    }};
+}
+
+/// A method whose news nobody needs.
+macro_rules! ignore {
+    ($index:literal, $interface:ident, $name:literal, ($($argument:ident : $kind:ty),*)) => {
+        tell!($index, $interface, ($($argument: $kind),*) => {
+            $(let _ = $argument;)*
+            Some(Callback::Other($name))
+        })
+    };
+}
+
+type Domain = *mut ICorDebugAppDomain;
+type Threads = *mut ICorDebugThread;
+type Processes = *mut ICorDebugProcess;
+type First = ICorDebugManagedCallback;
+type Second = ICorDebugManagedCallback2;
+
+static FIRST: ICorDebugManagedCallbackVtbl = ICorDebugManagedCallbackVtbl {
+    base: unknown::<0>(),
+    Breakpoint: tell!(0, First, (_domain: Domain, thread: Threads, breakpoint: *mut ICorDebugBreakpoint) =>
+        kept(thread).zip(kept(breakpoint)).map(|(thread, breakpoint)| Callback::Breakpoint {
+            thread: Thread(thread), breakpoint: Breakpoint(breakpoint) })),
+    StepComplete: tell!(0, First, (_domain: Domain, thread: Threads, _stepper: *mut ICorDebugStepper, _reason: u32) =>
+        kept(thread).map(|thread| Callback::StepComplete { thread: Thread(thread) })),
+    Break: tell!(0, First, (_domain: Domain, thread: Threads) =>
+        kept(thread).map(|thread| Callback::Break { thread: Thread(thread) })),
+    // The older form of ICorDebugManagedCallback2::Exception, which tells more.
+    Exception: ignore!(0, First, "Exception", (_domain: Domain, _thread: Threads, _unhandled: i32)),
+    EvalComplete: tell!(0, First, (_domain: Domain, thread: Threads, eval: *mut ICorDebugEval) =>
+        kept(thread).zip(kept(eval)).map(|(thread, eval)| Callback::EvalComplete {
+            thread: Thread(thread), eval: Eval(eval) })),
+    EvalException: tell!(0, First, (_domain: Domain, thread: Threads, eval: *mut ICorDebugEval) =>
+        kept(thread).zip(kept(eval)).map(|(thread, eval)| Callback::EvalException {
+            thread: Thread(thread), eval: Eval(eval) })),
+    CreateProcess: ignore!(0, First, "CreateProcess", (_process: Processes)),
+    ExitProcess: tell!(0, First, (_process: Processes) => Some(Callback::ExitProcess)),
+    CreateThread: tell!(0, First, (_domain: Domain, thread: Threads) =>
+        kept(thread).map(|thread| Callback::CreateThread { thread: Thread(thread) })),
+    ExitThread: tell!(0, First, (_domain: Domain, thread: Threads) =>
+        kept(thread).map(|thread| Callback::ExitThread { thread: Thread(thread) })),
+    LoadModule: tell!(0, First, (_domain: Domain, module: *mut ICorDebugModule) =>
+        kept(module).map(|module| Callback::LoadModule { module: Module(module) })),
+    UnloadModule: tell!(0, First, (_domain: Domain, module: *mut ICorDebugModule) =>
+        kept(module).map(|module| Callback::UnloadModule { module: Module(module) })),
+    LoadClass: ignore!(0, First, "LoadClass", (_domain: Domain, _class: *mut ICorDebugClass)),
+    UnloadClass: ignore!(0, First, "UnloadClass", (_domain: Domain, _class: *mut ICorDebugClass)),
+    DebuggerError: tell!(0, First, (_process: Processes, hresult: i32, _code: u32) =>
+        Some(Callback::DebuggerError { hresult: hresult as u32 })),
+    LogMessage: tell!(0, First,
+        (_domain: Domain, _thread: Threads, _level: i32, _switch: *mut u16, message: *mut u16) =>
+        Some(Callback::LogMessage { message: text(message) })),
+    LogSwitch: ignore!(0, First, "LogSwitch",
+        (_domain: Domain, _thread: Threads, _level: i32, _reason: u32, _switch: *mut u16, _parent: *mut u16)),
+    CreateAppDomain: ignore!(0, First, "CreateAppDomain", (_process: Processes, _domain: Domain)),
+    ExitAppDomain: ignore!(0, First, "ExitAppDomain", (_process: Processes, _domain: Domain)),
+    LoadAssembly: ignore!(0, First, "LoadAssembly", (_domain: Domain, _assembly: *mut ICorDebugAssembly)),
+    UnloadAssembly: ignore!(0, First, "UnloadAssembly", (_domain: Domain, _assembly: *mut ICorDebugAssembly)),
+    ControlCTrap: ignore!(0, First, "ControlCTrap", (_process: Processes)),
+    NameChange: ignore!(0, First, "NameChange", (_domain: Domain, _thread: Threads)),
+    UpdateModuleSymbols: ignore!(0, First, "UpdateModuleSymbols",
+        (_domain: Domain, _module: *mut ICorDebugModule, _stream: *mut c_void)),
+    EditAndContinueRemap: ignore!(0, First, "EditAndContinueRemap",
+        (_domain: Domain, _thread: Threads, _function: *mut ICorDebugFunction, _accurate: i32)),
+    BreakpointSetError: ignore!(0, First, "BreakpointSetError",
+        (_domain: Domain, _thread: Threads, _breakpoint: *mut ICorDebugBreakpoint, _error: u32)),
+};
+
+static SECOND: ICorDebugManagedCallback2Vtbl = ICorDebugManagedCallback2Vtbl {
+    base: unknown::<1>(),
+    FunctionRemapOpportunity: ignore!(1, Second, "FunctionRemapOpportunity",
+        (_domain: Domain, _thread: Threads, _old: *mut ICorDebugFunction, _new: *mut ICorDebugFunction, _offset: u32)),
+    CreateConnection: ignore!(1, Second, "CreateConnection", (_process: Processes, _id: u32, _name: *mut u16)),
+    ChangeConnection: ignore!(1, Second, "ChangeConnection", (_process: Processes, _id: u32)),
+    DestroyConnection: ignore!(1, Second, "DestroyConnection", (_process: Processes, _id: u32)),
+    Exception: tell!(1, Second,
+        (_domain: Domain, thread: Threads, _frame: *mut ICorDebugFrame, _offset: u32, kind: u32, _flags: u32) =>
+        kept(thread).map(|thread| Callback::Exception { thread: Thread(thread), kind })),
+    ExceptionUnwind: ignore!(1, Second, "ExceptionUnwind", (_domain: Domain, _thread: Threads, _kind: u32, _flags: u32)),
+    FunctionRemapComplete: ignore!(1, Second, "FunctionRemapComplete",
+        (_domain: Domain, _thread: Threads, _function: *mut ICorDebugFunction)),
+    MDANotification: ignore!(1, Second, "MDANotification",
+        (_controller: *mut ICorDebugController, _thread: Threads, _mda: *mut ICorDebugMDA)),
+};
+
+static THIRD: ICorDebugManagedCallback3Vtbl = ICorDebugManagedCallback3Vtbl {
+    base: unknown::<2>(),
+    CustomNotification: ignore!(2, ICorDebugManagedCallback3, "CustomNotification", (_thread: Threads, _domain: Domain)),
+};
+
+static FOURTH: ICorDebugManagedCallback4Vtbl = ICorDebugManagedCallback4Vtbl {
+    base: unknown::<3>(),
+    BeforeGarbageCollection: ignore!(3, ICorDebugManagedCallback4, "BeforeGarbageCollection", (_process: Processes)),
+    AfterGarbageCollection: ignore!(3, ICorDebugManagedCallback4, "AfterGarbageCollection", (_process: Processes)),
+    DataBreakpoint: ignore!(3, ICorDebugManagedCallback4, "DataBreakpoint",
+        (_process: Processes, _thread: Threads, _context: *mut u8, _size: u32)),
+};
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+    use crate::com::call;
+
+    #[test]
+    fn every_interface_of_the_object_is_the_same_object_and_tells_the_same_sink() {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let listener = told.clone();
+        let first = object(Box::new(move |callback| {
+            listener.lock().unwrap().push(match callback {
+                Callback::Other(name) => name.to_owned(),
+                Callback::ExitProcess => "exit".to_owned(),
+                Callback::LogMessage { message } => message,
+                _ => "?".to_owned(),
+            });
+        }))
+        .unwrap();
+        let second: ComPtr<ICorDebugManagedCallback2> = first.cast().unwrap();
+        let third: ComPtr<ICorDebugManagedCallback3> = second.cast().unwrap();
+        let fourth: ComPtr<ICorDebugManagedCallback4> = third.cast().unwrap();
+        let back: ComPtr<ICorDebugManagedCallback> = fourth.cast().unwrap();
+        assert_eq!(first.as_ptr(), back.as_ptr());
+        assert!(first.cast::<ICorDebugProcess>().is_err());
+        fn null<T>() -> *mut T {
+            core::ptr::null_mut()
+        }
+        let mut text: Vec<u16> = "hé\0".encode_utf16().collect();
+        call!(first, ICorDebugManagedCallback.ExitProcess(null())).unwrap();
+        call!(first, ICorDebugManagedCallback.LogMessage(null(), null(), 0, null(), text.as_mut_ptr())).unwrap();
+        call!(second, ICorDebugManagedCallback2.ExceptionUnwind(null(), null(), 0, 0)).unwrap();
+        call!(third, ICorDebugManagedCallback3.CustomNotification(null(), null())).unwrap();
+        call!(fourth, ICorDebugManagedCallback4.AfterGarbageCollection(null())).unwrap();
+        // Without a thread there is nothing to act upon, but the call must still be answered.
+        call!(first, ICorDebugManagedCallback.Break(null(), null())).unwrap();
+        assert_eq!(
+            *told.lock().unwrap(),
+            ["exit", "hé", "ExceptionUnwind", "CustomNotification", "AfterGarbageCollection", "incomplete"]
+        );
+        drop((first, second, third, fourth, back));
+        assert_eq!(Arc::strong_count(&told), 1, "the last reference frees the object");
+    }
+}

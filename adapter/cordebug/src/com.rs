@@ -1,0 +1,123 @@
+//! Reference-counted COM pointers, and the two macros every wrapper is made of.
+
+use core::ffi::c_void;
+use core::ptr::NonNull;
+
+use crate::hresult::CorError;
+
+/// An interface id.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct GUID(pub(crate) u32, pub(crate) u16, pub(crate) u16, pub(crate) [u8; 8]);
+
+/// A COM interface.
+///
+/// # Safety
+/// `IID` must be the id of the interface whose layout the type has.
+pub(crate) unsafe trait Interface {
+    const IID: GUID;
+}
+
+/// What every interface begins with.
+#[repr(C)]
+pub(crate) struct IUnknown {
+    pub(crate) vtbl: *const IUnknownVtbl,
+}
+
+// SAFETY: the id of IUnknown.
+unsafe impl Interface for IUnknown {
+    const IID: GUID = GUID(0, 0, 0, [0xc0, 0, 0, 0, 0, 0, 0, 0x46]);
+}
+
+/// The three methods of IUnknown.
+#[repr(C)]
+#[allow(non_snake_case, reason = "names of the ABI")]
+pub(crate) struct IUnknownVtbl {
+    pub(crate) QueryInterface: unsafe extern "C" fn(*mut IUnknown, *const GUID, *mut *mut c_void) -> i32,
+    pub(crate) AddRef: unsafe extern "C" fn(*mut IUnknown) -> u32,
+    pub(crate) Release: unsafe extern "C" fn(*mut IUnknown) -> u32,
+}
+
+/// One counted reference. Not `Send`: COM pointers stay on the thread they are used on (see `callback`).
+pub(crate) struct ComPtr<T: Interface>(NonNull<T>);
+
+impl<T: Interface> ComPtr<T> {
+    /// Takes over one reference.
+    ///
+    /// # Safety
+    /// `pointer` must be null or a reference to a `T` that the caller owns.
+    pub(crate) unsafe fn own(call: &'static str, pointer: *mut T) -> Result<Self, CorError> {
+        NonNull::new(pointer).map(Self).ok_or(CorError::null(call))
+    }
+
+    /// Adds a reference to a borrowed pointer.
+    ///
+    /// # Safety
+    /// `pointer` must be null or point to a live `T`.
+    pub(crate) unsafe fn borrow(pointer: *mut T) -> Option<Self> {
+        let pointer = NonNull::new(pointer)?;
+        let unknown = pointer.as_ptr().cast::<IUnknown>();
+        // SAFETY: every COM object begins with IUnknown's vtable.
+        unsafe { ((*(*unknown).vtbl).AddRef)(unknown) };
+        Some(Self(pointer))
+    }
+
+    /// The pointer, valid as long as `self`.
+    pub(crate) fn as_ptr(&self) -> *mut T {
+        self.0.as_ptr()
+    }
+
+    /// Asks the object for another of its interfaces.
+    pub(crate) fn cast<U: Interface>(&self) -> Result<ComPtr<U>, CorError> {
+        let unknown = self.0.as_ptr().cast::<IUnknown>();
+        let mut found: *mut c_void = core::ptr::null_mut();
+        // SAFETY: `unknown` is live; the object writes a counted reference of the asked type or null.
+        let hresult = unsafe { ((*(*unknown).vtbl).QueryInterface)(unknown, &U::IID, &raw mut found) };
+        CorError::check("QueryInterface", hresult)?;
+        // SAFETY: as above.
+        unsafe { ComPtr::own("QueryInterface", found.cast()) }
+    }
+}
+
+impl<T: Interface> Clone for ComPtr<T> {
+    fn clone(&self) -> Self {
+        let unknown = self.0.as_ptr().cast::<IUnknown>();
+        // SAFETY: `self` holds a reference, so the object is live.
+        unsafe { ((*(*unknown).vtbl).AddRef)(unknown) };
+        Self(self.0)
+    }
+}
+
+impl<T: Interface> Drop for ComPtr<T> {
+    fn drop(&mut self) {
+        let unknown = self.0.as_ptr().cast::<IUnknown>();
+        // SAFETY: gives back the one reference `self` holds.
+        unsafe { ((*(*unknown).vtbl).Release)(unknown) };
+    }
+}
+
+/// `call!(pointer, Interface.Method(arguments))`: calls a method of the pointer's interface or one it inherits from.
+macro_rules! call {
+    ($pointer:expr, $interface:ident . $method:ident ( $($argument:expr),* $(,)? )) => {{
+        let this = $pointer.as_ptr().cast::<$crate::raw::$interface>();
+        // SAFETY: `this` is a live object whose vtable begins with that of `$interface` (the pointer's own type or an
+        // interface it inherits from), and the arguments are valid for the call.
+        let hresult = unsafe { ((*(*this).vtbl).$method)(this, $($argument),*) };
+        $crate::hresult::CorError::check(concat!(stringify!($interface), "::", stringify!($method)), hresult)
+    }};
+}
+
+/// As `call!`, for methods whose last parameter receives a counted reference: gives it.
+macro_rules! get {
+    ($pointer:expr, $interface:ident . $method:ident ( $($argument:expr),* $(,)? )) => {{
+        let mut out = core::ptr::null_mut();
+        $crate::com::call!($pointer, $interface.$method($($argument,)* &raw mut out)).and_then(|_| {
+            // SAFETY: a successful call wrote null or a reference that is ours now.
+            unsafe {
+                $crate::com::ComPtr::own(concat!(stringify!($interface), "::", stringify!($method)), out)
+            }
+        })
+    }};
+}
+
+pub(crate) use {call, get};

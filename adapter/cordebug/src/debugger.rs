@@ -1,0 +1,103 @@
+//! The debugger and the process it debugs: ICorDebug, ICorDebugProcess.
+
+use crate::Result;
+use crate::callback::{self, Callback};
+use crate::com::{ComPtr, call, get};
+use crate::raw;
+use crate::thread::Thread;
+
+/// ICorDebug of one process.
+pub struct Debugger(pub(crate) ComPtr<raw::ICorDebug>);
+
+impl Debugger {
+    /// Initialises it and sends every callback to `sink`, on a thread of the debugging library.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn start(&self, sink: impl Fn(Callback) + Send + Sync + 'static) -> Result<()> {
+        call!(self.0, ICorDebug.Initialize())?;
+        let object = callback::object(Box::new(sink))?;
+        call!(self.0, ICorDebug.SetManagedHandler(object.as_ptr())).map(drop)
+    }
+
+    /// Attaches to the process. Callbacks begin; each must be answered by [`Process::resume`].
+    ///
+    /// # Errors
+    /// From the runtime; `CORDBG_E_TIMEOUT` when its debugging pipes cannot be reached.
+    pub fn attach(&self, pid: u32) -> Result<Process> {
+        get!(self.0, ICorDebug.DebugActiveProcess(pid, 0)).map(Process)
+    }
+
+    /// Lets go of everything; after the process ended or was detached from.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn terminate(&self) -> Result<()> {
+        call!(self.0, ICorDebug.Terminate()).map(drop)
+    }
+}
+
+/// The debugged process.
+pub struct Process(pub(crate) ComPtr<raw::ICorDebugProcess>);
+
+impl Process {
+    /// Answers one callback, or undoes one [`Process::stop`]. All values, frames and steppers' results become stale.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn resume(&self) -> Result<()> {
+        call!(self.0, ICorDebugController.Continue(0)).map(drop)
+    }
+
+    /// Stops it, wherever it is, and waits until it stands.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn stop(&self) -> Result<()> {
+        call!(self.0, ICorDebugController.Stop(0)).map(drop)
+    }
+
+    /// Whether callbacks wait that happened before the stop.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn has_queued_callbacks(&self) -> Result<bool> {
+        let mut queued = 0;
+        call!(self.0, ICorDebugController.HasQueuedCallbacks(core::ptr::null_mut(), &raw mut queued))?;
+        Ok(queued != 0)
+    }
+
+    /// All managed threads.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn threads(&self) -> Result<Vec<Thread>> {
+        let list: ComPtr<raw::ICorDebugThreadEnum> = get!(self.0, ICorDebugController.EnumerateThreads())?;
+        let mut threads = Vec::new();
+        loop {
+            let (mut next, mut count) = (core::ptr::null_mut(), 0);
+            call!(list, ICorDebugThreadEnum.Next(1, &raw mut next, &raw mut count))?;
+            if count == 0 {
+                return Ok(threads);
+            }
+            // SAFETY: the enumerator gave us one reference.
+            threads.push(Thread(unsafe { ComPtr::own("ICorDebugThreadEnum::Next", next) }?));
+        }
+    }
+
+    /// Lets it run on without a debugger. It must be stopped.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn detach(&self) -> Result<()> {
+        call!(self.0, ICorDebugController.Detach()).map(drop)
+    }
+
+    /// Ends it.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn terminate(&self, exit_code: u32) -> Result<()> {
+        call!(self.0, ICorDebugController.Terminate(exit_code)).map(drop)
+    }
+}

@@ -1,0 +1,76 @@
+//! Running code of the program: ICorDebugEval. Set up at a stop, it runs after `Process::resume` until a callback
+//! says it is complete.
+
+use crate::Result;
+use crate::com::{ComPtr, call, get};
+use crate::frame::Function;
+use crate::raw;
+use crate::value::{Type, Value};
+
+/// One evaluation.
+#[derive(Clone)]
+pub struct Eval(pub(crate) ComPtr<raw::ICorDebugEval>);
+
+impl Eval {
+    fn second(&self) -> Result<ComPtr<raw::ICorDebugEval2>> {
+        self.0.cast()
+    }
+
+    /// Calls a method: generic arguments of its class first, then its own; `this` first among the arguments.
+    ///
+    /// # Errors
+    /// From the runtime, for example when the thread stands where no evaluation is safe.
+    pub fn call(&self, function: &Function, types: &[Type], arguments: &[Value]) -> Result<()> {
+        let mut types: Vec<_> = types.iter().map(|kind| kind.0.as_ptr()).collect();
+        let mut values: Vec<_> = arguments.iter().map(|value| value.0.as_ptr()).collect();
+        call!(
+            self.second()?,
+            ICorDebugEval2.CallParameterizedFunction(
+                function.0.as_ptr(),
+                types.len() as u32,
+                types.as_mut_ptr(),
+                values.len() as u32,
+                values.as_mut_ptr(),
+            )
+        )
+        .map(drop)
+    }
+
+    /// Makes a string.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn new_string(&self, text: &str) -> Result<()> {
+        let units: Vec<u16> = text.encode_utf16().collect();
+        call!(self.second()?, ICorDebugEval2.NewStringWithLength(units.as_ptr(), units.len() as u32)).map(drop)
+    }
+
+    /// A zero of a primitive type, to be filled with `Value::set_bytes`; for `CLASS` a null reference. Runs nothing.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn create_value(&self, element_type: u32) -> Result<Value> {
+        get!(self.0, ICorDebugEval.CreateValue(element_type, core::ptr::null_mut())).map(Value)
+    }
+
+    /// What it gave: the value, or the exception it threw. `None` for void.
+    pub fn result(&self) -> Option<Value> {
+        get!(self.0, ICorDebugEval.GetResult()).ok().map(Value)
+    }
+
+    /// Asks the evaluation to end; its callback still comes.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn abort(&self) -> Result<()> {
+        call!(self.0, ICorDebugEval.Abort()).map(drop)
+    }
+
+    /// Ends it without running its handlers. The program may be left in disorder.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn rude_abort(&self) -> Result<()> {
+        call!(self.second()?, ICorDebugEval2.RudeAbort()).map(drop)
+    }
+}

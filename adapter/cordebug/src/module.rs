@@ -1,0 +1,113 @@
+//! Modules and classes: ICorDebugModule, ICorDebugClass.
+
+use crate::Result;
+use crate::com::{ComPtr, call, get};
+use crate::frame::Function;
+use crate::raw;
+
+/// CORDEBUG_JIT_DISABLE_OPTIMIZATION.
+const NO_OPTIMIZATION: u32 = 3;
+/// Longest name we ask for, UTF-16 units.
+const LONGEST_NAME: usize = 32 * 1024;
+
+/// A loaded module.
+#[derive(Clone)]
+pub struct Module(pub(crate) ComPtr<raw::ICorDebugModule>);
+
+impl Module {
+    /// Its path; a made-up name for modules without a file.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn name(&self) -> Result<String> {
+        let mut length = 0;
+        call!(self.0, ICorDebugModule.GetName(0, &raw mut length, core::ptr::null_mut()))?;
+        let mut name = vec![0u16; (length as usize).min(LONGEST_NAME)];
+        call!(self.0, ICorDebugModule.GetName(name.len() as u32, &raw mut length, name.as_mut_ptr()))?;
+        Ok(String::from_utf16_lossy(name.split(|unit| *unit == 0).next().unwrap_or_default()))
+    }
+
+    /// Where it is loaded.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn base_address(&self) -> Result<u64> {
+        let mut address = 0;
+        call!(self.0, ICorDebugModule.GetBaseAddress(&raw mut address))?;
+        Ok(address)
+    }
+
+    /// Whether it was made at run time, or has no file.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn is_without_file(&self) -> Result<bool> {
+        let (mut dynamic, mut in_memory) = (0, 0);
+        call!(self.0, ICorDebugModule.IsDynamic(&raw mut dynamic))?;
+        call!(self.0, ICorDebugModule.IsInMemory(&raw mut in_memory))?;
+        Ok(dynamic != 0 || in_memory != 0)
+    }
+
+    /// The method with this MethodDef token.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn function(&self, token: u32) -> Result<Function> {
+        get!(self.0, ICorDebugModule.GetFunctionFromToken(token)).map(Function)
+    }
+
+    /// The class with this TypeDef token.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn class(&self, token: u32) -> Result<Class> {
+        get!(self.0, ICorDebugModule.GetClassFromToken(token)).map(Class)
+    }
+
+    /// Keeps its code from being optimised; only while it is being loaded.
+    ///
+    /// # Errors
+    /// From the runtime; `CORDBG_E_CANNOT_BE_ON_ATTACH` after attaching.
+    pub fn disable_optimization(&self) -> Result<()> {
+        let module: ComPtr<raw::ICorDebugModule2> = self.0.cast()?;
+        call!(module, ICorDebugModule2.SetJITCompilerFlags(NO_OPTIMIZATION)).map(drop)
+    }
+
+    /// Says whether its code is the user's, for steps in just-my-code.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn set_user_code(&self, user: bool) -> Result<()> {
+        let module: ComPtr<raw::ICorDebugModule2> = self.0.cast()?;
+        call!(module, ICorDebugModule2.SetJMCStatus(i32::from(user), 0, core::ptr::null_mut())).map(drop)
+    }
+
+    /// Whether both are the same module.
+    pub fn is(&self, other: &Self) -> bool {
+        self.0.as_ptr() == other.0.as_ptr()
+    }
+}
+
+/// A class without its generic arguments.
+#[derive(Clone)]
+pub struct Class(pub(crate) ComPtr<raw::ICorDebugClass>);
+
+impl Class {
+    /// Its TypeDef token.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn token(&self) -> Result<u32> {
+        let mut token = 0;
+        call!(self.0, ICorDebugClass.GetToken(&raw mut token))?;
+        Ok(token)
+    }
+
+    /// The module it is in.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn module(&self) -> Result<Module> {
+        get!(self.0, ICorDebugClass.GetModule()).map(Module)
+    }
+}

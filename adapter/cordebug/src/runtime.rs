@@ -1,0 +1,141 @@
+//! Finding the runtime in a process, and loading the debugging library that belongs to it.
+//!
+//! The library must be the one beside the process's `libcoreclr.so`: it knows that build's data structures.
+
+use core::ffi::{CStr, c_void};
+use std::path::{Path, PathBuf};
+
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+
+use crate::com::{ComPtr, IUnknown};
+use crate::debugger::Debugger;
+use crate::hresult::CorError;
+
+/// What we ask for; understood by all runtimes from 3.1 on.
+const INTERFACE_VERSION: i32 = 4;
+/// DllMain's DLL_PROCESS_ATTACH.
+const PROCESS_ATTACH: u32 = 1;
+
+/// A runtime in a process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Runtime {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// Where `libcoreclr.so` is loaded.
+    pub base: u64,
+}
+
+impl Runtime {
+    /// The name of its folder, which is its version where it is installed as usual.
+    pub fn version(&self) -> String {
+        self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+}
+
+/// Why no debugger could be made.
+#[derive(Debug, thiserror::Error)]
+pub enum RuntimeError {
+    /// The process cannot be looked at.
+    #[error("cannot read the memory map of process {pid}: {reason}")]
+    Maps {
+        /// Which process.
+        pid: u32,
+        /// Why.
+        reason: std::io::Error,
+    },
+    /// Nothing to load.
+    #[error("cannot load `{path}`: {reason}")]
+    Library {
+        /// The library.
+        path: PathBuf,
+        /// Why.
+        reason: libloading::Error,
+    },
+    /// Loaded, but it does not start.
+    #[error("`{0}` refused to start")]
+    Refused(PathBuf),
+    /// From the library.
+    #[error(transparent)]
+    Cor(#[from] CorError),
+}
+
+/// The runtimes in a process; none when it is no .NET program, or its runtime has not started.
+///
+/// # Errors
+/// When the process is gone or not ours.
+pub fn find(pid: u32) -> Result<Vec<Runtime>, RuntimeError> {
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps"));
+    maps.map(|maps| in_maps(&maps)).map_err(|reason| RuntimeError::Maps { pid, reason })
+}
+
+/// proc(5): `address-address perms offset device inode path`, ascending; the first mapping of a file is its base.
+fn in_maps(maps: &str) -> Vec<Runtime> {
+    let mut found: Vec<Runtime> = Vec::new();
+    for line in maps.lines() {
+        let Some(path) = line.find('/').and_then(|start| line.get(start..)) else { continue };
+        let Some(folder) = path.strip_suffix("/libcoreclr.so") else { continue };
+        let base = line.split('-').next().and_then(|hex| u64::from_str_radix(hex, 16).ok());
+        if let Some(base) = base
+            && !found.iter().any(|runtime| runtime.folder == Path::new(folder))
+        {
+            found.push(Runtime { folder: folder.into(), base });
+        }
+    }
+    found
+}
+
+/// Loads the runtime's debugging library and makes a debugger for this process.
+///
+/// The library stays loaded for the life of our process: its threads never end.
+///
+/// # Errors
+/// When it is missing, cannot be loaded, or refuses.
+pub fn create_debugger(pid: u32, runtime: &Runtime) -> Result<Debugger, RuntimeError> {
+    let path = runtime.folder.join("libmscordbi.so");
+    let load = |reason| RuntimeError::Library { path: path.clone(), reason };
+    // SAFETY: loading runs the library's initialisers; it is the runtime's own, from the folder the program runs from.
+    let library = unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_LOCAL) }.map_err(load)?;
+    type DllMain = unsafe extern "C" fn(*mut c_void, u32, *mut c_void) -> i32;
+    type CreateEx = unsafe extern "C" fn(i32, u32, *const u16, *mut c_void, *mut *mut IUnknown) -> i32;
+    type Create3 = unsafe extern "C" fn(i32, u32, *const u16, *const u16, *mut c_void, *mut *mut IUnknown) -> i32;
+    let symbol = |name: &'static CStr| name.to_bytes_with_nul();
+    // SAFETY: the types are those of the exported functions (coreclr's dbgshim and mscordbi sources), the arguments
+    // are valid for the calls, and a successful creation writes a reference that is ours.
+    let created = unsafe {
+        // It must run once before anything else: it starts the library's platform layer.
+        let main = library.get::<DllMain>(symbol(c"DllMain")).map_err(load)?;
+        let create3 = library.get::<Create3>(symbol(c"CoreCLRCreateCordbObject3")).map(|symbol| *symbol).ok();
+        let create = library.get::<CreateEx>(symbol(c"CoreCLRCreateCordbObjectEx")).map(|symbol| *symbol);
+        let main = *main;
+        let handle = library.into_raw();
+        if main(handle, PROCESS_ATTACH, core::ptr::null_mut()) == 0 {
+            return Err(RuntimeError::Refused(path));
+        }
+        let (base, mut out) = (runtime.base as *mut c_void, core::ptr::null_mut());
+        let none = core::ptr::null();
+        let hresult = match create3 {
+            Some(create) => create(INTERFACE_VERSION, pid, none, none, base, &raw mut out),
+            None => create.map_err(load)?(INTERFACE_VERSION, pid, none, base, &raw mut out),
+        };
+        CorError::check("CoreCLRCreateCordbObject", hresult)?;
+        ComPtr::own("CoreCLRCreateCordbObject", out)?
+    };
+    Ok(Debugger(created.cast()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_mapping_of_each_runtime_is_its_base() {
+        let maps = "7f00-7f10 r--p 0 08:01 5 /usr/share/dotnet/shared/Microsoft.NETCore.App/9.0.1/libcoreclr.so\n\
+            7f10-7f20 r-xp 0 08:01 5 /usr/share/dotnet/shared/Microsoft.NETCore.App/9.0.1/libcoreclr.so\n\
+            7f20-7f30 r-xp 0 08:01 6 /usr/lib/libc.so.6\n\
+            7f30-7f40 rw-p 0 00:00 0 [heap]\n";
+        let found = in_maps(maps);
+        assert_eq!(found.len(), 1);
+        assert_eq!((found[0].base, found[0].version().as_str()), (0x7f00, "9.0.1"));
+        assert!(in_maps("nonsense\n\n").is_empty());
+    }
+}

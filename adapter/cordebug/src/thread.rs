@@ -1,0 +1,132 @@
+//! Threads, their stacks and steps: ICorDebugThread, ICorDebugStackWalk, ICorDebugStepper.
+
+use crate::Result;
+use crate::com::{ComPtr, call, get};
+use crate::eval::Eval;
+use crate::frame::Frame;
+use crate::raw;
+use crate::value::Value;
+
+/// A managed thread.
+#[derive(Clone)]
+pub struct Thread(pub(crate) ComPtr<raw::ICorDebugThread>);
+
+/// CORDBG_S_AT_END_OF_STACK.
+const END_OF_STACK: i32 = 0x0013_1324;
+/// Of CorDebugStepperUnmapped and CorDebugIntercept: nothing.
+const NONE: u32 = 0;
+
+impl Thread {
+    /// The operating system's thread id.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn id(&self) -> Result<u32> {
+        let mut id = 0;
+        call!(self.0, ICorDebugThread.GetID(&raw mut id))?;
+        Ok(id)
+    }
+
+    /// The frame on top, if it is managed.
+    ///
+    /// # Errors
+    /// From the runtime; `CORDBG_E_PROCESS_NOT_SYNCHRONIZED` while it runs.
+    pub fn active_frame(&self) -> Result<Frame> {
+        get!(self.0, ICorDebugThread.GetActiveFrame()).map(Frame)
+    }
+
+    /// Managed frames from the top, at most `limit`.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn frames(&self, limit: usize) -> Result<Vec<Frame>> {
+        let thread: ComPtr<raw::ICorDebugThread3> = self.0.cast()?;
+        let walk: ComPtr<raw::ICorDebugStackWalk> = get!(thread, ICorDebugThread3.CreateStackWalk())?;
+        let mut frames = Vec::new();
+        while frames.len() < limit {
+            // S_FALSE and no frame: native code between managed frames.
+            if let Ok(frame) = get!(walk, ICorDebugStackWalk.GetFrame()) {
+                frames.push(Frame(frame));
+            }
+            if call!(walk, ICorDebugStackWalk.Next())? == END_OF_STACK {
+                break;
+            }
+        }
+        Ok(frames)
+    }
+
+    /// The exception it is throwing.
+    ///
+    /// # Errors
+    /// From the runtime; also when there is none.
+    pub fn current_exception(&self) -> Result<Value> {
+        get!(self.0, ICorDebugThread.GetCurrentException()).map(Value)
+    }
+
+    /// The managed `Thread` object.
+    ///
+    /// # Errors
+    /// From the runtime; also when it has none yet.
+    pub fn object(&self) -> Result<Value> {
+        get!(self.0, ICorDebugThread.GetObject()).map(Value)
+    }
+
+    /// An evaluation on this thread.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn create_eval(&self) -> Result<Eval> {
+        get!(self.0, ICorDebugThread.CreateEval()).map(Eval)
+    }
+
+    /// A stepper that stops at mapped code only, and with `just_my_code` in user code only.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn create_stepper(&self, just_my_code: bool) -> Result<Stepper> {
+        let stepper: ComPtr<raw::ICorDebugStepper> = get!(self.0, ICorDebugThread.CreateStepper())?;
+        call!(stepper, ICorDebugStepper.SetInterceptMask(NONE))?;
+        call!(stepper, ICorDebugStepper.SetUnmappedStopMask(NONE))?;
+        let second: ComPtr<raw::ICorDebugStepper2> = stepper.cast()?;
+        call!(second, ICorDebugStepper2.SetJMC(i32::from(just_my_code)))?;
+        Ok(Stepper(stepper))
+    }
+}
+
+/// A step in preparation or under way.
+#[derive(Clone)]
+pub struct Stepper(pub(crate) ComPtr<raw::ICorDebugStepper>);
+
+#[repr(C)]
+struct StepRange {
+    start: u32,
+    end: u32,
+}
+
+impl Stepper {
+    /// Steps until the thread leaves the IL range `[start, end)`; into calls when `into`.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn step_range(&self, into: bool, start: u32, end: u32) -> Result<()> {
+        let mut range = StepRange { start, end };
+        let ranges = (&raw mut range).cast();
+        call!(self.0, ICorDebugStepper.StepRange(i32::from(into), ranges, 1)).map(drop)
+    }
+
+    /// Steps out of the current function.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn step_out(&self) -> Result<()> {
+        call!(self.0, ICorDebugStepper.StepOut()).map(drop)
+    }
+
+    /// Gives the step up.
+    ///
+    /// # Errors
+    /// From the runtime; harmless when the step is over.
+    pub fn deactivate(&self) -> Result<()> {
+        call!(self.0, ICorDebugStepper.Deactivate()).map(drop)
+    }
+}

@@ -1,0 +1,360 @@
+//! Values and types: ICorDebugValue and its kin, ICorDebugType. All stale after the process ran, but for handles.
+
+use core::ffi::c_void;
+
+use crate::Result;
+use crate::com::{ComPtr, call, get};
+use crate::frame::Frame;
+use crate::module::Class;
+use crate::raw;
+
+/// CorElementType, ECMA-335 II.23.1.16: the ones the wrappers tell apart.
+pub mod element {
+    #![allow(missing_docs, reason = "the names of ECMA-335")]
+    pub const VOID: u32 = 0x01;
+    pub const BOOLEAN: u32 = 0x02;
+    pub const CHAR: u32 = 0x03;
+    pub const I1: u32 = 0x04;
+    pub const U1: u32 = 0x05;
+    pub const I2: u32 = 0x06;
+    pub const U2: u32 = 0x07;
+    pub const I4: u32 = 0x08;
+    pub const U4: u32 = 0x09;
+    pub const I8: u32 = 0x0a;
+    pub const U8: u32 = 0x0b;
+    pub const R4: u32 = 0x0c;
+    pub const R8: u32 = 0x0d;
+    pub const STRING: u32 = 0x0e;
+    pub const PTR: u32 = 0x0f;
+    pub const BYREF: u32 = 0x10;
+    pub const VALUETYPE: u32 = 0x11;
+    pub const CLASS: u32 = 0x12;
+    pub const ARRAY: u32 = 0x14;
+    pub const GENERICINST: u32 = 0x15;
+    pub const I: u32 = 0x18;
+    pub const U: u32 = 0x19;
+    pub const FNPTR: u32 = 0x1b;
+    pub const OBJECT: u32 = 0x1c;
+    pub const SZARRAY: u32 = 0x1d;
+}
+
+/// CorDebugHandleType HANDLE_STRONG.
+const STRONG: u32 = 1;
+
+/// Something in the program.
+#[derive(Clone)]
+pub struct Value(pub(crate) ComPtr<raw::ICorDebugValue>);
+
+impl Value {
+    /// One of [`element`].
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn element_type(&self) -> Result<u32> {
+        let mut kind = 0;
+        call!(self.0, ICorDebugValue.GetType(&raw mut kind))?;
+        Ok(kind)
+    }
+
+    /// Its size in the program, bytes.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn size(&self) -> Result<u32> {
+        let mut size = 0;
+        call!(self.0, ICorDebugValue.GetSize(&raw mut size))?;
+        Ok(size)
+    }
+
+    /// Where it is; 0 when it is in a register.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn address(&self) -> Result<u64> {
+        let mut address = 0;
+        call!(self.0, ICorDebugValue.GetAddress(&raw mut address))?;
+        Ok(address)
+    }
+
+    /// Its type with generic arguments.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn exact_type(&self) -> Result<Type> {
+        let value: ComPtr<raw::ICorDebugValue2> = self.0.cast()?;
+        get!(value, ICorDebugValue2.GetExactType()).map(Type)
+    }
+
+    /// As a reference, if it is one.
+    pub fn as_reference(&self) -> Option<Reference> {
+        self.0.cast().ok().map(Reference)
+    }
+
+    /// What is in the box, if it is one.
+    pub fn unboxed(&self) -> Option<Result<Value>> {
+        let boxed: ComPtr<raw::ICorDebugBoxValue> = self.0.cast().ok()?;
+        let object: Result<ComPtr<raw::ICorDebugObjectValue>> = get!(boxed, ICorDebugBoxValue.GetObject());
+        Some(object.and_then(|object| object.cast()).map(Value))
+    }
+
+    /// As a string, if it is one.
+    pub fn as_string(&self) -> Option<StringValue> {
+        self.0.cast().ok().map(StringValue)
+    }
+
+    /// As an array, if it is one.
+    pub fn as_array(&self) -> Option<Array> {
+        self.0.cast().ok().map(Array)
+    }
+
+    /// A field of an object or struct; `class` is the one that declares the field.
+    ///
+    /// # Errors
+    /// From the runtime; also when it is no object.
+    pub fn field(&self, class: &Class, token: u32) -> Result<Value> {
+        let object: ComPtr<raw::ICorDebugObjectValue> = self.0.cast()?;
+        get!(object, ICorDebugObjectValue.GetFieldValue(class.0.as_ptr(), token)).map(Value)
+    }
+
+    /// The bytes of a primitive or struct, at most 64 KiB.
+    ///
+    /// # Errors
+    /// From the runtime; also when it is larger or no such value.
+    pub fn bytes(&self) -> Result<Vec<u8>> {
+        let generic: ComPtr<raw::ICorDebugGenericValue> = self.0.cast()?;
+        let size = self.size()? as usize;
+        if size > 64 * 1024 {
+            return Err(crate::hresult::CorError::null("ICorDebugGenericValue::GetValue"));
+        }
+        let mut bytes = vec![0u8; size.max(8)];
+        call!(generic, ICorDebugGenericValue.GetValue(bytes.as_mut_ptr().cast::<c_void>()))?;
+        bytes.truncate(size);
+        Ok(bytes)
+    }
+
+    /// Overwrites a primitive or struct; `bytes` must have its size.
+    ///
+    /// # Errors
+    /// From the runtime; also when the size differs.
+    pub fn set_bytes(&self, bytes: &[u8]) -> Result<()> {
+        let generic: ComPtr<raw::ICorDebugGenericValue> = self.0.cast()?;
+        if bytes.len() != self.size()? as usize {
+            return Err(crate::hresult::CorError::null("ICorDebugGenericValue::SetValue"));
+        }
+        let mut copy = bytes.to_vec();
+        call!(generic, ICorDebugGenericValue.SetValue(copy.as_mut_ptr().cast::<c_void>())).map(drop)
+    }
+
+    /// A handle to this object on the heap that survives resumes; release it with [`Handle::dispose`].
+    ///
+    /// # Errors
+    /// From the runtime; also when it is not on the heap.
+    pub fn handle(&self) -> Result<Handle> {
+        let heap: ComPtr<raw::ICorDebugHeapValue2> = self.0.cast()?;
+        get!(heap, ICorDebugHeapValue2.CreateHandle(STRONG)).map(Handle)
+    }
+}
+
+/// A reference value.
+pub struct Reference(ComPtr<raw::ICorDebugReferenceValue>);
+
+impl Reference {
+    /// Whether it refers to nothing.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn is_null(&self) -> Result<bool> {
+        let mut null = 0;
+        call!(self.0, ICorDebugReferenceValue.IsNull(&raw mut null))?;
+        Ok(null != 0)
+    }
+
+    /// What it refers to.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn dereference(&self) -> Result<Value> {
+        get!(self.0, ICorDebugReferenceValue.Dereference()).map(Value)
+    }
+
+    /// The address it holds.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn target(&self) -> Result<u64> {
+        let mut target = 0;
+        call!(self.0, ICorDebugReferenceValue.GetValue(&raw mut target))?;
+        Ok(target)
+    }
+
+    /// Makes it refer to what is at this address, which must be a fitting object or 0.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn set_target(&self, target: u64) -> Result<()> {
+        call!(self.0, ICorDebugReferenceValue.SetValue(target)).map(drop)
+    }
+}
+
+/// A strong handle to an object.
+pub struct Handle(ComPtr<raw::ICorDebugHandleValue>);
+
+impl Handle {
+    /// The object as a reference value, good until the next resume.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn value(&self) -> Result<Value> {
+        self.0.cast().map(Value)
+    }
+
+    /// Lets the program collect the object.
+    ///
+    /// # Errors
+    /// From the runtime; harmless when the process has ended.
+    pub fn dispose(&self) -> Result<()> {
+        call!(self.0, ICorDebugHandleValue.Dispose()).map(drop)
+    }
+}
+
+/// A string.
+pub struct StringValue(ComPtr<raw::ICorDebugStringValue>);
+
+impl StringValue {
+    /// Its length, UTF-16 units.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn length(&self) -> Result<u32> {
+        let mut length = 0;
+        call!(self.0, ICorDebugStringValue.GetLength(&raw mut length))?;
+        Ok(length)
+    }
+
+    /// Its text from the start, at most `limit` UTF-16 units.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn text(&self, limit: u32) -> Result<String> {
+        let wanted = self.length()?.min(limit);
+        let mut units = vec![0u16; wanted as usize + 1];
+        let mut got = 0;
+        call!(self.0, ICorDebugStringValue.GetString(wanted + 1, &raw mut got, units.as_mut_ptr()))?;
+        Ok(String::from_utf16_lossy(units.get(..wanted as usize).unwrap_or_default()))
+    }
+}
+
+/// An array of any rank.
+pub struct Array(ComPtr<raw::ICorDebugArrayValue>);
+
+impl Array {
+    /// All its elements.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn count(&self) -> Result<u32> {
+        let mut count = 0;
+        call!(self.0, ICorDebugArrayValue.GetCount(&raw mut count))?;
+        Ok(count)
+    }
+
+    /// Length of each dimension.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn dimensions(&self) -> Result<Vec<u32>> {
+        let mut rank = 0;
+        call!(self.0, ICorDebugArrayValue.GetRank(&raw mut rank))?;
+        let mut dimensions = vec![0u32; rank.min(32) as usize];
+        call!(self.0, ICorDebugArrayValue.GetDimensions(dimensions.len() as u32, dimensions.as_mut_ptr()))?;
+        Ok(dimensions)
+    }
+
+    /// An element, counted in row-major order.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn element(&self, position: u32) -> Result<Value> {
+        get!(self.0, ICorDebugArrayValue.GetElementAtPosition(position)).map(Value)
+    }
+}
+
+/// A type with its generic arguments.
+#[derive(Clone)]
+pub struct Type(pub(crate) ComPtr<raw::ICorDebugType>);
+
+impl Type {
+    /// One of [`element`].
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn element_type(&self) -> Result<u32> {
+        let mut kind = 0;
+        call!(self.0, ICorDebugType.GetType(&raw mut kind))?;
+        Ok(kind)
+    }
+
+    /// Its class.
+    ///
+    /// # Errors
+    /// From the runtime; primitives and arrays have none.
+    pub fn class(&self) -> Result<Class> {
+        get!(self.0, ICorDebugType.GetClass()).map(Class)
+    }
+
+    /// What it derives from.
+    ///
+    /// # Errors
+    /// From the runtime; `object` has none.
+    pub fn base(&self) -> Result<Type> {
+        get!(self.0, ICorDebugType.GetBase()).map(Type)
+    }
+
+    /// Element type of an array or pointer.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn first_parameter(&self) -> Result<Type> {
+        get!(self.0, ICorDebugType.GetFirstTypeParameter()).map(Type)
+    }
+
+    /// Generic arguments.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn parameters(&self) -> Result<Vec<Type>> {
+        types_of(&get!(self.0, ICorDebugType.EnumerateTypeParameters())?)
+    }
+
+    /// Dimensions of an array.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn rank(&self) -> Result<u32> {
+        let mut rank = 0;
+        call!(self.0, ICorDebugType.GetRank(&raw mut rank))?;
+        Ok(rank)
+    }
+
+    /// A static field. `frame` says which thread's, for thread statics.
+    ///
+    /// # Errors
+    /// From the runtime; `CORDBG_E_STATIC_VAR_NOT_AVAILABLE` before the class was initialised.
+    pub fn static_field(&self, token: u32, frame: &Frame) -> Result<Value> {
+        get!(self.0, ICorDebugType.GetStaticFieldValue(token, frame.0.as_ptr())).map(Value)
+    }
+}
+
+/// The types in an enumerator.
+pub(crate) fn types_of(list: &ComPtr<raw::ICorDebugTypeEnum>) -> Result<Vec<Type>> {
+    let mut types = Vec::new();
+    loop {
+        let (mut next, mut count) = (core::ptr::null_mut(), 0);
+        call!(list, ICorDebugTypeEnum.Next(1, &raw mut next, &raw mut count))?;
+        if count == 0 {
+            return Ok(types);
+        }
+        // SAFETY: the enumerator gave us one reference.
+        types.push(Type(unsafe { ComPtr::own("ICorDebugTypeEnum::Next", next) }?));
+    }
+}
