@@ -67,6 +67,12 @@ impl<T: Interface> ComPtr<T> {
         self.0.as_ptr()
     }
 
+    /// Whether both are the same object: COM promises one IUnknown per object, not one pointer.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let identity = |pointer: &Self| pointer.cast::<IUnknown>().map(|unknown| unknown.as_ptr());
+        self.as_ptr() == other.as_ptr() || identity(self).is_ok_and(|own| identity(other) == Ok(own))
+    }
+
     /// Asks the object for another of its interfaces.
     pub(crate) fn cast<U: Interface>(&self) -> Result<ComPtr<U>, CorError> {
         let unknown = self.0.as_ptr().cast::<IUnknown>();

@@ -132,6 +132,6 @@ impl Breakpoint {
 
     /// Whether both are the same breakpoint.
     pub fn is(&self, other: &Self) -> bool {
-        self.0.as_ptr() == other.0.as_ptr()
+        self.0.is_same(&other.0)
     }
 }

@@ -84,7 +84,7 @@ impl Module {
 
     /// Whether both are the same module.
     pub fn is(&self, other: &Self) -> bool {
-        self.0.as_ptr() == other.0.as_ptr()
+        self.0.is_same(&other.0)
     }
 }
 
@@ -109,5 +109,15 @@ impl Class {
     /// From the runtime.
     pub fn module(&self) -> Result<Module> {
         get!(self.0, ICorDebugClass.GetModule()).map(Module)
+    }
+}
+
+impl Class {
+    /// A static field of a class without generic arguments. `frame` says which thread's, for thread statics.
+    ///
+    /// # Errors
+    /// From the runtime; `CORDBG_E_STATIC_VAR_NOT_AVAILABLE` before the class was initialised.
+    pub fn static_field(&self, token: u32, frame: &crate::frame::Frame) -> Result<crate::value::Value> {
+        get!(self.0, ICorDebugClass.GetStaticFieldValue(token, frame.0.as_ptr())).map(crate::value::Value)
     }
 }

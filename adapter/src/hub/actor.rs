@@ -43,7 +43,6 @@ pub trait Host {
     fn start_engine(
         &mut self,
         arguments: &Value,
-        attach: bool,
         broker: &Broker,
         events: mpsc::UnboundedSender<EngineEvent>,
     ) -> Result<(StartedEngine, Arc<dyn Engine>), Failure>;
@@ -195,7 +194,7 @@ impl<H: Host> Actor<H> {
                 }
                 self.broker.forget_client(client.0);
             }
-            Effect::StartEngine { arguments, attach } => self.start_engine(&arguments, attach),
+            Effect::StartEngine { arguments } => self.start_engine(&arguments),
             Effect::AskEngine { ticket, command, arguments, deadline } => {
                 self.ask_engine(ticket, EngineRequest { command, arguments }, deadline);
             }
@@ -227,9 +226,9 @@ impl<H: Host> Actor<H> {
         }
     }
 
-    fn start_engine(&mut self, arguments: &Value, attach: bool) {
+    fn start_engine(&mut self, arguments: &Value) {
         let (events, said) = mpsc::unbounded_channel();
-        let started = self.host.start_engine(arguments, attach, &self.broker, events).map(|(started, engine)| {
+        let started = self.host.start_engine(arguments, &self.broker, events).map(|(started, engine)| {
             self.engine = Some(engine);
             started
         });

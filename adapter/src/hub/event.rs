@@ -88,8 +88,6 @@ pub enum Event {
 pub struct StartedEngine {
     /// Its name, as in the launch attribute `engine`.
     pub name: String,
-    /// Its DAP capabilities.
-    pub capabilities: Value,
 }
 
 /// What a timer is for.
@@ -174,8 +172,6 @@ pub enum Effect {
     StartEngine {
         /// The client's arguments.
         arguments: Value,
-        /// `attach` rather than `launch`.
-        attach: bool,
     },
     /// Ask the engine; answered by [`Event::EngineAnswered`].
     AskEngine {

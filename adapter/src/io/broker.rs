@@ -379,6 +379,13 @@ impl Broker {
         Ok(read)
     }
 
+    /// The last lines the program wrote to stderr, at most `limit` bytes: why it ended.
+    pub fn last_words(&self, limit: usize) -> String {
+        let streams = self.lock();
+        let from = streams.stderr.ring.end().saturating_sub(limit as u64);
+        take_text(&streams.stderr, from, limit).0.trim().to_owned()
+    }
+
     /// A client left: its start is forgotten.
     pub fn forget_client(&self, client: ClientKey) {
         self.lock().starts.remove(&client);
@@ -445,7 +452,7 @@ impl OutputCursor {
     /// The next piece that is there already, merged up to 64 KiB.
     pub fn next_chunk(&mut self) -> Option<Chunk> {
         let streams = self.broker.lock();
-        let mut one = |stream: &Stream, at: &mut u64, category| {
+        let one = |stream: &Stream, at: &mut u64, category| {
             let (text, end, dropped) = take_text(stream, *at, CHUNK);
             *at = end;
             (!text.is_empty() || dropped > 0).then_some(Chunk { category, text, dropped })

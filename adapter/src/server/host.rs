@@ -98,7 +98,6 @@ impl Host for Process {
     fn start_engine(
         &mut self,
         arguments: &Value,
-        attach: bool,
         broker: &Broker,
         events: mpsc::UnboundedSender<EngineEvent>,
     ) -> Result<(StartedEngine, Arc<dyn Engine>), Failure> {
@@ -113,7 +112,7 @@ impl Host for Process {
                 }
             },
         }
-        select::start(arguments, attach, broker.clone(), events)
+        select::start(arguments, broker.clone(), events)
     }
 
     fn publish(&mut self, publication: Publication, inbox: &Inbox) {

@@ -178,7 +178,7 @@ async fn write<W: AsyncWrite + Unpin>(
                 let mut waiters = shared.waiters.lock().unwrap_or_else(PoisonError::into_inner);
                 let Some(waiters) = waiters.as_mut() else { break };
                 // Whoever gave up meanwhile is simply not there to be told.
-                drop(number.send(seq));
+                let _gave_up = number.send(seq);
                 waiters.insert(seq, waiter);
                 Message::Request(request)
             }

@@ -52,7 +52,7 @@ impl State {
         self.phase = Phase::Starting;
         self.attached = attach;
         self.launch = arguments.clone();
-        self.effects.push(Effect::StartEngine { arguments: arguments.clone(), attach });
+        self.effects.push(Effect::StartEngine { arguments: arguments.clone() });
         let command = if attach { "attach" } else { "launch" };
         self.ask_engine(Waiter::Launch(asked), command, arguments, LAUNCH_DEADLINE);
     }

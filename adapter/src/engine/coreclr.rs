@@ -1,0 +1,103 @@
+//! The built-in .NET engine: ICorDebug in our own process, nothing to install beside the runtime.
+//!
+//! One OS thread owns every COM pointer of the session ([`session`]); requests and the runtime's callbacks come to it
+//! through one inbox, in order. In reading order: [`session`] (the thread's loop and the commands), [`program`] (what to
+//! run, building it), [`start`] (launch held before user code, attach), [`told`] (callbacks), [`modules`],
+//! [`breakpoints`], [`stepping`], [`exceptions`], [`stack`], [`values`] (what is in a variable), [`names`] (types as C#
+//! spells them), [`calls`] (running code of the program), [`expression`] (what people type).
+
+mod breakpoints;
+mod calls;
+mod exceptions;
+mod expression;
+mod modules;
+mod names;
+mod program;
+mod session;
+mod stack;
+mod start;
+mod stepping;
+mod told;
+mod values;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+
+use dap_wire::{ErrorCode, Failure};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use serde_json::Value;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use super::{Engine, EngineEvent, EngineRequest};
+use crate::io::Broker;
+use session::{Input, Session};
+
+/// A handle to the engine's thread.
+pub struct CoreClr {
+    inbox: mpsc::Sender<Input>,
+    /// Set as soon as somebody wants the session to end, so that a build or a start in progress gives up.
+    ending: Arc<AtomicBool>,
+}
+
+impl CoreClr {
+    /// Starts the engine's thread, idle.
+    ///
+    /// # Errors
+    /// `ENGINE_FAILED` when there can be no more threads.
+    pub fn start(
+        broker: Broker,
+        events: tokio::sync::mpsc::UnboundedSender<EngineEvent>,
+    ) -> Result<Self, Failure> {
+        let (inbox, inputs) = mpsc::channel();
+        let ending = Arc::new(AtomicBool::new(false));
+        let (own, flag) = (inbox.clone(), ending.clone());
+        std::thread::Builder::new()
+            .name("coreclr-engine".into())
+            .spawn(move || Session::new(broker, events, own, flag).run(&inputs))
+            .map_err(|error| {
+                Failure::new(ErrorCode::EngineFailed, format!("cannot start the engine's thread: {error}"))
+            })?;
+        Ok(Self { inbox, ending })
+    }
+}
+
+impl Engine for CoreClr {
+    fn request(
+        &self,
+        request: EngineRequest,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'static, Result<Value, Failure>> {
+        if request.command == "disconnect" || request.command == "terminate" {
+            self.ending.store(true, Ordering::Relaxed);
+        }
+        let (reply, answer) = oneshot::channel();
+        let sent = self.inbox.send(Input::Request { request, cancel, reply });
+        async move {
+            let gone = || Failure::new(ErrorCode::EngineFailed, "the .NET engine has ended");
+            sent.map_err(|_| gone())?;
+            answer.await.unwrap_or_else(|_| Err(gone()))
+        }
+        .boxed()
+    }
+}
+
+impl Drop for CoreClr {
+    fn drop(&mut self) {
+        // An engine that has ended needs no telling.
+        drop(self.inbox.send(Input::Shutdown));
+    }
+}
+
+/// A failed call of the debugging library, with what it was for.
+fn cor(what: impl std::fmt::Display) -> impl FnOnce(cordebug::CorError) -> Failure {
+    move |error| {
+        let code = match error.hresult {
+            cordebug::hresult::CORDBG_E_PROCESS_NOT_SYNCHRONIZED => ErrorCode::NotStopped,
+            _ => ErrorCode::EngineFailed,
+        };
+        Failure::new(code, format!("cannot {what}: {error}"))
+    }
+}

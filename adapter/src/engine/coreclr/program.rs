@@ -1,0 +1,326 @@
+//! What to run: an assembly, an app host, or a project that is built first.
+
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use dap_wire::{ErrorCode, Failure};
+use serde_json::{Value, json};
+
+use crate::io::SpawnSpec;
+
+/// How long a build may take.
+const BUILD_LIMIT: Duration = Duration::from_secs(10 * 60);
+
+/// A program ready to be started.
+pub(super) struct Program {
+    /// What to spawn.
+    pub(super) spec: SpawnSpec,
+    /// The assembly whose entry method is the program's, when it is known.
+    pub(super) assembly: Option<PathBuf>,
+}
+
+/// Launch attributes of the contract, checked one by one so that each error names its attribute.
+pub(super) struct Attributes<'a>(pub(super) &'a Value);
+
+impl Attributes<'_> {
+    pub(super) fn text(&self, key: &str) -> Result<Option<&str>, Failure> {
+        match &self.0[key] {
+            Value::Null => Ok(None),
+            Value::String(text) if text.is_empty() => Ok(None),
+            Value::String(text) => Ok(Some(text)),
+            other => Err(Failure::invalid(format!("`{key}` must be a string, not {other}"))),
+        }
+    }
+
+    pub(super) fn flag(&self, key: &str, default: bool) -> Result<bool, Failure> {
+        match &self.0[key] {
+            Value::Null => Ok(default),
+            Value::Bool(value) => Ok(*value),
+            other => Err(Failure::invalid(format!("`{key}` must be true or false, not {other}"))),
+        }
+    }
+
+    fn args(&self) -> Result<Vec<OsString>, Failure> {
+        let wrong = || Failure::invalid(format!("`args` must be an array of strings, not {}", self.0["args"]));
+        match &self.0["args"] {
+            Value::Null => Ok(Vec::new()),
+            Value::Array(list) => {
+                list.iter().map(|item| item.as_str().map(OsString::from).ok_or_else(wrong)).collect()
+            }
+            _ => Err(wrong()),
+        }
+    }
+
+    fn env(&self) -> Result<Vec<(String, Option<String>)>, Failure> {
+        let wrong = || Failure::invalid(format!("`env` must map names to strings or null, not {}", self.0["env"]));
+        let pair = |(name, value): (&String, &Value)| match value {
+            Value::Null => Ok((name.clone(), None)),
+            Value::String(text) => Ok((name.clone(), Some(text.clone()))),
+            _ => Err(wrong()),
+        };
+        match &self.0["env"] {
+            Value::Null => Ok(Vec::new()),
+            Value::Object(map) => map.iter().map(pair).collect(),
+            _ => Err(wrong()),
+        }
+    }
+
+    /// A variable as the program will see it.
+    fn variable(&self, name: &str) -> Option<String> {
+        match &self.0["env"][name] {
+            Value::Null if self.0["env"].get(name).is_some() => None,
+            Value::String(text) => Some(text.clone()),
+            _ => std::env::var(name).ok(),
+        }
+    }
+}
+
+/// Works out what to start, building first when it is a project. `say` gets the build's lines.
+pub(super) fn resolve(
+    attributes: &Attributes<'_>,
+    say: &mut dyn FnMut(&str),
+    give_up: &dyn Fn() -> bool,
+) -> Result<Program, Failure> {
+    if attributes.flag("pty", false)? || !matches!(attributes.text("console")?, None | Some("piped")) {
+        return Err(Failure::new(ErrorCode::Unsupported, "only `console: piped` without `pty` is built in yet")
+            .hint("leave both out; Tandem owns the program's stdin, stdout and stderr"));
+    }
+    for name in ["DOTNET_EnableDiagnostics", "COMPlus_EnableDiagnostics"] {
+        if attributes.variable(name).as_deref() == Some("0") {
+            return Err(Failure::new(
+                ErrorCode::NotDebuggable,
+                format!("`{name}` is 0: the runtime would start without its debugging services"),
+            )
+            .hint(format!("unset it with `env: {{\"{name}\": null}}`")));
+        }
+    }
+    let (program, project) = (attributes.text("program")?, attributes.text("project")?);
+    let mut target = match (program, project) {
+        (Some(program), _) => PathBuf::from(program),
+        (None, Some(project)) => PathBuf::from(project),
+        (None, None) => {
+            return Err(Failure::invalid("`program` is missing: a .dll, an executable, a .csproj or a folder"));
+        }
+    };
+    if let Some(cwd) = attributes.text("cwd")?
+        && target.is_relative()
+    {
+        target = Path::new(cwd).join(target);
+    }
+    if !target.exists() {
+        return Err(Failure::new(ErrorCode::LaunchFailed, format!("there is no `{}`", target.display()))
+            .hint("build the project first, or name the .csproj to have it built"));
+    }
+    let target = target.canonicalize().unwrap_or(target);
+    let needs_build = target.is_dir() || is_project(&target);
+    if needs_build || project.is_some() {
+        let built = project.map_or(target.as_path(), Path::new);
+        build(attributes, built, say, give_up)?;
+    }
+    let target = if needs_build { output_of(&target)? } else { target };
+    command(attributes, target)
+}
+
+fn is_project(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ["csproj", "fsproj", "vbproj", "sln"].iter().any(|known| ending == *known))
+}
+
+fn command(attributes: &Attributes<'_>, target: PathBuf) -> Result<Program, Failure> {
+    let mut args = attributes.args()?;
+    let folder = target.parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf);
+    let cwd = attributes.text("cwd")?.map_or(folder, PathBuf::from);
+    let mut env = attributes.env()?;
+    // The runtime's debugging pipes live in its temporary folder, which must be ours.
+    match std::env::var("TMPDIR") {
+        Ok(own) => env.push(("TMPDIR".into(), Some(own))),
+        Err(_) => env.push(("TMPDIR".into(), None)),
+    }
+    let is_assembly = target.extension().is_some_and(|ending| ending == "dll" || ending == "exe");
+    let (program, assembly) = if is_assembly {
+        clr_metadata::image::Image::open(&target).map_err(|error| {
+            Failure::new(ErrorCode::NotDebuggable, format!("cannot debug `{}`: {error}", target.display()))
+        })?;
+        if !target.with_extension("runtimeconfig.json").exists() {
+            return Err(Failure::new(
+                ErrorCode::LaunchFailed,
+                format!("`{}` is a library: it has no `.runtimeconfig.json` beside it", target.display()),
+            )
+            .hint("launch a program that uses it"));
+        }
+        args.insert(0, target.clone().into_os_string());
+        (dotnet(attributes)?, Some(target))
+    } else {
+        // An app host runs the assembly of its own name.
+        let assembly = PathBuf::from(format!("{}.dll", target.display()));
+        (target, assembly.exists().then_some(assembly))
+    };
+    Ok(Program { spec: SpawnSpec { program, args, cwd, env }, assembly })
+}
+
+/// The `dotnet` of DOTNET_ROOT, of PATH, or of the usual places.
+fn dotnet(attributes: &Attributes<'_>) -> Result<PathBuf, Failure> {
+    let root = attributes.variable("DOTNET_ROOT").map(PathBuf::from);
+    let path = attributes.variable("PATH").unwrap_or_default();
+    let home = attributes.variable("HOME").map(|home| Path::new(&home).join(".dotnet"));
+    let usual = ["/usr/share/dotnet", "/usr/lib/dotnet", "/usr/local/share/dotnet"].map(PathBuf::from);
+    let folders = root.into_iter().chain(std::env::split_paths(&path)).chain(home).chain(usual);
+    let mut looked = Vec::new();
+    for folder in folders {
+        let candidate = folder.join("dotnet");
+        if candidate.is_file() {
+            return Ok(candidate);
+        }
+        looked.push(folder.display().to_string());
+    }
+    Err(Failure::new(ErrorCode::EngineNotFound, format!("no `dotnet` found in {}", looked.join(", ")))
+        .hint("install the .NET runtime, or set `env: {\"DOTNET_ROOT\": …}` to its folder"))
+}
+
+fn build(
+    attributes: &Attributes<'_>,
+    target: &Path,
+    say: &mut dyn FnMut(&str),
+    give_up: &dyn Fn() -> bool,
+) -> Result<(), Failure> {
+    let failed = |reason: String| {
+        Failure::new(ErrorCode::BuildFailed, format!("cannot build `{}`: {reason}", target.display()))
+    };
+    let mut command = Command::new(dotnet(attributes)?);
+    command.args(["build", "-nologo", "-v:minimal", "-consoleLoggerParameters:NoSummary"]).arg(target);
+    for (name, value) in attributes.env()? {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    // Build servers would outlive the session.
+    command.env("MSBUILDDISABLENODEREUSE", "1").env("UseSharedCompilation", "false");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
+    let (lines, read) = std::sync::mpsc::channel();
+    if let Some(stdout) = child.stdout.take() {
+        let reader = move || {
+            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                if lines.send(line).is_err() {
+                    break;
+                }
+            }
+        };
+        std::thread::Builder::new()
+            .name("build-output".into())
+            .spawn(reader)
+            .map_err(|error| failed(error.to_string()))?;
+    }
+    let deadline = Instant::now() + BUILD_LIMIT;
+    let (mut diagnostics, mut last) = (Vec::new(), String::new());
+    loop {
+        match read.recv_timeout(Duration::from_millis(50)) {
+            Ok(line) => {
+                say(&line);
+                if let Some(found) = diagnostic(&line)
+                    && !diagnostics.contains(&found)
+                {
+                    diagnostics.push(found);
+                }
+                last = line;
+            }
+            Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {}
+            Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => break,
+        }
+        let late = Instant::now() > deadline;
+        if late || give_up() {
+            crate::io::child::signal_group(child.id(), rustix::process::Signal::KILL);
+            drop(child.wait());
+            return Err(if late { failed("it took too long".into()) } else { Failure::cancelled() });
+        }
+    }
+    let status = child.wait().map_err(|error| failed(error.to_string()))?;
+    if status.success() {
+        return Ok(());
+    }
+    let errors: Vec<&Value> = diagnostics.iter().filter(|found| found["severity"] == "error").collect();
+    let reason = match errors.first() {
+        Some(first) => format!(
+            "{} error(s), the first in `{}` line {}: {} {}",
+            errors.len(),
+            first["file"].as_str().unwrap_or_default(),
+            first["line"],
+            first["code"].as_str().unwrap_or_default(),
+            first["message"].as_str().unwrap_or_default()
+        ),
+        None => last,
+    };
+    Err(failed(reason).hint("mend the errors in `data.diagnostics` and launch again").data(json!({ "diagnostics": diagnostics })))
+}
+
+/// MSBuild's canonical form: `file(line,column): severity code: message [project]`.
+fn diagnostic(line: &str) -> Option<Value> {
+    let (place, rest) = line.split_once("): ")?;
+    let (file, position) = place.rsplit_once('(')?;
+    let (severity, rest) = rest.split_once(' ')?;
+    let (code, message) = rest.split_once(": ")?;
+    if !matches!(severity, "error" | "warning") {
+        return None;
+    }
+    let mut numbers = position.split(',').map(|number| number.trim().parse::<u32>());
+    let line = numbers.next()?.ok()?;
+    let column = numbers.next().and_then(Result::ok).unwrap_or(1);
+    let message = message.rsplit_once(" [").map_or(message, |(message, _)| message);
+    Some(json!({ "file": file.trim(), "line": line, "column": column, "severity": severity, "code": code,
+        "message": message }))
+}
+
+/// The newest program a project has built: the assembly with a `.runtimeconfig.json` under its `bin`.
+fn output_of(target: &Path) -> Result<PathBuf, Failure> {
+    let folder = if target.is_dir() { target } else { target.parent().unwrap_or(target) };
+    let name = is_project(target).then(|| target.file_stem()).flatten();
+    let mut newest: Option<(std::time::SystemTime, PathBuf)> = None;
+    let mut folders = vec![(folder.join("bin"), 0)];
+    while let Some((folder, depth)) = folders.pop() {
+        for file in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let path = file.path();
+            if path.is_dir() {
+                if depth < 6 {
+                    folders.push((path, depth + 1));
+                }
+                continue;
+            }
+            let Some(stem) = path.to_str().and_then(|path| path.strip_suffix(".runtimeconfig.json")) else { continue };
+            let assembly = PathBuf::from(format!("{stem}.dll"));
+            let fits = name.is_none_or(|name| assembly.file_stem() == Some(name));
+            if let Ok(written) = assembly.metadata().and_then(|found| found.modified())
+                && fits
+                && newest.as_ref().is_none_or(|(when, _)| written > *when)
+            {
+                newest = Some((written, assembly));
+            }
+        }
+    }
+    newest.map(|(_, assembly)| assembly).ok_or_else(|| {
+        Failure::new(
+            ErrorCode::LaunchFailed,
+            format!("`{}` was built, but no program was found under `bin`", target.display()),
+        )
+        .hint("name the built .dll as `program`; libraries cannot be launched")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_compiler_error_is_read_with_its_place() {
+        let line = "/p/Program.cs(8,22): error CS0029: Cannot convert: 'string' to 'int' [/p/broken.csproj]";
+        assert_eq!(
+            diagnostic(line),
+            Some(json!({ "file": "/p/Program.cs", "line": 8, "column": 22, "severity": "error", "code": "CS0029",
+                "message": "Cannot convert: 'string' to 'int'" }))
+        );
+        assert_eq!(diagnostic("  Restore completed in 20 ms"), None);
+    }
+}

@@ -1,0 +1,298 @@
+//! The engine's thread: its state, its loop, and the table of commands.
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender};
+
+use cordebug::callback::Callback;
+use cordebug::debugger::{Debugger, Process};
+use cordebug::thread::{Stepper, Thread};
+use dap_wire::{ErrorCode, Failure, types};
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use super::breakpoints::Breakpoints;
+use super::cor;
+use super::exceptions::Filters;
+use super::modules::Modules;
+use super::values::References;
+use crate::engine::{EngineEvent, EngineRequest};
+use crate::io::{Broker, Child, ExitInfo};
+
+/// What comes to the engine's thread.
+pub(super) enum Input {
+    /// A request; dropping `reply` answers "the engine has ended".
+    Request { request: EngineRequest, cancel: CancellationToken, reply: oneshot::Sender<Result<Value, Failure>> },
+    /// The runtime tells something.
+    Callback(Callback),
+    /// The program we started has ended.
+    Exited(ExitInfo),
+    /// The session is over.
+    Shutdown,
+}
+
+/// Where the program stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Run {
+    /// No program, or not under our control yet.
+    None,
+    /// Attached, before the clients have configured: callbacks wait.
+    Held,
+    /// It runs.
+    Running,
+    /// It stands, and clients know it. The thread the stop is about.
+    Stopped { thread: u32 },
+    /// It has ended, or was let go.
+    Over,
+}
+
+/// One debugged program.
+pub(super) struct Session {
+    pub(super) broker: Broker,
+    events: tokio::sync::mpsc::UnboundedSender<EngineEvent>,
+    pub(super) inbox: Sender<Input>,
+    pub(super) ending: Arc<AtomicBool>,
+    pub(super) run: Run,
+    pub(super) child: Option<Child>,
+    pub(super) debugger: Option<Debugger>,
+    pub(super) process: Option<Rc<Process>>,
+    pub(super) modules: Modules,
+    pub(super) breakpoints: Breakpoints,
+    pub(super) filters: Filters,
+    pub(super) references: References,
+    pub(super) stepper: Option<Stepper>,
+    /// The program's own assembly, for the entry stop.
+    pub(super) entry_module: Option<std::path::PathBuf>,
+    pub(super) stop_on_entry: bool,
+    pub(super) just_my_code: bool,
+    /// Callbacks that came while the program was held or stopped; each is answered when it runs again.
+    pub(super) deferred: VecDeque<Callback>,
+    /// Requests that came while code of the program ran for us.
+    pub(super) postponed: VecDeque<Input>,
+    /// The thread that throws, at an exception stop.
+    pub(super) throwing: Option<(u32, bool)>,
+}
+
+impl Session {
+    pub(super) fn new(
+        broker: Broker,
+        events: tokio::sync::mpsc::UnboundedSender<EngineEvent>,
+        inbox: Sender<Input>,
+        ending: Arc<AtomicBool>,
+    ) -> Self {
+        Self {
+            broker,
+            events,
+            inbox,
+            ending,
+            run: Run::None,
+            child: None,
+            debugger: None,
+            process: None,
+            modules: Modules::default(),
+            breakpoints: Breakpoints::default(),
+            filters: Filters::default(),
+            references: References::default(),
+            stepper: None,
+            entry_module: None,
+            stop_on_entry: false,
+            just_my_code: true,
+            deferred: VecDeque::new(),
+            postponed: VecDeque::new(),
+            throwing: None,
+        }
+    }
+
+    /// Takes inputs until the session is over. The program is killed with the child handle, if it still lives.
+    pub(super) fn run(mut self, inputs: &Receiver<Input>) {
+        loop {
+            let input = match self.postponed.pop_front() {
+                Some(input) => input,
+                None => match inputs.recv() {
+                    Ok(input) => input,
+                    Err(_) => break,
+                },
+            };
+            match input {
+                Input::Request { request, cancel, reply } => {
+                    let answer = if cancel.is_cancelled() {
+                        Err(Failure::cancelled())
+                    } else {
+                        self.answer(&request, &cancel, inputs)
+                    };
+                    // A client that left needs no answer.
+                    drop(reply.send(answer));
+                }
+                Input::Callback(callback) => self.called_back(callback, inputs),
+                Input::Exited(info) => self.exited(info),
+                Input::Shutdown => break,
+            }
+        }
+    }
+
+    /// Every command, by name.
+    fn answer(
+        &mut self,
+        request: &EngineRequest,
+        cancel: &CancellationToken,
+        inputs: &Receiver<Input>,
+    ) -> Result<Value, Failure> {
+        let arguments = &request.arguments;
+        match request.command.as_str() {
+            "launch" => self.launch(arguments, cancel),
+            "attach" => self.attach(arguments),
+            "configurationDone" => self.configured(inputs),
+            "disconnect" => self.disconnect(arguments),
+            "terminate" => self.terminate(),
+            "setBreakpoints" => self.set_breakpoints(arguments),
+            "setFunctionBreakpoints" => self.set_function_breakpoints(arguments),
+            "setExceptionBreakpoints" => Ok(self.filters.set(arguments)),
+            "threads" => self.threads(),
+            "stackTrace" => self.stack_trace(arguments),
+            "scopes" => self.scopes(arguments),
+            "variables" => self.variables(arguments, inputs),
+            "evaluate" => self.evaluate(arguments, inputs),
+            "setVariable" => self.set_variable(arguments, inputs),
+            "exceptionInfo" => self.exception_info(arguments),
+            "modules" => Ok(self.modules.list()),
+            "continue" => self.go_on(inputs).map(|()| json!({ "allThreadsContinued": true })),
+            "next" | "stepIn" | "stepOut" => self.step(&request.command, arguments, inputs),
+            "pause" => self.pause(arguments),
+            other => Err(Failure::new(ErrorCode::Unsupported, format!("the .NET engine does not offer `{other}`"))
+                .hint("the capabilities say what it offers")
+                .quiet()),
+        }
+    }
+
+    /// Tells the hub something.
+    pub(super) fn tell(&self, event: &str, body: Value) {
+        // A hub that has ended listens to nothing.
+        drop(self.events.send(EngineEvent::Dap { event: event.into(), body }));
+    }
+
+    /// A line in the debug console.
+    pub(super) fn note(&self, text: &str) {
+        self.tell("output", json!({ "category": "console", "output": format!("{text}\n") }));
+    }
+
+    pub(super) fn is_ending(&self) -> bool {
+        self.ending.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn process(&self) -> Result<Rc<Process>, Failure> {
+        self.process.clone().ok_or_else(|| Failure::new(ErrorCode::NoSession, "there is no program to debug"))
+    }
+
+    /// The managed thread with this id, at a stop.
+    pub(super) fn thread(&self, id: u32) -> Result<Thread, Failure> {
+        let threads = self.process()?.threads().map_err(cor("list the threads"))?;
+        threads
+            .into_iter()
+            .find(|thread| thread.id() == Ok(id))
+            .ok_or_else(|| Failure::invalid(format!("there is no managed thread {id}")))
+    }
+
+    /// `threadId` of a request, else the thread of the stop.
+    pub(super) fn thread_of(&self, arguments: &Value) -> Result<u32, Failure> {
+        match (&arguments["threadId"], self.run) {
+            (Value::Null, Run::Stopped { thread }) => Ok(thread),
+            (value, _) => value
+                .as_u64()
+                .and_then(|id| u32::try_from(id).ok())
+                .ok_or_else(|| Failure::invalid(format!("`threadId` must be the id of a thread, not {value}"))),
+        }
+    }
+
+    /// Does something that needs the program to stand, whether it stands or not.
+    pub(super) fn while_standing<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        if self.run != Run::Running {
+            return work(self);
+        }
+        let process = self.process()?;
+        process.stop().map_err(cor("stop the program for a moment"))?;
+        let done = work(self);
+        process.resume().map_err(cor("let the program go on"))?;
+        done
+    }
+
+    /// Lets the program run: first from the stop clients know of, then through what happened meanwhile.
+    pub(super) fn go_on(&mut self, inputs: &Receiver<Input>) -> Result<(), Failure> {
+        self.references.clear();
+        self.throwing = None;
+        self.run = Run::Running;
+        self.process()?.resume().map_err(cor("let the program go on"))?;
+        self.catch_up(inputs);
+        Ok(())
+    }
+
+    /// Handles deferred callbacks until one stops the program again.
+    pub(super) fn catch_up(&mut self, inputs: &Receiver<Input>) {
+        while self.run == Run::Running
+            && let Some(callback) = self.deferred.pop_front()
+        {
+            self.called_back(callback, inputs);
+        }
+    }
+
+    fn configured(&mut self, inputs: &Receiver<Input>) -> Result<Value, Failure> {
+        if self.run == Run::Held {
+            self.run = Run::Running;
+            self.catch_up(inputs);
+        }
+        Ok(Value::Null)
+    }
+
+    fn pause(&mut self, arguments: &Value) -> Result<Value, Failure> {
+        if self.run != Run::Running {
+            return Err(Failure::new(ErrorCode::NotRunning, "the program does not run").quiet());
+        }
+        let process = self.process()?;
+        process.stop().map_err(cor("pause the program"))?;
+        let threads = process.threads().map_err(cor("list the threads"))?;
+        let wanted = arguments["threadId"].as_u64().and_then(|id| u32::try_from(id).ok());
+        let ids: Vec<u32> = threads.iter().filter_map(|thread| thread.id().ok()).collect();
+        // The thread that was asked for, else one that has user code on its stack, else any.
+        let thread = wanted
+            .filter(|id| ids.contains(id))
+            .or_else(|| threads.iter().find(|thread| self.has_user_code(thread)).and_then(|thread| thread.id().ok()))
+            .or(ids.first().copied())
+            .unwrap_or(0);
+        self.stopped("pause", thread, json!({}));
+        Ok(Value::Null)
+    }
+
+    /// The program stands now, and clients are told.
+    pub(super) fn stopped(&mut self, reason: &str, thread: u32, more: Value) {
+        self.run = Run::Stopped { thread };
+        if let Some(stepper) = self.stepper.take() {
+            // A step that was overtaken; one that completed does not mind.
+            stepper.deactivate().unwrap_or_default();
+        }
+        let mut body = json!({ "reason": reason, "threadId": thread, "allThreadsStopped": true });
+        if let (Some(body), Some(more)) = (body.as_object_mut(), more.as_object()) {
+            body.extend(more.clone());
+        }
+        self.tell("stopped", body);
+    }
+
+    fn threads(&mut self) -> Result<Value, Failure> {
+        let threads = self.while_standing(|session| {
+            let threads = session.process()?.threads().map_err(cor("list the threads"))?;
+            Ok(threads
+                .iter()
+                .filter_map(|thread| thread.id().ok().map(|id| (id, session.thread_name(thread))))
+                .collect::<Vec<_>>())
+        })?;
+        let list: Vec<Value> = threads
+            .into_iter()
+            .map(|(id, name)| types::body(&types::Thread { id: i64::from(id), name }))
+            .collect();
+        Ok(json!({ "threads": list }))
+    }
+}

@@ -1,0 +1,250 @@
+//! Getting the program under control: launch held before any user code, attach, and letting go.
+
+use std::path::Path;
+use std::rc::Rc;
+use std::time::Duration;
+
+use cordebug::runtime::{self, Runtime, RuntimeError};
+use cordebug::startup::{StartupHold, Started};
+use dap_wire::{ErrorCode, Failure};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::cor;
+use super::program::{self, Attributes};
+use super::session::{Input, Run, Session};
+use crate::io::ExitInfo;
+
+/// How long a runtime may take to start. A cold disk is slow.
+const START_LIMIT: Duration = Duration::from_secs(60);
+/// How long a program may take to end after SIGTERM.
+const TERM_LIMIT: Duration = Duration::from_secs(3);
+
+impl Session {
+    pub(super) fn launch(&mut self, arguments: &Value, cancel: &CancellationToken) -> Result<Value, Failure> {
+        let attributes = Attributes(arguments);
+        self.stop_on_entry = attributes.flag("stopOnEntry", false)?;
+        self.just_my_code = attributes.flag("justMyCode", true)?;
+        let (ending, cancel) = (self.ending.clone(), cancel.clone());
+        let give_up = || ending.load(std::sync::atomic::Ordering::Relaxed) || cancel.is_cancelled();
+        let program = program::resolve(&attributes, &mut |line| self.note(line), &give_up)?;
+        self.entry_module = program.assembly;
+        // Clients configure while the runtime starts.
+        self.tell("initialized", Value::Null);
+        let mut child = self.broker.spawn(&program.spec)?;
+        let pid = child.pid();
+        let failed = |reason: String| {
+            Failure::new(ErrorCode::LaunchFailed, format!("cannot debug `{}`: {reason}", program.spec.program.display()))
+        };
+        let hold = StartupHold::create(pid).map_err(|error| failed(format!("no startup semaphores: {error}")))?;
+        child.release()?;
+        let started = hold.wait(START_LIMIT, &|| child.exited().is_none() && !give_up());
+        if started != Started::Held {
+            let failure = self.why_not_started(&child, started, &failed, give_up());
+            child.signal(Signal::KILL);
+            return Err(failure);
+        }
+        self.child = Some(child);
+        self.take_control(pid, &failed)?;
+        // Its callbacks wait in the inbox until the clients have configured; the runtime may go on to the first.
+        drop(hold);
+        self.run = Run::Held;
+        self.watch_exit();
+        let name = self.entry_module.as_deref().unwrap_or(&program.spec.program).display().to_string();
+        self.tell("process", json!({ "name": name, "systemProcessId": pid, "isLocalProcess": true,
+            "startMethod": "launch", "pointerSize": 64 }));
+        Ok(Value::Null)
+    }
+
+    fn why_not_started(
+        &self,
+        child: &crate::io::Child,
+        started: Started,
+        failed: &dyn Fn(String) -> Failure,
+        gave_up: bool,
+    ) -> Failure {
+        if gave_up {
+            return Failure::cancelled();
+        }
+        self.broker.settle();
+        let words = self.broker.last_words(2000);
+        match (started, child.exited()) {
+            (_, Some(info)) if info.code == 127 && words.starts_with("tandem-dap:") => failed(words),
+            (_, Some(info)) => {
+                let quoted = if words.is_empty() { String::new() } else { format!("; its last words: {words}") };
+                failed(format!("it ended with {} before a .NET runtime started{quoted}", info.code))
+                    .hint("run it without a debugger to see whether it starts; is it a .NET program?")
+            }
+            _ => failed(format!("no .NET runtime started in it within {} s", START_LIMIT.as_secs()))
+                .hint("is it a .NET program, and not a single-file one?"),
+        }
+    }
+
+    /// Loads the debugging library of the runtime in the process and attaches to it.
+    fn take_control(&mut self, pid: u32, failed: &dyn Fn(String) -> Failure) -> Result<(), Failure> {
+        let runtime = only_runtime(pid)?;
+        let debugger = runtime::create_debugger(pid, &runtime).map_err(|error| failed(error.to_string()))?;
+        let inbox = self.inbox.clone();
+        debugger
+            .start(move |callback| {
+                // After the session's end nobody needs to know.
+                drop(inbox.send(Input::Callback(callback)));
+            })
+            .map_err(cor("start the debugging library"))?;
+        let process = debugger.attach(pid).map_err(|error| {
+            failed(error.to_string())
+                .hint("is another debugger attached? Does the program use another TMPDIR than the debugger?")
+        })?;
+        self.modules.set_runtime(&runtime.folder);
+        self.debugger = Some(debugger);
+        self.process = Some(Rc::new(process));
+        Ok(())
+    }
+
+    fn watch_exit(&self) {
+        let Some(child) = &self.child else { return };
+        let (mut exit, inbox) = (child.exit(), self.inbox.clone());
+        let watch = move || {
+            let ended = futures::executor::block_on(exit.wait_for(Option::is_some)).map(|info| *info);
+            if let Ok(Some(info)) = ended {
+                drop(inbox.send(Input::Exited(info)));
+            }
+        };
+        if let Err(error) = std::thread::Builder::new().name("exit-watch".into()).spawn(watch) {
+            tracing::error!(%error, "the program's end will not be noticed");
+        }
+    }
+
+    pub(super) fn attach(&mut self, arguments: &Value) -> Result<Value, Failure> {
+        let attributes = Attributes(arguments);
+        self.just_my_code = attributes.flag("justMyCode", true)?;
+        let pid = arguments["processId"].as_u64().or_else(|| arguments["processId"].as_str()?.parse().ok());
+        let Some(pid) = pid.and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid > 0) else {
+            return Err(Failure::invalid(format!("`processId` must be a process id, not {}", arguments["processId"])));
+        };
+        if !Path::new("/proc").join(pid.to_string()).exists() {
+            return Err(Failure::new(ErrorCode::ProcessNotFound, format!("there is no process {pid}")));
+        }
+        self.broker.set_not_owned();
+        self.take_control(pid, &|reason| {
+            Failure::new(ErrorCode::NotDebuggable, format!("cannot attach to process {pid}: {reason}"))
+        })?;
+        self.run = Run::Held;
+        self.tell("initialized", Value::Null);
+        let name = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default().display().to_string();
+        self.tell("process", json!({ "name": name, "systemProcessId": pid, "isLocalProcess": true,
+            "startMethod": "attach", "pointerSize": 64 }));
+        Ok(json!({ "runtimeVersion": only_runtime(pid).map(|runtime| runtime.version()).unwrap_or_default() }))
+    }
+
+    /// Ends the program or lets it go on alone; the hub waits for this answer.
+    pub(super) fn disconnect(&mut self, arguments: &Value) -> Result<Value, Failure> {
+        // A program we started has our pipes for its stdio: it cannot outlive the session.
+        let kill = self.child.is_some() || arguments["terminateDebuggee"].as_bool().unwrap_or(false);
+        match (kill, self.process.take()) {
+            (_, None) => {}
+            (false, Some(process)) => {
+                if self.run == Run::Running {
+                    process.stop().map_err(cor("stop the program to detach from it"))?;
+                }
+                self.breakpoints.remove_all();
+                if let Some(stepper) = self.stepper.take() {
+                    stepper.deactivate().unwrap_or_default();
+                }
+                self.references.clear();
+                process.detach().map_err(cor("detach"))?;
+                self.end(None);
+            }
+            (true, Some(process)) => {
+                match &self.child {
+                    Some(child) => {
+                        child.signal(Signal::KILL);
+                        let info = wait_for_exit(child, Duration::from_secs(3));
+                        self.end(info);
+                    }
+                    None => {
+                        // Not our child: the runtime ends it, which it must stand for.
+                        process.stop().unwrap_or_default();
+                        process.terminate(1).map_err(cor("end the program"))?;
+                        self.end(None);
+                    }
+                }
+            }
+        }
+        Ok(Value::Null)
+    }
+
+    /// Asks the program to end, and ends it when it does not.
+    pub(super) fn terminate(&mut self) -> Result<Value, Failure> {
+        let Some(child) = &self.child else {
+            return self.disconnect(&json!({ "terminateDebuggee": true }));
+        };
+        // A stopped program cannot answer a signal.
+        if self.run == Run::Running {
+            child.signal(Signal::TERM);
+            if wait_for_exit(child, TERM_LIMIT).is_some() {
+                return Ok(Value::Null);
+            }
+        }
+        child.signal(Signal::KILL);
+        Ok(Value::Null)
+    }
+
+    /// The program has ended.
+    pub(super) fn exited(&mut self, info: ExitInfo) {
+        self.end(Some(info));
+    }
+
+    /// Tells the end once.
+    pub(super) fn end(&mut self, info: Option<ExitInfo>) {
+        if self.run == Run::Over {
+            return;
+        }
+        self.run = Run::Over;
+        self.references.clear();
+        self.deferred.clear();
+        if let Some(info) = info {
+            if let Some(signal) = info.signal {
+                self.note(&format!("The program was ended by signal {signal}."));
+            }
+            self.tell("exited", json!({ "exitCode": info.code }));
+        }
+        self.tell("terminated", Value::Null);
+    }
+}
+
+fn wait_for_exit(child: &crate::io::Child, limit: Duration) -> Option<ExitInfo> {
+    let deadline = std::time::Instant::now() + limit;
+    let mut pause = Duration::from_millis(1);
+    // The exit is noticed by another thread; this one has no runtime to wait with.
+    while child.exited().is_none() && std::time::Instant::now() < deadline {
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(20));
+    }
+    child.exited()
+}
+
+fn only_runtime(pid: u32) -> Result<Runtime, Failure> {
+    let mut found = runtime::find(pid).map_err(|error| {
+        let code = match &error {
+            RuntimeError::Maps { reason, .. } if reason.kind() == std::io::ErrorKind::NotFound => {
+                ErrorCode::ProcessNotFound
+            }
+            _ => ErrorCode::NotDebuggable,
+        };
+        Failure::new(code, error.to_string())
+    })?;
+    match (found.pop(), found.is_empty()) {
+        (Some(runtime), true) => Ok(runtime),
+        (Some(_), false) => Err(Failure::new(
+            ErrorCode::NotDebuggable,
+            format!("process {pid} has several .NET runtimes; only one can be debugged"),
+        )),
+        (None, _) => Err(Failure::new(
+            ErrorCode::NotDebuggable,
+            format!("process {pid} has no .NET runtime loaded: it is no .NET program"),
+        )
+        .hint("single-file programs hide their runtime; publish without `PublishSingleFile` to debug them")),
+    }
+}

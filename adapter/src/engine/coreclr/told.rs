@@ -1,0 +1,130 @@
+//! What the runtime tells: each callback is answered by exactly one resume, now or when the clients let the program run.
+
+use std::sync::mpsc::Receiver;
+
+use cordebug::callback::{Callback, exception};
+use cordebug::frame::Breakpoint;
+use cordebug::thread::Thread;
+use serde_json::{Value, json};
+
+use super::breakpoints::Verdict;
+use super::session::{Input, Run, Session};
+
+impl Session {
+    pub(super) fn called_back(&mut self, callback: Callback, inputs: &Receiver<Input>) {
+        if matches!(callback, Callback::ExitProcess) {
+            return self.process_ended();
+        }
+        match self.run {
+            Run::Over => return,
+            Run::Running => {}
+            // The program stands: this happened before it did, and is dealt with when it goes on.
+            Run::None | Run::Held | Run::Stopped { .. } => return self.deferred.push_back(callback),
+        }
+        self.deal_with(callback, inputs);
+        if self.run == Run::Running
+            && let Some(process) = &self.process
+            && let Err(error) = process.resume()
+        {
+            tracing::warn!(%error, "the program could not go on after a callback");
+        }
+    }
+
+    /// Acts on one callback; leaves `run` as it is when the program shall go on.
+    fn deal_with(&mut self, callback: Callback, inputs: &Receiver<Input>) {
+        match callback {
+            Callback::Breakpoint { thread, breakpoint } => self.hit(&thread, &breakpoint, inputs),
+            Callback::StepComplete { thread } => self.step_completed(&thread),
+            Callback::Break { thread } => self.stop_at(&thread, "pause", json!({ "description": "Debugger.Break" })),
+            Callback::Exception { thread, kind } => self.thrown(&thread, kind),
+            Callback::CreateThread { thread } => self.thread_event(&thread, "started"),
+            Callback::ExitThread { thread } => self.thread_event(&thread, "exited"),
+            Callback::LoadModule { module } => self.module_loaded(module),
+            Callback::UnloadModule { module } => {
+                if let Some(body) = self.modules.unloaded(&module) {
+                    self.tell("module", body);
+                }
+            }
+            Callback::LogMessage { message } => {
+                self.tell("output", json!({ "category": "console", "output": message }));
+            }
+            Callback::DebuggerError { hresult } => {
+                self.note(&format!("The runtime's debugging services report an error: 0x{hresult:08x}"));
+            }
+            // An evaluation that was given up ends here.
+            Callback::EvalComplete { .. } | Callback::EvalException { .. } => {}
+            Callback::ExitProcess | Callback::Other(_) => {}
+        }
+    }
+
+    /// What must be noticed even while code of the program runs for an evaluation.
+    pub(super) fn bookkeeping(&mut self, callback: Callback) {
+        match callback {
+            Callback::CreateThread { thread } => self.thread_event(&thread, "started"),
+            Callback::ExitThread { thread } => self.thread_event(&thread, "exited"),
+            Callback::LoadModule { module } => self.module_loaded(module),
+            _ => {}
+        }
+    }
+
+    fn thread_event(&self, thread: &Thread, reason: &str) {
+        if let Ok(id) = thread.id() {
+            self.tell("thread", json!({ "reason": reason, "threadId": id }));
+        }
+    }
+
+    pub(super) fn stop_at(&mut self, thread: &Thread, reason: &str, more: Value) {
+        self.stopped(reason, thread.id().unwrap_or(0), more);
+    }
+
+    fn hit(&mut self, thread: &Thread, breakpoint: &Breakpoint, inputs: &Receiver<Input>) {
+        if self.breakpoints.take_entry(breakpoint) {
+            return self.stop_at(thread, "entry", Value::Null);
+        }
+        let id = thread.id().unwrap_or(0);
+        match self.judge(id, breakpoint, inputs) {
+            Verdict::GoOn => {}
+            Verdict::Stop(ids) => {
+                self.stopped("breakpoint", id, json!({ "hitBreakpointIds": ids }));
+            }
+        }
+    }
+
+    fn step_completed(&mut self, thread: &Thread) {
+        self.stepper = None;
+        self.stop_at(thread, "step", Value::Null);
+    }
+
+    fn thrown(&mut self, thread: &Thread, kind: u32) {
+        let wanted = match kind {
+            exception::USER_FIRST_CHANCE => self.filters.all && self.just_my_code,
+            exception::FIRST_CHANCE => self.filters.all && !self.just_my_code,
+            exception::UNHANDLED => self.filters.unhandled,
+            _ => false,
+        };
+        if !wanted {
+            return;
+        }
+        let id = thread.id().unwrap_or(0);
+        self.throwing = Some((id, kind == exception::UNHANDLED));
+        let (name, message) = self.exception_summary(thread);
+        let description = if kind == exception::UNHANDLED { "Unhandled exception" } else { "Exception" };
+        self.stopped("exception", id, json!({ "description": format!("{description}: {name}"),
+            "text": message.map_or_else(|| name.clone(), |message| format!("{name}: {message}")) }));
+    }
+
+    fn process_ended(&mut self) {
+        if let Some(debugger) = self.debugger.take() {
+            self.references.clear();
+            self.deferred.clear();
+            self.process = None;
+            if let Err(error) = debugger.terminate() {
+                tracing::debug!(%error, "the debugging library did not end in order");
+            }
+        }
+        // A program we started is over when its exit code is known.
+        if self.child.is_none() {
+            self.end(None);
+        }
+    }
+}
