@@ -1,2 +1,7 @@
-//! (to be written)
-fn main() {}
+//! The program `tandem-mcp`. Everything is in the library.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    bridge::cli::main()
+}

@@ -38,6 +38,7 @@ use session::{Input, Session};
 /// A handle to the engine's thread.
 pub struct CoreClr {
     inbox: mpsc::Sender<Input>,
+    broker: Broker,
     /// Set as soon as somebody wants the session to end, so that a build or a start in progress gives up.
     ending: Arc<AtomicBool>,
 }
@@ -53,14 +54,14 @@ impl CoreClr {
     ) -> Result<Self, Failure> {
         let (inbox, inputs) = mpsc::channel();
         let ending = Arc::new(AtomicBool::new(false));
-        let (own, flag) = (inbox.clone(), ending.clone());
+        let (own, flag, pipes) = (inbox.clone(), ending.clone(), broker.clone());
         std::thread::Builder::new()
             .name("coreclr-engine".into())
-            .spawn(move || Session::new(broker, events, own, flag).run(&inputs))
+            .spawn(move || Session::new(pipes, events, own, flag).run(&inputs))
             .map_err(|error| {
                 Failure::new(ErrorCode::EngineFailed, format!("cannot start the engine's thread: {error}"))
             })?;
-        Ok(Self { inbox, ending })
+        Ok(Self { inbox, broker, ending })
     }
 }
 
@@ -72,6 +73,10 @@ impl Engine for CoreClr {
     ) -> BoxFuture<'static, Result<Value, Failure>> {
         if request.command == "disconnect" || request.command == "terminate" {
             self.ending.store(true, Ordering::Relaxed);
+        }
+        if request.command == "disconnect" {
+            // The engine's thread may be waiting for a program that does not stop; a program of ours dies at once.
+            self.broker.kill();
         }
         let (reply, answer) = oneshot::channel();
         let sent = self.inbox.send(Input::Request { request, cancel, reply });

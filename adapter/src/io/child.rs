@@ -147,7 +147,7 @@ impl Drop for Child {
 pub fn signal_group(pid: u32, signal: Signal) {
     if let Some(group) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
         // Only "no such process" can happen to a group of our own user.
-        drop(kill_process_group(group, signal));
+        kill_process_group(group, signal).unwrap_or_default();
     }
 }
 

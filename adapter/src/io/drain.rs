@@ -32,7 +32,7 @@ impl Stream {
     pub fn attach(&mut self, pipe: File) -> std::io::Result<File> {
         rustix::io::ioctl_fionbio(&pipe, true)?;
         // An unprivileged user may have used up the pages for pipes; a smaller pipe only costs speed.
-        drop(rustix::pipe::fcntl_setpipe_size(&pipe, BLOCK));
+        rustix::pipe::fcntl_setpipe_size(&pipe, BLOCK).unwrap_or_default();
         let polled = pipe.try_clone()?;
         self.pipe = Some(pipe);
         Ok(polled)
@@ -74,5 +74,5 @@ impl Stream {
 pub fn wait_readable(pipe: &File) {
     let mut descriptors = [PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::IN)];
     // An interrupted wait is a short wait: the caller tries to read and comes back.
-    drop(poll(&mut descriptors, None));
+    poll(&mut descriptors, None).unwrap_or_default();
 }

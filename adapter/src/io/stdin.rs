@@ -16,9 +16,8 @@ pub const WRITE_DEADLINE: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct Stdin {
     /// The lock is fair: writers come in the order they asked.
+    /// The only copy of the descriptor: when it goes, the program sees the end of its input.
     pipe: tokio::sync::Mutex<Option<pipe::Sender>>,
-    /// To ask the kernel how much the program has not read yet.
-    probe: File,
     inode: u64,
 }
 
@@ -31,11 +30,10 @@ impl Stdin {
         let failed = |error: std::io::Error| {
             Failure::new(ErrorCode::IoFailed, format!("cannot prepare the program's stdin: {error}"))
         };
-        let probe = stdin.try_clone().map_err(failed)?;
         let inode = rustix::fs::fstat(&stdin).map_err(|error| failed(error.into()))?.st_ino;
         rustix::io::ioctl_fionbio(&stdin, true).map_err(|error| failed(error.into()))?;
         let sender = pipe::Sender::from_owned_fd(OwnedFd::from(stdin)).map_err(failed)?;
-        Ok(Self { pipe: tokio::sync::Mutex::new(Some(sender)), probe, inode })
+        Ok(Self { pipe: tokio::sync::Mutex::new(Some(sender)), inode })
     }
 
     /// The pipe, as `/proc` names it.
@@ -45,8 +43,9 @@ impl Stdin {
 
     /// Whether everything written was read by the program, and it can still read.
     pub fn is_empty_and_open(&self) -> bool {
-        let open = self.pipe.try_lock().is_ok_and(|pipe| pipe.is_some());
-        open && rustix::io::ioctl_fionread(&self.probe).is_ok_and(|unread| unread == 0)
+        // While somebody writes it is not empty, or will not be.
+        let Ok(pipe) = self.pipe.try_lock() else { return false };
+        pipe.as_ref().is_some_and(|pipe| rustix::io::ioctl_fionread(pipe).is_ok_and(|unread| unread == 0))
     }
 
     /// Writes all of `data`, then closes when told so. Gives whether stdin is closed now.

@@ -154,7 +154,11 @@ impl Session {
             (Some(reference), Err(Constant::Null)) => reference.set_target(0).map_err(write)?,
             (None, Ok(path)) => {
                 let from = self.fetch(&path)?;
-                let bytes = bare(&from).ok_or_else(|| failed("null does not fit"))?.bytes();
+                let misfit = || failed(format!("`{new}` does not fit into `{way}`, which is {}", self.type_of(&place)));
+                if self.type_of(&from) != self.type_of(&place) {
+                    return Err(misfit());
+                }
+                let bytes = bare(&from).ok_or_else(misfit)?.bytes();
                 bytes.and_then(|bytes| place.set_bytes(&bytes)).map_err(write)?;
             }
             (None, Err(constant)) => {
@@ -183,7 +187,8 @@ impl Session {
         if text.trim().is_empty() || text.len() > LONGEST {
             return Err(failed("the expression is empty or too long"));
         }
-        let source = format!("{};", text.trim());
+        // Only calls and assignments are statements of their own, so the expression is assigned to nothing.
+        let source = format!("_ = ({});", text.trim());
         let mut parser = tree_sitter::Parser::new();
         parser
             .set_language(&tree_sitter_c_sharp::LANGUAGE.into())
@@ -196,6 +201,7 @@ impl Session {
         while matches!(node.kind(), "compilation_unit" | "global_statement" | "expression_statement") {
             node = node.named_child(0).ok_or_else(|| failed("the expression is empty"))?;
         }
+        node = node.child_by_field_name("right").ok_or_else(|| failed("the expression is empty"))?;
         self.walk(node, &Scope { thread, frame, text: &source, inputs }, DEEPEST)
     }
 

@@ -22,6 +22,7 @@ pub(super) struct Loaded {
     pub(super) pdb: Result<Pdb, PdbProblem>,
     pub(super) is_user_code: bool,
     is_optimized: bool,
+    is_framework: bool,
 }
 
 impl Loaded {
@@ -35,6 +36,7 @@ impl Loaded {
         let status = match &self.pdb {
             Ok(_) if self.is_optimized => "Symbols loaded; the code is optimised".to_owned(),
             Ok(_) => "Symbols loaded".to_owned(),
+            Err(_) if self.is_framework => "Framework code, no symbols needed".to_owned(),
             Err(problem) => format!("No symbols: {problem}"),
         };
         json!({ "id": self.id, "name": name, "path": self.path, "isUserCode": self.is_user_code,
@@ -91,6 +93,7 @@ impl Modules {
             pdb: Err(PdbProblem::NotFound { looked: Vec::new() }),
             is_user_code: false,
             is_optimized: true,
+            is_framework,
         };
         if is_framework {
             if path.ends_with("System.Private.CoreLib.dll") {

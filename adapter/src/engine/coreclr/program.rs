@@ -198,13 +198,16 @@ fn build(
     }
     // Build servers would outlive the session.
     command.env("MSBUILDDISABLENODEREUSE", "1").env("UseSharedCompilation", "false");
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
     let (lines, read) = std::sync::mpsc::channel();
-    if let Some(stdout) = child.stdout.take() {
+    let stdout = child.stdout.take().map(|stdout| Box::new(stdout) as Box<dyn std::io::Read + Send>);
+    let stderr = child.stderr.take().map(|stderr| Box::new(stderr) as Box<dyn std::io::Read + Send>);
+    for pipe in [stdout, stderr].into_iter().flatten() {
+        let lines = lines.clone();
         let reader = move || {
-            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+            for line in BufReader::new(pipe).lines().map_while(Result::ok) {
                 if lines.send(line).is_err() {
                     break;
                 }
@@ -215,6 +218,7 @@ fn build(
             .spawn(reader)
             .map_err(|error| failed(error.to_string()))?;
     }
+    drop(lines);
     let deadline = Instant::now() + BUILD_LIMIT;
     let (mut diagnostics, mut last) = (Vec::new(), String::new());
     loop {
@@ -226,7 +230,9 @@ fn build(
                 {
                     diagnostics.push(found);
                 }
-                last = line;
+                if !line.trim().is_empty() {
+                    last = line.trim().to_owned();
+                }
             }
             Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {}
             Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => break,

@@ -71,6 +71,11 @@ impl Session {
         let words = self.broker.last_words(2000);
         match (started, child.exited()) {
             (_, Some(info)) if info.code == 127 && words.starts_with("tandem-dap:") => failed(words),
+            (_, Some(info)) if info.code == 0 => Failure::new(
+                ErrorCode::NotDebuggable,
+                "the program ran to its end without starting a .NET runtime: it is no .NET program",
+            )
+            .hint("the .NET engine debugs .dll files, app hosts, .csproj files and project folders"),
             (_, Some(info)) => {
                 let quoted = if words.is_empty() { String::new() } else { format!("; its last words: {words}") };
                 failed(format!("it ended with {} before a .NET runtime started{quoted}", info.code))

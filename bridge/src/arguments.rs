@@ -1,0 +1,118 @@
+//! What agents send: camelCase or snake_case, and the other spellings they know.
+
+use dap_wire::Failure;
+use serde_json::{Map, Value};
+
+/// Arguments of a tool call, in camelCase.
+#[derive(Debug, Clone, Default)]
+pub struct Arguments(Map<String, Value>);
+
+/// Spellings of other debuggers' tools.
+const ALIASES: [(&str, &str); 8] = [
+    ("pid", "processId"),
+    ("file", "sourceFile"),
+    ("id", "breakpointId"),
+    ("terminateProcess", "terminate"),
+    ("stopOnEntry", "stopAtEntry"),
+    ("timeout", "timeoutMs"),
+    ("startFrame", "start"),
+    ("maxFrames", "count"),
+];
+
+impl Arguments {
+    /// Reads a tool call's arguments; the canonical spelling wins over an alias.
+    pub fn new(given: Option<Map<String, Value>>) -> Self {
+        let given: Map<String, Value> =
+            given.unwrap_or_default().into_iter().map(|(key, value)| (camel(&key), value)).collect();
+        let mut known = given.clone();
+        for (alias, name) in ALIASES {
+            if let Some(value) = given.get(alias)
+                && !given.contains_key(name)
+            {
+                known.insert(name.into(), value.clone());
+            }
+        }
+        Self(known)
+    }
+
+    /// The value as it came; `Null` when absent.
+    pub fn value(&self, key: &str) -> Value {
+        self.0.get(key).cloned().unwrap_or(Value::Null)
+    }
+
+    /// A text.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER` when it is something else.
+    pub fn text(&self, key: &str) -> Result<Option<String>, Failure> {
+        match self.0.get(key) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.clone())),
+            Some(other) => Err(Failure::invalid(format!("`{key}` must be a string, not {other}"))),
+        }
+    }
+
+    /// A text that must be there.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER` when it is missing or something else.
+    pub fn need_text(&self, key: &str) -> Result<String, Failure> {
+        self.text(key)?.ok_or_else(|| Failure::invalid(format!("`{key}` is missing; it must be a string")))
+    }
+
+    /// A number from 0 on; numbers as text are taken too.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER` when it is something else.
+    pub fn number(&self, key: &str) -> Result<Option<u64>, Failure> {
+        match self.0.get(key) {
+            None | Some(Value::Null) => Ok(None),
+            Some(value) => value
+                .as_u64()
+                .or_else(|| value.as_str()?.trim().parse().ok())
+                .map(Some)
+                .ok_or_else(|| Failure::invalid(format!("`{key}` must be a number from 0 on, not {value}"))),
+        }
+    }
+
+    /// A switch.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER` when it is something else.
+    pub fn flag(&self, key: &str) -> Result<Option<bool>, Failure> {
+        match self.0.get(key) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::Bool(value)) => Ok(Some(*value)),
+            Some(other) => Err(Failure::invalid(format!("`{key}` must be true or false, not {other}"))),
+        }
+    }
+}
+
+fn camel(key: &str) -> String {
+    let mut parts = key.split('_');
+    let mut name = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let mut letters = part.chars();
+        name.extend(letters.next().map(|letter| letter.to_ascii_uppercase()));
+        name.extend(letters);
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_spelling_an_agent_knows_means_the_same() {
+        for given in [json!({"processId": 7}), json!({"process_id": 7}), json!({"pid": 7}), json!({"pid": "7"})] {
+            let arguments = Arguments::new(given.as_object().cloned());
+            assert_eq!(arguments.number("processId").unwrap(), Some(7), "{given}");
+        }
+        let both = Arguments::new(json!({"id": 1, "breakpointId": 2}).as_object().cloned());
+        assert_eq!(both.number("breakpointId").unwrap(), Some(2));
+        assert!(both.text("breakpointId").is_err());
+    }
+}

@@ -1,0 +1,82 @@
+//! Flags. stdout belongs to MCP; the log goes to stderr or a file.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use clap::Parser;
+use rmcp::ServiceExt;
+
+use crate::server::Bridge;
+
+/// The debugger as MCP tools, for agents: MCP on stdin and stdout.
+#[derive(Debug, Parser)]
+#[command(name = "tandem-mcp", version)]
+struct Flags {
+    /// The debug adapter to start; found beside this program or in PATH when absent
+    #[arg(long, value_name = "FILE")]
+    adapter: Option<PathBuf>,
+    /// Offer only tools that look: nothing is started, changed or resumed
+    #[arg(long)]
+    read_only: bool,
+    /// Offer all tools, or only the most needed ones
+    #[arg(long, value_name = "SET", default_value = "all", value_parser = ["all", "core"])]
+    tools: String,
+    /// Write the log to this file instead of stderr
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
+    /// How much to log: error, warn, info, debug, trace
+    #[arg(long, value_name = "LEVEL", default_value = "warn")]
+    log_level: String,
+}
+
+/// Runs the program to its end.
+pub fn main() -> ExitCode {
+    match run(Flags::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("tandem-mcp: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(flags: Flags) -> anyhow::Result<()> {
+    let filter = tracing_subscriber::EnvFilter::try_new(&flags.log_level)
+        .with_context(|| format!("`--log-level {}` is no level", flags.log_level))?;
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false);
+    match &flags.log {
+        None => log.with_writer(std::io::stderr).init(),
+        Some(path) => {
+            let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
+            let file = file.with_context(|| format!("cannot open the log file `{}`", path.display()))?;
+            log.with_writer(std::sync::Mutex::new(file)).init();
+        }
+    }
+    let adapter = match flags.adapter {
+        Some(path) => path,
+        None => find_adapter()?,
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let bridge = Bridge::new(adapter, flags.read_only, flags.tools == "core");
+        let service = bridge.clone().serve(rmcp::transport::stdio()).await.context("no MCP client spoke")?;
+        service.waiting().await.context("the MCP connection failed")?;
+        bridge.close().await;
+        anyhow::Ok(())
+    })?;
+    runtime.shutdown_background();
+    Ok(())
+}
+
+fn find_adapter() -> anyhow::Result<PathBuf> {
+    let own = std::env::current_exe().context("cannot find the program itself")?;
+    let beside = own.with_file_name("tandem-dap");
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let in_path = std::env::split_paths(&path).map(|folder| folder.join("tandem-dap"));
+    let looked: Vec<PathBuf> = std::iter::once(beside).chain(in_path).collect();
+    match looked.iter().find(|candidate| candidate.is_file()) {
+        Some(found) => Ok(found.clone()),
+        None => bail!("no `tandem-dap` found beside `{}` or in PATH; name it with --adapter", own.display()),
+    }
+}

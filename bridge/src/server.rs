@@ -1,0 +1,221 @@
+//! The MCP side: lists tools, takes calls, gives structured answers. Which session a call means is decided here.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use dap_wire::{ErrorCode, Failure};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, Implementation, ListToolsResult, PaginatedRequestParams,
+    ServerCapabilities, ServerConfig,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::arguments::Arguments;
+use crate::catalog::TOOLS;
+use crate::registry;
+use crate::session::{Session, Wishes};
+use crate::tools;
+
+/// One tool call.
+pub struct Call {
+    /// The bridge.
+    pub bridge: Bridge,
+    /// What the agent sent.
+    pub arguments: Arguments,
+    /// It gave up.
+    pub cancel: CancellationToken,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    sessions: Vec<Arc<Session>>,
+    current: Option<String>,
+    /// Breakpoints set before there was a session.
+    early: Wishes,
+    last_breakpoint: u64,
+}
+
+/// The bridge; clones share it.
+#[derive(Debug, Clone)]
+pub struct Bridge {
+    /// The adapter to start.
+    pub adapter: Arc<PathBuf>,
+    read_only: bool,
+    core: bool,
+    inner: Arc<Mutex<Inner>>,
+}
+
+impl Bridge {
+    /// A bridge without sessions.
+    pub fn new(adapter: PathBuf, read_only: bool, core: bool) -> Self {
+        Self { adapter: Arc::new(adapter), read_only, core, inner: Arc::default() }
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&mut Inner) -> T) -> T {
+        work(&mut self.inner.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The session a call means: the one it names (joined when it is not ours yet), else the current one.
+    ///
+    /// # Errors
+    /// `NO_SESSION`.
+    pub async fn session(&self, arguments: &Arguments) -> Result<Arc<Session>, Failure> {
+        let wanted = arguments.text("session")?;
+        let wanted = wanted.or_else(|| self.with(|inner| inner.current.clone()));
+        let Some(wanted) = wanted else {
+            return Err(Failure::new(ErrorCode::NoSession, "there is no debug session")
+                .hint("use debug_launch, or debug_sessions to join one"));
+        };
+        let known = self.with(|inner| inner.sessions.iter().find(|session| session.id == wanted).cloned());
+        match known {
+            Some(session) => Ok(session),
+            None => self.join(&wanted).await,
+        }
+    }
+
+    /// The current session, if there is one.
+    pub fn current(&self) -> Option<Arc<Session>> {
+        self.with(|inner| {
+            let current = inner.current.clone()?;
+            inner.sessions.iter().find(|session| session.id == current).cloned()
+        })
+    }
+
+    /// All sessions this agent is in.
+    pub fn joined(&self) -> Vec<Arc<Session>> {
+        self.with(|inner| inner.sessions.clone())
+    }
+
+    /// Joins a live session and makes it the current one.
+    ///
+    /// # Errors
+    /// `NO_SESSION`.
+    pub async fn join(&self, id: &str) -> Result<Arc<Session>, Failure> {
+        let entry = registry::live().into_iter().find(|entry| entry.id == id).ok_or_else(|| {
+            Failure::new(ErrorCode::NoSession, format!("there is no live session `{id}`"))
+                .hint("debug_sessions lists the live ones")
+        })?;
+        Ok(self.add(Session::join(&entry).await?))
+    }
+
+    /// Takes a session in and makes it the current one.
+    pub fn add(&self, session: Session) -> Arc<Session> {
+        let session = Arc::new(session);
+        self.with(|inner| {
+            inner.sessions.retain(|other| other.id != session.id);
+            inner.sessions.push(session.clone());
+            inner.current = Some(session.id.clone());
+        });
+        session
+    }
+
+    /// Makes a session the current one.
+    pub fn select(&self, id: &str) {
+        self.with(|inner| inner.current = Some(id.to_owned()));
+    }
+
+    /// Forgets a session that was left.
+    pub fn forget(&self, id: &str) {
+        self.with(|inner| {
+            inner.sessions.retain(|session| session.id != id);
+            if inner.current.as_deref() == Some(id) {
+                inner.current = inner.sessions.last().map(|session| session.id.clone());
+            }
+        });
+    }
+
+    /// A new id for a breakpoint.
+    pub fn next_breakpoint(&self) -> u64 {
+        self.with(|inner| {
+            inner.last_breakpoint += 1;
+            inner.last_breakpoint
+        })
+    }
+
+    /// Breakpoints set before there was a session.
+    pub fn with_early<T>(&self, work: impl FnOnce(&mut Wishes) -> T) -> T {
+        self.with(|inner| work(&mut inner.early))
+    }
+
+    /// Leaves every session: what we launched ends.
+    pub async fn close(&self) {
+        for session in self.joined() {
+            if let Err(failure) = session.leave(None).await {
+                tracing::debug!(%failure, "left a session that was gone");
+            }
+        }
+    }
+}
+
+impl ServerHandler for Bridge {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(Implementation::new("tandem-mcp", env!("CARGO_PKG_VERSION")))
+            .with_instructions(
+                "Debug programs, alone or in one session with a person's editor. Start with debug_launch, or join with \
+                 debug_sessions. Runs answer with where the program stands; nothing needs polling.",
+            )
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let offered = TOOLS.iter().filter(|entry| self.offers(entry));
+        Ok(ListToolsResult::with_all_items(offered.filter_map(|entry| entry.tool()).collect()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let offered = TOOLS.iter().any(|entry| entry.name == request.name && self.offers(entry));
+        if !offered {
+            return Err(ErrorData::invalid_params(format!("there is no tool `{}`", request.name), None));
+        }
+        let call = Call {
+            bridge: self.clone(),
+            arguments: Arguments::new(request.arguments),
+            cancel: context.ct.clone(),
+        };
+        let outcome = tokio::select! {
+            outcome = tools::call(&request.name, call) => outcome,
+            // A tool that waits passes the cancellation on; it gets a moment to do so.
+            () = async {
+                context.ct.cancelled().await;
+                tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+            } => Err(Failure::cancelled()),
+        };
+        Ok(match outcome {
+            Ok(mut answer) => {
+                answer["success"] = json!(true);
+                CallToolResult::structured(answer)
+            }
+            Err(failure) => CallToolResult::structured_error(refusal(&failure)),
+        }
+        .into())
+    }
+}
+
+impl Bridge {
+    fn offers(&self, entry: &crate::catalog::Entry) -> bool {
+        (entry.core || !self.core) && (entry.only_looks() || !self.read_only)
+    }
+}
+
+/// `{success: false, error: {code, message, hint?, …data}}`.
+fn refusal(failure: &Failure) -> Value {
+    let mut error = json!({ "code": failure.code.as_str(), "message": failure.message });
+    if let Some(hint) = &failure.hint {
+        error["hint"] = json!(hint);
+    }
+    if let (Some(error), Some(data)) = (error.as_object_mut(), failure.data.as_object()) {
+        error.extend(data.clone());
+    }
+    json!({ "success": false, "error": error })
+}
