@@ -1,5 +1,8 @@
 //! Events of a session to a picture of where the program stands. Waiting is watching this picture change.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use dap_wire::peer::{Incoming, Peer};
 use dap_wire::{ErrorCode, Event, Failure};
 use serde_json::Value;
@@ -46,11 +49,17 @@ pub struct Snapshot {
     pub process: Value,
     /// From `exited`.
     pub exit_code: Option<i64>,
+    /// The last word on each breakpoint that changed since it was set, by the session's id.
+    pub breakpoints: HashMap<i64, Value>,
 }
 
+/// The picture, to look at, wait on, and paint what no event tells.
+pub type Picture = Arc<watch::Sender<Snapshot>>;
+
 /// Watches a session until its connection ends.
-pub fn observe(mut incoming: mpsc::UnboundedReceiver<Incoming>, peer: Peer) -> watch::Receiver<Snapshot> {
-    let (picture, watching) = watch::channel(Snapshot::default());
+pub fn observe(mut incoming: mpsc::UnboundedReceiver<Incoming>, peer: Peer) -> Picture {
+    let picture = Arc::new(watch::Sender::new(Snapshot::default()));
+    let watching = picture.clone();
     tokio::spawn(async move {
         while let Some(message) = incoming.recv().await {
             match message {
@@ -88,6 +97,12 @@ fn learn(snapshot: &mut Snapshot, event: &Event) {
             snapshot.news += 1;
         }
         "continued" => snapshot.state = State::Running,
+        "breakpoint" if event.body["reason"] == "changed" => {
+            let told = &event.body["breakpoint"];
+            if let Some(id) = told["id"].as_i64() {
+                snapshot.breakpoints.insert(id, told.clone());
+            }
+        }
         "exited" => {
             snapshot.state = State::Exited;
             snapshot.exit_code = event.body["exitCode"].as_i64();

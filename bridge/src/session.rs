@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::observer::{Snapshot, State, observe};
+use crate::observer::{Picture, Snapshot, State, observe};
 use crate::registry::Entry;
 
 /// How long an ordinary request may take.
@@ -44,7 +44,7 @@ pub struct Session {
     /// We started it, so we end it.
     pub launched: bool,
     peer: Peer,
-    picture: watch::Receiver<Snapshot>,
+    picture: Picture,
     wishes: Mutex<Wishes>,
     /// Behind the output the agent has seen.
     cursor: Mutex<Option<String>>,
@@ -73,7 +73,7 @@ impl Session {
             return Err(failed("it has no stdio".into()));
         };
         let (peer, incoming) = Peer::start(stdout, stdin);
-        let mut picture = observe(incoming, peer.clone());
+        let picture = observe(incoming, peer.clone());
         initialize(&peer).await?;
         let name = if attach { "attach" } else { "launch" };
         let asking = peer.clone();
@@ -83,7 +83,7 @@ impl Session {
         // A launch may fail before `initialized` comes; one that works may be answered before or after it.
         let ready = async {
             let ready = |picture: &Snapshot| picture.initialized || picture.state == State::Exited;
-            picture.wait_for(ready).await.is_ok()
+            picture.subscribe().wait_for(ready).await.is_ok()
         };
         let mut answered = tokio::select! {
             biased;
@@ -129,10 +129,11 @@ impl Session {
         })?;
         let (reader, writer) = socket.into_split();
         let (peer, incoming) = Peer::start(reader, writer);
-        let mut picture = observe(incoming, peer.clone());
+        let picture = observe(incoming, peer.clone());
         initialize(&peer).await?;
         peer.request("attach", json!({}), DEADLINE).await?;
-        let ready = picture.wait_for(|picture| picture.initialized || picture.state == State::Exited);
+        let mut watching = picture.subscribe();
+        let ready = watching.wait_for(|picture| picture.initialized || picture.state == State::Exited);
         tokio::time::timeout(DEADLINE, ready).await.map(drop).map_err(|_| {
             Failure::new(ErrorCode::Timeout, format!("session `{}` is not ready to be joined", entry.id))
         })?;
@@ -185,12 +186,43 @@ impl Session {
 
     /// To wait for changes.
     pub fn picture(&self) -> watch::Receiver<Snapshot> {
-        self.picture.clone()
+        self.picture.subscribe()
     }
 
-    /// Looks at or changes this agent's breakpoints.
+    /// Resumes the program. DAP tells whoever resumed by the answer alone, so the picture is painted here; before the
+    /// request, because the stop it leads to may come with its answer.
+    ///
+    /// # Errors
+    /// The session's own.
+    pub async fn resume(&self, command: &str, arguments: Value, cancel: &CancellationToken) -> Result<Value, Failure> {
+        let before = self.snapshot();
+        self.picture.send_modify(|picture| {
+            if picture.state == State::Stopped {
+                picture.state = State::Running;
+            }
+        });
+        let answer = self.ask_or_cancel(command, arguments, DEADLINE, cancel).await;
+        if answer.is_err() {
+            self.picture.send_modify(|picture| {
+                if picture.news == before.news && picture.state == State::Running {
+                    picture.state = before.state;
+                }
+            });
+        }
+        answer
+    }
+
+    /// Looks at or changes this agent's breakpoints, in their latest state.
     pub fn with_wishes<T>(&self, work: impl FnOnce(&mut Wishes) -> T) -> T {
-        work(&mut self.wishes.lock().unwrap_or_else(PoisonError::into_inner))
+        let mut wishes = self.wishes.lock().unwrap_or_else(PoisonError::into_inner);
+        let picture = self.picture.borrow();
+        for wanted in wishes.values_mut().flatten() {
+            if let Some(told) = wanted.dap.and_then(|id| picture.breakpoints.get(&id)) {
+                wanted.state = told.clone();
+            }
+        }
+        drop(picture);
+        work(&mut wishes)
     }
 
     /// Sends the whole list of one file, as DAP wants it, and takes in the answers.

@@ -30,7 +30,12 @@ pub(super) async fn run(call: &Call, command: &str) -> Result<Value, Failure> {
         None if before.stop["threadId"].is_null() => json!(0),
         None => before.stop["threadId"].clone(),
     };
-    session.ask_or_cancel(command, json!({ "threadId": thread }), DEADLINE, &call.cancel).await?;
+    let arguments = json!({ "threadId": thread });
+    if command == "pause" {
+        session.ask_or_cancel(command, arguments, DEADLINE, &call.cancel).await?;
+    } else {
+        session.resume(command, arguments, &call.cancel).await?;
+    }
     wait_for_news(&session, before.news, limit, &call.cancel).await
 }
 

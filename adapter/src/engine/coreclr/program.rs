@@ -219,13 +219,14 @@ fn build(
             .map_err(|error| failed(error.to_string()))?;
     }
     drop(lines);
+    let folder = if target.is_dir() { target } else { target.parent().unwrap_or(target) };
     let deadline = Instant::now() + BUILD_LIMIT;
     let (mut diagnostics, mut last) = (Vec::new(), String::new());
     loop {
         match read.recv_timeout(Duration::from_millis(50)) {
             Ok(line) => {
                 say(&line);
-                if let Some(found) = diagnostic(&line)
+                if let Some(found) = diagnostic(&line, folder)
                     && !diagnostics.contains(&found)
                 {
                     diagnostics.push(found);
@@ -264,7 +265,7 @@ fn build(
 }
 
 /// MSBuild's canonical form: `file(line,column): severity code: message [project]`.
-fn diagnostic(line: &str) -> Option<Value> {
+fn diagnostic(line: &str, folder: &Path) -> Option<Value> {
     let (place, rest) = line.split_once("): ")?;
     let (file, position) = place.rsplit_once('(')?;
     let (severity, rest) = rest.split_once(' ')?;
@@ -276,7 +277,8 @@ fn diagnostic(line: &str) -> Option<Value> {
     let line = numbers.next()?.ok()?;
     let column = numbers.next().and_then(Result::ok).unwrap_or(1);
     let message = message.rsplit_once(" [").map_or(message, |(message, _)| message);
-    Some(json!({ "file": file.trim(), "line": line, "column": column, "severity": severity, "code": code,
+    // The compiler names files relative to their project.
+    Some(json!({ "file": folder.join(file.trim()), "line": line, "column": column, "severity": severity, "code": code,
         "message": message }))
 }
 
@@ -323,10 +325,10 @@ mod tests {
     fn a_compiler_error_is_read_with_its_place() {
         let line = "/p/Program.cs(8,22): error CS0029: Cannot convert: 'string' to 'int' [/p/broken.csproj]";
         assert_eq!(
-            diagnostic(line),
+            diagnostic(line, Path::new("/q")),
             Some(json!({ "file": "/p/Program.cs", "line": 8, "column": 22, "severity": "error", "code": "CS0029",
                 "message": "Cannot convert: 'string' to 'int'" }))
         );
-        assert_eq!(diagnostic("  Restore completed in 20 ms"), None);
+        assert_eq!(diagnostic("  Restore completed in 20 ms", Path::new("/q")), None);
     }
 }
