@@ -1,1 +1,33 @@
-//! (to be written)
+//! Stories that take two parts, on real runtimes through the real programs. How to write one: `tests/src/lib.rs`.
+
+/// Declares stories as tests: each runs on every runtime, unless it is skipped aloud for want of one.
+macro_rules! stories {
+    ($($story:ident),* $(,)?) => {
+        mod on_net31 {
+            $(#[tokio::test]
+            async fn $story() -> anyhow::Result<()> {
+                match tests::fixture::Runtime::Net31.dotnet() {
+                    Some(_) => super::$story(tests::fixture::Runtime::Net31).await,
+                    None => Ok(()),
+                }
+            })*
+        }
+        mod on_net9 {
+            $(#[tokio::test]
+            async fn $story() -> anyhow::Result<()> {
+                match tests::fixture::Runtime::Net9.dotnet() {
+                    Some(_) => super::$story(tests::fixture::Runtime::Net9).await,
+                    None => Ok(()),
+                }
+            })*
+        }
+    };
+}
+
+mod agent;
+mod conventions;
+mod execution;
+mod hostile_input;
+mod lifecycle;
+mod many_clients;
+mod output;

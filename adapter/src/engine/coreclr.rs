@@ -41,6 +41,8 @@ pub struct CoreClr {
     broker: Broker,
     /// Set as soon as somebody wants the session to end, so that a build or a start in progress gives up.
     ending: Arc<AtomicBool>,
+    /// The engine's thread waits for the program to stand still, which a busy one may never do.
+    stopping: Arc<AtomicBool>,
 }
 
 impl CoreClr {
@@ -54,14 +56,15 @@ impl CoreClr {
     ) -> Result<Self, Failure> {
         let (inbox, inputs) = mpsc::channel();
         let ending = Arc::new(AtomicBool::new(false));
-        let (own, flag, pipes) = (inbox.clone(), ending.clone(), broker.clone());
+        let stopping = Arc::new(AtomicBool::new(false));
+        let (own, flags, pipes) = (inbox.clone(), [ending.clone(), stopping.clone()], broker.clone());
         std::thread::Builder::new()
             .name("coreclr-engine".into())
-            .spawn(move || Session::new(pipes, events, own, flag).run(&inputs))
+            .spawn(move || Session::new(pipes, events, own, flags).run(&inputs))
             .map_err(|error| {
                 Failure::new(ErrorCode::EngineFailed, format!("cannot start the engine's thread: {error}"))
             })?;
-        Ok(Self { inbox, broker, ending })
+        Ok(Self { inbox, broker, ending, stopping })
     }
 }
 
@@ -74,8 +77,8 @@ impl Engine for CoreClr {
         if request.command == "disconnect" || request.command == "terminate" {
             self.ending.store(true, Ordering::Relaxed);
         }
-        if request.command == "disconnect" {
-            // The engine's thread may be waiting for a program that does not stop; a program of ours dies at once.
+        if request.command == "disconnect" && self.stopping.load(Ordering::Relaxed) {
+            // Only the program's end wakes the engine's thread now.
             self.broker.kill();
         }
         let (reply, answer) = oneshot::channel();

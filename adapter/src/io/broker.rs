@@ -347,8 +347,15 @@ impl Broker {
                     || (request.stderr && now.stderr > from.stderr);
                 (streams.drained() && has_exited(&streams), fresh)
             };
-            if !waits || exited || (request.wait_for.is_none() && fresh) || self.waiting_for_input() {
+            if !waits || exited || (request.wait_for.is_none() && fresh) {
                 break None;
+            }
+            if self.waiting_for_input() {
+                // What it printed before it asked may still be in the pipes.
+                self.settle();
+                let streams = self.lock();
+                let pattern = request.wait_for.as_ref();
+                break pattern.and_then(|pattern| scan(&streams, request, pattern, from, &mut scanned));
             }
             tokio::select! {
                 _ = changed.changed() => {}
@@ -358,6 +365,9 @@ impl Broker {
             }
         };
         let waiting_for_input = self.waiting_for_input();
+        if waiting_for_input {
+            self.settle();
+        }
         let mut streams = self.lock();
         let exited = has_exited(&streams) && streams.drained();
         let mut read = OutputRead { matched, waiting_for_input, exited, ..OutputRead::default() };

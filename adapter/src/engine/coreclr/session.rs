@@ -55,6 +55,7 @@ pub(super) struct Session {
     events: tokio::sync::mpsc::UnboundedSender<EngineEvent>,
     pub(super) inbox: Sender<Input>,
     pub(super) ending: Arc<AtomicBool>,
+    stopping: Arc<AtomicBool>,
     pub(super) run: Run,
     pub(super) child: Option<Child>,
     pub(super) debugger: Option<Debugger>,
@@ -81,13 +82,14 @@ impl Session {
         broker: Broker,
         events: tokio::sync::mpsc::UnboundedSender<EngineEvent>,
         inbox: Sender<Input>,
-        ending: Arc<AtomicBool>,
+        [ending, stopping]: [Arc<AtomicBool>; 2],
     ) -> Self {
         Self {
             broker,
             events,
             inbox,
             ending,
+            stopping,
             run: Run::None,
             child: None,
             debugger: None,
@@ -142,7 +144,7 @@ impl Session {
     ) -> Result<Value, Failure> {
         let arguments = &request.arguments;
         match request.command.as_str() {
-            "launch" => self.launch(arguments, cancel),
+            "launch" => self.launch(arguments, cancel, inputs),
             "attach" => self.attach(arguments),
             "configurationDone" => self.configured(inputs),
             "disconnect" => self.disconnect(arguments),
@@ -215,10 +217,19 @@ impl Session {
             return work(self);
         }
         let process = self.process()?;
-        process.stop().map_err(cor("stop the program for a moment"))?;
+        self.stand(&process).map_err(cor("stop the program for a moment"))?;
         let done = work(self);
         process.resume().map_err(cor("let the program go on"))?;
         done
+    }
+
+    /// Stops the program wherever it is. .NET Core 3.1 cannot stop a thread that never leaves managed code: then this
+    /// waits until it does, or until the program ends.
+    pub(super) fn stand(&self, process: &Process) -> cordebug::Result<()> {
+        self.stopping.store(true, Ordering::Relaxed);
+        let stopped = process.stop();
+        self.stopping.store(false, Ordering::Relaxed);
+        stopped
     }
 
     /// Lets the program run: first from the stop clients know of, then through what happened meanwhile.
@@ -253,7 +264,7 @@ impl Session {
             return Err(Failure::new(ErrorCode::NotRunning, "the program does not run").quiet());
         }
         let process = self.process()?;
-        process.stop().map_err(cor("pause the program"))?;
+        self.stand(&process).map_err(cor("pause the program"))?;
         let threads = process.threads().map_err(cor("list the threads"))?;
         let wanted = arguments["threadId"].as_u64().and_then(|id| u32::try_from(id).ok());
         let ids: Vec<u32> = threads.iter().filter_map(|thread| thread.id().ok()).collect();

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 use std::rc::Rc;
-use std::time::Duration;
+use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
 
 use cordebug::runtime::{self, Runtime, RuntimeError};
 use cordebug::startup::{StartupHold, Started};
@@ -18,11 +19,18 @@ use crate::io::ExitInfo;
 
 /// How long a runtime may take to start. A cold disk is slow.
 const START_LIMIT: Duration = Duration::from_secs(60);
+/// How long the debugging library may take to shake hands with a runtime that has started.
+const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
 /// How long a program may take to end after SIGTERM.
 const TERM_LIMIT: Duration = Duration::from_secs(3);
 
 impl Session {
-    pub(super) fn launch(&mut self, arguments: &Value, cancel: &CancellationToken) -> Result<Value, Failure> {
+    pub(super) fn launch(
+        &mut self,
+        arguments: &Value,
+        cancel: &CancellationToken,
+        inputs: &Receiver<Input>,
+    ) -> Result<Value, Failure> {
         let attributes = Attributes(arguments);
         self.stop_on_entry = attributes.flag("stopOnEntry", false)?;
         self.just_my_code = attributes.flag("justMyCode", true)?;
@@ -51,10 +59,25 @@ impl Session {
         drop(hold);
         self.run = Run::Held;
         self.watch_exit();
+        self.wait_for_first_callback(inputs);
         let name = self.entry_module.as_deref().unwrap_or(&program.spec.program).display().to_string();
         self.tell("process", json!({ "name": name, "systemProcessId": pid, "isLocalProcess": true,
             "startMethod": "launch", "pointerSize": 64 }));
         Ok(Value::Null)
+    }
+
+    /// The debugging library does not survive the program's end before its own handshake is over, which the first
+    /// callback shows.
+    fn wait_for_first_callback(&mut self, inputs: &Receiver<Input>) {
+        let deadline = Instant::now() + HANDSHAKE_LIMIT;
+        while self.deferred.is_empty() {
+            match inputs.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(Input::Callback(callback)) => self.deferred.push_back(callback),
+                Ok(Input::Exited(info)) => return self.postponed.push_back(Input::Exited(info)),
+                Ok(other) => self.postponed.push_back(other),
+                Err(_) => return,
+            }
+        }
     }
 
     fn why_not_started(
@@ -131,10 +154,10 @@ impl Session {
         if !Path::new("/proc").join(pid.to_string()).exists() {
             return Err(Failure::new(ErrorCode::ProcessNotFound, format!("there is no process {pid}")));
         }
-        self.broker.set_not_owned();
         self.take_control(pid, &|reason| {
             Failure::new(ErrorCode::NotDebuggable, format!("cannot attach to process {pid}: {reason}"))
         })?;
+        self.broker.set_not_owned();
         self.run = Run::Held;
         self.tell("initialized", Value::Null);
         let name = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default().display().to_string();
@@ -151,7 +174,7 @@ impl Session {
             (_, None) => {}
             (false, Some(process)) => {
                 if self.run == Run::Running {
-                    process.stop().map_err(cor("stop the program to detach from it"))?;
+                    self.stand(&process).map_err(cor("stop the program to detach from it"))?;
                 }
                 self.breakpoints.remove_all();
                 if let Some(stepper) = self.stepper.take() {
@@ -220,10 +243,10 @@ impl Session {
 }
 
 fn wait_for_exit(child: &crate::io::Child, limit: Duration) -> Option<ExitInfo> {
-    let deadline = std::time::Instant::now() + limit;
+    let deadline = Instant::now() + limit;
     let mut pause = Duration::from_millis(1);
     // The exit is noticed by another thread; this one has no runtime to wait with.
-    while child.exited().is_none() && std::time::Instant::now() < deadline {
+    while child.exited().is_none() && Instant::now() < deadline {
         std::thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(20));
     }

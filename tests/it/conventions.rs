@@ -1,0 +1,64 @@
+//! Habits that are checked, not remembered.
+
+use std::path::{Path, PathBuf};
+
+use tests::fixture::root;
+
+fn sources() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders: Vec<PathBuf> = ["adapter", "bridge", "tests"].map(|folder| root().join(folder)).into();
+    while let Some(folder) = folders.pop() {
+        for file in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = file.path();
+            if path.is_dir() && path.file_name().is_some_and(|name| name != "target" && name != "snapshots") {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "rs") {
+                found.push(path);
+            }
+        }
+    }
+    found
+}
+
+fn text(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_default()
+}
+
+#[test]
+fn every_file_says_what_it_is_for() {
+    let silent: Vec<PathBuf> = sources().into_iter().filter(|path| !text(path).starts_with("//! ")).collect();
+    assert!(silent.is_empty(), "these do not open with `//!`: {silent:?}");
+}
+
+#[test]
+fn no_test_file_is_forgotten() {
+    let main = text(&root().join("tests/it/main.rs"));
+    for path in sources().iter().filter(|path| path.parent().is_some_and(|folder| folder.ends_with("tests/it"))) {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        assert!(name == "main" || main.contains(&format!("mod {name};")), "{name} is not in it/main.rs");
+    }
+}
+
+#[test]
+fn dependencies_point_inward() {
+    let depends = |package: &str, on: &str| text(&root().join(package).join("Cargo.toml")).contains(&format!("\n{on}.workspace"));
+    for (package, forbidden) in [
+        ("bridge", &["tandem-adapter", "cordebug", "clr-metadata"][..]),
+        ("adapter", &["rmcp", "lsp-types", "tandem-bridge"]),
+        ("adapter/wire", &["cordebug", "tandem-adapter"]),
+        ("adapter/cordebug", &["tokio", "serde", "dap-wire"]),
+        ("adapter/clr-metadata", &["tokio", "serde", "cordebug", "dap-wire"]),
+    ] {
+        for on in forbidden {
+            assert!(!depends(package, on), "{package} must not depend on {on}");
+        }
+    }
+}
+
+#[test]
+fn unsafe_code_is_in_one_crate() {
+    let block = ["unsafe", " {"].concat();
+    for path in sources().iter().filter(|path| !path.starts_with(root().join("adapter/cordebug"))) {
+        assert!(!text(path).contains(&block), "{} has unsafe code", path.display());
+    }
+}

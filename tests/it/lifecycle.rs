@@ -1,0 +1,96 @@
+//! Nothing outlives a session: no process, no socket, no semaphore.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use serde_json::{Value, json};
+use tests::client::DapClient;
+use tests::fixture::Runtime;
+use tests::transcript::Transcript;
+
+stories! {
+    nothing_is_left_after_an_orderly_end,
+    nothing_is_left_when_the_editor_kills_its_adapter,
+    nothing_is_left_when_the_host_is_killed,
+    a_program_that_was_never_configured_ends_with_its_session,
+}
+
+/// Waits until `gone` says so; bounded, and says what is left.
+async fn until(what: &str, gone: impl Fn() -> bool) -> anyhow::Result<()> {
+    let deadline = Instant::now() + Duration::from_secs(15);
+    while !gone() {
+        anyhow::ensure!(Instant::now() < deadline, "{what} is still there");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    Ok(())
+}
+
+fn lives(pid: &Value) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    !stat.is_empty() && !stat.rsplit(')').next().is_some_and(|rest| rest.trim().starts_with('Z'))
+}
+
+fn semaphores(pid: &Value) -> bool {
+    let hex = format!("{:08x}", pid.as_u64().unwrap_or(0));
+    let files = std::fs::read_dir("/dev/shm").into_iter().flatten().flatten();
+    files.map(|file| file.file_name().to_string_lossy().into_owned()).any(|name| name.starts_with("sem.clr") && name.contains(&hex))
+}
+
+async fn all_gone(pid: &Value, socket: &Path) -> anyhow::Result<()> {
+    until("the program", || !lives(pid)).await?;
+    until("the socket", || !socket.exists()).await?;
+    until("the session's file", || !socket.with_extension("json").exists()).await?;
+    anyhow::ensure!(!semaphores(pid), "a semaphore is left");
+    Ok(())
+}
+
+async fn running(runtime: Runtime) -> anyhow::Result<(DapClient, Value, std::path::PathBuf)> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.launch("spin", &["beat"], json!({})).await?;
+    let pid = editor.event("process").await?["systemProcessId"].clone();
+    editor.stop().await?;
+    let socket = editor.socket().await?;
+    anyhow::ensure!(socket.exists() && lives(&pid) && !semaphores(&pid));
+    Ok((editor, pid, socket))
+}
+
+async fn nothing_is_left_after_an_orderly_end(runtime: Runtime) -> anyhow::Result<()> {
+    let (editor, pid, socket) = running(runtime).await?;
+    editor.finish().await?;
+    all_gone(&pid, &socket).await
+}
+
+async fn nothing_is_left_when_the_editor_kills_its_adapter(runtime: Runtime) -> anyhow::Result<()> {
+    let (editor, pid, socket) = running(runtime).await?;
+    editor.kill().await?;
+    all_gone(&pid, &socket).await
+}
+
+async fn nothing_is_left_when_the_host_is_killed(runtime: Runtime) -> anyhow::Result<()> {
+    let (editor, pid, socket) = running(runtime).await?;
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    let host = stat.rsplit(')').next().and_then(|rest| rest.split_ascii_whitespace().nth(1)).context("no parent")?;
+    anyhow::ensure!(std::process::Command::new("kill").args(["-9", host]).status()?.success());
+    until("the program", || !lives(&pid)).await?;
+    drop(editor);
+    // Its files are swept when the next session starts, or when somebody asks.
+    let listed = std::process::Command::new(tests::fixture::binary("tandem-dap")).arg("sessions").output()?;
+    anyhow::ensure!(listed.status.success());
+    anyhow::ensure!(!socket.exists() && !socket.with_extension("json").exists());
+    Ok(())
+}
+
+async fn a_program_that_was_never_configured_ends_with_its_session(runtime: Runtime) -> anyhow::Result<()> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.ok("initialize", json!({ "clientID": "test" })).await?;
+    let launch = editor.send("launch", json!({ "program": tests::fixture::program("spin") })).await?;
+    editor.event("initialized").await?;
+    anyhow::ensure!(editor.response(launch).await?.success);
+    let socket = editor.socket().await?;
+    // It is held: it has printed nothing and never will.
+    let read = editor.ok("processReadOutput", json!({})).await?;
+    assert_eq!(read["stdout"], "");
+    editor.finish().await?;
+    until("the socket", || !socket.exists()).await
+}

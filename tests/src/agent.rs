@@ -1,0 +1,90 @@
+//! An agent: an MCP client on the stdio of `tandem-mcp`, one JSON-RPC message a line.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::Context;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdin, ChildStdout};
+
+use crate::fixture::{self, Runtime};
+use crate::transcript::Transcript;
+
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// An agent.
+pub struct Agent {
+    name: &'static str,
+    child: Child,
+    stdin: ChildStdin,
+    lines: Lines<BufReader<ChildStdout>>,
+    id: i64,
+    transcript: Transcript,
+}
+
+impl Agent {
+    /// Starts `tandem-mcp` and shakes hands.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    pub async fn start(name: &'static str, runtime: Runtime, transcript: &Transcript) -> anyhow::Result<Self> {
+        let mut command = tokio::process::Command::new(fixture::binary("tandem-mcp"));
+        command.envs(runtime.environment().context("no runtime")?).kill_on_drop(true);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let stdin = child.stdin.take().context("no stdin")?;
+        let lines = BufReader::new(child.stdout.take().context("no stdout")?).lines();
+        let mut agent = Self { name, child, stdin, lines, id: 0, transcript: transcript.clone() };
+        let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": {},
+            "clientInfo": { "name": "test", "version": "1" } });
+        agent.rpc("initialize", hello).await?;
+        agent.write(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).await?;
+        Ok(agent)
+    }
+
+    async fn write(&mut self, message: &Value) -> anyhow::Result<()> {
+        self.stdin.write_all(format!("{message}\n").as_bytes()).await?;
+        Ok(self.stdin.flush().await?)
+    }
+
+    /// One JSON-RPC request.
+    ///
+    /// # Errors
+    /// When it is not answered.
+    pub async fn rpc(&mut self, method: &str, params: Value) -> anyhow::Result<Value> {
+        self.id += 1;
+        let id = self.id;
+        self.write(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })).await?;
+        loop {
+            let line = tokio::time::timeout(DEADLINE, self.lines.next_line()).await;
+            let line = line.with_context(|| format!("`{method}` is not answered"))??.context("tandem-mcp has ended")?;
+            let message: Value = serde_json::from_str(&line)?;
+            if message["id"] == id {
+                return Ok(message["result"].clone());
+            }
+        }
+    }
+
+    /// Calls a tool; gives its structured answer, success or not.
+    ///
+    /// # Errors
+    /// When it is not answered.
+    pub async fn call(&mut self, tool: &str, arguments: Value) -> anyhow::Result<Value> {
+        self.transcript.sent(self.name, tool, &arguments);
+        let result = self.rpc("tools/call", json!({ "name": tool, "arguments": arguments })).await?;
+        let answer = result["structuredContent"].clone();
+        self.transcript.answered(self.name, &answer);
+        Ok(answer)
+    }
+
+    /// Hangs up and waits until the bridge has ended.
+    ///
+    /// # Errors
+    /// When it does not end.
+    pub async fn finish(self) -> anyhow::Result<()> {
+        let Self { stdin, mut child, .. } = self;
+        drop(stdin);
+        tokio::time::timeout(DEADLINE, child.wait()).await.context("tandem-mcp does not end")??;
+        Ok(())
+    }
+}

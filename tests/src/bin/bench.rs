@@ -1,0 +1,220 @@
+//! The speed table: each figure beside what it is compared with, in one run; medians. Build with `--release`.
+//!
+//! Prints Markdown on stdout. Not a test: machines differ, so nothing here passes or fails.
+
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use serde_json::{Value, json};
+use tests::agent::Agent;
+use tests::client::DapClient;
+use tests::fixture::{self, Runtime};
+use tests::transcript::Transcript;
+use tokio::io::AsyncReadExt;
+
+const LAUNCHES: usize = 11;
+const STEPS: usize = 60;
+const FLOOD: &str = "400";
+
+#[tokio::main(flavor = "current_thread")]
+#[allow(clippy::print_stdout, reason = "the table is what the program is for")]
+async fn main() -> anyhow::Result<()> {
+    println!("| what | .NET Core 3.1 | .NET 9 |\n|---|---|---|");
+    let (old, new) = (measure(Runtime::Net31).await?, measure(Runtime::Net9).await?);
+    for ((what, old), (_, new)) in old.iter().zip(&new) {
+        println!("| {what} | {old} | {new} |");
+    }
+    Ok(())
+}
+
+fn median(mut values: Vec<Duration>) -> Duration {
+    values.sort();
+    values.get(values.len() / 2).copied().unwrap_or_default()
+}
+
+fn ms(value: Duration) -> String {
+    format!("{:.2} ms", value.as_secs_f64() * 1e3)
+}
+
+async fn measure(runtime: Runtime) -> anyhow::Result<Vec<(&'static str, String)>> {
+    let (mut plain, mut stops) = (Vec::new(), Vec::new());
+    for _ in 0..LAUNCHES {
+        plain.push(plain_start(runtime).await?);
+        stops.push(first_stop(runtime).await?);
+    }
+    let inspected = {
+        let mut values = Vec::new();
+        for _ in 0..5 {
+            values.push(inspect(runtime).await?);
+        }
+        values
+    };
+    let cat = drained_by_cat(runtime).await?;
+    let (alone, read) = (drained(runtime, false).await?, drained(runtime, true).await?);
+    let rate = |time: Duration| FLOOD.parse::<f64>().unwrap_or(0.0) / time.as_secs_f64();
+    Ok(vec![
+        ("plain `dotnet tour.dll` to its first output, median of 11", ms(median(plain))),
+        ("launch to the first stop at `Main`'s first line, as the client sees it", ms(median(stops))),
+        ("one step, DAP client, median of 60", ms(dap_step(runtime).await?)),
+        ("one step, MCP client (with place and source line), median of 60", ms(mcp_step(runtime).await?)),
+        ("stack, scopes and 16 variables of a fresh stop, median of 5", ms(median(inspected))),
+        ("`flood` through `cat > /dev/null`", format!("{:.0} MiB/s", rate(cat))),
+        ("`flood` drained by the host, no output read", format!("{:.0} MiB/s", rate(alone))),
+        ("`flood` drained by the host, one client reading output", format!("{:.0} MiB/s", rate(read))),
+        ("resident memory of the host at a stop: all, of it mscordbi and DAC", memory(runtime).await?),
+    ])
+}
+
+fn dotnet(runtime: Runtime, program: &str, arguments: &[&str]) -> anyhow::Result<tokio::process::Command> {
+    let mut command = tokio::process::Command::new(runtime.dotnet().context("no dotnet")?);
+    command.arg(fixture::program(program)).args(arguments).envs(runtime.environment().context("no runtime")?);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
+    Ok(command)
+}
+
+async fn plain_start(runtime: Runtime) -> anyhow::Result<Duration> {
+    let start = Instant::now();
+    let mut child = dotnet(runtime, "tour", &[])?.spawn()?;
+    let mut first = [0u8; 1];
+    child.stdout.as_mut().context("no stdout")?.read_exact(&mut first).await?;
+    let taken = start.elapsed();
+    child.kill().await?;
+    Ok(taken)
+}
+
+async fn first_stop(runtime: Runtime) -> anyhow::Result<Duration> {
+    let start = Instant::now();
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.launch("tour", &["main"], json!({})).await?;
+    editor.event("stopped").await?;
+    let taken = start.elapsed();
+    editor.finish().await?;
+    Ok(taken)
+}
+
+async fn in_the_loop(runtime: Runtime) -> anyhow::Result<(DapClient, i64)> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.launch("spin", &["beat"], json!({})).await?;
+    let thread = editor.event("stopped").await?["threadId"].as_i64().context("no thread")?;
+    Ok((editor, thread))
+}
+
+async fn dap_step(runtime: Runtime) -> anyhow::Result<Duration> {
+    let mut taken = Vec::new();
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.launch("tour", &["loop"], json!({})).await?;
+    editor.ok("processWriteInput", json!({ "data": "bob\n" })).await?;
+    let mut thread = editor.event("stopped").await?["threadId"].clone();
+    editor.break_at("tour", &[]).await?;
+    for round in 0..STEPS {
+        if round % 8 == 0 && round > 0 {
+            editor.finish().await?;
+            editor = DapClient::start("editor", runtime, &Transcript::default())?;
+            editor.launch("tour", &["loop"], json!({})).await?;
+            editor.ok("processWriteInput", json!({ "data": "bob\n" })).await?;
+            thread = editor.event("stopped").await?["threadId"].clone();
+            editor.break_at("tour", &[]).await?;
+        }
+        let start = Instant::now();
+        editor.ok("next", json!({ "threadId": thread })).await?;
+        editor.event("stopped").await?;
+        taken.push(start.elapsed());
+    }
+    editor.finish().await?;
+    Ok(median(taken))
+}
+
+async fn mcp_step(runtime: Runtime) -> anyhow::Result<Duration> {
+    let mut taken = Vec::new();
+    let mut agent = Agent::start("agent", runtime, &Transcript::default()).await?;
+    while taken.len() < STEPS {
+        agent.call("debug_launch", json!({ "program": fixture::program("tour") })).await?;
+        let at = json!({ "file": fixture::source("tour"), "line": fixture::line("tour", "loop") });
+        let set = agent.call("debug_set_breakpoint", at).await?;
+        agent.call("process_write_input", json!({ "data": "bob\n" })).await?;
+        agent.call("debug_continue", json!({})).await?;
+        agent.call("debug_wait", json!({})).await?;
+        agent.call("debug_remove_breakpoint", json!({ "id": set["id"] })).await?;
+        for _ in 0..8 {
+            let start = Instant::now();
+            let answer = agent.call("debug_step_over", json!({})).await?;
+            anyhow::ensure!(answer["state"] == "stopped", "{answer}");
+            taken.push(start.elapsed());
+        }
+        agent.call("debug_disconnect", json!({})).await?;
+    }
+    agent.finish().await?;
+    Ok(median(taken))
+}
+
+async fn inspect(runtime: Runtime) -> anyhow::Result<Duration> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.launch("tour", &["loop"], json!({})).await?;
+    editor.ok("processWriteInput", json!({ "data": "bob\n" })).await?;
+    let thread = editor.event("stopped").await?["threadId"].clone();
+    let start = Instant::now();
+    let stack = editor.ok("stackTrace", json!({ "threadId": thread })).await?;
+    let scopes = editor.ok("scopes", json!({ "frameId": stack["stackFrames"][0]["id"] })).await?;
+    let reference = &scopes["scopes"][0]["variablesReference"];
+    editor.ok("variables", json!({ "variablesReference": reference })).await?;
+    let taken = start.elapsed();
+    editor.finish().await?;
+    Ok(taken)
+}
+
+async fn drained_by_cat(runtime: Runtime) -> anyhow::Result<Duration> {
+    let mut command = dotnet(runtime, "flood", &[FLOOD])?;
+    let start = Instant::now();
+    let mut child = command.spawn()?;
+    let stdout: Stdio = child.stdout.take().context("no stdout")?.try_into()?;
+    let mut cat = tokio::process::Command::new("cat").stdin(stdout).stdout(Stdio::null()).spawn()?;
+    cat.wait().await?;
+    child.wait().await?;
+    Ok(start.elapsed())
+}
+
+async fn drained(runtime: Runtime, reading: bool) -> anyhow::Result<Duration> {
+    let start = Instant::now();
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.launch("flood", &[], json!({ "args": [FLOOD] })).await?;
+    if reading {
+        editor.event("exited").await?;
+    } else {
+        // The end shows in the program's own exit: nothing of the client's connection is read meanwhile.
+        let process = editor.event("process").await?["systemProcessId"].clone();
+        while lives(&process) {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+    let taken = start.elapsed();
+    if !reading {
+        editor.event("exited").await?;
+    }
+    editor.finish().await?;
+    Ok(taken)
+}
+
+fn lives(pid: &Value) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    !stat.is_empty() && !stat.rsplit(')').next().is_some_and(|rest| rest.trim().starts_with('Z'))
+}
+
+async fn memory(runtime: Runtime) -> anyhow::Result<String> {
+    let (mut editor, _) = in_the_loop(runtime).await?;
+    let pid = editor.event("process").await?["systemProcessId"].clone();
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    let host = stat.rsplit(')').next().and_then(|rest| rest.split_ascii_whitespace().nth(1)).context("no parent")?;
+    let (mut all, mut theirs, mut current) = (0u64, 0u64, false);
+    for line in std::fs::read_to_string(format!("/proc/{host}/smaps"))?.lines() {
+        if let Some(kib) = line.strip_prefix("Rss:") {
+            let kib: u64 = kib.trim().trim_end_matches(" kB").parse()?;
+            all += kib;
+            theirs += if current { kib } else { 0 };
+        } else if line.split_ascii_whitespace().next().is_some_and(|range| range.contains('-')) {
+            current = line.contains("libmscord");
+        }
+    }
+    editor.finish().await?;
+    Ok(format!("{:.1} MiB, {:.1} MiB", all as f64 / 1024.0, theirs as f64 / 1024.0))
+}

@@ -1,0 +1,50 @@
+//! The main job, told aloud: an editor and an agent in one live .NET session. Ends non-zero when anything went wrong.
+
+use serde_json::json;
+use tests::agent::Agent;
+use tests::client::DapClient;
+use tests::fixture::{self, Runtime};
+use tests::transcript::Transcript;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> anyhow::Result<()> {
+    for runtime in [Runtime::Net9, Runtime::Net31] {
+        eprintln!("\nAn editor and an agent debug `tour` on {}:", runtime.name());
+        tell(runtime).await?;
+    }
+    eprintln!("\nIt works.");
+    Ok(())
+}
+
+async fn tell(runtime: Runtime) -> anyhow::Result<()> {
+    let story = Transcript::aloud();
+    let mut editor = DapClient::start("editor", runtime, &story)?;
+    editor.launch("tour", &["loop"], json!({})).await?;
+    story.note("the agent joins the session the editor started");
+    let id = editor.ok("sessionInfo", json!({})).await?["id"].clone();
+    let mut agent = Agent::start("agent ", runtime, &story).await?;
+    agent.call("debug_sessions", json!({ "select": id })).await?;
+    story.note("the program asks for a name; the agent answers, the editor sees the stop");
+    agent.call("debug_wait", json!({})).await?;
+    agent.call("process_write_input", json!({ "data": "world\n" })).await?;
+    let (thread, frame) = editor.stop().await?;
+    story.note("the editor looks at variables; the agent evaluates and steps");
+    let scopes = editor.ok("scopes", json!({ "frameId": frame["id"] })).await?;
+    editor.ok("variables", json!({ "variablesReference": scopes["scopes"][0]["variablesReference"] })).await?;
+    agent.call("debug_evaluate", json!({ "expression": "person.Doubled + 1" })).await?;
+    agent.call("debug_step_into", json!({})).await?;
+    editor.event("continued").await?;
+    editor.stop().await?;
+    story.note("the editor clears its breakpoint and lets the program run to its end; both see it");
+    editor.break_at("tour", &[]).await?;
+    editor.ok("continue", json!({ "threadId": thread })).await?;
+    let ended = agent.call("debug_wait", json!({})).await?;
+    anyhow::ensure!(ended["event"]["exitCode"] == 3, "the program ended with {}", ended["event"]);
+    let exited = editor.event("exited").await?;
+    anyhow::ensure!(exited["exitCode"] == 3, "the editor was told {exited}");
+    anyhow::ensure!(editor.output[0] == "welcome\nname? hello world: 6\n", "the output was {:?}", editor.output[0]);
+    agent.finish().await?;
+    editor.finish().await?;
+    story.note(&format!("program: {}", fixture::source("tour")));
+    Ok(())
+}

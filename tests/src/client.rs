@@ -1,0 +1,294 @@
+//! An editor: a DAP client on the stdio of `tandem-dap`, or on a session's socket. Takes messages strictly in order.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use dap_wire::codec::DapCodec;
+use dap_wire::{Event, Message, Request, Response};
+use futures::{SinkExt, StreamExt};
+use serde_json::{Value, json};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::process::Child;
+use tokio_util::codec::{FramedRead, FramedWrite};
+
+use crate::fixture::{self, Runtime};
+use crate::transcript::Transcript;
+
+/// No message takes longer, even on a busy machine.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// A client.
+pub struct DapClient {
+    name: &'static str,
+    reader: FramedRead<Box<dyn AsyncRead + Send + Unpin>, DapCodec>,
+    writer: FramedWrite<Box<dyn AsyncWrite + Send + Unpin>, DapCodec>,
+    child: Option<Child>,
+    seq: i64,
+    last_seq: i64,
+    waiting: VecDeque<Message>,
+    transcript: Transcript,
+    /// Everything the program printed, as `output` events told it: stdout, stderr, console.
+    pub output: [String; 3],
+}
+
+impl DapClient {
+    /// Starts `tandem-dap` as an editor does.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn start(name: &'static str, runtime: Runtime, transcript: &Transcript) -> anyhow::Result<Self> {
+        let mut command = tokio::process::Command::new(fixture::binary("tandem-dap"));
+        command.envs(runtime.environment().context("no runtime")?).kill_on_drop(true);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let (stdin, stdout) = (child.stdin.take().context("no stdin")?, child.stdout.take().context("no stdout")?);
+        Ok(Self::over(name, Box::new(stdout), Box::new(stdin), Some(child), transcript))
+    }
+
+    /// Connects to a session's socket.
+    ///
+    /// # Errors
+    /// When nobody listens.
+    pub async fn connect(name: &'static str, socket: &Path, transcript: &Transcript) -> anyhow::Result<Self> {
+        let (reader, writer) = tokio::net::UnixStream::connect(socket).await?.into_split();
+        Ok(Self::over(name, Box::new(reader), Box::new(writer), None, transcript))
+    }
+
+    fn over(
+        name: &'static str,
+        reader: Box<dyn AsyncRead + Send + Unpin>,
+        writer: Box<dyn AsyncWrite + Send + Unpin>,
+        child: Option<Child>,
+        transcript: &Transcript,
+    ) -> Self {
+        Self {
+            name,
+            reader: FramedRead::new(reader, DapCodec::default()),
+            writer: FramedWrite::new(writer, DapCodec::default()),
+            child,
+            seq: 0,
+            last_seq: 0,
+            waiting: VecDeque::new(),
+            transcript: transcript.clone(),
+            output: Default::default(),
+        }
+    }
+
+    /// Sends a request; gives its number.
+    ///
+    /// # Errors
+    /// When the connection is gone.
+    pub async fn send(&mut self, command: &str, arguments: Value) -> anyhow::Result<i64> {
+        self.seq += 1;
+        self.transcript.sent(self.name, command, &arguments);
+        let request = Request { seq: self.seq, command: command.into(), arguments };
+        self.writer.send(&Message::Request(request)).await?;
+        Ok(self.seq)
+    }
+
+    /// Sends bytes as they are.
+    ///
+    /// # Errors
+    /// When the connection is gone.
+    pub async fn send_raw(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
+        self.writer.get_mut().write_all(bytes).await?;
+        Ok(self.writer.get_mut().flush().await?)
+    }
+
+    /// The next message that fits; others stay for later, in order.
+    async fn take(&mut self, what: &str, fits: impl Fn(&Message) -> bool) -> anyhow::Result<Message> {
+        if let Some(at) = self.waiting.iter().position(&fits) {
+            let found = self.waiting.remove(at).context("a message got lost")?;
+            self.transcript.received(self.name, &found);
+            return Ok(found);
+        }
+        loop {
+            let next = tokio::time::timeout(DEADLINE, self.reader.next()).await;
+            let Ok(next) = next else {
+                bail!("{} waits for {what} in vain; so far:\n{}", self.name, self.transcript.text());
+            };
+            let next = next.with_context(|| format!("{} was hung up on while it waits for {what}", self.name))?;
+            let message = next?.map_err(|error| anyhow::anyhow!("{error}"))?;
+            anyhow::ensure!(message.seq() == self.last_seq + 1, "seq {} after {}", message.seq(), self.last_seq);
+            self.last_seq = message.seq();
+            if let Message::Event(Event { event, body, .. }) = &message
+                && event == "output"
+            {
+                let at = match body["category"].as_str() {
+                    Some("stdout") => 0,
+                    Some("stderr") => 1,
+                    _ => 2,
+                };
+                if let Some(kept) = self.output.get_mut(at) {
+                    kept.push_str(body["output"].as_str().unwrap_or_default());
+                }
+            }
+            if fits(&message) {
+                self.transcript.received(self.name, &message);
+                return Ok(message);
+            }
+            self.waiting.push_back(message);
+        }
+    }
+
+    /// The answer to a request.
+    ///
+    /// # Errors
+    /// When it does not come.
+    pub async fn response(&mut self, seq: i64) -> anyhow::Result<Response> {
+        let fits = |message: &Message| matches!(message, Message::Response(response) if response.request_seq == seq);
+        match self.take(&format!("the answer to request {seq}"), fits).await? {
+            Message::Response(response) => Ok(response),
+            _ => bail!("not a response"),
+        }
+    }
+
+    /// Asks and takes the answer, whatever it is.
+    ///
+    /// # Errors
+    /// When it does not come.
+    pub async fn ask(&mut self, command: &str, arguments: Value) -> anyhow::Result<Response> {
+        let seq = self.send(command, arguments).await?;
+        self.response(seq).await
+    }
+
+    /// Asks and takes the body of a success.
+    ///
+    /// # Errors
+    /// When it fails.
+    pub async fn ok(&mut self, command: &str, arguments: Value) -> anyhow::Result<Value> {
+        let response = self.ask(command, arguments).await?;
+        anyhow::ensure!(response.success, "`{command}` failed: {}", response.body);
+        Ok(response.body)
+    }
+
+    /// Asks and takes the code of a failure.
+    ///
+    /// # Errors
+    /// When it succeeds.
+    pub async fn refused(&mut self, command: &str, arguments: Value) -> anyhow::Result<String> {
+        let response = self.ask(command, arguments).await?;
+        anyhow::ensure!(!response.success, "`{command}` succeeded: {}", response.body);
+        Ok(response.body["error"]["variables"]["code"].as_str().unwrap_or_default().to_owned())
+    }
+
+    /// The body of the next event of this name.
+    ///
+    /// # Errors
+    /// When it does not come.
+    pub async fn event(&mut self, name: &str) -> anyhow::Result<Value> {
+        let fits = |message: &Message| matches!(message, Message::Event(event) if event.event == name);
+        match self.take(&format!("`{name}`"), fits).await? {
+            Message::Event(event) => Ok(event.body),
+            _ => bail!("not an event"),
+        }
+    }
+
+    /// The next `breakpoint` event with this reason.
+    ///
+    /// # Errors
+    /// When it does not come.
+    pub async fn breakpoint(&mut self, reason: &str) -> anyhow::Result<Value> {
+        loop {
+            let body = self.event("breakpoint").await?;
+            if body["reason"] == reason {
+                return Ok(body);
+            }
+        }
+    }
+
+    /// Launches a fixture program with breakpoints at its markers, up to where it runs.
+    ///
+    /// # Errors
+    /// When anything on the way fails.
+    pub async fn launch(&mut self, program: &str, markers: &[&str], more: Value) -> anyhow::Result<()> {
+        self.ok("initialize", json!({ "clientID": "test", "clientName": self.name, "adapterID": "tandem" })).await?;
+        let mut arguments = json!({ "program": fixture::program(program) });
+        if let (Some(arguments), Some(more)) = (arguments.as_object_mut(), more.as_object()) {
+            arguments.extend(more.clone());
+        }
+        let launch = self.send("launch", arguments).await?;
+        self.event("initialized").await?;
+        if !markers.is_empty() {
+            self.break_at(program, markers).await?;
+        }
+        self.ok("configurationDone", Value::Null).await?;
+        let launched = self.response(launch).await?;
+        anyhow::ensure!(launched.success, "launch failed: {}", launched.body);
+        Ok(())
+    }
+
+    /// Joins the session on whose socket it is.
+    ///
+    /// # Errors
+    /// When anything on the way fails.
+    pub async fn join(&mut self, initialize: Value) -> anyhow::Result<()> {
+        self.ok("initialize", initialize).await?;
+        self.ok("attach", json!({})).await?;
+        self.event("initialized").await?;
+        self.ok("configurationDone", Value::Null).await?;
+        Ok(())
+    }
+
+    /// Sets this client's breakpoints in a fixture program.
+    ///
+    /// # Errors
+    /// When it is refused.
+    pub async fn break_at(&mut self, program: &str, markers: &[&str]) -> anyhow::Result<Value> {
+        let lines: Vec<Value> = markers.iter().map(|marker| json!({ "line": fixture::line(program, marker) })).collect();
+        self.ok("setBreakpoints", json!({ "source": { "path": fixture::source(program) }, "breakpoints": lines })).await
+    }
+
+    /// The next stop: its thread, and the name and line of the frame on top.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub async fn stop(&mut self) -> anyhow::Result<(i64, Value)> {
+        let stopped = self.event("stopped").await?;
+        let thread = stopped["threadId"].as_i64().context("a stop without a thread")?;
+        let stack = self.ok("stackTrace", json!({ "threadId": thread, "startFrame": 0, "levels": 1 })).await?;
+        Ok((thread, stack["stackFrames"][0].clone()))
+    }
+
+    /// The socket of its session, found through `sessionInfo`.
+    ///
+    /// # Errors
+    /// When there is no session.
+    pub async fn socket(&mut self) -> anyhow::Result<std::path::PathBuf> {
+        let info = self.ok("sessionInfo", json!({})).await?;
+        let id = info["id"].as_str().context("a session without an id")?.to_owned();
+        let folder = match std::env::var_os("XDG_RUNTIME_DIR") {
+            Some(runtime) => Path::new(&runtime).join("tandem"),
+            None => std::env::temp_dir().join(format!("tandem-{}", uid())),
+        };
+        Ok(folder.join(format!("{id}.sock")))
+    }
+
+    /// Disconnects and waits until the adapter has ended.
+    ///
+    /// # Errors
+    /// When it does not end.
+    pub async fn finish(mut self) -> anyhow::Result<()> {
+        self.ok("disconnect", Value::Null).await?;
+        if let Some(mut child) = self.child.take() {
+            let status = tokio::time::timeout(DEADLINE, child.wait()).await.context("the adapter does not end")??;
+            anyhow::ensure!(status.success(), "the adapter ended with {status}");
+        }
+        Ok(())
+    }
+
+    /// Kills the adapter as editors do.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub async fn kill(mut self) -> anyhow::Result<()> {
+        Ok(self.child.take().context("no adapter of its own")?.kill().await?)
+    }
+}
+
+fn uid() -> u32 {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata("/proc/self").map_or(0, |found| found.uid())
+}

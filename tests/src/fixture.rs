@@ -1,0 +1,114 @@
+//! Programs, runtimes and binaries that tests use, as `scripts/setup` made them.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use serde_json::Value;
+
+/// A .NET runtime every story runs on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Runtime {
+    /// What an old program has.
+    Net31,
+    /// What a new program has.
+    Net9,
+}
+
+/// The repository.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("/")).to_path_buf()
+}
+
+/// The cache of `scripts/setup`.
+pub fn cache() -> PathBuf {
+    std::env::var_os("TANDEM_CACHE").map_or_else(|| root().join(".cache"), PathBuf::from)
+}
+
+/// What set-up found; `None`, loudly, when the user said to go on without.
+///
+/// # Panics
+/// When set-up has not run: a test that cannot run has failed.
+fn environment() -> Option<Value> {
+    let text = std::fs::read_to_string(cache().join("env.json"));
+    match text.context("scripts/setup has not run").and_then(|text| Ok(serde_json::from_str(&text)?)) {
+        Ok(found) => Some(found),
+        Err(_) if std::env::var("TANDEM_SKIP_TOOLCHAINS").as_deref() == Ok("1") => {
+            eprintln!("SKIPPED: no .NET runtime is set up (TANDEM_SKIP_TOOLCHAINS=1)");
+            None
+        }
+        Err(error) => panic!("{error:#}: run it, or set TANDEM_SKIP_TOOLCHAINS=1 to skip these tests"),
+    }
+}
+
+impl Runtime {
+    /// For names of snapshots.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Net31 => "net31",
+            Self::Net9 => "net9",
+        }
+    }
+
+    /// Its `dotnet`.
+    pub fn dotnet(self) -> Option<PathBuf> {
+        let key = match self {
+            Self::Net31 => "dotnet31",
+            Self::Net9 => "dotnet9",
+        };
+        environment()?[key].as_str().map(PathBuf::from)
+    }
+
+    /// The environment in which it is the one that is found.
+    pub fn environment(self) -> Option<HashMap<String, String>> {
+        let dotnet = self.dotnet()?;
+        let folder = dotnet.parent()?.display().to_string();
+        let libraries = environment()?["opensslLibs"].as_str()?.to_owned();
+        let pairs = [
+            ("DOTNET_ROOT", folder),
+            ("LD_LIBRARY_PATH", libraries),
+            ("DOTNET_SYSTEM_GLOBALIZATION_INVARIANT", "1".into()),
+            ("DOTNET_CLI_TELEMETRY_OPTOUT", "1".into()),
+            ("DOTNET_SKIP_FIRST_TIME_EXPERIENCE", "1".into()),
+            ("DOTNET_NOLOGO", "1".into()),
+            ("DOTNET_CLI_HOME", cache().join("home").display().to_string()),
+        ];
+        Some(pairs.map(|(name, value)| (name.to_owned(), value)).into())
+    }
+}
+
+/// A fixture program built by set-up.
+///
+/// # Panics
+/// When there is no program of this name.
+pub fn program(name: &str) -> String {
+    let found = environment().unwrap_or_default();
+    found["programs"][name].as_str().unwrap_or_else(|| panic!("no fixture program `{name}`")).to_owned()
+}
+
+/// The source of a fixture program.
+pub fn source(name: &str) -> String {
+    root().join("fixtures/programs/dotnet").join(name).join("Program.cs").display().to_string()
+}
+
+/// The line (from 1) with `// BP marker` in a fixture program.
+///
+/// # Panics
+/// When there is no such marker.
+pub fn line(name: &str, marker: &str) -> i64 {
+    let text = std::fs::read_to_string(source(name)).unwrap_or_default();
+    let found = text.lines().position(|line| line.trim_end().ends_with(&format!("// BP {marker}")));
+    let at = found.unwrap_or_else(|| panic!("no marker `{marker}` in {name}"));
+    i64::try_from(at).unwrap_or_default() + 1
+}
+
+/// One of our programs, beside the test or in the folder above it.
+///
+/// # Panics
+/// When it was not built.
+pub fn binary(name: &str) -> PathBuf {
+    let own = std::env::current_exe().unwrap_or_default();
+    let candidates = own.ancestors().skip(1).take(2).map(|folder| folder.join(name));
+    let found = candidates.into_iter().find(|path| path.is_file());
+    found.unwrap_or_else(|| panic!("`{name}` is not built: run `cargo build --workspace` first"))
+}
