@@ -19,7 +19,7 @@ out = ["""//! The vtables of ICorDebug, as `cordebug.idl` lays them out. Only th
 
 use core::ffi::c_void;
 
-use crate::com::{GUID, IUnknown, IUnknownVtbl, Interface};
+use crate::com::{Guid, IUnknown, IUnknownVtbl, Interface};
 """]
 opaque = set()
 
@@ -27,17 +27,17 @@ opaque = set()
 def guid(text):
     a, b, c, d, e = text.split("-")
     tail = ", ".join(f"0x{(d + e)[i:i + 2].lower()}" for i in range(0, 16, 2))
-    return f"GUID(0x{a.lower()}, 0x{b.lower()}, 0x{c.lower()}, [{tail}])"
+    return f"Guid(0x{a.lower()}, 0x{b.lower()}, 0x{c.lower()}, [{tail}])"
 
 
 for name in USED:
     entry = interfaces[name]
     base = entry["base"]
     out.append(f"#[repr(C)]\npub(crate) struct {name} {{\n    pub(crate) vtbl: *const {name}Vtbl,\n}}\n")
-    out.append(f"// SAFETY: the IID belongs to this vtable (interfaces.json).\nunsafe impl Interface for {name} {{\n    const IID: GUID = {guid(entry['iid'])};\n}}\n")
+    out.append(f"// SAFETY: the IID belongs to this vtable (interfaces.json).\nunsafe impl Interface for {name} {{\n    const IID: Guid = {guid(entry['iid'])};\n}}\n")
     fields = [f"    pub(crate) base: {base}Vtbl,"]
     for method, *parameters in entry["methods"]:
-        types = ", ".join(parameter.split(":", 1)[1] for parameter in parameters)
+        types = ", ".join(parameter.split(":", 1)[1] for parameter in parameters).replace("GUID", "Guid")
         opaque.update(re.findall(r"ICorDebug\w+", types))
         fields.append(f"    pub(crate) {method}: unsafe extern \"C\" fn(*mut {name}{', ' + types if types else ''}) -> i32,")
     out.append(f"#[repr(C)]\npub(crate) struct {name}Vtbl {{\n" + "\n".join(fields) + "\n}\n")

@@ -42,6 +42,9 @@ pub trait Engine: Send + Sync {
     ///
     /// The future answers with `CANCELLED` soon after `cancel` fires, and never hangs: an engine that died
     /// answers everything with `ENGINE_FAILED`.
-    fn request(&self, request: EngineRequest, cancel: CancellationToken)
-    -> BoxFuture<'static, Result<Value, Failure>>;
+    fn request(
+        &self,
+        request: EngineRequest,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'static, Result<Value, Failure>>;
 }

@@ -67,11 +67,11 @@ impl Arguments {
     pub fn number(&self, key: &str) -> Result<Option<u64>, Failure> {
         match self.0.get(key) {
             None | Some(Value::Null) => Ok(None),
-            Some(value) => value
-                .as_u64()
-                .or_else(|| value.as_str()?.trim().parse().ok())
-                .map(Some)
-                .ok_or_else(|| Failure::invalid(format!("`{key}` must be a number from 0 on, not {value}"))),
+            Some(value) => {
+                value.as_u64().or_else(|| value.as_str()?.trim().parse().ok()).map(Some).ok_or_else(|| {
+                    Failure::invalid(format!("`{key}` must be a number from 0 on, not {value}"))
+                })
+            }
         }
     }
 
@@ -107,7 +107,9 @@ mod tests {
 
     #[test]
     fn every_spelling_an_agent_knows_means_the_same() {
-        for given in [json!({"processId": 7}), json!({"process_id": 7}), json!({"pid": 7}), json!({"pid": "7"})] {
+        for given in
+            [json!({"processId": 7}), json!({"process_id": 7}), json!({"pid": 7}), json!({"pid": "7"})]
+        {
             let arguments = Arguments::new(given.as_object().cloned());
             assert_eq!(arguments.number("processId").unwrap(), Some(7), "{given}");
         }

@@ -67,7 +67,8 @@ pub fn observe(mut incoming: mpsc::UnboundedReceiver<Incoming>, peer: Peer) -> P
                     picture.send_modify(|snapshot| learn(snapshot, &event));
                 }
                 Incoming::Request(request) => {
-                    let failure = Failure::new(ErrorCode::Unsupported, "the MCP bridge runs nothing for a session");
+                    let failure =
+                        Failure::new(ErrorCode::Unsupported, "the MCP bridge runs nothing for a session");
                     peer.answer(&request, Err(failure));
                 }
             }

@@ -34,7 +34,9 @@ pub fn live() -> Vec<Entry> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
     let folder = folder();
     let trusted = std::fs::symlink_metadata(&folder).is_ok_and(|found| {
-        found.is_dir() && found.uid() == rustix::process::getuid().as_raw() && found.permissions().mode() & 0o077 == 0
+        found.is_dir()
+            && found.uid() == rustix::process::getuid().as_raw()
+            && found.permissions().mode() & 0o077 == 0
     });
     let files = if trusted { std::fs::read_dir(&folder).ok() } else { None };
     let mut entries: Vec<Entry> = files

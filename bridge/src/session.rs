@@ -79,7 +79,9 @@ impl Session {
         let asking = peer.clone();
         let asked = cancel.clone();
         let mut launching =
-            tokio::spawn(async move { asking.request_or_cancel(name, arguments, LAUNCH_DEADLINE, &asked).await });
+            tokio::spawn(
+                async move { asking.request_or_cancel(name, arguments, LAUNCH_DEADLINE, &asked).await },
+            );
         // A launch may fail before `initialized` comes; one that works may be answered before or after it.
         let ready = async {
             let ready = |picture: &Snapshot| picture.initialized || picture.state == State::Exited;
@@ -165,6 +167,18 @@ impl Session {
         self.peer.request(command, arguments, DEADLINE).await
     }
 
+    /// Makes the picture current: what was sent to us before this answer has arrived with it. (`cancel` without ids asks
+    /// for nothing, and the session answers it itself.)
+    ///
+    /// # Errors
+    /// When the session is gone.
+    pub async fn sync(&self) -> Result<(), Failure> {
+        self.ask("cancel", json!({})).await?;
+        // Lets the observer, which was woken first, run first.
+        tokio::task::yield_now().await;
+        Ok(())
+    }
+
     /// Asks with a deadline and a way to give up.
     ///
     /// # Errors
@@ -194,7 +208,12 @@ impl Session {
     ///
     /// # Errors
     /// The session's own.
-    pub async fn resume(&self, command: &str, arguments: Value, cancel: &CancellationToken) -> Result<Value, Failure> {
+    pub async fn resume(
+        &self,
+        command: &str,
+        arguments: Value,
+        cancel: &CancellationToken,
+    ) -> Result<Value, Failure> {
         let before = self.snapshot();
         self.picture.send_modify(|picture| {
             if picture.state == State::Stopped {
@@ -231,9 +250,12 @@ impl Session {
     /// The session's own.
     pub async fn send_breakpoints(&self, file: &str) -> Result<(), Failure> {
         let list: Vec<Value> = self
-            .with_wishes(|wishes| wishes.get(file).map(|list| list.iter().map(|wanted| wanted.wish.clone()).collect()))
+            .with_wishes(|wishes| {
+                wishes.get(file).map(|list| list.iter().map(|wanted| wanted.wish.clone()).collect())
+            })
             .unwrap_or_default();
-        let answer = self.ask("setBreakpoints", json!({ "source": { "path": file }, "breakpoints": list })).await?;
+        let answer =
+            self.ask("setBreakpoints", json!({ "source": { "path": file }, "breakpoints": list })).await?;
         self.with_wishes(|wishes| {
             let told = answer["breakpoints"].as_array().into_iter().flatten();
             for (wanted, told) in wishes.entry(file.to_owned()).or_default().iter_mut().zip(told) {

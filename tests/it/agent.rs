@@ -35,7 +35,12 @@ async fn an_agent_joins_the_editors_session_and_both_steer(runtime: Runtime) -> 
     assert_eq!(frame["name"], "Program.Add(left, right)");
 
     story.note("the agent's breakpoint appears in the editor; the editor clearing its own leaves it");
-    let set = agent.call("debug_set_breakpoint", json!({ "file": fixture::source("tour"), "line": fixture::line("tour", "after") })).await?;
+    let set = agent
+        .call(
+            "debug_set_breakpoint",
+            json!({ "file": fixture::source("tour"), "line": fixture::line("tour", "after") }),
+        )
+        .await?;
     anyhow::ensure!(set["verified"] == true, "{set}");
     editor.breakpoint("new").await?;
     editor.break_at("tour", &[]).await?;
@@ -65,7 +70,9 @@ async fn an_agent_debugs_alone(runtime: Runtime) -> anyhow::Result<()> {
     let mut agent = Agent::start("agent", runtime, &story).await?;
     agent.call("debug_status", json!({})).await?;
     let (file, line) = (fixture::source("tour"), fixture::line("tour", "loop"));
-    agent.call("debug_set_breakpoint", json!({ "source_file": file, "line": line, "condition": "i == 2" })).await?;
+    agent
+        .call("debug_set_breakpoint", json!({ "source_file": file, "line": line, "condition": "i == 2" }))
+        .await?;
     agent.call("debug_launch", json!({ "appDllPath": fixture::program("tour") })).await?;
     agent.call("debug_continue", json!({})).await?;
     agent.call("process_write_input", json!({ "data": "bob\n" })).await?;
@@ -96,7 +103,10 @@ async fn a_build_that_fails_says_where(runtime: Runtime) -> anyhow::Result<()> {
     for name in ["broken.csproj", "Program.cs"] {
         std::fs::copy(project.join(name), copy.path().join(name))?;
     }
-    std::fs::copy(project.with_file_name("Directory.Build.props"), copy.path().join("Directory.Build.props"))?;
+    std::fs::copy(
+        project.with_file_name("Directory.Build.props"),
+        copy.path().join("Directory.Build.props"),
+    )?;
     let mut agent = Agent::start("agent", runtime, &Transcript::default()).await?;
     let answer = agent.call("debug_launch", json!({ "projectPath": copy.path() })).await?;
     assert_eq!(answer["error"]["code"], "BUILD_FAILED");

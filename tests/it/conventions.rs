@@ -33,7 +33,9 @@ fn every_file_says_what_it_is_for() {
 #[test]
 fn no_test_file_is_forgotten() {
     let main = text(&root().join("tests/it/main.rs"));
-    for path in sources().iter().filter(|path| path.parent().is_some_and(|folder| folder.ends_with("tests/it"))) {
+    for path in
+        sources().iter().filter(|path| path.parent().is_some_and(|folder| folder.ends_with("tests/it")))
+    {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         assert!(name == "main" || main.contains(&format!("mod {name};")), "{name} is not in it/main.rs");
     }
@@ -41,7 +43,9 @@ fn no_test_file_is_forgotten() {
 
 #[test]
 fn dependencies_point_inward() {
-    let depends = |package: &str, on: &str| text(&root().join(package).join("Cargo.toml")).contains(&format!("\n{on}.workspace"));
+    let depends = |package: &str, on: &str| {
+        text(&root().join(package).join("Cargo.toml")).contains(&format!("\n{on}.workspace"))
+    };
     for (package, forbidden) in [
         ("bridge", &["tandem-adapter", "cordebug", "clr-metadata"][..]),
         ("adapter", &["rmcp", "lsp-types", "tandem-bridge"]),

@@ -64,9 +64,15 @@ async fn every_kind_of_local_is_shown(runtime: Runtime) -> anyhow::Result<()> {
         let text = |row: &Value, key: &str| row[key].as_str().unwrap_or("-").to_owned();
         lines.push(format!("{}: {} = {}", text(&row, "name"), text(&row, "type"), text(&row, "value")));
         if row["variablesReference"] != 0 {
-            let inside = editor.ok("variables", json!({ "variablesReference": row["variablesReference"] })).await?;
+            let inside =
+                editor.ok("variables", json!({ "variablesReference": row["variablesReference"] })).await?;
             for row in inside["variables"].as_array().into_iter().flatten() {
-                lines.push(format!("    {}: {} = {}", text(row, "name"), text(row, "type"), text(row, "value")));
+                lines.push(format!(
+                    "    {}: {} = {}",
+                    text(row, "name"),
+                    text(row, "type"),
+                    text(row, "value")
+                ));
             }
         }
     }
@@ -80,10 +86,34 @@ async fn expressions_are_evaluated_or_refused_with_a_reason(runtime: Runtime) ->
     let (_, frame) = in_the_loop(&mut editor).await?;
     let mut lines = Vec::new();
     for expression in [
-        "i", "person.Name", "person.Age + 1", "person.Doubled", "words[1]", "ages[\"k\"]", "numbers[2]", "numbers[3]",
-        "numbers.Length", "text.Length", "text[1]", "i < 3 && flag", "!flag", "ratio * 2", "maybe + 1", "color",
-        "words.Contains(\"a\")", "words.Count == 2", "-5 % 3", "0x10 + 1", "'a'", "\"a\" + 1", "1 / 0", "nope",
-        "person.Nope", "1 +", "new object()", "",
+        "i",
+        "person.Name",
+        "person.Age + 1",
+        "person.Doubled",
+        "words[1]",
+        "ages[\"k\"]",
+        "numbers[2]",
+        "numbers[3]",
+        "numbers.Length",
+        "text.Length",
+        "text[1]",
+        "i < 3 && flag",
+        "!flag",
+        "ratio * 2",
+        "maybe + 1",
+        "color",
+        "words.Contains(\"a\")",
+        "words.Count == 2",
+        "-5 % 3",
+        "0x10 + 1",
+        "'a'",
+        "\"a\" + 1",
+        "1 / 0",
+        "nope",
+        "person.Nope",
+        "1 +",
+        "new object()",
+        "",
     ] {
         let told = editor.ask("evaluate", json!({ "expression": expression, "frameId": frame })).await?;
         lines.push(match told.success {
@@ -116,7 +146,9 @@ async fn conditions_hit_counts_and_log_messages_do_what_they_say(runtime: Runtim
         { "line": at("loop"), "hitCondition": "4" },
         { "line": at("add"), "logMessage": "adding {left} and {right}" },
     ]);
-    editor.ok("setBreakpoints", json!({ "source": { "path": fixture::source("tour") }, "breakpoints": wishes })).await?;
+    editor
+        .ok("setBreakpoints", json!({ "source": { "path": fixture::source("tour") }, "breakpoints": wishes }))
+        .await?;
     editor.ok("configurationDone", Value::Null).await?;
     editor.response(launch).await?;
     editor.ok("processWriteInput", json!({ "data": "x\n" })).await?;
@@ -136,7 +168,10 @@ async fn steps_go_over_into_and_out_of_calls(runtime: Runtime) -> anyhow::Result
     editor.launch("steps", &["call"], json!({})).await?;
     let (mut thread, _) = editor.stop().await?;
     let mut lines = Vec::new();
-    for step in ["stepIn", "next", "stepIn", "next", "stepOut", "stepOut", "next", "next", "stepIn", "stepOut", "next", "next", "next"] {
+    for step in [
+        "stepIn", "next", "stepIn", "next", "stepOut", "stepOut", "next", "next", "stepIn", "stepOut",
+        "next", "next", "next",
+    ] {
         editor.ok(step, json!({ "threadId": thread })).await?;
         let (now, frame) = editor.stop().await?;
         thread = now;
@@ -157,9 +192,11 @@ async fn large_values_come_in_pages(runtime: Runtime) -> anyhow::Result<()> {
     let (_, rows) = locals(&mut editor, &frame["id"]).await?;
     let find = |name: &str| rows.iter().find(|row| row["name"] == name).cloned().unwrap_or_default();
     assert_eq!(find("many")["indexedVariables"], 10_000);
-    for (name, start, first, value) in
-        [("many", 9_998, "[9998]", "9998"), ("list", 998, "[998]", "\"item 998\""), ("map", 498, "[\"key 498\"]", "248004")]
-    {
+    for (name, start, first, value) in [
+        ("many", 9_998, "[9998]", "9998"),
+        ("list", 998, "[998]", "\"item 998\""),
+        ("map", 498, "[\"key 498\"]", "248004"),
+    ] {
         let page = json!({ "variablesReference": find(name)["variablesReference"], "filter": "indexed",
             "start": start, "count": 5 });
         let told = editor.ok("variables", page).await?;
@@ -177,7 +214,10 @@ async fn an_unhandled_exception_stops_where_it_was_thrown(runtime: Runtime) -> a
     let (thread, frame) = editor.stop().await?;
     assert_eq!(frame["line"], fixture::line("throws", "throw"));
     let info = editor.ok("exceptionInfo", json!({ "threadId": thread })).await?;
-    assert_eq!((&info["exceptionId"], &info["description"]), (&json!("System.InvalidOperationException"), &json!("not caught")));
+    assert_eq!(
+        (&info["exceptionId"], &info["description"]),
+        (&json!("System.InvalidOperationException"), &json!("not caught"))
+    );
     assert_eq!(info["details"]["innerException"][0]["message"], "the cause");
     editor.ok("continue", json!({ "threadId": thread })).await?;
     assert_eq!(editor.event("exited").await?["exitCode"], 134);
@@ -191,9 +231,16 @@ async fn a_busy_program_is_paused_and_goes_on(runtime: Runtime) -> anyhow::Resul
     editor.ok("pause", json!({ "threadId": 0 })).await?;
     let (thread, _) = editor.stop().await?;
     let threads = editor.ok("threads", json!({})).await?;
-    let names: Vec<&str> =
-        threads["threads"].as_array().into_iter().flatten().filter_map(|thread| thread["name"].as_str()).collect();
-    assert!(names.contains(&"worker") && names.contains(&"beat") && names.contains(&"Main Thread"), "{names:?}");
+    let names: Vec<&str> = threads["threads"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|thread| thread["name"].as_str())
+        .collect();
+    assert!(
+        names.contains(&"worker") && names.contains(&"beat") && names.contains(&"Main Thread"),
+        "{names:?}"
+    );
     assert_eq!(editor.refused("pause", json!({ "threadId": 0 })).await?, "NOT_RUNNING");
     editor.ok("continue", json!({ "threadId": thread })).await?;
     assert_eq!(editor.refused("stackTrace", json!({ "threadId": thread })).await?, "NOT_STOPPED");
@@ -204,9 +251,14 @@ async fn a_busy_program_is_paused_and_goes_on(runtime: Runtime) -> anyhow::Resul
 
 async fn a_running_process_is_attached_to_and_left_running(runtime: Runtime) -> anyhow::Result<()> {
     let mut command = tokio::process::Command::new(runtime.dotnet().context("no dotnet")?);
-    command.arg(fixture::program("spin")).envs(runtime.environment().context("no runtime")?).kill_on_drop(true);
+    command
+        .arg(fixture::program("spin"))
+        .envs(runtime.environment().context("no runtime")?)
+        .kill_on_drop(true);
     let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-    let mut lines = tokio::io::AsyncBufReadExt::lines(tokio::io::BufReader::new(process.stdout.take().context("no stdout")?));
+    let mut lines = tokio::io::AsyncBufReadExt::lines(tokio::io::BufReader::new(
+        process.stdout.take().context("no stdout")?,
+    ));
     lines.next_line().await?;
     for _ in 0..2 {
         let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
@@ -237,12 +289,15 @@ async fn a_killed_program_ends_the_session_in_order(runtime: Runtime) -> anyhow:
     editor.launch("spin", &[], json!({})).await?;
     let process = editor.event("process").await?;
     editor.ok("processReadOutput", json!({ "waitFor": "beat" })).await?;
-    let killed = std::process::Command::new("kill").arg("-9").arg(process["systemProcessId"].to_string()).status()?;
+    let killed =
+        std::process::Command::new("kill").arg("-9").arg(process["systemProcessId"].to_string()).status()?;
     assert!(killed.success());
     assert_eq!(editor.event("exited").await?["exitCode"], 137);
     editor.event("terminated").await?;
     assert_eq!(editor.refused("continue", json!({ "threadId": 1 })).await?, "NO_SESSION");
     let read = editor.ok("processReadOutput", json!({})).await?;
-    assert!(read["exited"] == true && read["stdout"].as_str().is_some_and(|text| text.starts_with("beat 0\n")));
+    assert!(
+        read["exited"] == true && read["stdout"].as_str().is_some_and(|text| text.starts_with("beat 0\n"))
+    );
     editor.finish().await
 }

@@ -11,7 +11,9 @@ stories! {
     frames_that_are_no_messages_cost_only_themselves,
 }
 
-async fn requests_that_make_no_sense_are_answered_and_the_session_goes_on(runtime: Runtime) -> anyhow::Result<()> {
+async fn requests_that_make_no_sense_are_answered_and_the_session_goes_on(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     assert_eq!(editor.refused("threads", json!({})).await?, "INVALID_PARAMETER");
     editor.launch("tour", &["loop"], json!({})).await?;
@@ -30,8 +32,16 @@ async fn requests_that_make_no_sense_are_answered_and_the_session_goes_on(runtim
         ("variables", json!({ "variablesReference": -1 }), "INVALID_PARAMETER"),
         ("evaluate", json!({ "expression": 5, "frameId": frame["id"] }), "INVALID_PARAMETER"),
         ("setBreakpoints", json!({}), "INVALID_PARAMETER"),
-        ("setBreakpoints", json!({ "source": { "path": "/x.cs" }, "breakpoints": [{ "line": "one" }] }), "INVALID_PARAMETER"),
-        ("setBreakpoints", json!({ "source": { "path": "/x.cs" }, "breakpoints": "all" }), "INVALID_PARAMETER"),
+        (
+            "setBreakpoints",
+            json!({ "source": { "path": "/x.cs" }, "breakpoints": [{ "line": "one" }] }),
+            "INVALID_PARAMETER",
+        ),
+        (
+            "setBreakpoints",
+            json!({ "source": { "path": "/x.cs" }, "breakpoints": "all" }),
+            "INVALID_PARAMETER",
+        ),
         ("setExceptionBreakpoints", json!({}), "INVALID_PARAMETER"),
         ("exceptionInfo", json!({ "threadId": thread }), "INVALID_PARAMETER"),
         ("processReadOutput", json!({ "stream": "x" }), "INVALID_PARAMETER"),
@@ -71,7 +81,10 @@ async fn launches_that_cannot_work_say_why(runtime: Runtime) -> anyhow::Result<(
         (json!({ "program": "/bin/true" }), "NOT_DEBUGGABLE"),
         (json!({ "program": "/bin/false" }), "LAUNCH_FAILED"),
         (json!({ "program": tour, "env": { "DOTNET_EnableDiagnostics": "0" } }), "NOT_DEBUGGABLE"),
-        (json!({ "program": tour, "env": { "DOTNET_ROOT": null, "PATH": "/nowhere", "HOME": null } }), "ENGINE_NOT_FOUND"),
+        (
+            json!({ "program": tour, "env": { "DOTNET_ROOT": null, "PATH": "/nowhere", "HOME": null } }),
+            "ENGINE_NOT_FOUND",
+        ),
     ] {
         let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
         editor.ok("initialize", json!({ "clientID": "test" })).await?;

@@ -34,7 +34,9 @@ fn lives(pid: &Value) -> bool {
 fn semaphores(pid: &Value) -> bool {
     let hex = format!("{:08x}", pid.as_u64().unwrap_or(0));
     let files = std::fs::read_dir("/dev/shm").into_iter().flatten().flatten();
-    files.map(|file| file.file_name().to_string_lossy().into_owned()).any(|name| name.starts_with("sem.clr") && name.contains(&hex))
+    files
+        .map(|file| file.file_name().to_string_lossy().into_owned())
+        .any(|name| name.starts_with("sem.clr") && name.contains(&hex))
 }
 
 async fn all_gone(pid: &Value, socket: &Path) -> anyhow::Result<()> {
@@ -70,7 +72,8 @@ async fn nothing_is_left_when_the_editor_kills_its_adapter(runtime: Runtime) -> 
 async fn nothing_is_left_when_the_host_is_killed(runtime: Runtime) -> anyhow::Result<()> {
     let (editor, pid, socket) = running(runtime).await?;
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    let host = stat.rsplit(')').next().and_then(|rest| rest.split_ascii_whitespace().nth(1)).context("no parent")?;
+    let host =
+        stat.rsplit(')').next().and_then(|rest| rest.split_ascii_whitespace().nth(1)).context("no parent")?;
     anyhow::ensure!(std::process::Command::new("kill").args(["-9", host]).status()?.success());
     until("the program", || !lives(&pid)).await?;
     drop(editor);

@@ -22,7 +22,10 @@ async fn a_late_client_is_told_where_things_stand(runtime: Runtime) -> anyhow::R
     let (thread, _) = first.stop().await?;
     let mut late = DapClient::connect("late", &first.socket().await?, &story).await?;
     // Counts from zero and uses URIs: its own view.
-    late.join(json!({ "clientID": "other", "linesStartAt1": false, "columnsStartAt1": false, "pathFormat": "uri" })).await?;
+    late.join(
+        json!({ "clientID": "other", "linesStartAt1": false, "columnsStartAt1": false, "pathFormat": "uri" }),
+    )
+    .await?;
     let breakpoint = late.event("breakpoint").await?;
     assert_eq!(breakpoint["breakpoint"]["line"], fixture::line("tour", "loop") - 1);
     assert_eq!(breakpoint["breakpoint"]["source"]["path"], format!("file://{}", fixture::source("tour")));

@@ -28,7 +28,11 @@ impl Agent {
     ///
     /// # Errors
     /// When it does not answer.
-    pub async fn start(name: &'static str, runtime: Runtime, transcript: &Transcript) -> anyhow::Result<Self> {
+    pub async fn start(
+        name: &'static str,
+        runtime: Runtime,
+        transcript: &Transcript,
+    ) -> anyhow::Result<Self> {
         let mut command = tokio::process::Command::new(fixture::binary("tandem-mcp"));
         command.envs(runtime.environment().context("no runtime")?).kill_on_drop(true);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
@@ -57,7 +61,9 @@ impl Agent {
         self.write(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })).await?;
         loop {
             let line = tokio::time::timeout(DEADLINE, self.lines.next_line()).await;
-            let line = line.with_context(|| format!("`{method}` is not answered"))??.context("tandem-mcp has ended")?;
+            let line = line
+                .with_context(|| format!("`{method}` is not answered"))??
+                .context("tandem-mcp has ended")?;
             let message: Value = serde_json::from_str(&line)?;
             if message["id"] == id {
                 return Ok(message["result"].clone());

@@ -43,7 +43,8 @@ impl DapClient {
         let mut command = tokio::process::Command::new(fixture::binary("tandem-dap"));
         command.envs(runtime.environment().context("no runtime")?).kill_on_drop(true);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-        let (stdin, stdout) = (child.stdin.take().context("no stdin")?, child.stdout.take().context("no stdout")?);
+        let (stdin, stdout) =
+            (child.stdin.take().context("no stdin")?, child.stdout.take().context("no stdout")?);
         Ok(Self::over(name, Box::new(stdout), Box::new(stdin), Some(child), transcript))
     }
 
@@ -109,9 +110,15 @@ impl DapClient {
             let Ok(next) = next else {
                 bail!("{} waits for {what} in vain; so far:\n{}", self.name, self.transcript.text());
             };
-            let next = next.with_context(|| format!("{} was hung up on while it waits for {what}", self.name))?;
+            let next =
+                next.with_context(|| format!("{} was hung up on while it waits for {what}", self.name))?;
             let message = next?.map_err(|error| anyhow::anyhow!("{error}"))?;
-            anyhow::ensure!(message.seq() == self.last_seq + 1, "seq {} after {}", message.seq(), self.last_seq);
+            anyhow::ensure!(
+                message.seq() == self.last_seq + 1,
+                "seq {} after {}",
+                message.seq(),
+                self.last_seq
+            );
             self.last_seq = message.seq();
             if let Message::Event(Event { event, body, .. }) = &message
                 && event == "output"
@@ -138,7 +145,8 @@ impl DapClient {
     /// # Errors
     /// When it does not come.
     pub async fn response(&mut self, seq: i64) -> anyhow::Result<Response> {
-        let fits = |message: &Message| matches!(message, Message::Response(response) if response.request_seq == seq);
+        let fits =
+            |message: &Message| matches!(message, Message::Response(response) if response.request_seq == seq);
         match self.take(&format!("the answer to request {seq}"), fits).await? {
             Message::Response(response) => Ok(response),
             _ => bail!("not a response"),
@@ -204,7 +212,8 @@ impl DapClient {
     /// # Errors
     /// When anything on the way fails.
     pub async fn launch(&mut self, program: &str, markers: &[&str], more: Value) -> anyhow::Result<()> {
-        self.ok("initialize", json!({ "clientID": "test", "clientName": self.name, "adapterID": "tandem" })).await?;
+        self.ok("initialize", json!({ "clientID": "test", "clientName": self.name, "adapterID": "tandem" }))
+            .await?;
         let mut arguments = json!({ "program": fixture::program(program) });
         if let (Some(arguments), Some(more)) = (arguments.as_object_mut(), more.as_object()) {
             arguments.extend(more.clone());
@@ -237,8 +246,13 @@ impl DapClient {
     /// # Errors
     /// When it is refused.
     pub async fn break_at(&mut self, program: &str, markers: &[&str]) -> anyhow::Result<Value> {
-        let lines: Vec<Value> = markers.iter().map(|marker| json!({ "line": fixture::line(program, marker) })).collect();
-        self.ok("setBreakpoints", json!({ "source": { "path": fixture::source(program) }, "breakpoints": lines })).await
+        let lines: Vec<Value> =
+            markers.iter().map(|marker| json!({ "line": fixture::line(program, marker) })).collect();
+        self.ok(
+            "setBreakpoints",
+            json!({ "source": { "path": fixture::source(program) }, "breakpoints": lines }),
+        )
+        .await
     }
 
     /// The next stop: its thread, and the name and line of the frame on top.
@@ -248,7 +262,8 @@ impl DapClient {
     pub async fn stop(&mut self) -> anyhow::Result<(i64, Value)> {
         let stopped = self.event("stopped").await?;
         let thread = stopped["threadId"].as_i64().context("a stop without a thread")?;
-        let stack = self.ok("stackTrace", json!({ "threadId": thread, "startFrame": 0, "levels": 1 })).await?;
+        let stack =
+            self.ok("stackTrace", json!({ "threadId": thread, "startFrame": 0, "levels": 1 })).await?;
         Ok((thread, stack["stackFrames"][0].clone()))
     }
 
@@ -273,7 +288,8 @@ impl DapClient {
     pub async fn finish(mut self) -> anyhow::Result<()> {
         self.ok("disconnect", Value::Null).await?;
         if let Some(mut child) = self.child.take() {
-            let status = tokio::time::timeout(DEADLINE, child.wait()).await.context("the adapter does not end")??;
+            let status =
+                tokio::time::timeout(DEADLINE, child.wait()).await.context("the adapter does not end")??;
             anyhow::ensure!(status.success(), "the adapter ended with {status}");
         }
         Ok(())

@@ -47,7 +47,9 @@ impl Image {
     pub fn parse(path: &Path, bytes: &[u8]) -> Result<Self, FileError> {
         let malformed = |reason| FileError::Malformed { what: "a .NET assembly", reason };
         if bytes.get(..2) != Some(b"MZ") {
-            return Err(malformed("it does not begin like a Windows executable, as assemblies do on every system"));
+            return Err(malformed(
+                "it does not begin like a Windows executable, as assemblies do on every system",
+            ));
         }
         Self::sections(path, bytes).ok_or_else(|| malformed("it has no sound .NET header"))
     }
@@ -66,9 +68,8 @@ impl Image {
             })
             .collect();
         let file_offset = |address: u32| {
-            let (start, _, raw) = sections.iter().find(|(start, size, _)| {
-                address >= *start && address - start < *size
-            })?;
+            let (start, _, raw) =
+                sections.iter().find(|(start, size, _)| address >= *start && address - start < *size)?;
             Some((address - start).checked_add(*raw)? as usize)
         };
         let cli = file_offset(u32_at(bytes, directories + 14 * 8)?)?;

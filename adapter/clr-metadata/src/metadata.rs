@@ -105,7 +105,9 @@ impl Metadata {
     /// The TypeDef token of a full name as [`Metadata::type_name`] spells it.
     pub fn find_type(&self, full_name: &str) -> Option<u32> {
         let types = self.types.get_or_init(|| {
-            (1..=self.tables.rows(table::TYPE_DEF)).map(|row| (self.type_name(row), 0x0200_0000 | row)).collect()
+            (1..=self.tables.rows(table::TYPE_DEF))
+                .map(|row| (self.type_name(row), 0x0200_0000 | row))
+                .collect()
         });
         types.get(full_name).copied()
     }
@@ -152,7 +154,10 @@ impl Metadata {
         let rows = self.tables.list(table::METHOD, row(method), 5, table::PARAM);
         let named: HashMap<u32, &str> = rows
             .map(|row| {
-                (self.tables.cell(table::PARAM, row, 1), self.tables.text(self.tables.cell(table::PARAM, row, 2)))
+                (
+                    self.tables.cell(table::PARAM, row, 1),
+                    self.tables.text(self.tables.cell(table::PARAM, row, 2)),
+                )
             })
             .collect();
         (1..=self.parameter_count(method))

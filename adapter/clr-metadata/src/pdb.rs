@@ -205,10 +205,20 @@ impl Pdb {
                 il = il.checked_add(delta)?;
                 first = false;
                 let lines = reader.compressed()?;
-                let columns =
-                    if lines == 0 { i64::from(reader.compressed()?) } else { i64::from(reader.compressed_signed()?) };
+                let columns = if lines == 0 {
+                    i64::from(reader.compressed()?)
+                } else {
+                    i64::from(reader.compressed_signed()?)
+                };
                 if lines == 0 && columns == 0 {
-                    points.push(SequencePoint { il, document, line: 0, column: 0, end_line: 0, end_column: 0 });
+                    points.push(SequencePoint {
+                        il,
+                        document,
+                        line: 0,
+                        column: 0,
+                        end_line: 0,
+                        end_column: 0,
+                    });
                     continue;
                 }
                 if first_visible {
@@ -241,8 +251,15 @@ impl Pdb {
     /// The IL range to step over for a whole statement: up to the next visible one.
     pub fn step_range(&self, method: u32, il: u32, code_size: u32) -> (u32, u32) {
         let points = self.points(method);
-        let start = points.iter().rev().find(|point| point.il <= il && !point.is_hidden()).map_or(0, |point| point.il);
-        let end = points.iter().find(|point| point.il > il && !point.is_hidden()).map_or(code_size, |point| point.il);
+        let start = points
+            .iter()
+            .rev()
+            .find(|point| point.il <= il && !point.is_hidden())
+            .map_or(0, |point| point.il);
+        let end = points
+            .iter()
+            .find(|point| point.il > il && !point.is_hidden())
+            .map_or(code_size, |point| point.il);
         (start, end)
     }
 
@@ -276,10 +293,13 @@ impl Pdb {
         {
             return vec![*spanning];
         }
-        let on_line = all.get(from..).unwrap_or_default().iter().take_while(|at| at.point.line == next.point.line);
+        let on_line =
+            all.get(from..).unwrap_or_default().iter().take_while(|at| at.point.line == next.point.line);
         let mut found: Vec<Location> = Vec::new();
         for at in on_line {
-            let covers = |column| at.point.column <= column && (column < at.point.end_column || at.point.end_line > line);
+            let covers = |column| {
+                at.point.column <= column && (column < at.point.end_column || at.point.end_line > line)
+            };
             if column.is_some_and(|column| !covers(column)) {
                 continue;
             }

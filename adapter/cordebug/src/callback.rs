@@ -7,7 +7,7 @@ use core::ffi::c_void;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::Result;
-use crate::com::{ComPtr, GUID, IUnknown, IUnknownVtbl, Interface};
+use crate::com::{ComPtr, Guid, IUnknown, IUnknownVtbl, Interface};
 use crate::eval::Eval;
 use crate::frame::Breakpoint;
 use crate::hresult::E_NOINTERFACE;
@@ -30,19 +30,47 @@ pub mod exception {
 /// One call of the runtime. Each must be answered by exactly one `Process::resume`, but for [`Callback::ExitProcess`].
 #[allow(missing_docs, reason = "named after the methods of ICorDebugManagedCallback")]
 pub enum Callback {
-    Breakpoint { thread: Thread, breakpoint: Breakpoint },
-    StepComplete { thread: Thread },
-    Break { thread: Thread },
-    Exception { thread: Thread, kind: u32 },
-    EvalComplete { thread: Thread, eval: Eval },
-    EvalException { thread: Thread, eval: Eval },
+    Breakpoint {
+        thread: Thread,
+        breakpoint: Breakpoint,
+    },
+    StepComplete {
+        thread: Thread,
+    },
+    Break {
+        thread: Thread,
+    },
+    Exception {
+        thread: Thread,
+        kind: u32,
+    },
+    EvalComplete {
+        thread: Thread,
+        eval: Eval,
+    },
+    EvalException {
+        thread: Thread,
+        eval: Eval,
+    },
     ExitProcess,
-    CreateThread { thread: Thread },
-    ExitThread { thread: Thread },
-    LoadModule { module: Module },
-    UnloadModule { module: Module },
-    LogMessage { message: String },
-    DebuggerError { hresult: u32 },
+    CreateThread {
+        thread: Thread,
+    },
+    ExitThread {
+        thread: Thread,
+    },
+    LoadModule {
+        module: Module,
+    },
+    UnloadModule {
+        module: Module,
+    },
+    LogMessage {
+        message: String,
+    },
+    DebuggerError {
+        hresult: u32,
+    },
     /// Any other: only to be answered.
     Other(&'static str),
 }
@@ -87,7 +115,11 @@ unsafe fn behind<const N: usize>(this: *mut c_void) -> *mut Object {
     unsafe { this.cast::<*const c_void>().sub(N).cast() }
 }
 
-unsafe extern "C" fn query_interface<const N: usize>(this: *mut IUnknown, iid: *const GUID, out: *mut *mut c_void) -> i32 {
+unsafe extern "C" fn query_interface<const N: usize>(
+    this: *mut IUnknown,
+    iid: *const Guid,
+    out: *mut *mut c_void,
+) -> i32 {
     // SAFETY: the caller passes one of our interfaces and valid pointers, as COM demands.
     unsafe {
         let object = behind::<N>(this.cast());
@@ -300,7 +332,8 @@ mod tests {
         }
         let mut text: Vec<u16> = "hé\0".encode_utf16().collect();
         call!(first, ICorDebugManagedCallback.ExitProcess(null())).unwrap();
-        call!(first, ICorDebugManagedCallback.LogMessage(null(), null(), 0, null(), text.as_mut_ptr())).unwrap();
+        call!(first, ICorDebugManagedCallback.LogMessage(null(), null(), 0, null(), text.as_mut_ptr()))
+            .unwrap();
         call!(second, ICorDebugManagedCallback2.ExceptionUnwind(null(), null(), 0, 0)).unwrap();
         call!(third, ICorDebugManagedCallback3.CustomNotification(null(), null())).unwrap();
         call!(fourth, ICorDebugManagedCallback4.AfterGarbageCollection(null())).unwrap();

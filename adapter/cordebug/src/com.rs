@@ -8,14 +8,14 @@ use crate::hresult::CorError;
 /// An interface id.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct GUID(pub(crate) u32, pub(crate) u16, pub(crate) u16, pub(crate) [u8; 8]);
+pub(crate) struct Guid(pub(crate) u32, pub(crate) u16, pub(crate) u16, pub(crate) [u8; 8]);
 
 /// A COM interface.
 ///
 /// # Safety
 /// `IID` must be the id of the interface whose layout the type has.
 pub(crate) unsafe trait Interface {
-    const IID: GUID;
+    const IID: Guid;
 }
 
 /// What every interface begins with.
@@ -26,14 +26,14 @@ pub(crate) struct IUnknown {
 
 // SAFETY: the id of IUnknown.
 unsafe impl Interface for IUnknown {
-    const IID: GUID = GUID(0, 0, 0, [0xc0, 0, 0, 0, 0, 0, 0, 0x46]);
+    const IID: Guid = Guid(0, 0, 0, [0xc0, 0, 0, 0, 0, 0, 0, 0x46]);
 }
 
 /// The three methods of IUnknown.
 #[repr(C)]
 #[allow(non_snake_case, reason = "names of the ABI")]
 pub(crate) struct IUnknownVtbl {
-    pub(crate) QueryInterface: unsafe extern "C" fn(*mut IUnknown, *const GUID, *mut *mut c_void) -> i32,
+    pub(crate) QueryInterface: unsafe extern "C" fn(*mut IUnknown, *const Guid, *mut *mut c_void) -> i32,
     pub(crate) AddRef: unsafe extern "C" fn(*mut IUnknown) -> u32,
     pub(crate) Release: unsafe extern "C" fn(*mut IUnknown) -> u32,
 }

@@ -42,7 +42,8 @@ impl Eval {
     /// From the runtime.
     pub fn new_string(&self, text: &str) -> Result<()> {
         let units: Vec<u16> = text.encode_utf16().collect();
-        call!(self.second()?, ICorDebugEval2.NewStringWithLength(units.as_ptr(), units.len() as u32)).map(drop)
+        call!(self.second()?, ICorDebugEval2.NewStringWithLength(units.as_ptr(), units.len() as u32))
+            .map(drop)
     }
 
     /// A zero of a primitive type, to be filled with `Value::set_bytes`; for `CLASS` a null reference. Runs nothing.

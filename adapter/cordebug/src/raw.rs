@@ -5,7 +5,7 @@
 
 use core::ffi::c_void;
 
-use crate::com::{GUID, IUnknown, IUnknownVtbl, Interface};
+use crate::com::{Guid, IUnknown, IUnknownVtbl, Interface};
 
 #[repr(C)]
 pub(crate) struct ICorDebug {
@@ -14,7 +14,7 @@ pub(crate) struct ICorDebug {
 
 // SAFETY: the IID belongs to this vtable (interfaces.json).
 unsafe impl Interface for ICorDebug {
-    const IID: GUID = GUID(0x3d6f5f61, 0x7538, 0x11d3, [0x8d, 0x5b, 0x00, 0x10, 0x4b, 0x35, 0xe7, 0xef]);
+    const IID: Guid = Guid(0x3d6f5f61, 0x7538, 0x11d3, [0x8d, 0x5b, 0x00, 0x10, 0x4b, 0x35, 0xe7, 0xef]);
 }
 
 #[repr(C)]
@@ -23,10 +23,27 @@ pub(crate) struct ICorDebugVtbl {
     pub(crate) Initialize: unsafe extern "C" fn(*mut ICorDebug) -> i32,
     pub(crate) Terminate: unsafe extern "C" fn(*mut ICorDebug) -> i32,
     pub(crate) SetManagedHandler: unsafe extern "C" fn(*mut ICorDebug, *mut ICorDebugManagedCallback) -> i32,
-    pub(crate) SetUnmanagedHandler: unsafe extern "C" fn(*mut ICorDebug, *mut ICorDebugUnmanagedCallback) -> i32,
-    pub(crate) CreateProcess: unsafe extern "C" fn(*mut ICorDebug, *const u16, *mut u16, *mut c_void, *mut c_void, i32, u32, *mut c_void, *const u16, *mut c_void, *mut c_void, u32, *mut *mut ICorDebugProcess) -> i32,
-    pub(crate) DebugActiveProcess: unsafe extern "C" fn(*mut ICorDebug, u32, i32, *mut *mut ICorDebugProcess) -> i32,
-    pub(crate) EnumerateProcesses: unsafe extern "C" fn(*mut ICorDebug, *mut *mut ICorDebugProcessEnum) -> i32,
+    pub(crate) SetUnmanagedHandler:
+        unsafe extern "C" fn(*mut ICorDebug, *mut ICorDebugUnmanagedCallback) -> i32,
+    pub(crate) CreateProcess: unsafe extern "C" fn(
+        *mut ICorDebug,
+        *const u16,
+        *mut u16,
+        *mut c_void,
+        *mut c_void,
+        i32,
+        u32,
+        *mut c_void,
+        *const u16,
+        *mut c_void,
+        *mut c_void,
+        u32,
+        *mut *mut ICorDebugProcess,
+    ) -> i32,
+    pub(crate) DebugActiveProcess:
+        unsafe extern "C" fn(*mut ICorDebug, u32, i32, *mut *mut ICorDebugProcess) -> i32,
+    pub(crate) EnumerateProcesses:
+        unsafe extern "C" fn(*mut ICorDebug, *mut *mut ICorDebugProcessEnum) -> i32,
     pub(crate) GetProcess: unsafe extern "C" fn(*mut ICorDebug, u32, *mut *mut ICorDebugProcess) -> i32,
     pub(crate) CanLaunchOrAttach: unsafe extern "C" fn(*mut ICorDebug, u32, i32) -> i32,
 }
@@ -38,7 +55,7 @@ pub(crate) struct ICorDebugController {
 
 // SAFETY: the IID belongs to this vtable (interfaces.json).
 unsafe impl Interface for ICorDebugController {
-    const IID: GUID = GUID(0x3d6f5f62, 0x7538, 0x11d3, [0x8d, 0x5b, 0x00, 0x10, 0x4b, 0x35, 0xe7, 0xef]);
+    const IID: Guid = Guid(0x3d6f5f62, 0x7538, 0x11d3, [0x8d, 0x5b, 0x00, 0x10, 0x4b, 0x35, 0xe7, 0xef]);
 }
 
 #[repr(C)]
@@ -47,13 +64,26 @@ pub(crate) struct ICorDebugControllerVtbl {
     pub(crate) Stop: unsafe extern "C" fn(*mut ICorDebugController, u32) -> i32,
     pub(crate) Continue: unsafe extern "C" fn(*mut ICorDebugController, i32) -> i32,
     pub(crate) IsRunning: unsafe extern "C" fn(*mut ICorDebugController, *mut i32) -> i32,
-    pub(crate) HasQueuedCallbacks: unsafe extern "C" fn(*mut ICorDebugController, *mut ICorDebugThread, *mut i32) -> i32,
-    pub(crate) EnumerateThreads: unsafe extern "C" fn(*mut ICorDebugController, *mut *mut ICorDebugThreadEnum) -> i32,
-    pub(crate) SetAllThreadsDebugState: unsafe extern "C" fn(*mut ICorDebugController, u32, *mut ICorDebugThread) -> i32,
+    pub(crate) HasQueuedCallbacks:
+        unsafe extern "C" fn(*mut ICorDebugController, *mut ICorDebugThread, *mut i32) -> i32,
+    pub(crate) EnumerateThreads:
+        unsafe extern "C" fn(*mut ICorDebugController, *mut *mut ICorDebugThreadEnum) -> i32,
+    pub(crate) SetAllThreadsDebugState:
+        unsafe extern "C" fn(*mut ICorDebugController, u32, *mut ICorDebugThread) -> i32,
     pub(crate) Detach: unsafe extern "C" fn(*mut ICorDebugController) -> i32,
     pub(crate) Terminate: unsafe extern "C" fn(*mut ICorDebugController, u32) -> i32,
-    pub(crate) CanCommitChanges: unsafe extern "C" fn(*mut ICorDebugController, u32, *mut *mut ICorDebugEditAndContinueSnapshot, *mut *mut ICorDebugErrorInfoEnum) -> i32,
-    pub(crate) CommitChanges: unsafe extern "C" fn(*mut ICorDebugController, u32, *mut *mut ICorDebugEditAndContinueSnapshot, *mut *mut ICorDebugErrorInfoEnum) -> i32,
+    pub(crate) CanCommitChanges: unsafe extern "C" fn(
+        *mut ICorDebugController,
+        u32,
+        *mut *mut ICorDebugEditAndContinueSnapshot,
+        *mut *mut ICorDebugErrorInfoEnum,
+    ) -> i32,
+    pub(crate) CommitChanges: unsafe extern "C" fn(
+        *mut ICorDebugController,
+        u32,
+        *mut *mut ICorDebugEditAndContinueSnapshot,
+        *mut *mut ICorDebugErrorInfoEnum,
+    ) -> i32,
 }
 
 #[repr(C)]
@@ -63,7 +93,7 @@ pub(crate) struct ICorDebugProcess {
 
 // SAFETY: the IID belongs to this vtable (interfaces.json).
 unsafe impl Interface for ICorDebugProcess {
-    const IID: GUID = GUID(0x3d6f5f64, 0x7538, 0x11d3, [0x8d, 0x5b, 0x00, 0x10, 0x4b, 0x35, 0xe7, 0xef]);
+    const IID: Guid = Guid(0x3d6f5f64, 0x7538, 0x11d3, [0x8d, 0x5b, 0x00, 0x10, 0x4b, 0x35, 0xe7, 0xef]);
 }
 
 #[repr(C)]
@@ -72,7 +102,8 @@ pub(crate) struct ICorDebugProcessVtbl {
     pub(crate) GetID: unsafe extern "C" fn(*mut ICorDebugProcess, *mut u32) -> i32,
     pub(crate) GetHandle: unsafe extern "C" fn(*mut ICorDebugProcess, *mut *mut c_void) -> i32,
     pub(crate) GetThread: unsafe extern "C" fn(*mut ICorDebugProcess, u32, *mut *mut ICorDebugThread) -> i32,
-    pub(crate) EnumerateObjects: unsafe extern "C" fn(*mut ICorDebugProcess, *mut *mut ICorDebugObjectEnum) -> i32,
+    pub(crate) EnumerateObjects:
+        unsafe extern "C" fn(*mut ICorDebugProcess, *mut *mut ICorDebugObjectEnum) -> i32,
     pub(crate) IsTransitionStub: unsafe extern "C" fn(*mut ICorDebugProcess, u64, *mut i32) -> i32,
     pub(crate) IsOSSuspended: unsafe extern "C" fn(*mut ICorDebugProcess, u32, *mut i32) -> i32,
     pub(crate) GetThreadContext: unsafe extern "C" fn(*mut ICorDebugProcess, u32, u32, *mut u8) -> i32,
@@ -82,9 +113,11 @@ pub(crate) struct ICorDebugProcessVtbl {
     pub(crate) ClearCurrentException: unsafe extern "C" fn(*mut ICorDebugProcess, u32) -> i32,
     pub(crate) EnableLogMessages: unsafe extern "C" fn(*mut ICorDebugProcess, i32) -> i32,
     pub(crate) ModifyLogSwitch: unsafe extern "C" fn(*mut ICorDebugProcess, *mut u16, i32) -> i32,
-    pub(crate) EnumerateAppDomains: unsafe extern "C" fn(*mut ICorDebugProcess, *mut *mut ICorDebugAppDomainEnum) -> i32,
+    pub(crate) EnumerateAppDomains:
+        unsafe extern "C" fn(*mut ICorDebugProcess, *mut *mut ICorDebugAppDomainEnum) -> i32,
     pub(crate) GetObject: unsafe extern "C" fn(*mut ICorDebugProcess, *mut *mut ICorDebugValue) -> i32,
-    pub(crate) ThreadForFiberCookie: unsafe extern "C" fn(*mut ICorDebugProcess, u32, *mut *mut ICorDebugThread) -> i32,
+    pub(crate) ThreadForFiberCookie:
+        unsafe extern "C" fn(*mut ICorDebugProcess, u32, *mut *mut ICorDebugThread) -> i32,
     pub(crate) GetHelperThreadID: unsafe extern "C" fn(*mut ICorDebugProcess, *mut u32) -> i32,
 }
 
@@ -95,7 +128,7 @@ pub(crate) struct ICorDebugThread {
 
 // SAFETY: the IID belongs to this vtable (interfaces.json).
 unsafe impl Interface for ICorDebugThread {
-    const IID: GUID = GUID(0x938c6d66, 0x7fb6, 0x4f69, [0xb3, 0x89, 0x42, 0x5b, 0x89, 0x87, 0x32, 0x9b]);
+    const IID: Guid = Guid(0x938c6d66, 0x7fb6, 0x4f69, [0xb3, 0x89, 0x42, 0x5b, 0x89, 0x87, 0x32, 0x9b]);
 }
 
 #[repr(C)]
@@ -108,13 +141,16 @@ pub(crate) struct ICorDebugThreadVtbl {
     pub(crate) SetDebugState: unsafe extern "C" fn(*mut ICorDebugThread, u32) -> i32,
     pub(crate) GetDebugState: unsafe extern "C" fn(*mut ICorDebugThread, *mut u32) -> i32,
     pub(crate) GetUserState: unsafe extern "C" fn(*mut ICorDebugThread, *mut u32) -> i32,
-    pub(crate) GetCurrentException: unsafe extern "C" fn(*mut ICorDebugThread, *mut *mut ICorDebugValue) -> i32,
+    pub(crate) GetCurrentException:
+        unsafe extern "C" fn(*mut ICorDebugThread, *mut *mut ICorDebugValue) -> i32,
     pub(crate) ClearCurrentException: unsafe extern "C" fn(*mut ICorDebugThread) -> i32,
     pub(crate) CreateStepper: unsafe extern "C" fn(*mut ICorDebugThread, *mut *mut ICorDebugStepper) -> i32,
-    pub(crate) EnumerateChains: unsafe extern "C" fn(*mut ICorDebugThread, *mut *mut ICorDebugChainEnum) -> i32,
+    pub(crate) EnumerateChains:
+        unsafe extern "C" fn(*mut ICorDebugThread, *mut *mut ICorDebugChainEnum) -> i32,
     pub(crate) GetActiveChain: unsafe extern "C" fn(*mut ICorDebugThread, *mut *mut ICorDebugChain) -> i32,
     pub(crate) GetActiveFrame: unsafe extern "C" fn(*mut ICorDebugThread, *mut *mut ICorDebugFrame) -> i32,
-    pub(crate) GetRegisterSet: unsafe extern "C" fn(*mut ICorDebugThread, *mut *mut ICorDebugRegisterSet) -> i32,
+    pub(crate) GetRegisterSet:
+        unsafe extern "C" fn(*mut ICorDebugThread, *mut *mut ICorDebugRegisterSet) -> i32,
     pub(crate) CreateEval: unsafe extern "C" fn(*mut ICorDebugThread, *mut *mut ICorDebugEval) -> i32,
     pub(crate) GetObject: unsafe extern "C" fn(*mut ICorDebugThread, *mut *mut ICorDebugValue) -> i32,
 }
@@ -126,14 +162,16 @@ pub(crate) struct ICorDebugThread3 {
 
 // SAFETY: the IID belongs to this vtable (interfaces.json).
 unsafe impl Interface for ICorDebugThread3 {
-    const IID: GUID = GUID(0xf8544ec3, 0x5e4e, 0x46c7, [0x8d, 0x3e, 0xa5, 0x2b, 0x84, 0x05, 0xb1, 0xf5]);
+    const IID: Guid = Guid(0xf8544ec3, 0x5e4e, 0x46c7, [0x8d, 0x3e, 0xa5, 0x2b, 0x84, 0x05, 0xb1, 0xf5]);
 }
 
 #[repr(C)]
 pub(crate) struct ICorDebugThread3Vtbl {
     pub(crate) base: IUnknownVtbl,
-    pub(crate) CreateStackWalk: unsafe extern "C" fn(*mut ICorDebugThread3, *mut *mut ICorDebugStackWalk) -> i32,
-    pub(crate) GetActiveInternalFrames: unsafe extern "C" fn(*mut ICorDebugThread3, u32, *mut u32, *mut *mut ICorDebugInternalFrame2) -> i32,
+    pub(crate) CreateStackWalk:
+        unsafe extern "C" fn(*mut ICorDebugThread3, *mut *mut ICorDebugStackWalk) -> i32,
+    pub(crate) GetActiveInternalFrames:
+        unsafe extern "C" fn(*mut ICorDebugThread3, u32, *mut u32, *mut *mut ICorDebugInternalFrame2) -> i32,
 }
 
 #[repr(C)]
@@ -143,7 +181,7 @@ pub(crate) struct ICorDebugStackWalk {
 
 // SAFETY: the IID belongs to this vtable (interfaces.json).
 unsafe impl Interface for ICorDebugStackWalk {
-    const IID: GUID = GUID(0xa0647de9, 0x55de, 0x4816, [0x92, 0x9c, 0x38, 0x52, 0x71, 0xc6, 0x4c, 0xf7]);
+    const IID: Guid = Guid(0xa0647de9, 0x55de, 0x4816, [0x92, 0x9c, 0x38, 0x52, 0x71, 0xc6, 0x4c, 0xf7]);
 }
 
 #[repr(C)]
@@ -162,7 +200,7 @@ pub(crate) struct ICorDebugFrame {
 
 // SAFETY: the IID belongs to this vtable (interfaces.json).
 unsafe impl Interface for ICorDebugFrame {
-    const IID: GUID = GUID(0xcc7bcaef, 0x8a68, 0x11d2, [0x98, 0x3c, 0x00, 0x00, 0xf8, 0x08, 0x34, 0x2d]);
+    const IID: Guid = Guid(0xcc7bcaef, 0x8a68, 0x11d2, [0x98, 0x3c, 0x00, 0x00, 0xf8, 0x08, 0x34, 0x2d]);
 }
 
 #[repr(C)]
@@ -185,7 +223,7 @@ pub(crate) struct ICorDebugILFrame {
 
 // SAFETY: the IID belongs to this vtable (interfaces.json).
 unsafe impl Interface for ICorDebugILFrame {
-    const IID: GUID = GUID(0x03e26311, 0x4f76, 0x11d3, [0x88, 0xc6, 0x00, 0x60, 0x97, 0x94, 0x54, 0x18]);
+    const IID: Guid = Guid(0x03e26311, 0x4f76, 0x11d3, [0x88, 0xc6, 0x00, 0x60, 0x97, 0x94, 0x54, 0x18]);
 }
 
 #[repr(C)]
@@ -193,12 +231,16 @@ pub(crate) struct ICorDebugILFrameVtbl {
     pub(crate) base: ICorDebugFrameVtbl,
     pub(crate) GetIP: unsafe extern "C" fn(*mut ICorDebugILFrame, *mut u32, *mut u32) -> i32,
     pub(crate) SetIP: unsafe extern "C" fn(*mut ICorDebugILFrame, u32) -> i32,
-    pub(crate) EnumerateLocalVariables: unsafe extern "C" fn(*mut ICorDebugILFrame, *mut *mut ICorDebugValueEnum) -> i32,
-    pub(crate) GetLocalVariable: unsafe extern "C" fn(*mut ICorDebugILFrame, u32, *mut *mut ICorDebugValue) -> i32,
-    pub(crate) EnumerateArguments: unsafe extern "C" fn(*mut ICorDebugILFrame, *mut *mut ICorDebugValueEnum) -> i32,
+    pub(crate) EnumerateLocalVariables:
+        unsafe extern "C" fn(*mut ICorDebugILFrame, *mut *mut ICorDebugValueEnum) -> i32,
+    pub(crate) GetLocalVariable:
+        unsafe extern "C" fn(*mut ICorDebugILFrame, u32, *mut *mut ICorDebugValue) -> i32,
+    pub(crate) EnumerateArguments:
+        unsafe extern "C" fn(*mut ICorDebugILFrame, *mut *mut ICorDebugValueEnum) -> i32,
     pub(crate) GetArgument: unsafe extern "C" fn(*mut ICorDebugILFrame, u32, *mut *mut ICorDebugValue) -> i32,
     pub(crate) GetStackDepth: unsafe extern "C" fn(*mut ICorDebugILFrame, *mut u32) -> i32,
-    pub(crate) GetStackValue: unsafe extern "C" fn(*mut ICorDebugILFrame, u32, *mut *mut ICorDebugValue) -> i32,
+    pub(crate) GetStackValue:
+        unsafe extern "C" fn(*mut ICorDebugILFrame, u32, *mut *mut ICorDebugValue) -> i32,
     pub(crate) CanSetIP: unsafe extern "C" fn(*mut ICorDebugILFrame, u32) -> i32,
 }
 
@@ -209,14 +251,15 @@ pub(crate) struct ICorDebugILFrame2 {
 
 // SAFETY: the IID belongs to this vtable (interfaces.json).
 unsafe impl Interface for ICorDebugILFrame2 {
-    const IID: GUID = GUID(0x5d88a994, 0x6c30, 0x479b, [0x89, 0x0f, 0xbc, 0xef, 0x88, 0xb1, 0x29, 0xa5]);
+    const IID: Guid = Guid(0x5d88a994, 0x6c30, 0x479b, [0x89, 0x0f, 0xbc, 0xef, 0x88, 0xb1, 0x29, 0xa5]);
 }
 
 #[repr(C)]
 pub(crate) struct ICorDebugILFrame2Vtbl {
     pub(crate) base: IUnknownVtbl,
     pub(crate) RemapFunction: unsafe extern "C" fn(*mut ICorDebugILFrame2, u32) -> i32,
-    pub(crate) EnumerateTypeParameters: unsafe extern "C" fn(*mut ICorDebugILFrame2, *mut *mut ICorDebugTypeEnum) -> i32,
+    pub(crate) EnumerateTypeParameters:
+        unsafe extern "C" fn(*mut ICorDebugILFrame2, *mut *mut ICorDebugTypeEnum) -> i32,
 }
 
 #[repr(C)]
@@ -226,7 +269,7 @@ pub(crate) struct ICorDebugFunction {
 
 // SAFETY: the IID belongs to this vtable (interfaces.json).
 unsafe impl Interface for ICorDebugFunction {
-    const IID: GUID = GUID(0xcc7bcaf3, 0x8a68, 0x11d2, [0x98, 0x3c, 0x00, 0x00, 0xf8, 0x08, 0x34, 0x2d]);
+    const IID: Guid = Guid(0xcc7bcaf3, 0x8a68, 0x11d2, [0x98, 0x3c, 0x00, 0x00, 0xf8, 0x08, 0x34, 0x2d]);
 }
 
 #[repr(C)]
@@ -237,7 +280,8 @@ pub(crate) struct ICorDebugFunctionVtbl {
     pub(crate) GetToken: unsafe extern "C" fn(*mut ICorDebugFunction, *mut u32) -> i32,
     pub(crate) GetILCode: unsafe extern "C" fn(*mut ICorDebugFunction, *mut *mut ICorDebugCode) -> i32,
     pub(crate) GetNativeCode: unsafe extern "C" fn(*mut ICorDebugFunction, *mut *mut ICorDebugCode) -> i32,
-    pub(crate) CreateBreakpoint: unsafe extern "C" fn(*mut ICorDebugFunction, *mut *mut ICorDebugFunctionBreakpoint) -> i32,
+    pub(crate) CreateBreakpoint:
+        unsafe extern "C" fn(*mut ICorDebugFunction, *mut *mut ICorDebugFunctionBreakpoint) -> i32,
     pub(crate) GetLocalVarSigToken: unsafe extern "C" fn(*mut ICorDebugFunction, *mut u32) -> i32,
     pub(crate) GetCurrentVersionNumber: unsafe extern "C" fn(*mut ICorDebugFunction, *mut u32) -> i32,
 }
@@ -249,7 +293,7 @@ pub(crate) struct ICorDebugCode {
 
 // SAFETY: the IID belongs to this vtable (interfaces.json).
 unsafe impl Interface for ICorDebugCode {
-    const IID: GUID = GUID(0xcc7bcaf4, 0x8a68, 0x11d2, [0x98, 0x3c, 0x00, 0x00, 0xf8, 0x08, 0x34, 0x2d]);
+    const IID: Guid = Guid(0xcc7bcaf4, 0x8a68, 0x11d2, [0x98, 0x3c, 0x00, 0x00, 0xf8, 0x08, 0x34, 0x2d]);
 }
 
 #[repr(C)]
@@ -259,11 +303,14 @@ pub(crate) struct ICorDebugCodeVtbl {
     pub(crate) GetFunction: unsafe extern "C" fn(*mut ICorDebugCode, *mut *mut ICorDebugFunction) -> i32,
     pub(crate) GetAddress: unsafe extern "C" fn(*mut ICorDebugCode, *mut u64) -> i32,
     pub(crate) GetSize: unsafe extern "C" fn(*mut ICorDebugCode, *mut u32) -> i32,
-    pub(crate) CreateBreakpoint: unsafe extern "C" fn(*mut ICorDebugCode, u32, *mut *mut ICorDebugFunctionBreakpoint) -> i32,
+    pub(crate) CreateBreakpoint:
+        unsafe extern "C" fn(*mut ICorDebugCode, u32, *mut *mut ICorDebugFunctionBreakpoint) -> i32,
     pub(crate) GetCode: unsafe extern "C" fn(*mut ICorDebugCode, u32, u32, u32, *mut u8, *mut u32) -> i32,
     pub(crate) GetVersionNumber: unsafe extern "C" fn(*mut ICorDebugCode, *mut u32) -> i32,
-    pub(crate) GetILToNativeMapping: unsafe extern "C" fn(*mut ICorDebugCode, u32, *mut u32, *mut c_void) -> i32,
-    pub(crate) GetEnCRemapSequencePoints: unsafe extern "C" fn(*mut ICorDebugCode, u32, *mut u32, *mut u32) -> i32,
+    pub(crate) GetILToNativeMapping:
+        unsafe extern "C" fn(*mut ICorDebugCode, u32, *mut u32, *mut c_void) -> i32,
+    pub(crate) GetEnCRemapSequencePoints:
+        unsafe extern "C" fn(*mut ICorDebugCode, u32, *mut u32, *mut u32) -> i32,
 }
 
 #[repr(C)]
@@ -273,7 +320,7 @@ pub(crate) struct ICorDebugBreakpoint {
 
 // SAFETY: the IID belongs to this vtable (interfaces.json).
 unsafe impl Interface for ICorDebugBreakpoint {
-    const IID: GUID = GUID(0xcc7bcae8, 0x8a68, 0x11d2, [0x98, 0x3c, 0x00, 0x00, 0xf8, 0x08, 0x34, 0x2d]);
+    const IID: Guid = Guid(0xcc7bcae8, 0x8a68, 0x11d2, [0x98, 0x3c, 0x00, 0x00, 0xf8, 0x08, 0x34, 0x2d]);
 }
 
 #[repr(C)]
@@ -290,13 +337,14 @@ pub(crate) struct ICorDebugFunctionBreakpoint {
 
 // SAFETY: the IID belongs to this vtable (interfaces.json).
 unsafe impl Interface for ICorDebugFunctionBreakpoint {
-    const IID: GUID = GUID(0xcc7bcae9, 0x8a68, 0x11d2, [0x98, 0x3c, 0x00, 0x00, 0xf8, 0x08, 0x34, 0x2d]);
+    const IID: Guid = Guid(0xcc7bcae9, 0x8a68, 0x11d2, [0x98, 0x3c, 0x00, 0x00, 0xf8, 0x08, 0x34, 0x2d]);
 }
 
 #[repr(C)]
 pub(crate) struct ICorDebugFunctionBreakpointVtbl {
     pub(crate) base: ICorDebugBreakpointVtbl,
-    pub(crate) GetFunction: unsafe extern "C" fn(*mut ICorDebugFunctionBreakpoint, *mut *mut ICorDebugFunction) -> i32,
+    pub(crate) GetFunction:
+        unsafe extern "C" fn(*mut ICorDebugFunctionBreakpoint, *mut *mut ICorDebugFunction) -> i32,
     pub(crate) GetOffset: unsafe extern "C" fn(*mut ICorDebugFunctionBreakpoint, *mut u32) -> i32,
 }
 
@@ -307,7 +355,7 @@ pub(crate) struct ICorDebugStepper {
 
 // SAFETY: the IID belongs to this vtable (interfaces.json).
 unsafe impl Interface for ICorDebugStepper {
-    const IID: GUID = GUID(0xcc7bcaec, 0x8a68, 0x11d2, [0x98, 0x3c, 0x00, 0x00, 0xf8, 0x08, 0x34, 0x2d]);
+    const IID: Guid = Guid(0xcc7bcaec, 0x8a68, 0x11d2, [0x98, 0x3c, 0x00, 0x00, 0xf8, 0x08, 0x34, 0x2d]);
 }
 
 #[repr(C)]
@@ -330,7 +378,7 @@ pub(crate) struct ICorDebugStepper2 {
 
 // SAFETY: the IID belongs to this vtable (interfaces.json).
 unsafe impl Interface for ICorDebugStepper2 {
-    const IID: GUID = GUID(0xc5b6e9c3, 0xe7d1, 0x4a8e, [0x87, 0x3b, 0x7f, 0x04, 0x7f, 0x07, 0x06, 0xf7]);
+    const IID: Guid = Guid(0xc5b6e9c3, 0xe7d1, 0x4a8e, [0x87, 0x3b, 0x7f, 0x04, 0x7f, 0x07, 0x06, 0xf7]);
 }
 
 #[repr(C)]
@@ -346,7 +394,7 @@ pub(crate) struct ICorDebugModule {
 
 // SAFETY: the IID belongs to this vtable (interfaces.json).
 unsafe impl Interface for ICorDebugModule {
-    const IID: GUID = GUID(0xdba2d8c1, 0xe5c5, 0x4069, [0x8c, 0x13, 0x10, 0xa7, 0xc6, 0xab, 0xf4, 0x3d]);
+    const IID: Guid = Guid(0xdba2d8c1, 0xe5c5, 0x4069, [0x8c, 0x13, 0x10, 0xa7, 0xc6, 0xab, 0xf4, 0x3d]);
 }
 
 #[repr(C)]
@@ -358,15 +406,22 @@ pub(crate) struct ICorDebugModuleVtbl {
     pub(crate) GetName: unsafe extern "C" fn(*mut ICorDebugModule, u32, *mut u32, *mut u16) -> i32,
     pub(crate) EnableJITDebugging: unsafe extern "C" fn(*mut ICorDebugModule, i32, i32) -> i32,
     pub(crate) EnableClassLoadCallbacks: unsafe extern "C" fn(*mut ICorDebugModule, i32) -> i32,
-    pub(crate) GetFunctionFromToken: unsafe extern "C" fn(*mut ICorDebugModule, u32, *mut *mut ICorDebugFunction) -> i32,
-    pub(crate) GetFunctionFromRVA: unsafe extern "C" fn(*mut ICorDebugModule, u64, *mut *mut ICorDebugFunction) -> i32,
-    pub(crate) GetClassFromToken: unsafe extern "C" fn(*mut ICorDebugModule, u32, *mut *mut ICorDebugClass) -> i32,
-    pub(crate) CreateBreakpoint: unsafe extern "C" fn(*mut ICorDebugModule, *mut *mut ICorDebugModuleBreakpoint) -> i32,
-    pub(crate) GetEditAndContinueSnapshot: unsafe extern "C" fn(*mut ICorDebugModule, *mut *mut ICorDebugEditAndContinueSnapshot) -> i32,
-    pub(crate) GetMetaDataInterface: unsafe extern "C" fn(*mut ICorDebugModule, *const GUID, *mut *mut IUnknown) -> i32,
+    pub(crate) GetFunctionFromToken:
+        unsafe extern "C" fn(*mut ICorDebugModule, u32, *mut *mut ICorDebugFunction) -> i32,
+    pub(crate) GetFunctionFromRVA:
+        unsafe extern "C" fn(*mut ICorDebugModule, u64, *mut *mut ICorDebugFunction) -> i32,
+    pub(crate) GetClassFromToken:
+        unsafe extern "C" fn(*mut ICorDebugModule, u32, *mut *mut ICorDebugClass) -> i32,
+    pub(crate) CreateBreakpoint:
+        unsafe extern "C" fn(*mut ICorDebugModule, *mut *mut ICorDebugModuleBreakpoint) -> i32,
+    pub(crate) GetEditAndContinueSnapshot:
+        unsafe extern "C" fn(*mut ICorDebugModule, *mut *mut ICorDebugEditAndContinueSnapshot) -> i32,
+    pub(crate) GetMetaDataInterface:
+        unsafe extern "C" fn(*mut ICorDebugModule, *const Guid, *mut *mut IUnknown) -> i32,
     pub(crate) GetToken: unsafe extern "C" fn(*mut ICorDebugModule, *mut u32) -> i32,
     pub(crate) IsDynamic: unsafe extern "C" fn(*mut ICorDebugModule, *mut i32) -> i32,
-    pub(crate) GetGlobalVariableValue: unsafe extern "C" fn(*mut ICorDebugModule, u32, *mut *mut ICorDebugValue) -> i32,
+    pub(crate) GetGlobalVariableValue:
+        unsafe extern "C" fn(*mut ICorDebugModule, u32, *mut *mut ICorDebugValue) -> i32,
     pub(crate) GetSize: unsafe extern "C" fn(*mut ICorDebugModule, *mut u32) -> i32,
     pub(crate) IsInMemory: unsafe extern "C" fn(*mut ICorDebugModule, *mut i32) -> i32,
 }
@@ -378,7 +433,7 @@ pub(crate) struct ICorDebugModule2 {
 
 // SAFETY: the IID belongs to this vtable (interfaces.json).
 unsafe impl Interface for ICorDebugModule2 {
-    const IID: GUID = GUID(0x7fcc5fb5, 0x49c0, 0x41de, [0x99, 0x38, 0x3b, 0x88, 0xb5, 0xb9, 0xad, 0xd7]);
+    const IID: Guid = Guid(0x7fcc5fb5, 0x49c0, 0x41de, [0x99, 0x38, 0x3b, 0x88, 0xb5, 0xb9, 0xad, 0xd7]);
 }
 
 #[repr(C)]
@@ -388,7 +443,8 @@ pub(crate) struct ICorDebugModule2Vtbl {
     pub(crate) ApplyChanges: unsafe extern "C" fn(*mut ICorDebugModule2, u32, *mut u8, u32, *mut u8) -> i32,
     pub(crate) SetJITCompilerFlags: unsafe extern "C" fn(*mut ICorDebugModule2, u32) -> i32,
     pub(crate) GetJITCompilerFlags: unsafe extern "C" fn(*mut ICorDebugModule2, *mut u32) -> i32,
-    pub(crate) ResolveAssembly: unsafe extern "C" fn(*mut ICorDebugModule2, u32, *mut *mut ICorDebugAssembly) -> i32,
+    pub(crate) ResolveAssembly:
+        unsafe extern "C" fn(*mut ICorDebugModule2, u32, *mut *mut ICorDebugAssembly) -> i32,
 }
 
 #[repr(C)]
@@ -398,7 +454,7 @@ pub(crate) struct ICorDebugClass {
 
 // SAFETY: the IID belongs to this vtable (interfaces.json).
 unsafe impl Interface for ICorDebugClass {
-    const IID: GUID = GUID(0xcc7bcaf5, 0x8a68, 0x11d2, [0x98, 0x3c, 0x00, 0x00, 0xf8, 0x08, 0x34, 0x2d]);
+    const IID: Guid = Guid(0xcc7bcaf5, 0x8a68, 0x11d2, [0x98, 0x3c, 0x00, 0x00, 0xf8, 0x08, 0x34, 0x2d]);
 }
 
 #[repr(C)]
@@ -406,7 +462,8 @@ pub(crate) struct ICorDebugClassVtbl {
     pub(crate) base: IUnknownVtbl,
     pub(crate) GetModule: unsafe extern "C" fn(*mut ICorDebugClass, *mut *mut ICorDebugModule) -> i32,
     pub(crate) GetToken: unsafe extern "C" fn(*mut ICorDebugClass, *mut u32) -> i32,
-    pub(crate) GetStaticFieldValue: unsafe extern "C" fn(*mut ICorDebugClass, u32, *mut ICorDebugFrame, *mut *mut ICorDebugValue) -> i32,
+    pub(crate) GetStaticFieldValue:
+        unsafe extern "C" fn(*mut ICorDebugClass, u32, *mut ICorDebugFrame, *mut *mut ICorDebugValue) -> i32,
 }
 
 #[repr(C)]
@@ -416,7 +473,7 @@ pub(crate) struct ICorDebugType {
 
 // SAFETY: the IID belongs to this vtable (interfaces.json).
 unsafe impl Interface for ICorDebugType {
-    const IID: GUID = GUID(0xd613f0bb, 0xace1, 0x4c19, [0xbd, 0x72, 0xe4, 0xc0, 0x8d, 0x5d, 0xa7, 0xf5]);
+    const IID: Guid = Guid(0xd613f0bb, 0xace1, 0x4c19, [0xbd, 0x72, 0xe4, 0xc0, 0x8d, 0x5d, 0xa7, 0xf5]);
 }
 
 #[repr(C)]
@@ -424,10 +481,13 @@ pub(crate) struct ICorDebugTypeVtbl {
     pub(crate) base: IUnknownVtbl,
     pub(crate) GetType: unsafe extern "C" fn(*mut ICorDebugType, *mut u32) -> i32,
     pub(crate) GetClass: unsafe extern "C" fn(*mut ICorDebugType, *mut *mut ICorDebugClass) -> i32,
-    pub(crate) EnumerateTypeParameters: unsafe extern "C" fn(*mut ICorDebugType, *mut *mut ICorDebugTypeEnum) -> i32,
-    pub(crate) GetFirstTypeParameter: unsafe extern "C" fn(*mut ICorDebugType, *mut *mut ICorDebugType) -> i32,
+    pub(crate) EnumerateTypeParameters:
+        unsafe extern "C" fn(*mut ICorDebugType, *mut *mut ICorDebugTypeEnum) -> i32,
+    pub(crate) GetFirstTypeParameter:
+        unsafe extern "C" fn(*mut ICorDebugType, *mut *mut ICorDebugType) -> i32,
     pub(crate) GetBase: unsafe extern "C" fn(*mut ICorDebugType, *mut *mut ICorDebugType) -> i32,
-    pub(crate) GetStaticFieldValue: unsafe extern "C" fn(*mut ICorDebugType, u32, *mut ICorDebugFrame, *mut *mut ICorDebugValue) -> i32,
+    pub(crate) GetStaticFieldValue:
+        unsafe extern "C" fn(*mut ICorDebugType, u32, *mut ICorDebugFrame, *mut *mut ICorDebugValue) -> i32,
     pub(crate) GetRank: unsafe extern "C" fn(*mut ICorDebugType, *mut u32) -> i32,
 }
 
@@ -438,7 +498,7 @@ pub(crate) struct ICorDebugValue {
 
 // SAFETY: the IID belongs to this vtable (interfaces.json).
 unsafe impl Interface for ICorDebugValue {
-    const IID: GUID = GUID(0xcc7bcaf7, 0x8a68, 0x11d2, [0x98, 0x3c, 0x00, 0x00, 0xf8, 0x08, 0x34, 0x2d]);
+    const IID: Guid = Guid(0xcc7bcaf7, 0x8a68, 0x11d2, [0x98, 0x3c, 0x00, 0x00, 0xf8, 0x08, 0x34, 0x2d]);
 }
 
 #[repr(C)]
@@ -447,7 +507,8 @@ pub(crate) struct ICorDebugValueVtbl {
     pub(crate) GetType: unsafe extern "C" fn(*mut ICorDebugValue, *mut u32) -> i32,
     pub(crate) GetSize: unsafe extern "C" fn(*mut ICorDebugValue, *mut u32) -> i32,
     pub(crate) GetAddress: unsafe extern "C" fn(*mut ICorDebugValue, *mut u64) -> i32,
-    pub(crate) CreateBreakpoint: unsafe extern "C" fn(*mut ICorDebugValue, *mut *mut ICorDebugValueBreakpoint) -> i32,
+    pub(crate) CreateBreakpoint:
+        unsafe extern "C" fn(*mut ICorDebugValue, *mut *mut ICorDebugValueBreakpoint) -> i32,
 }
 
 #[repr(C)]
@@ -457,7 +518,7 @@ pub(crate) struct ICorDebugValue2 {
 
 // SAFETY: the IID belongs to this vtable (interfaces.json).
 unsafe impl Interface for ICorDebugValue2 {
-    const IID: GUID = GUID(0x5e0b54e7, 0xd88a, 0x4626, [0x94, 0x20, 0xa6, 0x91, 0xe0, 0xa7, 0x8b, 0x49]);
+    const IID: Guid = Guid(0x5e0b54e7, 0xd88a, 0x4626, [0x94, 0x20, 0xa6, 0x91, 0xe0, 0xa7, 0x8b, 0x49]);
 }
 
 #[repr(C)]
@@ -473,7 +534,7 @@ pub(crate) struct ICorDebugReferenceValue {
 
 // SAFETY: the IID belongs to this vtable (interfaces.json).
 unsafe impl Interface for ICorDebugReferenceValue {
-    const IID: GUID = GUID(0xcc7bcaf9, 0x8a68, 0x11d2, [0x98, 0x3c, 0x00, 0x00, 0xf8, 0x08, 0x34, 0x2d]);
+    const IID: Guid = Guid(0xcc7bcaf9, 0x8a68, 0x11d2, [0x98, 0x3c, 0x00, 0x00, 0xf8, 0x08, 0x34, 0x2d]);
 }
 
 #[repr(C)]
@@ -482,8 +543,10 @@ pub(crate) struct ICorDebugReferenceValueVtbl {
     pub(crate) IsNull: unsafe extern "C" fn(*mut ICorDebugReferenceValue, *mut i32) -> i32,
     pub(crate) GetValue: unsafe extern "C" fn(*mut ICorDebugReferenceValue, *mut u64) -> i32,
     pub(crate) SetValue: unsafe extern "C" fn(*mut ICorDebugReferenceValue, u64) -> i32,
-    pub(crate) Dereference: unsafe extern "C" fn(*mut ICorDebugReferenceValue, *mut *mut ICorDebugValue) -> i32,
-    pub(crate) DereferenceStrong: unsafe extern "C" fn(*mut ICorDebugReferenceValue, *mut *mut ICorDebugValue) -> i32,
+    pub(crate) Dereference:
+        unsafe extern "C" fn(*mut ICorDebugReferenceValue, *mut *mut ICorDebugValue) -> i32,
+    pub(crate) DereferenceStrong:
+        unsafe extern "C" fn(*mut ICorDebugReferenceValue, *mut *mut ICorDebugValue) -> i32,
 }
 
 #[repr(C)]
@@ -493,14 +556,15 @@ pub(crate) struct ICorDebugHeapValue {
 
 // SAFETY: the IID belongs to this vtable (interfaces.json).
 unsafe impl Interface for ICorDebugHeapValue {
-    const IID: GUID = GUID(0xcc7bcafa, 0x8a68, 0x11d2, [0x98, 0x3c, 0x00, 0x00, 0xf8, 0x08, 0x34, 0x2d]);
+    const IID: Guid = Guid(0xcc7bcafa, 0x8a68, 0x11d2, [0x98, 0x3c, 0x00, 0x00, 0xf8, 0x08, 0x34, 0x2d]);
 }
 
 #[repr(C)]
 pub(crate) struct ICorDebugHeapValueVtbl {
     pub(crate) base: ICorDebugValueVtbl,
     pub(crate) IsValid: unsafe extern "C" fn(*mut ICorDebugHeapValue, *mut i32) -> i32,
-    pub(crate) CreateRelocBreakpoint: unsafe extern "C" fn(*mut ICorDebugHeapValue, *mut *mut ICorDebugValueBreakpoint) -> i32,
+    pub(crate) CreateRelocBreakpoint:
+        unsafe extern "C" fn(*mut ICorDebugHeapValue, *mut *mut ICorDebugValueBreakpoint) -> i32,
 }
 
 #[repr(C)]
@@ -510,13 +574,14 @@ pub(crate) struct ICorDebugHeapValue2 {
 
 // SAFETY: the IID belongs to this vtable (interfaces.json).
 unsafe impl Interface for ICorDebugHeapValue2 {
-    const IID: GUID = GUID(0xe3ac4d6c, 0x9cb7, 0x43e6, [0x96, 0xcc, 0xb2, 0x15, 0x40, 0xe5, 0x08, 0x3c]);
+    const IID: Guid = Guid(0xe3ac4d6c, 0x9cb7, 0x43e6, [0x96, 0xcc, 0xb2, 0x15, 0x40, 0xe5, 0x08, 0x3c]);
 }
 
 #[repr(C)]
 pub(crate) struct ICorDebugHeapValue2Vtbl {
     pub(crate) base: IUnknownVtbl,
-    pub(crate) CreateHandle: unsafe extern "C" fn(*mut ICorDebugHeapValue2, u32, *mut *mut ICorDebugHandleValue) -> i32,
+    pub(crate) CreateHandle:
+        unsafe extern "C" fn(*mut ICorDebugHeapValue2, u32, *mut *mut ICorDebugHandleValue) -> i32,
 }
 
 #[repr(C)]
@@ -526,7 +591,7 @@ pub(crate) struct ICorDebugBoxValue {
 
 // SAFETY: the IID belongs to this vtable (interfaces.json).
 unsafe impl Interface for ICorDebugBoxValue {
-    const IID: GUID = GUID(0xcc7bcafc, 0x8a68, 0x11d2, [0x98, 0x3c, 0x00, 0x00, 0xf8, 0x08, 0x34, 0x2d]);
+    const IID: Guid = Guid(0xcc7bcafc, 0x8a68, 0x11d2, [0x98, 0x3c, 0x00, 0x00, 0xf8, 0x08, 0x34, 0x2d]);
 }
 
 #[repr(C)]
@@ -542,7 +607,7 @@ pub(crate) struct ICorDebugStringValue {
 
 // SAFETY: the IID belongs to this vtable (interfaces.json).
 unsafe impl Interface for ICorDebugStringValue {
-    const IID: GUID = GUID(0xcc7bcafd, 0x8a68, 0x11d2, [0x98, 0x3c, 0x00, 0x00, 0xf8, 0x08, 0x34, 0x2d]);
+    const IID: Guid = Guid(0xcc7bcafd, 0x8a68, 0x11d2, [0x98, 0x3c, 0x00, 0x00, 0xf8, 0x08, 0x34, 0x2d]);
 }
 
 #[repr(C)]
@@ -559,7 +624,7 @@ pub(crate) struct ICorDebugArrayValue {
 
 // SAFETY: the IID belongs to this vtable (interfaces.json).
 unsafe impl Interface for ICorDebugArrayValue {
-    const IID: GUID = GUID(0x0405b0df, 0xa660, 0x11d2, [0xbd, 0x02, 0x00, 0x00, 0xf8, 0x08, 0x49, 0xbd]);
+    const IID: Guid = Guid(0x0405b0df, 0xa660, 0x11d2, [0xbd, 0x02, 0x00, 0x00, 0xf8, 0x08, 0x49, 0xbd]);
 }
 
 #[repr(C)]
@@ -571,8 +636,10 @@ pub(crate) struct ICorDebugArrayValueVtbl {
     pub(crate) GetDimensions: unsafe extern "C" fn(*mut ICorDebugArrayValue, u32, *mut u32) -> i32,
     pub(crate) HasBaseIndicies: unsafe extern "C" fn(*mut ICorDebugArrayValue, *mut i32) -> i32,
     pub(crate) GetBaseIndicies: unsafe extern "C" fn(*mut ICorDebugArrayValue, u32, *mut u32) -> i32,
-    pub(crate) GetElement: unsafe extern "C" fn(*mut ICorDebugArrayValue, u32, *mut u32, *mut *mut ICorDebugValue) -> i32,
-    pub(crate) GetElementAtPosition: unsafe extern "C" fn(*mut ICorDebugArrayValue, u32, *mut *mut ICorDebugValue) -> i32,
+    pub(crate) GetElement:
+        unsafe extern "C" fn(*mut ICorDebugArrayValue, u32, *mut u32, *mut *mut ICorDebugValue) -> i32,
+    pub(crate) GetElementAtPosition:
+        unsafe extern "C" fn(*mut ICorDebugArrayValue, u32, *mut *mut ICorDebugValue) -> i32,
 }
 
 #[repr(C)]
@@ -582,15 +649,21 @@ pub(crate) struct ICorDebugObjectValue {
 
 // SAFETY: the IID belongs to this vtable (interfaces.json).
 unsafe impl Interface for ICorDebugObjectValue {
-    const IID: GUID = GUID(0x18ad3d6e, 0xb7d2, 0x11d2, [0xbd, 0x04, 0x00, 0x00, 0xf8, 0x08, 0x49, 0xbd]);
+    const IID: Guid = Guid(0x18ad3d6e, 0xb7d2, 0x11d2, [0xbd, 0x04, 0x00, 0x00, 0xf8, 0x08, 0x49, 0xbd]);
 }
 
 #[repr(C)]
 pub(crate) struct ICorDebugObjectValueVtbl {
     pub(crate) base: ICorDebugValueVtbl,
     pub(crate) GetClass: unsafe extern "C" fn(*mut ICorDebugObjectValue, *mut *mut ICorDebugClass) -> i32,
-    pub(crate) GetFieldValue: unsafe extern "C" fn(*mut ICorDebugObjectValue, *mut ICorDebugClass, u32, *mut *mut ICorDebugValue) -> i32,
-    pub(crate) GetVirtualMethod: unsafe extern "C" fn(*mut ICorDebugObjectValue, u32, *mut *mut ICorDebugFunction) -> i32,
+    pub(crate) GetFieldValue: unsafe extern "C" fn(
+        *mut ICorDebugObjectValue,
+        *mut ICorDebugClass,
+        u32,
+        *mut *mut ICorDebugValue,
+    ) -> i32,
+    pub(crate) GetVirtualMethod:
+        unsafe extern "C" fn(*mut ICorDebugObjectValue, u32, *mut *mut ICorDebugFunction) -> i32,
     pub(crate) GetContext: unsafe extern "C" fn(*mut ICorDebugObjectValue, *mut *mut ICorDebugContext) -> i32,
     pub(crate) IsValueClass: unsafe extern "C" fn(*mut ICorDebugObjectValue, *mut i32) -> i32,
     pub(crate) GetManagedCopy: unsafe extern "C" fn(*mut ICorDebugObjectValue, *mut *mut IUnknown) -> i32,
@@ -604,7 +677,7 @@ pub(crate) struct ICorDebugGenericValue {
 
 // SAFETY: the IID belongs to this vtable (interfaces.json).
 unsafe impl Interface for ICorDebugGenericValue {
-    const IID: GUID = GUID(0xcc7bcaf8, 0x8a68, 0x11d2, [0x98, 0x3c, 0x00, 0x00, 0xf8, 0x08, 0x34, 0x2d]);
+    const IID: Guid = Guid(0xcc7bcaf8, 0x8a68, 0x11d2, [0x98, 0x3c, 0x00, 0x00, 0xf8, 0x08, 0x34, 0x2d]);
 }
 
 #[repr(C)]
@@ -621,7 +694,7 @@ pub(crate) struct ICorDebugHandleValue {
 
 // SAFETY: the IID belongs to this vtable (interfaces.json).
 unsafe impl Interface for ICorDebugHandleValue {
-    const IID: GUID = GUID(0x029596e8, 0x276b, 0x46a1, [0x98, 0x21, 0x73, 0x2e, 0x96, 0xbb, 0xb0, 0x0b]);
+    const IID: Guid = Guid(0x029596e8, 0x276b, 0x46a1, [0x98, 0x21, 0x73, 0x2e, 0x96, 0xbb, 0xb0, 0x0b]);
 }
 
 #[repr(C)]
@@ -638,22 +711,34 @@ pub(crate) struct ICorDebugEval {
 
 // SAFETY: the IID belongs to this vtable (interfaces.json).
 unsafe impl Interface for ICorDebugEval {
-    const IID: GUID = GUID(0xcc7bcaf6, 0x8a68, 0x11d2, [0x98, 0x3c, 0x00, 0x00, 0xf8, 0x08, 0x34, 0x2d]);
+    const IID: Guid = Guid(0xcc7bcaf6, 0x8a68, 0x11d2, [0x98, 0x3c, 0x00, 0x00, 0xf8, 0x08, 0x34, 0x2d]);
 }
 
 #[repr(C)]
 pub(crate) struct ICorDebugEvalVtbl {
     pub(crate) base: IUnknownVtbl,
-    pub(crate) CallFunction: unsafe extern "C" fn(*mut ICorDebugEval, *mut ICorDebugFunction, u32, *mut *mut ICorDebugValue) -> i32,
-    pub(crate) NewObject: unsafe extern "C" fn(*mut ICorDebugEval, *mut ICorDebugFunction, u32, *mut *mut ICorDebugValue) -> i32,
+    pub(crate) CallFunction: unsafe extern "C" fn(
+        *mut ICorDebugEval,
+        *mut ICorDebugFunction,
+        u32,
+        *mut *mut ICorDebugValue,
+    ) -> i32,
+    pub(crate) NewObject: unsafe extern "C" fn(
+        *mut ICorDebugEval,
+        *mut ICorDebugFunction,
+        u32,
+        *mut *mut ICorDebugValue,
+    ) -> i32,
     pub(crate) NewObjectNoConstructor: unsafe extern "C" fn(*mut ICorDebugEval, *mut ICorDebugClass) -> i32,
     pub(crate) NewString: unsafe extern "C" fn(*mut ICorDebugEval, *const u16) -> i32,
-    pub(crate) NewArray: unsafe extern "C" fn(*mut ICorDebugEval, u32, *mut ICorDebugClass, u32, *mut u32, *mut u32) -> i32,
+    pub(crate) NewArray:
+        unsafe extern "C" fn(*mut ICorDebugEval, u32, *mut ICorDebugClass, u32, *mut u32, *mut u32) -> i32,
     pub(crate) IsActive: unsafe extern "C" fn(*mut ICorDebugEval, *mut i32) -> i32,
     pub(crate) Abort: unsafe extern "C" fn(*mut ICorDebugEval) -> i32,
     pub(crate) GetResult: unsafe extern "C" fn(*mut ICorDebugEval, *mut *mut ICorDebugValue) -> i32,
     pub(crate) GetThread: unsafe extern "C" fn(*mut ICorDebugEval, *mut *mut ICorDebugThread) -> i32,
-    pub(crate) CreateValue: unsafe extern "C" fn(*mut ICorDebugEval, u32, *mut ICorDebugClass, *mut *mut ICorDebugValue) -> i32,
+    pub(crate) CreateValue:
+        unsafe extern "C" fn(*mut ICorDebugEval, u32, *mut ICorDebugClass, *mut *mut ICorDebugValue) -> i32,
 }
 
 #[repr(C)]
@@ -663,17 +748,34 @@ pub(crate) struct ICorDebugEval2 {
 
 // SAFETY: the IID belongs to this vtable (interfaces.json).
 unsafe impl Interface for ICorDebugEval2 {
-    const IID: GUID = GUID(0xfb0d9ce7, 0xbe66, 0x4683, [0x9d, 0x32, 0xa4, 0x2a, 0x04, 0xe2, 0xfd, 0x91]);
+    const IID: Guid = Guid(0xfb0d9ce7, 0xbe66, 0x4683, [0x9d, 0x32, 0xa4, 0x2a, 0x04, 0xe2, 0xfd, 0x91]);
 }
 
 #[repr(C)]
 pub(crate) struct ICorDebugEval2Vtbl {
     pub(crate) base: IUnknownVtbl,
-    pub(crate) CallParameterizedFunction: unsafe extern "C" fn(*mut ICorDebugEval2, *mut ICorDebugFunction, u32, *mut *mut ICorDebugType, u32, *mut *mut ICorDebugValue) -> i32,
-    pub(crate) CreateValueForType: unsafe extern "C" fn(*mut ICorDebugEval2, *mut ICorDebugType, *mut *mut ICorDebugValue) -> i32,
-    pub(crate) NewParameterizedObject: unsafe extern "C" fn(*mut ICorDebugEval2, *mut ICorDebugFunction, u32, *mut *mut ICorDebugType, u32, *mut *mut ICorDebugValue) -> i32,
-    pub(crate) NewParameterizedObjectNoConstructor: unsafe extern "C" fn(*mut ICorDebugEval2, *mut ICorDebugClass, u32, *mut *mut ICorDebugType) -> i32,
-    pub(crate) NewParameterizedArray: unsafe extern "C" fn(*mut ICorDebugEval2, *mut ICorDebugType, u32, *mut u32, *mut u32) -> i32,
+    pub(crate) CallParameterizedFunction: unsafe extern "C" fn(
+        *mut ICorDebugEval2,
+        *mut ICorDebugFunction,
+        u32,
+        *mut *mut ICorDebugType,
+        u32,
+        *mut *mut ICorDebugValue,
+    ) -> i32,
+    pub(crate) CreateValueForType:
+        unsafe extern "C" fn(*mut ICorDebugEval2, *mut ICorDebugType, *mut *mut ICorDebugValue) -> i32,
+    pub(crate) NewParameterizedObject: unsafe extern "C" fn(
+        *mut ICorDebugEval2,
+        *mut ICorDebugFunction,
+        u32,
+        *mut *mut ICorDebugType,
+        u32,
+        *mut *mut ICorDebugValue,
+    ) -> i32,
+    pub(crate) NewParameterizedObjectNoConstructor:
+        unsafe extern "C" fn(*mut ICorDebugEval2, *mut ICorDebugClass, u32, *mut *mut ICorDebugType) -> i32,
+    pub(crate) NewParameterizedArray:
+        unsafe extern "C" fn(*mut ICorDebugEval2, *mut ICorDebugType, u32, *mut u32, *mut u32) -> i32,
     pub(crate) NewStringWithLength: unsafe extern "C" fn(*mut ICorDebugEval2, *const u16, u32) -> i32,
     pub(crate) RudeAbort: unsafe extern "C" fn(*mut ICorDebugEval2) -> i32,
 }
@@ -685,7 +787,7 @@ pub(crate) struct ICorDebugEnum {
 
 // SAFETY: the IID belongs to this vtable (interfaces.json).
 unsafe impl Interface for ICorDebugEnum {
-    const IID: GUID = GUID(0xcc7bcb01, 0x8a68, 0x11d2, [0x98, 0x3c, 0x00, 0x00, 0xf8, 0x08, 0x34, 0x2d]);
+    const IID: Guid = Guid(0xcc7bcb01, 0x8a68, 0x11d2, [0x98, 0x3c, 0x00, 0x00, 0xf8, 0x08, 0x34, 0x2d]);
 }
 
 #[repr(C)]
@@ -704,13 +806,14 @@ pub(crate) struct ICorDebugThreadEnum {
 
 // SAFETY: the IID belongs to this vtable (interfaces.json).
 unsafe impl Interface for ICorDebugThreadEnum {
-    const IID: GUID = GUID(0xcc7bcb06, 0x8a68, 0x11d2, [0x98, 0x3c, 0x00, 0x00, 0xf8, 0x08, 0x34, 0x2d]);
+    const IID: Guid = Guid(0xcc7bcb06, 0x8a68, 0x11d2, [0x98, 0x3c, 0x00, 0x00, 0xf8, 0x08, 0x34, 0x2d]);
 }
 
 #[repr(C)]
 pub(crate) struct ICorDebugThreadEnumVtbl {
     pub(crate) base: ICorDebugEnumVtbl,
-    pub(crate) Next: unsafe extern "C" fn(*mut ICorDebugThreadEnum, u32, *mut *mut ICorDebugThread, *mut u32) -> i32,
+    pub(crate) Next:
+        unsafe extern "C" fn(*mut ICorDebugThreadEnum, u32, *mut *mut ICorDebugThread, *mut u32) -> i32,
 }
 
 #[repr(C)]
@@ -720,13 +823,14 @@ pub(crate) struct ICorDebugTypeEnum {
 
 // SAFETY: the IID belongs to this vtable (interfaces.json).
 unsafe impl Interface for ICorDebugTypeEnum {
-    const IID: GUID = GUID(0x10f27499, 0x9df2, 0x43ce, [0x83, 0x33, 0xa3, 0x21, 0xd7, 0xc9, 0x9c, 0xb4]);
+    const IID: Guid = Guid(0x10f27499, 0x9df2, 0x43ce, [0x83, 0x33, 0xa3, 0x21, 0xd7, 0xc9, 0x9c, 0xb4]);
 }
 
 #[repr(C)]
 pub(crate) struct ICorDebugTypeEnumVtbl {
     pub(crate) base: ICorDebugEnumVtbl,
-    pub(crate) Next: unsafe extern "C" fn(*mut ICorDebugTypeEnum, u32, *mut *mut ICorDebugType, *mut u32) -> i32,
+    pub(crate) Next:
+        unsafe extern "C" fn(*mut ICorDebugTypeEnum, u32, *mut *mut ICorDebugType, *mut u32) -> i32,
 }
 
 #[repr(C)]
@@ -736,38 +840,147 @@ pub(crate) struct ICorDebugManagedCallback {
 
 // SAFETY: the IID belongs to this vtable (interfaces.json).
 unsafe impl Interface for ICorDebugManagedCallback {
-    const IID: GUID = GUID(0x3d6f5f60, 0x7538, 0x11d3, [0x8d, 0x5b, 0x00, 0x10, 0x4b, 0x35, 0xe7, 0xef]);
+    const IID: Guid = Guid(0x3d6f5f60, 0x7538, 0x11d3, [0x8d, 0x5b, 0x00, 0x10, 0x4b, 0x35, 0xe7, 0xef]);
 }
 
 #[repr(C)]
 pub(crate) struct ICorDebugManagedCallbackVtbl {
     pub(crate) base: IUnknownVtbl,
-    pub(crate) Breakpoint: unsafe extern "C" fn(*mut ICorDebugManagedCallback, *mut ICorDebugAppDomain, *mut ICorDebugThread, *mut ICorDebugBreakpoint) -> i32,
-    pub(crate) StepComplete: unsafe extern "C" fn(*mut ICorDebugManagedCallback, *mut ICorDebugAppDomain, *mut ICorDebugThread, *mut ICorDebugStepper, u32) -> i32,
-    pub(crate) Break: unsafe extern "C" fn(*mut ICorDebugManagedCallback, *mut ICorDebugAppDomain, *mut ICorDebugThread) -> i32,
-    pub(crate) Exception: unsafe extern "C" fn(*mut ICorDebugManagedCallback, *mut ICorDebugAppDomain, *mut ICorDebugThread, i32) -> i32,
-    pub(crate) EvalComplete: unsafe extern "C" fn(*mut ICorDebugManagedCallback, *mut ICorDebugAppDomain, *mut ICorDebugThread, *mut ICorDebugEval) -> i32,
-    pub(crate) EvalException: unsafe extern "C" fn(*mut ICorDebugManagedCallback, *mut ICorDebugAppDomain, *mut ICorDebugThread, *mut ICorDebugEval) -> i32,
-    pub(crate) CreateProcess: unsafe extern "C" fn(*mut ICorDebugManagedCallback, *mut ICorDebugProcess) -> i32,
+    pub(crate) Breakpoint: unsafe extern "C" fn(
+        *mut ICorDebugManagedCallback,
+        *mut ICorDebugAppDomain,
+        *mut ICorDebugThread,
+        *mut ICorDebugBreakpoint,
+    ) -> i32,
+    pub(crate) StepComplete: unsafe extern "C" fn(
+        *mut ICorDebugManagedCallback,
+        *mut ICorDebugAppDomain,
+        *mut ICorDebugThread,
+        *mut ICorDebugStepper,
+        u32,
+    ) -> i32,
+    pub(crate) Break: unsafe extern "C" fn(
+        *mut ICorDebugManagedCallback,
+        *mut ICorDebugAppDomain,
+        *mut ICorDebugThread,
+    ) -> i32,
+    pub(crate) Exception: unsafe extern "C" fn(
+        *mut ICorDebugManagedCallback,
+        *mut ICorDebugAppDomain,
+        *mut ICorDebugThread,
+        i32,
+    ) -> i32,
+    pub(crate) EvalComplete: unsafe extern "C" fn(
+        *mut ICorDebugManagedCallback,
+        *mut ICorDebugAppDomain,
+        *mut ICorDebugThread,
+        *mut ICorDebugEval,
+    ) -> i32,
+    pub(crate) EvalException: unsafe extern "C" fn(
+        *mut ICorDebugManagedCallback,
+        *mut ICorDebugAppDomain,
+        *mut ICorDebugThread,
+        *mut ICorDebugEval,
+    ) -> i32,
+    pub(crate) CreateProcess:
+        unsafe extern "C" fn(*mut ICorDebugManagedCallback, *mut ICorDebugProcess) -> i32,
     pub(crate) ExitProcess: unsafe extern "C" fn(*mut ICorDebugManagedCallback, *mut ICorDebugProcess) -> i32,
-    pub(crate) CreateThread: unsafe extern "C" fn(*mut ICorDebugManagedCallback, *mut ICorDebugAppDomain, *mut ICorDebugThread) -> i32,
-    pub(crate) ExitThread: unsafe extern "C" fn(*mut ICorDebugManagedCallback, *mut ICorDebugAppDomain, *mut ICorDebugThread) -> i32,
-    pub(crate) LoadModule: unsafe extern "C" fn(*mut ICorDebugManagedCallback, *mut ICorDebugAppDomain, *mut ICorDebugModule) -> i32,
-    pub(crate) UnloadModule: unsafe extern "C" fn(*mut ICorDebugManagedCallback, *mut ICorDebugAppDomain, *mut ICorDebugModule) -> i32,
-    pub(crate) LoadClass: unsafe extern "C" fn(*mut ICorDebugManagedCallback, *mut ICorDebugAppDomain, *mut ICorDebugClass) -> i32,
-    pub(crate) UnloadClass: unsafe extern "C" fn(*mut ICorDebugManagedCallback, *mut ICorDebugAppDomain, *mut ICorDebugClass) -> i32,
-    pub(crate) DebuggerError: unsafe extern "C" fn(*mut ICorDebugManagedCallback, *mut ICorDebugProcess, i32, u32) -> i32,
-    pub(crate) LogMessage: unsafe extern "C" fn(*mut ICorDebugManagedCallback, *mut ICorDebugAppDomain, *mut ICorDebugThread, i32, *mut u16, *mut u16) -> i32,
-    pub(crate) LogSwitch: unsafe extern "C" fn(*mut ICorDebugManagedCallback, *mut ICorDebugAppDomain, *mut ICorDebugThread, i32, u32, *mut u16, *mut u16) -> i32,
-    pub(crate) CreateAppDomain: unsafe extern "C" fn(*mut ICorDebugManagedCallback, *mut ICorDebugProcess, *mut ICorDebugAppDomain) -> i32,
-    pub(crate) ExitAppDomain: unsafe extern "C" fn(*mut ICorDebugManagedCallback, *mut ICorDebugProcess, *mut ICorDebugAppDomain) -> i32,
-    pub(crate) LoadAssembly: unsafe extern "C" fn(*mut ICorDebugManagedCallback, *mut ICorDebugAppDomain, *mut ICorDebugAssembly) -> i32,
-    pub(crate) UnloadAssembly: unsafe extern "C" fn(*mut ICorDebugManagedCallback, *mut ICorDebugAppDomain, *mut ICorDebugAssembly) -> i32,
-    pub(crate) ControlCTrap: unsafe extern "C" fn(*mut ICorDebugManagedCallback, *mut ICorDebugProcess) -> i32,
-    pub(crate) NameChange: unsafe extern "C" fn(*mut ICorDebugManagedCallback, *mut ICorDebugAppDomain, *mut ICorDebugThread) -> i32,
-    pub(crate) UpdateModuleSymbols: unsafe extern "C" fn(*mut ICorDebugManagedCallback, *mut ICorDebugAppDomain, *mut ICorDebugModule, *mut c_void) -> i32,
-    pub(crate) EditAndContinueRemap: unsafe extern "C" fn(*mut ICorDebugManagedCallback, *mut ICorDebugAppDomain, *mut ICorDebugThread, *mut ICorDebugFunction, i32) -> i32,
-    pub(crate) BreakpointSetError: unsafe extern "C" fn(*mut ICorDebugManagedCallback, *mut ICorDebugAppDomain, *mut ICorDebugThread, *mut ICorDebugBreakpoint, u32) -> i32,
+    pub(crate) CreateThread: unsafe extern "C" fn(
+        *mut ICorDebugManagedCallback,
+        *mut ICorDebugAppDomain,
+        *mut ICorDebugThread,
+    ) -> i32,
+    pub(crate) ExitThread: unsafe extern "C" fn(
+        *mut ICorDebugManagedCallback,
+        *mut ICorDebugAppDomain,
+        *mut ICorDebugThread,
+    ) -> i32,
+    pub(crate) LoadModule: unsafe extern "C" fn(
+        *mut ICorDebugManagedCallback,
+        *mut ICorDebugAppDomain,
+        *mut ICorDebugModule,
+    ) -> i32,
+    pub(crate) UnloadModule: unsafe extern "C" fn(
+        *mut ICorDebugManagedCallback,
+        *mut ICorDebugAppDomain,
+        *mut ICorDebugModule,
+    ) -> i32,
+    pub(crate) LoadClass: unsafe extern "C" fn(
+        *mut ICorDebugManagedCallback,
+        *mut ICorDebugAppDomain,
+        *mut ICorDebugClass,
+    ) -> i32,
+    pub(crate) UnloadClass: unsafe extern "C" fn(
+        *mut ICorDebugManagedCallback,
+        *mut ICorDebugAppDomain,
+        *mut ICorDebugClass,
+    ) -> i32,
+    pub(crate) DebuggerError:
+        unsafe extern "C" fn(*mut ICorDebugManagedCallback, *mut ICorDebugProcess, i32, u32) -> i32,
+    pub(crate) LogMessage: unsafe extern "C" fn(
+        *mut ICorDebugManagedCallback,
+        *mut ICorDebugAppDomain,
+        *mut ICorDebugThread,
+        i32,
+        *mut u16,
+        *mut u16,
+    ) -> i32,
+    pub(crate) LogSwitch: unsafe extern "C" fn(
+        *mut ICorDebugManagedCallback,
+        *mut ICorDebugAppDomain,
+        *mut ICorDebugThread,
+        i32,
+        u32,
+        *mut u16,
+        *mut u16,
+    ) -> i32,
+    pub(crate) CreateAppDomain: unsafe extern "C" fn(
+        *mut ICorDebugManagedCallback,
+        *mut ICorDebugProcess,
+        *mut ICorDebugAppDomain,
+    ) -> i32,
+    pub(crate) ExitAppDomain: unsafe extern "C" fn(
+        *mut ICorDebugManagedCallback,
+        *mut ICorDebugProcess,
+        *mut ICorDebugAppDomain,
+    ) -> i32,
+    pub(crate) LoadAssembly: unsafe extern "C" fn(
+        *mut ICorDebugManagedCallback,
+        *mut ICorDebugAppDomain,
+        *mut ICorDebugAssembly,
+    ) -> i32,
+    pub(crate) UnloadAssembly: unsafe extern "C" fn(
+        *mut ICorDebugManagedCallback,
+        *mut ICorDebugAppDomain,
+        *mut ICorDebugAssembly,
+    ) -> i32,
+    pub(crate) ControlCTrap:
+        unsafe extern "C" fn(*mut ICorDebugManagedCallback, *mut ICorDebugProcess) -> i32,
+    pub(crate) NameChange: unsafe extern "C" fn(
+        *mut ICorDebugManagedCallback,
+        *mut ICorDebugAppDomain,
+        *mut ICorDebugThread,
+    ) -> i32,
+    pub(crate) UpdateModuleSymbols: unsafe extern "C" fn(
+        *mut ICorDebugManagedCallback,
+        *mut ICorDebugAppDomain,
+        *mut ICorDebugModule,
+        *mut c_void,
+    ) -> i32,
+    pub(crate) EditAndContinueRemap: unsafe extern "C" fn(
+        *mut ICorDebugManagedCallback,
+        *mut ICorDebugAppDomain,
+        *mut ICorDebugThread,
+        *mut ICorDebugFunction,
+        i32,
+    ) -> i32,
+    pub(crate) BreakpointSetError: unsafe extern "C" fn(
+        *mut ICorDebugManagedCallback,
+        *mut ICorDebugAppDomain,
+        *mut ICorDebugThread,
+        *mut ICorDebugBreakpoint,
+        u32,
+    ) -> i32,
 }
 
 #[repr(C)]
@@ -777,20 +990,54 @@ pub(crate) struct ICorDebugManagedCallback2 {
 
 // SAFETY: the IID belongs to this vtable (interfaces.json).
 unsafe impl Interface for ICorDebugManagedCallback2 {
-    const IID: GUID = GUID(0x250e5eea, 0xdb5c, 0x4c76, [0xb6, 0xf3, 0x8c, 0x46, 0xf1, 0x2e, 0x32, 0x03]);
+    const IID: Guid = Guid(0x250e5eea, 0xdb5c, 0x4c76, [0xb6, 0xf3, 0x8c, 0x46, 0xf1, 0x2e, 0x32, 0x03]);
 }
 
 #[repr(C)]
 pub(crate) struct ICorDebugManagedCallback2Vtbl {
     pub(crate) base: IUnknownVtbl,
-    pub(crate) FunctionRemapOpportunity: unsafe extern "C" fn(*mut ICorDebugManagedCallback2, *mut ICorDebugAppDomain, *mut ICorDebugThread, *mut ICorDebugFunction, *mut ICorDebugFunction, u32) -> i32,
-    pub(crate) CreateConnection: unsafe extern "C" fn(*mut ICorDebugManagedCallback2, *mut ICorDebugProcess, u32, *mut u16) -> i32,
-    pub(crate) ChangeConnection: unsafe extern "C" fn(*mut ICorDebugManagedCallback2, *mut ICorDebugProcess, u32) -> i32,
-    pub(crate) DestroyConnection: unsafe extern "C" fn(*mut ICorDebugManagedCallback2, *mut ICorDebugProcess, u32) -> i32,
-    pub(crate) Exception: unsafe extern "C" fn(*mut ICorDebugManagedCallback2, *mut ICorDebugAppDomain, *mut ICorDebugThread, *mut ICorDebugFrame, u32, u32, u32) -> i32,
-    pub(crate) ExceptionUnwind: unsafe extern "C" fn(*mut ICorDebugManagedCallback2, *mut ICorDebugAppDomain, *mut ICorDebugThread, u32, u32) -> i32,
-    pub(crate) FunctionRemapComplete: unsafe extern "C" fn(*mut ICorDebugManagedCallback2, *mut ICorDebugAppDomain, *mut ICorDebugThread, *mut ICorDebugFunction) -> i32,
-    pub(crate) MDANotification: unsafe extern "C" fn(*mut ICorDebugManagedCallback2, *mut ICorDebugController, *mut ICorDebugThread, *mut ICorDebugMDA) -> i32,
+    pub(crate) FunctionRemapOpportunity: unsafe extern "C" fn(
+        *mut ICorDebugManagedCallback2,
+        *mut ICorDebugAppDomain,
+        *mut ICorDebugThread,
+        *mut ICorDebugFunction,
+        *mut ICorDebugFunction,
+        u32,
+    ) -> i32,
+    pub(crate) CreateConnection:
+        unsafe extern "C" fn(*mut ICorDebugManagedCallback2, *mut ICorDebugProcess, u32, *mut u16) -> i32,
+    pub(crate) ChangeConnection:
+        unsafe extern "C" fn(*mut ICorDebugManagedCallback2, *mut ICorDebugProcess, u32) -> i32,
+    pub(crate) DestroyConnection:
+        unsafe extern "C" fn(*mut ICorDebugManagedCallback2, *mut ICorDebugProcess, u32) -> i32,
+    pub(crate) Exception: unsafe extern "C" fn(
+        *mut ICorDebugManagedCallback2,
+        *mut ICorDebugAppDomain,
+        *mut ICorDebugThread,
+        *mut ICorDebugFrame,
+        u32,
+        u32,
+        u32,
+    ) -> i32,
+    pub(crate) ExceptionUnwind: unsafe extern "C" fn(
+        *mut ICorDebugManagedCallback2,
+        *mut ICorDebugAppDomain,
+        *mut ICorDebugThread,
+        u32,
+        u32,
+    ) -> i32,
+    pub(crate) FunctionRemapComplete: unsafe extern "C" fn(
+        *mut ICorDebugManagedCallback2,
+        *mut ICorDebugAppDomain,
+        *mut ICorDebugThread,
+        *mut ICorDebugFunction,
+    ) -> i32,
+    pub(crate) MDANotification: unsafe extern "C" fn(
+        *mut ICorDebugManagedCallback2,
+        *mut ICorDebugController,
+        *mut ICorDebugThread,
+        *mut ICorDebugMDA,
+    ) -> i32,
 }
 
 #[repr(C)]
@@ -800,13 +1047,17 @@ pub(crate) struct ICorDebugManagedCallback3 {
 
 // SAFETY: the IID belongs to this vtable (interfaces.json).
 unsafe impl Interface for ICorDebugManagedCallback3 {
-    const IID: GUID = GUID(0x264ea0fc, 0x2591, 0x49aa, [0x86, 0x8e, 0x83, 0x5e, 0x65, 0x15, 0x32, 0x3f]);
+    const IID: Guid = Guid(0x264ea0fc, 0x2591, 0x49aa, [0x86, 0x8e, 0x83, 0x5e, 0x65, 0x15, 0x32, 0x3f]);
 }
 
 #[repr(C)]
 pub(crate) struct ICorDebugManagedCallback3Vtbl {
     pub(crate) base: IUnknownVtbl,
-    pub(crate) CustomNotification: unsafe extern "C" fn(*mut ICorDebugManagedCallback3, *mut ICorDebugThread, *mut ICorDebugAppDomain) -> i32,
+    pub(crate) CustomNotification: unsafe extern "C" fn(
+        *mut ICorDebugManagedCallback3,
+        *mut ICorDebugThread,
+        *mut ICorDebugAppDomain,
+    ) -> i32,
 }
 
 #[repr(C)]
@@ -816,15 +1067,23 @@ pub(crate) struct ICorDebugManagedCallback4 {
 
 // SAFETY: the IID belongs to this vtable (interfaces.json).
 unsafe impl Interface for ICorDebugManagedCallback4 {
-    const IID: GUID = GUID(0x322911ae, 0x16a5, 0x49ba, [0x84, 0xa3, 0xed, 0x69, 0x67, 0x81, 0x38, 0xa3]);
+    const IID: Guid = Guid(0x322911ae, 0x16a5, 0x49ba, [0x84, 0xa3, 0xed, 0x69, 0x67, 0x81, 0x38, 0xa3]);
 }
 
 #[repr(C)]
 pub(crate) struct ICorDebugManagedCallback4Vtbl {
     pub(crate) base: IUnknownVtbl,
-    pub(crate) BeforeGarbageCollection: unsafe extern "C" fn(*mut ICorDebugManagedCallback4, *mut ICorDebugProcess) -> i32,
-    pub(crate) AfterGarbageCollection: unsafe extern "C" fn(*mut ICorDebugManagedCallback4, *mut ICorDebugProcess) -> i32,
-    pub(crate) DataBreakpoint: unsafe extern "C" fn(*mut ICorDebugManagedCallback4, *mut ICorDebugProcess, *mut ICorDebugThread, *mut u8, u32) -> i32,
+    pub(crate) BeforeGarbageCollection:
+        unsafe extern "C" fn(*mut ICorDebugManagedCallback4, *mut ICorDebugProcess) -> i32,
+    pub(crate) AfterGarbageCollection:
+        unsafe extern "C" fn(*mut ICorDebugManagedCallback4, *mut ICorDebugProcess) -> i32,
+    pub(crate) DataBreakpoint: unsafe extern "C" fn(
+        *mut ICorDebugManagedCallback4,
+        *mut ICorDebugProcess,
+        *mut ICorDebugThread,
+        *mut u8,
+        u32,
+    ) -> i32,
 }
 
 #[repr(C)]

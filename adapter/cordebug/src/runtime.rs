@@ -97,7 +97,8 @@ pub fn create_debugger(pid: u32, runtime: &Runtime) -> Result<Debugger, RuntimeE
     let library = unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_LOCAL) }.map_err(load)?;
     type DllMain = unsafe extern "C" fn(*mut c_void, u32, *mut c_void) -> i32;
     type CreateEx = unsafe extern "C" fn(i32, u32, *const u16, *mut c_void, *mut *mut IUnknown) -> i32;
-    type Create3 = unsafe extern "C" fn(i32, u32, *const u16, *const u16, *mut c_void, *mut *mut IUnknown) -> i32;
+    type Create3 =
+        unsafe extern "C" fn(i32, u32, *const u16, *const u16, *mut c_void, *mut *mut IUnknown) -> i32;
     let symbol = |name: &'static CStr| name.to_bytes_with_nul();
     // SAFETY: the types are those of the exported functions (coreclr's dbgshim and mscordbi sources), the arguments
     // are valid for the calls, and a successful creation writes a reference that is ours.

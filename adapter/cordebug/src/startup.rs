@@ -35,7 +35,8 @@ impl StartupHold {
     /// When the process is gone, or from `sem_open`.
     pub fn create(pid: u32) -> std::io::Result<Self> {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
-        let key = start_time(&stat).ok_or_else(|| std::io::Error::other(format!("no start time of process {pid}")))?;
+        let key = start_time(&stat)
+            .ok_or_else(|| std::io::Error::other(format!("no start time of process {pid}")))?;
         // The runtime opens this one second: when it finds the other, this must be there.
         let go_on = Semaphore::create(&format!("/clrco{pid:08x}{key:016x}"))?;
         let started = Semaphore::create(&format!("/clrst{pid:08x}{key:016x}"))?;
@@ -86,8 +87,9 @@ impl Semaphore {
     fn create(name: &str) -> std::io::Result<Self> {
         let name = CString::new(name).map_err(std::io::Error::other)?;
         // SAFETY: the name ends with a zero; mode and value are what `sem_open` takes with O_CREAT.
-        let pointer =
-            unsafe { libc::sem_open(name.as_ptr(), libc::O_CREAT | libc::O_EXCL, 0o700 as libc::mode_t, 0u32) };
+        let pointer = unsafe {
+            libc::sem_open(name.as_ptr(), libc::O_CREAT | libc::O_EXCL, 0o700 as libc::mode_t, 0u32)
+        };
         if pointer == libc::SEM_FAILED {
             return Err(std::io::Error::last_os_error());
         }
@@ -129,9 +131,10 @@ pub fn sweep_stale() {
     let user = unsafe { libc::getuid() };
     for file in files.flatten() {
         let name = file.file_name();
-        let Some(rest) = name.to_str().and_then(|name| {
-            name.strip_prefix("sem.clrco").or_else(|| name.strip_prefix("sem.clrst"))
-        }) else {
+        let Some(rest) = name
+            .to_str()
+            .and_then(|name| name.strip_prefix("sem.clrco").or_else(|| name.strip_prefix("sem.clrst")))
+        else {
             continue;
         };
         let pid = rest.get(..8).and_then(|hex| u32::from_str_radix(hex, 16).ok());
@@ -153,7 +156,12 @@ mod tests {
     fn left_of(pid: u32) -> usize {
         let part = format!("{pid:08x}");
         let files = std::fs::read_dir("/dev/shm").unwrap().flatten();
-        files.filter(|file| file.file_name().to_string_lossy().contains(&format!("clr")) && file.file_name().to_string_lossy().contains(&part)).count()
+        files
+            .filter(|file| {
+                file.file_name().to_string_lossy().contains("clr")
+                    && file.file_name().to_string_lossy().contains(&part)
+            })
+            .count()
     }
 
     #[test]

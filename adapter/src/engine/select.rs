@@ -24,7 +24,11 @@ pub fn start(
         Value::Null => "auto",
         Value::String(name) => name.as_str(),
         Value::Object(_) => "{command}",
-        other => return Err(Failure::invalid(format!("`engine` must be a name or {{command, args}}, not {other}"))),
+        other => {
+            return Err(Failure::invalid(format!(
+                "`engine` must be a name or {{command, args}}, not {other}"
+            )));
+        }
     };
     match name {
         "auto" | "coreclr" => {

@@ -68,6 +68,18 @@ const HANDSHAKE: [&str; 6] =
     ["initialize", "attach", "configurationDone", "disconnect", "cancel", "sessionInfo"];
 
 const LOOKING: [&str; 14] = [
-    "threads", "stackTrace", "scopes", "variables", "source", "modules", "loadedSources", "exceptionInfo",
-    "readMemory", "disassemble", "processReadOutput", "breakpointLocations", "completions", "locations",
+    "threads",
+    "stackTrace",
+    "scopes",
+    "variables",
+    "source",
+    "modules",
+    "loadedSources",
+    "exceptionInfo",
+    "readMemory",
+    "disassemble",
+    "processReadOutput",
+    "breakpointLocations",
+    "completions",
+    "locations",
 ];

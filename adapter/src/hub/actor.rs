@@ -19,7 +19,9 @@ use tokio::task::JoinSet;
 use tokio_util::codec::FramedRead;
 use tokio_util::sync::CancellationToken;
 
-use super::event::{ClientId, Effect, Event, IoRequest, Origin, Publication, ReadOutput, StartedEngine, Ticket};
+use super::event::{
+    ClientId, Effect, Event, IoRequest, Origin, Publication, ReadOutput, StartedEngine, Ticket,
+};
 use super::state::State;
 use super::writer::{self, Outgoing};
 use crate::engine::{Engine, EngineEvent, EngineRequest};
@@ -264,11 +266,13 @@ impl<H: Host> Actor<H> {
         self.cancels.insert(ticket, cancel.clone());
         tokio::spawn(async move {
             let result = match request {
-                IoRequest::Write { data, close } => broker.write_input(&data, close, &cancel).await.map(|written| {
-                    json!({ "bytesWritten": written.bytes_written, "stdinClosed": written.stdin_closed,
+                IoRequest::Write { data, close } => {
+                    broker.write_input(&data, close, &cancel).await.map(|written| {
+                        json!({ "bytesWritten": written.bytes_written, "stdinClosed": written.stdin_closed,
                         // For the debug console, whose answer this may be.
                         "result": "", "variablesReference": 0 })
-                }),
+                    })
+                }
                 IoRequest::Read(read) => read_output(&broker, client, read, &cancel).await,
             };
             inbox.event(Event::IoAnswered { ticket, result }).await;
@@ -295,7 +299,9 @@ async fn read_output(
     let answer = broker.read_output(client.0, &request, cancel).await?;
     let mut body = json!({ "cursor": answer.cursor, "dropped": answer.dropped,
         "waitingForInput": answer.waiting_for_input, "exited": answer.exited });
-    for (name, bytes, text) in [("stdout", "stdoutBytes", answer.stdout), ("stderr", "stderrBytes", answer.stderr)] {
+    for (name, bytes, text) in
+        [("stdout", "stdoutBytes", answer.stdout), ("stderr", "stderrBytes", answer.stderr)]
+    {
         if let Some(text) = text {
             body[bytes] = json!(text.len());
             body[name] = json!(text);

@@ -30,7 +30,8 @@ impl Entry {
     fn body(&self, source: &Value) -> Value {
         let mut body = self.state.clone();
         if !body.is_object() {
-            body = json!({ "verified": false, "message": "pending: no program runs yet", "reason": "pending" });
+            body =
+                json!({ "verified": false, "message": "pending: no program runs yet", "reason": "pending" });
         }
         body["id"] = json!(self.id);
         // Some editors rely on both being there.
@@ -86,7 +87,7 @@ impl Ledger {
             let id = match place.entries.iter().find(|entry| entry.wish == wish) {
                 Some(entry) => entry.id,
                 None => {
-                    let id = counter.next();
+                    let id = counter.take();
                     change.added.push(id);
                     let (owners, state) = (BTreeSet::new(), Value::Null);
                     place.entries.push(Entry { id, wish, owners, engine: None, state });
@@ -156,7 +157,8 @@ impl Ledger {
 
     /// Our ids of the breakpoints the engine says were hit.
     pub fn hits(&self, engine_ids: &Value) -> Vec<i64> {
-        let wanted: Vec<i64> = engine_ids.as_array().into_iter().flatten().filter_map(Value::as_i64).collect();
+        let wanted: Vec<i64> =
+            engine_ids.as_array().into_iter().flatten().filter_map(Value::as_i64).collect();
         self.0
             .values()
             .flat_map(|place| &place.entries)
@@ -207,8 +209,12 @@ impl Place {
     /// Works out owners from wishes and drops entries without one; gives their ids.
     fn recount(&mut self) -> Vec<i64> {
         for entry in &mut self.entries {
-            entry.owners =
-                self.wishes.iter().filter(|(_, ids)| ids.contains(&entry.id)).map(|(owner, _)| *owner).collect();
+            entry.owners = self
+                .wishes
+                .iter()
+                .filter(|(_, ids)| ids.contains(&entry.id))
+                .map(|(owner, _)| *owner)
+                .collect();
         }
         let removed =
             self.entries.iter().filter(|entry| entry.owners.is_empty()).map(|entry| entry.id).collect();
@@ -266,10 +272,20 @@ mod tests {
     fn different_conditions_on_one_line_are_two_entries_and_each_owner_is_answered_its_own() {
         let (mut counter, mut ledger) = (IdCounter::default(), Ledger::default());
         ledger.set(&mut counter, A, "x.cs", Value::Null, &[json!({"line": 1, "condition": "i == 1"})]);
-        ledger.set(&mut counter, B, "x.cs", Value::Null, &[json!({"line": 1}), json!({"line": 1, "condition": ""})]);
+        ledger.set(
+            &mut counter,
+            B,
+            "x.cs",
+            Value::Null,
+            &[json!({"line": 1}), json!({"line": 1, "condition": ""})],
+        );
         let (_, arguments, ids) = ledger.union("x.cs");
         assert_eq!(arguments["breakpoints"].as_array().unwrap().len(), 2);
-        ledger.applied("x.cs", &ids, &json!({"breakpoints": [{"id": 7, "verified": true}, {"id": 8, "verified": true}]}));
+        ledger.applied(
+            "x.cs",
+            &ids,
+            &json!({"breakpoints": [{"id": 7, "verified": true}, {"id": 8, "verified": true}]}),
+        );
         let answer = ledger.answer("x.cs", B);
         assert_eq!(answer["breakpoints"][0], answer["breakpoints"][1]);
         assert_eq!(ledger.hits(&json!([8])), vec![ids[1]]);

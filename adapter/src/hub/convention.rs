@@ -35,7 +35,9 @@ impl Convention {
             None | Some("path") => false,
             Some("uri") => true,
             Some(other) => {
-                return Err(Failure::invalid(format!("`pathFormat` is `{other}`; it must be `path` or `uri`")));
+                return Err(Failure::invalid(format!(
+                    "`pathFormat` is `{other}`; it must be `path` or `uri`"
+                )));
             }
         };
         Ok(Self { lines_start_at: start("linesStartAt1"), columns_start_at: start("columnsStartAt1"), uris })

@@ -62,7 +62,7 @@ impl Default for IdCounter {
 
 impl IdCounter {
     /// A number nobody had before.
-    pub fn next(&mut self) -> i64 {
+    pub fn take(&mut self) -> i64 {
         self.0 += 1;
         self.0
     }
@@ -92,7 +92,7 @@ impl IdTable {
 
     fn ours(&mut self, counter: &mut IdCounter, kind: IdKind, engine: i64) -> i64 {
         *self.ours_of.entry((kind, engine)).or_insert_with(|| {
-            let ours = counter.next();
+            let ours = counter.take();
             self.engine_of.insert(ours, (kind, engine));
             ours
         })
@@ -157,7 +157,10 @@ impl IdTable {
                 (Some(IdKind::Source), Some(0)) => {}
                 (Some(kind), Some(ours)) => *inner = json!(self.engine(kind, ours)?),
                 (Some(kind), None) if !inner.is_null() => {
-                    return Err(Failure::invalid(format!("`{key}` must be a number, the id of a {}", kind.noun())));
+                    return Err(Failure::invalid(format!(
+                        "`{key}` must be a number, the id of a {}",
+                        kind.noun()
+                    )));
                 }
                 _ if key == "source" => self.to_engine(inner)?,
                 _ => {}
@@ -195,8 +198,13 @@ mod tests {
         let mut body = json!({"stackFrames": [{"id": 1}]});
         table.to_client(&mut counter, "stackTrace", &mut body);
         let frame = body["stackFrames"][0]["id"].clone();
-        for arguments in [json!({"variablesReference": frame}), json!({"frameId": 999_999}), json!({"frameId": "x"})] {
-            assert_eq!(table.to_engine(&mut arguments.clone()).unwrap_err().code, ErrorCode::InvalidParameter);
+        for arguments in
+            [json!({"variablesReference": frame}), json!({"frameId": 999_999}), json!({"frameId": "x"})]
+        {
+            assert_eq!(
+                table.to_engine(&mut arguments.clone()).unwrap_err().code,
+                ErrorCode::InvalidParameter
+            );
         }
     }
 }

@@ -83,7 +83,8 @@ impl Pending {
 
     /// The ticket of a client's own request, to cancel it.
     pub fn of_request(&self, client: ClientId, seq: i64) -> Option<Ticket> {
-        let is_it = |waiter: &Waiter| waiter.asked().is_some_and(|asked| asked.client == client && asked.seq == seq);
+        let is_it =
+            |waiter: &Waiter| waiter.asked().is_some_and(|asked| asked.client == client && asked.seq == seq);
         self.waiters.iter().find(|(_, waiter)| is_it(waiter)).map(|(ticket, _)| *ticket)
     }
 

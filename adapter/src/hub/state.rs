@@ -273,9 +273,12 @@ impl State {
         self.need_program()?;
         match self.phase {
             Phase::Stopped { .. } => Ok(()),
-            _ => Err(Failure::new(ErrorCode::NotStopped, format!("`{command}` needs a stopped program; it runs"))
-                .hint("pause it, or wait for a breakpoint")
-                .quiet()),
+            _ => Err(Failure::new(
+                ErrorCode::NotStopped,
+                format!("`{command}` needs a stopped program; it runs"),
+            )
+            .hint("pause it, or wait for a breakpoint")
+            .quiet()),
         }
     }
 }

@@ -82,7 +82,11 @@ impl<W: AsyncWrite + Unpin> Writer<W> {
         self.sink.send(&message).await
     }
 
-    async fn flush_output(&mut self, cursor: &mut OutputCursor, to: Option<Positions>) -> Result<(), FrameError> {
+    async fn flush_output(
+        &mut self,
+        cursor: &mut OutputCursor,
+        to: Option<Positions>,
+    ) -> Result<(), FrameError> {
         while !to.is_some_and(|to| cursor.has_reached(to)) {
             match cursor.next_chunk() {
                 Some(chunk) => self.write_chunk(chunk).await?,
@@ -94,7 +98,10 @@ impl<W: AsyncWrite + Unpin> Writer<W> {
 
     async fn write_chunk(&mut self, chunk: Chunk) -> Result<(), FrameError> {
         if chunk.dropped > 0 {
-            let text = format!("[{} bytes of {} were not shown: they came too fast]\n", chunk.dropped, chunk.category);
+            let text = format!(
+                "[{} bytes of {} were not shown: they came too fast]\n",
+                chunk.dropped, chunk.category
+            );
             let body = json!({ "category": "important", "output": text });
             self.write(Message::Event(Event::new("output", body))).await?;
         }

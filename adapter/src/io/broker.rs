@@ -267,9 +267,7 @@ impl Broker {
     /// Waits until nothing more can come, at most `limit`: a grandchild may hold the pipes.
     pub async fn drained(&self, limit: Duration) {
         let mut changed = self.0.changed.subscribe();
-        let all_in = async {
-            while !self.lock().drained() && changed.changed().await.is_ok() {}
-        };
+        let all_in = async { while !self.lock().drained() && changed.changed().await.is_ok() {} };
         if tokio::time::timeout(limit, all_in).await.is_err() {
             tracing::debug!("the program's pipes are still open after its end");
         }
@@ -327,8 +325,9 @@ impl Broker {
         let mut changed = self.0.changed.subscribe();
         drop(self.stdin()?);
         let from = match &request.since {
-            Some(cursor) => Positions::parse(cursor)
-                .ok_or_else(|| Failure::invalid(format!("`{cursor}` is not a cursor of an earlier answer")))?,
+            Some(cursor) => Positions::parse(cursor).ok_or_else(|| {
+                Failure::invalid(format!("`{cursor}` is not a cursor of an earlier answer"))
+            })?,
             None => self.lock().starts.get(&client).copied().unwrap_or_default(),
         };
         let waits = request.wait_for.is_some() || request.timeout.is_some();

@@ -65,7 +65,10 @@ impl Child {
     /// `LAUNCH_FAILED` naming the folder or the program.
     pub fn spawn(stub: &Path, spec: &SpawnSpec) -> Result<(Self, Pipes), Failure> {
         let failed = |reason: String| {
-            Failure::new(ErrorCode::LaunchFailed, format!("cannot start `{}`: {reason}", spec.program.display()))
+            Failure::new(
+                ErrorCode::LaunchFailed,
+                format!("cannot start `{}`: {reason}", spec.program.display()),
+            )
         };
         if !spec.cwd.is_dir() {
             return Err(failed(format!("there is no folder `{}`", spec.cwd.display()))
@@ -117,7 +120,10 @@ impl Child {
     pub fn release(&mut self) -> Result<(), Failure> {
         let Some(mut gate) = self.gate.take() else { return Ok(()) };
         gate.write_all(b"\n").map_err(|error| {
-            Failure::new(ErrorCode::LaunchFailed, format!("process {} ended before it was started: {error}", self.pid))
+            Failure::new(
+                ErrorCode::LaunchFailed,
+                format!("process {} ended before it was started: {error}", self.pid),
+            )
         })
     }
 

@@ -54,8 +54,10 @@ impl Ring {
         let length = (self.bytes.len() - skip).min(limit);
         let (front, back) = self.bytes.as_slices();
         let mut bytes = Vec::with_capacity(length);
-        for part in [front.get(skip..).unwrap_or_default(), back.get(skip.saturating_sub(front.len())..).unwrap_or_default()]
-        {
+        for part in [
+            front.get(skip..).unwrap_or_default(),
+            back.get(skip.saturating_sub(front.len())..).unwrap_or_default(),
+        ] {
             let room = length - bytes.len();
             bytes.extend_from_slice(part.get(..room.min(part.len())).unwrap_or_default());
         }

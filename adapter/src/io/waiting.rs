@@ -16,7 +16,8 @@ pub fn is_reading(pid: u32, pipe_inode: u64) -> bool {
         let Ok(call) = std::fs::read_to_string(task.path().join("syscall")) else { return false };
         let mut words = call.split_ascii_whitespace();
         let reading = words.next().is_some_and(|number| READING_CALLS.contains(&number));
-        let descriptor = words.next().and_then(|word| u32::from_str_radix(word.trim_start_matches("0x"), 16).ok());
+        let descriptor =
+            words.next().and_then(|word| u32::from_str_radix(word.trim_start_matches("0x"), 16).ok());
         // The runtime may have duplicated descriptor 0: what counts is the pipe behind it.
         match (reading, descriptor) {
             (true, Some(descriptor)) => std::fs::read_link(process.join("fd").join(descriptor.to_string()))

@@ -70,7 +70,8 @@ async fn host() -> anyhow::Result<()> {
 /// Stdin is a socket from a relay, or an accepted connection from the listener.
 fn first_client() -> anyhow::Result<Connection> {
     let stdin: OwnedFd = std::io::stdin().as_fd().try_clone_to_owned().context("cannot use stdin")?;
-    let family = rustix::net::getsockname(&stdin).context("stdin is no socket; `host` is for tandem-dap itself")?;
+    let family =
+        rustix::net::getsockname(&stdin).context("stdin is no socket; `host` is for tandem-dap itself")?;
     if family.address_family() == rustix::net::AddressFamily::UNIX {
         let socket = UnixStream::from(stdin);
         socket.set_nonblocking(true)?;

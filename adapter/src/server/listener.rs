@@ -47,7 +47,8 @@ impl FromStr for Address {
 pub fn run(address: &Address, logging: &Logging) -> anyhow::Result<()> {
     match address {
         Address::Tcp(address) => {
-            let listener = TcpListener::bind(address).with_context(|| format!("cannot listen on `{address}`"))?;
+            let listener =
+                TcpListener::bind(address).with_context(|| format!("cannot listen on `{address}`"))?;
             eprintln!("tandem-dap: listening on {}", listener.local_addr()?);
             loop {
                 let (connection, _) = listener.accept().context("cannot accept a connection")?;
@@ -57,7 +58,10 @@ pub fn run(address: &Address, logging: &Logging) -> anyhow::Result<()> {
         }
         Address::Unix(path) => {
             if path.exists() {
-                bail!("cannot listen on `{}`: it exists; remove it if no other adapter uses it", path.display());
+                bail!(
+                    "cannot listen on `{}`: it exists; remove it if no other adapter uses it",
+                    path.display()
+                );
             }
             let listener =
                 UnixListener::bind(path).with_context(|| format!("cannot listen on `{}`", path.display()))?;
@@ -75,7 +79,8 @@ fn serve(connection: OwnedFd, logging: &Logging) {
     match start_host(connection, logging) {
         Ok(mut host) => {
             // Reaps it; its session is its own affair.
-            let reaper = std::thread::Builder::new().name("host-exit".into()).spawn(move || drop(host.wait()));
+            let reaper =
+                std::thread::Builder::new().name("host-exit".into()).spawn(move || drop(host.wait()));
             if let Err(error) = reaper {
                 tracing::warn!(%error, "a host that ends will not be reaped");
             }

@@ -72,7 +72,9 @@ pub fn live(folder: &Path) -> Vec<Entry> {
         let entry = std::fs::read(&path).ok().and_then(|text| serde_json::from_slice::<Entry>(&text).ok());
         match entry {
             // A socket nobody listens on belongs to a host that is gone.
-            Some(entry) if std::os::unix::net::UnixStream::connect(&entry.socket).is_ok() => entries.push(entry),
+            Some(entry) if std::os::unix::net::UnixStream::connect(&entry.socket).is_ok() => {
+                entries.push(entry)
+            }
             _ => {
                 drop(std::fs::remove_file(&path));
                 drop(std::fs::remove_file(path.with_extension("sock")));
@@ -133,8 +135,8 @@ impl Drop for Published {
 /// An id no live session has: a short word and a number.
 pub fn new_id(folder: &Path) -> String {
     const WORDS: [&str; 24] = [
-        "ant", "bee", "cat", "cod", "cow", "doe", "dog", "eel", "elk", "emu", "fox", "gnu", "hen", "jay", "kid", "owl",
-        "pig", "ram", "rat", "ray", "sow", "wren", "yak", "zebu",
+        "ant", "bee", "cat", "cod", "cow", "doe", "dog", "eel", "elk", "emu", "fox", "gnu", "hen", "jay",
+        "kid", "owl", "pig", "ram", "rat", "ray", "sow", "wren", "yak", "zebu",
     ];
     let clock = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.subsec_nanos());
     let mut seed = u64::from(clock) ^ (u64::from(std::process::id()) << 20);

@@ -76,7 +76,11 @@ pub(super) async fn remove(call: &Call) -> Result<Value, Failure> {
             .hint("debug_list_breakpoints lists yours")
     };
     if call.bridge.current().is_none() {
-        return call.bridge.with_early(|early| take(early, id)).map(|_| json!({ "id": id })).ok_or_else(unknown);
+        return call
+            .bridge
+            .with_early(|early| take(early, id))
+            .map(|_| json!({ "id": id }))
+            .ok_or_else(unknown);
     }
     let session = call.bridge.session(&call.arguments).await?;
     let file = session.with_wishes(|wishes| take(wishes, id)).ok_or_else(unknown)?;
@@ -109,7 +113,9 @@ pub(super) async fn list(call: &Call) -> Result<Value, Failure> {
 pub(super) async fn set_exception(call: &Call) -> Result<Value, Failure> {
     let filters = call.arguments.value("filters");
     if !filters.is_array() {
-        return Err(Failure::invalid("`filters` is missing; it must be an array like [\"all\"] or [\"unhandled\"]"));
+        return Err(Failure::invalid(
+            "`filters` is missing; it must be an array like [\"all\"] or [\"unhandled\"]",
+        ));
     }
     let session = call.bridge.session(&call.arguments).await?;
     session.ask("setExceptionBreakpoints", json!({ "filters": filters })).await?;

@@ -41,6 +41,10 @@ pub(super) async fn run(call: &Call, command: &str) -> Result<Value, Failure> {
 
 pub(super) async fn wait(call: &Call) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
+    // Somebody else may have resumed the program a moment ago. A session that is gone has told its end already.
+    if let Err(failure) = session.sync().await {
+        tracing::debug!(%failure, "the session is gone");
+    }
     let now = session.snapshot();
     if now.state != State::Running {
         return Ok(report(&session).await);

@@ -20,8 +20,11 @@ fn stopped_thread(session: &Session) -> Result<Value, Failure> {
     if picture.state == State::Stopped {
         return Ok(picture.stop["threadId"].clone());
     }
-    Err(Failure::new(ErrorCode::NotStopped, format!("the program is {}, not stopped", picture.state.as_str()))
-        .hint("use debug_pause, or debug_wait for the next stop"))
+    Err(Failure::new(
+        ErrorCode::NotStopped,
+        format!("the program is {}, not stopped", picture.state.as_str()),
+    )
+    .hint("use debug_pause, or debug_wait for the next stop"))
 }
 
 async fn frame_of(call: &Call, session: &Session) -> Result<Value, Failure> {
@@ -36,8 +39,10 @@ async fn frame_of(call: &Call, session: &Session) -> Result<Value, Failure> {
 pub(super) async fn variables(call: &Call) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
     let depth = call.arguments.number("depth")?.unwrap_or(1).min(5);
-    let (start, count) =
-        (call.arguments.number("start")?.unwrap_or(0), call.arguments.number("count")?.unwrap_or(100).clamp(1, 300));
+    let (start, count) = (
+        call.arguments.number("start")?.unwrap_or(0),
+        call.arguments.number("count")?.unwrap_or(100).clamp(1, 300),
+    );
     let frame = frame_of(call, &session).await?;
     let reference = match call.arguments.text("path")? {
         Some(path) => {
@@ -161,7 +166,8 @@ pub(super) async fn snapshot(call: &Call) -> Result<Value, Failure> {
         return Ok(answer);
     }
     let thread = stopped_thread(&session)?;
-    let stack = session.ask("stackTrace", json!({ "threadId": thread, "startFrame": 0, "levels": 10 })).await?;
+    let stack =
+        session.ask("stackTrace", json!({ "threadId": thread, "startFrame": 0, "levels": 10 })).await?;
     answer["frames"] = json!(frames(&stack));
     answer["totalFrames"] = stack["totalFrames"].clone();
     let frame = &stack["stackFrames"][0];
@@ -171,7 +177,8 @@ pub(super) async fn snapshot(call: &Call) -> Result<Value, Failure> {
     let scopes = session.ask("scopes", json!({ "frameId": frame["id"] })).await?;
     let depth = call.arguments.number("depth")?.unwrap_or(1).min(5);
     let mut budget = MOST_ROWS;
-    let (rows, _) = rows(&session, &scopes["scopes"][0]["variablesReference"], 0, 100, depth, &mut budget).await?;
+    let (rows, _) =
+        rows(&session, &scopes["scopes"][0]["variablesReference"], 0, 100, depth, &mut budget).await?;
     answer["variables"] = json!(rows);
     if answer["event"]["type"] == "exception" {
         answer["exception"] = session.ask("exceptionInfo", json!({ "threadId": thread })).await?;
@@ -185,9 +192,11 @@ fn around(path: &str, line: u64) -> Value {
     let line = usize::try_from(line).unwrap_or(0);
     let first = line.saturating_sub(AROUND + 1);
     let numbered = text.lines().enumerate().skip(first).take(2 * AROUND + 1);
-    json!(numbered
-        .map(|(at, text)| format!("{}{:>5} {text}", if at + 1 == line { '>' } else { ' ' }, at + 1))
-        .collect::<Vec<_>>())
+    json!(
+        numbered
+            .map(|(at, text)| format!("{}{:>5} {text}", if at + 1 == line { '>' } else { ' ' }, at + 1))
+            .collect::<Vec<_>>()
+    )
 }
 
 pub(super) async fn pass(call: &Call, command: &str) -> Result<Value, Failure> {

@@ -61,7 +61,10 @@ pub(super) async fn launch(call: &Call) -> Result<Value, Failure> {
     answer["session"] = json!(session.id);
     answer["pid"] = session.snapshot().process["systemProcessId"].clone();
     let set: Vec<Value> = session.with_wishes(|wishes| {
-        wishes.iter().flat_map(|(file, list)| list.iter().map(|one| super::breakpoints::body(file, one))).collect()
+        wishes
+            .iter()
+            .flat_map(|(file, list)| list.iter().map(|one| super::breakpoints::body(file, one)))
+            .collect()
     });
     if !set.is_empty() {
         answer["breakpoints"] = json!(set);

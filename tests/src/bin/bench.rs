@@ -204,7 +204,8 @@ async fn memory(runtime: Runtime) -> anyhow::Result<String> {
     let (mut editor, _) = in_the_loop(runtime).await?;
     let pid = editor.event("process").await?["systemProcessId"].clone();
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    let host = stat.rsplit(')').next().and_then(|rest| rest.split_ascii_whitespace().nth(1)).context("no parent")?;
+    let host =
+        stat.rsplit(')').next().and_then(|rest| rest.split_ascii_whitespace().nth(1)).context("no parent")?;
     let (mut all, mut theirs, mut current) = (0u64, 0u64, false);
     for line in std::fs::read_to_string(format!("/proc/{host}/smaps"))?.lines() {
         if let Some(kib) = line.strip_prefix("Rss:") {

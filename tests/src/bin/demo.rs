@@ -30,7 +30,9 @@ async fn tell(runtime: Runtime) -> anyhow::Result<()> {
     let (thread, frame) = editor.stop().await?;
     story.note("the editor looks at variables; the agent evaluates and steps");
     let scopes = editor.ok("scopes", json!({ "frameId": frame["id"] })).await?;
-    editor.ok("variables", json!({ "variablesReference": scopes["scopes"][0]["variablesReference"] })).await?;
+    editor
+        .ok("variables", json!({ "variablesReference": scopes["scopes"][0]["variablesReference"] }))
+        .await?;
     agent.call("debug_evaluate", json!({ "expression": "person.Doubled + 1" })).await?;
     agent.call("debug_step_into", json!({})).await?;
     editor.event("continued").await?;
@@ -42,7 +44,11 @@ async fn tell(runtime: Runtime) -> anyhow::Result<()> {
     anyhow::ensure!(ended["event"]["exitCode"] == 3, "the program ended with {}", ended["event"]);
     let exited = editor.event("exited").await?;
     anyhow::ensure!(exited["exitCode"] == 3, "the editor was told {exited}");
-    anyhow::ensure!(editor.output[0] == "welcome\nname? hello world: 6\n", "the output was {:?}", editor.output[0]);
+    anyhow::ensure!(
+        editor.output[0] == "welcome\nname? hello world: 6\n",
+        "the output was {:?}",
+        editor.output[0]
+    );
     agent.finish().await?;
     editor.finish().await?;
     story.note(&format!("program: {}", fixture::source("tour")));

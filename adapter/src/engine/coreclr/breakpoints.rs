@@ -85,7 +85,12 @@ impl Breakpoints {
         });
     }
 
-    fn place_site(&mut self, loaded: &Rc<Loaded>, method: u32, il: u32) -> Result<(usize, u32, u32), Failure> {
+    fn place_site(
+        &mut self,
+        loaded: &Rc<Loaded>,
+        method: u32,
+        il: u32,
+    ) -> Result<(usize, u32, u32), Failure> {
         let key = (loaded.id, method, il);
         if !self.sites.iter().any(|site| site.key == key) {
             let set = || loaded.module.function(method)?.set_breakpoint(il);
@@ -108,7 +113,8 @@ impl Wanted {
                 body["source"] = json!({ "path": self.document, "name": self.document.rsplit('/').next() });
             }
         } else {
-            body["message"] = json!(self.problem.as_deref().unwrap_or("no loaded module has code for it yet"));
+            body["message"] =
+                json!(self.problem.as_deref().unwrap_or("no loaded module has code for it yet"));
             body["reason"] = json!(if self.problem.is_some() { "failed" } else { "pending" });
         }
         body
@@ -186,7 +192,10 @@ impl Session {
             let Some(document) = pdb.find_document(place) else { return };
             // Two files of one name: the one that exists where it was compiled is another one.
             let compiled = pdb.document(document);
-            if compiled != place && std::path::Path::new(compiled).exists() && std::path::Path::new(place).exists() {
+            if compiled != place
+                && std::path::Path::new(compiled).exists()
+                && std::path::Path::new(place).exists()
+            {
                 return;
             }
             pdb.locations(document, line, number("column"))
@@ -232,8 +241,9 @@ impl Session {
             let owner = image.metadata.owner_of(image.entry_point);
             let is_users = |method: u32| {
                 let kickoff = pdb.kickoff(method);
-                kickoff.is_some_and(|kickoff| image.metadata.owner_of(kickoff) == owner
-                    && image.metadata.method_name(kickoff) == "Main")
+                kickoff.is_some_and(|kickoff| {
+                    image.metadata.owner_of(kickoff) == owner && image.metadata.method_name(kickoff) == "Main"
+                })
             };
             target = visible(image.entry_point)
                 .or_else(|| image.metadata.all_methods().find(|method| is_users(*method)).and_then(visible))
@@ -246,7 +256,9 @@ impl Session {
 
     /// Judges a hit for every breakpoint that wants its site.
     pub(super) fn judge(&mut self, thread: u32, hit: &Breakpoint, inputs: &Receiver<Input>) -> Verdict {
-        let Some(key) = self.breakpoints.sites.iter().find(|site| site.breakpoint.is(hit)).map(|site| site.key) else {
+        let Some(key) =
+            self.breakpoints.sites.iter().find(|site| site.breakpoint.is(hit)).map(|site| site.key)
+        else {
             return Verdict::GoOn;
         };
         let wants: Vec<(i64, Value)> = self
@@ -264,7 +276,9 @@ impl Session {
                 Some(Ok(false)) => continue,
                 Some(Err(failure)) => {
                     let text = wish["condition"].as_str().unwrap_or_default();
-                    self.note(&format!("The condition `{text}` cannot be evaluated, so the program stops: {failure}"));
+                    self.note(&format!(
+                        "The condition `{text}` cannot be evaluated, so the program stops: {failure}"
+                    ));
                 }
                 _ => {}
             }
@@ -329,7 +343,7 @@ impl HitTest {
             Self::AtLeast(count) => hits >= count,
             Self::Below(count) => hits < count,
             Self::AtMost(count) => hits <= count,
-            Self::Every(count) => hits % count == 0,
+            Self::Every(count) => hits.is_multiple_of(count),
         }
     }
 }
@@ -339,7 +353,8 @@ fn hit_condition(value: &Value) -> Result<Option<HitTest>, String> {
     let Some(text) = value.as_str().map(str::trim).filter(|text| !text.is_empty()) else { return Ok(None) };
     let digits = text.find(|letter: char| letter.is_ascii_digit()).unwrap_or(text.len());
     let (operator, number) = text.split_at(digits);
-    let wrong = || format!("the hit condition `{text}` is not understood; use 5, > 5, >= 5, < 5, <= 5 or % 5");
+    let wrong =
+        || format!("the hit condition `{text}` is not understood; use 5, > 5, >= 5, < 5, <= 5 or % 5");
     let count: u64 = number.trim().parse().map_err(|_| wrong())?;
     match operator.trim() {
         "" | "=" | "==" => Ok(Some(HitTest::Equal(count))),
@@ -374,9 +389,15 @@ mod tests {
 
     #[test]
     fn hit_conditions_are_those_people_type() {
-        for (text, hits, holds) in [("3", 3, true), ("3", 4, false), ("> 2", 3, true), (">=2", 2, true),
-            ("% 5", 10, true), ("%5", 11, false), ("<= 1", 2, false)]
-        {
+        for (text, hits, holds) in [
+            ("3", 3, true),
+            ("3", 4, false),
+            ("> 2", 3, true),
+            (">=2", 2, true),
+            ("% 5", 10, true),
+            ("%5", 11, false),
+            ("<= 1", 2, false),
+        ] {
             let test = hit_condition(&json!(text)).unwrap().unwrap();
             assert_eq!(test.holds(hits), holds, "{text} at {hits}");
         }

@@ -49,17 +49,26 @@ impl Session {
         }
         let this = self.fetch(on)?;
         let inner = bare(&this).ok_or_else(|| {
-            Failure::new(ErrorCode::EvaluationFailed, format!("`{}` is null, so `{shown}` has no value", on.name))
+            Failure::new(
+                ErrorCode::EvaluationFailed,
+                format!("`{}` is null, so `{shown}` has no value", on.name),
+            )
         })?;
         let (function, types) = self.find_method(&inner, method, arguments.len()).ok_or_else(|| {
             Failure::new(
                 ErrorCode::EvaluationFailed,
-                format!("`{}` has no member `{}` with {} argument(s)", self.type_of(&this), method, arguments.len()),
+                format!(
+                    "`{}` has no member `{}` with {} argument(s)",
+                    self.type_of(&this),
+                    method,
+                    arguments.len()
+                ),
             )
         })?;
         let eval = self.thread(thread)?.create_eval().map_err(cor("prepare a call"))?;
         // A boxed or plain struct is passed as it is, an object by its reference.
-        let receiver = if this.as_reference().is_some() && inner.element_type() == Ok(cordebug::value::element::VALUETYPE)
+        let receiver = if this.as_reference().is_some()
+            && inner.element_type() == Ok(cordebug::value::element::VALUETYPE)
         {
             inner
         } else {
@@ -186,7 +195,10 @@ impl Session {
                 }
                 Ok(Input::Callback(callback @ Callback::ExitProcess)) => {
                     self.postponed.push_back(Input::Callback(callback));
-                    return Err(Failure::new(ErrorCode::EvaluationFailed, format!("the program ended during `{what}`")));
+                    return Err(Failure::new(
+                        ErrorCode::EvaluationFailed,
+                        format!("the program ended during `{what}`"),
+                    ));
                 }
                 Ok(Input::Callback(callback)) => {
                     self.bookkeeping(callback);

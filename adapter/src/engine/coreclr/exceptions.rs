@@ -27,7 +27,8 @@ impl Default for Filters {
 
 impl Filters {
     pub(super) fn set(&mut self, arguments: &Value) -> Value {
-        let names: Vec<&str> = arguments["filters"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let names: Vec<&str> =
+            arguments["filters"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         let options = arguments["filterOptions"].as_array().into_iter().flatten();
         let named: Vec<&str> =
             names.into_iter().chain(options.filter_map(|option| option["filterId"].as_str())).collect();
@@ -37,7 +38,9 @@ impl Filters {
             .iter()
             .map(|name| match *name {
                 "all" | "unhandled" => json!({ "verified": true }),
-                other => json!({ "verified": false, "message": format!("there is no exception filter `{other}`") }),
+                other => {
+                    json!({ "verified": false, "message": format!("there is no exception filter `{other}`") })
+                }
             })
             .collect();
         json!({ "breakpoints": answer })

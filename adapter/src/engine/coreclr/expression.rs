@@ -120,14 +120,21 @@ impl Session {
         }
     }
 
-    pub(super) fn set_variable(&mut self, arguments: &Value, inputs: &Receiver<Input>) -> Result<Value, Failure> {
+    pub(super) fn set_variable(
+        &mut self,
+        arguments: &Value,
+        inputs: &Receiver<Input>,
+    ) -> Result<Value, Failure> {
         let Run::Stopped { thread } = self.run else { return Err(failed("the program runs")) };
         let text = |key: &str| {
-            arguments[key].as_str().ok_or_else(|| Failure::invalid(format!("`{key}` is missing; it must be a string")))
+            arguments[key]
+                .as_str()
+                .ok_or_else(|| Failure::invalid(format!("`{key}` is missing; it must be a string")))
         };
         let (name, new) = (text("name")?.to_owned(), text("value")?.to_owned());
         // The row that was shown under this name.
-        let rows = self.variables(&json!({ "variablesReference": arguments["variablesReference"] }), inputs)?;
+        let rows =
+            self.variables(&json!({ "variablesReference": arguments["variablesReference"] }), inputs)?;
         let row = rows["variables"].as_array().into_iter().flatten().find(|row| row["name"] == name.as_str());
         let way = row.and_then(|row| row["evaluateName"].as_str()).map(str::to_owned);
         let way = way.ok_or_else(|| Failure::invalid(format!("there is no variable `{name}` to set")))?;
@@ -154,7 +161,9 @@ impl Session {
             (Some(reference), Err(Constant::Null)) => reference.set_target(0).map_err(write)?,
             (None, Ok(path)) => {
                 let from = self.fetch(&path)?;
-                let misfit = || failed(format!("`{new}` does not fit into `{way}`, which is {}", self.type_of(&place)));
+                let misfit = || {
+                    failed(format!("`{new}` does not fit into `{way}`, which is {}", self.type_of(&place)))
+                };
                 if self.type_of(&from) != self.type_of(&place) {
                     return Err(misfit());
                 }
@@ -210,7 +219,8 @@ impl Session {
             return Err(failed("the expression is nested too deeply"));
         }
         let child = |field: &str| {
-            node.child_by_field_name(field).ok_or_else(|| failed(format!("`{}` is incomplete", scope.of(node))))
+            node.child_by_field_name(field)
+                .ok_or_else(|| failed(format!("`{}` is incomplete", scope.of(node))))
         };
         let text = scope.of(node);
         match node.kind() {
@@ -233,16 +243,26 @@ impl Session {
             "invocation_expression" => {
                 let (function, list) = (child("function")?, child("arguments")?);
                 if function.kind() != "member_access_expression" {
-                    return Err(failed("only methods of objects can be called so far, like `list.Contains(3)`"));
+                    return Err(failed(
+                        "only methods of objects can be called so far, like `list.Contains(3)`",
+                    ));
                 }
-                let of = function.child_by_field_name("expression").ok_or_else(|| failed("a call without an object"))?;
+                let of = function
+                    .child_by_field_name("expression")
+                    .ok_or_else(|| failed("a call without an object"))?;
                 let name = function.child_by_field_name("name").map(|name| scope.of(name).to_owned());
                 let Found::At(path) = self.walk(of, scope, deeper - 1)? else {
                     return Err(failed("only methods of variables can be called so far"));
                 };
                 let arguments = self.arguments(list, scope, deeper - 1)?;
                 let arguments = arguments.into_iter().map(argument).collect::<Result<Vec<_>, _>>()?;
-                let made = self.call_method(scope.thread, &path, &name.unwrap_or_default(), &arguments, scope.inputs)?;
+                let made = self.call_method(
+                    scope.thread,
+                    &path,
+                    &name.unwrap_or_default(),
+                    &arguments,
+                    scope.inputs,
+                )?;
                 Ok(Found::from(made))
             }
             "prefix_unary_expression" => {
@@ -262,18 +282,25 @@ impl Session {
                 }
             }
             "binary_expression" => {
-                let (left, right, operator) = (child("left")?, child("right")?, scope.of(child("operator")?).to_owned());
+                let (left, right, operator) =
+                    (child("left")?, child("right")?, scope.of(child("operator")?).to_owned());
                 let left = self.walk(left, scope, deeper - 1)?;
                 let left = self.constant(left)?;
                 match (operator.as_str(), &left) {
-                    ("&&", Constant::Bool(false)) | ("||", Constant::Bool(true)) => return Ok(Found::Constant(left)),
+                    ("&&", Constant::Bool(false)) | ("||", Constant::Bool(true)) => {
+                        return Ok(Found::Constant(left));
+                    }
                     _ => {}
                 }
                 let right = self.walk(right, scope, deeper - 1)?;
                 let right = self.constant(right)?;
                 let computed = compute(&operator, &left, &right);
                 computed.map(Found::Constant).ok_or_else(|| {
-                    failed(format!("`{operator}` cannot be computed for {} and {}", left.shown().0, right.shown().0))
+                    failed(format!(
+                        "`{operator}` cannot be computed for {} and {}",
+                        left.shown().0,
+                        right.shown().0
+                    ))
                 })
             }
             kind => literal(kind, text).map(Found::Constant).ok_or_else(|| {
@@ -283,13 +310,19 @@ impl Session {
         }
     }
 
-    fn arguments(&mut self, list: Syntax<'_>, scope: &Scope<'_>, deeper: usize) -> Result<Vec<Found>, Failure> {
+    fn arguments(
+        &mut self,
+        list: Syntax<'_>,
+        scope: &Scope<'_>,
+        deeper: usize,
+    ) -> Result<Vec<Found>, Failure> {
         let mut cursor = list.walk();
         let nodes: Vec<Syntax<'_>> = list.named_children(&mut cursor).collect();
         nodes
             .into_iter()
             .map(|node| {
-                let inner = if node.kind() == "argument" { node.named_child(0).unwrap_or(node) } else { node };
+                let inner =
+                    if node.kind() == "argument" { node.named_child(0).unwrap_or(node) } else { node };
                 self.walk(inner, scope, deeper)
             })
             .collect()
@@ -297,7 +330,8 @@ impl Session {
 
     fn name(&mut self, name: &str, scope: &Scope<'_>) -> Result<Found, Failure> {
         if name == "$exception" {
-            let path = Path { root: Root::Exception { thread: scope.thread }, steps: Vec::new(), name: name.into() };
+            let path =
+                Path { root: Root::Exception { thread: scope.thread }, steps: Vec::new(), name: name.into() };
             return Ok(Found::At(path));
         }
         let locals = self.locals(scope.thread, scope.frame)?;
@@ -329,7 +363,8 @@ impl Session {
             while metadata.simple_name(owner).starts_with('<') {
                 owner = metadata.enclosing_type(owner)?;
             }
-            let field = metadata.fields(owner).into_iter().find(|field| field.is_static && field.name == name)?;
+            let field =
+                metadata.fields(owner).into_iter().find(|field| field.is_static && field.name == name)?;
             loaded.module.class(owner).ok()?.static_field(field.token, &frame).ok()
         };
         Ok(found())
@@ -342,7 +377,11 @@ impl Session {
                 let length = text.encode_utf16().count();
                 return Ok(Found::Constant(Constant::Int(i64::try_from(length).unwrap_or(i64::MAX))));
             }
-            _ => return Err(failed(format!("`{name}` cannot be asked of a value that is not stored anywhere"))),
+            _ => {
+                return Err(failed(format!(
+                    "`{name}` cannot be asked of a value that is not stored anywhere"
+                )));
+            }
         };
         let value = self.fetch(&path)?;
         let Some(inner) = bare(&value) else {
@@ -375,7 +414,9 @@ impl Session {
             }
             let mut shown = Vec::new();
             for (index, length) in indexes.into_iter().zip(&lengths) {
-                let Constant::Int(index) = self.constant(index)? else { return Err(failed("an index must be a number")) };
+                let Constant::Int(index) = self.constant(index)? else {
+                    return Err(failed("an index must be a number"));
+                };
                 let within = u32::try_from(index).ok().filter(|index| index < length);
                 let within = within.ok_or_else(|| {
                     failed(format!("the index {index} is outside of `{}`, which has {length}", path.name))
@@ -459,7 +500,9 @@ impl Constant {
                 let letter = char::from_u32(u32::from(*value)).unwrap_or('\u{fffd}');
                 (format!("{value} '{}'", letter.escape_default()), "char")
             }
-            Self::Int(value) => (value.to_string(), if i32::try_from(*value).is_ok() { "int" } else { "long" }),
+            Self::Int(value) => {
+                (value.to_string(), if i32::try_from(*value).is_ok() { "int" } else { "long" })
+            }
             Self::Real(value) => (value.to_string(), "double"),
             Self::Text(text) => (quoted(text), "string"),
         }
@@ -486,7 +529,9 @@ impl Constant {
             (_, element::I4) => i32::try_from(int?).ok().map(|value| value.to_le_bytes().to_vec()),
             (_, element::U4) => u32::try_from(int?).ok().map(|value| value.to_le_bytes().to_vec()),
             (_, element::I8 | element::I) => Some(int?.to_le_bytes().to_vec()),
-            (_, element::U8 | element::U) => u64::try_from(int?).ok().map(|value| value.to_le_bytes().to_vec()),
+            (_, element::U8 | element::U) => {
+                u64::try_from(int?).ok().map(|value| value.to_le_bytes().to_vec())
+            }
             _ => None,
         }
     }

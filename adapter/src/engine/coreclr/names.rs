@@ -56,7 +56,9 @@ impl Session {
         if let Some(keyword) = keyword(element_type) {
             return keyword.into();
         }
-        let inner = || kind.first_parameter().map_or_else(|_| "?".into(), |inner| self.spelled_to(&inner, deeper - 1));
+        let inner = || {
+            kind.first_parameter().map_or_else(|_| "?".into(), |inner| self.spelled_to(&inner, deeper - 1))
+        };
         match element_type {
             element::SZARRAY => return format!("{}[]", inner()),
             element::ARRAY => {

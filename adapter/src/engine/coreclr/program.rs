@@ -44,7 +44,8 @@ impl Attributes<'_> {
     }
 
     fn args(&self) -> Result<Vec<OsString>, Failure> {
-        let wrong = || Failure::invalid(format!("`args` must be an array of strings, not {}", self.0["args"]));
+        let wrong =
+            || Failure::invalid(format!("`args` must be an array of strings, not {}", self.0["args"]));
         match &self.0["args"] {
             Value::Null => Ok(Vec::new()),
             Value::Array(list) => {
@@ -55,7 +56,8 @@ impl Attributes<'_> {
     }
 
     fn env(&self) -> Result<Vec<(String, Option<String>)>, Failure> {
-        let wrong = || Failure::invalid(format!("`env` must map names to strings or null, not {}", self.0["env"]));
+        let wrong =
+            || Failure::invalid(format!("`env` must map names to strings or null, not {}", self.0["env"]));
         let pair = |(name, value): (&String, &Value)| match value {
             Value::Null => Ok((name.clone(), None)),
             Value::String(text) => Ok((name.clone(), Some(text.clone()))),
@@ -85,8 +87,11 @@ pub(super) fn resolve(
     give_up: &dyn Fn() -> bool,
 ) -> Result<Program, Failure> {
     if attributes.flag("pty", false)? || !matches!(attributes.text("console")?, None | Some("piped")) {
-        return Err(Failure::new(ErrorCode::Unsupported, "only `console: piped` without `pty` is built in yet")
-            .hint("leave both out; Tandem owns the program's stdin, stdout and stderr"));
+        return Err(Failure::new(
+            ErrorCode::Unsupported,
+            "only `console: piped` without `pty` is built in yet",
+        )
+        .hint("leave both out; Tandem owns the program's stdin, stdout and stderr"));
     }
     for name in ["DOTNET_EnableDiagnostics", "COMPlus_EnableDiagnostics"] {
         if attributes.variable(name).as_deref() == Some("0") {
@@ -102,7 +107,9 @@ pub(super) fn resolve(
         (Some(program), _) => PathBuf::from(program),
         (None, Some(project)) => PathBuf::from(project),
         (None, None) => {
-            return Err(Failure::invalid("`program` is missing: a .dll, an executable, a .csproj or a folder"));
+            return Err(Failure::invalid(
+                "`program` is missing: a .dll, an executable, a .csproj or a folder",
+            ));
         }
     };
     if let Some(cwd) = attributes.text("cwd")?
@@ -125,7 +132,8 @@ pub(super) fn resolve(
 }
 
 fn is_project(path: &Path) -> bool {
-    path.extension().is_some_and(|ending| ["csproj", "fsproj", "vbproj", "sln"].iter().any(|known| ending == *known))
+    path.extension()
+        .is_some_and(|ending| ["csproj", "fsproj", "vbproj", "sln"].iter().any(|known| ending == *known))
 }
 
 fn command(attributes: &Attributes<'_>, target: PathBuf) -> Result<Program, Failure> {
@@ -261,7 +269,9 @@ fn build(
         ),
         None => last,
     };
-    Err(failed(reason).hint("mend the errors in `data.diagnostics` and launch again").data(json!({ "diagnostics": diagnostics })))
+    Err(failed(reason)
+        .hint("mend the errors in `data.diagnostics` and launch again")
+        .data(json!({ "diagnostics": diagnostics })))
 }
 
 /// MSBuild's canonical form: `file(line,column): severity code: message [project]`.
@@ -278,8 +288,10 @@ fn diagnostic(line: &str, folder: &Path) -> Option<Value> {
     let column = numbers.next().and_then(Result::ok).unwrap_or(1);
     let message = message.rsplit_once(" [").map_or(message, |(message, _)| message);
     // The compiler names files relative to their project.
-    Some(json!({ "file": folder.join(file.trim()), "line": line, "column": column, "severity": severity, "code": code,
-        "message": message }))
+    Some(
+        json!({ "file": folder.join(file.trim()), "line": line, "column": column, "severity": severity, "code": code,
+        "message": message }),
+    )
 }
 
 /// The newest program a project has built: the assembly with a `.runtimeconfig.json` under its `bin`.
@@ -297,7 +309,9 @@ fn output_of(target: &Path) -> Result<PathBuf, Failure> {
                 }
                 continue;
             }
-            let Some(stem) = path.to_str().and_then(|path| path.strip_suffix(".runtimeconfig.json")) else { continue };
+            let Some(stem) = path.to_str().and_then(|path| path.strip_suffix(".runtimeconfig.json")) else {
+                continue;
+            };
             let assembly = PathBuf::from(format!("{stem}.dll"));
             let fits = name.is_none_or(|name| assembly.file_stem() == Some(name));
             if let Ok(written) = assembly.metadata().and_then(|found| found.modified())
@@ -326,8 +340,10 @@ mod tests {
         let line = "/p/Program.cs(8,22): error CS0029: Cannot convert: 'string' to 'int' [/p/broken.csproj]";
         assert_eq!(
             diagnostic(line, Path::new("/q")),
-            Some(json!({ "file": "/p/Program.cs", "line": 8, "column": 22, "severity": "error", "code": "CS0029",
-                "message": "Cannot convert: 'string' to 'int'" }))
+            Some(
+                json!({ "file": "/p/Program.cs", "line": 8, "column": 22, "severity": "error", "code": "CS0029",
+                "message": "Cannot convert: 'string' to 'int'" })
+            )
         );
         assert_eq!(diagnostic("  Restore completed in 20 ms", Path::new("/q")), None);
     }

@@ -25,7 +25,11 @@ use crate::io::{Broker, Child, ExitInfo};
 /// What comes to the engine's thread.
 pub(super) enum Input {
     /// A request; dropping `reply` answers "the engine has ended".
-    Request { request: EngineRequest, cancel: CancellationToken, reply: oneshot::Sender<Result<Value, Failure>> },
+    Request {
+        request: EngineRequest,
+        cancel: CancellationToken,
+        reply: oneshot::Sender<Result<Value, Failure>>,
+    },
     /// The runtime tells something.
     Callback(Callback),
     /// The program we started has ended.
@@ -163,9 +167,11 @@ impl Session {
             "continue" => self.go_on(inputs).map(|()| json!({ "allThreadsContinued": true })),
             "next" | "stepIn" | "stepOut" => self.step(&request.command, arguments, inputs),
             "pause" => self.pause(arguments),
-            other => Err(Failure::new(ErrorCode::Unsupported, format!("the .NET engine does not offer `{other}`"))
-                .hint("the capabilities say what it offers")
-                .quiet()),
+            other => {
+                Err(Failure::new(ErrorCode::Unsupported, format!("the .NET engine does not offer `{other}`"))
+                    .hint("the capabilities say what it offers")
+                    .quiet())
+            }
         }
     }
 
@@ -201,10 +207,9 @@ impl Session {
     pub(super) fn thread_of(&self, arguments: &Value) -> Result<u32, Failure> {
         match (&arguments["threadId"], self.run) {
             (Value::Null, Run::Stopped { thread }) => Ok(thread),
-            (value, _) => value
-                .as_u64()
-                .and_then(|id| u32::try_from(id).ok())
-                .ok_or_else(|| Failure::invalid(format!("`threadId` must be the id of a thread, not {value}"))),
+            (value, _) => value.as_u64().and_then(|id| u32::try_from(id).ok()).ok_or_else(|| {
+                Failure::invalid(format!("`threadId` must be the id of a thread, not {value}"))
+            }),
         }
     }
 
@@ -271,7 +276,9 @@ impl Session {
         // The thread that was asked for, else one that has user code on its stack, else any.
         let thread = wanted
             .filter(|id| ids.contains(id))
-            .or_else(|| threads.iter().find(|thread| self.has_user_code(thread)).and_then(|thread| thread.id().ok()))
+            .or_else(|| {
+                threads.iter().find(|thread| self.has_user_code(thread)).and_then(|thread| thread.id().ok())
+            })
             .or(ids.first().copied())
             .unwrap_or(0);
         self.stopped("pause", thread, json!({}));

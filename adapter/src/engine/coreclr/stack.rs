@@ -16,7 +16,8 @@ const DEEPEST: usize = 10_000;
 impl Session {
     pub(super) fn stack_trace(&mut self, arguments: &Value) -> Result<Value, Failure> {
         let id = self.thread_of(arguments)?;
-        let number = |key: &str| arguments[key].as_u64().map_or(0, |number| usize::try_from(number).unwrap_or(0));
+        let number =
+            |key: &str| arguments[key].as_u64().map_or(0, |number| usize::try_from(number).unwrap_or(0));
         let (start, levels) = (number("startFrame"), number("levels"));
         let frames = self.frames(id)?;
         let wanted = if levels == 0 { frames.len() } else { levels };
@@ -34,8 +35,10 @@ impl Session {
     }
 
     fn frame_body(&self, frame: &Frame, reference: i64) -> Value {
-        let external = |name: String| json!({ "id": reference, "name": name, "line": 0, "column": 0,
-            "presentationHint": "subtle" });
+        let external = |name: String| {
+            json!({ "id": reference, "name": name, "line": 0, "column": 0,
+            "presentationHint": "subtle" })
+        };
         let Ok(function) = frame.function() else { return external("[Native code]".into()) };
         let (Ok(token), Ok(module)) = (function.token(), function.module()) else {
             return external("[Unknown code]".into());
@@ -43,7 +46,11 @@ impl Session {
         let Some(loaded) = self.modules.of(&module) else { return external("[Unknown module]".into()) };
         let name = self.frame_name(&loaded, token);
         let point = loaded.pdb.as_ref().ok().and_then(|pdb| {
-            frame.il_offset().ok().and_then(|il| pdb.point_at(token, il)).map(|point| (pdb.document(point.document), point))
+            frame
+                .il_offset()
+                .ok()
+                .and_then(|il| pdb.point_at(token, il))
+                .map(|point| (pdb.document(point.document), point))
         });
         match point {
             Some((path, point)) => {
@@ -87,7 +94,8 @@ impl Session {
         named.filter(|name| !name.is_empty()).unwrap_or_else(|| {
             // The operating system's name, where the runtime gave it one.
             let pid = self.child.as_ref().map(crate::io::Child::pid);
-            let comm = pid.and_then(|pid| std::fs::read_to_string(format!("/proc/{pid}/task/{id}/comm")).ok());
+            let comm =
+                pid.and_then(|pid| std::fs::read_to_string(format!("/proc/{pid}/task/{id}/comm")).ok());
             match comm.as_deref().map(str::trim) {
                 _ if pid == Some(id) => "Main Thread".into(),
                 Some(name) if name.starts_with(".NET") => name.to_owned(),
@@ -102,7 +110,9 @@ impl Session {
             return Err(Failure::invalid(format!("there is no frame {}", arguments["frameId"])));
         };
         let reference = self.references.add(Node::Locals { thread, index });
-        Ok(json!({ "scopes": [{ "name": "Locals", "presentationHint": "locals", "variablesReference": reference,
-            "expensive": false }] }))
+        Ok(
+            json!({ "scopes": [{ "name": "Locals", "presentationHint": "locals", "variablesReference": reference,
+            "expensive": false }] }),
+        )
     }
 }

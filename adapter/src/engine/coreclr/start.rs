@@ -6,7 +6,7 @@ use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use cordebug::runtime::{self, Runtime, RuntimeError};
-use cordebug::startup::{StartupHold, Started};
+use cordebug::startup::{Started, StartupHold};
 use dap_wire::{ErrorCode, Failure};
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -43,9 +43,13 @@ impl Session {
         let mut child = self.broker.spawn(&program.spec)?;
         let pid = child.pid();
         let failed = |reason: String| {
-            Failure::new(ErrorCode::LaunchFailed, format!("cannot debug `{}`: {reason}", program.spec.program.display()))
+            Failure::new(
+                ErrorCode::LaunchFailed,
+                format!("cannot debug `{}`: {reason}", program.spec.program.display()),
+            )
         };
-        let hold = StartupHold::create(pid).map_err(|error| failed(format!("no startup semaphores: {error}")))?;
+        let hold =
+            StartupHold::create(pid).map_err(|error| failed(format!("no startup semaphores: {error}")))?;
         child.release()?;
         let started = hold.wait(START_LIMIT, &|| child.exited().is_none() && !give_up());
         if started != Started::Held {
@@ -61,8 +65,11 @@ impl Session {
         self.watch_exit();
         self.wait_for_first_callback(inputs);
         let name = self.entry_module.as_deref().unwrap_or(&program.spec.program).display().to_string();
-        self.tell("process", json!({ "name": name, "systemProcessId": pid, "isLocalProcess": true,
-            "startMethod": "launch", "pointerSize": 64 }));
+        self.tell(
+            "process",
+            json!({ "name": name, "systemProcessId": pid, "isLocalProcess": true,
+            "startMethod": "launch", "pointerSize": 64 }),
+        );
         Ok(Value::Null)
     }
 
@@ -100,7 +107,8 @@ impl Session {
             )
             .hint("the .NET engine debugs .dll files, app hosts, .csproj files and project folders"),
             (_, Some(info)) => {
-                let quoted = if words.is_empty() { String::new() } else { format!("; its last words: {words}") };
+                let quoted =
+                    if words.is_empty() { String::new() } else { format!("; its last words: {words}") };
                 failed(format!("it ended with {} before a .NET runtime started{quoted}", info.code))
                     .hint("run it without a debugger to see whether it starts; is it a .NET program?")
             }
@@ -149,7 +157,10 @@ impl Session {
         self.just_my_code = attributes.flag("justMyCode", true)?;
         let pid = arguments["processId"].as_u64().or_else(|| arguments["processId"].as_str()?.parse().ok());
         let Some(pid) = pid.and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid > 0) else {
-            return Err(Failure::invalid(format!("`processId` must be a process id, not {}", arguments["processId"])));
+            return Err(Failure::invalid(format!(
+                "`processId` must be a process id, not {}",
+                arguments["processId"]
+            )));
         };
         if !Path::new("/proc").join(pid.to_string()).exists() {
             return Err(Failure::new(ErrorCode::ProcessNotFound, format!("there is no process {pid}")));
@@ -161,9 +172,14 @@ impl Session {
         self.run = Run::Held;
         self.tell("initialized", Value::Null);
         let name = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default().display().to_string();
-        self.tell("process", json!({ "name": name, "systemProcessId": pid, "isLocalProcess": true,
-            "startMethod": "attach", "pointerSize": 64 }));
-        Ok(json!({ "runtimeVersion": only_runtime(pid).map(|runtime| runtime.version()).unwrap_or_default() }))
+        self.tell(
+            "process",
+            json!({ "name": name, "systemProcessId": pid, "isLocalProcess": true,
+            "startMethod": "attach", "pointerSize": 64 }),
+        );
+        Ok(
+            json!({ "runtimeVersion": only_runtime(pid).map(|runtime| runtime.version()).unwrap_or_default() }),
+        )
     }
 
     /// Ends the program or lets it go on alone; the hub waits for this answer.

@@ -35,7 +35,9 @@ impl Session {
         match callback {
             Callback::Breakpoint { thread, breakpoint } => self.hit(&thread, &breakpoint, inputs),
             Callback::StepComplete { thread } => self.step_completed(&thread),
-            Callback::Break { thread } => self.stop_at(&thread, "pause", json!({ "description": "Debugger.Break" })),
+            Callback::Break { thread } => {
+                self.stop_at(&thread, "pause", json!({ "description": "Debugger.Break" }))
+            }
             Callback::Exception { thread, kind } => self.thrown(&thread, kind),
             Callback::CreateThread { thread } => self.thread_event(&thread, "started"),
             Callback::ExitThread { thread } => self.thread_event(&thread, "exited"),
@@ -109,8 +111,12 @@ impl Session {
         self.throwing = Some((id, kind == exception::UNHANDLED));
         let (name, message) = self.exception_summary(thread);
         let description = if kind == exception::UNHANDLED { "Unhandled exception" } else { "Exception" };
-        self.stopped("exception", id, json!({ "description": format!("{description}: {name}"),
-            "text": message.map_or_else(|| name.clone(), |message| format!("{name}: {message}")) }));
+        self.stopped(
+            "exception",
+            id,
+            json!({ "description": format!("{description}: {name}"),
+            "text": message.map_or_else(|| name.clone(), |message| format!("{name}: {message}")) }),
+        );
     }
 
     fn process_ended(&mut self) {

@@ -22,19 +22,32 @@ const DEEPEST_BASE: usize = 64;
 /// Where a path starts.
 #[derive(Clone)]
 pub(super) enum Root {
-    Argument { thread: u32, frame: usize, index: u32 },
-    Local { thread: u32, frame: usize, slot: u32 },
+    Argument {
+        thread: u32,
+        frame: usize,
+        index: u32,
+    },
+    Local {
+        thread: u32,
+        frame: usize,
+        slot: u32,
+    },
     /// An object an evaluation gave.
     Handle(Rc<Handle>),
     /// The exception a thread throws.
-    Exception { thread: u32 },
+    Exception {
+        thread: u32,
+    },
 }
 
 /// One step inwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     /// A field declared so many base types up.
-    Field { up: usize, token: u32 },
+    Field {
+        up: usize,
+        token: u32,
+    },
     Element(u32),
 }
 
@@ -141,13 +154,18 @@ impl Session {
             self.frames(thread)?.into_iter().nth(index).ok_or_else(|| Failure::invalid("the frame is gone"))
         };
         let mut value = match &path.root {
-            Root::Argument { thread, frame, index } => frame_of(*thread, *frame)?.argument(*index).map_err(cor(what()))?,
-            Root::Local { thread, frame, slot } => frame_of(*thread, *frame)?.local(*slot).map_err(cor(what()))?,
+            Root::Argument { thread, frame, index } => {
+                frame_of(*thread, *frame)?.argument(*index).map_err(cor(what()))?
+            }
+            Root::Local { thread, frame, slot } => {
+                frame_of(*thread, *frame)?.local(*slot).map_err(cor(what()))?
+            }
             Root::Handle(handle) => handle.value().map_err(cor(what()))?,
             Root::Exception { thread } => self.thread(*thread)?.current_exception().map_err(cor(what()))?,
         };
         for step in &path.steps {
-            let inner = bare(&value).ok_or_else(|| Failure::invalid(format!("`{}` is null on the way", path.name)))?;
+            let inner = bare(&value)
+                .ok_or_else(|| Failure::invalid(format!("`{}` is null on the way", path.name)))?;
             value = match step {
                 Step::Field { up, token } => {
                     let class = class_up(&inner, *up).map_err(cor(what()))?;
@@ -155,7 +173,8 @@ impl Session {
                 }
                 Step::Element(position) => {
                     let array = inner.as_array();
-                    let array = array.ok_or_else(|| Failure::invalid(format!("`{}` is no array", path.name)))?;
+                    let array =
+                        array.ok_or_else(|| Failure::invalid(format!("`{}` is no array", path.name)))?;
                     array.element(*position).map_err(cor(what()))?
                 }
             };
@@ -227,7 +246,8 @@ impl Session {
         if let Some(string) = inner.as_string() {
             let length = string.length().unwrap_or(0);
             let text = string.text(LONGEST_TEXT).unwrap_or_default();
-            let cut = if length > LONGEST_TEXT { format!(" … ({length} characters)") } else { String::new() };
+            let cut =
+                if length > LONGEST_TEXT { format!(" … ({length} characters)") } else { String::new() };
             return plain(format!("{}{cut}", quoted(&text)));
         }
         if let Some(array) = inner.as_array() {
@@ -302,7 +322,8 @@ impl Session {
         if let Some((name, _)) = names.iter().find(|(_, value)| *value == number) {
             return Some(name.clone());
         }
-        let parts: Vec<&(String, u64)> = names.iter().filter(|(_, bit)| *bit != 0 && number & bit == *bit).collect();
+        let parts: Vec<&(String, u64)> =
+            names.iter().filter(|(_, bit)| *bit != 0 && number & bit == *bit).collect();
         let covered = parts.iter().fold(0, |all, (_, bit)| all | bit);
         if covered == number && number != 0 {
             return Some(parts.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(" | "));
@@ -340,7 +361,9 @@ impl Session {
         let frame = frame.ok_or_else(|| Failure::invalid("the frame is gone"))?;
         let function = frame.function().map_err(cor("find the frame's function"))?;
         let (token, module) = (function.token().map_err(cor("find the frame's method"))?, function.module());
-        let Some(loaded) = module.ok().and_then(|module| self.modules.of(&module)) else { return Ok(Vec::new()) };
+        let Some(loaded) = module.ok().and_then(|module| self.modules.of(&module)) else {
+            return Ok(Vec::new());
+        };
         let Some(image) = loaded.image() else { return Ok(Vec::new()) };
         let metadata = &image.metadata;
         let at = |root, name: &str| Path { root, steps: Vec::new(), name: name.to_owned() };
@@ -390,10 +413,17 @@ impl Session {
         }
     }
 
-    pub(super) fn variables(&mut self, arguments: &Value, inputs: &Receiver<Input>) -> Result<Value, Failure> {
+    pub(super) fn variables(
+        &mut self,
+        arguments: &Value,
+        inputs: &Receiver<Input>,
+    ) -> Result<Value, Failure> {
         let node = arguments["variablesReference"].as_i64().and_then(|id| self.references.node(id));
         let Some(node) = node else {
-            return Err(Failure::invalid(format!("there is no reference {}", arguments["variablesReference"])));
+            return Err(Failure::invalid(format!(
+                "there is no reference {}",
+                arguments["variablesReference"]
+            )));
         };
         let number = |key: &str| arguments[key].as_u64().and_then(|number| usize::try_from(number).ok());
         let (start, count) = (number("start").unwrap_or(0), number("count").filter(|count| *count > 0));
@@ -408,12 +438,21 @@ impl Session {
             Node::Property { of, name } => vec![self.property_row(&of, &name, inputs)],
         };
         let whole = matches!(filter, Some("indexed"));
-        let rows: Vec<Value> =
-            if whole { rows } else { rows.into_iter().skip(if filter.is_none() { 0 } else { start }).collect() };
+        let rows: Vec<Value> = if whole {
+            rows
+        } else {
+            rows.into_iter().skip(if filter.is_none() { 0 } else { start }).collect()
+        };
         Ok(json!({ "variables": rows }))
     }
 
-    fn inside(&mut self, path: &Path, filter: Option<&str>, start: usize, count: usize) -> Result<Vec<Value>, Failure> {
+    fn inside(
+        &mut self,
+        path: &Path,
+        filter: Option<&str>,
+        start: usize,
+        count: usize,
+    ) -> Result<Vec<Value>, Failure> {
         let value = self.fetch(path)?;
         let Some(inner) = bare(&value) else { return Ok(Vec::new()) };
         let items = self.items(&inner, path, start, count);
@@ -432,8 +471,16 @@ impl Session {
     }
 
     /// The items of an array, list or dictionary; `None` for anything else.
-    fn items(&self, inner: &ClrValue, path: &Path, start: usize, count: usize) -> Option<Vec<(String, Path)>> {
-        let page = |length: u32| (start as u64..u64::from(length)).take(count).filter_map(|at| u32::try_from(at).ok());
+    fn items(
+        &self,
+        inner: &ClrValue,
+        path: &Path,
+        start: usize,
+        count: usize,
+    ) -> Option<Vec<(String, Path)>> {
+        let page = |length: u32| {
+            (start as u64..u64::from(length)).take(count).filter_map(|at| u32::try_from(at).ok())
+        };
         if let Some(array) = inner.as_array() {
             let lengths = array.dimensions().unwrap_or_default();
             let element = |at: u32| {
@@ -469,7 +516,9 @@ impl Session {
                     if next < -1 {
                         continue;
                     }
-                    let key = self.field_named(&entry, "key").map_or_else(|| "?".into(), |key| self.show(&key).text);
+                    let key = self
+                        .field_named(&entry, "key")
+                        .map_or_else(|| "?".into(), |key| self.show(&key).text);
                     let way = entries.step(Step::Element(at), String::new());
                     let step = self.member(&entry, "value")?;
                     let name = format!("[{key}]");
@@ -632,7 +681,8 @@ fn date_time(bytes: &[u8]) -> Option<String> {
     let of_year = of_era - (365 * year + year / 4 - year / 100);
     let month = (5 * of_year + 2) / 153;
     let date = of_year - (153 * month + 2) / 5 + 1;
-    let (year, month) = (year + era * 400 + u64::from(month >= 10), if month < 10 { month + 3 } else { month - 9 });
+    let (year, month) =
+        (year + era * 400 + u64::from(month >= 10), if month < 10 { month + 3 } else { month - 9 });
     let seconds = rest / 10_000_000;
     let mut text = format!(
         "{year:04}-{month:02}-{date:02} {:02}:{:02}:{:02}",
@@ -659,7 +709,10 @@ mod tests {
         price[2] = 2;
         price[8..10].copy_from_slice(&1250u16.to_le_bytes());
         assert_eq!(decimal(&price).as_deref(), Some("12.50"));
-        assert_eq!(date_time(&637_135_200_000_000_000u64.to_le_bytes()).as_deref(), Some("2020-01-02 00:00:00"));
+        assert_eq!(
+            date_time(&637_135_200_000_000_000u64.to_le_bytes()).as_deref(),
+            Some("2020-01-02 00:00:00")
+        );
         assert_eq!(quoted("a\"b\n"), "\"a\\\"b\\n\"");
         assert_eq!(indexes(5, &[2, 3]), "1, 2");
     }

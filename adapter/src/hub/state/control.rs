@@ -76,12 +76,11 @@ impl State {
     /// `pause` goes straight to the engine, past anything slow.
     pub(super) fn pause(&mut self, asked: Asked, arguments: Value) {
         let checked = self.need_program().and_then(|()| match self.phase {
-            Phase::Stopped { .. } if self.pending.resume().is_none() => Err(Failure::new(
-                ErrorCode::NotRunning,
-                "the program is stopped already",
-            )
-            .hint("ask for the stack, or continue it")
-            .quiet()),
+            Phase::Stopped { .. } if self.pending.resume().is_none() => {
+                Err(Failure::new(ErrorCode::NotRunning, "the program is stopped already")
+                    .hint("ask for the stack, or continue it")
+                    .quiet())
+            }
             _ => Ok(()),
         });
         match checked {

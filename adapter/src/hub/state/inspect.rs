@@ -8,8 +8,17 @@ use crate::hub::pending::{Asked, Waiter};
 
 /// Commands that mean something only at a stop.
 const NEED_STOP: [&str; 11] = [
-    "stackTrace", "scopes", "variables", "evaluate", "setVariable", "setExpression", "exceptionInfo", "gotoTargets",
-    "stepInTargets", "completions", "dataBreakpointInfo",
+    "stackTrace",
+    "scopes",
+    "variables",
+    "evaluate",
+    "setVariable",
+    "setExpression",
+    "exceptionInfo",
+    "gotoTargets",
+    "stepInTargets",
+    "completions",
+    "dataBreakpointInfo",
 ];
 
 impl State {
@@ -35,7 +44,9 @@ impl State {
     pub(super) fn inspected(&mut self, asked: &Asked, result: Result<Value, Failure>) {
         let result = match result {
             // It was asked at a stop that is over: its frames and variables would be stale from the start.
-            Ok(_) if NEED_STOP.contains(&asked.command.as_str()) && self.need_stop(&asked.command).is_err() => {
+            Ok(_)
+                if NEED_STOP.contains(&asked.command.as_str()) && self.need_stop(&asked.command).is_err() =>
+            {
                 Err(Failure::new(
                     ErrorCode::NotStopped,
                     format!("the program went on before `{}` was answered", asked.command),

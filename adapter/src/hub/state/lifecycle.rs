@@ -37,8 +37,11 @@ impl State {
         if self.phase != Phase::Idle || self.ending {
             return self.refuse(
                 &asked,
-                Failure::new(ErrorCode::AlreadyAttached, format!("session `{}` already has a program", self.session))
-                    .hint("`attach` without attributes joins it; start another `tandem-dap` for another program"),
+                Failure::new(
+                    ErrorCode::AlreadyAttached,
+                    format!("session `{}` already has a program", self.session),
+                )
+                .hint("`attach` without attributes joins it; start another `tandem-dap` for another program"),
             );
         }
         match AgentAccess::parse(&arguments["agentAccess"]) {
@@ -66,7 +69,12 @@ impl State {
         });
         let title = program.rsplit('/').next().unwrap_or_default().to_owned();
         self.engine = Some(engine.name.clone());
-        self.effects.push(Effect::Publish(Publication { title, program, engine: engine.name, cwd: text("cwd") }));
+        self.effects.push(Effect::Publish(Publication {
+            title,
+            program,
+            engine: engine.name,
+            cwd: text("cwd"),
+        }));
     }
 
     pub(super) fn launched(&mut self, asked: &Asked, result: Result<Value, Failure>) {
@@ -106,7 +114,8 @@ impl State {
             first
         });
         if !joined {
-            return self.refuse(&asked, Failure::new(ErrorCode::AlreadyAttached, "this client has joined already"));
+            return self
+                .refuse(&asked, Failure::new(ErrorCode::AlreadyAttached, "this client has joined already"));
         }
         self.answer(&asked, Ok(Value::Null));
         self.offer_configuration(asked.client);

@@ -119,12 +119,18 @@ impl State {
 
     pub(super) fn set_exception_breakpoints(&mut self, asked: Asked, arguments: Value) {
         if !arguments["filters"].is_array() {
-            return self.refuse(&asked, Failure::invalid("`filters` is missing; it must be an array of strings"));
+            return self
+                .refuse(&asked, Failure::invalid("`filters` is missing; it must be an array of strings"));
         }
         self.exception_filters.insert(asked.client, arguments);
         if self.engine_ready && self.is_live() {
             let union = self.filters_union();
-            self.ask_engine(Waiter::ExceptionFilters(asked), "setExceptionBreakpoints", union, ENGINE_DEADLINE);
+            self.ask_engine(
+                Waiter::ExceptionFilters(asked),
+                "setExceptionBreakpoints",
+                union,
+                ENGINE_DEADLINE,
+            );
         } else {
             self.answer(&asked, Ok(Value::Null));
         }
@@ -151,7 +157,8 @@ impl State {
 /// The place, its source, and the wishes, checked.
 fn wishes(command: &str, arguments: &Value) -> Result<(String, Value, Vec<Value>), Failure> {
     if command == "setFunctionBreakpoints" {
-        let read: types::requests::SetFunctionBreakpointsArguments = types::arguments(command, arguments.clone())?;
+        let read: types::requests::SetFunctionBreakpointsArguments =
+            types::arguments(command, arguments.clone())?;
         drop(read);
         let list = arguments["breakpoints"].as_array().cloned().unwrap_or_default();
         return Ok((FUNCTIONS.into(), Value::Null, list));
@@ -171,12 +178,17 @@ fn wishes(command: &str, arguments: &Value) -> Result<(String, Value, Vec<Value>
         _ => return Err(Failure::invalid("`breakpoints` must be an array")),
     };
     for wish in &list {
-        if !wish["line"].as_i64().is_some_and(|line| line > 0) {
-            return Err(Failure::invalid(format!("a breakpoint needs a `line` from 1 on; `{wish}` has none")));
+        if wish["line"].as_i64().is_none_or(|line| line <= 0) {
+            return Err(Failure::invalid(format!(
+                "a breakpoint needs a `line` from 1 on; `{wish}` has none"
+            )));
         }
         for key in ["condition", "hitCondition", "logMessage"] {
             if !(wish[key].is_null() || wish[key].is_string()) {
-                return Err(Failure::invalid(format!("`{key}` of a breakpoint must be a string, not {}", wish[key])));
+                return Err(Failure::invalid(format!(
+                    "`{key}` of a breakpoint must be a string, not {}",
+                    wish[key]
+                )));
             }
         }
     }
