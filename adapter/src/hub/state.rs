@@ -12,6 +12,8 @@ mod lifecycle;
 mod marks;
 mod program_io;
 mod session;
+#[cfg(test)]
+mod tests;
 mod told;
 
 use std::collections::BTreeMap;

@@ -17,6 +17,12 @@ impl State {
     }
 
     fn engine_event(&mut self, event: &str, mut body: Value) {
+        let is_over = matches!(self.phase, Phase::Over { .. });
+        if is_over && matches!(event, "initialized" | "stopped" | "continued" | "process") {
+            // A program that has ended does not come back, whatever its engine still says.
+            tracing::debug!(event, "said after the end");
+            return;
+        }
         self.facts.learn(event, &body);
         match event {
             "initialized" => {

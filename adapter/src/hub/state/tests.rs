@@ -1,0 +1,264 @@
+//! The hub's races, written down: a scripted engine, many clients, any order of events.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dap_wire::{Message, Request};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::State;
+use crate::engine::EngineEvent;
+use crate::hub::event::{ClientId, Effect, Event, Origin, StartedEngine, Ticket};
+
+const FIRST: ClientId = ClientId(1);
+
+/// A hub with everything around it scripted; checks the rules after every event.
+struct Stage {
+    state: State,
+    seq: i64,
+    /// Requests without an answer.
+    owed: BTreeMap<(ClientId, i64), String>,
+    engine: Vec<(Ticket, String, Value)>,
+    /// The breakpoints the engine was sent last.
+    held: Option<Value>,
+    ready: BTreeSet<ClientId>,
+    present: BTreeSet<ClientId>,
+    /// Ids are never given out twice.
+    seen: BTreeSet<ClientId>,
+    terminated: BTreeSet<ClientId>,
+    told: Vec<(ClientId, Message)>,
+    ended: bool,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let mut stage = Self {
+            state: State::new("fox1"),
+            seq: 0,
+            owed: BTreeMap::new(),
+            engine: Vec::new(),
+            held: None,
+            ready: BTreeSet::new(),
+            present: BTreeSet::new(),
+            seen: BTreeSet::new(),
+            terminated: BTreeSet::new(),
+            told: Vec::new(),
+            ended: false,
+        };
+        stage.join(FIRST, Origin::First);
+        stage
+    }
+
+    fn join(&mut self, client: ClientId, origin: Origin) {
+        self.present.insert(client);
+        self.seen.insert(client);
+        self.feed(Event::ClientJoined { client, origin });
+    }
+
+    fn leave(&mut self, client: ClientId) {
+        self.present.remove(&client);
+        self.owed.retain(|(owner, _), _| *owner != client);
+        self.feed(Event::ClientLeft { client });
+    }
+
+    fn ask(&mut self, client: ClientId, command: &str, arguments: Value) {
+        if !self.present.contains(&client) {
+            return;
+        }
+        self.seq += 1;
+        let seq = self.seq;
+        self.owed.insert((client, seq), command.into());
+        let message = Message::Request(Request { seq, command: command.into(), arguments });
+        self.feed(Event::ClientSaid { client, message });
+    }
+
+    fn say(&mut self, event: &str, body: Value) {
+        self.feed(Event::EngineSaid(EngineEvent::Dap { event: event.into(), body }));
+    }
+
+    /// The engine answers what it was asked, oldest first or any other.
+    fn answer(&mut self, at: usize) {
+        if self.engine.is_empty() {
+            return;
+        }
+        let (ticket, command, arguments) = self.engine.remove(at % self.engine.len());
+        let body = match command.as_str() {
+            "setBreakpoints" => {
+                let list = arguments["breakpoints"].as_array().cloned().unwrap_or_default();
+                let told: Vec<Value> = list
+                    .iter()
+                    .map(|wish| json!({ "id": wish["line"], "verified": true, "line": wish["line"] }))
+                    .collect();
+                json!({ "breakpoints": told })
+            }
+            "stackTrace" => json!({ "stackFrames": [{ "id": 1, "name": "Main", "line": 1, "column": 1 }] }),
+            _ => Value::Null,
+        };
+        self.feed(Event::EngineAnswered { ticket, result: Ok(body) });
+    }
+
+    fn feed(&mut self, event: Event) {
+        let mut events = vec![event];
+        while let Some(event) = events.pop() {
+            for effect in self.state.handle(event) {
+                match effect {
+                    Effect::Send { client, message } => self.sent(client, message),
+                    Effect::AskEngine { ticket, command, arguments, .. } => {
+                        if command == "setBreakpoints" {
+                            self.held = Some(arguments["breakpoints"].clone());
+                        }
+                        self.engine.push((ticket, command, arguments));
+                    }
+                    Effect::Io { ticket, .. } => {
+                        events.push(Event::IoAnswered { ticket, result: Ok(json!({})) })
+                    }
+                    Effect::StartEngine { .. } => {
+                        events.push(Event::EngineStarted(Ok(StartedEngine { name: "scripted".into() })));
+                    }
+                    Effect::Close { client } => {
+                        self.present.remove(&client);
+                        self.owed.retain(|(owner, _), _| *owner != client);
+                    }
+                    Effect::End => self.ended = true,
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn sent(&mut self, client: ClientId, message: Message) {
+        assert!(self.present.contains(&client), "{client} has left and is still told {message:?}");
+        match &message {
+            Message::Response(response) => {
+                let asked = self.owed.remove(&(client, response.request_seq));
+                assert!(asked.is_some(), "{client} is answered twice or unasked: {response:?}");
+                if response.command == "configurationDone" && response.success {
+                    self.ready.insert(client);
+                }
+            }
+            Message::Event(event) => {
+                assert!(
+                    event.event == "initialized" || self.ready.contains(&client),
+                    "{client} gets {} before it is ready",
+                    event.event
+                );
+                if event.event == "terminated" {
+                    assert!(self.terminated.insert(client), "{client} is told the end twice");
+                }
+            }
+            Message::Request(request) => panic!("the hub asks a client: {request:?}"),
+        }
+        self.told.push((client, message));
+    }
+
+    fn launched() -> Self {
+        let mut stage = Self::new();
+        stage.ask(FIRST, "initialize", json!({ "clientID": "one" }));
+        stage.ask(FIRST, "launch", json!({ "program": "x.dll" }));
+        stage.say("initialized", Value::Null);
+        stage.ask(FIRST, "configurationDone", Value::Null);
+        while !stage.engine.is_empty() {
+            stage.answer(0);
+        }
+        stage.say("process", json!({ "systemProcessId": 5 }));
+        stage
+    }
+
+    fn events_of(&self, client: ClientId) -> Vec<&str> {
+        let names =
+            self.told.iter().filter(|(to, _)| *to == client).filter_map(|(_, message)| match message {
+                Message::Event(event) => Some(event.event.as_str()),
+                _ => None,
+            });
+        names.collect()
+    }
+}
+
+#[test]
+fn a_stop_that_overtakes_the_answer_to_the_step_comes_behind_it() {
+    let mut stage = Stage::launched();
+    stage.say("stopped", json!({ "reason": "breakpoint", "threadId": 1 }));
+    stage.ask(FIRST, "next", json!({ "threadId": 1 }));
+    stage.say("stopped", json!({ "reason": "step", "threadId": 1 }));
+    let [.., (_, Message::Response(answer)), (_, Message::Event(event))] = stage.told.as_slice() else {
+        panic!("not an answer and then an event: {:?}", stage.told);
+    };
+    assert_eq!((answer.command.as_str(), answer.success, event.event.as_str()), ("next", true, "stopped"));
+    // The engine's own answer comes too late to be heard.
+    stage.answer(0);
+    assert!(stage.owed.is_empty());
+}
+
+#[test]
+fn a_launching_client_that_vanishes_ends_the_session() {
+    let mut stage = Stage::launched();
+    stage.leave(FIRST);
+    assert_eq!(stage.engine.last().map(|(_, command, _)| command.as_str()), Some("disconnect"));
+    stage.answer(0);
+    assert!(stage.ended);
+}
+
+#[test]
+fn the_heir_keeps_the_session_when_the_owner_hands_over() {
+    let mut stage = Stage::launched();
+    let heir = ClientId(2);
+    stage.join(heir, Origin::Socket);
+    stage.ask(heir, "initialize", json!({}));
+    stage.ask(heir, "attach", json!({}));
+    stage.ask(heir, "configurationDone", Value::Null);
+    stage.ask(FIRST, "disconnect", json!({ "handOver": true }));
+    assert!(stage.engine.is_empty() && !stage.ended);
+    stage.say("exited", json!({ "exitCode": 0 }));
+    stage.say("terminated", Value::Null);
+    assert_eq!(stage.events_of(heir), ["initialized", "process", "exited", "terminated"]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(600))]
+
+    /// Whatever happens in whatever order: each request is answered once, nobody is told anything too early, twice, or
+    /// after it left, and what the engine holds last is the union of what is wanted.
+    #[test]
+    fn any_order_of_events_keeps_the_rules(script in proptest::collection::vec((0usize..16, 1u64..5, 0usize..8), 0..120)) {
+        let mut stage = Stage::new();
+        for (what, who, which) in script {
+            let client = ClientId(who);
+            let lines = json!([{ "line": which + 1 }, { "line": 3 }]);
+            match what {
+                0 if !stage.seen.contains(&client) => {
+                    stage.join(client, Origin::Socket);
+                }
+                1 => stage.ask(client, "initialize", json!({ "clientID": if which % 2 == 0 { "x" } else { "tandem-mcp" } })),
+                2 => stage.ask(client, if who == 1 { "launch" } else { "attach" }, json!({})),
+                3 => stage.ask(client, "configurationDone", Value::Null),
+                4 => stage.ask(client, "setBreakpoints", json!({ "source": { "path": "x.cs" }, "breakpoints": lines })),
+                5 => stage.ask(client, ["continue", "next", "pause"][which % 3], json!({ "threadId": 1 })),
+                6 => stage.ask(client, ["stackTrace", "threads", "sessionInfo"][which % 3], json!({ "threadId": 1 })),
+                7 => stage.ask(client, "processReadOutput", json!({})),
+                8 => stage.ask(client, "disconnect", json!({ "handOver": which % 2 == 0 })),
+                9 if stage.present.contains(&client) => stage.leave(client),
+                // An engine that was never made says nothing.
+                10..=13 if stage.state.engine.is_none() => {}
+                10 => stage.say("initialized", Value::Null),
+                11 => stage.say("stopped", json!({ "reason": "step", "threadId": 1 })),
+                12 if which == 0 => stage.say("exited", json!({ "exitCode": 1 })),
+                13 if which == 0 => stage.say("terminated", Value::Null),
+                _ => stage.answer(which),
+            }
+            if stage.ended {
+                break;
+            }
+        }
+        // Everything the engine owes comes in the end; then nobody waits any more.
+        while !stage.engine.is_empty() && !stage.ended {
+            stage.answer(0);
+        }
+        if stage.state.engine_ready && stage.state.is_live() && !stage.state.ending {
+            let (_, union, _) = stage.state.ledger.union("x.cs");
+            prop_assert_eq!(stage.held.clone().unwrap_or(json!([])), union["breakpoints"].clone());
+        }
+        if !stage.ended {
+            prop_assert!(stage.owed.is_empty(), "never answered: {:?}", stage.owed);
+        }
+    }
+}
