@@ -14,6 +14,7 @@ stories! {
     nothing_is_left_when_the_editor_kills_its_adapter,
     nothing_is_left_when_the_host_is_killed,
     a_program_that_was_never_configured_ends_with_its_session,
+    terminate_lets_a_running_program_end_by_itself,
 }
 
 /// Waits until `gone` says so; bounded, and says what is left.
@@ -96,4 +97,16 @@ async fn a_program_that_was_never_configured_ends_with_its_session(runtime: Runt
     assert_eq!(read["stdout"], "");
     editor.finish().await?;
     until("the socket", || !socket.exists()).await
+}
+
+async fn terminate_lets_a_running_program_end_by_itself(runtime: Runtime) -> anyhow::Result<()> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.launch("echo", &[], json!({})).await?;
+    let read = editor.ok("processReadOutput", json!({ "waitFor": "no such text" })).await?;
+    assert_eq!(read["waitingForInput"], true);
+    editor.ok("terminate", json!({})).await?;
+    // 143: SIGTERM, as the program itself answers it; 137 would be ours, after its time was up.
+    assert_eq!(editor.event("exited").await?["exitCode"], 143);
+    editor.event("terminated").await?;
+    editor.finish().await
 }

@@ -27,14 +27,6 @@ impl Thread {
         Ok(id)
     }
 
-    /// The frame on top, if it is managed.
-    ///
-    /// # Errors
-    /// From the runtime; `CORDBG_E_PROCESS_NOT_SYNCHRONIZED` while it runs.
-    pub fn active_frame(&self) -> Result<Frame> {
-        get!(self.0, ICorDebugThread.GetActiveFrame()).map(Frame)
-    }
-
     /// Managed frames from the top, at most `limit`.
     ///
     /// # Errors

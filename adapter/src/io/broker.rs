@@ -213,6 +213,11 @@ impl Broker {
         }
     }
 
+    /// The runtime it lives in, for threads that wait.
+    pub fn runtime(&self) -> tokio::runtime::Handle {
+        self.0.runtime.clone()
+    }
+
     /// Kills what is left of the program's process group; used when nobody else does any more.
     pub fn kill(&self) {
         if let Ownership::Ours { pid, exit, .. } = &self.lock().ownership

@@ -225,14 +225,25 @@ impl Session {
             return self.disconnect(&json!({ "terminateDebuggee": true }));
         };
         // A stopped program cannot answer a signal.
-        if self.run == Run::Running {
-            child.signal(Signal::TERM);
-            if wait_for_exit(child, TERM_LIMIT).is_some() {
-                return Ok(Value::Null);
-            }
+        if self.run != Run::Running {
+            child.signal(Signal::KILL);
+            return Ok(Value::Null);
         }
-        child.signal(Signal::KILL);
-        Ok(Value::Null)
+        child.signal(Signal::TERM);
+        // Not here: on its way out the program calls back, and must be answered.
+        let (broker, mut exit) = (self.broker.clone(), child.exit());
+        let insist = move || {
+            let runtime = broker.runtime();
+            let ended = runtime.block_on(async {
+                tokio::time::timeout(TERM_LIMIT, exit.wait_for(Option::is_some)).await.is_ok()
+            });
+            if !ended {
+                broker.kill();
+            }
+        };
+        std::thread::Builder::new().name("terminate".into()).spawn(insist).map(|_| Value::Null).map_err(
+            |error| Failure::new(ErrorCode::EngineFailed, format!("cannot watch the program end: {error}")),
+        )
     }
 
     /// The program has ended.

@@ -32,7 +32,8 @@ impl Session {
 
     /// The IL range of the statement the thread stands in.
     fn statement(&self, thread: &cordebug::thread::Thread) -> Option<(u32, u32)> {
-        let frame = thread.active_frame().ok()?;
+        // The active frame is found through chains, which cost milliseconds; a stack walk does not.
+        let frame = thread.frames(1).ok()?.into_iter().next()?;
         let function = frame.function().ok()?;
         let loaded = self.modules.of(&function.module().ok()?)?;
         let pdb = loaded.pdb.as_ref().ok()?;
