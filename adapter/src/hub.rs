@@ -4,7 +4,7 @@
 //! [`actor`] carries messages to it and effects from it; [`writer`] is the one task per client that may wait for
 //! that client's socket. Everything else here is a noun the state is made of: [`clients`], [`pending`] (who asked
 //! what), [`breakpoints`] (wishes and their union), [`ids`] and [`convention`] (each client's view), [`access`]
-//! (what agents may do), [`facts`] (what a late joiner is told).
+//! (what agents may do), [`proxy`] (a client that rides in another session), [`facts`] (what a late joiner is told).
 //!
 //! Not here: bytes and frames (`dap_wire`), pipes (`io`), debugging (`engine`).
 
@@ -18,5 +18,6 @@ pub mod event;
 pub mod facts;
 pub mod ids;
 pub mod pending;
+pub mod proxy;
 pub mod state;
 pub mod writer;

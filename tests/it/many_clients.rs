@@ -12,6 +12,7 @@ stories! {
     agents_may_only_look_when_told_so,
     a_client_that_vanishes_takes_its_breakpoints_with_it,
     a_second_launch_is_refused_and_the_session_lives,
+    an_editor_that_can_only_start_adapters_joins_by_the_sessions_name,
 }
 
 async fn a_late_client_is_told_where_things_stand(runtime: Runtime) -> anyhow::Result<()> {
@@ -141,5 +142,31 @@ async fn a_second_launch_is_refused_and_the_session_lives(runtime: Runtime) -> a
     second.finish().await?;
     first.ok("next", json!({ "threadId": thread })).await?;
     first.event("stopped").await?;
+    first.finish().await
+}
+
+async fn an_editor_that_can_only_start_adapters_joins_by_the_sessions_name(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
+    let story = Transcript::default();
+    let mut first = DapClient::start("first", runtime, &story)?;
+    first.launch("tour", &["loop"], json!({})).await?;
+    first.ok("processWriteInput", json!({ "data": "bob\n" })).await?;
+    let (thread, _) = first.stop().await?;
+    let id = first.ok("sessionInfo", json!({})).await?["id"].clone();
+    let mut second = DapClient::start("second", runtime, &story)?;
+    second.ok("initialize", json!({ "clientID": "other", "clientName": "second" })).await?;
+    assert_eq!(second.refused("attach", json!({ "session": "no-such" })).await?, "NO_SESSION");
+    second.ok("attach", json!({ "session": id })).await?;
+    second.event("initialized").await?;
+    second.ok("configurationDone", json!({})).await?;
+    let (same, frame) = second.stop().await?;
+    assert_eq!((same, &frame["line"]), (thread, &json!(fixture::line("tour", "loop"))));
+    second.ok("next", json!({ "threadId": thread })).await?;
+    first.event("continued").await?;
+    first.stop().await?;
+    assert_eq!(second.output[0], "welcome\nname? ");
+    second.finish().await?;
+    first.ok("threads", json!({})).await?;
     first.finish().await
 }

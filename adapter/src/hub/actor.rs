@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dap_wire::codec::DapCodec;
-use dap_wire::{ErrorCode, Failure};
+use dap_wire::{ErrorCode, Failure, Message, Response};
 use futures::StreamExt;
 use regex::Regex;
 use serde_json::{Value, json};
@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use super::event::{
     ClientId, Effect, Event, IoRequest, Origin, Publication, ReadOutput, StartedEngine, Ticket,
 };
+use super::proxy;
 use super::state::State;
 use super::writer::{self, Outgoing};
 use crate::engine::{Engine, EngineEvent, EngineRequest};
@@ -48,6 +49,12 @@ pub trait Host {
         broker: &Broker,
         events: mpsc::UnboundedSender<EngineEvent>,
     ) -> Result<(StartedEngine, Arc<dyn Engine>), Failure>;
+
+    /// Connects to another live session's socket.
+    ///
+    /// # Errors
+    /// `NO_SESSION` when nobody listens there.
+    fn connect(&mut self, session: &str) -> Result<Connection, Failure>;
 
     /// Lets others join.
     fn publish(&mut self, publication: Publication, inbox: &Inbox);
@@ -109,6 +116,8 @@ pub struct Actor<H> {
     inbox: Inbox,
     wakes: mpsc::Receiver<Wake>,
     riders: HashMap<ClientId, Rider>,
+    /// Clients that ride in another session through us, and the way there.
+    elsewhere: HashMap<ClientId, mpsc::Sender<Message>>,
     next_client: u64,
     engine: Option<Arc<dyn Engine>>,
     cancels: HashMap<Ticket, CancellationToken>,
@@ -128,6 +137,7 @@ impl<H: Host> Actor<H> {
             inbox: inbox.clone(),
             wakes,
             riders: HashMap::new(),
+            elsewhere: HashMap::new(),
             next_client: 0,
             engine: None,
             cancels: HashMap::new(),
@@ -159,12 +169,42 @@ impl<H: Host> Actor<H> {
         if let Event::EngineAnswered { ticket, .. } | Event::IoAnswered { ticket, .. } = &event {
             self.cancels.remove(ticket);
         }
+        let event = match event {
+            Event::ClientSaid { client, message } if self.elsewhere.contains_key(&client) => {
+                return self.pass_on(client, message);
+            }
+            other => other,
+        };
         if let Event::ClientLeft { client } = &event {
+            self.elsewhere.remove(client);
             self.riders.remove(client);
             self.broker.forget_client(client.0);
         }
         for effect in self.state.handle(event) {
             self.carry_out(effect);
+        }
+    }
+
+    /// A session that does not take messages any more costs the client its connection, like any other.
+    fn pass_on(&mut self, client: ClientId, message: Message) {
+        let taken = self.elsewhere.get(&client).is_some_and(|there| there.try_send(message).is_ok());
+        if !taken && let Some(rider) = self.riders.get(&client) {
+            rider.reader.cancel();
+        }
+    }
+
+    fn join_other(&mut self, client: ClientId, session: &str, introduction: Value, seq: i64) {
+        let Some(rider) = self.riders.get(&client) else { return };
+        match self.host.connect(session) {
+            Ok(connection) => {
+                let there =
+                    proxy::start(connection, introduction, seq, rider.queue.clone(), rider.reader.clone());
+                self.elsewhere.insert(client, there);
+            }
+            Err(failure) => {
+                let response = Response::to(seq, "attach", Err(failure));
+                self.queue(client, Outgoing::Message(Message::Response(response)));
+            }
         }
     }
 
@@ -197,6 +237,9 @@ impl<H: Host> Actor<H> {
                 self.broker.forget_client(client.0);
             }
             Effect::StartEngine { arguments } => self.start_engine(&arguments),
+            Effect::JoinOther { client, session, introduction, seq } => {
+                self.join_other(client, &session, introduction, seq);
+            }
             Effect::AskEngine { ticket, command, arguments, deadline } => {
                 self.ask_engine(ticket, EngineRequest { command, arguments }, deadline);
             }

@@ -71,6 +71,8 @@ pub struct Client {
     pub name: String,
     /// Editor or agent.
     pub kind: Kind,
+    /// Its `initialize`, to repeat it when it joins another session through us.
+    pub introduction: Value,
     /// Lines, columns and paths as it wants them.
     pub convention: Convention,
     /// Which optional events it takes.
@@ -95,6 +97,7 @@ impl Client {
             launched: false,
             name: id.to_string(),
             kind: Kind::Editor,
+            introduction: Value::Null,
             convention: Convention::default(),
             announced: Announced::default(),
             subscribed: false,
@@ -124,6 +127,7 @@ impl Client {
             memory: flag("supportsMemoryEvent"),
             progress: flag("supportsProgressReporting"),
         };
+        self.introduction = arguments.clone();
         self.stage = Stage::Initialized;
         Ok(())
     }

@@ -173,6 +173,17 @@ pub enum Effect {
         /// The client's arguments.
         arguments: Value,
     },
+    /// From now on this client rides in another session, through us; its request has not been answered.
+    JoinOther {
+        /// Who.
+        client: ClientId,
+        /// The other session's id.
+        session: String,
+        /// What it said of itself in `initialize`.
+        introduction: Value,
+        /// Number of its `attach`.
+        seq: i64,
+    },
     /// Ask the engine; answered by [`Event::EngineAnswered`].
     AskEngine {
         /// Ours.

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context;
-use dap_wire::Failure;
+use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixListener;
@@ -114,6 +114,18 @@ impl Host for Process {
             },
         }
         select::start(arguments, broker.clone(), events)
+    }
+
+    fn connect(&mut self, session: &str) -> Result<Connection, Failure> {
+        let missing = |reason: String| {
+            Failure::new(ErrorCode::NoSession, format!("cannot join session `{session}`: {reason}"))
+                .hint("`tandem-dap sessions` lists the live ones")
+        };
+        let entry = registry::live(&self.folder).into_iter().find(|entry| entry.id == session);
+        let entry = entry.ok_or_else(|| missing("there is none of this name".into()))?;
+        let socket = UnixStream::connect(&entry.socket).map_err(|error| missing(error.to_string()))?;
+        socket.set_nonblocking(true).map_err(|error| missing(error.to_string()))?;
+        tokio::net::UnixStream::from_std(socket).map(halves).map_err(|error| missing(error.to_string()))
     }
 
     fn publish(&mut self, publication: Publication, inbox: &Inbox) {

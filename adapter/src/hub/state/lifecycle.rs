@@ -98,8 +98,7 @@ impl State {
         }
         let own = arguments["session"].as_str().is_none_or(|session| session == self.session);
         if !own {
-            let message = format!("this is session `{}`, not {}", self.session, arguments["session"]);
-            return self.refuse(&asked, Failure::new(ErrorCode::NoSession, message));
+            return self.join_other(&asked, &arguments["session"]);
         }
         if self.phase == Phase::Idle {
             let failure = Failure::new(ErrorCode::NoSession, "there is no program in this session to join")
@@ -119,6 +118,27 @@ impl State {
         }
         self.answer(&asked, Ok(Value::Null));
         self.offer_configuration(asked.client);
+    }
+
+    /// An editor that can only start adapters joins a session through the fresh one it started.
+    fn join_other(&mut self, asked: &Asked, session: &Value) {
+        let introduction = self.clients.get(asked.client).map(|client| client.introduction.clone());
+        match (session.as_str(), introduction) {
+            (Some(session), Some(introduction)) if self.phase == Phase::Idle => {
+                self.effects.push(Effect::JoinOther {
+                    client: asked.client,
+                    session: session.to_owned(),
+                    introduction,
+                    seq: asked.seq,
+                });
+            }
+            _ => {
+                let message = format!("this is session `{}`, not {session}", self.session);
+                let failure =
+                    Failure::new(ErrorCode::NoSession, message).hint("start another adapter to join it");
+                self.refuse(asked, failure);
+            }
+        }
     }
 
     /// Sends `initialized` once the engine can take breakpoints.
