@@ -66,7 +66,15 @@ pub fn live(folder: &Path) -> Vec<Entry> {
     let mut entries = Vec::new();
     for file in files.flatten() {
         let path = file.path();
-        if path.extension().is_none_or(|extension| extension != "json") {
+        let is = |ending: &str| path.extension().is_some_and(|extension| extension == ending);
+        // A host may have been killed between its two files; nobody listens on what it left.
+        if is("sock")
+            && !path.with_extension("json").exists()
+            && std::os::unix::net::UnixStream::connect(&path).is_err()
+        {
+            drop(std::fs::remove_file(&path));
+        }
+        if !is("json") {
             continue;
         }
         let entry = std::fs::read(&path).ok().and_then(|text| serde_json::from_slice::<Entry>(&text).ok());
@@ -176,6 +184,7 @@ mod tests {
         // As after a crash: the files stay, nobody listens.
         std::mem::forget(published);
         drop(listener);
+        drop(std::os::unix::net::UnixListener::bind(place.path().join("owl2.sock")).unwrap());
         assert_eq!(live(place.path()), vec![]);
         assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0);
     }
