@@ -40,11 +40,20 @@ fn semaphores(pid: &Value) -> bool {
         .any(|name| name.starts_with("sem.clr") && name.contains(&hex))
 }
 
+fn temporary_files(pid: &Value) -> bool {
+    let files = std::fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
+    let mut names = files.map(|file| file.file_name().to_string_lossy().into_owned());
+    names.any(|name| {
+        ["clr-debug-pipe", "dotnet-diagnostic"].iter().any(|kind| name.starts_with(&format!("{kind}-{pid}-")))
+    })
+}
+
 async fn all_gone(pid: &Value, socket: &Path) -> anyhow::Result<()> {
     until("the program", || !lives(pid)).await?;
     until("the socket", || !socket.exists()).await?;
     until("the session's file", || !socket.with_extension("json").exists()).await?;
     anyhow::ensure!(!semaphores(pid), "a semaphore is left");
+    until("a file of the runtime", || !temporary_files(pid)).await?;
     Ok(())
 }
 

@@ -257,6 +257,9 @@ impl Session {
             return;
         }
         self.run = Run::Over;
+        if let Some(child) = self.child.as_ref().filter(|child| child.exited().is_some()) {
+            remove_leftovers(child.pid());
+        }
         self.references.clear();
         self.deferred.clear();
         if let Some(info) = info {
@@ -266,6 +269,18 @@ impl Session {
             self.tell("exited", json!({ "exitCode": info.code }));
         }
         self.tell("terminated", Value::Null);
+    }
+}
+
+/// A runtime that was killed leaves its debugging pipes and its diagnostics socket in the temporary folder.
+fn remove_leftovers(pid: u32) {
+    let ours = [format!("clr-debug-pipe-{pid}-"), format!("dotnet-diagnostic-{pid}-")];
+    for file in std::fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten() {
+        let name = file.file_name();
+        if name.to_str().is_some_and(|name| ours.iter().any(|prefix| name.starts_with(prefix))) {
+            // The runtime may have removed it itself by now.
+            drop(std::fs::remove_file(file.path()));
+        }
     }
 }
 
