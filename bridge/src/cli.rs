@@ -7,7 +7,8 @@ use anyhow::{Context, bail};
 use clap::Parser;
 use rmcp::ServiceExt;
 
-use crate::server::Bridge;
+use crate::catalog::Offer;
+use crate::server::{Bridge, Options};
 
 /// The debugger as MCP tools, for agents: MCP on stdin and stdout.
 #[derive(Debug, Parser)]
@@ -57,9 +58,10 @@ fn run(flags: Flags) -> anyhow::Result<()> {
         Some(path) => path,
         None => find_adapter()?,
     };
+    let offer = Offer { core: flags.tools == "core", read_only: flags.read_only };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let bridge = Bridge::new(adapter, flags.read_only, flags.tools == "core");
+        let bridge = Bridge::new(Options { adapter, offer });
         let service = bridge.clone().serve(rmcp::transport::stdio()).await.context("no MCP client spoke")?;
         service.waiting().await.context("the MCP connection failed")?;
         bridge.close().await;

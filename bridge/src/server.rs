@@ -11,22 +11,20 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 use crate::arguments::Arguments;
-use crate::catalog::TOOLS;
+use crate::call::{Call, Progress};
+use crate::catalog::Offer;
 use crate::registry;
 use crate::session::{Session, Wishes};
-use crate::tools;
 
-/// One tool call.
-pub struct Call {
-    /// The bridge.
-    pub bridge: Bridge,
-    /// What the agent sent.
-    pub arguments: Arguments,
-    /// It gave up.
-    pub cancel: CancellationToken,
+/// What the flags decided.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// The adapter to start.
+    pub adapter: PathBuf,
+    /// Which tools there are.
+    pub offer: Offer,
 }
 
 #[derive(Debug, Default)]
@@ -41,17 +39,15 @@ struct Inner {
 /// The bridge; clones share it.
 #[derive(Debug, Clone)]
 pub struct Bridge {
-    /// The adapter to start.
-    pub adapter: Arc<PathBuf>,
-    read_only: bool,
-    core: bool,
+    /// What the flags decided.
+    pub options: Arc<Options>,
     inner: Arc<Mutex<Inner>>,
 }
 
 impl Bridge {
     /// A bridge without sessions.
-    pub fn new(adapter: PathBuf, read_only: bool, core: bool) -> Self {
-        Self { adapter: Arc::new(adapter), read_only, core, inner: Arc::default() }
+    pub fn new(options: Options) -> Self {
+        Self { options: Arc::new(options), inner: Arc::default() }
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut Inner) -> T) -> T {
@@ -165,8 +161,7 @@ impl ServerHandler for Bridge {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let offered = TOOLS.iter().filter(|entry| self.offers(entry));
-        Ok(ListToolsResult::with_all_items(offered.filter_map(|entry| entry.tool()).collect()))
+        Ok(ListToolsResult::with_all_items(self.options.offer.list()))
     }
 
     async fn call_tool(
@@ -174,17 +169,17 @@ impl ServerHandler for Bridge {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let offered = TOOLS.iter().any(|entry| entry.name == request.name && self.offers(entry));
-        if !offered {
+        let Some(tool) = self.options.offer.find(&request.name) else {
             return Err(ErrorData::invalid_params(format!("there is no tool `{}`", request.name), None));
-        }
+        };
         let call = Call {
             bridge: self.clone(),
             arguments: Arguments::new(request.arguments),
             cancel: context.ct.clone(),
+            progress: Progress::new(context.peer.clone(), context.meta.get_progress_token()),
         };
         let outcome = tokio::select! {
-            outcome = tools::call(&request.name, call) => outcome,
+            outcome = (tool.run)(call) => outcome,
             // A tool that waits passes the cancellation on; it gets a moment to do so.
             () = async {
                 context.ct.cancelled().await;
@@ -199,12 +194,6 @@ impl ServerHandler for Bridge {
             Err(failure) => CallToolResult::structured_error(refusal(&failure)),
         }
         .into())
-    }
-}
-
-impl Bridge {
-    fn offers(&self, entry: &crate::catalog::Entry) -> bool {
-        (entry.core || !self.core) && (entry.only_looks() || !self.read_only)
     }
 }
 

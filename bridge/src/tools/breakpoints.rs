@@ -5,8 +5,60 @@ use serde_json::{Value, json};
 
 use super::launch::absolute;
 use crate::arguments::Arguments;
-use crate::server::Call;
+use crate::call::Call;
 use crate::session::{Wanted, Wishes};
+use crate::tool::{Effect, Family, Tool, run};
+
+/// Where and why the program stops.
+pub const FAMILY: Family = Family {
+    name: "breakpoints",
+    of_session: true,
+    tools: &[
+        Tool {
+            name: "debug_set_breakpoint",
+            core: true,
+            effect: Effect::Acts,
+            about: "Set a breakpoint, also before launch. Returns its id and where it bound.",
+            takes: &[
+                "sourceFile:s!",
+                "line:i!=1-based",
+                "condition:s",
+                "hitCondition:s=like > 5 or % 10",
+                "logMessage:s=logs {expressions} instead of stopping",
+                "dllPath:s",
+            ],
+            gives: &["id:i", "file:s", "line:i", "verified:b", "message:s"],
+            run: run!(set),
+        },
+        Tool {
+            name: "debug_remove_breakpoint",
+            core: true,
+            effect: Effect::Sets,
+            about: "Remove one of your breakpoints.",
+            takes: &["breakpointId:i!"],
+            gives: &["id:i"],
+            run: run!(remove),
+        },
+        Tool {
+            name: "debug_list_breakpoints",
+            core: false,
+            effect: Effect::Looks,
+            about: "Your breakpoints and those of the other clients.",
+            takes: &[],
+            gives: &["breakpoints:a", "others:a"],
+            run: run!(list),
+        },
+        Tool {
+            name: "debug_set_exception_breakpoints",
+            core: false,
+            effect: Effect::Sets,
+            about: "Choose which exceptions stop the program.",
+            takes: &["filters:as!=all, unhandled"],
+            gives: &["filters:a"],
+            run: run!(set_exception),
+        },
+    ],
+};
 
 /// A source path and a DAP `SourceBreakpoint`.
 pub(super) fn wish(arguments: &Arguments) -> Result<(String, Value), Failure> {

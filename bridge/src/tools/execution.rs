@@ -6,9 +6,10 @@ use dap_wire::Failure;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use crate::call::Call;
 use crate::observer::{Snapshot, State};
-use crate::server::Call;
 use crate::session::{DEADLINE, Session};
+use crate::tool::{Effect, Family, Tool, run};
 
 /// Waits end before clients cut calls.
 const WAIT: Duration = Duration::from_secs(30);
@@ -16,6 +17,70 @@ const WAIT: Duration = Duration::from_secs(30);
 const OUTPUT: usize = 4096;
 /// Matches nothing: the read ends early only when the program waits for input, or ends.
 const NEVER: &str = r"[^\s\S]";
+
+/// Running and waiting.
+pub const FAMILY: Family = Family {
+    name: "execution",
+    of_session: true,
+    tools: &[
+        Tool {
+            name: "debug_continue",
+            core: true,
+            effect: Effect::Acts,
+            about: "Resume the program. Waits (30 s) for the next stop, exit or request for input; `pending: true` means still \
+                    running: call debug_wait.",
+            takes: &["threadId:i", "timeoutMs:i"],
+            gives: &["state:s", "event:o", "pending:b", "output:o"],
+            run: run!(run, "continue"),
+        },
+        Tool {
+            name: "debug_step_over",
+            core: true,
+            effect: Effect::Acts,
+            about: "Run the current line, not entering calls. Returns where it stands then.",
+            takes: &["threadId:i", "timeoutMs:i"],
+            gives: &["state:s", "event:o", "pending:b", "output:o"],
+            run: run!(run, "next"),
+        },
+        Tool {
+            name: "debug_step_into",
+            core: true,
+            effect: Effect::Acts,
+            about: "Step into the call on the current line.",
+            takes: &["threadId:i", "timeoutMs:i"],
+            gives: &["state:s", "event:o", "pending:b", "output:o"],
+            run: run!(run, "stepIn"),
+        },
+        Tool {
+            name: "debug_step_out",
+            core: true,
+            effect: Effect::Acts,
+            about: "Run until the current function returns.",
+            takes: &["threadId:i", "timeoutMs:i"],
+            gives: &["state:s", "event:o", "pending:b", "output:o"],
+            run: run!(run, "stepOut"),
+        },
+        Tool {
+            name: "debug_pause",
+            core: true,
+            effect: Effect::Acts,
+            about: "Stop a running program where it is.",
+            takes: &["threadId:i", "timeoutMs:i"],
+            gives: &["state:s", "event:o", "pending:b", "output:o"],
+            run: run!(run, "pause"),
+        },
+        Tool {
+            name: "debug_wait",
+            core: true,
+            effect: Effect::Looks,
+            about: "Wait (30 s) for the next stop, exit or request for input; `pending: true` means still running: call \
+                    it again.",
+            takes: &["timeoutMs:i"],
+            gives: &["state:s", "event:o", "pending:b", "output:o"],
+            run: run!(wait),
+        },
+    ],
+};
 
 fn limit(call: &Call) -> Result<Duration, Failure> {
     Ok(call.arguments.number("timeoutMs")?.map_or(WAIT, Duration::from_millis))

@@ -4,9 +4,10 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
 use super::execution::{self, place};
+use crate::call::Call;
 use crate::observer::State;
-use crate::server::Call;
 use crate::session::Session;
+use crate::tool::{Effect, Family, Tool, run};
 
 /// Rows of one answer, over all depths.
 const MOST_ROWS: usize = 400;
@@ -14,6 +15,92 @@ const MOST_ROWS: usize = 400;
 const LONGEST: usize = 400;
 /// Lines around the place of a stop.
 const AROUND: usize = 4;
+
+/// Looking at a stop.
+pub const FAMILY: Family = Family {
+    name: "inspection",
+    of_session: true,
+    tools: &[
+        Tool {
+            name: "debug_snapshot",
+            core: true,
+            effect: Effect::Looks,
+            about: "Everything at this stop in one call: place with source lines, stack, variables, exception, new output.",
+            takes: &["depth:i=1"],
+            gives: &["state:s", "event:o", "lines:x", "frames:a", "variables:a", "exception:o"],
+            run: run!(snapshot),
+        },
+        Tool {
+            name: "debug_variables",
+            core: true,
+            effect: Effect::Looks,
+            about: "Arguments and locals of a frame (the top one by default), or the members of one value.",
+            takes: &[
+                "frameId:i",
+                "path:s=expression whose members to list",
+                "depth:i=1",
+                "start:i",
+                "count:i=100",
+            ],
+            gives: &["variables:a", "next:i"],
+            run: run!(variables),
+        },
+        Tool {
+            name: "debug_stacktrace",
+            core: true,
+            effect: Effect::Looks,
+            about: "The call stack: frames with id, function, file, line.",
+            takes: &["threadId:i", "start:i", "count:i=20"],
+            gives: &["frames:a", "threadId:i", "totalFrames:x"],
+            run: run!(stacktrace),
+        },
+        Tool {
+            name: "debug_evaluate",
+            core: true,
+            effect: Effect::Acts,
+            about: "Evaluate a C# expression at the stop: names, members, indexers, calls, operators.",
+            takes: &["expression:s!", "frameId:i"],
+            gives: &["result:s", "type:x", "children:a"],
+            run: run!(evaluate),
+        },
+        Tool {
+            name: "debug_threads",
+            core: false,
+            effect: Effect::Looks,
+            about: "The program's threads.",
+            takes: &[],
+            gives: &["threads:a"],
+            run: run!(pass, "threads"),
+        },
+        Tool {
+            name: "debug_exception_info",
+            core: false,
+            effect: Effect::Looks,
+            about: "Type, message and inner exceptions of the exception it stopped at.",
+            takes: &["threadId:i"],
+            gives: &["exceptionId:s", "description:x"],
+            run: run!(exception_info),
+        },
+        Tool {
+            name: "debug_set_variable",
+            core: false,
+            effect: Effect::Sets,
+            about: "Change a variable at the stop.",
+            takes: &["name:s!=variable of the frame", "value:s!=C# literal or expression", "frameId:i"],
+            gives: &["name:s", "value:s"],
+            run: run!(set_variable),
+        },
+        Tool {
+            name: "debug_modules",
+            core: false,
+            effect: Effect::Looks,
+            about: "Loaded modules and whether their symbols were found.",
+            takes: &[],
+            gives: &["modules:a"],
+            run: run!(pass, "modules"),
+        },
+    ],
+};
 
 fn stopped_thread(session: &Session) -> Result<Value, Failure> {
     let picture = session.snapshot();

@@ -6,13 +6,78 @@ use dap_wire::Failure;
 use serde_json::{Value, json};
 
 use super::execution;
+use crate::call::Call;
 use crate::observer::State;
 use crate::registry;
-use crate::server::Call;
 use crate::session::{Session, Wanted};
+use crate::tool::{Effect, Family, Tool, run};
 
 /// How long the entry stop may take once the program is attached.
 const ENTRY: Duration = Duration::from_secs(30);
+
+/// Starting, joining and leaving sessions.
+pub const FAMILY: Family = Family {
+    name: "sessions",
+    of_session: true,
+    tools: &[
+        Tool {
+            name: "debug_launch",
+            core: true,
+            effect: Effect::Acts,
+            about: "Start a program under the debugger (building a project first). Returns session, pid and state.",
+            takes: &[
+                "program:s=.dll, executable, .csproj or folder",
+                "projectPath:s=built first",
+                "appDllPath:s=built program",
+                "args:a",
+                "cwd:s",
+                "env:o",
+                "stopAtEntry:b=default true: held at entry until debug_continue",
+                "breakpoints:a=[{sourceFile, line, condition?}]",
+                "engine:s",
+            ],
+            gives: &["state:s", "session:s", "pid:i", "event:o", "breakpoints:a"],
+            run: run!(launch),
+        },
+        Tool {
+            name: "debug_attach",
+            core: true,
+            effect: Effect::Acts,
+            about: "Attach to a running .NET process. Its stdin and stdout are not ours.",
+            takes: &["processId:i!"],
+            gives: &["state:s", "session:s", "pid:i", "processName:x"],
+            run: run!(attach),
+        },
+        Tool {
+            name: "debug_sessions",
+            core: true,
+            effect: Effect::Looks,
+            about: "List live sessions, also those an editor started, and join one.",
+            takes: &["select:s=id of a session to join and use from now on"],
+            gives: &["sessions:a", "state:s", "event:x"],
+            run: run!(sessions),
+        },
+        Tool {
+            name: "debug_status",
+            core: true,
+            effect: Effect::Looks,
+            about: "Where the program stands: idle, running, stopped (place, reason) or exited (code); who else is in \
+                    the session.",
+            takes: &[],
+            gives: &["state:s", "session:s", "reason:s", "place:o", "clients:a"],
+            run: run!(status),
+        },
+        Tool {
+            name: "debug_disconnect",
+            core: true,
+            effect: Effect::Overwrites,
+            about: "End the session you launched, or leave one you joined.",
+            takes: &["terminate:b=default true for what you launched"],
+            gives: &["state:s"],
+            run: run!(disconnect),
+        },
+    ],
+};
 
 pub(super) async fn launch(call: &Call) -> Result<Value, Failure> {
     let arguments = &call.arguments;
@@ -49,7 +114,8 @@ pub(super) async fn launch(call: &Call) -> Result<Value, Failure> {
         let id = call.bridge.next_breakpoint();
         wishes.entry(file).or_default().push(Wanted { id, dap: None, wish: source, state: Value::Null });
     }
-    let session = Session::start(&call.bridge.adapter, false, attributes, wishes, &call.cancel).await?;
+    let session =
+        Session::start(&call.bridge.options.adapter, false, attributes, wishes, &call.cancel).await?;
     let session = call.bridge.add(session);
     call.bridge.with_early(std::mem::take).clear();
     if stop_at_entry {
@@ -83,7 +149,8 @@ pub(super) async fn attach(call: &Call) -> Result<Value, Failure> {
     };
     let wishes = call.bridge.with_early(|early| early.clone());
     let session =
-        Session::start(&call.bridge.adapter, true, json!({ "processId": pid }), wishes, &call.cancel).await?;
+        Session::start(&call.bridge.options.adapter, true, json!({ "processId": pid }), wishes, &call.cancel)
+            .await?;
     let session = call.bridge.add(session);
     let process = session.snapshot().process;
     Ok(json!({ "state": session.snapshot().state.as_str(), "session": session.id, "pid": pid,

@@ -5,11 +5,45 @@ use std::time::Duration;
 use dap_wire::Failure;
 use serde_json::{Value, json};
 
-use crate::server::Call;
+use crate::call::Call;
 use crate::session::DEADLINE;
+use crate::tool::{Effect, Family, Tool, run};
 
 /// Most output in one answer unless asked otherwise, bytes per stream.
 const MOST: u64 = 64 * 1024;
+
+/// The program's own input and output.
+pub const FAMILY: Family = Family {
+    name: "program I/O",
+    of_session: true,
+    tools: &[
+        Tool {
+            name: "process_write_input",
+            core: true,
+            effect: Effect::Acts,
+            about: "Write to the program's stdin.",
+            takes: &["data:s!=end lines with \\n", "closeAfter:b=then send EOF"],
+            gives: &["bytesWritten:i", "stdinClosed:b"],
+            run: run!(write),
+        },
+        Tool {
+            name: "process_read_output",
+            core: true,
+            effect: Effect::Looks,
+            about: "Read what the program printed, also after its end; wait for a text with waitFor.",
+            takes: &[
+                "stream:s=stdout, stderr or both",
+                "clear:b=start behind this next time",
+                "since:s=cursor",
+                "waitFor:s=regular expression",
+                "timeoutMs:i",
+                "maxBytes:i",
+            ],
+            gives: &["stdout:s", "stderr:s", "stdoutBytes:i", "stderrBytes:i", "cursor:s"],
+            run: run!(read),
+        },
+    ],
+};
 
 pub(super) async fn write(call: &Call) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;

@@ -1,0 +1,148 @@
+//! What a tool is: name, text, schemas and the function that carries it out. Each family of tools is a table in its own
+//! module under [`crate::tools`]; [`crate::catalog`] only lists the families.
+
+use std::pin::Pin;
+
+use dap_wire::Failure;
+use rmcp::model::Tool as Listed;
+use serde_json::{Map, Value, json};
+
+use crate::call::Call;
+
+/// What a tool does; becomes the MCP annotations, and decides whether `--read-only` offers it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// Nothing: it looks.
+    Looks,
+    /// It changes or runs something; doing it twice is different from once.
+    Acts,
+    /// It changes something; doing it twice is like once.
+    Sets,
+    /// It may lose something for good.
+    Destroys,
+    /// It may lose something for good; doing it twice is like once.
+    Overwrites,
+}
+
+/// The future of one call.
+pub type Outcome = Pin<Box<dyn Future<Output = Result<Value, Failure>> + Send>>;
+
+/// One tool.
+///
+/// Schemas are written `name:type`, with `!` behind the type when required and `=meaning` at the end. Types: `s` string,
+/// `i` integer, `n` number, `b` boolean, `a` array, `o` object, `x` anything; `as`, `ao`, `ai` arrays of these.
+#[derive(Clone, Copy)]
+pub struct Tool {
+    /// Its name.
+    pub name: &'static str,
+    /// Part of `--tools core`.
+    pub core: bool,
+    /// What it does.
+    pub effect: Effect,
+    /// When to use it and what comes back. A model reads it; it is paid for in tokens in each conversation.
+    pub about: &'static str,
+    /// Parameters.
+    pub takes: &'static [&'static str],
+    /// Fields of the answer, besides `success`.
+    pub gives: &'static [&'static str],
+    /// Carries it out; made with [`run!`].
+    pub run: fn(Call) -> Outcome,
+}
+
+/// Tools that belong together.
+pub struct Family {
+    /// Its name, for people.
+    pub name: &'static str,
+    /// Its tools take an optional `session`.
+    pub of_session: bool,
+    /// In the order they are listed.
+    pub tools: &'static [Tool],
+}
+
+/// Makes an `async fn(&Call, …) -> Result<Value, Failure>` the `run` of a [`Tool`].
+macro_rules! run {
+    ($function:path $(, $more:expr)*) => {
+        |call| Box::pin(async move { $function(&call $(, $more)*).await })
+    };
+}
+pub(crate) use run;
+
+impl Effect {
+    /// Whether `--read-only` offers such a tool.
+    pub fn only_looks(self) -> bool {
+        self == Self::Looks
+    }
+
+    /// MCP annotations; what is MCP's default is left out.
+    fn annotations(self) -> Value {
+        match self {
+            Self::Looks => json!({ "readOnlyHint": true }),
+            Self::Acts => json!({ "destructiveHint": false }),
+            Self::Sets => json!({ "destructiveHint": false, "idempotentHint": true }),
+            Self::Destroys => json!({ "destructiveHint": true }),
+            Self::Overwrites => json!({ "destructiveHint": true, "idempotentHint": true }),
+        }
+    }
+}
+
+impl Tool {
+    /// As MCP lists it; `None` when its tables are wrong, which a test excludes.
+    pub fn listed(&self, of_session: bool) -> Option<Listed> {
+        let session = of_session.then_some("session:s");
+        let takes = schema(self.takes.iter().copied().chain(session))?;
+        let gives = schema(self.gives.iter().copied().chain(["success:b"]))?;
+        let tool = json!({ "name": self.name, "description": self.about, "inputSchema": takes,
+            "outputSchema": gives, "annotations": self.effect.annotations() });
+        serde_json::from_value(tool).ok()
+    }
+}
+
+fn schema<'a>(fields: impl Iterator<Item = &'a str>) -> Option<Value> {
+    let (mut properties, mut required) = (Map::new(), Vec::new());
+    for field in fields {
+        let (name, rest) = field.split_once(':')?;
+        let (kind, meaning) = rest.split_once('=').map_or((rest, None), |(kind, text)| (kind, Some(text)));
+        if kind.ends_with('!') {
+            required.push(name);
+        }
+        let mut property = kind_schema(kind.trim_end_matches('!'))?;
+        if let Some(meaning) = meaning {
+            property["description"] = json!(meaning);
+        }
+        properties.insert(name.into(), property);
+    }
+    let mut schema = json!({ "type": "object", "properties": properties });
+    if !required.is_empty() {
+        schema["required"] = json!(required);
+    }
+    Some(schema)
+}
+
+fn kind_schema(kind: &str) -> Option<Value> {
+    let name = match kind {
+        "x" => return Some(json!({})),
+        "s" => "string",
+        "i" => "integer",
+        "n" => "number",
+        "b" => "boolean",
+        "o" => "object",
+        "a" => "array",
+        _ => return Some(json!({ "type": "array", "items": kind_schema(kind.strip_prefix('a')?)? })),
+    };
+    Some(json!({ "type": name }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_schema_is_written_in_one_line_per_field() {
+        let made = schema(["file:s!=where", "lines:as", "any:x"].into_iter()).unwrap();
+        let wanted = json!({ "type": "object", "properties": {
+            "file": { "type": "string", "description": "where" },
+            "lines": { "type": "array", "items": { "type": "string" } }, "any": {} }, "required": ["file"] });
+        assert_eq!(made, wanted);
+        assert_eq!(schema(["file:q"].into_iter()), None);
+    }
+}
