@@ -30,6 +30,16 @@ pub enum EngineEvent {
         /// Its body; `Null` when there is none.
         body: Value,
     },
+    /// A reverse request (DAP `runInTerminal`, `startDebugging`): the hub finds the one client that carries it out, and
+    /// [`Engine::answer`] gets exactly one answer, however that client behaves.
+    Asks {
+        /// The engine's own number for it; the answer repeats it.
+        ask: i64,
+        /// DAP command.
+        command: String,
+        /// Its arguments, as the client is to see them.
+        arguments: Value,
+    },
     /// The engine broke and answers nothing more.
     Died(Failure),
 }
@@ -47,4 +57,11 @@ pub trait Engine: Send + Sync {
         request: EngineRequest,
         cancel: CancellationToken,
     ) -> BoxFuture<'static, Result<Value, Failure>>;
+
+    /// Takes the one answer to an [`EngineEvent::Asks`] of this engine: the client's body, or why there is none
+    /// (`UNSUPPORTED` when no client can do it, `TIMEOUT`, `CANCELLED` when the session ends). Must not block.
+    fn answer(&self, ask: i64, result: Result<Value, Failure>) {
+        // An engine that asks nothing gets nothing.
+        tracing::warn!(ask, ?result, "an answer nobody asked for");
+    }
 }

@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use super::event::{
     ClientId, Effect, Event, IoRequest, Origin, Publication, ReadOutput, StartedEngine, Ticket,
 };
+use super::numbers::Numbers;
 use super::proxy;
 use super::state::State;
 use super::writer::{self, Outgoing};
@@ -213,8 +214,9 @@ impl<H: Host> Actor<H> {
         let id = ClientId(self.next_client);
         let (queue, queued) = mpsc::channel(CLIENT_QUEUE);
         let reader = CancellationToken::new();
-        self.writers.spawn(writer::run(connection.writer, queued));
-        tokio::spawn(read(id, connection.reader, self.inbox.clone(), reader.clone()));
+        let numbers = Numbers::default();
+        self.writers.spawn(writer::run(connection.writer, queued, numbers.clone()));
+        tokio::spawn(read(id, connection.reader, self.inbox.clone(), reader.clone(), numbers));
         self.riders.insert(id, Rider { queue, reader });
         self.handle(Event::ClientJoined { client: id, origin });
     }
@@ -242,6 +244,11 @@ impl<H: Host> Actor<H> {
             }
             Effect::AskEngine { ticket, command, arguments, deadline } => {
                 self.ask_engine(ticket, EngineRequest { command, arguments }, deadline);
+            }
+            Effect::AnswerEngine { ask, result } => {
+                if let Some(engine) = &self.engine {
+                    engine.answer(ask, result);
+                }
             }
             Effect::Cancel { ticket } => {
                 if let Some(cancel) = self.cancels.get(&ticket) {
@@ -371,6 +378,7 @@ async fn read(
     socket: Box<dyn AsyncRead + Send + Unpin>,
     inbox: Inbox,
     stop: CancellationToken,
+    numbers: Numbers,
 ) {
     let mut frames = FramedRead::new(socket, DapCodec::default());
     loop {
@@ -379,6 +387,13 @@ async fn read(
             () = stop.cancelled() => None,
         };
         match item {
+            Some(Ok(Ok(Message::Response(mut response)))) => match numbers.inside(response.request_seq) {
+                Some(inside) => {
+                    response.request_seq = inside;
+                    inbox.event(Event::ClientSaid { client, message: Message::Response(response) }).await;
+                }
+                None => tracing::warn!(%client, ?response, "an answer to nothing that was asked"),
+            },
             Some(Ok(Ok(message))) => inbox.event(Event::ClientSaid { client, message }).await,
             Some(Ok(Err(error))) => inbox.event(Event::ClientGarbled { client, error }).await,
             Some(Err(error)) => {
@@ -404,3 +419,6 @@ impl Engine for NoEngine {
         Box::pin(async move { Err(failure) })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -45,7 +45,7 @@ impl Kind {
     }
 }
 
-/// What a client announced in `initialize` that decides which events it gets.
+/// What a client announced in `initialize` that decides which events and reverse requests it gets.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Announced {
     /// `supportsInvalidatedEvent`.
@@ -54,6 +54,12 @@ pub struct Announced {
     pub memory: bool,
     /// `supportsProgressReporting`.
     pub progress: bool,
+    /// `supportsRunInTerminalRequest`.
+    pub terminal: bool,
+    /// `supportsArgsCanBeInterpretedByShell`.
+    pub shell: bool,
+    /// `supportsStartDebuggingRequest`.
+    pub start_debugging: bool,
 }
 
 /// One rider.
@@ -126,10 +132,22 @@ impl Client {
             invalidated: flag("supportsInvalidatedEvent"),
             memory: flag("supportsMemoryEvent"),
             progress: flag("supportsProgressReporting"),
+            terminal: flag("supportsRunInTerminalRequest"),
+            shell: flag("supportsArgsCanBeInterpretedByShell"),
+            start_debugging: flag("supportsStartDebuggingRequest"),
         };
         self.introduction = arguments.clone();
         self.stage = Stage::Initialized;
         Ok(())
+    }
+
+    /// Whether it carries out a reverse request of this name.
+    pub fn serves(&self, command: &str) -> bool {
+        match command {
+            "runInTerminal" => self.announced.terminal,
+            "startDebugging" => self.announced.start_debugging,
+            _ => false,
+        }
     }
 
     /// Whether it gets an event of this name: DAP forbids some to clients that did not announce them, and our own

@@ -21,6 +21,10 @@ impl std::fmt::Display for ClientId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub u64);
 
+/// A reverse request: of the engine, to one client at a time. The number it has inside the hub; never reused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ask(pub i64);
+
 /// Where a client came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
@@ -95,6 +99,8 @@ pub struct StartedEngine {
 pub enum Timer {
     /// The session is over and its first client gone; others may read output for this long.
     Linger,
+    /// A client has had its time to answer this reverse request.
+    Ask(Ask),
 }
 
 /// A request to the process I/O broker.
@@ -194,6 +200,13 @@ pub enum Effect {
         arguments: Value,
         /// After this the actor answers with `TIMEOUT`.
         deadline: Duration,
+    },
+    /// Answer an `EngineEvent::Asks`.
+    AnswerEngine {
+        /// The engine's own number for it.
+        ask: i64,
+        /// The client's body, or why there is none.
+        result: Result<Value, Failure>,
     },
     /// The client cancelled what it asked the engine or the broker.
     Cancel {

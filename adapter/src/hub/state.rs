@@ -4,13 +4,14 @@
 //! In reading order: this file (the state, who said what, answering), [`lifecycle`] (handshakes, launch, leaving, end),
 //! [`control`] (resuming and pausing), [`inspect`] (everything that is asked of the engine as it is), [`marks`]
 //! (breakpoints and exception filters), [`program_io`] (stdin, output, the debug console), [`session`] (sessionInfo,
-//! sessionControl), [`told`] (what the engine says of its own accord).
+//! sessionControl), [`told`] (what the engine says of its own accord), [`reverse`] (what it asks of a client).
 
 mod control;
 mod inspect;
 mod lifecycle;
 mod marks;
 mod program_io;
+mod reverse;
 mod session;
 #[cfg(test)]
 mod tests;
@@ -29,6 +30,7 @@ use super::event::{ClientId, Effect, Event, IoRequest, Ticket};
 use super::facts::Facts;
 use super::ids::IdCounter;
 use super::pending::{Asked, Pending, Waiter};
+use reverse::Reverse;
 
 /// How long an engine may take for an ordinary request. Evaluations have the engine's own, shorter deadline.
 const ENGINE_DEADLINE: Duration = Duration::from_secs(30);
@@ -75,6 +77,7 @@ pub struct State {
     ledger: Ledger,
     exception_filters: BTreeMap<ClientId, Value>,
     facts: Facts,
+    reverse: Reverse,
     /// Who resumed the program last, for whoever came second.
     resumed_by: Option<String>,
     /// `exited` was sent.
@@ -102,6 +105,7 @@ impl State {
             ledger: Ledger::default(),
             exception_filters: BTreeMap::new(),
             facts: Facts::default(),
+            reverse: Reverse::default(),
             resumed_by: None,
             told_exit: false,
             ending: false,
@@ -114,9 +118,11 @@ impl State {
         match event {
             Event::ClientJoined { client, origin } => self.clients.add(Client::new(client, origin)),
             Event::ClientSaid { client, message: Message::Request(request) } => self.asked(client, request),
-            // We send no reverse requests, so there is nothing a response or event of a client could belong to.
-            Event::ClientSaid { client, message } => {
-                tracing::debug!(%client, seq = message.seq(), "message without a meaning ignored");
+            Event::ClientSaid { client, message: Message::Response(response) } => {
+                self.client_answered(client, response);
+            }
+            Event::ClientSaid { client, message: Message::Event(event) } => {
+                tracing::debug!(%client, event = event.event, "an event of a client has no meaning");
             }
             Event::ClientGarbled { client, error } => {
                 if let Some(seq) = error.seq {

@@ -12,6 +12,7 @@ use tokio::io::AsyncWrite;
 use tokio::sync::mpsc;
 use tokio_util::codec::FramedWrite;
 
+use super::numbers::Numbers;
 use crate::io::{Chunk, OutputCursor, Positions};
 
 /// What the actor queues for a client.
@@ -28,11 +29,12 @@ pub enum Outgoing {
 struct Writer<W> {
     sink: FramedWrite<W, DapCodec>,
     seq: i64,
+    numbers: Numbers,
 }
 
 /// Writes until the queue's sender is dropped or the socket fails.
-pub async fn run<W: AsyncWrite + Unpin>(socket: W, mut queue: mpsc::Receiver<Outgoing>) {
-    let mut writer = Writer { sink: FramedWrite::new(socket, DapCodec::default()), seq: 0 };
+pub async fn run<W: AsyncWrite + Unpin>(socket: W, mut queue: mpsc::Receiver<Outgoing>, numbers: Numbers) {
+    let mut writer = Writer { sink: FramedWrite::new(socket, DapCodec::default()), seq: 0, numbers };
     let mut output: Option<OutputCursor> = None;
     loop {
         let outcome = tokio::select! {
@@ -78,6 +80,9 @@ async fn changed(output: Option<&mut OutputCursor>) {
 impl<W: AsyncWrite + Unpin> Writer<W> {
     async fn write(&mut self, mut message: Message) -> Result<(), FrameError> {
         self.seq += 1;
+        if let Message::Request(request) = &message {
+            self.numbers.note(self.seq, request.seq);
+        }
         message.set_seq(self.seq);
         self.sink.send(&message).await
     }

@@ -80,6 +80,7 @@ impl State {
     pub(super) fn launched(&mut self, asked: &Asked, result: Result<Value, Failure>) {
         if result.is_err() {
             // Nothing runs: the same client may try again with better arguments.
+            self.abandon_asks(&Failure::cancelled());
             self.phase = Phase::Idle;
             (self.engine, self.engine_ready, self.configured) = (None, false, false);
             self.effects.push(Effect::KillProgram);
@@ -246,6 +247,7 @@ impl State {
         for ticket in self.pending.of_client(id) {
             self.effects.push(Effect::Cancel { ticket });
         }
+        self.pass_asks_of(id);
         let left = json!({ "session": self.session, "change": "left", "client": client.name });
         self.tell_all("sessionChanged", &left);
         let owner_gone = client.launched && !self.clients.iter().any(|other| other.launched);
@@ -268,6 +270,7 @@ impl State {
             return self.end_if_done();
         }
         self.ending = true;
+        self.abandon_asks(&Failure::cancelled());
         let arguments = json!({ "terminateDebuggee": kill });
         self.ask_engine(Waiter::Ending(asked), "disconnect", arguments, ENDING_DEADLINE);
     }
@@ -291,6 +294,7 @@ impl State {
         if !matches!(self.phase, Phase::Over { .. }) {
             self.phase = Phase::Over { exit_code };
         }
+        self.abandon_asks(&Failure::cancelled());
         for id in self.clients.ready() {
             self.effects.push(Effect::FlushOutput { client: id });
             self.tell_terminated(id);
@@ -312,6 +316,7 @@ impl State {
     pub(super) fn timer_fired(&mut self, timer: Timer) {
         match timer {
             Timer::Linger => self.effects.push(Effect::End),
+            Timer::Ask(ask) => self.ask_timed_out(ask),
         }
     }
 }

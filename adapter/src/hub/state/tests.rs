@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dap_wire::{Message, Request};
+use dap_wire::{ErrorCode, Failure, Message, Request, Response};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::State;
 use crate::engine::EngineEvent;
-use crate::hub::event::{ClientId, Effect, Event, Origin, StartedEngine, Ticket};
+use crate::hub::event::{ClientId, Effect, Event, Origin, StartedEngine, Ticket, Timer};
 
 const FIRST: ClientId = ClientId(1);
 
@@ -27,6 +27,13 @@ struct Stage {
     seen: BTreeSet<ClientId>,
     terminated: BTreeSet<ClientId>,
     told: Vec<(ClientId, Message)>,
+    /// What the engine asked and has no answer to, by its number.
+    engine_owed: BTreeSet<i64>,
+    /// How the engine's own questions were answered.
+    engine_told: Vec<(i64, Result<Value, ErrorCode>)>,
+    /// Reverse requests with clients, and timers that run for them.
+    asked: Vec<(ClientId, i64)>,
+    timers: Vec<Timer>,
     ended: bool,
 }
 
@@ -43,6 +50,10 @@ impl Stage {
             seen: BTreeSet::new(),
             terminated: BTreeSet::new(),
             told: Vec::new(),
+            engine_owed: BTreeSet::new(),
+            engine_told: Vec::new(),
+            asked: Vec::new(),
+            timers: Vec::new(),
             ended: false,
         };
         stage.join(FIRST, Origin::First);
@@ -74,6 +85,25 @@ impl Stage {
 
     fn say(&mut self, event: &str, body: Value) {
         self.feed(Event::EngineSaid(EngineEvent::Dap { event: event.into(), body }));
+    }
+
+    /// The engine asks a client something.
+    fn engine_asks(&mut self, ask: i64, command: &str) {
+        self.engine_owed.insert(ask);
+        let arguments = json!({ "cwd": "/", "args": ["a"], "argsCanBeInterpretedByShell": true });
+        self.feed(Event::EngineSaid(EngineEvent::Asks { ask, command: command.into(), arguments }));
+    }
+
+    /// A client answers what it was asked.
+    fn client_answers(&mut self, at: usize, outcome: Result<Value, Failure>) {
+        if self.asked.is_empty() {
+            return;
+        }
+        let (client, seq) = self.asked.remove(at % self.asked.len());
+        if self.present.contains(&client) {
+            let message = Message::Response(Response::to(seq, "runInTerminal", outcome));
+            self.feed(Event::ClientSaid { client, message });
+        }
     }
 
     /// The engine answers what it was asked, oldest first or any other.
@@ -119,6 +149,14 @@ impl Stage {
                         self.present.remove(&client);
                         self.owed.retain(|(owner, _), _| *owner != client);
                     }
+                    Effect::AnswerEngine { ask, result } => {
+                        assert!(
+                            self.engine_owed.remove(&ask),
+                            "the engine is answered twice or unasked: {ask}"
+                        );
+                        self.engine_told.push((ask, result.map_err(|failure| failure.code)));
+                    }
+                    Effect::StartTimer { timer, .. } => self.timers.push(timer),
                     Effect::End => self.ended = true,
                     _ => {}
                 }
@@ -146,7 +184,7 @@ impl Stage {
                     assert!(self.terminated.insert(client), "{client} is told the end twice");
                 }
             }
-            Message::Request(request) => panic!("the hub asks a client: {request:?}"),
+            Message::Request(request) => self.asked.push((client, request.seq)),
         }
         self.told.push((client, message));
     }
@@ -213,14 +251,80 @@ fn the_heir_keeps_the_session_when_the_owner_hands_over() {
     assert_eq!(stage.events_of(heir), ["initialized", "process", "exited", "terminated"]);
 }
 
+/// A session of two, both of which can open terminals; the engine has asked for one.
+fn asked_for_a_terminal() -> Stage {
+    let mut stage = Stage::new();
+    let capable = json!({ "supportsRunInTerminalRequest": true });
+    stage.ask(FIRST, "initialize", capable.clone());
+    stage.ask(FIRST, "launch", json!({ "program": "x.py" }));
+    let second = ClientId(2);
+    stage.join(second, Origin::Socket);
+    stage.ask(second, "initialize", capable);
+    stage.ask(second, "attach", json!({}));
+    stage.engine_asks(7, "runInTerminal");
+    stage
+}
+
+#[test]
+fn a_reverse_request_goes_to_the_launching_client_and_its_answer_to_the_engine() {
+    let mut stage = asked_for_a_terminal();
+    assert_eq!(stage.asked, [(FIRST, 1)]);
+    let Some((_, Message::Request(request))) = stage.told.last() else { panic!("not asked") };
+    // A client that did not say it knows this field does not get it.
+    assert_eq!(request.arguments, json!({ "cwd": "/", "args": ["a"] }));
+    stage.client_answers(0, Ok(json!({ "processId": 5 })));
+    assert_eq!(stage.engine_told, [(7, Ok(json!({ "processId": 5 })))]);
+    // Its time is up, but it has answered.
+    stage.feed(Event::TimerFired(stage.timers[0]));
+    assert_eq!(stage.engine_told.len(), 1);
+}
+
+#[test]
+fn a_reverse_request_of_a_client_that_leaves_goes_to_the_next_and_then_to_nobody() {
+    let mut stage = asked_for_a_terminal();
+    stage.ask(FIRST, "disconnect", json!({ "handOver": true }));
+    // The owner's going ends the session of one that cannot inherit: it has not configured.
+    assert_eq!(stage.engine_told, [(7, Err(ErrorCode::Cancelled))]);
+
+    let mut stage = asked_for_a_terminal();
+    stage.say("initialized", Value::Null);
+    stage.ask(ClientId(2), "configurationDone", Value::Null);
+    stage.ask(FIRST, "disconnect", json!({ "handOver": true }));
+    assert_eq!(stage.asked, [(FIRST, 1), (ClientId(2), 1)]);
+    // Not its question any more.
+    stage.asked.remove(1);
+    stage.client_answers(0, Ok(Value::Null));
+    assert_eq!(stage.engine_told, []);
+    stage.leave(ClientId(2));
+    assert_eq!(stage.engine_told, [(7, Err(ErrorCode::Unsupported))]);
+}
+
+#[test]
+fn a_client_that_never_answers_a_reverse_request_is_timed_out() {
+    let mut stage = asked_for_a_terminal();
+    stage.feed(Event::TimerFired(stage.timers[0]));
+    assert_eq!(stage.engine_told, [(7, Err(ErrorCode::Timeout))]);
+    stage.client_answers(0, Ok(Value::Null));
+    assert_eq!(stage.engine_told.len(), 1);
+}
+
+#[test]
+fn a_reverse_request_nobody_can_carry_out_is_refused_at_once() {
+    let mut stage = Stage::launched();
+    stage.engine_asks(1, "runInTerminal");
+    stage.engine_asks(2, "inventedByAnAdapter");
+    assert_eq!(stage.engine_told, [(1, Err(ErrorCode::Unsupported)), (2, Err(ErrorCode::Unsupported))]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
     /// Whatever happens in whatever order: each request is answered once, nobody is told anything too early, twice, or
     /// after it left, and what the engine holds last is the union of what is wanted.
     #[test]
-    fn any_order_of_events_keeps_the_rules(script in proptest::collection::vec((0usize..16, 1u64..5, 0usize..8), 0..120)) {
+    fn any_order_of_events_keeps_the_rules(script in proptest::collection::vec((0usize..19, 1u64..5, 0usize..8), 0..120)) {
         let mut stage = Stage::new();
+        let mut engine_asked = 0;
         for (what, who, which) in script {
             let client = ClientId(who);
             let lines = json!([{ "line": which + 1 }, { "line": 3 }]);
@@ -228,7 +332,8 @@ proptest! {
                 0 if !stage.seen.contains(&client) => {
                     stage.join(client, Origin::Socket);
                 }
-                1 => stage.ask(client, "initialize", json!({ "clientID": if which % 2 == 0 { "x" } else { "tandem-mcp" } })),
+                1 => stage.ask(client, "initialize", json!({
+                    "clientID": if which % 2 == 0 { "x" } else { "tandem-mcp" }, "supportsRunInTerminalRequest": which < 4 })),
                 2 => stage.ask(client, if who == 1 { "launch" } else { "attach" }, json!({})),
                 3 => stage.ask(client, "configurationDone", Value::Null),
                 4 => stage.ask(client, "setBreakpoints", json!({ "source": { "path": "x.cs" }, "breakpoints": lines })),
@@ -238,11 +343,19 @@ proptest! {
                 8 => stage.ask(client, "disconnect", json!({ "handOver": which % 2 == 0 })),
                 9 if stage.present.contains(&client) => stage.leave(client),
                 // An engine that was never made says nothing.
-                10..=13 if stage.state.engine.is_none() => {}
+                10..=14 if stage.state.engine.is_none() => {}
                 10 => stage.say("initialized", Value::Null),
                 11 => stage.say("stopped", json!({ "reason": "step", "threadId": 1 })),
                 12 if which == 0 => stage.say("exited", json!({ "exitCode": 1 })),
                 13 if which == 0 => stage.say("terminated", Value::Null),
+                14 => {
+                    engine_asked += 1;
+                    stage.engine_asks(engine_asked, "runInTerminal");
+                }
+                15 => stage.client_answers(which, if which == 0 { Err(Failure::cancelled()) } else { Ok(Value::Null) }),
+                16 => if let Some(timer) = stage.timers.pop().filter(|timer| *timer != Timer::Linger) {
+                    stage.feed(Event::TimerFired(timer));
+                }
                 _ => stage.answer(which),
             }
             if stage.ended {
@@ -257,6 +370,11 @@ proptest! {
             let (_, union, _) = stage.state.ledger.union("x.cs");
             prop_assert_eq!(stage.held.clone().unwrap_or(json!([])), union["breakpoints"].clone());
         }
+        // So does every answer the engine itself waits for.
+        while let Some(timer) = stage.timers.pop() {
+            stage.feed(Event::TimerFired(timer));
+        }
+        prop_assert!(stage.engine_owed.is_empty(), "the engine waits for {:?}", stage.engine_owed);
         if !stage.ended {
             prop_assert!(stage.owed.is_empty(), "never answered: {:?}", stage.owed);
         }

@@ -12,6 +12,7 @@ impl State {
     pub(super) fn engine_said(&mut self, event: EngineEvent) {
         match event {
             EngineEvent::Dap { event, body } => self.engine_event(&event, body),
+            EngineEvent::Asks { ask, command, arguments } => self.engine_asks(ask, command, arguments),
             EngineEvent::Died(failure) => self.engine_died(&failure),
         }
     }

@@ -1,0 +1,135 @@
+//! The actor around a scripted engine, over connections in memory: what the pure state cannot show.
+
+use dap_wire::{Request, Response};
+use futures::SinkExt;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio_util::codec::FramedWrite;
+
+use super::*;
+
+/// Answers everything with nothing and tells the test what it gets.
+struct Scripted {
+    heard: UnboundedSender<(i64, Result<Value, Failure>)>,
+}
+
+impl Engine for Scripted {
+    fn request(
+        &self,
+        _: EngineRequest,
+        _: CancellationToken,
+    ) -> futures::future::BoxFuture<'static, Result<Value, Failure>> {
+        Box::pin(async { Ok(Value::Null) })
+    }
+
+    fn answer(&self, ask: i64, result: Result<Value, Failure>) {
+        drop(self.heard.send((ask, result)));
+    }
+}
+
+/// Hands out the scripted engine and its end of the events.
+struct Memory {
+    heard: UnboundedSender<(i64, Result<Value, Failure>)>,
+    events: UnboundedSender<UnboundedSender<EngineEvent>>,
+}
+
+impl Host for Memory {
+    fn start_engine(
+        &mut self,
+        _: &Value,
+        _: &Broker,
+        events: UnboundedSender<EngineEvent>,
+    ) -> Result<(StartedEngine, Arc<dyn Engine>), Failure> {
+        drop(self.events.send(events));
+        Ok((StartedEngine { name: "scripted".into() }, Arc::new(Scripted { heard: self.heard.clone() })))
+    }
+
+    fn connect(&mut self, session: &str) -> Result<Connection, Failure> {
+        Err(Failure::new(ErrorCode::NoSession, session))
+    }
+
+    fn publish(&mut self, _: Publication, _: &Inbox) {}
+
+    fn unpublish(&mut self) {}
+}
+
+struct Client {
+    reader: FramedRead<tokio::io::ReadHalf<tokio::io::DuplexStream>, DapCodec>,
+    writer: FramedWrite<tokio::io::WriteHalf<tokio::io::DuplexStream>, DapCodec>,
+    seq: i64,
+}
+
+impl Client {
+    async fn join(inbox: &Inbox, origin: Origin) -> Self {
+        let (ours, theirs) = tokio::io::duplex(64 * 1024);
+        let (reader, writer) = tokio::io::split(theirs);
+        inbox.connected(origin, Connection { reader: Box::new(reader), writer: Box::new(writer) }).await;
+        let (reader, writer) = tokio::io::split(ours);
+        Self {
+            reader: FramedRead::new(reader, DapCodec::default()),
+            writer: FramedWrite::new(writer, DapCodec::default()),
+            seq: 0,
+        }
+    }
+
+    async fn send(&mut self, message: Message) {
+        self.writer.send(&message).await.unwrap();
+    }
+
+    async fn ask(&mut self, command: &str, arguments: Value) {
+        self.seq += 1;
+        let request = Request { seq: self.seq, command: command.into(), arguments };
+        self.send(Message::Request(request)).await;
+    }
+
+    async fn take(&mut self, fits: impl Fn(&Message) -> bool) -> Message {
+        let looking = async {
+            loop {
+                let message = self.reader.next().await.unwrap().unwrap().unwrap();
+                if fits(&message) {
+                    return message;
+                }
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(30), looking).await.unwrap()
+    }
+}
+
+/// A launched session of the scripted engine: the client, the engine's voice, what it hears.
+async fn launched() -> (Client, UnboundedSender<EngineEvent>, UnboundedReceiver<(i64, Result<Value, Failure>)>)
+{
+    let ((heard, hears), (events, mut handed)) = (unbounded_channel(), unbounded_channel());
+    let (actor, inbox) =
+        Actor::new("fox1", Memory { heard, events }, Broker::new(4096, "/nonexistent".into()));
+    tokio::spawn(actor.run());
+    let mut client = Client::join(&inbox, Origin::First).await;
+    client.ask("initialize", json!({ "supportsRunInTerminalRequest": true })).await;
+    client.ask("launch", json!({ "program": "x" })).await;
+    let engine = handed.recv().await.unwrap();
+    (client, engine, hears)
+}
+
+#[tokio::test]
+async fn the_answer_to_a_reverse_request_finds_its_way_whatever_number_it_went_out_under() {
+    let (mut client, engine, mut hears) = launched().await;
+    for (ask, pid) in [(40, 7), (41, 8)] {
+        let arguments = json!({ "cwd": "/", "args": ["x"] });
+        engine.send(EngineEvent::Asks { ask, command: "runInTerminal".into(), arguments }).unwrap();
+        let Message::Request(asked) = client.take(|message| matches!(message, Message::Request(_))).await
+        else {
+            panic!()
+        };
+        // One count over everything the client gets; numbers inside the hub count the reverse requests.
+        assert!(asked.seq > 2, "{asked:?}");
+        let answer = Response::to(asked.seq, asked.command, Ok(json!({ "processId": pid })));
+        for number in [asked.seq, 1, asked.seq] {
+            // Wrong numbers and a second answer mean nothing.
+            let answer = Response { seq: 0, request_seq: number, ..answer.clone() };
+            client.send(Message::Response(answer)).await;
+        }
+        let heard = tokio::time::timeout(Duration::from_secs(30), hears.recv()).await.unwrap().unwrap();
+        assert_eq!(heard, (ask, Ok(json!({ "processId": pid }))));
+    }
+    client.ask("threads", Value::Null).await;
+    client.take(|message| matches!(message, Message::Response(answer) if answer.command == "threads")).await;
+    assert!(hears.try_recv().is_err());
+}
