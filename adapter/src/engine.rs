@@ -40,6 +40,9 @@ pub enum EngineEvent {
         /// Its arguments, as the client is to see them.
         arguments: Value,
     },
+    /// All it can do, as DAP `Capabilities`, before it says `initialized`; what is not named it cannot. An engine that
+    /// never says this offers what `hub::capabilities::initial` promises.
+    Capabilities(Value),
     /// The engine broke and answers nothing more.
     Died(Failure),
 }

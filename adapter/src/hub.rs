@@ -3,14 +3,15 @@
 //! [`state`] decides: a pure function of its state and an [`event::Event`], with [`event::Effect`]s as the answer.
 //! [`actor`] carries messages to it and effects from it; [`writer`] is the one task per client that may wait for
 //! that client's socket. Everything else here is a noun the state is made of: [`clients`], [`pending`] (who asked
-//! what), [`breakpoints`] (wishes and their union), [`ids`] and [`convention`] (each client's view), [`access`]
-//! (what agents may do), [`proxy`] (a client that rides in another session), [`facts`] (what a late joiner is told),
-//! [`numbers`] (which number a reverse request went out under).
+//! what), [`breakpoints`] (wishes and their union), [`ids`], [`convention`] and [`announced`] (each client's view),
+//! [`capabilities`], [`access`] (what agents may do), [`proxy`] (a client that rides in another session), [`facts`] (what
+//! a late joiner is told), [`numbers`] (which number a reverse request went out under).
 //!
 //! Not here: bytes and frames (`dap_wire`), pipes (`io`), debugging (`engine`).
 
 pub mod access;
 pub mod actor;
+pub mod announced;
 pub mod breakpoints;
 pub mod capabilities;
 pub mod clients;

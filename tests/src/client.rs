@@ -84,6 +84,7 @@ impl DapClient {
     pub async fn send(&mut self, command: &str, arguments: Value) -> anyhow::Result<i64> {
         self.seq += 1;
         self.transcript.sent(self.name, command, &arguments);
+        let arguments = if command == "initialize" { announcing(arguments) } else { arguments };
         let request = Request { seq: self.seq, command: command.into(), arguments };
         self.writer.send(&Message::Request(request)).await?;
         Ok(self.seq)
@@ -302,6 +303,16 @@ impl DapClient {
     pub async fn kill(mut self) -> anyhow::Result<()> {
         Ok(self.child.take().context("no adapter of its own")?.kill().await?)
     }
+}
+
+/// What every editor announces, unless the story says otherwise.
+fn announcing(mut arguments: Value) -> Value {
+    if let Some(arguments) = arguments.as_object_mut() {
+        for flag in ["supportsVariableType", "supportsVariablePaging", "supportsMemoryReferences"] {
+            arguments.entry(flag).or_insert(json!(true));
+        }
+    }
+    arguments
 }
 
 fn uid() -> u32 {

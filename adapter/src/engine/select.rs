@@ -32,7 +32,7 @@ pub fn start(
     };
     match name {
         "auto" | "coreclr" => {
-            let started = StartedEngine { name: "coreclr".into() };
+            let started = StartedEngine { name: "coreclr".into(), several_per_line: true };
             Ok((started, Arc::new(CoreClr::start(broker, events)?)))
         }
         "debugpy" | "lldb" | "gdb" | "delve" | "js" | "rdbg" | "bash" | "netcoredbg" | "{command}" => {

@@ -1,7 +1,19 @@
-//! What `initialize` promises. It is asked before any engine is chosen, so it says what the built-in engine does; an
-//! engine that does otherwise is told of by a `capabilities` event.
+//! What the session offers. `initialize` is asked before any engine is chosen, so it promises what the built-in engine
+//! does; an engine that does otherwise is told of by a `capabilities` event, before `initialized`.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+
+/// What the hub does itself, whatever the engine can: conditions, hit counts and log messages an engine does not know
+/// are the hub's work (`state::judge`).
+const OURS: [&str; 7] = [
+    "supportsConfigurationDoneRequest",
+    "supportTerminateDebuggee",
+    "supportsTerminateRequest",
+    "supportsCancelRequest",
+    "supportsConditionalBreakpoints",
+    "supportsHitConditionalBreakpoints",
+    "supportsLogPoints",
+];
 
 /// DAP `Capabilities` of a session before its engine is known.
 pub fn initial() -> Value {
@@ -26,4 +38,95 @@ pub fn initial() -> Value {
               "description": "Stop where an exception is thrown that nothing catches." }
         ]
     })
+}
+
+/// DAP `Capabilities` of the session as they stand.
+#[derive(Debug)]
+pub struct Capabilities {
+    engine: Value,
+    offered: Value,
+}
+
+impl Default for Capabilities {
+    fn default() -> Self {
+        Self { engine: initial(), offered: initial() }
+    }
+}
+
+impl Capabilities {
+    /// What clients are told.
+    pub fn offered(&self) -> &Value {
+        &self.offered
+    }
+
+    /// Whether the engine itself has a capability.
+    pub fn engine_has(&self, name: &str) -> bool {
+        self.engine[name] == true
+    }
+
+    /// The engine named all it can; what it did not name it cannot.
+    pub fn replace(&mut self, engine: Value) {
+        self.engine = if engine.is_object() { engine } else { json!({}) };
+        self.offer();
+    }
+
+    /// The engine changed its mind about some (DAP `capabilities` event).
+    pub fn amend(&mut self, changed: &Value) {
+        if let (Some(engine), Some(changed)) = (self.engine.as_object_mut(), changed.as_object()) {
+            engine.extend(changed.clone());
+        }
+        self.offer();
+    }
+
+    fn offer(&mut self) {
+        self.offered = self.engine.clone();
+        for name in OURS {
+            self.offered[name] = json!(true);
+        }
+    }
+
+    /// What differs from what a client was told; `None` when nothing does.
+    pub fn news(&self, told: &Value) -> Option<Value> {
+        let empty = Map::new();
+        let (now, then) = (self.offered.as_object().unwrap_or(&empty), told.as_object().unwrap_or(&empty));
+        let mut news = Map::new();
+        for (name, value) in now {
+            if then.get(name) != Some(value) {
+                news.insert(name.clone(), value.clone());
+            }
+        }
+        for (name, value) in then {
+            // Gone: a flag is down, a list is empty.
+            let nothing = match value {
+                Value::Bool(true) => json!(false),
+                Value::Array(list) if !list.is_empty() => json!([]),
+                _ => continue,
+            };
+            if !now.contains_key(name) {
+                news.insert(name.clone(), nothing);
+            }
+        }
+        (!news.is_empty()).then_some(Value::Object(news))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_engine_that_can_less_takes_back_what_was_promised_and_keeps_what_the_hub_does() {
+        let mut capabilities = Capabilities::default();
+        let told = capabilities.offered().clone();
+        assert_eq!(capabilities.news(&told), None);
+        capabilities.replace(json!({ "supportsStepBack": true, "supportsFunctionBreakpoints": true }));
+        let news = capabilities.news(&told).unwrap();
+        assert_eq!(news["supportsStepBack"], true);
+        assert_eq!(news["supportsSetVariable"], false);
+        assert_eq!(news["exceptionBreakpointFilters"], json!([]));
+        assert!(news["supportsFunctionBreakpoints"].is_null() && news["supportsLogPoints"].is_null());
+        assert!(!capabilities.engine_has("supportsLogPoints"));
+        capabilities.amend(&json!({ "supportsLogPoints": true }));
+        assert!(capabilities.engine_has("supportsLogPoints") && capabilities.engine_has("supportsStepBack"));
+    }
 }

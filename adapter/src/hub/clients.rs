@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use dap_wire::Failure;
 use serde_json::Value;
 
+use super::announced::Announced;
 use super::convention::Convention;
 use super::event::{ClientId, Origin};
 use super::ids::IdTable;
@@ -45,23 +46,6 @@ impl Kind {
     }
 }
 
-/// What a client announced in `initialize` that decides which events and reverse requests it gets.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Announced {
-    /// `supportsInvalidatedEvent`.
-    pub invalidated: bool,
-    /// `supportsMemoryEvent`.
-    pub memory: bool,
-    /// `supportsProgressReporting`.
-    pub progress: bool,
-    /// `supportsRunInTerminalRequest`.
-    pub terminal: bool,
-    /// `supportsArgsCanBeInterpretedByShell`.
-    pub shell: bool,
-    /// `supportsStartDebuggingRequest`.
-    pub start_debugging: bool,
-}
-
 /// One rider.
 #[derive(Debug)]
 pub struct Client {
@@ -83,6 +67,8 @@ pub struct Client {
     pub convention: Convention,
     /// Which optional events it takes.
     pub announced: Announced,
+    /// The capabilities it was told.
+    pub capabilities: Value,
     /// It asked for `sessionChanged` and `inputClosed`.
     pub subscribed: bool,
     /// Its frames, variables and sources.
@@ -106,6 +92,7 @@ impl Client {
             introduction: Value::Null,
             convention: Convention::default(),
             announced: Announced::default(),
+            capabilities: Value::Null,
             subscribed: false,
             ids: IdTable::default(),
             keeps_breakpoints: false,
@@ -127,15 +114,7 @@ impl Client {
         let agent = text("clientID").is_some_and(|id| id.starts_with("tandem-mcp"))
             || text("tandemKind") == Some("agent");
         self.kind = if agent { Kind::Agent } else { Kind::Editor };
-        let flag = |key: &str| arguments[key].as_bool().unwrap_or(false);
-        self.announced = Announced {
-            invalidated: flag("supportsInvalidatedEvent"),
-            memory: flag("supportsMemoryEvent"),
-            progress: flag("supportsProgressReporting"),
-            terminal: flag("supportsRunInTerminalRequest"),
-            shell: flag("supportsArgsCanBeInterpretedByShell"),
-            start_debugging: flag("supportsStartDebuggingRequest"),
-        };
+        self.announced = Announced::from_initialize(arguments);
         self.introduction = arguments.clone();
         self.stage = Stage::Initialized;
         Ok(())
@@ -150,15 +129,11 @@ impl Client {
         }
     }
 
-    /// Whether it gets an event of this name: DAP forbids some to clients that did not announce them, and our own
-    /// end some editors' sessions.
+    /// Whether it gets an event of this name.
     pub fn takes(&self, event: &str) -> bool {
         match event {
-            "invalidated" => self.announced.invalidated,
-            "memory" => self.announced.memory,
-            "progressStart" | "progressUpdate" | "progressEnd" => self.announced.progress,
             "sessionChanged" | "inputClosed" => self.subscribed,
-            _ => true,
+            _ => self.announced.takes(event),
         }
     }
 }

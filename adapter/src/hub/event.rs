@@ -92,6 +92,9 @@ pub enum Event {
 pub struct StartedEngine {
     /// Its name, as in the launch attribute `engine`.
     pub name: String,
+    /// It takes several breakpoints on one line (or function), each with its own condition, and judges each for itself.
+    /// Most child adapters keep one: then the hub merges them and judges.
+    pub several_per_line: bool,
 }
 
 /// What a timer is for.

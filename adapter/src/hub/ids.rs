@@ -120,9 +120,12 @@ impl IdTable {
             _ => None,
         };
         if let Some((list, kind)) = own_ids {
-            for item in body[list].as_array_mut().into_iter().flatten() {
-                if let Some(engine) = item["id"].as_i64() {
-                    item["id"] = json!(self.ours(counter, kind, engine));
+            // A body from outside may be anything: indexing to change it could panic.
+            for item in body.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
+                if let Some(id) = item.get_mut("id")
+                    && let Some(engine) = id.as_i64()
+                {
+                    *id = json!(self.ours(counter, kind, engine));
                 }
             }
         }

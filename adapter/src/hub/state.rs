@@ -25,6 +25,7 @@ use serde_json::Value;
 
 use super::access::AgentAccess;
 use super::breakpoints::Ledger;
+use super::capabilities::Capabilities;
 use super::clients::{Client, Clients, Kind, Stage};
 use super::event::{ClientId, Effect, Event, IoRequest, Ticket};
 use super::facts::Facts;
@@ -64,6 +65,7 @@ pub struct State {
     phase: Phase,
     /// The engine's name, once it is made.
     engine: Option<String>,
+    capabilities: Capabilities,
     /// It said `initialized`.
     engine_ready: bool,
     /// It was told `configurationDone`.
@@ -95,6 +97,7 @@ impl State {
             clients: Clients::default(),
             phase: Phase::Idle,
             engine: None,
+            capabilities: Capabilities::default(),
             engine_ready: false,
             configured: false,
             access: AgentAccess::default(),
@@ -210,8 +213,9 @@ impl State {
     /// Sends the one answer. A client that left is owed nothing.
     fn answer(&mut self, asked: &Asked, outcome: Result<Value, Failure>) {
         let Some(client) = self.clients.get(asked.client) else { return };
-        let convention = client.convention;
+        let (convention, announced) = (client.convention, client.announced);
         let mut response = Response::to(asked.seq, asked.command.clone(), outcome);
+        announced.mask(&asked.command, &mut response.body);
         convention.to_client(&mut response.body);
         self.effects.push(Effect::Send { client: asked.client, message: Message::Response(response) });
     }
@@ -239,6 +243,7 @@ impl State {
         }
         let mut body = body.clone();
         client.ids.to_client(&mut self.counter, event, &mut body);
+        client.announced.mask(event, &mut body);
         client.convention.to_client(&mut body);
         let message = Message::Event(dap_wire::Event::new(event, body));
         self.effects.push(Effect::Send { client: id, message });

@@ -40,7 +40,10 @@ impl Host for Memory {
         events: UnboundedSender<EngineEvent>,
     ) -> Result<(StartedEngine, Arc<dyn Engine>), Failure> {
         drop(self.events.send(events));
-        Ok((StartedEngine { name: "scripted".into() }, Arc::new(Scripted { heard: self.heard.clone() })))
+        Ok((
+            StartedEngine { name: "scripted".into(), several_per_line: true },
+            Arc::new(Scripted { heard: self.heard.clone() }),
+        ))
     }
 
     fn connect(&mut self, session: &str) -> Result<Connection, Failure> {

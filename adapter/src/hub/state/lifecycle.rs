@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 
 use super::{ENGINE_DEADLINE, Phase, State};
 use crate::hub::access::AgentAccess;
-use crate::hub::capabilities;
 use crate::hub::clients::Stage;
 use crate::hub::event::{ClientId, Effect, Publication, StartedEngine, Timer};
 use crate::hub::pending::{Asked, Waiter};
@@ -26,7 +25,10 @@ impl State {
     pub(super) fn initialize(&mut self, asked: &Asked, arguments: &Value) {
         let Some(client) = self.clients.get_mut(asked.client) else { return };
         let outcome = if client.stage == Stage::Connected {
-            client.introduce(arguments).map(|()| capabilities::initial())
+            client.introduce(arguments).map(|()| {
+                client.capabilities = self.capabilities.offered().clone();
+                client.capabilities.clone()
+            })
         } else {
             Err(Failure::invalid("`initialize` came a second time; once per connection is enough"))
         };
@@ -151,6 +153,7 @@ impl State {
             && client.stage == Stage::Joined
         {
             client.stage = Stage::Configuring;
+            self.update_capabilities(id);
             self.tell(id, "initialized", &Value::Null);
         }
     }

@@ -143,7 +143,10 @@ impl Stage {
                         events.push(Event::IoAnswered { ticket, result: Ok(json!({})) })
                     }
                     Effect::StartEngine { .. } => {
-                        events.push(Event::EngineStarted(Ok(StartedEngine { name: "scripted".into() })));
+                        events.push(Event::EngineStarted(Ok(StartedEngine {
+                            name: "scripted".into(),
+                            several_per_line: true,
+                        })));
                     }
                     Effect::Close { client } => {
                         self.present.remove(&client);
@@ -176,7 +179,8 @@ impl Stage {
             }
             Message::Event(event) => {
                 assert!(
-                    event.event == "initialized" || self.ready.contains(&client),
+                    matches!(event.event.as_str(), "initialized" | "capabilities")
+                        || self.ready.contains(&client),
                     "{client} gets {} before it is ready",
                     event.event
                 );

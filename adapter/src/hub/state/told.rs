@@ -6,13 +6,17 @@ use serde_json::{Value, json};
 use super::{Phase, State};
 use crate::engine::EngineEvent;
 use crate::hub::clients::Stage;
-use crate::hub::event::Effect;
+use crate::hub::event::{ClientId, Effect};
 
 impl State {
     pub(super) fn engine_said(&mut self, event: EngineEvent) {
         match event {
             EngineEvent::Dap { event, body } => self.engine_event(&event, body),
             EngineEvent::Asks { ask, command, arguments } => self.engine_asks(ask, command, arguments),
+            EngineEvent::Capabilities(all) => {
+                self.capabilities.replace(all);
+                self.tell_capabilities();
+            }
             EngineEvent::Died(failure) => self.engine_died(&failure),
         }
     }
@@ -74,6 +78,10 @@ impl State {
                 self.answer_resume();
                 self.over(None);
             }
+            "capabilities" => {
+                self.capabilities.amend(&body["capabilities"]);
+                self.tell_capabilities();
+            }
             "process" => {
                 // The engine is attached: the program runs unless a stop is told.
                 if self.phase == Phase::Starting {
@@ -98,6 +106,26 @@ impl State {
         for id in self.clients.ready() {
             self.effects.push(Effect::FlushOutput { client: id });
             self.tell(id, event, body);
+        }
+    }
+
+    /// Those that configure or ride are told at once; the others before they are asked to configure.
+    fn tell_capabilities(&mut self) {
+        let told: Vec<_> = self
+            .clients
+            .iter()
+            .filter(|client| matches!(client.stage, Stage::Configuring | Stage::Ready))
+            .map(|client| client.id)
+            .collect();
+        told.into_iter().for_each(|id| self.update_capabilities(id));
+    }
+
+    /// Tells one client what changed since it was told last.
+    pub(super) fn update_capabilities(&mut self, id: ClientId) {
+        let Some(client) = self.clients.get_mut(id) else { return };
+        if let Some(news) = self.capabilities.news(&client.capabilities) {
+            client.capabilities = self.capabilities.offered().clone();
+            self.tell(id, "capabilities", &json!({ "capabilities": news }));
         }
     }
 
