@@ -1,13 +1,23 @@
 //! Every tool there is: one line per family. What a tool takes, gives and does stands in the family's own module.
 
+use dap_wire::{ErrorCode, Failure};
 use rmcp::model::Tool as Listed;
 
 use crate::tool::{Family, Tool};
-use crate::tools::{breakpoints, execution, inspect, launch, program_io};
+use crate::tools::{breakpoints, execution, files, inspect, launch, program_io};
 
 /// All families, in the order they are listed.
-pub const FAMILIES: &[&Family] =
-    &[&launch::FAMILY, &breakpoints::FAMILY, &execution::FAMILY, &inspect::FAMILY, &program_io::FAMILY];
+pub const FAMILIES: &[&Family] = &[
+    &launch::FAMILY,
+    &breakpoints::FAMILY,
+    &execution::FAMILY,
+    &inspect::FAMILY,
+    &program_io::FAMILY,
+    &files::FAMILY,
+];
+
+/// The one tool that runs whatever it is told to.
+pub const RUN_COMMAND: &str = "run_command";
 
 /// Which tools a bridge offers.
 #[derive(Debug, Clone, Copy, Default)]
@@ -16,17 +26,34 @@ pub struct Offer {
     pub core: bool,
     /// Only those that change nothing.
     pub read_only: bool,
+    /// Also the one that runs any program.
+    pub commands: bool,
 }
 
 impl Offer {
     fn has(self, tool: &Tool) -> bool {
-        (tool.core || !self.core) && (tool.effect.only_looks() || !self.read_only)
+        (tool.core || !self.core) && self.allows(tool).is_ok()
     }
 
-    /// The tool with this name, if it is offered.
-    pub fn find(self, name: &str) -> Option<&'static Tool> {
+    /// Whether the flags allow a tool; which are listed is another matter.
+    fn allows(self, tool: &Tool) -> Result<(), Failure> {
+        let flag = if self.read_only && !tool.effect.only_looks() {
+            "with `--read-only`"
+        } else if tool.name == RUN_COMMAND && !self.commands {
+            "without `--allow-commands`"
+        } else {
+            return Ok(());
+        };
+        let message = format!("`{}` is off: tandem-mcp was started {flag}", tool.name);
+        Err(Failure::new(ErrorCode::AccessDenied, message)
+            .hint("only whoever starts tandem-mcp can change that"))
+    }
+
+    /// The tool with this name: `None` when there is none.
+    pub fn find(self, name: &str) -> Option<Result<&'static Tool, Failure>> {
         let mut tools = FAMILIES.iter().flat_map(|family| family.tools);
-        tools.find(|tool| tool.name == name).filter(|tool| self.has(tool))
+        let tool = tools.find(|tool| tool.name == name)?;
+        Some(self.allows(tool).map(|()| tool))
     }
 
     /// The list as MCP gives it.

@@ -2,10 +2,12 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use clap::Parser;
 use rmcp::ServiceExt;
+use workspace::roots::Roots;
 
 use crate::catalog::Offer;
 use crate::server::{Bridge, Options};
@@ -20,6 +22,12 @@ struct Flags {
     /// Offer only tools that look: nothing is started, changed or resumed
     #[arg(long)]
     read_only: bool,
+    /// Where the file, git and build tools may work; repeatable, relative paths begin at the first [default: .]
+    #[arg(long = "root", value_name = "DIR")]
+    roots: Vec<PathBuf>,
+    /// Also offer `run_command`: any program, run as you
+    #[arg(long)]
+    allow_commands: bool,
     /// Offer all tools, or only the most needed ones
     #[arg(long, value_name = "SET", default_value = "all", value_parser = ["all", "core"])]
     tools: String,
@@ -58,10 +66,13 @@ fn run(flags: Flags) -> anyhow::Result<()> {
         Some(path) => path,
         None => find_adapter()?,
     };
-    let offer = Offer { core: flags.tools == "core", read_only: flags.read_only };
+    let offer =
+        Offer { core: flags.tools == "core", read_only: flags.read_only, commands: flags.allow_commands };
+    let roots = if flags.roots.is_empty() { vec![PathBuf::from(".")] } else { flags.roots };
+    let roots = Arc::new(Roots::open(&roots)?);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let bridge = Bridge::new(Options { adapter, offer });
+        let bridge = Bridge::new(Options { adapter, offer, roots });
         let service = bridge.clone().serve(rmcp::transport::stdio()).await.context("no MCP client spoke")?;
         service.waiting().await.context("the MCP connection failed")?;
         bridge.close().await;

@@ -11,6 +11,7 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
+use workspace::roots::Roots;
 
 use crate::arguments::Arguments;
 use crate::call::{Call, Progress};
@@ -25,6 +26,8 @@ pub struct Options {
     pub adapter: PathBuf,
     /// Which tools there are.
     pub offer: Offer,
+    /// Where the file, git and build tools may work.
+    pub roots: Arc<Roots>,
 }
 
 #[derive(Debug, Default)]
@@ -172,6 +175,10 @@ impl ServerHandler for Bridge {
         let Some(tool) = self.options.offer.find(&request.name) else {
             return Err(ErrorData::invalid_params(format!("there is no tool `{}`", request.name), None));
         };
+        let tool = match tool {
+            Ok(tool) => tool,
+            Err(failure) => return Ok(CallToolResult::structured_error(refusal(&failure)).into()),
+        };
         let call = Call {
             bridge: self.clone(),
             arguments: Arguments::new(request.arguments),
@@ -188,8 +195,14 @@ impl ServerHandler for Bridge {
         };
         Ok(match outcome {
             Ok(mut answer) => {
-                answer["success"] = json!(true);
-                CallToolResult::structured(answer)
+                // A tool that did its work and has bad news (a build that fails) says all it says otherwise, and `error`.
+                let good = answer.get("error").is_none();
+                answer["success"] = json!(good);
+                if good {
+                    CallToolResult::structured(answer)
+                } else {
+                    CallToolResult::structured_error(answer)
+                }
             }
             Err(failure) => CallToolResult::structured_error(refusal(&failure)),
         }

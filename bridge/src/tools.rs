@@ -2,10 +2,22 @@
 //! table of its tools.
 //!
 //! By need: [`launch`] (sessions), [`breakpoints`], [`execution`] (running and waiting), [`inspect`] (looking),
-//! [`program_io`].
+//! [`program_io`]; [`files`].
+
+use dap_wire::{ErrorCode, Failure};
+use serde::Serialize;
+use serde_json::Value;
 
 pub mod breakpoints;
 pub mod execution;
+pub mod files;
 pub mod inspect;
 pub mod launch;
 pub mod program_io;
+
+/// An answer as JSON.
+fn answer(value: &impl Serialize) -> Result<Value, Failure> {
+    serde_json::to_value(value).map_err(|error| {
+        Failure::new(ErrorCode::IoFailed, format!("the answer cannot be written as JSON: {error}"))
+    })
+}

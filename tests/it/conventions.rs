@@ -48,6 +48,7 @@ fn dependencies_point_inward() {
     };
     for (package, forbidden) in [
         ("bridge", &["tandem-adapter", "cordebug", "clr-metadata"][..]),
+        ("bridge/workspace", &["rmcp", "tandem-bridge", "tandem-adapter", "cordebug"]),
         ("adapter", &["rmcp", "lsp-types", "tandem-bridge"]),
         ("adapter/wire", &["cordebug", "tandem-adapter"]),
         ("adapter/cordebug", &["tokio", "serde", "dap-wire"]),

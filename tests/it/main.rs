@@ -26,6 +26,7 @@ macro_rules! stories {
 
 mod agent;
 mod conventions;
+mod core_tools;
 mod execution;
 mod hostile_input;
 mod lifecycle;

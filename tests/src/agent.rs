@@ -1,5 +1,6 @@
 //! An agent: an MCP client on the stdio of `tandem-mcp`, one JSON-RPC message a line.
 
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -34,7 +35,35 @@ impl Agent {
         transcript: &Transcript,
     ) -> anyhow::Result<Self> {
         let mut command = tokio::process::Command::new(fixture::binary("tandem-mcp"));
-        command.envs(runtime.environment().context("no runtime")?).kill_on_drop(true);
+        command.envs(runtime.environment().context("no runtime")?);
+        Self::spawn(name, command, transcript).await
+    }
+
+    /// Starts `tandem-mcp` in a folder, which becomes its root, with these flags.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    pub async fn in_folder(
+        name: &'static str,
+        folder: &Path,
+        flags: &[&str],
+        transcript: &Transcript,
+    ) -> anyhow::Result<Self> {
+        let mut command = tokio::process::Command::new(fixture::binary("tandem-mcp"));
+        command.args(flags).current_dir(folder);
+        Self::spawn(name, command, transcript).await
+    }
+
+    /// Shakes hands with a `tandem-mcp` that the command starts.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    pub async fn spawn(
+        name: &'static str,
+        mut command: tokio::process::Command,
+        transcript: &Transcript,
+    ) -> anyhow::Result<Self> {
+        command.kill_on_drop(true);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let stdin = child.stdin.take().context("no stdin")?;
         let lines = BufReader::new(child.stdout.take().context("no stdout")?).lines();

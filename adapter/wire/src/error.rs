@@ -71,6 +71,12 @@ error_codes! {
     PathNotAllowed = 1021 "PATH_NOT_ALLOWED";
     /// Neither the hub nor the engine knows or offers this.
     Unsupported = 1022 "UNSUPPORTED";
+    /// No such file or folder.
+    NotFound = 1030 "NOT_FOUND";
+    /// Tests ran, and some failed.
+    TestsFailed = 1031 "TESTS_FAILED";
+    /// A program that a tool ran says that it failed.
+    CommandFailed = 1032 "COMMAND_FAILED";
 }
 
 impl ErrorCode {

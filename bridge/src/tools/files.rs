@@ -1,0 +1,164 @@
+//! Files, confined to the roots. What is done is in the crate `workspace`; here it gets its names.
+
+use std::sync::Arc;
+
+use dap_wire::{ErrorCode, Failure};
+use serde::Serialize;
+use serde_json::Value;
+use workspace::files::{self, Kind, reading, writing};
+use workspace::roots::Roots;
+
+use crate::call::Call;
+use crate::tool::{Effect, Family, Tool, run};
+
+/// Entries of one `list_directory`.
+const ENTRIES: u64 = 1000;
+
+/// Files and folders.
+pub const FAMILY: Family = Family {
+    name: "files",
+    of_session: false,
+    tools: &[
+        Tool {
+            name: "read_file",
+            core: false,
+            effect: Effect::Looks,
+            about: "Read a text file, or lines of it. Long ones come in parts.",
+            takes: &[
+                "path:s!",
+                "start:x=line from 1, or next of the last part",
+                "count:i=lines",
+                "maxBytes:i=65536",
+                "encoding:s=base64 for binary files",
+            ],
+            gives: &["content:s", "size:i", "lines:i", "next:s"],
+            run: run!(read),
+        },
+        Tool {
+            name: "write_file",
+            core: false,
+            effect: Effect::Overwrites,
+            about: "Create or replace a whole file, atomically.",
+            takes: &["path:s!", "content:s!", "encoding:s=base64 for binary files"],
+            gives: &["path:s", "bytesWritten:i", "created:b"],
+            run: run!(write),
+        },
+        Tool {
+            name: "list_directory",
+            core: false,
+            effect: Effect::Looks,
+            about: "Names in a folder, sorted, and which of them are folders or links.",
+            takes: &["path:s=default: first root", "start:i", "count:i=1000"],
+            gives: &["entries:as", "directories:as", "links:as", "total:i", "next:i"],
+            run: run!(list),
+        },
+        Tool {
+            name: "delete_file",
+            core: false,
+            effect: Effect::Destroys,
+            about: "Delete a file or link.",
+            takes: &["path:s!"],
+            gives: &["path:s"],
+            run: run!(delete),
+        },
+        Tool {
+            name: "create_directory",
+            core: false,
+            effect: Effect::Sets,
+            about: "Make a folder and those above it.",
+            takes: &["path:s!"],
+            gives: &["path:s", "created:b"],
+            run: run!(create_directory),
+        },
+        Tool {
+            name: "file_exists",
+            core: false,
+            effect: Effect::Looks,
+            about: "Whether a path is a file.",
+            takes: &["path:s!"],
+            gives: &["exists:b", "size:i", "instead:s"],
+            run: run!(exists, Kind::File),
+        },
+        Tool {
+            name: "directory_exists",
+            core: false,
+            effect: Effect::Looks,
+            about: "Whether a path is a folder.",
+            takes: &["path:s!"],
+            gives: &["exists:b", "instead:s"],
+            run: run!(exists, Kind::Directory),
+        },
+    ],
+};
+
+async fn read(call: &Call) -> Result<Value, Failure> {
+    let start = match call.arguments.value("start") {
+        Value::Null => None,
+        Value::String(text) => Some(text),
+        other => Some(other.to_string()),
+    };
+    let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    let wish = reading::Wish {
+        start,
+        count: call.arguments.number("count")?.map(size),
+        max_bytes: call.arguments.number("maxBytes")?.map_or(reading::ANSWER_BYTES, size),
+        base64: base64(call)?,
+    };
+    blocking(call, "path", move |roots, path| reading::read(roots, path, &wish)).await
+}
+
+async fn write(call: &Call) -> Result<Value, Failure> {
+    let content = call.arguments.need_text("content")?;
+    let content = if base64(call)? { writing::decode(&content)? } else { content.into_bytes() };
+    blocking(call, "path", move |roots, path| writing::write(roots, path, &content)).await
+}
+
+async fn list(call: &Call) -> Result<Value, Failure> {
+    let start = usize::try_from(call.arguments.number("start")?.unwrap_or(0)).unwrap_or(usize::MAX);
+    let count = call.arguments.number("count")?.unwrap_or(ENTRIES).clamp(1, 10 * ENTRIES);
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
+    let path = call.arguments.text("path")?.unwrap_or_else(|| ".".into());
+    with_roots(call, move |roots| files::list(roots, &path, start, count)).await
+}
+
+async fn delete(call: &Call) -> Result<Value, Failure> {
+    blocking(call, "path", writing::delete).await
+}
+
+async fn create_directory(call: &Call) -> Result<Value, Failure> {
+    blocking(call, "path", writing::create_directory).await
+}
+
+async fn exists(call: &Call, kind: Kind) -> Result<Value, Failure> {
+    blocking(call, "path", move |roots, path| files::exists(roots, path, kind)).await
+}
+
+fn base64(call: &Call) -> Result<bool, Failure> {
+    match call.arguments.text("encoding")?.as_deref() {
+        None | Some("utf8" | "utf-8") => Ok(false),
+        Some("base64") => Ok(true),
+        Some(other) => Err(Failure::invalid(format!("`encoding` must be utf8 or base64, not `{other}`"))),
+    }
+}
+
+/// Does something at the path of a call.
+async fn blocking<T: Serialize + Send + 'static>(
+    call: &Call,
+    key: &str,
+    work: impl FnOnce(&Roots, &str) -> Result<T, Failure> + Send + 'static,
+) -> Result<Value, Failure> {
+    let path = call.arguments.need_text(key)?;
+    with_roots(call, move |roots| work(roots, &path)).await
+}
+
+/// Does something that may wait for a disk, off the thread that serves the protocol.
+async fn with_roots<T: Serialize + Send + 'static>(
+    call: &Call,
+    work: impl FnOnce(&Roots) -> Result<T, Failure> + Send + 'static,
+) -> Result<Value, Failure> {
+    let roots = Arc::clone(&call.bridge.options.roots);
+    match tokio::task::spawn_blocking(move || work(&roots)).await {
+        Ok(answer) => super::answer(&answer?),
+        Err(error) => Err(Failure::new(ErrorCode::IoFailed, format!("the tool broke: {error}"))),
+    }
+}

@@ -1,0 +1,133 @@
+//! The file tools: each call is bounded, and done through a root's handle ([`Roots::at`]).
+//!
+//! In the children: [`reading`] (text by lines) and [`writing`] (whole files, atomically).
+
+pub mod reading;
+pub mod writing;
+
+use std::io;
+
+use dap_wire::Failure;
+use serde::Serialize;
+
+use crate::roots::Roots;
+
+/// `list_directory`.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Listing {
+    /// Names, sorted by their bytes.
+    pub entries: Vec<String>,
+    /// Those of them that are folders (a link to a folder is a link).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub directories: Vec<String>,
+    /// Those of them that are symbolic links.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<String>,
+    /// All there are, also those not listed here.
+    pub total: usize,
+    /// Where to go on, when there are more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<usize>,
+    /// Names that are not UTF-8: shown with U+FFFD, and not usable as a path.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub not_utf8: usize,
+}
+
+/// `file_exists` and `directory_exists`.
+#[derive(Debug, Serialize)]
+pub struct Existence {
+    /// Whether it is there and of the kind that was asked for; links are followed.
+    pub exists: bool,
+    /// Bytes, of a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
+    /// What is there instead: `file`, `directory`, `other`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instead: Option<&'static str>,
+}
+
+/// What `file_exists` and `directory_exists` look for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A regular file.
+    File,
+    /// A folder.
+    Directory,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
+/// Names in a folder, from the `start`th (from 0), at most `count`.
+///
+/// # Errors
+/// `PATH_NOT_ALLOWED`, `NOT_FOUND`, `INVALID_PARAMETER` when it is no folder.
+pub fn list(roots: &Roots, path: &str, start: usize, count: usize) -> Result<Listing, Failure> {
+    let place = roots.place(path)?;
+    let mut found = roots.at(&place, "list", true, |dir, path| {
+        let mut found = Vec::new();
+        for entry in dir.read_dir(path)? {
+            let entry = entry?;
+            // An entry that goes away meanwhile is left out by its type alone.
+            found.push((entry.file_name(), entry.file_type().ok()));
+        }
+        Ok(found)
+    })?;
+    found.sort_by(|one, other| one.0.cmp(&other.0));
+    let total = found.len();
+    let mut listing = Listing {
+        entries: Vec::new(),
+        directories: Vec::new(),
+        links: Vec::new(),
+        total,
+        next: (start.saturating_add(count) < total).then(|| start.saturating_add(count)),
+        not_utf8: 0,
+    };
+    for (name, kind) in found.into_iter().skip(start).take(count) {
+        listing.not_utf8 += usize::from(name.to_str().is_none());
+        let name = name.to_string_lossy().into_owned();
+        match kind {
+            Some(kind) if kind.is_dir() => listing.directories.push(name.clone()),
+            Some(kind) if kind.is_symlink() => listing.links.push(name.clone()),
+            _ => {}
+        }
+        listing.entries.push(name);
+    }
+    Ok(listing)
+}
+
+/// Whether something of that kind is there.
+///
+/// # Errors
+/// `PATH_NOT_ALLOWED`, also for a link that leads out; `IO_FAILED`.
+pub fn exists(roots: &Roots, path: &str, wanted: Kind) -> Result<Existence, Failure> {
+    let place = roots.place(path)?;
+    let metadata = roots.at(&place, "look at", true, |dir, path| match dir.metadata(path) {
+        Ok(metadata) => Ok(Some(metadata)),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    })?;
+    let Some(metadata) = metadata else {
+        return Ok(Existence { exists: false, size: None, instead: None });
+    };
+    let kind =
+        if metadata.is_file() { Some(Kind::File) } else { metadata.is_dir().then_some(Kind::Directory) };
+    let exists = kind == Some(wanted);
+    Ok(Existence {
+        exists,
+        size: (exists && wanted == Kind::File).then(|| metadata.len()),
+        instead: (!exists).then_some(match kind {
+            Some(Kind::File) => "file",
+            Some(Kind::Directory) => "directory",
+            None => "other",
+        }),
+    })
+}
+
+#[cfg(test)]
+mod tests;

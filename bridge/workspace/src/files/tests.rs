@@ -1,0 +1,126 @@
+//! What the file tools do with odd files.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use dap_wire::ErrorCode;
+
+use super::reading::{Wish, read};
+use super::writing::{create_directory, delete, write};
+use super::*;
+
+fn root() -> (tempfile::TempDir, Roots) {
+    let folder = tempfile::tempdir().unwrap();
+    let roots = Roots::open(&[folder.path().to_owned()]).unwrap();
+    (folder, roots)
+}
+
+fn wish() -> Wish {
+    Wish { start: None, count: None, max_bytes: 1000, base64: false }
+}
+
+#[test]
+fn what_is_no_text_is_refused_with_the_reason() {
+    let (folder, roots) = root();
+    for (name, bytes, reason) in [
+        ("zero", &b"ab\0c"[..], "a zero byte at offset 2"),
+        ("latin", b"caf\xe9", "an invalid byte at offset 3"),
+        ("utf16", b"\xff\xfea\0", "UTF-16"),
+    ] {
+        std::fs::write(folder.path().join(name), bytes).unwrap();
+        let failure = read(&roots, name, &wish()).unwrap_err();
+        assert_eq!(failure.code, ErrorCode::Unsupported);
+        assert!(failure.message.contains(reason), "{failure}");
+    }
+    let wish = Wish { base64: true, ..wish() };
+    assert_eq!(read(&roots, "zero", &wish).unwrap().content, "YWIAYw==");
+}
+
+#[test]
+fn pipes_devices_and_huge_files_are_not_waited_for() {
+    let (folder, roots) = root();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        folder.path().join("pipe"),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+        0,
+    )
+    .unwrap();
+    assert_eq!(read(&roots, "pipe", &wish()).unwrap_err().code, ErrorCode::InvalidParameter);
+    assert_eq!(write(&roots, "pipe", b"").unwrap_err().code, ErrorCode::InvalidParameter);
+    std::fs::File::create(folder.path().join("huge")).unwrap().set_len(1 << 40).unwrap();
+    let failure = read(&roots, "huge", &wish()).unwrap_err();
+    assert_eq!((failure.code, failure.data["size"].as_u64()), (ErrorCode::Unsupported, Some(1 << 40)));
+    assert_eq!(read(&roots, ".", &wish()).unwrap_err().code, ErrorCode::InvalidParameter);
+    assert_eq!(read(&roots, "none", &wish()).unwrap_err().code, ErrorCode::NotFound);
+}
+
+#[test]
+fn writing_keeps_the_mode_and_the_link_and_leaves_nothing_behind() {
+    let (folder, roots) = root();
+    let script = folder.path().join("script");
+    std::fs::write(&script, "old").unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o750)).unwrap();
+    symlink("script", folder.path().join("link")).unwrap();
+    let written = write(&roots, "link", "neu\u{e4}".as_bytes()).unwrap();
+    assert_eq!((written.created, written.bytes_written), (false, 5));
+    assert_eq!(std::fs::read_to_string(&script).unwrap(), "neu\u{e4}");
+    assert_eq!(std::fs::metadata(&script).unwrap().permissions().mode() & 0o777, 0o750);
+    assert!(std::fs::symlink_metadata(folder.path().join("link")).unwrap().is_symlink());
+    assert!(write(&roots, "new.txt", b"").unwrap().created);
+    assert_eq!(list(&roots, ".", 0, 10).unwrap().entries, ["link", "new.txt", "script"]);
+    assert_eq!(write(&roots, "no/new.txt", b"").unwrap_err().code, ErrorCode::NotFound);
+}
+
+#[test]
+fn git_keeps_its_folder() {
+    let (folder, roots) = root();
+    std::fs::create_dir_all(folder.path().join(".git/hooks")).unwrap();
+    std::fs::write(folder.path().join(".git/config"), "").unwrap();
+    symlink(".git", folder.path().join("alias")).unwrap();
+    for path in [".git/config", ".git/hooks/pre-commit", "alias/config", ".GIT/config", ".git"] {
+        drop(std::fs::create_dir(folder.path().join(".GIT")));
+        let failure = write(&roots, path, b"[core]").unwrap_err();
+        assert!(
+            matches!(failure.code, ErrorCode::PathNotAllowed | ErrorCode::InvalidParameter),
+            "{path}: {failure}"
+        );
+        assert!(delete(&roots, path).is_err());
+    }
+    assert_eq!(create_directory(&roots, "alias/new").unwrap_err().code, ErrorCode::PathNotAllowed);
+    assert_eq!(read(&roots, ".git/config", &wish()).unwrap().content, "");
+}
+
+#[test]
+fn lists_are_sorted_bounded_and_honest_about_names() {
+    let (folder, roots) = root();
+    for name in [&b"b"[..], b"a\nb", b"\xff", b"-rf", b" "] {
+        std::fs::write(folder.path().join(OsStr::from_bytes(name)), "").unwrap();
+    }
+    std::fs::create_dir(folder.path().join("c")).unwrap();
+    let all = list(&roots, ".", 0, 100).unwrap();
+    assert_eq!(all.entries, [" ", "-rf", "a\nb", "b", "c", "\u{fffd}"]);
+    assert_eq!((all.directories, all.not_utf8, all.next), (vec!["c".to_owned()], 1, None));
+    let part = list(&roots, ".", 4, 1).unwrap();
+    assert_eq!((part.entries, part.total, part.next), (vec!["c".to_owned()], 6, Some(5)));
+    delete(&roots, "-rf").unwrap();
+    assert_eq!(delete(&roots, "c").unwrap_err().code, ErrorCode::InvalidParameter);
+    assert_eq!(delete(&roots, "-rf").unwrap_err().code, ErrorCode::NotFound);
+}
+
+#[test]
+fn folders_are_made_with_those_above_and_existence_says_what_is_there() {
+    let (_folder, roots) = root();
+    assert_eq!(create_directory(&roots, "a/b/c").unwrap().created, Some(true));
+    assert_eq!(create_directory(&roots, "a/b/c").unwrap().created, Some(false));
+    write(&roots, "a/file", b"12").unwrap();
+    assert_eq!(create_directory(&roots, "a/file").unwrap_err().code, ErrorCode::InvalidParameter);
+    let there = exists(&roots, "a/file", Kind::File).unwrap();
+    assert_eq!((there.exists, there.size, there.instead), (true, Some(2), None));
+    let there = exists(&roots, "a/b", Kind::File).unwrap();
+    assert_eq!((there.exists, there.instead), (false, Some("directory")));
+    assert!(exists(&roots, "a/b", Kind::Directory).unwrap().exists);
+    assert!(!exists(&roots, "a/file/x", Kind::Directory).unwrap().exists);
+}

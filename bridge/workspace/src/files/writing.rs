@@ -1,0 +1,188 @@
+//! `write_file`, `delete_file`, `create_directory`. A file is replaced in one step: readers see the old or the new text,
+//! never half of it, whatever happens meanwhile.
+//!
+//! Git's own folder is not written to: its configuration and hooks name programs that git then runs.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use base64::Engine;
+use cap_std::fs::{Dir, OpenOptions, Permissions};
+use dap_wire::{ErrorCode, Failure};
+use serde::Serialize;
+
+use crate::roots::Roots;
+
+/// More is not written in one call.
+pub const WRITE_LIMIT: usize = 64 << 20;
+
+/// `write_file`.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Written {
+    /// Where, links resolved.
+    pub path: PathBuf,
+    /// Bytes.
+    pub bytes_written: usize,
+    /// There was no file before.
+    pub created: bool,
+}
+
+/// `delete_file` and `create_directory`.
+#[derive(Debug, Serialize)]
+pub struct Changed {
+    /// What was deleted or made.
+    pub path: PathBuf,
+    /// `create_directory`: false when it was there before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub created: Option<bool>,
+}
+
+/// Writes a whole file, atomically. A link to a file inside the roots stays a link.
+///
+/// # Errors
+/// `PATH_NOT_ALLOWED`, `NOT_FOUND` when its folder is missing, `INVALID_PARAMETER` when something else is there.
+pub fn write(roots: &Roots, path: &str, content: &[u8]) -> Result<Written, Failure> {
+    if content.len() > WRITE_LIMIT {
+        let message = format!("`content` has {} bytes; at most {WRITE_LIMIT} are written", content.len());
+        return Err(Failure::invalid(message));
+    }
+    let place = roots.place(path)?;
+    let created = roots.at(&place, "write", true, |dir, path| {
+        let target = target(dir, path)?;
+        let (folder, name) = split(&target)?;
+        let folder = dir.open_dir(folder)?;
+        keep_out_of_git(&dir.canonicalize(target.parent().unwrap_or(Path::new("")).join("."))?.join(&name))?;
+        replace(&folder, &name, content)
+    })?;
+    let path = place.absolute();
+    Ok(Written { path: path.canonicalize().unwrap_or(path), bytes_written: content.len(), created })
+}
+
+/// Bytes that came as base64.
+///
+/// # Errors
+/// `INVALID_PARAMETER`.
+pub fn decode(content: &str) -> Result<Vec<u8>, Failure> {
+    let decoded = base64::engine::general_purpose::STANDARD.decode(content.trim());
+    decoded.map_err(|error| Failure::invalid(format!("`content` is not base64: {error}")))
+}
+
+/// Deletes a file or a link (not what it leads to). Folders stay.
+///
+/// # Errors
+/// `PATH_NOT_ALLOWED`, `NOT_FOUND`, `INVALID_PARAMETER` for a folder.
+pub fn delete(roots: &Roots, path: &str) -> Result<Changed, Failure> {
+    let place = roots.place(path)?;
+    roots.at(&place, "delete", false, |dir, path| {
+        let (folder, name) = split(path)?;
+        keep_out_of_git(&dir.canonicalize(&folder)?.join(&name))?;
+        let folder = dir.open_dir(&folder)?;
+        if folder.symlink_metadata(&name)?.is_dir() {
+            return Err(io::Error::new(
+                io::ErrorKind::IsADirectory,
+                "it is a folder; only files are deleted",
+            ));
+        }
+        folder.remove_file(&name)
+    })?;
+    Ok(Changed { path: place.absolute(), created: None })
+}
+
+/// Makes a folder and those above it that are missing. One that is there already is fine.
+///
+/// # Errors
+/// `PATH_NOT_ALLOWED`, `INVALID_PARAMETER` when a file is in the way.
+pub fn create_directory(roots: &Roots, path: &str) -> Result<Changed, Failure> {
+    let place = roots.place(path)?;
+    let created = roots.at(&place, "create", true, |dir, path| {
+        keep_out_of_git(&nearest(dir, path)?)?;
+        match dir.metadata(path) {
+            Ok(there) if there.is_dir() => Ok(false),
+            Ok(_) => Err(io::Error::new(io::ErrorKind::NotADirectory, "there is a file of that name")),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => dir.create_dir_all(path).map(|()| true),
+            Err(error) => Err(error),
+        }
+    })?;
+    Ok(Changed { path: place.absolute(), created: Some(created) })
+}
+
+/// Where writing goes: through links, as long as they stay beneath the handle.
+fn target(dir: &Dir, path: &Path) -> io::Result<PathBuf> {
+    match dir.canonicalize(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            if dir.symlink_metadata(path).is_ok_and(|there| there.is_symlink()) {
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is a link that leads nowhere"));
+            }
+            Ok(path.to_owned())
+        }
+        found => found,
+    }
+}
+
+/// Folder and name.
+fn split(path: &Path) -> io::Result<(PathBuf, OsString)> {
+    let missing = || io::Error::new(io::ErrorKind::IsADirectory, "it is a folder");
+    let name = path.file_name().ok_or_else(missing)?.to_owned();
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    Ok((folder.unwrap_or(Path::new(".")).to_owned(), name))
+}
+
+/// The path with the links of its existing part resolved, beneath the handle.
+fn nearest(dir: &Dir, path: &Path) -> io::Result<PathBuf> {
+    match dir.canonicalize(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let (folder, name) = split(path)?;
+            Ok(nearest(dir, &folder)?.join(name))
+        }
+        found => found,
+    }
+}
+
+fn keep_out_of_git(real: &Path) -> io::Result<()> {
+    let git = |part: &OsStr| part.eq_ignore_ascii_case(".git");
+    if real.iter().any(git) {
+        let message = format!("`{}` is git's own and not written to", real.display());
+        return Err(io::Error::other(
+            Failure::new(ErrorCode::PathNotAllowed, message).hint("use the git tools"),
+        ));
+    }
+    Ok(())
+}
+
+/// Writes beside the old file and renames over it; says whether there was none.
+fn replace(folder: &Dir, name: &OsStr, content: &[u8]) -> io::Result<bool> {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let old = match folder.symlink_metadata(name) {
+        Ok(old) if old.is_file() => Some(old.permissions()),
+        Ok(old) if old.is_dir() => return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder")),
+        Ok(_) => {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is a pipe, socket, device or link"));
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    if old.as_ref().is_some_and(Permissions::readonly) {
+        return Err(io::Error::from_raw_os_error(rustix::io::Errno::ACCESS.raw_os_error()));
+    }
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let temporary = format!(".tandem-{}-{number}.tmp", std::process::id());
+    let written = fill(folder, &temporary, old.as_ref(), content)
+        .and_then(|()| folder.rename(&temporary, folder, name));
+    if written.is_err() {
+        // What went wrong first is what counts.
+        folder.remove_file(&temporary).unwrap_or_default();
+    }
+    written.map(|()| old.is_none())
+}
+
+fn fill(folder: &Dir, name: &str, permissions: Option<&Permissions>, content: &[u8]) -> io::Result<()> {
+    let mut file = folder.open_with(name, OpenOptions::new().write(true).create_new(true))?;
+    if let Some(permissions) = permissions {
+        file.set_permissions(permissions.clone())?;
+    }
+    file.write_all(content)?;
+    file.sync_all()
+}

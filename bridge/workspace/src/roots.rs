@@ -1,0 +1,235 @@
+//! The roots: folders outside of which nothing is read, written or run. Every path an agent names becomes a [`Place`]
+//! here, and every access goes through the folder's open handle, so that neither `..`, nor a symbolic link, nor a link
+//! that is swapped in between a check and its use leads out.
+//!
+//! Not here: what is done at a place (`files`, `git`, `build`). A *program* that runs inside a root is not confined.
+
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+use dap_wire::{ErrorCode, Failure};
+
+/// One root.
+#[derive(Debug)]
+struct Root {
+    /// Without symbolic links.
+    path: PathBuf,
+    /// As it was typed, made absolute: agents may use this spelling as well.
+    typed: PathBuf,
+    dir: Dir,
+}
+
+/// The folders that may be used; the first is where relative paths begin. None by default: then every path is refused.
+#[derive(Debug, Default)]
+pub struct Roots(Vec<Root>);
+
+/// A path inside a root. That it exists, or that no link on the way leads out, is only known once it is used.
+#[derive(Debug, Clone)]
+pub struct Place<'a> {
+    root: &'a Root,
+    /// Relative to the root; `.` for the root itself.
+    beneath: PathBuf,
+    /// As the agent wrote it, for messages.
+    asked: String,
+}
+
+impl Roots {
+    /// Opens each root; the first is where relative paths begin.
+    ///
+    /// # Errors
+    /// When there is none, or one is not a folder that can be read.
+    pub fn open(folders: &[PathBuf]) -> io::Result<Self> {
+        let open = |folder: &PathBuf| {
+            let named = |error: io::Error| {
+                io::Error::new(error.kind(), format!("cannot use `{}` as a root: {error}", folder.display()))
+            };
+            let path = folder.canonicalize().map_err(named)?;
+            let dir = Dir::open_ambient_dir(&path, ambient_authority()).map_err(named)?;
+            Ok(Root { path, typed: std::path::absolute(folder)?, dir })
+        };
+        let roots: Vec<Root> = folders.iter().map(open).collect::<io::Result<_>>()?;
+        if roots.is_empty() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "there is no root"));
+        }
+        Ok(Self(roots))
+    }
+
+    /// The roots' paths, without symbolic links.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.0.iter().map(|root| root.path.as_path())
+    }
+
+    /// Where a path lies; relative ones begin at the first root.
+    ///
+    /// # Errors
+    /// `PATH_NOT_ALLOWED` when it is outside of every root, `INVALID_PARAMETER` when it is no path.
+    pub fn place(&self, asked: &str) -> Result<Place<'_>, Failure> {
+        if asked.is_empty() || asked.contains('\0') {
+            return Err(Failure::invalid("a path must not be empty or contain a NUL character"));
+        }
+        let path = Path::new(asked);
+        let found = if path.is_absolute() {
+            self.strip(path).or_else(|| self.strip(&real(path)?))
+        } else {
+            self.0.first().map(|root| (root, path.to_owned()))
+        };
+        match found {
+            Some((root, beneath)) if stays_inside(&beneath) => {
+                let beneath = if beneath.as_os_str().is_empty() { PathBuf::from(".") } else { beneath };
+                Ok(Place { root, beneath, asked: asked.to_owned() })
+            }
+            _ => Err(self.refuse(asked)),
+        }
+    }
+
+    /// The innermost root a path lies in by its spelling, and the rest of it.
+    fn strip(&self, path: &Path) -> Option<(&Root, PathBuf)> {
+        let rest = |root: &Root| {
+            let rest = path.strip_prefix(&root.path).or_else(|_| path.strip_prefix(&root.typed));
+            rest.ok().map(Path::to_owned)
+        };
+        let found = self.0.iter().filter_map(|root| Some((root, rest(root)?)));
+        found.min_by_key(|(_, rest)| rest.components().count())
+    }
+
+    /// `PATH_NOT_ALLOWED`.
+    fn refuse(&self, asked: &str) -> Failure {
+        let roots: Vec<String> = self.paths().map(|path| format!("`{}`", path.display())).collect();
+        let message = format!("`{asked}` is outside of the allowed folders ({})", roots.join(", "));
+        Failure::new(ErrorCode::PathNotAllowed, message)
+            .hint("use a path inside them; whoever starts tandem-mcp can allow more with `--root DIR`")
+    }
+
+    /// Does something at a place, beneath the root's handle; a [`Failure`] inside its error is told as it is. A link whose target is spelled absolutely, which a handle
+    /// cannot follow, is followed once if it leads back into a root; `follow` says whether that goes for the last
+    /// part of the path too.
+    ///
+    /// # Errors
+    /// `PATH_NOT_ALLOWED`, `NOT_FOUND`, `IO_FAILED`.
+    pub fn at<T>(
+        &self,
+        place: &Place<'_>,
+        verb: &str,
+        follow: bool,
+        work: impl Fn(&Dir, &Path) -> io::Result<T>,
+    ) -> Result<T, Failure> {
+        let mut outcome = work(&place.root.dir, &place.beneath);
+        if outcome.as_ref().is_err_and(leads_out)
+            && let Some((root, beneath)) = self.other_way(place, follow)
+        {
+            outcome = work(&root.dir, &beneath);
+        }
+        outcome.map_err(|error| {
+            let own = error.get_ref().and_then(|inner| inner.downcast_ref::<Failure>()).cloned();
+            match own {
+                Some(failure) => failure,
+                None if leads_out(&error) => self.refuse(&place.asked),
+                None => place.failed(verb, &error),
+            }
+        })
+    }
+
+    /// The place with its links resolved by the system; only a spelling: using it is checked again.
+    fn other_way(&self, place: &Place<'_>, follow: bool) -> Option<(&Root, PathBuf)> {
+        let absolute = place.absolute();
+        let real =
+            if follow { real(&absolute)? } else { real(absolute.parent()?)?.join(absolute.file_name()?) };
+        self.strip(&real).filter(|(_, beneath)| stays_inside(beneath))
+    }
+
+    /// An existing folder, without symbolic links, for a program to work in.
+    ///
+    /// # Errors
+    /// `PATH_NOT_ALLOWED`, `NOT_FOUND`, `INVALID_PARAMETER` when it is a file.
+    pub fn folder(&self, asked: Option<&str>) -> Result<PathBuf, Failure> {
+        let place = self.place(asked.unwrap_or("."))?;
+        let dir = self.at(&place, "open the folder", true, |dir, path| dir.open_dir(path))?;
+        self.of_handle(&dir, &place)
+    }
+
+    /// An existing file or folder, without symbolic links.
+    ///
+    /// # Errors
+    /// `PATH_NOT_ALLOWED`, `NOT_FOUND`.
+    pub fn existing(&self, asked: Option<&str>) -> Result<PathBuf, Failure> {
+        let place = self.place(asked.unwrap_or("."))?;
+        let is_dir = self.at(&place, "look at", true, |dir, path| Ok(dir.metadata(path)?.is_dir()))?;
+        if is_dir {
+            return self.folder(asked);
+        }
+        let real = place.absolute().canonicalize().map_err(|error| place.failed("look at", &error))?;
+        if self.strip(&real).is_none() { Err(self.refuse(&place.asked)) } else { Ok(real) }
+    }
+
+    /// Where an open folder really is, as the system says, checked against the roots once more.
+    fn of_handle(&self, dir: &Dir, place: &Place<'_>) -> Result<PathBuf, Failure> {
+        let own = |error: io::Error| place.failed("look at", &error);
+        let real = place.absolute().canonicalize().map_err(own)?;
+        let there = Dir::open_ambient_dir(&real, ambient_authority()).map_err(own)?;
+        let same = identity(&there).map_err(own)? == identity(dir).map_err(own)?;
+        if same && self.strip(&real).is_some() { Ok(real) } else { Err(self.refuse(&place.asked)) }
+    }
+}
+
+impl Place<'_> {
+    /// The path in full, links not resolved.
+    pub fn absolute(&self) -> PathBuf {
+        match self.beneath.as_os_str() == "." {
+            true => self.root.path.clone(),
+            false => self.root.path.join(&self.beneath),
+        }
+    }
+
+    /// A failed access as a failure.
+    pub fn failed(&self, verb: &str, error: &io::Error) -> Failure {
+        let message = format!("cannot {verb} `{}`: {error}", self.asked);
+        match error.kind() {
+            io::ErrorKind::NotFound => Failure::new(ErrorCode::NotFound, message)
+                .hint("list_directory shows what is there; relative paths begin at the first root"),
+            io::ErrorKind::InvalidInput | io::ErrorKind::NotADirectory | io::ErrorKind::IsADirectory => {
+                Failure::invalid(message)
+            }
+            _ => Failure::new(ErrorCode::IoFailed, message),
+        }
+    }
+}
+
+/// Device and inode.
+fn identity(dir: &Dir) -> io::Result<(u64, u64)> {
+    use cap_std::fs::MetadataExt;
+    let metadata = dir.dir_metadata()?;
+    Ok((metadata.dev(), metadata.ino()))
+}
+
+/// Whether cap-std refused because the path leaves the handle's folder: a refusal of its own, not the system's.
+fn leads_out(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::PermissionDenied && error.raw_os_error().is_none()
+}
+
+/// By spelling alone. Links are the handle's business.
+fn stays_inside(beneath: &Path) -> bool {
+    let mut depth = 0_usize;
+    for part in beneath.components() {
+        match part {
+            Component::Normal(_) => depth += 1,
+            Component::ParentDir if depth > 0 => depth -= 1,
+            Component::CurDir => {}
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// The path with the links of its existing part resolved.
+fn real(path: &Path) -> Option<PathBuf> {
+    if let Ok(real) = path.canonicalize() {
+        return Some(real);
+    }
+    let name = path.file_name()?;
+    Some(real(path.parent()?)?.join(name))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,146 @@
+//! No spelling and no link leads out of a root.
+
+use std::os::unix::fs::symlink;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::files::reading::{self, Wish};
+use crate::files::{self, Kind, writing};
+
+/// A root with a secret beside it.
+struct Trap {
+    folder: tempfile::TempDir,
+    roots: Roots,
+}
+
+impl Trap {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join("root/sub/deep")).unwrap();
+        std::fs::write(folder.path().join("root/sub/inside.txt"), "inside\n").unwrap();
+        std::fs::write(folder.path().join("secret.txt"), "secret\n").unwrap();
+        std::fs::create_dir(folder.path().join("root-too")).unwrap();
+        std::fs::write(folder.path().join("root-too/secret.txt"), "secret\n").unwrap();
+        let root = folder.path().join("root");
+        symlink("../secret.txt", root.join("out")).unwrap();
+        symlink("..", root.join("up")).unwrap();
+        symlink(folder.path(), root.join("away")).unwrap();
+        symlink("sub", root.join("in")).unwrap();
+        symlink(root.join("sub"), root.join("in-absolute")).unwrap();
+        symlink("loop", root.join("loop")).unwrap();
+        symlink("../gone.txt", root.join("dangling")).unwrap();
+        let roots = Roots::open(std::slice::from_ref(&root)).unwrap();
+        Self { folder, roots }
+    }
+
+    fn read(&self, path: &str) -> Result<String, Failure> {
+        let wish = Wish { start: None, count: None, max_bytes: 1000, base64: false };
+        reading::read(&self.roots, path, &wish).map(|text| text.content)
+    }
+}
+
+#[test]
+fn what_leads_out_is_refused_and_what_leads_in_is_followed() {
+    let trap = Trap::new();
+    let outside = trap.folder.path().join("secret.txt").display().to_string();
+    let sibling = trap.folder.path().join("root-too/secret.txt").display().to_string();
+    let around = trap.folder.path().join("root/../secret.txt").display().to_string();
+    for path in [
+        "out",
+        "up/secret.txt",
+        "away/secret.txt",
+        "../secret.txt",
+        "sub/../../secret.txt",
+        "in/../../secret.txt",
+        "./../root/../secret.txt",
+        &outside,
+        &sibling,
+        &around,
+        "/etc/passwd",
+        "/",
+        "..",
+        "/proc/self/root/etc/passwd",
+        "dangling/x",
+    ] {
+        let failure = trap.read(path).unwrap_err();
+        assert_eq!(failure.code, ErrorCode::PathNotAllowed, "{path}: {failure}");
+        assert!(!failure.message.contains("secret\n"));
+        for failure in [
+            writing::write(&trap.roots, path, b"x").unwrap_err(),
+            files::exists(&trap.roots, path, Kind::File).unwrap_err(),
+            files::list(&trap.roots, path, 0, 10).unwrap_err(),
+            writing::create_directory(&trap.roots, path).unwrap_err(),
+        ] {
+            assert_eq!(failure.code, ErrorCode::PathNotAllowed, "{path}: {failure}");
+        }
+    }
+    let inside = trap.folder.path().join("root/sub/inside.txt").display().to_string();
+    for path in [
+        "up/root/sub/inside.txt",
+        "sub/inside.txt",
+        "in/inside.txt",
+        "in-absolute/inside.txt",
+        "sub/deep/../inside.txt",
+        &inside,
+    ] {
+        assert_eq!(trap.read(path).unwrap(), "inside\n", "{path}");
+    }
+    assert_eq!(trap.read("loop").unwrap_err().code, ErrorCode::IoFailed);
+    assert_eq!(std::fs::read_to_string(trap.folder.path().join("secret.txt")).unwrap(), "secret\n");
+    assert!(!trap.folder.path().join("gone.txt").exists());
+}
+
+#[test]
+fn a_link_that_leads_out_can_be_deleted_itself() {
+    let trap = Trap::new();
+    writing::delete(&trap.roots, "out").unwrap();
+    writing::delete(&trap.roots, "dangling").unwrap();
+    assert!(trap.folder.path().join("secret.txt").exists());
+    assert_eq!(writing::delete(&trap.roots, "up/secret.txt").unwrap_err().code, ErrorCode::PathNotAllowed);
+    assert_eq!(writing::delete(&trap.roots, "in").unwrap().path, trap.folder.path().join("root/in"));
+    assert!(trap.folder.path().join("root/sub/inside.txt").exists());
+}
+
+#[test]
+fn a_folder_swapped_for_a_link_while_it_is_used_leads_nowhere() {
+    let trap = Trap::new();
+    let root = trap.folder.path().join("root");
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                for (from, to) in [("sub", "aside"), ("up", "sub"), ("sub", "up"), ("aside", "sub")] {
+                    std::fs::rename(root.join(from), root.join(to)).unwrap();
+                }
+            }
+        });
+        for number in 0..500 {
+            let read = trap.read("sub/secret.txt");
+            assert!(read.is_err(), "{read:?}");
+            drop(writing::write(&trap.roots, &format!("sub/{number}.txt"), b"x"));
+        }
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    let outside: Vec<_> =
+        std::fs::read_dir(trap.folder.path()).unwrap().map(|one| one.unwrap().file_name()).collect();
+    assert_eq!(outside.len(), 3, "{outside:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+    #[test]
+    fn no_path_reads_the_secret(parts in proptest::collection::vec(
+        prop_oneof!["\\.\\.", "\\.", "sub", "in", "up", "away", "out", "secret.txt", "root", "root-too", "in-absolute", ""], 0..8),
+        absolute in any::<bool>()) {
+        let trap = Trap::new();
+        let path = parts.join("/");
+        let path = if absolute { format!("{}/root/{path}", trap.folder.path().display()) } else { path };
+        if let Ok(text) = trap.read(&path) {
+            prop_assert_eq!(text, "inside\n");
+        }
+        drop(writing::write(&trap.roots, &path, b"changed"));
+        let secret = std::fs::read_to_string(trap.folder.path().join("secret.txt")).unwrap();
+        prop_assert_eq!(secret, "secret\n");
+    }
+}
