@@ -1,6 +1,6 @@
 //! Events of a session to a picture of where the program stands. Waiting is watching this picture change.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use dap_wire::peer::{Incoming, Peer};
@@ -51,6 +51,8 @@ pub struct Snapshot {
     pub exit_code: Option<i64>,
     /// The last word on each breakpoint that changed since it was set, by the session's id.
     pub breakpoints: HashMap<i64, Value>,
+    /// The session's ids of this agent's breakpoints that somebody else removed.
+    pub removed: HashSet<i64>,
 }
 
 /// The picture, to look at, wait on, and paint what no event tells.
@@ -103,6 +105,9 @@ fn learn(snapshot: &mut Snapshot, event: &Event) {
             if let Some(id) = told["id"].as_i64() {
                 snapshot.breakpoints.insert(id, told.clone());
             }
+        }
+        "breakpoint" if event.body["reason"] == "removed" => {
+            snapshot.removed.extend(event.body["breakpoint"]["id"].as_i64());
         }
         "exited" => {
             snapshot.state = State::Exited;

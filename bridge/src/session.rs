@@ -240,6 +240,10 @@ impl Session {
                 wanted.state = told.clone();
             }
         }
+        // Who sees an agent's breakpoint may remove it: it is not to come back with the next list.
+        for list in wishes.values_mut() {
+            list.retain(|wanted| wanted.dap.is_none_or(|id| !picture.removed.contains(&id)));
+        }
         drop(picture);
         work(&mut wishes)
     }

@@ -1,70 +1,63 @@
-//! The ledger of breakpoints: each client's wishes, their union for the engine, and each client's answer.
+//! The ledger of breakpoints: each client's wishes, their union for the engine, each client's answer, and what each
+//! client was shown of the others'.
 //!
-//! A *place* is a source file or the function breakpoints. Identical wishes of several owners are one entry; different
-//! conditions on one line are entries of their own. An entry's id is ours, stays the same as long as somebody wants the
-//! entry, and is never given out again.
+//! A [`Place`] is what one DAP request replaces whole: the breakpoints of a source, of all functions, all exception
+//! filters, data or instruction breakpoints. Everything about one place is on its [`Sheet`]. Identical wishes of several
+//! owners are one entry; an entry's id is ours, stays the same as long as somebody wants the entry, and is never given out
+//! again. What the engine is sent is a list of [`Slot`]s: one per entry where the engine judges conditions itself, one
+//! per spot where it cannot (`slots`; then `state::judge` does).
+//!
+//! Not here: who is told and when (`state::marks`).
+
+mod place;
+mod push;
+mod shadows;
+mod sheet;
+mod slots;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Map, Value, json};
+use serde_json::Value;
+
+pub use place::{Place, Wished, wished};
+pub use push::{Owed, Push};
+pub use sheet::{Change, Entry, Sheet};
+pub use slots::{Abilities, Slot};
 
 use super::event::ClientId;
 use super::ids::IdCounter;
 
-/// The place of function breakpoints; no path is empty.
-pub const FUNCTIONS: &str = "";
-
-#[derive(Debug)]
-struct Entry {
-    id: i64,
-    /// The wish, with only the fields that matter.
-    wish: Value,
-    owners: BTreeSet<ClientId>,
-    /// The engine's id, once it knows the entry.
-    engine: Option<i64>,
-    /// The engine's latest word on it, without an id.
-    state: Value,
+/// A `breakpoint` event to make: why, about which entry, and the entry as it is to be shown.
+#[derive(Debug, Clone, PartialEq)]
+pub struct News {
+    /// `new`, `changed` or `removed`.
+    pub reason: &'static str,
+    /// Our id.
+    pub id: i64,
+    /// DAP `Breakpoint`.
+    pub body: Value,
 }
 
-impl Entry {
-    fn body(&self, source: &Value) -> Value {
-        let mut body = self.state.clone();
-        if !body.is_object() {
-            body =
-                json!({ "verified": false, "message": "pending: no program runs yet", "reason": "pending" });
-        }
-        body["id"] = json!(self.id);
-        // Some editors rely on both being there.
-        if body["line"].is_null() && !self.wish["line"].is_null() {
-            body["line"] = self.wish["line"].clone();
-        }
-        if body["source"].is_null() && !source.is_null() {
-            body["source"] = source.clone();
-        }
-        body
-    }
-}
-
-#[derive(Debug, Default)]
-struct Place {
-    source: Value,
-    entries: Vec<Entry>,
-    /// Ids in each owner's own order; may repeat.
-    wishes: BTreeMap<ClientId, Vec<i64>>,
-}
-
-/// What a change did to the union.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Change {
-    /// Entries nobody had before.
-    pub added: Vec<i64>,
-    /// Entries nobody wants any more.
-    pub removed: Vec<i64>,
+/// A breakpoint that stopped the program, or might have.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Suspect {
+    /// Our id.
+    pub id: i64,
+    /// What its owners asked for.
+    pub wish: Value,
+    /// Whether the hub has to find out if it counts.
+    pub judged: bool,
 }
 
 /// All breakpoints of the session.
 #[derive(Debug, Default)]
-pub struct Ledger(BTreeMap<String, Place>);
+pub struct Ledger {
+    sheets: BTreeMap<Place, Sheet>,
+    /// Owners that left and asked to keep theirs.
+    kept: BTreeSet<ClientId>,
+}
 
 impl Ledger {
     /// Replaces what one client wants at one place.
@@ -72,222 +65,143 @@ impl Ledger {
         &mut self,
         counter: &mut IdCounter,
         client: ClientId,
-        name: &str,
-        source: Value,
-        wishes: &[Value],
+        wished: Wished,
+        reflects: bool,
     ) -> Change {
-        let place = self.0.entry(name.to_owned()).or_default();
-        if place.source.is_null() {
-            place.source = source;
-        }
-        let mut change = Change::default();
-        let mut ids = Vec::with_capacity(wishes.len());
-        for wish in wishes {
-            let wish = essence(wish);
-            let id = match place.entries.iter().find(|entry| entry.wish == wish) {
-                Some(entry) => entry.id,
-                None => {
-                    let id = counter.take();
-                    change.added.push(id);
-                    let (owners, state) = (BTreeSet::new(), Value::Null);
-                    place.entries.push(Entry { id, wish, owners, engine: None, state });
-                    id
-                }
-            };
-            ids.push(id);
-        }
-        place.wishes.insert(client, ids);
-        change.removed = place.recount();
-        change
+        let sheet =
+            self.sheets.entry(wished.place.clone()).or_insert_with(|| Sheet::new(wished.place.clone()));
+        sheet.set(counter, client, wished, reflects, &self.kept)
+    }
+
+    /// The sheet of a place, if anybody ever wanted something there.
+    pub fn sheet(&self, place: &Place) -> Option<&Sheet> {
+        self.sheets.get(place)
+    }
+
+    /// The same, to change it.
+    pub fn sheet_mut(&mut self, place: &Place) -> Option<&mut Sheet> {
+        self.sheets.get_mut(place)
+    }
+
+    /// Every place that has entries.
+    pub fn places(&self) -> Vec<Place> {
+        self.sheets
+            .iter()
+            .filter(|(_, sheet)| !sheet.entries.is_empty())
+            .map(|(place, _)| place.clone())
+            .collect()
+    }
+
+    /// The union at a place, in order.
+    pub fn wishes(&self, place: &Place) -> Vec<&Value> {
+        self.sheets.get(place).into_iter().flat_map(|sheet| &sheet.entries).map(|entry| &entry.wish).collect()
+    }
+
+    /// Whether this client ever set this place.
+    pub fn has_set(&self, place: &Place, client: ClientId) -> bool {
+        self.sheets.get(place).is_some_and(|sheet| sheet.lists.contains_key(&client))
     }
 
     /// A client left for good. Gives the places whose union changed.
-    pub fn forget(&mut self, client: ClientId) -> Vec<(String, Change)> {
+    pub fn forget(&mut self, client: ClientId) -> Vec<Place> {
         let mut changed = Vec::new();
-        for (name, place) in &mut self.0 {
-            if place.wishes.remove(&client).is_some() {
-                let removed = place.recount();
-                if !removed.is_empty() {
-                    changed.push((name.clone(), Change { added: Vec::new(), removed }));
-                }
+        for (place, sheet) in &mut self.sheets {
+            if sheet.forget(client) {
+                changed.push(place.clone());
             }
         }
         changed
     }
 
-    /// Every place that has entries.
-    pub fn places(&self) -> Vec<String> {
-        self.0.iter().filter(|(_, place)| !place.entries.is_empty()).map(|(name, _)| name.clone()).collect()
+    /// A client left and its breakpoints stay, until somebody sets the same or removes them.
+    pub fn keep(&mut self, client: ClientId) {
+        self.kept.insert(client);
+        self.sheets.values_mut().for_each(|sheet| sheet.forget_view(client));
     }
 
-    /// What the engine shall have at a place: the command, its arguments, and the ids in the same order.
-    pub fn union(&self, name: &str) -> (&'static str, Value, Vec<i64>) {
-        let empty = Place::default();
-        let place = self.0.get(name).unwrap_or(&empty);
-        let wishes: Vec<&Value> = place.entries.iter().map(|entry| &entry.wish).collect();
-        let ids = place.entries.iter().map(|entry| entry.id).collect();
-        if name == FUNCTIONS {
-            ("setFunctionBreakpoints", json!({ "breakpoints": wishes }), ids)
-        } else {
-            ("setBreakpoints", json!({ "source": place.source, "breakpoints": wishes }), ids)
-        }
+    /// The engine is gone, and with it all it said; what is wanted stays. Gives the requests that wait for its answer.
+    pub fn engine_gone(&mut self) -> Vec<(Place, Vec<Owed>)> {
+        self.sheets.iter_mut().map(|(place, sheet)| (place.clone(), sheet.engine_gone())).collect()
     }
 
-    /// The engine's answer to a union that was sent with these ids.
-    pub fn applied(&mut self, name: &str, ids: &[i64], body: &Value) {
-        let Some(place) = self.0.get_mut(name) else { return };
-        for (id, told) in ids.iter().zip(body["breakpoints"].as_array().into_iter().flatten()) {
-            if let Some(entry) = place.entries.iter_mut().find(|entry| entry.id == *id) {
-                entry.engine = told["id"].as_i64();
-                entry.state = without_id(told);
+    /// The engine changed its mind about one breakpoint: our ids of it.
+    pub fn told(&mut self, told: &Value) -> Vec<i64> {
+        let Some(engine) = told["id"].as_i64() else { return Vec::new() };
+        let entries = self.sheets.values_mut().flat_map(|sheet| &mut sheet.entries);
+        entries
+            .filter(|entry| entry.engine == Some(engine))
+            .filter_map(|entry| entry.told(told).then_some(entry.id))
+            .collect()
+    }
+
+    /// What the engine says was hit.
+    pub fn hit(&self, engine_ids: &Value) -> Vec<Suspect> {
+        let ids: Vec<i64> = engine_ids.as_array().into_iter().flatten().filter_map(Value::as_i64).collect();
+        self.suspects(|_, entry| entry.engine.is_some_and(|engine| ids.contains(&engine)))
+    }
+
+    /// What may have been hit by a program that stands here; for engines that do not say.
+    pub fn hit_at(&self, path: &str, line: i64) -> Vec<Suspect> {
+        let here = Place::of_path(path);
+        self.suspects(|place, entry| match place {
+            Place::Source(_) => *place == here && entry.line() == Some(line),
+            // A function breakpoint says where it is, if the engine says anything.
+            Place::Functions => {
+                entry.state["source"]["path"].as_str().is_some_and(|found| Place::of_path(found) == here)
+                    && entry.line() == Some(line)
             }
-        }
-    }
-
-    /// The engine changed its mind about one breakpoint: our id and the body for clients, if we know it.
-    pub fn told(&mut self, told: &Value) -> Option<Value> {
-        let engine = told["id"].as_i64()?;
-        self.0.values_mut().find_map(|place| {
-            let source = place.source.clone();
-            let entry = place.entries.iter_mut().find(|entry| entry.engine == Some(engine))?;
-            entry.state = without_id(told);
-            Some(entry.body(&source))
+            _ => false,
         })
     }
 
-    /// Our ids of the breakpoints the engine says were hit.
-    pub fn hits(&self, engine_ids: &Value) -> Vec<i64> {
-        let wanted: Vec<i64> =
-            engine_ids.as_array().into_iter().flatten().filter_map(Value::as_i64).collect();
-        self.0
-            .values()
-            .flat_map(|place| &place.entries)
-            .filter(|entry| entry.engine.is_some_and(|engine| wanted.contains(&engine)))
-            .map(|entry| entry.id)
-            .collect()
-    }
-
-    /// The list a client is owed for its own wishes, in its own order.
-    pub fn answer(&self, name: &str, client: ClientId) -> Value {
-        let Some(place) = self.0.get(name) else { return json!({ "breakpoints": [] }) };
-        let ids = place.wishes.get(&client).map(Vec::as_slice).unwrap_or_default();
-        let bodies: Vec<Value> = ids
+    fn suspects(&self, is_one: impl Fn(&Place, &Entry) -> bool) -> Vec<Suspect> {
+        let all = self
+            .sheets
             .iter()
-            .filter_map(|id| place.entries.iter().find(|entry| entry.id == *id))
-            .map(|entry| entry.body(&place.source))
-            .collect();
-        json!({ "breakpoints": bodies })
-    }
-
-    /// Bodies of these entries, for `breakpoint` events, with whether this client owns them itself.
-    pub fn bodies(&self, ids: &[i64], client: ClientId) -> Vec<(Value, bool)> {
-        self.0
-            .values()
-            .flat_map(|place| place.entries.iter().map(move |entry| (place, entry)))
-            .filter(|(_, entry)| ids.contains(&entry.id))
-            .map(|(place, entry)| (entry.body(&place.source), entry.owners.contains(&client)))
+            .flat_map(|(place, sheet)| sheet.entries.iter().map(move |entry| (place, entry)));
+        all.filter(|(place, entry)| is_one(place, entry))
+            .map(|(_, entry)| Suspect { id: entry.id, wish: entry.wish.clone(), judged: entry.judged })
             .collect()
     }
 
-    /// Ids of all entries.
-    pub fn ids(&self) -> Vec<i64> {
-        self.0.values().flat_map(|place| &place.entries).map(|entry| entry.id).collect()
+    /// Whether the hub judges any breakpoint.
+    pub fn judges(&self) -> bool {
+        self.sheets.values().flat_map(|sheet| &sheet.entries).any(|entry| entry.judged)
+    }
+
+    /// Counts a hit of an entry; gives how many there were.
+    pub fn count(&mut self, id: i64) -> u64 {
+        match self.sheets.values_mut().flat_map(|sheet| &mut sheet.entries).find(|entry| entry.id == id) {
+            Some(entry) => {
+                entry.hits += 1;
+                entry.hits
+            }
+            None => 0,
+        }
+    }
+
+    /// Who wants an entry, and what.
+    pub fn entry(&self, id: i64) -> Option<&Entry> {
+        self.sheets.values().flat_map(|sheet| &sheet.entries).find(|entry| entry.id == id)
+    }
+
+    /// What a client has to be told so that it sees the breakpoints of the others as they are.
+    pub fn news_for(&mut self, client: ClientId) -> Vec<News> {
+        self.sheets.values_mut().flat_map(|sheet| sheet.news_for(client)).collect()
+    }
+
+    /// A client goes, or the session does: what it was shown is taken back.
+    pub fn take_back(&mut self, client: ClientId) -> Vec<News> {
+        self.sheets.values_mut().flat_map(|sheet| sheet.take_back(client)).collect()
+    }
+
+    /// The entry as this client is to see it, if it knows the entry at all.
+    pub fn seen_by(&mut self, client: ClientId, id: i64) -> Option<Value> {
+        self.sheets.values_mut().find_map(|sheet| sheet.seen_by(client, id))
     }
 
     /// For `sessionInfo`: what one client wants, everywhere.
     pub fn owned_by(&self, client: ClientId) -> Vec<Value> {
-        self.0
-            .values()
-            .flat_map(|place| place.entries.iter().map(move |entry| (place, entry)))
-            .filter(|(_, entry)| entry.owners.contains(&client))
-            .map(|(place, entry)| entry.body(&place.source))
-            .collect()
-    }
-}
-
-impl Place {
-    /// Works out owners from wishes and drops entries without one; gives their ids.
-    fn recount(&mut self) -> Vec<i64> {
-        for entry in &mut self.entries {
-            entry.owners = self
-                .wishes
-                .iter()
-                .filter(|(_, ids)| ids.contains(&entry.id))
-                .map(|(owner, _)| *owner)
-                .collect();
-        }
-        let removed =
-            self.entries.iter().filter(|entry| entry.owners.is_empty()).map(|entry| entry.id).collect();
-        self.entries.retain(|entry| !entry.owners.is_empty());
-        removed
-    }
-}
-
-/// A wish without what does not change its meaning: absent, `null` and empty conditions are the same.
-fn essence(wish: &Value) -> Value {
-    let mut kept = Map::new();
-    for key in ["line", "column", "name", "condition", "hitCondition", "logMessage", "mode"] {
-        match &wish[key] {
-            Value::Null => {}
-            Value::String(text) if text.is_empty() => {}
-            value => drop(kept.insert(key.into(), value.clone())),
-        }
-    }
-    Value::Object(kept)
-}
-
-fn without_id(told: &Value) -> Value {
-    let mut state = told.clone();
-    if let Some(state) = state.as_object_mut() {
-        state.shift_remove("id");
-    }
-    state
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const A: ClientId = ClientId(1);
-    const B: ClientId = ClientId(2);
-
-    fn lines(lines: &[i64]) -> Vec<Value> {
-        lines.iter().map(|line| json!({ "line": line })).collect()
-    }
-
-    #[test]
-    fn one_client_clearing_its_lines_leaves_the_others() {
-        let (mut counter, mut ledger) = (IdCounter::default(), Ledger::default());
-        ledger.set(&mut counter, A, "x.cs", json!({"path": "x.cs"}), &lines(&[10, 20]));
-        ledger.set(&mut counter, B, "x.cs", json!({"path": "x.cs"}), &lines(&[20, 30]));
-        assert_eq!(ledger.union("x.cs").1["breakpoints"], json!([{"line": 10}, {"line": 20}, {"line": 30}]));
-        let change = ledger.set(&mut counter, A, "x.cs", Value::Null, &[]);
-        assert_eq!((change.added.len(), change.removed.len()), (0, 1));
-        assert_eq!(ledger.union("x.cs").1["breakpoints"], json!([{"line": 20}, {"line": 30}]));
-        assert_eq!(ledger.forget(B).len(), 1);
-        assert_eq!(ledger.union("x.cs").1["breakpoints"], json!([]));
-    }
-
-    #[test]
-    fn different_conditions_on_one_line_are_two_entries_and_each_owner_is_answered_its_own() {
-        let (mut counter, mut ledger) = (IdCounter::default(), Ledger::default());
-        ledger.set(&mut counter, A, "x.cs", Value::Null, &[json!({"line": 1, "condition": "i == 1"})]);
-        ledger.set(
-            &mut counter,
-            B,
-            "x.cs",
-            Value::Null,
-            &[json!({"line": 1}), json!({"line": 1, "condition": ""})],
-        );
-        let (_, arguments, ids) = ledger.union("x.cs");
-        assert_eq!(arguments["breakpoints"].as_array().unwrap().len(), 2);
-        ledger.applied(
-            "x.cs",
-            &ids,
-            &json!({"breakpoints": [{"id": 7, "verified": true}, {"id": 8, "verified": true}]}),
-        );
-        let answer = ledger.answer("x.cs", B);
-        assert_eq!(answer["breakpoints"][0], answer["breakpoints"][1]);
-        assert_eq!(ledger.hits(&json!([8])), vec![ids[1]]);
+        self.sheets.values().flat_map(|sheet| sheet.owned_by(client)).collect()
     }
 }

@@ -75,6 +75,8 @@ pub struct Client {
     pub ids: IdTable,
     /// Its breakpoints stay when it goes.
     pub keeps_breakpoints: bool,
+    /// It puts breakpoints of others that it is shown into its own list.
+    pub reflects: bool,
     /// It was told that the session is over.
     pub told_terminated: bool,
 }
@@ -96,6 +98,7 @@ impl Client {
             subscribed: false,
             ids: IdTable::default(),
             keeps_breakpoints: false,
+            reflects: false,
             told_terminated: false,
         }
     }

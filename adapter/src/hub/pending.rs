@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::breakpoints::Place;
 use super::event::{ClientId, Ticket};
 
 /// A request of a client that is owed its one answer.
@@ -24,19 +25,15 @@ pub enum Waiter {
     Launch(Asked),
     /// The answer to `continue`, a step, or the like.
     Resume(Asked),
-    /// The union of breakpoints of a place went to the engine.
+    /// The union of breakpoints of a place went to the engine; who asked waits on the place's sheet.
     Breakpoints {
         /// Which place of the ledger.
-        place: String,
-        /// Ids in the order they were sent.
-        ids: Vec<i64>,
-        /// Whose request caused it, if one did.
-        asked: Option<Asked>,
-        /// New to everybody else.
-        added: Vec<i64>,
+        place: Place,
+        /// The entries each position of the list stands for.
+        ids: Vec<Vec<i64>>,
+        /// Which engine it was, counted.
+        engine: u64,
     },
-    /// Exception filters went to the engine.
-    ExceptionFilters(Asked),
     /// The place of the stop for `sessionInfo`.
     SessionInfo(Asked),
     /// The launching client's `disconnect`, or its silent leaving.
@@ -49,13 +46,11 @@ impl Waiter {
     /// The client's request behind it.
     pub fn asked(&self) -> Option<&Asked> {
         match self {
-            Self::Client(asked)
-            | Self::Launch(asked)
-            | Self::Resume(asked)
-            | Self::ExceptionFilters(asked)
-            | Self::SessionInfo(asked) => Some(asked),
-            Self::Breakpoints { asked, .. } | Self::Ending(asked) => asked.as_ref(),
-            Self::Nobody => None,
+            Self::Client(asked) | Self::Launch(asked) | Self::Resume(asked) | Self::SessionInfo(asked) => {
+                Some(asked)
+            }
+            Self::Ending(asked) => asked.as_ref(),
+            Self::Breakpoints { .. } | Self::Nobody => None,
         }
     }
 }

@@ -17,7 +17,7 @@ mod session;
 mod tests;
 mod told;
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use dap_wire::{ErrorCode, Failure, Message, Request, Response};
@@ -77,7 +77,12 @@ pub struct State {
     counter: IdCounter,
     pending: Pending,
     ledger: Ledger,
-    exception_filters: BTreeMap<ClientId, Value>,
+    /// Counts engines, so that an answer of one that is gone is not taken for another's.
+    engines: u64,
+    /// The engine takes several breakpoints on one line.
+    several_per_line: bool,
+    /// Who changed breakpoints the engine has not answered for.
+    changed_by: BTreeSet<ClientId>,
     facts: Facts,
     reverse: Reverse,
     /// Who resumed the program last, for whoever came second.
@@ -106,7 +111,9 @@ impl State {
             counter: IdCounter::default(),
             pending: Pending::default(),
             ledger: Ledger::default(),
-            exception_filters: BTreeMap::new(),
+            engines: 0,
+            several_per_line: true,
+            changed_by: BTreeSet::new(),
             facts: Facts::default(),
             reverse: Reverse::default(),
             resumed_by: None,
@@ -184,8 +191,11 @@ impl State {
             "continue" | "next" | "stepIn" | "stepOut" | "goto" | "stepBack" | "reverseContinue"
             | "restartFrame" => self.resume(asked, arguments),
             "pause" => self.pause(asked, arguments),
-            "setBreakpoints" | "setFunctionBreakpoints" => self.set_breakpoints(&asked, &arguments),
-            "setExceptionBreakpoints" => self.set_exception_breakpoints(asked, arguments),
+            "setBreakpoints"
+            | "setFunctionBreakpoints"
+            | "setExceptionBreakpoints"
+            | "setDataBreakpoints"
+            | "setInstructionBreakpoints" => self.set_breakpoints(asked, arguments),
             "evaluate" => self.evaluate(asked, arguments),
             "processWriteInput" => self.write_input(asked, &arguments),
             "processReadOutput" => self.read_output(asked, &arguments),
@@ -201,10 +211,9 @@ impl State {
             Some(Waiter::Client(asked)) => self.inspected(&asked, result),
             Some(Waiter::Launch(asked)) => self.launched(&asked, result),
             Some(Waiter::Resume(asked)) => self.resumed(&asked, result),
-            Some(Waiter::Breakpoints { place, ids, asked, added }) => {
-                self.breakpoints_applied(&place, &ids, asked.as_ref(), &added, result);
+            Some(Waiter::Breakpoints { place, ids, engine }) => {
+                self.breakpoints_applied(&place, &ids, engine, result);
             }
-            Some(Waiter::ExceptionFilters(asked)) => self.answer(&asked, result),
             Some(Waiter::SessionInfo(asked)) => self.session_info_with_place(&asked, result.ok()),
             Some(Waiter::Ending(asked)) => self.engine_let_go(asked.as_ref(), result),
         }

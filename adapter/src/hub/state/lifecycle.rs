@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::{ENGINE_DEADLINE, Phase, State};
 use crate::hub::access::AgentAccess;
+use crate::hub::capabilities::Capabilities;
 use crate::hub::clients::Stage;
 use crate::hub::event::{ClientId, Effect, Publication, StartedEngine, Timer};
 use crate::hub::pending::{Asked, Waiter};
@@ -71,6 +72,7 @@ impl State {
         });
         let title = program.rsplit('/').next().unwrap_or_default().to_owned();
         self.engine = Some(engine.name.clone());
+        self.several_per_line = engine.several_per_line;
         self.effects.push(Effect::Publish(Publication {
             title,
             program,
@@ -85,6 +87,8 @@ impl State {
             self.abandon_asks(&Failure::cancelled());
             self.phase = Phase::Idle;
             (self.engine, self.engine_ready, self.configured) = (None, false, false);
+            self.capabilities = Capabilities::default();
+            self.forget_engine_breakpoints();
             self.effects.push(Effect::KillProgram);
             self.effects.push(Effect::Unpublish);
             if let Some(client) = self.clients.get_mut(asked.client) {
@@ -183,7 +187,9 @@ impl State {
             self.tell(id, event, &body);
         }
         self.effects.push(Effect::StartOutput { client: id });
-        self.tell_breakpoints_to(id, &self.ledger.ids(), "new");
+        if self.is_live() {
+            self.show_breakpoints(id);
+        }
         match self.phase.clone() {
             Phase::Stopped { body } => {
                 self.effects.push(Effect::FlushOutput { client: id });
@@ -205,6 +211,7 @@ impl State {
             && !client.told_terminated
         {
             client.told_terminated = true;
+            self.take_back_breakpoints(id);
             self.tell(id, "terminated", &Value::Null);
         }
     }
@@ -227,6 +234,7 @@ impl State {
                 }
             }
         }
+        self.take_back_breakpoints(asked.client);
         self.answer(&asked, Ok(Value::Null));
         self.let_client_go(asked.client);
     }
@@ -256,8 +264,8 @@ impl State {
         let owner_gone = client.launched && !self.clients.iter().any(|other| other.launched);
         if (owner_gone || self.clients.is_empty()) && self.is_live() && !self.ending {
             self.end_session(None, !self.attached);
-        } else if !client.keeps_breakpoints && !self.ending {
-            self.drop_wishes(id);
+        } else if !self.ending {
+            self.drop_wishes(id, client.keeps_breakpoints);
         }
         self.end_if_done();
     }

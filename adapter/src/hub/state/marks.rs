@@ -1,196 +1,281 @@
-//! Breakpoints and exception filters: everybody's wishes together are what the engine gets.
+//! Breakpoints and exception filters: everybody's wishes together are what the engine gets, and who is told of what.
+//!
+//! Per place one list is on its way to the engine, and the latest wins. Who asked is answered in its own order with the
+//! list that has its wishes in it; then the others are told.
 
-use dap_wire::{Failure, types};
+use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
 use super::{ENGINE_DEADLINE, State};
-use crate::hub::breakpoints::{Change, FUNCTIONS};
+use crate::hub::breakpoints::{Abilities, Owed, Place, wished};
 use crate::hub::event::ClientId;
 use crate::hub::pending::{Asked, Waiter};
 
+/// Clients known to keep what they are shown in their own list; the others show it.
+const REFLECTING: [&str; 3] = ["vscode", "neovim", "dape"];
+
 impl State {
-    pub(super) fn set_breakpoints(&mut self, asked: &Asked, arguments: &Value) {
-        match wishes(&asked.command, arguments) {
-            Ok((place, source, wishes)) => {
-                let change = self.ledger.set(&mut self.counter, asked.client, &place, source, &wishes);
-                self.tell_removed(Some(asked.client), &change.removed);
-                if self.engine_ready && self.is_live() {
-                    self.push_breakpoints(place, Some(asked.clone()), change);
-                } else {
-                    let answer = self.ledger.answer(&place, asked.client);
-                    self.answer(asked, Ok(answer));
-                    self.tell_added(Some(asked.client), &change.added);
-                }
+    /// `setBreakpoints` and its kin: replaces what this client wants at one place.
+    pub(super) fn set_breakpoints(&mut self, asked: Asked, mut arguments: Value) {
+        let Some(client) = self.clients.get(asked.client) else { return };
+        let known = client.introduction["clientID"].as_str().is_some_and(|id| REFLECTING.contains(&id));
+        let reflects = known || client.reflects;
+        let source = arguments.get_mut("source").map_or(Ok(()), |source| client.ids.to_engine(source));
+        let wished = source.and_then(|()| wished(&asked.command, &arguments)).and_then(|wished| {
+            self.can_hold(&wished.place, wished.list.is_empty())?;
+            Ok(wished)
+        });
+        let wished = match wished {
+            Ok(wished) => wished,
+            Err(failure) => return self.refuse(&asked, failure),
+        };
+        let place = wished.place.clone();
+        // Who never spoke of exceptions has the defaults, so the first word is a change, whatever it is.
+        let first = place == Place::Exceptions && !self.ledger.has_set(&place, asked.client);
+        let change = self.ledger.set(&mut self.counter, asked.client, wished, reflects);
+        if change.reflected
+            && let Some(client) = self.clients.get_mut(asked.client)
+        {
+            client.reflects = true;
+        }
+        for (owner, id) in &change.lost {
+            if *owner != asked.client {
+                let body = json!({ "reason": "removed", "breakpoint": { "id": id, "verified": false } });
+                self.tell_if_ready(*owner, "breakpoint", &body);
             }
-            Err(failure) => self.refuse(asked, failure),
+        }
+        if change.changed {
+            self.changed_by.insert(asked.client);
+        }
+        let takes = self.takes_breakpoints();
+        let Some(sheet) = self.ledger.sheet_mut(&place) else { return };
+        sheet.push.set(change.changed || first);
+        if !takes || sheet.push.is_settled() {
+            let answer = sheet.answer(asked.client, &change.list);
+            self.answer_breakpoints(&asked, answer);
+            return self.share_breakpoints();
+        }
+        sheet.push.owe(asked, change.list);
+        self.push_breakpoints(&place);
+    }
+
+    /// Whether the engine takes breakpoints now.
+    fn takes_breakpoints(&self) -> bool {
+        self.engine_ready && self.is_live()
+    }
+
+    fn can_hold(&self, place: &Place, nothing: bool) -> Result<(), Failure> {
+        match place.capability() {
+            Some(name) if !nothing && !self.capabilities.engine_has(name) => {
+                Err(Failure::new(ErrorCode::Unsupported, format!("the engine has no `{}`", place.command()))
+                    .hint(format!("its capabilities do not have `{name}`")))
+            }
+            _ => Ok(()),
         }
     }
 
-    /// Sends the union of a place to the engine.
-    fn push_breakpoints(&mut self, place: String, asked: Option<Asked>, change: Change) {
-        let (command, arguments, ids) = self.ledger.union(&place);
-        let waiter = Waiter::Breakpoints { place, ids, asked, added: change.added };
-        self.ask_engine(waiter, command, arguments, ENGINE_DEADLINE);
+    fn abilities(&self) -> Abilities {
+        Abilities {
+            several: self.several_per_line,
+            conditions: self.capabilities.engine_has("supportsConditionalBreakpoints"),
+            hit_conditions: self.capabilities.engine_has("supportsHitConditionalBreakpoints"),
+            log_messages: self.capabilities.engine_has("supportsLogPoints"),
+            filter_options: self.capabilities.engine_has("supportsExceptionFilterOptions"),
+        }
+    }
+
+    /// Sends the union of a place to the engine, unless one is on its way.
+    fn push_breakpoints(&mut self, place: &Place) {
+        let abilities = self.abilities();
+        let implied = self.implied(place);
+        let Some(sheet) = self.ledger.sheet_mut(place) else { return };
+        if !sheet.push.start() {
+            return;
+        }
+        let slots = sheet.slots(abilities, &implied);
+        let arguments = sheet.arguments(&slots);
+        let ids = slots.into_iter().map(|slot| slot.ids).collect();
+        let waiter = Waiter::Breakpoints { place: place.clone(), ids, engine: self.engines };
+        self.ask_engine(waiter, place.command(), arguments, ENGINE_DEADLINE);
+    }
+
+    /// A client that launched and never spoke of exceptions has what the engine does by default: a joiner's own list, even
+    /// an empty one, does not take it away.
+    fn implied(&self, place: &Place) -> Vec<Value> {
+        let mut owners = self.clients.iter().filter(|client| client.launched);
+        if *place != Place::Exceptions || owners.any(|client| self.ledger.has_set(place, client.id)) {
+            return Vec::new();
+        }
+        let filters = self.capabilities.offered()["exceptionBreakpointFilters"].as_array();
+        let defaults = filters.into_iter().flatten().filter(|filter| filter["default"] == true);
+        defaults.map(|filter| json!({ "filterId": filter["filter"] })).collect()
     }
 
     /// Sends everything that was set before the engine was ready.
     pub(super) fn push_all_breakpoints(&mut self) {
         for place in self.ledger.places() {
-            self.push_breakpoints(place, None, Change::default());
+            self.push_breakpoints(&place);
         }
-        if !self.exception_filters.is_empty() {
-            let arguments = self.filters_union();
-            self.ask_engine(Waiter::Nobody, "setExceptionBreakpoints", arguments, ENGINE_DEADLINE);
-        }
+        // An empty list is a wish too: nothing is to stop at exceptions.
+        self.push_breakpoints(&Place::Exceptions);
     }
 
+    /// The engine answered a list.
     pub(super) fn breakpoints_applied(
         &mut self,
-        place: &str,
-        ids: &[i64],
-        asked: Option<&Asked>,
-        added: &[i64],
+        place: &Place,
+        ids: &[Vec<i64>],
+        engine: u64,
         result: Result<Value, Failure>,
     ) {
-        match result {
-            Ok(body) => self.ledger.applied(place, ids, &body),
-            Err(failure) => {
-                if let Some(asked) = asked {
-                    self.refuse(asked, failure);
+        if engine != self.engines {
+            return;
+        }
+        let Some(sheet) = self.ledger.sheet_mut(place) else { return };
+        let changed = result.as_ref().map(|body| sheet.applied(ids, body)).unwrap_or_default();
+        let owed = sheet.push.answered(result.is_ok());
+        let mut answered = Vec::new();
+        for Owed { asked, list, .. } in owed {
+            answered.push(asked.client);
+            match &result {
+                Ok(_) => {
+                    let body = self.ledger.sheet(place).map(|sheet| sheet.answer(asked.client, &list));
+                    self.answer_breakpoints(&asked, body.unwrap_or_default());
                 }
-                return;
+                Err(failure) => self.refuse(&asked, failure.clone()),
             }
         }
-        match asked {
-            Some(asked) => {
-                let answer = self.ledger.answer(place, asked.client);
-                self.answer(asked, Ok(answer));
-                self.tell_added(Some(asked.client), added);
-            }
-            None => self.tell_breakpoints(None, ids, "changed"),
+        for id in changed {
+            // Who is answered has it in its answer.
+            self.tell_changed(id, &answered);
+        }
+        self.push_or_give_up(place);
+        self.share_breakpoints();
+    }
+
+    /// What came meanwhile goes out now, or is answered as it is when the engine takes nothing any more.
+    fn push_or_give_up(&mut self, place: &Place) {
+        if self.takes_breakpoints() {
+            return self.push_breakpoints(place);
+        }
+        let owed = self.ledger.sheet_mut(place).map(|sheet| sheet.push.engine_gone()).unwrap_or_default();
+        self.answer_owed(place, owed);
+    }
+
+    fn answer_owed(&mut self, place: &Place, owed: Vec<Owed>) {
+        for Owed { asked, list, .. } in owed {
+            let body = self.ledger.sheet(place).map(|sheet| sheet.answer(asked.client, &list));
+            self.answer_breakpoints(&asked, body.unwrap_or_default());
         }
     }
 
-    /// Others see what somebody added, unless they have the same themselves.
-    fn tell_added(&mut self, but: Option<ClientId>, added: &[i64]) {
-        self.tell_breakpoints(but, added, "new");
+    /// The engine is gone: what it said of breakpoints is void, and who waits for it is answered. The next engine gets
+    /// everything anew.
+    pub(super) fn forget_engine_breakpoints(&mut self) {
+        self.engines += 1;
+        for (place, owed) in self.ledger.engine_gone() {
+            self.answer_owed(&place, owed);
+        }
     }
 
-    /// Everybody's view of these entries; used for `changed` too, and for a late joiner's replay.
-    fn tell_breakpoints(&mut self, but: Option<ClientId>, ids: &[i64], reason: &str) {
+    fn answer_breakpoints(&mut self, asked: &Asked, mut body: Value) {
+        if let Some(client) = self.clients.get_mut(asked.client) {
+            client.ids.to_client(&mut self.counter, &asked.command, &mut body);
+        }
+        self.answer(asked, Ok(body));
+    }
+
+    /// The engine changed its mind about one breakpoint.
+    pub(super) fn breakpoint_told(&mut self, told: &Value) {
+        for id in self.ledger.told(told) {
+            self.tell_changed(id, &[]);
+        }
+        // It may have moved to a line where a client sees nothing yet.
+        self.share_breakpoints();
+    }
+
+    /// Tells everybody who knows this breakpoint what became of it.
+    fn tell_changed(&mut self, id: i64, but: &[ClientId]) {
         for client in self.clients.ready() {
-            if Some(client) != but {
-                self.tell_breakpoints_to(client, ids, reason);
+            if !but.contains(&client)
+                && let Some(breakpoint) = self.ledger.seen_by(client, id)
+            {
+                self.tell(client, "breakpoint", &json!({ "reason": "changed", "breakpoint": breakpoint }));
             }
         }
     }
 
-    pub(super) fn tell_breakpoints_to(&mut self, client: ClientId, ids: &[i64], reason: &str) {
-        for (breakpoint, owned) in self.ledger.bodies(ids, client) {
-            // Functions have no place an editor could show somebody else's breakpoint at.
-            let placeless = breakpoint["line"].is_null() && !owned;
-            if !(placeless || reason == "new" && owned) {
-                self.tell(client, "breakpoint", &json!({ "reason": reason, "breakpoint": breakpoint }));
+    /// Brings everybody's view of the others' breakpoints up to date.
+    fn share_breakpoints(&mut self) {
+        let by = std::mem::take(&mut self.changed_by);
+        for client in self.clients.ready() {
+            self.show_breakpoints(client);
+            // Function, data and exception breakpoints of others are told of by no event of their own.
+            if by.iter().any(|by| *by != client) {
+                self.tell(client, "invalidated", &json!({ "areas": ["breakpoints"] }));
             }
         }
     }
 
-    fn tell_removed(&mut self, but: Option<ClientId>, removed: &[i64]) {
-        for id in removed {
-            let body = json!({ "reason": "removed", "breakpoint": { "id": id, "verified": false } });
-            self.tell_all_but(but, "breakpoint", &body);
+    /// Shows one client what it does not know of the others' breakpoints.
+    pub(super) fn show_breakpoints(&mut self, client: ClientId) {
+        for news in self.ledger.news_for(client) {
+            let mut body = news.body;
+            if news.reason == "new" && body["message"].is_null() {
+                body["message"] = self.whose(news.id).into();
+            }
+            self.tell(client, "breakpoint", &json!({ "reason": news.reason, "breakpoint": body }));
+        }
+    }
+
+    /// Whose breakpoint it is and when it counts: DAP has no fields for it, but editors show the message.
+    fn whose(&self, id: i64) -> String {
+        let Some(entry) = self.ledger.entry(id) else { return String::new() };
+        let names: Vec<String> = entry
+            .owners
+            .iter()
+            .map(|owner| {
+                self.clients
+                    .get(*owner)
+                    .map_or_else(|| "a client that left".into(), |client| client.name.clone())
+            })
+            .collect();
+        let mut text = format!("set by {}", names.join(", "));
+        for (key, word) in [("condition", "when"), ("hitCondition", "hits"), ("logMessage", "logs")] {
+            if let Some(what) = entry.wish[key].as_str() {
+                text.push_str(&format!("; {word} `{what}`"));
+            }
+        }
+        text
+    }
+
+    /// What a client was shown is not its own: it is taken back before the client goes, or the session does. An editor
+    /// would keep it for the next session.
+    pub(super) fn take_back_breakpoints(&mut self, client: ClientId) {
+        for news in self.ledger.take_back(client) {
+            let body = json!({ "reason": "removed", "breakpoint": news.body });
+            self.tell_if_ready(client, "breakpoint", &body);
+        }
+    }
+
+    fn tell_if_ready(&mut self, client: ClientId, event: &str, body: &Value) {
+        if self.clients.ready().contains(&client) {
+            self.tell(client, event, body);
         }
     }
 
     /// A client left: its wishes go, unless it asked to keep them.
-    pub(super) fn drop_wishes(&mut self, client: ClientId) {
-        for (place, change) in self.ledger.forget(client) {
-            self.tell_removed(None, &change.removed);
-            if self.engine_ready && self.is_live() {
-                self.push_breakpoints(place, None, change);
-            }
+    pub(super) fn drop_wishes(&mut self, client: ClientId, keep: bool) {
+        if keep {
+            return self.ledger.keep(client);
         }
-        let had_filters = self.exception_filters.remove(&client).is_some();
-        if had_filters && self.engine_ready && self.is_live() {
-            let arguments = self.filters_union();
-            self.ask_engine(Waiter::Nobody, "setExceptionBreakpoints", arguments, ENGINE_DEADLINE);
+        let places = self.ledger.forget(client);
+        if self.takes_breakpoints() {
+            places.iter().for_each(|place| self.push_breakpoints(place));
         }
+        if !places.is_empty() {
+            self.changed_by.insert(client);
+        }
+        self.share_breakpoints();
     }
-
-    pub(super) fn set_exception_breakpoints(&mut self, asked: Asked, arguments: Value) {
-        if !arguments["filters"].is_array() {
-            return self
-                .refuse(&asked, Failure::invalid("`filters` is missing; it must be an array of strings"));
-        }
-        self.exception_filters.insert(asked.client, arguments);
-        if self.engine_ready && self.is_live() {
-            let union = self.filters_union();
-            self.ask_engine(
-                Waiter::ExceptionFilters(asked),
-                "setExceptionBreakpoints",
-                union,
-                ENGINE_DEADLINE,
-            );
-        } else {
-            self.answer(&asked, Ok(Value::Null));
-        }
-    }
-
-    /// A joiner's empty list adds nothing and clears nothing of the others.
-    fn filters_union(&self) -> Value {
-        let mut union = json!({ "filters": [], "filterOptions": [] });
-        for arguments in self.exception_filters.values() {
-            for key in ["filters", "filterOptions"] {
-                for filter in arguments[key].as_array().into_iter().flatten() {
-                    if let Some(list) = union[key].as_array_mut()
-                        && !list.contains(filter)
-                    {
-                        list.push(filter.clone());
-                    }
-                }
-            }
-        }
-        union
-    }
-}
-
-/// The place, its source, and the wishes, checked.
-fn wishes(command: &str, arguments: &Value) -> Result<(String, Value, Vec<Value>), Failure> {
-    if command == "setFunctionBreakpoints" {
-        let read: types::requests::SetFunctionBreakpointsArguments =
-            types::arguments(command, arguments.clone())?;
-        drop(read);
-        let list = arguments["breakpoints"].as_array().cloned().unwrap_or_default();
-        return Ok((FUNCTIONS.into(), Value::Null, list));
-    }
-    let path = arguments["source"]["path"].as_str().filter(|path| !path.is_empty());
-    let Some(path) = path else {
-        return Err(Failure::invalid("`source.path` is missing: breakpoints need the path of a source file"));
-    };
-    // The old form of DAP: bare line numbers.
-    let from_lines = || {
-        let lines = arguments["lines"].as_array().into_iter().flatten();
-        lines.map(|line| json!({ "line": line })).collect::<Vec<_>>()
-    };
-    let list = match &arguments["breakpoints"] {
-        Value::Null => from_lines(),
-        Value::Array(list) => list.clone(),
-        _ => return Err(Failure::invalid("`breakpoints` must be an array")),
-    };
-    for wish in &list {
-        if wish["line"].as_i64().is_none_or(|line| line <= 0) {
-            return Err(Failure::invalid(format!(
-                "a breakpoint needs a `line` from 1 on; `{wish}` has none"
-            )));
-        }
-        for key in ["condition", "hitCondition", "logMessage"] {
-            if !(wish[key].is_null() || wish[key].is_string()) {
-                return Err(Failure::invalid(format!(
-                    "`{key}` of a breakpoint must be a string, not {}",
-                    wish[key]
-                )));
-            }
-        }
-    }
-    Ok((path.into(), json!({ "path": path, "name": path.rsplit(['/', '\\']).next() }), list))
 }

@@ -47,7 +47,8 @@ impl State {
             "stopped" => {
                 self.answer_resume();
                 if !body["hitBreakpointIds"].is_null() {
-                    body["hitBreakpointIds"] = json!(self.ledger.hits(&body["hitBreakpointIds"]));
+                    let hit = self.ledger.hit(&body["hitBreakpointIds"]);
+                    body["hitBreakpointIds"] = hit.iter().map(|hit| json!(hit.id)).collect();
                 }
                 // A stop while stopped (another thread) is a new stop: what was asked before it is stale.
                 self.running(None);
@@ -61,10 +62,7 @@ impl State {
                 }
             }
             "breakpoint" => {
-                if let Some(breakpoint) = self.ledger.told(&body["breakpoint"]) {
-                    let body = json!({ "reason": "changed", "breakpoint": breakpoint });
-                    self.tell_all("breakpoint", &body);
-                }
+                self.breakpoint_told(&body["breakpoint"]);
             }
             "exited" => {
                 self.answer_resume();

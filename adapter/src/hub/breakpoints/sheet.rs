@@ -1,0 +1,302 @@
+//! One place: its entries, each client's list, and what each client was shown.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value, json};
+
+use super::place::{Place, Wished};
+use super::push::{Owed, Push};
+use super::shadows::Shadow;
+use crate::hub::event::ClientId;
+use crate::hub::ids::IdCounter;
+
+/// A wish in the union.
+#[derive(Debug)]
+pub struct Entry {
+    /// Ours.
+    pub id: i64,
+    /// The wish, without what does not change its meaning.
+    pub wish: Value,
+    /// Who wants it.
+    pub owners: BTreeSet<ClientId>,
+    /// The engine's id, once it knows the entry; several entries may share one.
+    pub(super) engine: Option<i64>,
+    /// The engine's latest word on it, without an id.
+    pub(super) state: Value,
+    /// The hub finds out whether a hit counts.
+    pub(super) judged: bool,
+    /// How often the program came by, where the hub counts.
+    pub(super) hits: u64,
+}
+
+impl Entry {
+    /// Where it is: where the engine put it, else where it was asked for.
+    pub fn line(&self) -> Option<i64> {
+        self.state["line"].as_i64().or(self.wish["line"].as_i64())
+    }
+
+    /// Takes in the engine's word; says whether anything changed.
+    pub(super) fn told(&mut self, told: &Value) -> bool {
+        let mut state = told.clone();
+        if let Some(state) = state.as_object_mut() {
+            state.shift_remove("id");
+            // An event may name only what is new.
+            for key in ["line", "column", "endLine", "endColumn", "source", "instructionReference", "offset"]
+            {
+                if !state.contains_key(key) && !self.state[key].is_null() {
+                    state.insert(key.into(), self.state[key].clone());
+                }
+            }
+        }
+        let changed = state != self.state;
+        self.state = state;
+        changed
+    }
+
+    pub(super) fn body(&self, source: &Value) -> Value {
+        let mut body = if self.state.is_object() {
+            self.state.clone()
+        } else {
+            json!({ "verified": false, "message": "pending: no program runs yet", "reason": "pending" })
+        };
+        body["id"] = json!(self.id);
+        // Some editors rely on both being there.
+        if body["line"].is_null() && !self.wish["line"].is_null() {
+            body["line"] = self.wish["line"].clone();
+        }
+        if !source.is_null() {
+            body["source"] = source.clone();
+        }
+        body
+    }
+}
+
+/// One wish in a client's list: an entry it owns, or one of somebody else that it was shown and sent back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Item {
+    pub(super) id: i64,
+    pub(super) own: bool,
+}
+
+/// What a request did.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Change {
+    /// The entries it named, in its order.
+    pub list: Vec<i64>,
+    /// The union differs from before.
+    pub changed: bool,
+    /// Entries that were taken from their owners, because the client removed what it was shown of them.
+    pub lost: Vec<(ClientId, i64)>,
+    /// The client showed that it sends back what it is shown.
+    pub reflected: bool,
+}
+
+/// Everything about one place.
+#[derive(Debug)]
+pub struct Sheet {
+    pub(super) place: Place,
+    /// DAP `Source` for the engine.
+    pub(super) source: Value,
+    /// How each client spells the source.
+    spellings: BTreeMap<ClientId, Value>,
+    /// The union.
+    pub(super) entries: Vec<Entry>,
+    pub(super) lists: BTreeMap<ClientId, Vec<Item>>,
+    pub(super) shadows: BTreeMap<ClientId, Vec<Shadow>>,
+    /// What of it the engine has.
+    pub push: Push,
+}
+
+impl Sheet {
+    pub(super) fn new(place: Place) -> Self {
+        Self {
+            place,
+            source: Value::Null,
+            spellings: BTreeMap::new(),
+            entries: Vec::new(),
+            lists: BTreeMap::new(),
+            shadows: BTreeMap::new(),
+            push: Push::default(),
+        }
+    }
+
+    pub(super) fn set(
+        &mut self,
+        counter: &mut IdCounter,
+        client: ClientId,
+        wished: Wished,
+        reflects: bool,
+        kept: &BTreeSet<ClientId>,
+    ) -> Change {
+        if self.source.is_null() && !wished.source.is_null() {
+            self.source = wished.source.clone();
+            if let Place::Source(path) = &self.place {
+                self.source["path"] = json!(path);
+            }
+        }
+        if !wished.source.is_null() {
+            self.spellings.insert(client, wished.source);
+        }
+        let before = self.ids();
+        let mut items = Vec::with_capacity(wished.list.len());
+        let mut reflected = false;
+        for wish in &wished.list {
+            if let Some(id) = self.reflection(client, wish) {
+                reflected = true;
+                items.push(Item { id, own: false });
+                continue;
+            }
+            let id = match self.entries.iter().find(|entry| entry.wish == *wish) {
+                Some(entry) => entry.id,
+                None => self.add(counter, wish.clone()),
+            };
+            self.adopt(id, kept);
+            items.push(Item { id, own: true });
+        }
+        let list = items.iter().map(|item| item.id).collect();
+        let unchanged = self.own_ids(client) == own(&items) || items.is_empty();
+        self.lists.insert(client, items);
+        self.recount();
+        let lost = self.removed_by(client, (reflects || reflected) && unchanged);
+        self.recount();
+        Change { list, changed: before != self.ids(), lost, reflected }
+    }
+
+    fn add(&mut self, counter: &mut IdCounter, wish: Value) -> i64 {
+        let id = counter.take();
+        self.entries.push(Entry {
+            id,
+            wish,
+            owners: BTreeSet::new(),
+            engine: None,
+            state: Value::Null,
+            judged: false,
+            hits: 0,
+        });
+        id
+    }
+
+    /// What somebody left behind belongs to whoever sets the same again.
+    fn adopt(&mut self, id: i64, kept: &BTreeSet<ClientId>) {
+        for owner in kept {
+            if let Some(items) = self.lists.get_mut(owner) {
+                items.retain(|item| item.id != id);
+            }
+        }
+    }
+
+    pub(super) fn ids(&self) -> Vec<i64> {
+        self.entries.iter().map(|entry| entry.id).collect()
+    }
+
+    fn own_ids(&self, client: ClientId) -> Vec<i64> {
+        self.lists.get(&client).map(|items| own(items)).unwrap_or_default()
+    }
+
+    /// Works out owners from lists and drops entries without one.
+    pub(super) fn recount(&mut self) {
+        for entry in &mut self.entries {
+            let wants = |items: &[Item]| items.iter().any(|item| item.own && item.id == entry.id);
+            entry.owners =
+                self.lists.iter().filter(|(_, items)| wants(items)).map(|(owner, _)| *owner).collect();
+        }
+        self.entries.retain(|entry| !entry.owners.is_empty());
+    }
+
+    /// Says whether the union changed.
+    pub(super) fn forget(&mut self, client: ClientId) -> bool {
+        let before = self.entries.len();
+        self.lists.remove(&client);
+        self.recount();
+        self.forget_view(client);
+        let changed = before != self.entries.len();
+        self.push.set(changed);
+        changed
+    }
+
+    pub(super) fn forget_view(&mut self, client: ClientId) {
+        self.shadows.remove(&client);
+        self.spellings.remove(&client);
+    }
+
+    pub(super) fn engine_gone(&mut self) -> Vec<Owed> {
+        for entry in &mut self.entries {
+            (entry.engine, entry.state, entry.judged, entry.hits) = (None, Value::Null, false, 0);
+        }
+        self.push.engine_gone()
+    }
+
+    /// The engine's answer to a list that was sent with these ids per position; gives the entries it changed.
+    pub fn applied(&mut self, sent: &[Vec<i64>], body: &Value) -> Vec<i64> {
+        let mut changed = Vec::new();
+        for (ids, told) in sent.iter().zip(body["breakpoints"].as_array().into_iter().flatten()) {
+            for entry in self.entries.iter_mut().filter(|entry| ids.contains(&entry.id)) {
+                entry.engine = told["id"].as_i64();
+                // An answer names everything: nothing of before stays.
+                let before = std::mem::take(&mut entry.state);
+                entry.told(told);
+                if entry.state != before {
+                    changed.push(entry.id);
+                }
+            }
+        }
+        changed
+    }
+
+    /// The body a client is owed for these entries, in this order.
+    pub fn answer(&self, client: ClientId, list: &[i64]) -> Value {
+        let gone = |id: i64| json!({ "id": id, "verified": false, "message": "removed meanwhile", "reason": "failed" });
+        let bodies: Vec<Value> = list
+            .iter()
+            .map(|id| {
+                self.entries
+                    .iter()
+                    .find(|entry| entry.id == *id)
+                    .map_or_else(|| gone(*id), |entry| entry.body(self.spelled(client)))
+            })
+            .collect();
+        // Few engines say anything about exception filters, and DAP leaves it to them.
+        let silent =
+            self.place == Place::Exceptions && self.entries.iter().all(|entry| entry.state.is_null());
+        if silent { Value::Null } else { json!({ "breakpoints": bodies }) }
+    }
+
+    /// The source as a client spells it.
+    pub(super) fn spelled(&self, client: ClientId) -> &Value {
+        self.spellings.get(&client).unwrap_or(&self.source)
+    }
+
+    /// The entry as this client is to see it, if it knows the entry.
+    pub(super) fn seen_by(&mut self, client: ClientId, id: i64) -> Option<Value> {
+        let entry = self.entries.iter().find(|entry| entry.id == id)?;
+        let owns = entry.owners.contains(&client);
+        let body = entry.body(self.spelled(client));
+        let line = entry.line();
+        let shadow =
+            self.shadows.get_mut(&client).and_then(|list| list.iter_mut().find(|shadow| shadow.id == id));
+        match shadow {
+            Some(shadow) => {
+                shadow.moved_to(line);
+                Some(super::shadows::shown(body, &entry.wish))
+            }
+            None => owns.then_some(body),
+        }
+    }
+
+    /// What one client wants here, with its conditions.
+    pub(super) fn owned_by(&self, client: ClientId) -> impl Iterator<Item = Value> {
+        self.entries.iter().filter(move |entry| entry.owners.contains(&client)).map(|entry| {
+            let mut body = entry.body(&self.source);
+            let empty = Map::new();
+            let wish = entry.wish.as_object().unwrap_or(&empty);
+            for (key, value) in wish.iter().filter(|(key, _)| !matches!(key.as_str(), "line" | "column")) {
+                body[key.as_str()] = value.clone();
+            }
+            body
+        })
+    }
+}
+
+fn own(items: &[Item]) -> Vec<i64> {
+    items.iter().filter(|item| item.own).map(|item| item.id).collect()
+}
