@@ -75,6 +75,23 @@ impl Arguments {
         }
     }
 
+    /// A list of texts; a single text is a list of one. Empty when absent.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER` when it is something else.
+    pub fn texts(&self, key: &str) -> Result<Vec<String>, Failure> {
+        let wrong =
+            |other: &Value| Failure::invalid(format!("`{key}` must be a list of strings, not {other}"));
+        match self.0.get(key) {
+            None | Some(Value::Null) => Ok(Vec::new()),
+            Some(Value::String(text)) => Ok(vec![text.clone()]),
+            Some(Value::Array(list)) => {
+                list.iter().map(|one| one.as_str().map(str::to_owned).ok_or_else(|| wrong(one))).collect()
+            }
+            Some(other) => Err(wrong(other)),
+        }
+    }
+
     /// A switch.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use dap_wire::{ErrorCode, Failure};
 use rmcp::model::Tool as Listed;
 
 use crate::tool::{Family, Tool};
-use crate::tools::{breakpoints, execution, files, inspect, launch, program_io};
+use crate::tools::{breakpoints, execution, files, git, inspect, launch, program_io};
 
 /// All families, in the order they are listed.
 pub const FAMILIES: &[&Family] = &[
@@ -14,6 +14,7 @@ pub const FAMILIES: &[&Family] = &[
     &inspect::FAMILY,
     &program_io::FAMILY,
     &files::FAMILY,
+    &git::FAMILY,
 ];
 
 /// The one tool that runs whatever it is told to.

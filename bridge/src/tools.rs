@@ -2,7 +2,7 @@
 //! table of its tools.
 //!
 //! By need: [`launch`] (sessions), [`breakpoints`], [`execution`] (running and waiting), [`inspect`] (looking),
-//! [`program_io`]; [`files`].
+//! [`program_io`]; [`files`], [`git`].
 
 use dap_wire::{ErrorCode, Failure};
 use serde::Serialize;
@@ -11,6 +11,7 @@ use serde_json::Value;
 pub mod breakpoints;
 pub mod execution;
 pub mod files;
+pub mod git;
 pub mod inspect;
 pub mod launch;
 pub mod program_io;

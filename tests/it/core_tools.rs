@@ -55,6 +55,8 @@ async fn read_only_refuses_every_tool_that_writes_and_lists_none() -> anyhow::Re
         ("write_file", json!({ "path": "a", "content": "" })),
         ("delete_file", json!({ "path": "a" })),
         ("create_directory", json!({ "path": "a" })),
+        ("git_add", json!({ "files": ["a"] })),
+        ("git_commit", json!({ "message": "a" })),
     ] {
         let refused = agent.call(tool, arguments).await?;
         assert_eq!(refused["error"]["code"], "ACCESS_DENIED", "{tool}");
@@ -77,6 +79,46 @@ async fn several_roots_can_be_allowed_and_relative_paths_begin_at_the_first() ->
     assert_eq!(read["content"], "there");
     let outside =
         agent.call("write_file", json!({ "path": elsewhere.path().join("x"), "content": "" })).await?;
+    assert_eq!(outside["error"]["code"], "PATH_NOT_ALLOWED");
+    agent.finish().await
+}
+
+#[tokio::test]
+async fn an_agent_sees_and_makes_history() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let git = |arguments: &[&str]| {
+        std::process::Command::new("git")
+            .args(arguments)
+            .current_dir(folder.path())
+            .status()
+            .map(|status| status.success())
+    };
+    let mut agent = Agent::in_folder("agent", folder.path(), &[], &silent()).await?;
+    let none = agent.call("git_status", json!({})).await?;
+    assert_eq!(none["error"]["code"], "NOT_FOUND");
+    assert!(git(&["init", "-q", "-b", "main"])?);
+    assert!(git(&["config", "user.name", "A"])? && git(&["config", "user.email", "a@example.com"])?);
+    agent.call("write_file", json!({ "path": "a b.txt", "content": "one\n" })).await?;
+    let status = agent.call("git_status", json!({})).await?;
+    assert_eq!((&status["branch"], &status["output"]), (&json!("main"), &json!("?? a b.txt\n")));
+    assert_eq!(status["files"], json!([{ "status": "??", "path": "a b.txt" }]));
+    let added = agent.call("git_add", json!({ "files": ["a b.txt"] })).await?;
+    assert_eq!(added["staged"], json!(["a b.txt"]));
+    let staged = agent.call("git_diff", json!({ "staged": true })).await?;
+    assert!(staged["output"].as_str().is_some_and(|patch| patch.ends_with("+one\n")), "{staged}");
+    let committed = agent.call("git_commit", json!({ "message": "First" })).await?;
+    assert_eq!((&committed["branch"], &committed["success"]), (&json!("main"), &json!(true)));
+    let log = agent.call("git_log", json!({ "max_count": 5, "repository_path": folder.path() })).await?;
+    assert_eq!(
+        (&log["commits"][0]["subject"], &log["commits"][0]["hash"]),
+        (&json!("First"), &committed["hash"])
+    );
+    let branches = agent.call("git_list_branches", json!({})).await?;
+    assert_eq!(branches["output"], "* main\n");
+    assert_eq!(agent.call("git_current_branch", json!({})).await?["branch"], "main");
+    let again = agent.call("git_commit", json!({ "message": "Second" })).await?;
+    assert_eq!((&again["success"], &again["error"]["code"]), (&json!(false), &json!("COMMAND_FAILED")));
+    let outside = agent.call("git_log", json!({ "repositoryPath": "/" })).await?;
     assert_eq!(outside["error"]["code"], "PATH_NOT_ALLOWED");
     agent.finish().await
 }

@@ -7,5 +7,7 @@
 
 pub mod command_line;
 pub mod files;
+pub mod git;
+pub mod jobs;
 pub mod process;
 pub mod roots;

@@ -1,1 +1,258 @@
-//! tmp
+//! Runs a program to its end: both pipes are drained at once, what is kept is bounded, and a deadline or a cancellation ends
+//! the program with everything it started. No shell is involved; stdin is empty.
+//!
+//! What outlives its program in the same process group is killed too: nothing a tool starts stays behind. In the child:
+//! [`kept`], the bounded memory of an output.
+
+pub mod kept;
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use dap_wire::{ErrorCode, Failure};
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::process::Child;
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+
+/// Between the request to end and the order.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a pipe may stay open after the program has ended: somebody it started may still hold it.
+const AFTERMATH: Duration = Duration::from_millis(500);
+/// The variable that may hold the bridge's own token. No child sees it.
+pub const TOKEN_VARIABLE: &str = "TANDEM_MCP_TOKEN";
+
+/// What to run.
+#[derive(Debug, Clone)]
+pub struct Command {
+    /// Its file, or a name to look up in PATH.
+    pub program: OsString,
+    /// Its arguments, as they are.
+    pub arguments: Vec<OsString>,
+    /// Where.
+    pub folder: PathBuf,
+    /// Set (or with `None` unset) in its environment.
+    pub environment: Vec<(OsString, Option<OsString>)>,
+    /// What it reads from stdin.
+    pub input: Vec<u8>,
+}
+
+/// Which pipe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stream {
+    /// stdout.
+    Out,
+    /// stderr.
+    Err,
+}
+
+/// Takes the output as it comes; must not block.
+pub trait Sink: Send {
+    /// Some bytes of a pipe, in order.
+    fn take(&mut self, stream: Stream, bytes: &[u8]);
+}
+
+/// How a program ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ended {
+    /// Its exit code; 128 + the signal's number when a signal ended it, as shells say it.
+    pub code: i32,
+}
+
+impl Ended {
+    /// Exit code 0.
+    pub fn success(self) -> bool {
+        self.code == 0
+    }
+}
+
+impl From<ExitStatus> for Ended {
+    fn from(status: ExitStatus) -> Self {
+        use std::os::unix::process::ExitStatusExt;
+        Self { code: status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or(-1) }
+    }
+}
+
+impl Command {
+    /// A program without arguments.
+    pub fn new(program: impl AsRef<OsStr>, folder: impl AsRef<Path>) -> Self {
+        Self {
+            program: program.as_ref().to_owned(),
+            arguments: Vec::new(),
+            folder: folder.as_ref().to_owned(),
+            environment: Vec::new(),
+            input: Vec::new(),
+        }
+    }
+
+    /// With one more argument.
+    #[must_use]
+    pub fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
+        self.arguments.push(argument.as_ref().to_owned());
+        self
+    }
+
+    /// With more arguments.
+    #[must_use]
+    pub fn args(mut self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
+        self.arguments.extend(arguments.into_iter().map(|one| one.as_ref().to_owned()));
+        self
+    }
+
+    /// With a variable in its environment.
+    #[must_use]
+    pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
+        self.environment.push((name.as_ref().to_owned(), Some(value.as_ref().to_owned())));
+        self
+    }
+
+    /// For people: program and arguments.
+    pub fn line(&self) -> String {
+        let words = std::iter::once(&self.program).chain(&self.arguments);
+        words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+    }
+
+    fn start(&self) -> Result<Child, Failure> {
+        let mut command = tokio::process::Command::new(&self.program);
+        let input = if self.input.is_empty() { Stdio::null() } else { Stdio::piped() };
+        command.args(&self.arguments).current_dir(&self.folder).env_remove(TOKEN_VARIABLE);
+        command
+            .stdin(input)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .kill_on_drop(true);
+        for (name, value) in &self.environment {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        command.spawn().map_err(|error| {
+            let program = self.program.to_string_lossy();
+            let reason = match error.kind() {
+                std::io::ErrorKind::NotFound => "not found in PATH".to_owned(),
+                _ => error.to_string(),
+            };
+            Failure::new(ErrorCode::CommandFailed, format!("cannot start `{program}`: {reason}"))
+                .hint(format!("install `{program}`, or start tandem-mcp with a PATH that has it"))
+        })
+    }
+
+    /// Runs it to its end. Dropping the future kills it.
+    ///
+    /// # Errors
+    /// `COMMAND_FAILED` when it cannot be started, `TIMEOUT` past the deadline, `CANCELLED`. A program that ends badly is no
+    /// error here.
+    pub async fn run(
+        &self,
+        sink: &mut dyn Sink,
+        deadline: Duration,
+        cancel: &CancellationToken,
+    ) -> Result<Ended, Failure> {
+        // Only its name: arguments may hold secrets.
+        tracing::debug!(program = ?self.program, "running");
+        let mut child = self.start()?;
+        let group = Group(child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)));
+        let mut pipes = Pipes::of(&mut child, sink);
+        if let Some(mut stdin) = child.stdin.take() {
+            let input = self.input.clone();
+            // Ends with the program: its end of the pipe closes.
+            tokio::spawn(async move { stdin.write_all(&input).await.unwrap_or_default() });
+        }
+        let until = Instant::now() + deadline;
+        let why = tokio::select! {
+            ended = child_and_pipes(&mut child, &mut pipes) => return ended,
+            () = tokio::time::sleep_until(until) => Failure::new(
+                ErrorCode::Timeout,
+                format!("`{}` ran longer than {} s and was ended", self.program.to_string_lossy(), deadline.as_secs()),
+            ),
+            () = cancel.cancelled() => Failure::cancelled(),
+        };
+        group.signal(Signal::TERM);
+        if timeout(PATIENCE, child_and_pipes(&mut child, &mut pipes)).await.is_err() {
+            group.signal(Signal::KILL);
+            timeout(PATIENCE, child.wait()).await.map(drop).unwrap_or_default();
+        }
+        Err(why)
+    }
+}
+
+/// Waits for the program's end, draining its pipes all the while, and a moment longer for those who hold them.
+async fn child_and_pipes(child: &mut Child, pipes: &mut Pipes<'_>) -> Result<Ended, Failure> {
+    let failed =
+        |error: std::io::Error| Failure::new(ErrorCode::IoFailed, format!("cannot wait for it: {error}"));
+    tokio::select! {
+        status = child.wait() => {
+            timeout(AFTERMATH, pipes.drain()).await.unwrap_or_default();
+            status.map(Ended::from).map_err(failed)
+        }
+        // All pipes closed first: it only has to be waited for.
+        () = pipes.drain() => child.wait().await.map(Ended::from).map_err(failed),
+    }
+}
+
+/// Kills the whole group when it goes: nothing outlives a call.
+struct Group(Option<Pid>);
+
+impl Group {
+    fn signal(&self, signal: Signal) {
+        if let Some(group) = self.0 {
+            // An error means that nobody is left.
+            kill_process_group(group, signal).unwrap_or_default();
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.signal(Signal::KILL);
+    }
+}
+
+/// The two pipes and who takes what comes out of them.
+struct Pipes<'a> {
+    out: Option<tokio::process::ChildStdout>,
+    err: Option<tokio::process::ChildStderr>,
+    buffers: [Vec<u8>; 2],
+    sink: &'a mut dyn Sink,
+}
+
+impl<'a> Pipes<'a> {
+    fn of(child: &mut Child, sink: &'a mut dyn Sink) -> Self {
+        let buffers = [vec![0; 64 << 10], vec![0; 64 << 10]];
+        Self { out: child.stdout.take(), err: child.stderr.take(), buffers, sink }
+    }
+
+    /// Until both are closed.
+    async fn drain(&mut self) {
+        let [out_buffer, err_buffer] = &mut self.buffers;
+        while self.out.is_some() || self.err.is_some() {
+            let (stream, bytes) = tokio::select! {
+                bytes = read(&mut self.out, out_buffer), if self.out.is_some() => (Stream::Out, bytes),
+                bytes = read(&mut self.err, err_buffer), if self.err.is_some() => (Stream::Err, bytes),
+            };
+            match stream {
+                _ if !bytes.is_empty() => self.sink.take(stream, bytes),
+                Stream::Out => self.out = None,
+                Stream::Err => self.err = None,
+            }
+        }
+    }
+}
+
+/// The next bytes; none at the end.
+async fn read<'b>(pipe: &mut Option<impl AsyncRead + Unpin>, buffer: &'b mut [u8]) -> &'b [u8] {
+    let count = match pipe {
+        // A pipe that breaks has ended.
+        Some(pipe) => pipe.read(buffer).await.unwrap_or(0),
+        None => 0,
+    };
+    buffer.get(..count).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,152 @@
+//! Git, confined to the roots. What is done is in the crate `workspace`; here it gets its names.
+
+use dap_wire::Failure;
+use serde_json::Value;
+use workspace::git::repository::Repository;
+use workspace::git::{changes, diff, history, status};
+
+use crate::call::Call;
+use crate::tool::{Effect, Family, Tool, run};
+
+/// Bytes of a patch in one answer unless asked otherwise.
+const PATCH_BYTES: u64 = 64 << 10;
+/// At most.
+const MOST_PATCH_BYTES: u64 = 4 << 20;
+
+/// Git.
+pub const FAMILY: Family = Family {
+    name: "git",
+    of_session: false,
+    tools: &[
+        Tool {
+            name: "git_status",
+            core: false,
+            effect: Effect::Looks,
+            about: "Branch and what is changed, staged, untracked.",
+            takes: &["repositoryPath:s"],
+            gives: &[
+                "output:s",
+                "branch:s",
+                "commit:s",
+                "upstream:s",
+                "ahead:i",
+                "behind:i",
+                "clean:b",
+                "files:ao",
+                "total:i",
+            ],
+            run: run!(git_status),
+        },
+        Tool {
+            name: "git_log",
+            core: false,
+            effect: Effect::Looks,
+            about: "Commits, latest first.",
+            takes: &["repositoryPath:s", "maxCount:i=10", "start:i=skip", "revision:s", "files:as"],
+            gives: &["output:s", "commits:ao", "next:i"],
+            run: run!(log),
+        },
+        Tool {
+            name: "git_diff",
+            core: false,
+            effect: Effect::Looks,
+            about: "Patch of what is not staged, or staged, or against a revision. Long ones come in parts.",
+            takes: &[
+                "repositoryPath:s",
+                "staged:b",
+                "revision:s=or A..B",
+                "files:as",
+                "start:i",
+                "maxBytes:i",
+            ],
+            gives: &["output:s", "files:ao", "total:i", "next:i"],
+            run: run!(git_diff),
+        },
+        Tool {
+            name: "git_list_branches",
+            core: false,
+            effect: Effect::Looks,
+            about: "Local and remote branches.",
+            takes: &["repositoryPath:s"],
+            gives: &["output:s", "branches:ao"],
+            run: run!(branches),
+        },
+        Tool {
+            name: "git_current_branch",
+            core: false,
+            effect: Effect::Looks,
+            about: "The branch that is checked out.",
+            takes: &["repositoryPath:s"],
+            gives: &["branch:s", "commit:s", "detached:b"],
+            run: run!(current_branch),
+        },
+        Tool {
+            name: "git_add",
+            core: false,
+            effect: Effect::Sets,
+            about: "Stage files, also deleted ones.",
+            takes: &["files:as!", "repositoryPath:s"],
+            gives: &["staged:as", "total:i"],
+            run: run!(add),
+        },
+        Tool {
+            name: "git_commit",
+            core: false,
+            effect: Effect::Acts,
+            about: "Commit what is staged.",
+            takes: &["message:s!", "repositoryPath:s"],
+            gives: &["hash:s", "branch:s", "summary:s", "notes:as"],
+            run: run!(commit),
+        },
+    ],
+};
+
+async fn git_status(call: &Call) -> Result<Value, Failure> {
+    super::answer(&status::status(&open(call).await?).await?)
+}
+
+async fn current_branch(call: &Call) -> Result<Value, Failure> {
+    super::answer(&status::current_branch(&open(call).await?).await?)
+}
+
+async fn branches(call: &Call) -> Result<Value, Failure> {
+    super::answer(&history::branches(&open(call).await?).await?)
+}
+
+async fn log(call: &Call) -> Result<Value, Failure> {
+    let wish = history::Wish {
+        count: call.arguments.number("maxCount")?.unwrap_or(10),
+        start: call.arguments.number("start")?.unwrap_or(0),
+        revision: call.arguments.text("revision")?,
+        files: call.arguments.texts("files")?,
+    };
+    super::answer(&history::log(&open(call).await?, &wish).await?)
+}
+
+async fn git_diff(call: &Call) -> Result<Value, Failure> {
+    let most = call.arguments.number("maxBytes")?.unwrap_or(PATCH_BYTES).min(MOST_PATCH_BYTES);
+    let wish = diff::Wish {
+        staged: call.arguments.flag("staged")?.unwrap_or(false),
+        revision: call.arguments.text("revision")?,
+        files: call.arguments.texts("files")?,
+        start: call.arguments.number("start")?.unwrap_or(0),
+        max_bytes: usize::try_from(most).unwrap_or(usize::MAX),
+    };
+    super::answer(&diff::diff(&open(call).await?, &wish).await?)
+}
+
+async fn add(call: &Call) -> Result<Value, Failure> {
+    let files = call.arguments.texts("files")?;
+    super::answer(&changes::add(&open(call).await?, &files).await?)
+}
+
+async fn commit(call: &Call) -> Result<Value, Failure> {
+    let message = call.arguments.need_text("message")?;
+    super::answer(&changes::commit(&open(call).await?, &message).await?)
+}
+
+async fn open(call: &Call) -> Result<Repository<'_>, Failure> {
+    let folder = call.arguments.text("repositoryPath")?;
+    let options = &call.bridge.options;
+    Repository::open(&options.roots, folder.as_deref(), options.offer.commands, &call.cancel).await
+}

@@ -1,0 +1,147 @@
+//! `git_diff`: the patch in parts, and what it touches.
+
+use std::ffi::OsString;
+
+use dap_wire::Failure;
+use serde::Serialize;
+
+use super::quote::quote;
+use super::repository::{Repository, refused, revision};
+use super::status::MOST_PATHS;
+use crate::process::kept::Kept;
+use crate::process::{Sink, Stream};
+
+/// Options that make a patch what everybody expects, and run no program.
+const OPTIONS: [&str; 5] =
+    ["diff", "--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty"];
+
+/// `git_diff`.
+#[derive(Debug, Serialize)]
+pub struct Diff {
+    /// The patch, or a part of it.
+    pub output: String,
+    /// What it touches.
+    pub files: Vec<Touched>,
+    /// All of them, also those not listed.
+    pub total: usize,
+    /// `start` of the next part of the patch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<u64>,
+}
+
+/// One file of a patch.
+#[derive(Debug, Serialize)]
+pub struct Touched {
+    /// Relative to the top.
+    pub path: String,
+    /// Lines; absent for binary files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub added: Option<u64>,
+    /// Lines; absent for binary files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub removed: Option<u64>,
+}
+
+/// What to compare.
+#[derive(Debug, Clone, Default)]
+pub struct Wish {
+    /// What is staged, against HEAD; else what is not, against what is.
+    pub staged: bool,
+    /// Against this instead, or `A..B`.
+    pub revision: Option<String>,
+    /// Only these.
+    pub files: Vec<String>,
+    /// Bytes of the patch to skip.
+    pub start: u64,
+    /// Bytes of the patch at most.
+    pub max_bytes: usize,
+}
+
+/// Compares.
+///
+/// # Errors
+/// `COMMAND_FAILED`, `INVALID_PARAMETER` for a revision that is none.
+pub async fn diff(repository: &Repository<'_>, wish: &Wish) -> Result<Diff, Failure> {
+    let mut rest: Vec<OsString> = Vec::new();
+    if wish.staged {
+        rest.push("--cached".into());
+    }
+    if let Some(text) = &wish.revision {
+        rest.extend(["--end-of-options".into(), revision(text)?.into()]);
+    }
+    rest.push("--".into());
+    rest.extend(repository.paths(&wish.files)?);
+    let with = |more: &[&str]| {
+        let options = OPTIONS.iter().chain(more).map(OsString::from);
+        repository.command(options.chain(rest.clone()))
+    };
+    let mut window = Window {
+        skip: wish.start,
+        most: wish.max_bytes.max(1),
+        kept: Vec::new(),
+        more: false,
+        err: Kept::new(4096),
+    };
+    let ended = repository.run_into(&with(&["--patch"]), &mut window).await?;
+    if !ended.success() {
+        return Err(refused("diff", &window.err.text()));
+    }
+    let counted = repository.run_command(&with(&["--numstat", "-z"])).await;
+    let (files, total) = touched(&counted?.out);
+    let (output, length) = window.text();
+    Ok(Diff { output, files, total, next: window.more.then_some(wish.start + length) })
+}
+
+/// Reads `--numstat -z`: `added TAB removed TAB path NUL`, or for a rename `… TAB NUL from NUL to NUL`.
+fn touched(out: &[u8]) -> (Vec<Touched>, usize) {
+    let mut files = Vec::new();
+    let mut total = 0;
+    let mut records = out.split(|byte| *byte == 0);
+    while let Some(record) = records.next() {
+        let mut fields = record.splitn(3, |byte| *byte == b'\t');
+        let (Some(added), Some(removed), Some(path)) = (fields.next(), fields.next(), fields.next()) else {
+            continue;
+        };
+        let number = |text: &[u8]| std::str::from_utf8(text).ok()?.parse().ok();
+        let path = if path.is_empty() { records.nth(1).unwrap_or_default() } else { path };
+        total += 1;
+        if files.len() < MOST_PATHS {
+            files.push(Touched { path: quote(path), added: number(added), removed: number(removed) });
+        }
+    }
+    (files, total)
+}
+
+/// A part of a long output.
+struct Window {
+    skip: u64,
+    most: usize,
+    kept: Vec<u8>,
+    more: bool,
+    err: Kept,
+}
+
+impl Sink for Window {
+    fn take(&mut self, stream: Stream, bytes: &[u8]) {
+        if stream == Stream::Err {
+            return self.err.push(bytes);
+        }
+        let skipped = usize::try_from(self.skip).unwrap_or(usize::MAX).min(bytes.len());
+        self.skip -= skipped as u64;
+        let bytes = bytes.get(skipped..).unwrap_or_default();
+        let room = self.most.saturating_sub(self.kept.len()).min(bytes.len());
+        self.more |= room < bytes.len();
+        self.kept.extend_from_slice(bytes.get(..room).unwrap_or_default());
+    }
+}
+
+impl Window {
+    /// Whole lines, if there are any, and how many bytes they are.
+    fn text(&self) -> (String, u64) {
+        let whole = match self.kept.iter().rposition(|byte| *byte == b'\n') {
+            Some(end) if self.more => self.kept.get(..=end).unwrap_or_default(),
+            _ => &self.kept,
+        };
+        (String::from_utf8_lossy(whole).into_owned(), whole.len() as u64)
+    }
+}

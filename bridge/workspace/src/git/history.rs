@@ -1,0 +1,146 @@
+//! `git_log` and `git_list_branches`.
+
+use std::ffi::OsString;
+
+use dap_wire::Failure;
+use serde::Serialize;
+
+use super::repository::{Repository, refused, revision};
+
+/// Most commits of one answer.
+const MOST_COMMITS: u64 = 1000;
+
+/// `git_log`.
+#[derive(Debug, Default, Serialize)]
+pub struct Log {
+    /// As `git log --oneline` prints it.
+    pub output: String,
+    /// The same, in full.
+    pub commits: Vec<Commit>,
+    /// `start` of the next part, when there may be more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<u64>,
+}
+
+/// One commit.
+#[derive(Debug, Serialize)]
+pub struct Commit {
+    /// In full.
+    pub hash: String,
+    /// Name and address.
+    pub author: String,
+    /// When it was written, ISO 8601.
+    pub date: String,
+    /// First line of the message.
+    pub subject: String,
+}
+
+/// `git_list_branches`.
+#[derive(Debug, Default, Serialize)]
+pub struct Branches {
+    /// As `git branch -a` prints it.
+    pub output: String,
+    /// The same, in full.
+    pub branches: Vec<Branch>,
+}
+
+/// One branch.
+#[derive(Debug, Serialize)]
+pub struct Branch {
+    /// `main`, or `origin/main` for one of a remote.
+    pub name: String,
+    /// Abbreviated.
+    pub commit: String,
+    /// It is checked out here.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub current: bool,
+    /// It belongs to a remote.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub remote: bool,
+    /// What it follows.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub upstream: String,
+}
+
+/// What to list.
+#[derive(Debug, Clone)]
+pub struct Wish {
+    /// Commits at most.
+    pub count: u64,
+    /// How many to skip.
+    pub start: u64,
+    /// From where; HEAD by default.
+    pub revision: Option<String>,
+    /// Only commits that touch these.
+    pub files: Vec<String>,
+}
+
+/// Commits, latest first; none before the first commit.
+///
+/// # Errors
+/// `COMMAND_FAILED`, `INVALID_PARAMETER` for a revision that is none.
+pub async fn log(repository: &Repository<'_>, wish: &Wish) -> Result<Log, Failure> {
+    let count = wish.count.min(MOST_COMMITS);
+    let mut arguments: Vec<OsString> = vec!["log".into(), "-z".into(), "--no-show-signature".into()];
+    arguments.push("--format=tformat:%H%n%h%n%an <%ae>%n%aI%n%s".into());
+    // One more tells whether there are more.
+    arguments.extend([format!("--max-count={}", count + 1).into(), format!("--skip={}", wish.start).into()]);
+    if let Some(text) = &wish.revision {
+        arguments.extend(["--end-of-options".into(), revision(text)?.into()]);
+    }
+    arguments.push("--".into());
+    arguments.extend(repository.paths(&wish.files)?);
+    let said = repository.run(arguments).await?;
+    if !said.ended.success() {
+        let unborn = wish.revision.is_none()
+            && !repository.run(["rev-parse", "--verify", "--quiet", "HEAD"]).await?.ended.success();
+        return if unborn { Ok(Log::default()) } else { Err(refused("log", &said.err)) };
+    }
+    let text = String::from_utf8_lossy(&said.out);
+    let mut log = Log::default();
+    for record in text.split('\0').filter(|record| !record.is_empty()) {
+        if log.commits.len() as u64 == count {
+            log.next = Some(wish.start + count);
+            break;
+        }
+        let mut fields = record.splitn(5, '\n').map(str::to_owned);
+        let mut field = || fields.next().unwrap_or_default();
+        let (hash, short, author, date, subject) = (field(), field(), field(), field(), field());
+        log.output += &format!("{short} {subject}\n");
+        log.commits.push(Commit { hash, author, date, subject });
+    }
+    Ok(log)
+}
+
+/// All branches, also those of remotes as they were last fetched.
+///
+/// # Errors
+/// `COMMAND_FAILED`.
+pub async fn branches(repository: &Repository<'_>) -> Result<Branches, Failure> {
+    let format = "--format=%(HEAD)%00%(refname)%00%(objectname:short)%00%(upstream:short)%00%(symref:short)";
+    let out = repository.need(["for-each-ref", format, "refs/heads", "refs/remotes"]).await?;
+    let text = String::from_utf8_lossy(&out);
+    let mut branches = Branches::default();
+    let current = super::status::current_branch(repository).await?;
+    if current.detached {
+        branches.output += &format!("* (HEAD detached at {})\n", current.commit.unwrap_or_default());
+    }
+    for line in text.lines() {
+        let fields: Vec<&str> = line.split('\0').collect();
+        let [head, name, commit, upstream, leads_to] = fields.as_slice() else { continue };
+        let remote = name.strip_prefix("refs/remotes/");
+        let short = remote.or(name.strip_prefix("refs/heads/")).unwrap_or(name);
+        let mark = if *head == "*" { "* " } else { "  " };
+        let shown = if remote.is_some() { format!("remotes/{short}") } else { short.to_owned() };
+        let arrow = if leads_to.is_empty() { String::new() } else { format!(" -> {leads_to}") };
+        branches.output += &format!("{mark}{shown}{arrow}\n");
+        branches.branches.push(Branch {
+            name: short.to_owned(),
+            commit: (*commit).to_owned(),
+            current: *head == "*",
+            remote: remote.is_some(),
+            upstream: (*upstream).to_owned(),
+        });
+    }
+    Ok(branches)
+}

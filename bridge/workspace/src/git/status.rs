@@ -1,0 +1,152 @@
+//! `git_status` and `git_current_branch`.
+
+use dap_wire::Failure;
+use serde::Serialize;
+
+use super::quote::quote;
+use super::repository::Repository;
+
+/// Paths of one answer.
+pub const MOST_PATHS: usize = 500;
+
+/// `git_status`.
+#[derive(Debug, Default, Serialize)]
+pub struct Status {
+    /// As `git status --porcelain` prints it.
+    pub output: String,
+    /// The branch, also before its first commit; empty when detached.
+    pub branch: String,
+    /// Abbreviated; absent before the first commit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// What the branch follows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub upstream: Option<String>,
+    /// Commits the upstream does not have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ahead: Option<u64>,
+    /// Commits only the upstream has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub behind: Option<u64>,
+    /// Nothing is changed, staged or untracked.
+    pub clean: bool,
+    /// What is.
+    pub files: Vec<Changed>,
+    /// All of them, also those not listed.
+    pub total: usize,
+}
+
+/// One path.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct Changed {
+    /// Two letters, index and working tree, as git prints them (` M`, `A `, `??`, `UU`).
+    pub status: String,
+    /// Relative to the top, quoted as git does when it is no plain text.
+    pub path: String,
+    /// Where it was before it was renamed or copied.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+}
+
+/// `git_current_branch`.
+#[derive(Debug, Serialize)]
+pub struct Branch {
+    /// Empty when detached.
+    pub branch: String,
+    /// Absent before the first commit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// HEAD is a commit, not a branch.
+    pub detached: bool,
+}
+
+/// What is changed, staged and untracked.
+///
+/// # Errors
+/// `COMMAND_FAILED` and those of running git.
+pub async fn status(repository: &Repository<'_>) -> Result<Status, Failure> {
+    let mut arguments: Vec<std::ffi::OsString> = [
+        "status",
+        "--porcelain=v2",
+        "--branch",
+        "-z",
+        "--untracked-files=normal",
+        "--ignore-submodules=dirty",
+        "--",
+    ]
+    .map(Into::into)
+    .into();
+    arguments.extend(repository.paths(&[])?);
+    let out = repository.need(arguments).await?;
+    Ok(parse(&out))
+}
+
+/// The branch HEAD names.
+///
+/// # Errors
+/// Those of running git.
+pub async fn current_branch(repository: &Repository<'_>) -> Result<Branch, Failure> {
+    let branch = repository.run(["symbolic-ref", "--quiet", "--short", "HEAD"]).await?;
+    let commit = repository.run(["rev-parse", "--verify", "--quiet", "--short", "HEAD^{commit}"]).await?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes.trim_ascii_end()).into_owned();
+    Ok(Branch {
+        branch: text(&branch.out),
+        commit: commit.ended.success().then(|| text(&commit.out)),
+        detached: !branch.ended.success(),
+    })
+}
+
+/// Reads `--porcelain=v2 --branch -z`.
+fn parse(out: &[u8]) -> Status {
+    let mut status = Status { clean: true, ..Status::default() };
+    let mut records = out.split(|byte| *byte == 0);
+    while let Some(record) = records.next() {
+        // How many fields, apart by spaces, stand before the path.
+        let fields = match record.first() {
+            Some(b'#') => {
+                header(&mut status, &String::from_utf8_lossy(record));
+                continue;
+            }
+            Some(b'1') => 8,
+            Some(b'2') => 9,
+            Some(b'u') => 10,
+            Some(b'?' | b'!') => 1,
+            _ => continue,
+        };
+        let mut parts = record.splitn(fields + 1, |byte| *byte == b' ');
+        let kind = parts.next().unwrap_or_default();
+        let letters = match kind {
+            b"?" => "??".to_owned(),
+            b"!" => "!!".to_owned(),
+            _ => String::from_utf8_lossy(parts.next().unwrap_or_default()).replace('.', " "),
+        };
+        let path = quote(parts.last().unwrap_or_default());
+        let from = (kind == b"2").then(|| quote(records.next().unwrap_or_default()));
+        status.clean = false;
+        status.total += 1;
+        if status.files.len() < MOST_PATHS {
+            status.output += &match &from {
+                Some(from) => format!("{letters} {from} -> {path}\n"),
+                None => format!("{letters} {path}\n"),
+            };
+            status.files.push(Changed { status: letters, path, from });
+        }
+    }
+    status
+}
+
+fn header(status: &mut Status, line: &str) {
+    let mut words = line.split(' ').skip(1);
+    match (words.next(), words.next()) {
+        (Some("branch.oid"), Some(commit)) if commit != "(initial)" => {
+            status.commit = Some(commit.chars().take(10).collect());
+        }
+        (Some("branch.head"), Some(branch)) if branch != "(detached)" => status.branch = branch.to_owned(),
+        (Some("branch.upstream"), Some(upstream)) => status.upstream = Some(upstream.to_owned()),
+        (Some("branch.ab"), Some(ahead)) => {
+            status.ahead = ahead.strip_prefix('+').and_then(|number| number.parse().ok());
+            status.behind = words.next().and_then(|behind| behind.strip_prefix('-')?.parse().ok());
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,199 @@
+//! Work that may take longer than one call may wait: a call that runs out of patience leaves it going, and the same call
+//! made again waits on. Who cancels its call cancels the work; when the bridge goes, all of it ends.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use dap_wire::{ErrorCode, Failure};
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// Work not asked for again, or still going; more is refused.
+const MOST: usize = 32;
+
+/// How the work went, once it has.
+type Result = std::result::Result<Value, Failure>;
+
+/// Says what is being done, for those who wait.
+pub type Say = Arc<dyn Fn(&str) + Send + Sync>;
+
+#[derive(Debug)]
+struct Job {
+    cancel: CancellationToken,
+    done: watch::Receiver<Option<Result>>,
+    said: watch::Receiver<String>,
+    began: Instant,
+}
+
+/// All work of one bridge.
+#[derive(Debug, Default)]
+pub struct Jobs {
+    running: Mutex<HashMap<String, Arc<Job>>>,
+    tasks: TaskTracker,
+}
+
+/// What a call that waited has to say.
+#[derive(Debug)]
+pub enum Waited {
+    /// It is done.
+    Done(Value),
+    /// It goes on: so long already, and this was said last.
+    Pending(Duration, String),
+}
+
+impl Jobs {
+    /// Starts the work, unless work with the same key goes on already, and waits for it; `tell` hears what is being done, at
+    /// most once a second.
+    ///
+    /// # Errors
+    /// The work's own; `CANCELLED`.
+    pub async fn wait<W, T>(
+        &self,
+        key: &str,
+        patience: Duration,
+        cancel: &CancellationToken,
+        start: impl FnOnce(CancellationToken, Say) -> W,
+        mut tell: impl FnMut(String) -> T,
+    ) -> std::result::Result<Waited, Failure>
+    where
+        W: Future<Output = Result> + Send + 'static,
+        T: Future<Output = ()>,
+    {
+        let job = self.join(key, start)?;
+        let mut done = job.done.clone();
+        let until = Instant::now() + patience;
+        let mut told = (String::new(), Instant::now());
+        let outcome = loop {
+            tokio::select! {
+                done = done.wait_for(Option::is_some) => {
+                    break match done {
+                        Ok(done) => done.clone().unwrap_or_else(|| Err(Failure::cancelled())),
+                        Err(_) => Err(Failure::new(ErrorCode::IoFailed, "the work broke off")),
+                    };
+                }
+                () = cancel.cancelled() => {
+                    job.cancel.cancel();
+                    break Err(Failure::cancelled());
+                }
+                () = tokio::time::sleep_until(until) => {
+                    return Ok(Waited::Pending(job.began.elapsed(), job.said.borrow().clone()));
+                }
+                () = tokio::time::sleep(Duration::from_secs(1)) => {
+                    let said = job.said.borrow().clone();
+                    if said != told.0 || told.1.elapsed() >= Duration::from_secs(5) {
+                        told = (said.clone(), Instant::now());
+                        tell(format!("{} s: {said}", job.began.elapsed().as_secs())).await;
+                    }
+                }
+            }
+        };
+        self.forget(key, &job);
+        outcome.map(Waited::Done)
+    }
+
+    fn join<W>(
+        &self,
+        key: &str,
+        start: impl FnOnce(CancellationToken, Say) -> W,
+    ) -> std::result::Result<Arc<Job>, Failure>
+    where
+        W: Future<Output = Result> + Send + 'static,
+    {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(job) = running.get(key) {
+            return Ok(job.clone());
+        }
+        if running.len() >= MOST {
+            running.retain(|_, job| job.done.borrow().is_none());
+        }
+        if running.len() >= MOST {
+            return Err(Failure::new(
+                ErrorCode::Unsupported,
+                format!("{MOST} builds and commands are running already"),
+            ));
+        }
+        let cancel = CancellationToken::new();
+        let (done_sender, done) = watch::channel(None);
+        let (said_sender, said) = watch::channel("started".to_owned());
+        let say: Say = Arc::new(move |text| {
+            said_sender.send_replace(text.to_owned());
+        });
+        let work = start(cancel.clone(), say);
+        self.tasks.spawn(async move {
+            done_sender.send_replace(Some(work.await));
+        });
+        let job = Arc::new(Job { cancel, done, said, began: Instant::now() });
+        running.insert(key.to_owned(), job.clone());
+        Ok(job)
+    }
+
+    fn forget(&self, key: &str, job: &Arc<Job>) {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if running.get(key).is_some_and(|found| Arc::ptr_eq(found, job)) {
+            running.remove(key);
+        }
+    }
+
+    /// Ends all work and waits until it has ended.
+    pub async fn close(&self) {
+        let running = std::mem::take(&mut *self.running.lock().unwrap_or_else(PoisonError::into_inner));
+        running.values().for_each(|job| job.cancel.cancel());
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}
+
+impl Drop for Jobs {
+    fn drop(&mut self) {
+        let running = self.running.get_mut().unwrap_or_else(PoisonError::into_inner);
+        running.values().for_each(|job| job.cancel.cancel());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    async fn silent(_: String) {}
+
+    #[tokio::test(start_paused = true)]
+    async fn the_same_call_waits_on_and_cancelling_ends_the_work() {
+        let (jobs, cancel, second) = (Jobs::default(), CancellationToken::new(), Duration::from_secs(1));
+        let slow = |cancel: CancellationToken, say: Say| async move {
+            say("working");
+            tokio::select! {
+                () = tokio::time::sleep(Duration::from_secs(90)) => Ok(json!(7)),
+                () = cancel.cancelled() => Err(Failure::cancelled()),
+            }
+        };
+        let again = |_: CancellationToken, _: Say| async { panic!("started twice") };
+        let waited = jobs.wait("a", 30 * second, &cancel, slow, silent).await.unwrap();
+        assert!(matches!(waited, Waited::Pending(_, said) if said == "working"));
+        let waited = jobs.wait("a", 30 * second, &cancel, again, silent).await.unwrap();
+        assert!(matches!(waited, Waited::Pending(..)));
+        let waited = jobs.wait("a", 60 * second, &cancel, again, silent).await.unwrap();
+        assert!(matches!(waited, Waited::Done(value) if value == 7));
+
+        let waited = jobs.wait("a", second, &cancel, slow, silent).await.unwrap();
+        assert!(matches!(waited, Waited::Pending(..)), "it was started anew");
+        cancel.cancel();
+        let failure = jobs.wait("a", second, &cancel, again, silent).await.unwrap_err();
+        assert_eq!(failure.code, ErrorCode::Cancelled);
+        jobs.close().await;
+    }
+
+    #[tokio::test]
+    async fn work_that_breaks_is_an_error() {
+        let jobs = Jobs::default();
+        let broken = |_: CancellationToken, _: Say| async { panic!("broken") };
+        let failure =
+            jobs.wait("a", Duration::MAX / 4, &CancellationToken::new(), broken, silent).await.unwrap_err();
+        assert_eq!(failure.code, ErrorCode::IoFailed);
+    }
+}

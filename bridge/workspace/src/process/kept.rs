@@ -1,0 +1,179 @@
+//! What is kept of an output: its beginning and its end, and how much is missing between them; and its lines, for those
+//! who read them as they come.
+
+use std::collections::VecDeque;
+
+use super::{Sink, Stream};
+
+/// The beginning and the end of an output of any length.
+#[derive(Debug)]
+pub struct Kept {
+    head: Vec<u8>,
+    tail: VecDeque<u8>,
+    head_limit: usize,
+    tail_limit: usize,
+    total: u64,
+}
+
+impl Kept {
+    /// Keeps at most `limit` bytes: a quarter from the beginning, the rest from the end.
+    pub fn new(limit: usize) -> Self {
+        let head_limit = limit / 4;
+        Self { head: Vec::new(), tail: VecDeque::new(), head_limit, tail_limit: limit - head_limit, total: 0 }
+    }
+
+    /// More of it.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.total += bytes.len() as u64;
+        let room = self.head_limit.saturating_sub(self.head.len()).min(bytes.len());
+        let (first, rest) = bytes.split_at(room);
+        self.head.extend_from_slice(first);
+        let rest = rest.get(rest.len().saturating_sub(self.tail_limit)..).unwrap_or_default();
+        let over = (self.tail.len() + rest.len()).saturating_sub(self.tail_limit);
+        self.tail.drain(..over.min(self.tail.len()));
+        self.tail.extend(rest);
+    }
+
+    /// Bytes in all, also those not kept.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Bytes not kept.
+    pub fn dropped(&self) -> u64 {
+        self.total - (self.head.len() + self.tail.len()) as u64
+    }
+
+    /// As text; a note stands where bytes are missing.
+    pub fn text(&self) -> String {
+        let mut bytes = self.head.clone();
+        if self.dropped() > 0 {
+            bytes.extend_from_slice(format!("\n[… {} bytes left out …]\n", self.dropped()).as_bytes());
+        }
+        bytes.extend(&self.tail);
+        strip_escapes(&String::from_utf8_lossy(&bytes))
+    }
+
+    /// All bytes, when none is missing.
+    pub fn whole(mut self) -> Option<Vec<u8>> {
+        if self.dropped() > 0 {
+            return None;
+        }
+        self.head.extend(&self.tail);
+        Some(self.head)
+    }
+}
+
+/// Both pipes, each for itself.
+#[derive(Debug)]
+pub struct Apart {
+    /// stdout.
+    pub out: Kept,
+    /// stderr.
+    pub err: Kept,
+}
+
+impl Apart {
+    /// Keeps at most so many bytes of each.
+    pub fn new(out: usize, err: usize) -> Self {
+        Self { out: Kept::new(out), err: Kept::new(err) }
+    }
+}
+
+impl Sink for Apart {
+    fn take(&mut self, stream: Stream, bytes: &[u8]) {
+        match stream {
+            Stream::Out => self.out.push(bytes),
+            Stream::Err => self.err.push(bytes),
+        }
+    }
+}
+
+/// Longer lines are cut for those who read lines.
+const LINE_LIMIT: usize = 1 << 20;
+
+/// Cuts a stream of bytes into lines.
+#[derive(Debug, Default)]
+pub struct Lines(Vec<u8>);
+
+impl Lines {
+    /// More bytes; calls `each` for every line that is whole now, without its end.
+    pub fn push(&mut self, bytes: &[u8], mut each: impl FnMut(&str)) {
+        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let room = LINE_LIMIT.saturating_sub(self.0.len()).min(part.len());
+            self.0.extend_from_slice(part.get(..room).unwrap_or_default());
+            if part.ends_with(b"\n") {
+                self.flush(&mut each);
+            }
+        }
+    }
+
+    /// The last line, if it has no end.
+    pub fn end(&mut self, mut each: impl FnMut(&str)) {
+        if !self.0.is_empty() {
+            self.flush(&mut each);
+        }
+    }
+
+    fn flush(&mut self, each: &mut impl FnMut(&str)) {
+        each(&strip_escapes(String::from_utf8_lossy(&self.0).trim_end_matches(['\n', '\r'])));
+        self.0.clear();
+    }
+}
+
+/// Without the sequences that colour a terminal.
+fn strip_escapes(text: &str) -> String {
+    if !text.contains('\u{1b}') {
+        return text.to_owned();
+    }
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    while let Some(one) = rest.next() {
+        if one != '\u{1b}' {
+            plain.push(one);
+        } else if rest.next_if_eq(&'[').is_some() {
+            // CSI: parameters and intermediates, then one final byte.
+            while rest.next().is_some_and(|one| !('@'..='~').contains(&one)) {}
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn beginning_and_end_are_kept_however_it_comes(bytes in proptest::collection::vec(any::<u8>(), 0..200),
+            limit in 0_usize..64, cut in 1_usize..50) {
+            let mut kept = Kept::new(limit);
+            for part in bytes.chunks(cut) {
+                kept.push(part);
+            }
+            prop_assert_eq!(kept.total(), bytes.len() as u64);
+            prop_assert_eq!(kept.dropped(), bytes.len().saturating_sub(limit) as u64);
+            prop_assert!(bytes.starts_with(&kept.head));
+            prop_assert!(bytes.ends_with(&kept.tail.iter().copied().collect::<Vec<_>>()));
+            prop_assert_eq!(kept.whole(), (bytes.len() <= limit).then_some(bytes));
+        }
+
+        #[test]
+        fn lines_do_not_depend_on_how_bytes_come(text in "[ab\nä]{0,60}", cut in 1_usize..9) {
+            let mut found = Vec::new();
+            let mut lines = Lines::default();
+            for part in text.as_bytes().chunks(cut) {
+                lines.push(part, |line| found.push(line.to_owned()));
+            }
+            lines.end(|line| found.push(line.to_owned()));
+            prop_assert_eq!(found, text.lines().collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn colours_are_taken_out() {
+        assert_eq!(strip_escapes("a\u{1b}[1;31mb\u{1b}[0m\u{1b}c\u{1b}["), "abc");
+    }
+}
