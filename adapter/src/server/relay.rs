@@ -1,14 +1,19 @@
 //! What an editor starts: a host, and bytes copied between the editor's stdio and it. Knows no DAP.
 
-use std::os::fd::OwnedFd;
+use std::fs::File;
+use std::io::{ErrorKind, Read, Write};
+use std::net::Shutdown;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use anyhow::Context;
-use tokio::io::{AsyncWriteExt, copy};
 
 use crate::logging::Logging;
+
+/// Bytes copied at once.
+const BLOCK: usize = 256 * 1024;
 
 /// Starts a host whose stdin is this end of its first client's connection. The host is in a process group of its own:
 /// whoever kills the editor's group does not keep it from cleaning up.
@@ -30,22 +35,31 @@ pub fn start_host(connection: OwnedFd, logging: &Logging) -> anyhow::Result<std:
 pub fn run(logging: &Logging) -> anyhow::Result<()> {
     let (ours, theirs) = UnixStream::pair().context("cannot make a pair of sockets")?;
     let mut host = start_host(theirs.into(), logging)?;
-    ours.set_nonblocking(true)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
-        let (mut from_host, mut to_host) = tokio::net::UnixStream::from_std(ours)?.into_split();
-        let sending = tokio::spawn(async move {
-            // The editor went, or the host did: either way nothing is left to say to the host.
-            drop(copy(&mut tokio::io::stdin(), &mut to_host).await);
-            drop(to_host.shutdown().await);
-        });
-        let mut stdout = tokio::io::stdout();
-        drop(copy(&mut from_host, &mut stdout).await);
-        sending.abort();
-        stdout.flush().await
+    let from_editor = File::from(std::io::stdin().as_fd().try_clone_to_owned()?);
+    let to_editor = File::from(std::io::stdout().as_fd().try_clone_to_owned()?);
+    let to_host = ours.try_clone()?;
+    std::thread::Builder::new().name("from-editor".into()).spawn(move || {
+        // The editor went, or the host did: either way nothing is left to say to the host.
+        copy(&from_editor, &to_host).unwrap_or_default();
+        to_host.shutdown(Shutdown::Write).unwrap_or_default();
     })?;
-    // The host closes the connection as its last act but cleaning up, which it does on its own.
-    runtime.shutdown_background();
+    copy(&ours, &to_editor).unwrap_or_default();
+    // The host closes the connection as its last act but cleaning up, which it does on its own. The other thread may
+    // wait for the editor for ever; the end of the process is its end.
     host.try_wait()?;
     Ok(())
+}
+
+/// Copies until the end. Not `std::io::copy`: between a socket and a pipe it uses `splice`, which keeps the pipe locked
+/// while it waits for the socket, so that the editor could not read what is in the pipe already.
+fn copy(mut from: impl Read, mut to: impl Write) -> std::io::Result<()> {
+    let mut block = vec![0; BLOCK];
+    loop {
+        match from.read(&mut block) {
+            Ok(0) => return Ok(()),
+            Ok(count) => to.write_all(block.get(..count).unwrap_or_default())?,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
 }
