@@ -13,6 +13,9 @@ pub const MAX_BODY: usize = 64 * 1024 * 1024;
 /// Largest header block, bytes.
 pub const MAX_HEADER: usize = 8 * 1024;
 
+/// Room kept for the next body, bytes.
+const KEPT_BODY: usize = 256 * 1024;
+
 /// The framing itself is broken: there is no way to find the next message, so the connection ends.
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
@@ -40,6 +43,8 @@ pub enum FrameError {
 #[derive(Debug, Default)]
 pub struct DapCodec {
     body_length: Option<usize>,
+    /// A body on its way out: its length comes before it.
+    body: Vec<u8>,
 }
 
 impl Decoder for DapCodec {
@@ -121,10 +126,13 @@ impl Encoder<&Message> for DapCodec {
     type Error = FrameError;
 
     fn encode(&mut self, message: &Message, target: &mut BytesMut) -> Result<(), FrameError> {
-        let body = serde_json::to_vec(&message.to_value()).map_err(std::io::Error::from)?;
-        target.reserve(body.len() + 32);
-        target.extend_from_slice(format!("Content-Length: {}\r\n\r\n", body.len()).as_bytes());
-        target.extend_from_slice(&body);
+        self.body.clear();
+        serde_json::to_writer(&mut self.body, message).map_err(std::io::Error::from)?;
+        target.reserve(self.body.len() + 32);
+        target.extend_from_slice(format!("Content-Length: {}\r\n\r\n", self.body.len()).as_bytes());
+        target.extend_from_slice(&self.body);
+        // One big body does not hold its memory for the rest of the connection.
+        self.body.shrink_to(KEPT_BODY);
         Ok(())
     }
 }

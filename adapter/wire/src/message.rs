@@ -3,7 +3,8 @@
 //! Bodies stay [`Value`] until somebody asks for a type, so that a message no schema knows passes unchanged.
 //! Not here: bytes (`codec`), pairing of requests with responses (`peer`), what a command means (the hub).
 
-use serde_json::{Map, Value, json};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::{Map, Value};
 
 use crate::error::Failure;
 
@@ -125,35 +126,6 @@ impl Message {
         }
     }
 
-    /// The JSON object that is framed and sent. Absent parts are left out, never `null`.
-    pub fn to_value(&self) -> Value {
-        let mut object = Map::new();
-        object.insert("seq".into(), json!(self.seq()));
-        match self {
-            Self::Request(request) => {
-                object.insert("type".into(), "request".into());
-                object.insert("command".into(), request.command.as_str().into());
-                insert_unless_null(&mut object, "arguments", &request.arguments);
-            }
-            Self::Response(response) => {
-                object.insert("type".into(), "response".into());
-                object.insert("request_seq".into(), response.request_seq.into());
-                object.insert("success".into(), response.success.into());
-                object.insert("command".into(), response.command.as_str().into());
-                if let Some(message) = &response.message {
-                    object.insert("message".into(), message.as_str().into());
-                }
-                insert_unless_null(&mut object, "body", &response.body);
-            }
-            Self::Event(event) => {
-                object.insert("type".into(), "event".into());
-                object.insert("event".into(), event.event.as_str().into());
-                insert_unless_null(&mut object, "body", &event.body);
-            }
-        }
-        Value::Object(object)
-    }
-
     /// Reads the envelope leniently (`seq` may be text or missing, as some adapters send it) and keeps bodies whole.
     ///
     /// # Errors
@@ -203,9 +175,37 @@ impl Message {
     }
 }
 
-fn insert_unless_null(object: &mut Map<String, Value>, key: &str, value: &Value) {
-    if !value.is_null() {
-        object.insert(key.into(), value.clone());
+/// The JSON object that is framed and sent. Absent parts are left out, never `null`.
+impl Serialize for Message {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = serializer.serialize_map(None)?;
+        object.serialize_entry("seq", &self.seq())?;
+        let (key, body) = match self {
+            Self::Request(request) => {
+                object.serialize_entry("type", "request")?;
+                object.serialize_entry("command", &request.command)?;
+                ("arguments", &request.arguments)
+            }
+            Self::Response(response) => {
+                object.serialize_entry("type", "response")?;
+                object.serialize_entry("request_seq", &response.request_seq)?;
+                object.serialize_entry("success", &response.success)?;
+                object.serialize_entry("command", &response.command)?;
+                if let Some(message) = &response.message {
+                    object.serialize_entry("message", message)?;
+                }
+                ("body", &response.body)
+            }
+            Self::Event(event) => {
+                object.serialize_entry("type", "event")?;
+                object.serialize_entry("event", &event.event)?;
+                ("body", &event.body)
+            }
+        };
+        if !body.is_null() {
+            object.serialize_entry(key, body)?;
+        }
+        object.end()
     }
 }
 
