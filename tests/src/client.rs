@@ -32,6 +32,8 @@ pub struct DapClient {
     transcript: Transcript,
     /// Everything the program printed, as `output` events told it: stdout, stderr, console.
     pub output: [String; 3],
+    /// Whether output is kept: in `output`, and for [`DapClient::event`]. Off, it is read and forgotten.
+    pub keeps_output: bool,
 }
 
 impl DapClient {
@@ -74,6 +76,7 @@ impl DapClient {
             waiting: VecDeque::new(),
             transcript: transcript.clone(),
             output: Default::default(),
+            keeps_output: true,
         }
     }
 
@@ -124,6 +127,9 @@ impl DapClient {
             if let Message::Event(Event { event, body, .. }) = &message
                 && event == "output"
             {
+                if !self.keeps_output {
+                    continue;
+                }
                 let at = match body["category"].as_str() {
                     Some("stdout") => 0,
                     Some("stderr") => 1,

@@ -1,6 +1,6 @@
 //! The speed table: each figure beside what it is compared with, in one run; medians. Build with `--release`.
 //!
-//! Prints Markdown on stdout. Not a test: machines differ, so nothing here passes or fails.
+//! Prints Markdown on stdout; with arguments, only the groups they name (`launch step inspect output memory`). Not a test: machines differ, so nothing here passes or fails.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -15,7 +15,10 @@ use tokio::io::AsyncReadExt;
 
 const LAUNCHES: usize = 11;
 const STEPS: usize = 60;
+const FLOODS: usize = 5;
 const FLOOD: &str = "400";
+
+type Rows = Vec<(&'static str, String)>;
 
 #[tokio::main(flavor = "current_thread")]
 #[allow(clippy::print_stdout, reason = "the table is what the program is for")]
@@ -28,6 +31,11 @@ async fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Whether this group of rows is wanted.
+fn wanted(group: &str) -> bool {
+    std::env::args().len() == 1 || std::env::args().skip(1).any(|argument| argument == group)
+}
+
 fn median(mut values: Vec<Duration>) -> Duration {
     values.sort();
     values.get(values.len() / 2).copied().unwrap_or_default()
@@ -37,33 +45,59 @@ fn ms(value: Duration) -> String {
     format!("{:.2} ms", value.as_secs_f64() * 1e3)
 }
 
-async fn measure(runtime: Runtime) -> anyhow::Result<Vec<(&'static str, String)>> {
+async fn measure(runtime: Runtime) -> anyhow::Result<Rows> {
+    let mut rows = Rows::new();
+    if wanted("launch") {
+        launches(runtime, &mut rows).await?;
+    }
+    if wanted("step") {
+        rows.push(("one step, DAP client, median of 60", ms(dap_step(runtime).await?)));
+        let step = mcp_step(runtime).await?;
+        rows.push(("one step, MCP client (with place and source line), median of 60", ms(step)));
+    }
+    if wanted("inspect") {
+        let mut taken = Vec::new();
+        for _ in 0..5 {
+            taken.push(inspect(runtime).await?);
+        }
+        rows.push(("stack, scopes and 16 variables of a fresh stop, median of 5", ms(median(taken))));
+    }
+    if wanted("output") {
+        floods(runtime, &mut rows).await?;
+    }
+    if wanted("memory") {
+        let held = memory(runtime).await?;
+        rows.push(("resident memory of the host at a stop: all, of it mscordbi and DAC", held));
+    }
+    Ok(rows)
+}
+
+async fn launches(runtime: Runtime, rows: &mut Rows) -> anyhow::Result<()> {
     let (mut plain, mut stops) = (Vec::new(), Vec::new());
     for _ in 0..LAUNCHES {
         plain.push(plain_start(runtime).await?);
         stops.push(first_stop(runtime).await?);
     }
-    let inspected = {
-        let mut values = Vec::new();
-        for _ in 0..5 {
-            values.push(inspect(runtime).await?);
-        }
-        values
+    rows.push(("plain `dotnet tour.dll` to its first output, median of 11", ms(median(plain))));
+    rows.push(("launch to the first stop at `Main`'s first line, as the client sees it", ms(median(stops))));
+    Ok(())
+}
+
+async fn floods(runtime: Runtime, rows: &mut Rows) -> anyhow::Result<()> {
+    let (mut cat, mut alone, mut read) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..FLOODS {
+        cat.push(drained_by_cat(runtime).await?);
+        alone.push(drained(runtime, false).await?);
+        read.push(drained(runtime, true).await?);
+    }
+    let rate = |times: Vec<Duration>| {
+        let rate = FLOOD.parse::<f64>().unwrap_or(0.0) / median(times).as_secs_f64();
+        format!("{rate:.0} MiB/s")
     };
-    let cat = drained_by_cat(runtime).await?;
-    let (alone, read) = (drained(runtime, false).await?, drained(runtime, true).await?);
-    let rate = |time: Duration| FLOOD.parse::<f64>().unwrap_or(0.0) / time.as_secs_f64();
-    Ok(vec![
-        ("plain `dotnet tour.dll` to its first output, median of 11", ms(median(plain))),
-        ("launch to the first stop at `Main`'s first line, as the client sees it", ms(median(stops))),
-        ("one step, DAP client, median of 60", ms(dap_step(runtime).await?)),
-        ("one step, MCP client (with place and source line), median of 60", ms(mcp_step(runtime).await?)),
-        ("stack, scopes and 16 variables of a fresh stop, median of 5", ms(median(inspected))),
-        ("`flood` through `cat > /dev/null`", format!("{:.0} MiB/s", rate(cat))),
-        ("`flood` drained by the host, no output read", format!("{:.0} MiB/s", rate(alone))),
-        ("`flood` drained by the host, one client reading output", format!("{:.0} MiB/s", rate(read))),
-        ("resident memory of the host at a stop: all, of it mscordbi and DAC", memory(runtime).await?),
-    ])
+    rows.push(("`flood` through `cat > /dev/null`, median of 5", rate(cat)));
+    rows.push(("`flood` drained by the host, no output read", rate(alone)));
+    rows.push(("`flood` drained by the host, one client reading output", rate(read)));
+    Ok(())
 }
 
 fn dotnet(runtime: Runtime, program: &str, arguments: &[&str]) -> anyhow::Result<tokio::process::Command> {
@@ -177,6 +211,7 @@ async fn drained_by_cat(runtime: Runtime) -> anyhow::Result<Duration> {
 async fn drained(runtime: Runtime, reading: bool) -> anyhow::Result<Duration> {
     let start = Instant::now();
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.keeps_output = false;
     editor.launch("flood", &[], json!({ "args": [FLOOD] })).await?;
     if reading {
         editor.event("exited").await?;
