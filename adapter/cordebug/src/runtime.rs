@@ -4,6 +4,8 @@
 
 use core::ffi::{CStr, c_void};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
@@ -13,6 +15,8 @@ use crate::hresult::CorError;
 
 /// What we ask for; understood by all runtimes from 3.1 on.
 const INTERFACE_VERSION: i32 = 4;
+/// Between two looks at the map of a starting process.
+const PRELOAD_PAUSE: Duration = Duration::from_millis(2);
 /// DllMain's DLL_PROCESS_ATTACH.
 const PROCESS_ATTACH: u32 = 1;
 
@@ -82,6 +86,25 @@ fn in_maps(maps: &str) -> Vec<Runtime> {
         }
     }
     found
+}
+
+/// Maps the debugging library and its data access library as soon as the starting process has mapped its runtime, which
+/// is long before that can be debugged: their loading then costs a launch nothing. Gives up when `wanted` turns false.
+///
+/// Only mapping and relocation: nothing of theirs runs. [`create_debugger`] says what is wrong, if anything is.
+pub fn preload(pid: u32, wanted: &AtomicBool) {
+    while wanted.load(Ordering::Relaxed) {
+        let Ok(found) = find(pid) else { return };
+        if let [runtime] = found.as_slice() {
+            for name in ["libmscordbi.so", "libmscordaccore.so"] {
+                // SAFETY: as in `create_debugger`, which loads the same files a moment later.
+                let loaded = unsafe { Library::open(Some(runtime.folder.join(name)), RTLD_NOW | RTLD_LOCAL) };
+                drop(loaded.map(Library::into_raw));
+            }
+            return;
+        }
+        std::thread::sleep(PRELOAD_PAUSE);
+    }
 }
 
 /// Loads the runtime's debugging library and makes a debugger for this process.

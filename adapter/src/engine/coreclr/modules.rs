@@ -118,6 +118,7 @@ impl Session {
     /// A module came: its code is the user's or not, and pending breakpoints may bind in it.
     pub(super) fn module_loaded(&mut self, module: Module) {
         let loaded = self.modules.load(module);
+        tracing::debug!(path = %loaded.path.display(), "a module is read");
         if loaded.is_user_code
             && let Err(error) = loaded.module.disable_optimization()
         {

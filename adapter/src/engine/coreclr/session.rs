@@ -288,6 +288,7 @@ impl Session {
     /// The program stands now, and clients are told.
     pub(super) fn stopped(&mut self, reason: &str, thread: u32, more: Value) {
         self.run = Run::Stopped { thread };
+        tracing::debug!(reason, thread, "the program stands");
         if let Some(stepper) = self.stepper.take() {
             // A step that was overtaken; one that completed does not mind.
             stepper.deactivate().unwrap_or_default();

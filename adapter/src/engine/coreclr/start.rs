@@ -2,6 +2,8 @@
 
 use std::path::Path;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
@@ -35,7 +37,7 @@ impl Session {
         self.stop_on_entry = attributes.flag("stopOnEntry", false)?;
         self.just_my_code = attributes.flag("justMyCode", true)?;
         let (ending, cancel) = (self.ending.clone(), cancel.clone());
-        let give_up = || ending.load(std::sync::atomic::Ordering::Relaxed) || cancel.is_cancelled();
+        let give_up = || ending.load(Ordering::Relaxed) || cancel.is_cancelled();
         let program = program::resolve(&attributes, &mut |line| self.note(line), &give_up)?;
         self.entry_module = program.assembly;
         // Clients configure while the runtime starts.
@@ -51,19 +53,25 @@ impl Session {
         let hold =
             StartupHold::create(pid).map_err(|error| failed(format!("no startup semaphores: {error}")))?;
         child.release()?;
+        tracing::debug!(pid, "the program begins");
+        let starting = preload(pid);
         let started = hold.wait(START_LIMIT, &|| child.exited().is_none() && !give_up());
+        starting.store(false, Ordering::Relaxed);
         if started != Started::Held {
             let failure = self.why_not_started(&child, started, &failed, give_up());
             child.signal(Signal::KILL);
             return Err(failure);
         }
+        tracing::debug!(pid, "its runtime is up and held");
         self.child = Some(child);
         self.take_control(pid, &failed)?;
+        tracing::debug!(pid, "the debugging library is attached");
         // Its callbacks wait in the inbox until the clients have configured; the runtime may go on to the first.
         drop(hold);
         self.run = Run::Held;
         self.watch_exit();
         self.wait_for_first_callback(inputs);
+        tracing::debug!(pid, "the first callback came");
         let name = self.entry_module.as_deref().unwrap_or(&program.spec.program).display().to_string();
         self.tell(
             "process",
@@ -121,6 +129,7 @@ impl Session {
     fn take_control(&mut self, pid: u32, failed: &dyn Fn(String) -> Failure) -> Result<(), Failure> {
         let runtime = only_runtime(pid)?;
         let debugger = runtime::create_debugger(pid, &runtime).map_err(|error| failed(error.to_string()))?;
+        tracing::debug!(pid, "the debugging library is loaded");
         let inbox = self.inbox.clone();
         debugger
             .start(move |callback| {
@@ -270,6 +279,15 @@ impl Session {
         }
         self.tell("terminated", Value::Null);
     }
+}
+
+/// Loads the debugging library while the runtime starts; ends with the flag it gives.
+fn preload(pid: u32) -> Arc<AtomicBool> {
+    let starting = Arc::new(AtomicBool::new(true));
+    let wanted = starting.clone();
+    // Without the thread the launch is only slower.
+    drop(std::thread::Builder::new().name("preload".into()).spawn(move || runtime::preload(pid, &wanted)));
+    starting
 }
 
 /// A runtime that was killed leaves its debugging pipes and its diagnostics socket in the temporary folder.
