@@ -73,7 +73,7 @@ async fn launches_that_cannot_work_say_why(runtime: Runtime) -> anyhow::Result<(
         (json!({ "program": tour, "engine": "abacus" }), "INVALID_PARAMETER"),
         (json!({ "program": tour, "agentAccess": "some" }), "INVALID_PARAMETER"),
         (json!({ "program": tour, "outputBufferBytes": 1 }), "INVALID_PARAMETER"),
-        (json!({ "program": tour, "engine": "gdb" }), "UNSUPPORTED"),
+        (json!({ "program": tour, "engine": "lldb", "enginePath": "/no/such" }), "ENGINE_NOT_FOUND"),
         (json!({ "program": tour, "pty": true }), "UNSUPPORTED"),
         (json!({ "program": "/no/such/program.dll" }), "LAUNCH_FAILED"),
         (json!({ "program": tour, "cwd": "/no/such/folder" }), "LAUNCH_FAILED"),

@@ -25,6 +25,8 @@ macro_rules! stories {
 }
 
 mod agent;
+mod child_adapters;
+mod child_faults;
 mod conventions;
 mod core_tools;
 mod execution;

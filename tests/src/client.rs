@@ -42,8 +42,20 @@ impl DapClient {
     /// # Errors
     /// When it cannot be started.
     pub fn start(name: &'static str, runtime: Runtime, transcript: &Transcript) -> anyhow::Result<Self> {
+        Self::start_in(name, runtime.environment().context("no runtime")?, transcript)
+    }
+
+    /// The same, with these variables on top of our own.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn start_in(
+        name: &'static str,
+        environment: std::collections::HashMap<String, String>,
+        transcript: &Transcript,
+    ) -> anyhow::Result<Self> {
         let mut command = tokio::process::Command::new(fixture::binary("tandem-dap"));
-        command.envs(runtime.environment().context("no runtime")?).kill_on_drop(true);
+        command.envs(environment).kill_on_drop(true);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let (stdin, stdout) =
             (child.stdin.take().context("no stdin")?, child.stdout.take().context("no stdout")?);

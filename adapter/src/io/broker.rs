@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::child::{Child, ExitInfo, SpawnSpec};
+use super::child::{Child, ExitInfo, Pipes, SpawnSpec};
 use super::drain::{Stream, wait_readable};
 use super::stdin::Stdin;
 use super::text;
@@ -117,7 +117,16 @@ pub struct Chunk {
 enum Ownership {
     NoProgram,
     NotOurs,
-    Ours { pid: u32, stdin: Arc<Stdin>, exit: watch::Receiver<Option<ExitInfo>> },
+    Ours {
+        pid: u32,
+        reader: u32,
+        stdin: Arc<Stdin>,
+        exit: watch::Receiver<Option<ExitInfo>>,
+    },
+    /// An adapter keeps them and tells us what the program prints.
+    Told {
+        ended: bool,
+    },
 }
 
 #[derive(Debug)]
@@ -192,7 +201,8 @@ impl Broker {
         let stdin = Arc::new(Stdin::new(pipes.stdin)?);
         drop(runtime);
         let mut streams = self.lock();
-        streams.ownership = Ownership::Ours { pid: child.pid(), stdin, exit: child.exit() };
+        streams.ownership =
+            Ownership::Ours { pid: child.pid(), reader: child.pid(), stdin, exit: child.exit() };
         let failed = |error: std::io::Error| {
             Failure::new(ErrorCode::LaunchFailed, format!("cannot prepare the program's pipes: {error}"))
         };
@@ -204,12 +214,50 @@ impl Broker {
         Ok(child)
     }
 
+    /// Starts something that serves the debugger and is not the program: its pipes are the caller's.
+    ///
+    /// # Errors
+    /// `LAUNCH_FAILED`.
+    pub fn spawn_helper(&self, spec: &SpawnSpec) -> Result<(Child, Pipes), Failure> {
+        Child::spawn(&self.0.stub, spec)
+    }
+
+    /// From now on output is what [`Broker::feed`] brings; there is no stdin.
+    pub fn set_told(&self) {
+        self.lock().ownership = Ownership::Told { ended: false };
+    }
+
+    /// Output of a program whose pipes are an adapter's.
+    pub fn feed(&self, to_stderr: bool, text: &str) {
+        let mut streams = self.lock();
+        let stream = if to_stderr { &mut streams.stderr } else { &mut streams.stdout };
+        stream.ring.push(text.as_bytes());
+        drop(streams);
+        self.0.changed.send_replace(());
+    }
+
+    /// A program of whose output we were told has ended.
+    pub fn told_end(&self) {
+        if let Ownership::Told { ended } = &mut self.lock().ownership {
+            *ended = true;
+        }
+        self.0.changed.send_replace(());
+    }
+
     fn has_live_program(&self) -> bool {
         let streams = self.lock();
         match &streams.ownership {
-            Ownership::NoProgram => false,
+            // An adapter that seemed to keep the program's stdio may still ask us to start it.
+            Ownership::NoProgram | Ownership::Told { .. } => false,
             Ownership::NotOurs => true,
             Ownership::Ours { exit, .. } => exit.borrow().is_none(),
+        }
+    }
+
+    /// The process that reads stdin, when it is not the one that was started but one below it.
+    pub fn set_reader(&self, process: u32) {
+        if let Ownership::Ours { reader, .. } = &mut self.lock().ownership {
+            *reader = process;
         }
     }
 
@@ -289,7 +337,7 @@ impl Broker {
     fn stdin(&self) -> Result<Arc<Stdin>, Failure> {
         match &self.lock().ownership {
             Ownership::Ours { stdin, .. } => Ok(stdin.clone()),
-            Ownership::NotOurs => Err(not_owned()),
+            Ownership::NotOurs | Ownership::Told { .. } => Err(not_owned()),
             Ownership::NoProgram => Err(no_program()),
         }
     }
@@ -311,7 +359,9 @@ impl Broker {
     /// Whether the program is blocked reading a stdin that has nothing for it.
     pub fn waiting_for_input(&self) -> bool {
         let (pid, stdin) = match &self.lock().ownership {
-            Ownership::Ours { pid, stdin, exit } if exit.borrow().is_none() => (*pid, stdin.clone()),
+            Ownership::Ours { reader, stdin, exit, .. } if exit.borrow().is_none() => {
+                (*reader, stdin.clone())
+            }
             _ => return false,
         };
         stdin.is_empty_and_open() && waiting::is_reading(pid, stdin.inode())
@@ -328,7 +378,9 @@ impl Broker {
         cancel: &CancellationToken,
     ) -> Result<OutputRead, Failure> {
         let mut changed = self.0.changed.subscribe();
-        drop(self.stdin()?);
+        if !matches!(self.lock().ownership, Ownership::Told { .. }) {
+            drop(self.stdin()?);
+        }
         let from = match &request.since {
             Some(cursor) => Positions::parse(cursor).ok_or_else(|| {
                 Failure::invalid(format!("`{cursor}` is not a cursor of an earlier answer"))
@@ -414,7 +466,11 @@ impl Broker {
 }
 
 fn has_exited(streams: &Streams) -> bool {
-    matches!(&streams.ownership, Ownership::Ours { exit, .. } if exit.borrow().is_some())
+    match &streams.ownership {
+        Ownership::Ours { exit, .. } => exit.borrow().is_some(),
+        Ownership::Told { ended } => *ended,
+        Ownership::NoProgram | Ownership::NotOurs => false,
+    }
 }
 
 fn no_program() -> Failure {

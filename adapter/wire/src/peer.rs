@@ -3,7 +3,7 @@
 //! Used by the bridge, the tests and later child adapters. Not used by the hub, which answers many clients itself.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures::{SinkExt, StreamExt};
@@ -34,6 +34,8 @@ struct Shared {
     waiters: Mutex<Option<Waiters>>,
     outgoing: mpsc::UnboundedSender<Outgoing>,
     ended: CancellationToken,
+    /// What broke the connection, if it did not simply end.
+    broken: OnceLock<String>,
 }
 
 #[derive(Debug)]
@@ -64,8 +66,12 @@ impl Peer {
         let (outgoing, to_write) = mpsc::unbounded_channel();
         let (incoming, received) = mpsc::unbounded_channel();
         let ended = CancellationToken::new();
-        let shared =
-            Arc::new(Shared { waiters: Mutex::new(Some(HashMap::new())), outgoing, ended: ended.clone() });
+        let shared = Arc::new(Shared {
+            waiters: Mutex::new(Some(HashMap::new())),
+            outgoing,
+            ended: ended.clone(),
+            broken: OnceLock::new(),
+        });
         tokio::spawn(write(writer, to_write, Arc::downgrade(&shared), ended.clone()));
         tokio::spawn(read(reader, incoming, Arc::downgrade(&shared), ended));
         (Self(shared), received)
@@ -143,6 +149,11 @@ impl Peer {
         self.0.ended.cancel();
     }
 
+    /// What the other side did wrong, when that ended the connection.
+    pub fn why_broken(&self) -> Option<String> {
+        self.0.broken.get().cloned()
+    }
+
     /// Whether the connection ended.
     pub fn is_closed(&self) -> bool {
         self.0.ended.is_cancelled()
@@ -213,6 +224,10 @@ async fn read<R: AsyncRead + Unpin>(
             }
             Some(Err(error)) => {
                 tracing::warn!(%error, "connection broken");
+                if let Some(shared) = shared.upgrade() {
+                    // Only the first reason counts.
+                    drop(shared.broken.set(error.to_string()));
+                }
                 break;
             }
             None => break,

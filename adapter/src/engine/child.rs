@@ -1,0 +1,78 @@
+//! Every language but .NET: a DAP adapter of its own behind the hub, with the program's stdin, stdout and stderr ours.
+//!
+//! In reading order: [`profile`] (what a child adapter is to us: mostly data), one file per adapter ([`debugpy`],
+//! [`lldb`], [`bash`], [`custom`]), [`target`] (what to run, from the attributes), [`find`] (where adapters are), [`connection`] (starting
+//! one and talking to it), [`session`] (handshake, end, and what happens in between), [`terminal`] (`runInTerminal`,
+//! answered by ourselves), [`translate`] (the little that changes on the way).
+//!
+//! Bodies pass as they are. A child adapter may crash, hang or talk nonsense: every waiter gets an error with its last
+//! words, and the program ends with it.
+
+mod bash;
+mod connection;
+mod custom;
+mod debuggee;
+mod debugpy;
+mod find;
+mod lldb;
+mod profile;
+mod session;
+mod target;
+mod terminal;
+mod translate;
+
+use std::sync::Arc;
+
+use dap_wire::Failure;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::{Engine, EngineEvent, EngineRequest};
+use crate::io::Broker;
+use profile::Profile;
+use session::Session;
+
+/// A handle to the session with a child adapter. Dropping it ends the adapter and the program.
+pub struct ChildEngine(Arc<Session>);
+
+impl ChildEngine {
+    /// An engine that starts the adapter when it is asked to `launch` or `attach`.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER` for an `engine` object that is none.
+    pub fn start(
+        engine: &Value,
+        broker: Broker,
+        events: mpsc::UnboundedSender<EngineEvent>,
+    ) -> Result<Option<(String, Self)>, Failure> {
+        let profile: Arc<dyn Profile> = match engine {
+            Value::String(name) => match profile::named(name) {
+                Some(profile) => profile,
+                None => return Ok(None),
+            },
+            other => Arc::new(custom::Custom::parse(other)?),
+        };
+        let name = profile.name().to_owned();
+        Ok(Some((name, Self(Arc::new(Session::new(profile, broker, events))))))
+    }
+}
+
+impl Engine for ChildEngine {
+    fn request(
+        &self,
+        request: EngineRequest,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'static, Result<Value, Failure>> {
+        let session = self.0.clone();
+        async move { session.asked(request, cancel).await }.boxed()
+    }
+}
+
+impl Drop for ChildEngine {
+    fn drop(&mut self) {
+        self.0.abandon();
+    }
+}

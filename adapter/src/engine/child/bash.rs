@@ -1,0 +1,43 @@
+//! Shell scripts through bash-dap (a Python package): it asks us to start the program.
+
+use dap_wire::Failure;
+use serde_json::json;
+
+use super::find::Search;
+use super::profile::{Plan, Profile, ProgramIo, Quirks, Transport};
+use super::target::Target;
+use crate::io::SpawnSpec;
+
+/// The profile.
+pub(super) struct Bash;
+
+impl Profile for Bash {
+    fn name(&self) -> &str {
+        "bash"
+    }
+
+    fn launch(&self, target: &Target) -> Result<Plan, Failure> {
+        let program = target.existing_program()?.display().to_string();
+        let own = target.project_folders().into_iter().map(|folder| folder.join(".venv/bin/bash-dap"));
+        let adapter = Search::new("bash", "`bash-dap`", "pip install bash-dap")
+            .given(target)?
+            .files(own.collect(), "`.venv` of the project")
+            .on_path(target, &["bash-dap"])
+            .end()?;
+        // `enginePath` may also be a Python that has the package.
+        let is_python = adapter.file_name().is_some_and(|name| name.to_string_lossy().starts_with("python"));
+        let args = if is_python { vec!["-m".into(), "bash_dap".into()] } else { Vec::new() };
+        Ok(Plan {
+            spec: SpawnSpec { program: adapter, args, cwd: target.cwd.clone(), env: Vec::new() },
+            transport: Transport::Stdio,
+            program_io: ProgramIo::Terminal,
+            adapter_id: "bashdap".into(),
+            command: "launch",
+            arguments: target.for_adapter(json!({
+                "program": program, "cwd": target.cwd, "console": "integratedTerminal",
+            })),
+            launched: true,
+            quirks: Quirks::default(),
+        })
+    }
+}

@@ -1,0 +1,53 @@
+//! A process that an adapter started and told us of: known by pid and start time, so that nobody else is ever hit.
+
+use std::path::PathBuf;
+
+use rustix::process::{Pid, Signal, getpgid, kill_process, kill_process_group};
+
+/// The program as the kernel knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Debuggee {
+    pid: u32,
+    started: String,
+}
+
+impl Debuggee {
+    /// The process with this id now; `None` when there is none.
+    pub(super) fn of(pid: u32) -> Option<Self> {
+        Some(Self { pid, started: start_time(pid)? })
+    }
+
+    /// Sends it a signal, and its group if it leads one. That it is gone already is no error.
+    pub(super) fn signal(&self, signal: Signal) {
+        let Some(pid) = i32::try_from(self.pid).ok().and_then(Pid::from_raw) else { return };
+        if start_time(self.pid).as_ref() != Some(&self.started) {
+            return;
+        }
+        // Only "no such process" can happen to a process of our own user.
+        if getpgid(Some(pid)) == Ok(pid) {
+            kill_process_group(pid, signal).unwrap_or_default();
+        } else {
+            kill_process(pid, signal).unwrap_or_default();
+        }
+    }
+}
+
+/// Field 22 of `/proc/PID/stat`, proc(5).
+fn start_time(pid: u32) -> Option<String> {
+    let stat = std::fs::read_to_string(PathBuf::from(format!("/proc/{pid}/stat"))).ok()?;
+    // The second field is the name in brackets, which may contain anything.
+    stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(19).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_known_by_when_it_started() {
+        let own = Debuggee::of(std::process::id()).unwrap();
+        assert_eq!(Debuggee::of(std::process::id()).unwrap(), own);
+        // A pid that was given out again is somebody else: signal 0 to nobody must not reach us.
+        Debuggee { started: "1".into(), ..own }.signal(Signal::KILL);
+    }
+}

@@ -1,0 +1,209 @@
+//! Python. We talk to the debugged process itself, which dials a port of ours: debugpy's adapter process in between
+//! makes every request wait for delayed acknowledgements. stdin, stdout and stderr are pipes of ours by construction.
+//!
+//! The adapter is still used to attach to a running process, and with `engineOptions: { "throughAdapter": true }`.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use dap_wire::Failure;
+use serde_json::{Value, json};
+
+use super::find;
+use super::profile::{Plan, Profile, ProgramIo, Quirks, Transport};
+use super::target::Target;
+use crate::io::SpawnSpec;
+
+/// Where a project keeps its Python.
+const ENVIRONMENTS: [&str; 3] = [".venv", "venv", "env"];
+
+/// The profile.
+pub(super) struct Debugpy;
+
+/// A Python and the debugpy it shall use.
+struct Python {
+    interpreter: PathBuf,
+    /// `-m debugpy`, or the folder of one that is not installed there.
+    debugpy: Vec<String>,
+}
+
+impl Profile for Debugpy {
+    fn name(&self) -> &str {
+        "debugpy"
+    }
+
+    fn launch(&self, target: &Target) -> Result<Plan, Failure> {
+        let what = what_to_run(target)?;
+        let python = find_python(target)?;
+        if target.attribute("engineOptions")["throughAdapter"] == true {
+            return through_adapter(
+                target,
+                &python,
+                "launch",
+                json!({
+                    "console": "integratedTerminal", "redirectOutput": false,
+                    "python": [python.interpreter.display().to_string()], "debugOptions": [],
+                }),
+            );
+        }
+        // Frozen modules have no source to stop in; old Pythons ignore the switch.
+        let mut args = vec!["-Xfrozen_modules=off".to_owned()];
+        args.extend(strings(target.attribute("pythonArgs")));
+        args.extend(python.debugpy);
+        args.extend(["--connect", "127.0.0.1:{port}", "--wait-for-client"].map(String::from));
+        if target.attribute("subProcess") == false {
+            args.extend(["--configure-subProcess", "false"].map(String::from));
+        }
+        args.extend(what);
+        args.extend(target.args.iter().cloned());
+        let mut env = vec![
+            ("PYTHONUNBUFFERED".to_owned(), Some("1".to_owned())),
+            // Subprocesses are not started with the switch above, and would complain on the program's stderr.
+            ("PYDEVD_DISABLE_FILE_VALIDATION".to_owned(), Some("1".to_owned())),
+        ];
+        env.extend(target.env.iter().cloned());
+        Ok(Plan {
+            spec: SpawnSpec {
+                program: python.interpreter,
+                args: args.into_iter().map(Into::into).collect(),
+                cwd: target.cwd.clone(),
+                env,
+            },
+            transport: Transport::DialsBack,
+            program_io: ProgramIo::Inherited,
+            adapter_id: "python".into(),
+            command: "attach",
+            arguments: target.for_adapter(json!({
+                "redirectOutput": false, "justMyCode": target.flag("justMyCode", true)?,
+            })),
+            launched: true,
+            quirks: Quirks { attached_for_us: true, ..Quirks::default() },
+        })
+    }
+
+    fn attach(&self, target: &Target) -> Result<Plan, Failure> {
+        let python = find_python(target)?;
+        through_adapter(target, &python, "attach", json!({ "redirectOutput": false }))
+    }
+}
+
+fn through_adapter(
+    target: &Target,
+    python: &Python,
+    command: &'static str,
+    ours: Value,
+) -> Result<Plan, Failure> {
+    let adapter = match python.debugpy.as_slice() {
+        [_, module] if module == "debugpy" => vec!["-m".into(), "debugpy.adapter".into()],
+        [folder] => vec![Path::new(folder).join("adapter").display().to_string().into()],
+        _ => vec![],
+    };
+    Ok(Plan {
+        spec: SpawnSpec {
+            program: python.interpreter.clone(),
+            args: adapter,
+            cwd: target.cwd.clone(),
+            env: vec![("PYTHONUNBUFFERED".into(), Some("1".into()))],
+        },
+        transport: Transport::Stdio,
+        program_io: if command == "launch" { ProgramIo::Terminal } else { ProgramIo::Told },
+        adapter_id: "python".into(),
+        command,
+        arguments: target.for_adapter(ours),
+        launched: command == "launch",
+        quirks: Quirks::default(),
+    })
+}
+
+/// A file, `-m module` or `-c code`, as `python` and `debugpy` both spell it.
+fn what_to_run(target: &Target) -> Result<Vec<String>, Failure> {
+    let program = target.text("program")?;
+    match (program, target.text("module")?, target.text("code")?) {
+        (None, Some(module), None) => Ok(vec!["-m".into(), module.into()]),
+        (None, None, Some(code)) => Ok(vec!["-c".into(), code.into()]),
+        (Some(_), None, None) => Ok(vec![target.existing_program()?.display().to_string()]),
+        (None, None, None) => {
+            Err(Failure::invalid("`program` is missing: a .py file (or set `module` or `code`)"))
+        }
+        _ => Err(Failure::invalid("set only one of `program`, `module` and `code`")),
+    }
+}
+
+/// The interpreter the user names, the project's own, or that of PATH; with a debugpy it can load.
+fn find_python(target: &Target) -> Result<Python, Failure> {
+    let mut looked = Vec::new();
+    let interpreter = interpreter(target, &mut looked)?;
+    let given = target.text("enginePath")?.map(|path| target.cwd.join(path));
+    if given.is_none() && has_debugpy(&interpreter) {
+        return Ok(Python { interpreter, debugpy: vec!["-m".into(), "debugpy".into()] });
+    }
+    let shown = interpreter.display().to_string();
+    let install = format!("{shown} -m pip install debugpy");
+    looked.push(format!("the modules of {shown}"));
+    let found = match given {
+        // Either the folder `debugpy` itself or the one it lies in.
+        Some(given) => {
+            let folder = if given.join("__main__.py").exists() { given } else { given.join("debugpy") };
+            folder.join("__main__.py").exists().then_some(folder).ok_or_else(|| {
+                find::missing("debugpy", "the Python package `debugpy`", &["`enginePath`".into()])
+                    .hint("`enginePath` is the folder of the package `debugpy`")
+            })?
+        }
+        None => find::Search::new("debugpy", "the Python package `debugpy`", &install)
+            .looked(looked)
+            .in_extensions("ms-python.debugpy-", "bundled/libs/debugpy")
+            .end()?,
+    };
+    Ok(Python { interpreter, debugpy: vec![found.display().to_string()] })
+}
+
+fn interpreter(target: &Target, looked: &mut Vec<String>) -> Result<PathBuf, Failure> {
+    let given = match target.attribute("python") {
+        Value::Array(words) => words.first().and_then(Value::as_str),
+        other => other.as_str(),
+    };
+    let path = target.variable("PATH").unwrap_or_default();
+    if let Some(given) = given.filter(|given| !given.is_empty()) {
+        let found =
+            if given.contains('/') { Some(target.cwd.join(given)) } else { find::on_path(&path, given) };
+        return found.filter(|file| file.is_file()).ok_or_else(|| {
+            find::missing("debugpy", &format!("the Python `{given}`"), &["`python`".into()])
+                .hint("correct the attribute `python`, or leave it out to have one looked for")
+        });
+    }
+    let own =
+        target.project_folders().into_iter().flat_map(|folder| ENVIRONMENTS.map(|name| folder.join(name)));
+    let active = ["VIRTUAL_ENV", "CONDA_PREFIX"]
+        .into_iter()
+        .filter_map(|name| target.variable(name))
+        .map(PathBuf::from);
+    for folder in own.chain(active) {
+        // A virtual environment has its own marker; any other folder `env` is just a folder.
+        let python = folder.join("bin/python");
+        if python.is_file() && (folder.join("pyvenv.cfg").is_file() || folder.join("conda-meta").is_dir()) {
+            return Ok(python);
+        }
+    }
+    looked.push("`.venv` and `venv` of the project".into());
+    looked.push("PATH (python3, python)".into());
+    find::on_path(&path, "python3").or_else(|| find::on_path(&path, "python")).ok_or_else(|| {
+        find::missing("debugpy", "a Python", looked)
+            .hint("install it: `apt-get install python3-venv`, then `python3 -m venv .venv`; or set `python`")
+    })
+}
+
+/// Asks the interpreter itself: only it knows where its modules are.
+fn has_debugpy(interpreter: &Path) -> bool {
+    Command::new(interpreter)
+        .args(["-c", "import importlib.util,sys; sys.exit(importlib.util.find_spec('debugpy') is None)"])
+        .current_dir("/")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+fn strings(value: &Value) -> Vec<String> {
+    value.as_array().into_iter().flatten().filter_map(|item| item.as_str().map(str::to_owned)).collect()
+}

@@ -1,0 +1,128 @@
+//! Where adapters and languages are: given, in the project, in an editor's extensions, on PATH. What is missing is said
+//! with where it was looked for and how to install it.
+
+use std::path::{Path, PathBuf};
+
+use dap_wire::{ErrorCode, Failure};
+
+use super::target::Target;
+
+/// A search for one file.
+pub(super) struct Search<'a> {
+    engine: &'a str,
+    what: &'a str,
+    install: &'a str,
+    looked: Vec<String>,
+    found: Option<PathBuf>,
+}
+
+impl<'a> Search<'a> {
+    /// Looks for `what`, which `engine` needs; `install` is the command that brings it.
+    pub(super) fn new(engine: &'a str, what: &'a str, install: &'a str) -> Self {
+        Self { engine, what, install, looked: Vec::new(), found: None }
+    }
+
+    /// Places somebody else has looked at.
+    pub(super) fn looked(mut self, places: Vec<String>) -> Self {
+        self.looked.extend(places);
+        self
+    }
+
+    /// The attribute `enginePath`: if it is there nothing else is looked at.
+    pub(super) fn given(mut self, target: &Target) -> Result<Self, Failure> {
+        let Some(path) = target.text("enginePath")? else { return Ok(self) };
+        let path = target.cwd.join(path);
+        if !path.exists() {
+            let message = format!("`enginePath` is `{}`, and there is no such file", path.display());
+            return Err(Failure::new(ErrorCode::EngineNotFound, message)
+                .hint(format!("correct it, or leave it out to have {} looked for", self.what)));
+        }
+        self.found = Some(path);
+        Ok(self)
+    }
+
+    /// The first of these files that is there; `place` says where they are.
+    pub(super) fn files(mut self, files: Vec<PathBuf>, place: &str) -> Self {
+        if self.found.is_none() {
+            self.looked.push(place.to_owned());
+            self.found = files.into_iter().find(|file| file.is_file());
+        }
+        self
+    }
+
+    /// These names in the folders of PATH, as the program sees it.
+    pub(super) fn on_path(mut self, target: &Target, names: &[&str]) -> Self {
+        if self.found.is_none() {
+            self.looked.push(format!("PATH ({})", names.join(", ")));
+            let path = target.variable("PATH").unwrap_or_default();
+            self.found = names.iter().find_map(|name| on_path(&path, name));
+        }
+        self
+    }
+
+    /// `inside` in the newest folder below an editor's extensions whose name begins with `extension`.
+    pub(super) fn in_extensions(mut self, extension: &str, inside: &str) -> Self {
+        let Some(home) = std::env::var_os("HOME").map(PathBuf::from).filter(|_| self.found.is_none()) else {
+            return self;
+        };
+        for editor in [".vscode", ".vscode-server", ".vscode-oss", ".cursor", ".windsurf"] {
+            let folder = home.join(editor).join("extensions");
+            let mut versions: Vec<PathBuf> = std::fs::read_dir(&folder)
+                .into_iter()
+                .flatten()
+                .flatten()
+                .map(|entry| entry.path())
+                .filter(|path| {
+                    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(extension))
+                })
+                .collect();
+            versions.sort();
+            if let Some(found) =
+                versions.into_iter().rev().map(|path| path.join(inside)).find(|path| path.exists())
+            {
+                self.found = Some(found);
+                return self;
+            }
+        }
+        self.looked.push(format!("editors' extensions ({extension}*)"));
+        self
+    }
+
+    /// What was found.
+    ///
+    /// # Errors
+    /// `ENGINE_NOT_FOUND`.
+    pub(super) fn end(self) -> Result<PathBuf, Failure> {
+        self.found.ok_or_else(|| {
+            missing(self.engine, self.what, &self.looked)
+                .hint(format!("install it: `{}`; or set `enginePath`", self.install))
+        })
+    }
+}
+
+/// `ENGINE_NOT_FOUND`, without a hint yet.
+pub(super) fn missing(engine: &str, what: &str, looked: &[String]) -> Failure {
+    Failure::new(
+        ErrorCode::EngineNotFound,
+        format!("the engine `{engine}` needs {what}; not found in {}", looked.join(", ")),
+    )
+}
+
+/// An adapter that cannot do what was asked.
+pub(super) fn unsupported(engine: &str, target: &Target, what: &str) -> Failure {
+    tracing::debug!(engine, program = %target.program.display(), "refused: {what}");
+    Failure::new(ErrorCode::Unsupported, format!("the engine `{engine}` cannot {what}"))
+}
+
+/// An executable on a PATH.
+pub(super) fn on_path(path: &str, name: &str) -> Option<PathBuf> {
+    std::env::split_paths(path)
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(name))
+        .find(|file| is_executable(file))
+}
+
+fn is_executable(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::metadata(file).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}

@@ -1,0 +1,69 @@
+//! C, C++, Rust and other native code through lldb-dap (LLVM 18 and later): it asks us to start the program.
+
+use dap_wire::Failure;
+use serde_json::{Value, json};
+
+use super::find::Search;
+use super::profile::{Plan, Profile, ProgramIo, Quirks, Transport};
+use super::target::Target;
+use crate::io::SpawnSpec;
+
+/// Newest first: what Debian and Ubuntu call it. `lldb-vscode` is its name before LLVM 18.
+const NAMES: [&str; 8] = [
+    "lldb-dap",
+    "lldb-dap-22",
+    "lldb-dap-21",
+    "lldb-dap-20",
+    "lldb-dap-19",
+    "lldb-dap-18",
+    "lldb-vscode",
+    "lldb-vscode-17",
+];
+
+/// The profile.
+pub(super) struct Lldb;
+
+impl Profile for Lldb {
+    fn name(&self) -> &str {
+        "lldb"
+    }
+
+    fn launch(&self, target: &Target) -> Result<Plan, Failure> {
+        let program = target.existing_program()?.display().to_string();
+        // Both spellings: the first is what version 22 reads, the second what 19 does; each ignores the other.
+        let ours = json!({ "program": program, "cwd": target.cwd, "console": "integratedTerminal",
+            "runInTerminal": true });
+        plan(target, "launch", ours)
+    }
+
+    fn attach(&self, target: &Target) -> Result<Plan, Failure> {
+        plan(target, "attach", json!({ "pid": target.process_id()? }))
+    }
+}
+
+fn plan(target: &Target, command: &'static str, ours: Value) -> Result<Plan, Failure> {
+    let adapter = Search::new("lldb", "`lldb-dap`", "apt-get install lldb-19")
+        .given(target)?
+        .on_path(target, &NAMES)
+        .in_extensions("llvm-vs-code-extensions.lldb-dap-", "bin/lldb-dap")
+        .end()?;
+    Ok(Plan {
+        // Version 19 starts itself anew as the program and derives its path from the first word: it must be whole.
+        spec: SpawnSpec { program: adapter, args: Vec::new(), cwd: target.cwd.clone(), env: Vec::new() },
+        transport: Transport::Stdio,
+        program_io: if command == "launch" { ProgramIo::Terminal } else { ProgramIo::Told },
+        adapter_id: "lldb-dap".into(),
+        command,
+        // `env` reaches the program through `runInTerminal`; versions differ in how they spell it.
+        arguments: without(target.for_adapter(ours), "env"),
+        launched: command == "launch",
+        quirks: Quirks::default(),
+    })
+}
+
+fn without(mut arguments: Value, key: &str) -> Value {
+    if let Some(arguments) = arguments.as_object_mut() {
+        arguments.shift_remove(key);
+    }
+    arguments
+}

@@ -1,0 +1,98 @@
+//! What a child adapter is to us: how to find, start and configure it, and who has the program's stdio. One file per
+//! adapter, mostly data.
+
+use std::sync::Arc;
+
+use dap_wire::Failure;
+use serde_json::Value;
+
+use super::target::Target;
+use super::{bash, debugpy, find, lldb};
+use crate::io::SpawnSpec;
+
+/// How DAP reaches the adapter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Transport {
+    /// On its stdin and stdout.
+    Stdio,
+    /// It connects to a port of ours; `{port}` in its arguments stands for it.
+    DialsBack,
+    /// It listens on the port that `{port}` in its arguments stands for.
+    Listens,
+}
+
+/// Where the program's stdin, stdout and stderr come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ProgramIo {
+    /// The adapter asks us with `runInTerminal` to start the program; we do, with pipes of ours.
+    Terminal,
+    /// What we start is the program itself, or hands its own stdio on to it.
+    Inherited,
+    /// The adapter keeps them: output comes as `output` events, and there is no stdin.
+    Told,
+}
+
+/// What to start and what to ask of it.
+#[derive(Debug, Clone)]
+pub(super) struct Plan {
+    /// The adapter, or the program that has it inside.
+    pub(super) spec: SpawnSpec,
+    /// How to talk to it.
+    pub(super) transport: Transport,
+    /// Who has the program's stdio.
+    pub(super) program_io: ProgramIo,
+    /// `adapterID` of our `initialize`.
+    pub(super) adapter_id: String,
+    /// `launch` or `attach`, as the adapter is asked.
+    pub(super) command: &'static str,
+    /// Its arguments.
+    pub(super) arguments: Value,
+    /// We launch the program: it ends with the session.
+    pub(super) launched: bool,
+    /// What the adapter does its own way.
+    pub(super) quirks: Quirks,
+}
+
+/// Habits of an adapter that its capabilities do not tell.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Quirks {
+    /// What was started is not the program but hands its stdio on: its exit code is not the program's.
+    pub(super) code_is_told: bool,
+    /// It says `attach` in its `process` event because we had to attach to what we launched.
+    pub(super) attached_for_us: bool,
+}
+
+/// One child adapter.
+pub(super) trait Profile: Send + Sync {
+    /// The launch attribute `engine`.
+    fn name(&self) -> &str;
+
+    /// Works out how to launch. May look at files and run short commands: it is called where blocking is fine.
+    ///
+    /// # Errors
+    /// `ENGINE_NOT_FOUND` with where it was looked for and how to install it, `INVALID_PARAMETER`, `LAUNCH_FAILED`.
+    fn launch(&self, target: &Target) -> Result<Plan, Failure>;
+
+    /// The program's exit code, if this is how the adapter tells of it in its console output.
+    fn exit_code_in(&self, _output: &str) -> Option<i64> {
+        None
+    }
+
+    /// Works out how to attach to `processId`.
+    ///
+    /// # Errors
+    /// As [`Profile::launch`]; `UNSUPPORTED` where the adapter cannot.
+    fn attach(&self, target: &Target) -> Result<Plan, Failure> {
+        Err(find::unsupported(self.name(), target, "attach to a running process"))
+    }
+}
+
+/// The table of adapters.
+pub(super) fn named(name: &str) -> Option<Arc<dyn Profile>> {
+    Some(match name {
+        "debugpy" => Arc::new(debugpy::Debugpy),
+        "lldb" => Arc::new(lldb::Lldb),
+        "bash" => Arc::new(bash::Bash),
+        _ => return None,
+    })
+}

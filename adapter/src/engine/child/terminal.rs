@@ -1,0 +1,79 @@
+//! `runInTerminal`, answered by ourselves: the program gets pipes of ours (or a terminal of ours), and the adapter its pid.
+
+use std::path::PathBuf;
+
+use dap_wire::Failure;
+use serde_json::Value;
+
+use super::target::Target;
+use crate::io::SpawnSpec;
+
+/// What the adapter wants to have started. Its environment is the adapter's own, then `env` of the launch, then what
+/// the request says: some adapters leave out what they would need themselves.
+///
+/// # Errors
+/// `INVALID_PARAMETER` when there is nothing to start.
+pub(super) fn spec(request: &Value, target: &Target, adapter: &SpawnSpec) -> Result<SpawnSpec, Failure> {
+    let words: Option<Vec<&str>> =
+        request["args"].as_array().into_iter().flatten().map(Value::as_str).collect();
+    let words = words.unwrap_or_default();
+    let Some((program, args)) = words.split_first() else {
+        return Err(Failure::invalid(format!("`runInTerminal` without a command: {request}")));
+    };
+    let cwd = request["cwd"].as_str().filter(|cwd| !cwd.is_empty()).map(PathBuf::from);
+    let mut env = adapter.env.clone();
+    env.extend(target.env.iter().cloned());
+    for (name, value) in request["env"].as_object().into_iter().flatten() {
+        env.push((name.clone(), value.as_str().map(str::to_owned)));
+    }
+    let shell = request["argsCanBeInterpretedByShell"] == true;
+    Ok(SpawnSpec {
+        program: if shell { "/bin/sh".into() } else { program.into() },
+        args: if shell {
+            vec!["-c".into(), format!("exec {}", words.join(" ")).into()]
+        } else {
+            args.iter().map(Into::into).collect()
+        },
+        cwd: cwd.filter(|cwd| cwd.is_dir()).unwrap_or_else(|| target.cwd.clone()),
+        env,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_environment_is_the_adapters_then_the_launchs_then_the_requests() {
+        let target = Target::parse(&json!({ "env": { "A": "2", "B": "2" }, "cwd": "/" })).unwrap();
+        let adapter = SpawnSpec {
+            program: "/bin/adapter".into(),
+            args: vec![],
+            cwd: "/".into(),
+            env: vec![("A".into(), Some("1".into())), ("LD_LIBRARY_PATH".into(), Some("/private".into()))],
+        };
+        let asked =
+            json!({ "args": ["/bin/echo", "a b"], "cwd": "/nowhere", "env": { "B": null, "C": "3" } });
+        let spec = spec(&asked, &target, &adapter).unwrap();
+        assert_eq!((spec.program, spec.args), ("/bin/echo".into(), vec!["a b".into()]));
+        assert_eq!(spec.cwd, PathBuf::from("/"));
+        let seen = |name: &str| {
+            spec.env.iter().rev().find(|(key, _)| key == name).and_then(|(_, value)| value.clone())
+        };
+        assert_eq!(
+            ["A", "B", "C", "LD_LIBRARY_PATH"].map(seen),
+            [Some("2".into()), None, Some("3".into()), Some("/private".into())]
+        );
+    }
+
+    #[test]
+    fn a_request_without_a_command_is_refused() {
+        let target = Target::parse(&json!({})).unwrap();
+        let adapter = SpawnSpec { program: "/bin/x".into(), args: vec![], cwd: "/".into(), env: vec![] };
+        for asked in [json!({}), json!({ "args": [] }), json!({ "args": [1] })] {
+            assert!(spec(&asked, &target, &adapter).is_err(), "{asked}");
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Other languages through their own adapters: one story, told with each real adapter.
+
+use std::collections::HashMap;
+
+use anyhow::Context;
+use serde_json::{Value, json};
+use tests::child::{self, Subject};
+use tests::client::DapClient;
+use tests::transcript::Transcript;
+
+/// Declares the stories for each adapter that is set up.
+macro_rules! told_with {
+    ($($adapter:ident: $subject:ident),* $(,)?) => {
+        $(mod $adapter {
+            use super::Subject;
+            const SUBJECT: Subject = Subject::$subject;
+
+            #[tokio::test]
+            async fn from_launch_to_exit_with_input_shared() -> anyhow::Result<()> {
+                if SUBJECT.is_set_up() { super::from_launch_to_exit(SUBJECT).await } else { Ok(()) }
+            }
+
+            #[tokio::test]
+            async fn a_killed_session_leaves_nothing() -> anyhow::Result<()> {
+                if SUBJECT.is_set_up() { super::killed(SUBJECT).await } else { Ok(()) }
+            }
+        })*
+    };
+}
+
+told_with! {
+    debugpy: Python,
+    debugpy_through_its_adapter: PythonAdapter,
+    lldb: Lldb,
+    bash: Bash,
+}
+
+fn editor(story: &Transcript) -> anyhow::Result<DapClient> {
+    DapClient::start_in("editor", HashMap::new(), story)
+}
+
+/// Breakpoint, stack, variables, evaluate, step, input by another client, both streams apart, EOF, exit code.
+async fn from_launch_to_exit(subject: Subject) -> anyhow::Result<()> {
+    let story = Transcript::default();
+    let mut editor = editor(&story)?;
+    let mut launch = subject.launch();
+    launch["args"] = json!(["a b"]);
+    editor.launch_child(launch, &subject.source(), &[subject.line("handle")]).await?;
+    let ready = editor.read_stdout("a b").await?;
+    assert!(ready.starts_with("ready "), "{ready}");
+
+    // Another client types; the first sees the stop.
+    let mut agent = DapClient::connect("agent", &editor.socket().await?, &story).await?;
+    agent.join(json!({ "clientID": "other", "adapterID": "tandem" })).await?;
+    agent.ok("processWriteInput", json!({ "data": "hello\n" })).await?;
+    let (thread, frame) = editor.stop().await?;
+    assert_eq!(frame["line"], subject.line("handle"));
+    assert_eq!(frame["source"]["path"], json!(subject.source()));
+    let scopes = editor.ok("scopes", json!({ "frameId": frame["id"] })).await?;
+    let mut names = Vec::new();
+    for scope in scopes["scopes"].as_array().context("no scopes")?.iter().take(2) {
+        let asked = json!({ "variablesReference": scope["variablesReference"] });
+        let told = editor.ok("variables", asked).await?;
+        let list = told["variables"].as_array().cloned().unwrap_or_default();
+        names.extend(list.into_iter().filter_map(|variable| {
+            let value = variable["value"].as_str()?.to_owned();
+            (variable["name"] == "length").then_some(value)
+        }));
+    }
+    assert_eq!(names, ["5"]);
+    let expression = if subject == Subject::Bash { "$length" } else { "length + 1" };
+    let evaluated = editor
+        .ok("evaluate", json!({ "expression": expression, "frameId": frame["id"], "context": "watch" }))
+        .await?;
+    assert_eq!(evaluated["result"], if subject == Subject::Bash { "5" } else { "6" });
+    let code = editor
+        .refused(
+            "evaluate",
+            json!({ "expression": "no_such_thing(", "frameId": frame["id"], "context": "watch" }),
+        )
+        .await;
+    if subject != Subject::Bash {
+        assert_eq!(code?, "EVALUATION_FAILED");
+    }
+    editor.ok("next", json!({ "threadId": thread })).await?;
+    let (_, frame) = editor.stop().await?;
+    assert_eq!(frame["line"], subject.line("handle") + 1);
+    agent.event("stopped").await?;
+    agent.event("stopped").await?;
+
+    editor.break_on(&subject.source(), &[]).await?;
+    agent.ok("continue", json!({ "threadId": thread })).await?;
+    editor.event("continued").await?;
+    assert!(editor.read_stdout("got 5: hello\n").await?.ends_with("got 5: hello\n"));
+    editor.ok("processWriteInput", json!({ "data": "x\n", "closeAfter": true })).await?;
+    for client in [&mut editor, &mut agent] {
+        assert_eq!(client.event("exited").await?["exitCode"], 7);
+        client.event("terminated").await?;
+        let [stdout, stderr, _] = &client.output;
+        assert!(stdout.ends_with("got 5: hello\ngot 1: x\neof 6\n"), "{stdout:?}");
+        assert_eq!(stderr, "to stderr\n");
+    }
+    agent.finish().await?;
+    editor.finish().await
+}
+
+/// The editor and its adapter are killed: the program and the child adapter end with them.
+async fn killed(subject: Subject) -> anyhow::Result<()> {
+    let mut editor = editor(&Transcript::default())?;
+    let marker = format!("tandem-test-{}-{subject:?}", std::process::id());
+    let mut launch = subject.launch();
+    launch["args"] = json!([marker]);
+    editor.launch_child(launch, &subject.source(), &[subject.line("handle")]).await?;
+    editor.read_stdout(&marker).await?;
+    editor.ok("processWriteInput", json!({ "data": "hello\n" })).await?;
+    editor.stop().await?;
+    assert!(!processes_with(&marker).is_empty(), "the program does not run");
+    editor.kill().await?;
+    let ended = async {
+        while !processes_with(&marker).is_empty() {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(10), ended)
+        .await
+        .with_context(|| format!("still there: {:?}", processes_with(&marker)))
+}
+
+/// Command lines of all processes that were started with this argument.
+fn processes_with(marker: &str) -> Vec<String> {
+    let folders = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let command = |folder: std::fs::DirEntry| std::fs::read(folder.path().join("cmdline")).ok();
+    folders
+        .filter_map(command)
+        .map(|bytes| String::from_utf8_lossy(&bytes).replace('\0', " "))
+        .filter(|line| line.contains(marker))
+        .collect()
+}
+
+#[tokio::test]
+async fn a_python_without_debugpy_is_refused_with_how_to_install_it() -> anyhow::Result<()> {
+    if !Subject::Python.is_set_up() {
+        return Ok(());
+    }
+    let empty = tempfile::tempdir()?;
+    let made = std::process::Command::new("python3")
+        .args(["-m", "venv", "--without-pip"])
+        .arg(empty.path().join(".venv"))
+        .status()?;
+    anyhow::ensure!(made.success(), "no virtual environment");
+    std::fs::write(empty.path().join("main.py"), "print('never')\n")?;
+    let home = HashMap::from([("HOME".to_owned(), empty.path().display().to_string())]);
+    let mut editor = DapClient::start_in("editor", home, &Transcript::default())?;
+    editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
+    let launch = json!({ "engine": "debugpy", "program": empty.path().join("main.py") });
+    let refused = editor.ask("launch", launch).await?;
+    let told = &refused.body["error"]["variables"];
+    assert_eq!(told["code"], "ENGINE_NOT_FOUND");
+    let interpreter = empty.path().join(".venv/bin/python").display().to_string();
+    assert!(told["message"].as_str().context("no message")?.contains(&interpreter), "{told}");
+    let hint = told["hint"].as_str().context("no hint")?;
+    assert!(hint.contains(&format!("{interpreter} -m pip install debugpy")), "{told}");
+    // The same session goes on with better arguments.
+    let refused = editor.ask("launch", json!({ "engine": "debugpy", "program": "/no/such.py" })).await?;
+    assert_eq!(refused.body["error"]["variables"]["code"], Value::from("LAUNCH_FAILED"));
+    editor.finish().await
+}
+
+#[tokio::test]
+async fn a_python_that_ends_at_once_says_why() -> anyhow::Result<()> {
+    if !Subject::Python.is_set_up() {
+        return Ok(());
+    }
+    let mut editor = editor(&Transcript::default())?;
+    editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
+    let mut launch = child::python("echo.py");
+    launch["pythonArgs"] = json!(["--no-such-switch"]);
+    let refused = editor.ask("launch", launch).await?;
+    let told = &refused.body["error"]["variables"];
+    assert_eq!(told["code"], "ENGINE_FAILED");
+    assert!(told["message"].as_str().context("no message")?.contains("no-such-switch"), "{told}");
+    editor.finish().await
+}

@@ -1,0 +1,221 @@
+//! Child adapters that crash, hang, talk nonsense or answer twice: every waiter is answered, the session ends in order,
+//! and the program does not survive. A scripted adapter does what real ones cannot be made to do.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use anyhow::Context;
+use serde_json::{Value, json};
+use tests::client::DapClient;
+use tests::fixture;
+use tests::transcript::Transcript;
+
+/// An adapter that plays these steps, as the attributes of a launch.
+struct Fake {
+    folder: tempfile::TempDir,
+}
+
+impl Fake {
+    fn new(steps: &[Value]) -> anyhow::Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let script: Vec<String> = steps.iter().map(Value::to_string).collect();
+        std::fs::write(folder.path().join("script"), script.join("\n"))?;
+        Ok(Self { folder })
+    }
+
+    fn launch(&self) -> Value {
+        let path = |name: &str| self.folder.path().join(name).display().to_string();
+        json!({ "program": path("program"), "unheardOf": { "deep": [null, 1.5] }, "engine": {
+            "command": fixture::binary("fake_adapter"), "args": [path("script"), path("log")] } })
+    }
+
+    /// What it was sent: the arguments of the first request of this command.
+    fn was_sent(&self, command: &str) -> anyhow::Result<Value> {
+        let log = std::fs::read_to_string(self.folder.path().join("log"))?;
+        let messages = log.lines().map(serde_json::from_str::<Value>).collect::<Result<Vec<_>, _>>()?;
+        let found = messages.into_iter().find(|message| message["command"] == command);
+        Ok(found.with_context(|| format!("no `{command}`"))?["arguments"].clone())
+    }
+}
+
+fn wait_for(command: &str, seq: i64) -> Value {
+    json!({ "dir": "out", "m": { "type": "request", "command": command, "seq": seq } })
+}
+
+fn answer(command: &str, seq: i64, body: &Value) -> Value {
+    json!({ "dir": "in", "m": { "type": "response", "command": command, "request_seq": seq, "seq": 0,
+        "success": true, "body": body } })
+}
+
+fn event(event: &str, body: &Value) -> Value {
+    json!({ "dir": "in", "m": { "type": "event", "event": event, "seq": 0, "body": body } })
+}
+
+/// A handshake up to a program that runs; `runInTerminal` starts one that would never end.
+fn running() -> Vec<Value> {
+    vec![
+        wait_for("initialize", 1),
+        answer(
+            "initialize",
+            1,
+            &json!({ "supportsConfigurationDoneRequest": true, "supportsOddThings": true }),
+        ),
+        wait_for("launch", 2),
+        json!({ "dir": "in", "m": { "type": "request", "command": "runInTerminal", "seq": 1,
+            "arguments": { "args": ["sleep", "1000"], "cwd": "/" } } }),
+        json!({ "dir": "out", "m": { "type": "response", "command": "runInTerminal", "seq": 3 } }),
+        event("initialized", &Value::Null),
+        wait_for("configurationDone", 4),
+        answer("configurationDone", 4, &Value::Null),
+        answer("launch", 2, &Value::Null),
+    ]
+}
+
+async fn start(fake: &Fake) -> anyhow::Result<(DapClient, Value)> {
+    let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
+    editor.launch_child(fake.launch(), &fake.folder.path().join("source"), &[]).await?;
+    let process = editor.event("process").await?;
+    anyhow::ensure!(process["systemProcessId"].is_u64(), "no pid in {process}");
+    Ok((editor, process["systemProcessId"].clone()))
+}
+
+/// Waits until a process is gone.
+async fn gone(pid: &Value) -> anyhow::Result<()> {
+    let folder = std::path::PathBuf::from(format!("/proc/{pid}"));
+    let going = async {
+        while folder.exists() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), going).await.with_context(|| format!("{pid} survives"))
+}
+
+fn message(failure: &Value) -> &str {
+    failure["error"]["variables"]["message"].as_str().unwrap_or_default()
+}
+
+#[tokio::test]
+async fn an_adapter_that_crashes_answers_every_waiter_with_its_last_words() -> anyhow::Result<()> {
+    let mut steps = running();
+    steps.push(event("stopped", &json!({ "reason": "pause", "threadId": 1 })));
+    steps.push(wait_for("threads", 5));
+    steps.push(wait_for("evaluate", 6));
+    steps.push(json!({ "do": "stderr", "text": "assertion failed: the moon is full" }));
+    steps.push(json!({ "do": "exit", "code": 9 }));
+    let fake = Fake::new(&steps)?;
+    let (mut editor, pid) = start(&fake).await?;
+    editor.event("stopped").await?;
+    let asked = [
+        editor.send("threads", Value::Null).await?,
+        editor.send("evaluate", json!({ "expression": "1" })).await?,
+    ];
+    for seq in asked {
+        let refused = editor.response(seq).await?;
+        assert!(!refused.success);
+        let told = message(&refused.body);
+        assert!(told.contains("the moon is full") && told.contains("ended with 9"), "{told}");
+    }
+    editor.event("terminated").await?;
+    assert!(editor.output[2].contains("the moon is full"), "{:?}", editor.output);
+    gone(&pid).await?;
+    editor.finish().await
+}
+
+#[tokio::test]
+async fn an_adapter_that_talks_nonsense_ends_the_session_with_the_reason() -> anyhow::Result<()> {
+    let mut steps = running();
+    steps.push(wait_for("threads", 5));
+    steps.push(json!({ "do": "raw", "text": "Segmentation fault (core dumped)\r\n\r\n" }));
+    steps.push(json!({ "do": "hang" }));
+    let fake = Fake::new(&steps)?;
+    let (mut editor, pid) = start(&fake).await?;
+    let refused = editor.ask("threads", Value::Null).await?;
+    assert!(message(&refused.body).contains("Segmentation fault"), "{}", refused.body);
+    editor.event("terminated").await?;
+    gone(&pid).await?;
+    editor.finish().await
+}
+
+#[tokio::test]
+async fn an_adapter_that_hangs_does_not_keep_anybody() -> anyhow::Result<()> {
+    let mut steps = running();
+    steps.push(json!({ "do": "hang" }));
+    let fake = Fake::new(&steps)?;
+    let (mut editor, pid) = start(&fake).await?;
+    // Cancelled, not answered.
+    let seq = editor.send("threads", Value::Null).await?;
+    editor.ok("cancel", json!({ "requestId": seq })).await?;
+    let cancelled = editor.response(seq).await?;
+    assert_eq!(cancelled.body["error"]["variables"]["code"], "CANCELLED");
+    editor.finish().await?;
+    gone(&pid).await
+}
+
+#[tokio::test]
+async fn an_adapter_that_does_not_even_start_says_why() -> anyhow::Result<()> {
+    let steps = [
+        wait_for("initialize", 1),
+        json!({ "do": "stderr", "text": "cannot open shared object file" }),
+        json!({ "do": "exit", "code": 127 }),
+    ];
+    let fake = Fake::new(&steps)?;
+    let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
+    editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
+    let refused = editor.ask("launch", fake.launch()).await?;
+    assert!(message(&refused.body).contains("cannot open shared object file"), "{}", refused.body);
+    // Nothing runs: the same session takes another launch.
+    let again = Fake::new(&running())?;
+    editor.send("launch", again.launch()).await?;
+    editor.event("initialized").await?;
+    editor.ok("configurationDone", Value::Null).await?;
+    let process = editor.event("process").await?;
+    editor.finish().await?;
+    gone(&process["systemProcessId"]).await
+}
+
+#[tokio::test]
+async fn what_no_schema_knows_passes_both_ways_and_a_second_answer_is_dropped() -> anyhow::Result<()> {
+    let odd = json!({ "threads": [{ "id": 1, "name": "t", "mood": { "today": null } }], "extra": [[]] });
+    let mut steps = running();
+    steps.push(wait_for("threads", 5));
+    steps.push(answer("threads", 5, &odd));
+    steps.push(answer("threads", 5, &json!({ "threads": [] })));
+    steps.push(event("initialized", &Value::Null));
+    steps.push(event("unheardOf", &json!({ "a": [1, { "b": null }] })));
+    steps.push(wait_for("inventedRequest", 6));
+    steps.push(answer("inventedRequest", 6, &json!({ "x": 1e300 })));
+    steps.push(event("terminated", &Value::Null));
+    steps.push(event("terminated", &Value::Null));
+    let fake = Fake::new(&steps)?;
+    let (mut editor, pid) = start(&fake).await?;
+    assert_eq!(editor.ok("threads", Value::Null).await?, odd);
+    assert_eq!(editor.event("unheardOf").await?, json!({ "a": [1, { "b": null }] }));
+    let arguments = json!({ "anything": [true, { "deep": "é" }] });
+    assert_eq!(editor.ok("inventedRequest", arguments.clone()).await?, json!({ "x": 1e300 }));
+    assert_eq!(fake.was_sent("inventedRequest")?, arguments);
+    assert_eq!(fake.was_sent("launch")?["unheardOf"], json!({ "deep": [null, 1.5] }));
+    assert_eq!(fake.was_sent("launch")?.as_object().map(serde_json::Map::len), Some(2));
+    assert_eq!(fake.was_sent("initialize")?["supportsRunInTerminalRequest"], true);
+    editor.event("terminated").await?;
+    gone(&pid).await?;
+    editor.finish().await
+}
+
+#[tokio::test]
+async fn a_program_that_ends_while_its_adapter_keeps_silent_ends_the_session() -> anyhow::Result<()> {
+    let mut steps = running();
+    for step in &mut steps {
+        if step["m"]["command"] == "runInTerminal" && step["dir"] == "in" {
+            step["m"]["arguments"]["args"] =
+                json!(["sh", "-c", "read line; echo got $line; echo bad >&2; exit 4"]);
+        }
+    }
+    steps.push(json!({ "do": "hang" }));
+    let fake = Fake::new(&steps)?;
+    let (mut editor, _) = start(&fake).await?;
+    editor.ok("processWriteInput", json!({ "data": "it\n" })).await?;
+    assert_eq!(editor.event("exited").await?["exitCode"], 4);
+    editor.event("terminated").await?;
+    assert_eq!((editor.output[0].as_str(), editor.output[1].as_str()), ("got it\n", "bad\n"));
+    editor.finish().await
+}
