@@ -34,3 +34,4 @@ mod hostile_input;
 mod lifecycle;
 mod many_clients;
 mod output;
+mod who_is_here;

@@ -259,8 +259,11 @@ impl State {
             self.effects.push(Effect::Cancel { ticket });
         }
         self.pass_asks_of(id);
-        let left = json!({ "session": self.session, "change": "left", "client": client.name });
-        self.tell_all("sessionChanged", &left);
+        // Whoever only looked whether the session lives was never in it.
+        if client.stage >= Stage::Ready {
+            let left = json!({ "session": self.session, "change": "left", "client": client.name });
+            self.tell_all("sessionChanged", &left);
+        }
         let owner_gone = client.launched && !self.clients.iter().any(|other| other.launched);
         if (owner_gone || self.clients.is_empty()) && self.is_live() && !self.ending {
             self.end_session(None, !self.attached);

@@ -35,7 +35,7 @@ impl State {
                     _ => AgentAccess::Full,
                 };
                 json!({ "id": client.id.0, "name": client.name, "kind": client.kind.as_str(),
-                    "access": access.as_str(), "launched": client.launched,
+                    "access": access.as_str(), "launched": client.launched, "you": client.id == asked.client,
                     "breakpoints": self.ledger.owned_by(client.id) })
             })
             .collect();
