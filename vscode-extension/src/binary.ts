@@ -1,26 +1,57 @@
-/** Where the adapter is, and where it was looked for. Knows nothing of VS Code. */
+/** Where Tandem's programs are, where they were looked for, and whether they are new enough. Knows nothing of VS Code. */
 import * as path from "node:path";
 
 export interface Found {
-  /** The adapter; undefined when it is nowhere. */
+  /** The program; undefined when it is nowhere. */
   readonly file: string | undefined;
   /** Where it was looked for, in order. */
   readonly looked: readonly string[];
 }
 
-/** The configured adapter alone, or else the bundled one, or else the one in PATH. */
-export function findAdapter(
+/** Folders that count when the extension brings no program: the setting, PATH, and the user's home for a leading `~`. */
+export interface Surroundings {
+  readonly extensionFolder: string;
+  readonly pathVariable: string;
+  readonly home: string;
+  readonly workspaceFolder: string | undefined;
+}
+
+/** The configured program alone, or else the bundled one, or else the one beside `neighbour`, or else the one in PATH. */
+export function findProgram(
+  name: "tandem-dap" | "tandem-mcp",
   configured: string,
-  extensionFolder: string,
-  pathVariable: string,
+  around: Surroundings,
   exists: (file: string) => boolean,
+  neighbour?: string,
 ): Found {
+  const file = process.platform === "win32" ? `${name}.exe` : name;
+  const folders = around.pathVariable.split(path.delimiter).filter((folder) => folder !== "");
   const candidates =
-    configured !== ""
-      ? [configured]
+    configured.trim() !== ""
+      ? [expand(configured.trim(), around)]
       : [
-          path.join(extensionFolder, "bin", "tandem-dap"),
-          ...pathVariable.split(path.delimiter).filter((folder) => folder !== "").map((folder) => path.join(folder, "tandem-dap")),
+          path.join(around.extensionFolder, "bin", file),
+          ...(neighbour === undefined ? [] : [path.join(path.dirname(neighbour), file)]),
+          ...folders.map((folder) => path.join(folder, file)),
         ];
   return { file: candidates.find(exists), looked: candidates };
+}
+
+function expand(configured: string, around: Surroundings): string {
+  const atHome = configured === "~" || configured.startsWith("~/") ? around.home + configured.slice(1) : configured;
+  return atHome.replaceAll("${workspaceFolder}", around.workspaceFolder ?? "");
+}
+
+/** Why a program of this `--version` does not fit the extension; undefined when it does. */
+export function misfit(versionOutput: string, extensionVersion: string): string | undefined {
+  const found = /(\d+)\.(\d+)\.(\d+)/.exec(versionOutput);
+  if (found === null) {
+    return `it does not say its version (it said \`${versionOutput.trim().slice(0, 80)}\`)`;
+  }
+  const number = (text: string) => text.split(".").map(Number);
+  const [major = 0, minor = 0] = number(found[0]);
+  const [ownMajor = 0, ownMinor = 0] = number(extensionVersion);
+  // Before 1.0 a minor version may change the protocol's extensions; later only a major one does.
+  const fits = major === ownMajor && (ownMajor === 0 ? minor === ownMinor : minor >= ownMinor);
+  return fits ? undefined : `it is version ${found[0]}, and this extension needs ${ownMajor}.${ownMinor}`;
 }

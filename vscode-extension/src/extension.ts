@@ -1,21 +1,34 @@
-/** Registers the debugger: wiring only. */
-import { existsSync } from "node:fs";
+/** Puts the parts together: wiring only. */
 import * as vscode from "vscode";
-import { findAdapter } from "./binary";
+import { Adapters } from "./adapters";
+import { registerCommands } from "./commands";
+import { Configurations } from "./configurations";
+import { Invitations } from "./invitations";
+import { AdapterLog, log } from "./log";
+import { registerBridge } from "./mcp";
+import { Programs } from "./programs";
+import { Sessions } from "./sessions";
+import { Sharing } from "./sharing";
+
+const TYPE = "tandem";
 
 export function activate(context: vscode.ExtensionContext): void {
-  const factory: vscode.DebugAdapterDescriptorFactory = {
-    createDebugAdapterDescriptor() {
-      const configured = vscode.workspace.getConfiguration("tandem").get<string>("adapterPath", "");
-      const found = findAdapter(configured, context.extensionPath, process.env["PATH"] ?? "", existsSync);
-      if (found.file === undefined) {
-        throw new Error(
-          `Tandem's debug adapter was not found; looked for ${found.looked.join(", ")}. ` +
-            `Build it with cargo, or name it in the setting tandem.adapterPath.`,
-        );
-      }
-      return new vscode.DebugAdapterExecutable(found.file, []);
-    },
-  };
-  context.subscriptions.push(vscode.debug.registerDebugAdapterDescriptorFactory("tandem", factory));
+  const programs = new Programs(context);
+  const adapterLog = new AdapterLog(context.logUri);
+  const sessions = new Sessions();
+  const configurations = new Configurations(programs);
+  const { version } = context.extension.packageJSON as { version: string };
+  context.subscriptions.push(
+    log(),
+    adapterLog,
+    sessions,
+    new Sharing(sessions),
+    new Invitations(sessions),
+    vscode.debug.registerDebugAdapterDescriptorFactory(TYPE, new Adapters(programs, adapterLog)),
+    vscode.debug.registerDebugAdapterTrackerFactory(TYPE, sessions),
+    vscode.debug.registerDebugConfigurationProvider(TYPE, configurations, vscode.DebugConfigurationProviderTriggerKind.Initial),
+    vscode.debug.registerDebugConfigurationProvider(TYPE, configurations, vscode.DebugConfigurationProviderTriggerKind.Dynamic),
+    ...registerCommands(sessions, programs),
+    ...registerBridge(programs, version),
+  );
 }

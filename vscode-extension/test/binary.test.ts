@@ -1,14 +1,28 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { findAdapter } from "../src/binary";
+import { findProgram, misfit, type Surroundings } from "../src/binary";
+
+const around: Surroundings = { extensionFolder: "/extension", pathVariable: "/a::/b", home: "/home/me", workspaceFolder: "/work" };
 
 test("a configured adapter is the only one that counts", () => {
-  const found = findAdapter("/own/tandem-dap", "/extension", "/usr/bin", (file) => file.startsWith("/usr"));
+  const found = findProgram("tandem-dap", "/own/tandem-dap", around, (file) => file.startsWith("/a"));
   assert.deepEqual(found, { file: undefined, looked: ["/own/tandem-dap"] });
+  assert.equal(findProgram("tandem-dap", "~/bin/tandem-dap", around, () => true).file, "/home/me/bin/tandem-dap");
+  assert.equal(findProgram("tandem-dap", "${workspaceFolder}/t/tandem-dap", around, () => true).file, "/work/t/tandem-dap");
 });
 
-test("the bundled adapter comes before PATH, and PATH is walked in order", () => {
-  const looked = ["/extension/bin/tandem-dap", "/a/tandem-dap", "/b/tandem-dap"];
-  assert.deepEqual(findAdapter("", "/extension", "/a::/b", () => true), { file: looked[0], looked });
-  assert.equal(findAdapter("", "/extension", "/a:/b", (file) => file.startsWith("/b")).file, looked[2]);
+test("the bundled program comes before the neighbour's, and that before PATH, which is walked in order", () => {
+  const looked = ["/extension/bin/tandem-mcp", "/built/tandem-mcp", "/a/tandem-mcp", "/b/tandem-mcp"];
+  assert.deepEqual(findProgram("tandem-mcp", "", around, () => true, "/built/tandem-dap"), { file: looked[0], looked });
+  assert.equal(findProgram("tandem-mcp", "", around, (file) => !file.startsWith("/ext"), "/built/tandem-dap").file, looked[1]);
+  assert.equal(findProgram("tandem-dap", "", around, (file) => file.startsWith("/b/")).file, "/b/tandem-dap");
+});
+
+test("before 1.0 the minor versions must agree, later the major ones", () => {
+  assert.equal(misfit("tandem-dap 0.1.7\n", "0.1.0"), undefined);
+  assert.match(misfit("tandem-dap 0.2.0", "0.1.0") ?? "", /version 0\.2\.0.*needs 0\.1/);
+  assert.equal(misfit("tandem-dap 1.4.0", "1.2.0"), undefined);
+  assert.notEqual(misfit("tandem-dap 1.1.0", "1.2.0"), undefined);
+  assert.notEqual(misfit("tandem-dap 2.0.0", "1.2.0"), undefined);
+  assert.match(misfit("bash: not a program", "0.1.0") ?? "", /does not say its version/);
 });

@@ -1,0 +1,16 @@
+/** Bundles the extension into one file. `--minify` for packages, `--tests` for the tests' own bundles. */
+import * as esbuild from "esbuild";
+import { readdirSync } from "node:fs";
+
+const tests = process.argv.includes("--tests");
+const minify = process.argv.includes("--minify");
+const files = (folder) => readdirSync(folder, { recursive: true }).filter((file) => file.endsWith(".test.ts")).map((file) => `${folder}/${file}`);
+
+await esbuild.build({
+  entryPoints: tests ? files("test") : ["src/extension.ts"],
+  outdir: tests ? "dist/test" : undefined,
+  outfile: tests ? undefined : "dist/extension.js",
+  outbase: tests ? "test" : undefined,
+  bundle: true, platform: "node", target: "node18", format: "cjs", minify, sourcemap: minify ? false : "linked",
+  external: ["vscode", ...(tests ? ["@vscode/debugadapter-testsupport", "playwright-core"] : [])], logLevel: "warning",
+});

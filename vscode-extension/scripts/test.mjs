@@ -1,0 +1,16 @@
+/** Bundles the tests and runs them with Node's own runner. Without arguments: those that need nothing but Node.
+ * Arguments are names of test files or folders, such as `workbench`. */
+import { execFileSync, spawnSync } from "node:child_process";
+import { readdirSync, rmSync } from "node:fs";
+
+rmSync("dist/test", { recursive: true, force: true });
+execFileSync(process.execPath, ["scripts/build.mjs", "--tests"], { stdio: "inherit" });
+const wanted = process.argv.slice(2);
+const isWanted = (file) => (wanted.length === 0 ? !file.includes("/") : wanted.some((name) => file.includes(name)));
+const files = readdirSync("dist/test", { recursive: true })
+  .filter((file) => file.endsWith(".test.js") && isWanted(file))
+  .map((file) => `dist/test/${file}`);
+if (files.length === 0) {
+  throw new Error(`no test file has any of these names: ${wanted.join(", ")}`);
+}
+process.exit(spawnSync(process.execPath, ["--test", "--test-reporter=spec", ...files], { stdio: "inherit" }).status ?? 1);

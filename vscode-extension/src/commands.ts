@@ -1,0 +1,143 @@
+/** What a person can ask for by name: join, leave, let agents do more or less, copy an agent's configuration. */
+import * as path from "node:path";
+import * as vscode from "vscode";
+import { agentConfigurations } from "./agents";
+import { liveSessions, type LiveSession } from "./live-sessions";
+import { log } from "./log";
+import { runningProcesses } from "./processes";
+import type { Programs } from "./programs";
+import { ACCESS_WORDS } from "./riders";
+import type { Sessions } from "./sessions";
+
+export function registerCommands(sessions: Sessions, programs: Programs): vscode.Disposable[] {
+  const command = (name: string, act: () => unknown) =>
+    vscode.commands.registerCommand(`tandem.${name}`, async () => {
+      try {
+        return await act();
+      } catch (error) {
+        void vscode.window.showErrorMessage(`Tandem: ${error instanceof Error ? error.message : String(error)}`);
+        return undefined;
+      }
+    });
+  return [
+    command("joinSession", async () => {
+      const chosen = await pickLiveSession(sessions, "Which session do you want to join?");
+      if (chosen !== undefined) {
+        await join(chosen);
+      }
+    }),
+    command("pickSession", async () => (await pickLiveSession(sessions, "Which session do you want to join?"))?.id),
+    command("pickProcess", pickProcess),
+    command("leave", () => leave(sessions)),
+    command("agentsControl", () => setAccess(sessions, "full")),
+    command("agentsLook", () => setAccess(sessions, "readOnly")),
+    command("agentsNothing", () => setAccess(sessions, "none")),
+    command("copyAgentConfiguration", () => copyAgentConfiguration(programs)),
+    command("showTerminal", () => sessions.active?.showTerminal(false)),
+    command("endInput", () => sessions.active?.terminal?.endInput()),
+    command("sessionMenu", () => sessionMenu(sessions)),
+    command("showLog", () => log().show()),
+  ];
+}
+
+/** Joins in this window, as one more rider. */
+export async function join(live: LiveSession): Promise<void> {
+  const name = `${live.title || path.basename(live.program)} (${live.id})`;
+  const folder = vscode.workspace.workspaceFolders?.find((one) => live.program.startsWith(one.uri.fsPath));
+  await vscode.debug.startDebugging(folder, { type: "tandem", request: "attach", name, session: live.id });
+}
+
+async function pickLiveSession(sessions: Sessions, title: string): Promise<LiveSession | undefined> {
+  const live = (await liveSessions()).filter((one) => !sessions.ids.has(one.id));
+  if (live.length === 0) {
+    const others = sessions.ids.size > 0 ? "other " : "";
+    void vscode.window.showInformationMessage(`No ${others}Tandem session lives. One begins when you or an agent launches a program.`);
+    return undefined;
+  }
+  const items = live.map((one) => ({
+    label: `$(debug-alt) ${one.title || one.program}`, description: `${one.id} · ${one.engine}`, detail: one.program, live: one,
+  }));
+  return (await vscode.window.showQuickPick(items, { title, matchOnDescription: true, matchOnDetail: true }))?.live;
+}
+
+async function pickProcess(): Promise<string | undefined> {
+  const items = (await runningProcesses()).map((one) => ({
+    label: one.dotnet ? `$(symbol-event) ${one.name}` : one.name,
+    description: `${one.pid}${one.dotnet ? " · .NET" : ""}`,
+    detail: one.commandLine.slice(0, 300),
+    pid: one.pid,
+  }));
+  const title = "Which process do you want to debug?";
+  const chosen = await vscode.window.showQuickPick(items, { title, matchOnDescription: true, matchOnDetail: true });
+  return chosen?.pid.toString();
+}
+
+/** The one who launched hands the session over first; anybody else just goes. */
+async function leave(sessions: Sessions): Promise<void> {
+  const shared = sessions.active;
+  if (shared === undefined) {
+    return;
+  }
+  if (!shared.owns) {
+    return vscode.debug.stopDebugging(shared.session);
+  }
+  const others = shared.picture?.riders.filter((rider) => !rider.you) ?? [];
+  if (others.length === 0) {
+    const end = "End the Program";
+    const question = "Nobody else is in this session, so the program ends when you leave.";
+    if ((await vscode.window.showWarningMessage(question, { modal: true }, end)) === end) {
+      await vscode.debug.stopDebugging(shared.session);
+    }
+    return;
+  }
+  // The adapter answers, closes the connection, and VS Code takes the session away; the others ride on.
+  await shared.ask("disconnect", { handOver: true, terminateDebuggee: false });
+}
+
+async function setAccess(sessions: Sessions, access: string): Promise<void> {
+  const shared = sessions.active;
+  if (shared === undefined) {
+    void vscode.window.showInformationMessage("There is no Tandem session in this window.");
+    return;
+  }
+  await shared.ask("sessionControl", { agentAccess: access });
+  vscode.window.setStatusBarMessage(`$(check) Tandem: ${ACCESS_WORDS[access] ?? access}`, 4000);
+}
+
+async function copyAgentConfiguration(programs: Programs): Promise<void> {
+  const found = programs.bridge();
+  const clients = agentConfigurations(found.file ?? "tandem-mcp");
+  const items = clients.map((client) => ({ label: client.name, description: client.place, client }));
+  const chosen = await vscode.window.showQuickPick(items, { title: "Which agent shall ride along?", matchOnDescription: true });
+  if (chosen === undefined) {
+    return;
+  }
+  await vscode.env.clipboard.writeText(chosen.client.text);
+  const missing = found.file === undefined ? " `tandem-mcp` was not found here, so its path is left to PATH." : "";
+  void vscode.window.showInformationMessage(`Copied for ${chosen.client.name}: ${chosen.client.place}.${missing}`);
+}
+
+async function sessionMenu(sessions: Sessions): Promise<void> {
+  const shared = sessions.active;
+  const access = shared?.picture?.agentAccess;
+  const choice = (label: string, command: string, description = "") => ({ label, command, description });
+  const items = [
+    ...(shared?.owns === true
+      ? [
+          choice("$(hubot) Let agents control", "agentsControl", access === "full" ? "now" : ""),
+          choice("$(eye) Let agents look only", "agentsLook", access === "readOnly" ? "now" : ""),
+          choice("$(circle-slash) Let agents do nothing", "agentsNothing", access === "none" ? "now" : ""),
+        ]
+      : []),
+    ...(shared === undefined ? [] : [choice("$(terminal) Show program terminal", "showTerminal"), choice("$(sign-out) Leave without ending", "leave")]),
+    choice("$(plug) Join a session…", "joinSession"),
+    choice("$(copy) Copy agent configuration…", "copyAgentConfiguration"),
+    choice("$(output) Show log", "showLog"),
+  ];
+  const riders = shared?.picture?.riders.map((rider) => (rider.you ? "you" : rider.name)).join(", ") ?? "";
+  const title = shared?.picture === undefined ? "Tandem" : `Tandem session ${shared.picture.session}: ${riders}`;
+  const chosen = await vscode.window.showQuickPick(items, { title });
+  if (chosen !== undefined) {
+    await vscode.commands.executeCommand(`tandem.${chosen.command}`);
+  }
+}

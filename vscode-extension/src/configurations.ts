@@ -1,0 +1,88 @@
+/** Launch configurations: offered, completed, and made up when there is no launch.json. */
+import { readdirSync } from "node:fs";
+import * as vscode from "vscode";
+import { forOpenFile, initialConfigurations } from "./detect";
+import { SKIPPED_FOLDERS, TELLING_FILES } from "./languages";
+import type { Programs } from "./programs";
+
+/** A workspace with more telling files than this tells enough. */
+const MOST_FILES = 400;
+
+export class Configurations implements vscode.DebugConfigurationProvider {
+  public constructor(private readonly programs: Programs) {}
+
+  public async provideDebugConfigurations(folder: vscode.WorkspaceFolder | undefined): Promise<vscode.DebugConfiguration[]> {
+    if (folder === undefined) {
+      return [];
+    }
+    return initialConfigurations(folder.uri.fsPath, await tellingFiles(folder));
+  }
+
+  /** Before variables are replaced: an empty configuration is F5 without a launch.json. */
+  public async resolveDebugConfiguration(
+    folder: vscode.WorkspaceFolder | undefined,
+    configuration: vscode.DebugConfiguration,
+  ): Promise<vscode.DebugConfiguration | null | undefined> {
+    let complete = configuration;
+    if (!configuration.type && !configuration.request && !configuration.name) {
+      const made = await this.forOpenEditor(folder);
+      if (made === undefined) {
+        // Null opens a launch.json to write one.
+        void vscode.window.showInformationMessage("Tandem does not know what to run here: open a program's file, or describe it in launch.json.");
+        return null;
+      }
+      complete = { ...configuration, ...made };
+    }
+    if (complete.request === "launch" && !complete["program"] && !complete["project"]) {
+      void vscode.window.showErrorMessage(`\`${complete.name}\` in launch.json says neither \`program\` nor \`project\`: what shall Tandem run?`);
+      return null;
+    }
+    // The program's terminal takes input, which the Debug Console cannot.
+    if (vscode.workspace.getConfiguration("tandem").get("programTerminal") === "always") {
+      complete["internalConsoleOptions"] ??= "neverOpen";
+    }
+    return complete;
+  }
+
+  public async resolveDebugConfigurationWithSubstitutedVariables(
+    _folder: vscode.WorkspaceFolder | undefined,
+    configuration: vscode.DebugConfiguration,
+  ): Promise<vscode.DebugConfiguration | undefined> {
+    const processId: unknown = configuration["processId"];
+    if (typeof processId === "string") {
+      const pid = Number(processId);
+      if (!Number.isInteger(pid) || pid <= 0) {
+        void vscode.window.showErrorMessage(`\`processId\` of \`${configuration.name}\` is \`${processId}\`, which is no process.`);
+        return undefined;
+      }
+      configuration["processId"] = pid;
+    }
+    // Joining needs no adapter of ours: the session has one.
+    if (configuration["session"] === undefined && (await this.programs.usableAdapter()) === undefined) {
+      return undefined;
+    }
+    return configuration;
+  }
+
+  private async forOpenEditor(folder: vscode.WorkspaceFolder | undefined): Promise<vscode.DebugConfiguration | undefined> {
+    const document = vscode.window.activeTextEditor?.document;
+    const file = document?.uri.scheme === "file" ? document.uri.fsPath : undefined;
+    const home = folder ?? (document && vscode.workspace.getWorkspaceFolder(document.uri)) ?? vscode.workspace.workspaceFolders?.[0];
+    const files = home === undefined ? [] : await tellingFiles(home);
+    return forOpenFile(file, document?.languageId, home?.uri.fsPath, list, files);
+  }
+}
+
+async function tellingFiles(folder: vscode.WorkspaceFolder): Promise<string[]> {
+  const pattern = new vscode.RelativePattern(folder, TELLING_FILES);
+  const skipped = new vscode.RelativePattern(folder, SKIPPED_FOLDERS);
+  return (await vscode.workspace.findFiles(pattern, skipped, MOST_FILES)).map((file) => file.fsPath);
+}
+
+function list(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,96 @@
+/** Which configurations fit what a workspace holds. Pure: file names in, configurations out. */
+import * as path from "node:path";
+import { LANGUAGES, isProject, projectOf } from "./languages";
+
+/** One entry of launch.json. */
+export interface Configuration {
+  type: "tandem";
+  request: "launch" | "attach";
+  name: string;
+  [attribute: string]: unknown;
+}
+
+const ENDINGS: Readonly<Record<string, string>> = {
+  ".py": "python", ".js": "javascript", ".ts": "typescript", ".rb": "ruby", ".sh": "shellscript",
+};
+/** More projects than this are a list nobody reads. */
+const MOST_PROJECTS = 8;
+
+/** What a new launch.json starts with; `files` are absolute, inside `folder`. */
+export function initialConfigurations(folder: string, files: readonly string[]): Configuration[] {
+  const found: Configuration[] = [];
+  const seen = new Set<string>();
+  const languages = new Set<string>();
+  for (const file of [...files].sort((one, other) => depth(one) - depth(other) || one.localeCompare(other))) {
+    const place = path.dirname(file);
+    const isNew = !seen.has(place) && !isTest(file) && found.length < MOST_PROJECTS;
+    if (isNew && LANGUAGES.some((candidate) => isProject(candidate, file))) {
+      seen.add(place);
+      found.push(launch(`Tandem: ${projectName(file, folder)}`, inWorkspace(place, folder)));
+    }
+    const language = ENDINGS[path.extname(file)];
+    if (language !== undefined) {
+      languages.add(language);
+    }
+  }
+  for (const language of LANGUAGES.filter((candidate) => languages.has(candidate.id))) {
+    found.push(launch(`Tandem: this ${language.name} file`, "${file}"));
+  }
+  if (found.length === 0) {
+    found.push(launch("Tandem: launch", "${workspaceFolder}"));
+  }
+  return found;
+}
+
+/** What F5 runs without a launch.json: the project of the open file, else the file, else the only project there is. */
+export function forOpenFile(
+  file: string | undefined,
+  languageId: string | undefined,
+  folder: string | undefined,
+  list: (folder: string) => readonly string[],
+  files: readonly string[],
+): Configuration | undefined {
+  const language = LANGUAGES.find((candidate) => candidate.id === languageId);
+  if (file !== undefined && language !== undefined) {
+    const project = projectOf(language, file, folder ?? path.dirname(file), list);
+    if (project !== undefined) {
+      return launch(`Tandem: ${path.basename(project)}`, project);
+    }
+    if (language.runsFiles) {
+      return launch(`Tandem: ${path.basename(file)}`, file);
+    }
+  }
+  if (folder !== undefined) {
+    const projects = initialConfigurations(folder, files).filter((one) => !String(one["program"]).includes("${file}"));
+    const [first, second] = projects;
+    if (first !== undefined && second === undefined && files.some((one) => LANGUAGES.some((each) => isProject(each, one)))) {
+      return { ...first, program: String(first["program"]).replace("${workspaceFolder}", folder) };
+    }
+  }
+  return undefined;
+}
+
+function launch(name: string, program: string): Configuration {
+  return { type: "tandem", request: "launch", name, program };
+}
+
+function depth(file: string): number {
+  return file.split(path.sep).length;
+}
+
+function isTest(file: string): boolean {
+  return /(^|[./\\_-])tests?([./\\_-]|$)/i.test(path.basename(file, path.extname(file)));
+}
+
+function projectName(file: string, folder: string): string {
+  const ending = path.extname(file);
+  if (ending.endsWith("proj")) {
+    return path.basename(file, ending);
+  }
+  return path.basename(path.dirname(file) === folder ? folder : path.dirname(file));
+}
+
+function inWorkspace(place: string, folder: string): string {
+  const inside = path.relative(folder, place);
+  return inside === "" ? "${workspaceFolder}" : `\${workspaceFolder}/${inside.split(path.sep).join("/")}`;
+}

@@ -1,0 +1,71 @@
+/** Offers to join when somebody else, such as an agent, starts a session for a program of this workspace. */
+import { mkdirSync, watch, type FSWatcher } from "node:fs";
+import * as path from "node:path";
+import * as vscode from "vscode";
+import { join } from "./commands";
+import { liveSessions, sessionFolder, type LiveSession } from "./live-sessions";
+import { log } from "./log";
+import type { Sessions } from "./sessions";
+
+/** A session of this very window has published itself, and been recognised, after this time, ms. */
+const SETTLED = 1500;
+
+export class Invitations implements vscode.Disposable {
+  private readonly known = new Set<string>();
+  private watcher: FSWatcher | undefined;
+  private timer: NodeJS.Timeout | undefined;
+
+  public constructor(private readonly sessions: Sessions) {
+    const folder = sessionFolder();
+    try {
+      mkdirSync(folder, { mode: 0o700, recursive: false });
+    } catch {
+      // It is there already, or its place does not exist and no session can either.
+    }
+    try {
+      this.watcher = watch(folder, () => this.lookSoon());
+    } catch (error) {
+      log().debug(`sessions of others are not noticed: ${String(error)}`);
+    }
+    this.lookSoon();
+  }
+
+  public dispose(): void {
+    this.watcher?.close();
+    clearTimeout(this.timer);
+  }
+
+  private lookSoon(): void {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => void this.look(), SETTLED);
+  }
+
+  private async look(): Promise<void> {
+    if (this.sessions.someAreStarting) {
+      // It may be one of ours: known only when it says so.
+      return this.lookSoon();
+    }
+    const live = await liveSessions();
+    const ids = new Set(live.map((one) => one.id));
+    [...this.known].filter((id) => !ids.has(id)).forEach((id) => this.known.delete(id));
+    for (const one of live.filter((each) => !this.known.has(each.id))) {
+      this.known.add(one.id);
+      if (!this.sessions.ids.has(one.id) && concernsUs(one) && vscode.workspace.getConfiguration("tandem").get("offerToJoin", true)) {
+        void this.invite(one);
+      }
+    }
+  }
+
+  private async invite(live: LiveSession): Promise<void> {
+    const answer = await vscode.window.showInformationMessage(`${live.title || live.program} is being debugged in the session ${live.id}.`, "Join");
+    if (answer === "Join") {
+      await join(live);
+    }
+  }
+}
+
+function concernsUs(live: LiveSession): boolean {
+  const inside = (place: string, folder: string) => place === folder || place.startsWith(folder + path.sep);
+  const folders = vscode.workspace.workspaceFolders ?? [];
+  return folders.some(({ uri }) => inside(live.program, uri.fsPath) || (live.cwd !== undefined && inside(live.cwd, uri.fsPath)));
+}

@@ -1,0 +1,86 @@
+/** `tandem-dap` and `tandem-mcp` as VS Code finds them, and what is said when they are missing or too old. */
+import { execFile } from "node:child_process";
+import { statSync } from "node:fs";
+import * as os from "node:os";
+import { promisify } from "node:util";
+import * as vscode from "vscode";
+import { findProgram, misfit, type Found, type Surroundings } from "./binary";
+import { log } from "./log";
+
+export class Programs {
+  /** Programs whose version was looked at, by path and time of change. */
+  private readonly checked = new Map<string, string | undefined>();
+
+  public constructor(private readonly context: vscode.ExtensionContext) {}
+
+  public adapter(): Found {
+    return findProgram("tandem-dap", setting("adapterPath"), this.surroundings(), isFile);
+  }
+
+  public bridge(): Found {
+    const found = findProgram("tandem-mcp", setting("bridgePath"), this.surroundings(), isFile, this.adapter().file);
+    return found;
+  }
+
+  /** The adapter, when it is there and fits; else the person has been told, with a way out. */
+  public async usableAdapter(): Promise<string | undefined> {
+    const { file, looked } = this.adapter();
+    if (file === undefined) {
+      const where = looked.length === 1 ? `\`${looked[0] ?? ""}\`` : "the extension and PATH";
+      void this.complain(`Tandem cannot debug: \`tandem-dap\` was not found in ${where}.`);
+      log().error(`tandem-dap was not found; looked for:\n  ${looked.join("\n  ")}`);
+      return undefined;
+    }
+    const reason = await this.reasonAgainst(file);
+    if (reason !== undefined) {
+      void this.complain(`Tandem cannot use \`${file}\`: ${reason}.`);
+      return undefined;
+    }
+    return file;
+  }
+
+  private async reasonAgainst(file: string): Promise<string | undefined> {
+    const key = `${file}@${statSync(file).mtimeMs}`;
+    if (!this.checked.has(key)) {
+      let reason: string | undefined;
+      try {
+        const { stdout } = await promisify(execFile)(file, ["--version"], { timeout: 10_000 });
+        const version = (this.context.extension.packageJSON as { version: string }).version;
+        reason = misfit(stdout, version);
+        log().info(`${stdout.trim()} at ${file}${reason === undefined ? "" : `: ${reason}`}`);
+      } catch (error) {
+        reason = `it cannot be started (${error instanceof Error ? error.message : String(error)})`;
+      }
+      this.checked.set(key, reason);
+    }
+    return this.checked.get(key);
+  }
+
+  private async complain(text: string): Promise<void> {
+    const settings = "Open Settings";
+    const install = "How to Install";
+    const chosen = await vscode.window.showErrorMessage(text, settings, install, "Show Log");
+    if (chosen === settings) {
+      await vscode.commands.executeCommand("workbench.action.openSettings", "tandem.adapterPath");
+    } else if (chosen === install) {
+      await vscode.commands.executeCommand("markdown.showPreview", vscode.Uri.joinPath(this.context.extensionUri, "README.md"));
+    } else if (chosen === "Show Log") {
+      log().show();
+    }
+  }
+
+  private surroundings(): Surroundings {
+    return {
+      extensionFolder: this.context.extensionPath, pathVariable: process.env["PATH"] ?? "", home: os.homedir(),
+      workspaceFolder: vscode.workspace.workspaceFolders?.[0]?.uri.fsPath,
+    };
+  }
+}
+
+function setting(name: string): string {
+  return vscode.workspace.getConfiguration("tandem").get<string>(name, "");
+}
+
+function isFile(file: string): boolean {
+  return statSync(file, { throwIfNoEntry: false })?.isFile() === true;
+}

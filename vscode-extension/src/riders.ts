@@ -1,0 +1,135 @@
+/** Who is in a session and who acted last, read from what Tandem says and put into words. Knows nothing of VS Code. */
+
+export interface Mark {
+  readonly file: string;
+  /** From 1. */
+  readonly line: number;
+}
+
+export interface Rider {
+  readonly id: number;
+  readonly name: string;
+  readonly kind: "editor" | "agent";
+  /** What it may do: `full`, `readOnly`, `none`. */
+  readonly access: string;
+  readonly launched: boolean;
+  /** This very window. */
+  readonly you: boolean;
+  readonly breakpoints: readonly Mark[];
+}
+
+export interface Picture {
+  readonly session: string;
+  readonly engine: string;
+  readonly state: string;
+  /** What agents may do. */
+  readonly agentAccess: string;
+  readonly riders: readonly Rider[];
+}
+
+export interface Act {
+  readonly who: string;
+  readonly agent: boolean;
+  readonly you: boolean;
+  /** `continued`, `stepped over`, … */
+  readonly what: string;
+}
+
+const DEEDS: Readonly<Record<string, string>> = {
+  continue: "continued", next: "stepped over", stepIn: "stepped in", stepOut: "stepped out", stepBack: "stepped back",
+  reverseContinue: "ran back", restartFrame: "restarted a frame", goto: "jumped", pause: "paused", terminate: "ended the program",
+  restart: "restarted",
+};
+
+export const ACCESS_WORDS: Readonly<Record<string, string>> = {
+  full: "agents may control", readOnly: "agents may look", none: "agents may do nothing",
+};
+
+type Fields = Readonly<Record<string, unknown>>;
+const fields = (value: unknown): Fields => (typeof value === "object" && value !== null ? (value as Fields) : {});
+const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+const word = (value: unknown): string => (typeof value === "string" ? value : "");
+
+/** The body of a `sessionInfo` answer. Unknown and missing fields do no harm. */
+export function readPicture(body: unknown): Picture {
+  const info = fields(body);
+  return {
+    session: word(info["id"]), engine: word(info["engine"]), state: word(info["state"]), agentAccess: word(info["agentAccess"]),
+    riders: list(info["clients"]).map((raw) => {
+      const client = fields(raw);
+      return {
+        id: Number(client["id"] ?? 0), name: word(client["name"]), kind: client["kind"] === "agent" ? "agent" : "editor",
+        access: word(client["access"]), launched: client["launched"] === true, you: client["you"] === true,
+        breakpoints: list(client["breakpoints"]).flatMap(readMark),
+      };
+    }),
+  };
+}
+
+function readMark(raw: unknown): Mark[] {
+  const breakpoint = fields(raw);
+  const file = word(fields(breakpoint["source"])["path"]);
+  const line = breakpoint["line"];
+  return file !== "" && typeof line === "number" ? [{ file, line }] : [];
+}
+
+/** What a `sessionChanged` event tells of somebody's doing; undefined when nobody did anything to the program. */
+export function readAct(body: unknown, riders: readonly Rider[]): Act | undefined {
+  const changed = fields(body);
+  if (changed["change"] !== "resumed") {
+    return undefined;
+  }
+  const who = word(changed["client"]);
+  const rider = riders.find((one) => one.name === who);
+  const command = word(changed["command"]);
+  return { who, agent: rider?.kind === "agent", you: rider?.you === true, what: DEEDS[command] ?? command };
+}
+
+/** For the status bar: who is here and who acted last. */
+export function statusText(picture: Picture, last: Act | undefined): string {
+  const others = picture.riders.filter((rider) => !rider.you);
+  const agents = others.filter((rider) => rider.kind === "agent");
+  const icon = agents.length > 0 ? "$(hubot)" : "$(organization)";
+  const who = others.length === 0 ? "only you" : ["you", ...others.slice(0, 2).map((rider) => shorten(rider.name))].join(" + ");
+  const more = others.length > 2 ? ` + ${others.length - 2}` : "";
+  const act = last === undefined ? "" : ` · ${last.you ? "you" : shorten(last.who)} ${last.what}`;
+  return `${icon} ${who}${more}${act}`;
+}
+
+/** For the tooltip, Markdown. */
+export function statusDetails(picture: Picture, last: Act | undefined): string {
+  const riders = picture.riders.map((rider) => {
+    const marks = rider.breakpoints.length;
+    const facts = [
+      rider.you ? "this window" : rider.kind,
+      ...(rider.launched ? ["started it"] : []),
+      ...(rider.kind === "agent" ? [ACCESS_WORDS[rider.access]?.replace("agents ", "") ?? rider.access] : []),
+      ...(marks > 0 ? [`${marks} breakpoint${marks === 1 ? "" : "s"}`] : []),
+    ];
+    return `- **${escape(rider.name)}** — ${facts.join(", ")}`;
+  });
+  const act = last === undefined ? "" : `\n\nLast: ${last.you ? "you" : escape(last.who)} ${last.what}.`;
+  const access = ACCESS_WORDS[picture.agentAccess] ?? picture.agentAccess;
+  return `**Tandem session \`${picture.session}\`** (${picture.engine}) — ${access}\n\n${riders.join("\n")}${act}`;
+}
+
+/** Lines that others marked and this window did not, with their names. */
+export function foreignMarks(picture: Picture): ReadonlyMap<string, ReadonlyMap<number, readonly string[]>> {
+  const files = new Map<string, Map<number, string[]>>();
+  for (const rider of picture.riders.filter((one) => !one.you)) {
+    for (const mark of rider.breakpoints) {
+      const lines = files.get(mark.file) ?? new Map<number, string[]>();
+      files.set(mark.file, lines);
+      lines.set(mark.line, [...new Set([...(lines.get(mark.line) ?? []), rider.name])]);
+    }
+  }
+  return files;
+}
+
+function shorten(name: string): string {
+  return name.length > 24 ? `${name.slice(0, 23)}…` : name;
+}
+
+function escape(text: string): string {
+  return text.replace(/[\\`*_{}[\]<>()#+!|~-]/g, "\\$&");
+}

@@ -1,0 +1,245 @@
+/** One debug session of this window: its terminal, the picture of who is in it, and what passes between VS Code and Tandem. */
+import * as vscode from "vscode";
+import { log, logMessage } from "./log";
+import { readAct, readPicture, type Act, type Picture } from "./riders";
+import { ProgramTerminal, type Program } from "./terminal/program-terminal";
+
+/** The fields of DAP messages we look at. */
+interface ProtocolMessage {
+  readonly type?: string;
+  readonly event?: string;
+  readonly command?: string;
+  readonly success?: boolean;
+  readonly body?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** How often a running program is asked whether it waits for input: soon after something happened, then rarely, ms. */
+const FIRST_LOOK = 200;
+const LAST_LOOK = 2000;
+
+export class SharedSession implements vscode.DebugAdapterTracker, vscode.Disposable {
+  public picture: Picture | undefined;
+  public lastAct: Act | undefined;
+  public terminal: ProgramTerminal | undefined;
+  private readonly changes = new vscode.EventEmitter<void>();
+  /** The picture or the last act changed. */
+  public readonly onDidChange = this.changes.event;
+  private readonly acts = new vscode.EventEmitter<Act>();
+  /** Somebody let the program run. */
+  public readonly onDidAct = this.acts.event;
+  private exit: string | undefined;
+  private over = false;
+  private joined = false;
+  private refreshing: NodeJS.Timeout | undefined;
+  private looking: NodeJS.Timeout | undefined;
+  private lookAfter = FIRST_LOOK;
+
+  public constructor(public readonly session: vscode.DebugSession) {}
+
+  /** This window's own launch or attach made the session. */
+  public get owns(): boolean {
+    const you = this.picture?.riders.find((rider) => rider.you);
+    return you?.launched ?? this.session.configuration["session"] === undefined;
+  }
+
+  public onWillReceiveMessage(message: ProtocolMessage): void {
+    logMessage("→", this.session.name, message);
+  }
+
+  public onDidSendMessage(message: ProtocolMessage): void {
+    logMessage("←", this.session.name, message);
+    if (message.type === "event") {
+      this.told(message.event ?? "", message.body ?? {});
+    } else if (message.type === "response" && message.command === "configurationDone" && message.success === true) {
+      this.joined = true;
+      this.refreshSoon(true);
+    }
+  }
+
+  public onError(error: Error): void {
+    log().error(`${this.session.name}: the connection to tandem-dap failed: ${error.message}`);
+  }
+
+  public onExit(code: number | undefined, signal: string | undefined): void {
+    if (code !== 0 && code !== undefined) {
+      log().error(`${this.session.name}: tandem-dap ended with ${code}${signal === undefined ? "" : ` (${signal})`}`);
+    }
+    this.end();
+  }
+
+  public onWillStopSession(): void {
+    this.end();
+  }
+
+  /** What one of our custom requests answers. */
+  public async ask(command: string, args: Record<string, unknown>): Promise<unknown> {
+    return await this.session.customRequest(command, args);
+  }
+
+  public showTerminal(preserveFocus: boolean): void {
+    this.ensureTerminal().show(preserveFocus);
+  }
+
+  public dispose(): void {
+    this.end();
+    this.changes.dispose();
+    this.acts.dispose();
+  }
+
+  private told(event: string, body: Readonly<Record<string, unknown>>): void {
+    switch (event) {
+      case "output":
+        if (body["category"] === "stdout" || body["category"] === "stderr") {
+          this.ensureTerminal().print(typeof body["output"] === "string" ? body["output"] : "");
+          this.lookSoon();
+        }
+        return;
+      case "process":
+        if (this.ownsStreams()) {
+          this.ensureTerminal();
+        }
+        return this.lookSoon();
+      case "continued":
+        return this.lookSoon();
+      case "stopped":
+        this.terminal?.note("stopped");
+        return this.stopLooking();
+      case "breakpoint":
+        return this.refreshSoon();
+      case "exited":
+        this.exit = `the program ended with exit code ${String(body["exitCode"])}`;
+        return this.stopLooking();
+      case "terminated":
+        return this.end();
+      case "inputClosed":
+        return this.terminal?.remark(`${String(body["client"])} ended the input`);
+      case "sessionChanged": {
+        const act = readAct(body, this.picture?.riders ?? []);
+        if (act !== undefined) {
+          this.lastAct = act;
+          this.acts.fire(act);
+          this.lookSoon();
+        }
+        return this.refreshSoon();
+      }
+    }
+  }
+
+  /** A launch with pipes: the program's streams are the session's. */
+  private ownsStreams(): boolean {
+    const { request, console: place } = this.session.configuration;
+    return request === "launch" && (place === undefined || place === "piped");
+  }
+
+  private ensureTerminal(): ProgramTerminal {
+    if (this.terminal === undefined) {
+      const program: Program = {
+        write: async (text, closeAfter) => {
+          await this.ask("processWriteInput", { data: text, closeAfter });
+          this.lookSoon();
+        },
+        interrupt: () => this.interrupt(),
+      };
+      this.terminal = new ProgramTerminal(this.session.name, this.session.configuration["pty"] === true, program);
+      if (setting<string>("programTerminal", "always") === "always") {
+        this.terminal.show(true);
+      }
+    }
+    return this.terminal;
+  }
+
+  private async interrupt(): Promise<void> {
+    const act = setting<string>("terminalCtrlC", "pause");
+    if (act === "terminate") {
+      await this.ask("terminate", {});
+    } else if (act === "pause") {
+      const { threads } = (await this.ask("threads", {})) as { threads: readonly { id: number }[] };
+      await this.ask("pause", { threadId: threads[0]?.id ?? 0 });
+    }
+  }
+
+  /** Asks who is in the session, once for many changes at a time. */
+  private refreshSoon(subscribe = false): void {
+    if (!this.joined || this.over) {
+      return;
+    }
+    if (subscribe) {
+      return void this.refresh({ subscribe: true });
+    }
+    this.refreshing ??= setTimeout(() => {
+      this.refreshing = undefined;
+      void this.refresh({});
+    }, 60);
+  }
+
+  private async refresh(args: Record<string, unknown>): Promise<void> {
+    try {
+      this.picture = readPicture(await this.ask("sessionInfo", args));
+      this.changes.fire();
+    } catch (error) {
+      // An adapter of another make, or a session that ends just now.
+      log().debug(`${this.session.name}: no session info: ${String(error)}`);
+    }
+  }
+
+  private lookSoon(): void {
+    this.stopLooking();
+    this.terminal?.note("");
+    this.lookAfter = FIRST_LOOK;
+    this.lookLater();
+  }
+
+  private lookLater(): void {
+    if (this.over || !this.joined || this.terminal === undefined || this.terminal.ended) {
+      return;
+    }
+    this.looking = setTimeout(() => void this.look(), this.lookAfter);
+    this.lookAfter = Math.min(this.lookAfter * 2, LAST_LOOK);
+  }
+
+  private stopLooking(): void {
+    clearTimeout(this.looking);
+    this.looking = undefined;
+  }
+
+  /** Whether the program is blocked reading its stdin. */
+  private async look(): Promise<void> {
+    const asked = this.looking;
+    let waits: boolean;
+    try {
+      const answer = (await this.ask("processReadOutput", { stream: "stderr", maxBytes: 1 })) as { waitingForInput?: boolean };
+      waits = answer.waitingForInput === true;
+    } catch {
+      return; // Its streams are not ours, or it has ended.
+    }
+    if (asked !== this.looking) {
+      return; // Something happened meanwhile and started a look of its own.
+    }
+    if (!waits) {
+      return this.lookLater();
+    }
+    this.terminal?.note("waits for input");
+    if (setting<string>("programTerminal", "always") === "whenInputIsWanted") {
+      this.terminal?.show(true);
+    }
+  }
+
+  /** The program or the connection to it is gone. */
+  public get ended(): boolean {
+    return this.over;
+  }
+
+  private end(): void {
+    if (this.over) {
+      return;
+    }
+    this.over = true;
+    this.stopLooking();
+    clearTimeout(this.refreshing);
+    this.terminal?.end(this.exit ?? "the session is over");
+  }
+}
+
+function setting<T>(name: string, otherwise: T): T {
+  return vscode.workspace.getConfiguration("tandem").get<T>(name, otherwise);
+}

@@ -1,0 +1,162 @@
+/** The terminal of one session: the program's output in it, what is typed in it to the program's stdin. */
+import * as vscode from "vscode";
+import { LineDiscipline, type Effect } from "./discipline";
+import { Screen, remark } from "./screen";
+
+/** What the terminal needs of its session. */
+export interface Program {
+  write(text: string, closeAfter: boolean): Promise<void>;
+  interrupt(): Promise<void>;
+}
+
+export class ProgramTerminal implements vscode.Disposable {
+  private readonly screen = new Screen();
+  private readonly discipline = new LineDiscipline();
+  private terminal: vscode.Terminal | undefined;
+  private pty: Pty | undefined;
+  /** Writes go out in the order they were typed. */
+  private queue: Promise<void> = Promise.resolve();
+  private over = false;
+
+  public constructor(
+    public readonly name: string,
+    /** The program has a terminal of its own: keys go to it as they are. */
+    private readonly raw: boolean,
+    private readonly program: Program,
+  ) {}
+
+  public show(preserveFocus: boolean): void {
+    if (this.terminal === undefined || this.terminal.exitStatus !== undefined) {
+      const pty = new Pty(this.screen.all, (data) => this.typed(data), () => this.closed(pty));
+      this.pty = pty;
+      this.terminal = vscode.window.createTerminal({
+        name: this.name, pty, iconPath: new vscode.ThemeIcon("debug-console"), isTransient: true,
+      });
+    }
+    this.terminal.show(preserveFocus);
+  }
+
+  public print(text: string): void {
+    // Kept also while no terminal is open.
+    const shown = this.screen.print(text);
+    this.pty?.write(shown);
+  }
+
+  /** A line of Tandem's own, on a line of its own. */
+  public remark(text: string): void {
+    this.echo((this.screen.atLineStart ? "" : "\r\n") + remark(text));
+  }
+
+  /** The name in the tab says what the program does. */
+  public note(state: string): void {
+    this.pty?.rename(state === "" ? this.name : `${this.name} (${state})`);
+  }
+
+  /** The program ended; the terminal stays to be read. */
+  public end(how: string): void {
+    if (!this.over) {
+      this.over = true;
+      this.remark(how);
+      this.note("");
+    }
+  }
+
+  public get ended(): boolean {
+    return this.over;
+  }
+
+  /** Ends the program's input, as Ctrl+D on an empty line. */
+  public endInput(): void {
+    this.carryOut({ kind: "end" });
+  }
+
+  public dispose(): void {
+    this.over = true;
+    this.terminal?.dispose();
+  }
+
+  private typed(data: string): void {
+    if (this.over) {
+      return;
+    }
+    if (this.raw) {
+      return this.carryOut({ kind: "send", text: data });
+    }
+    for (const effect of this.discipline.type(data)) {
+      this.carryOut(effect);
+    }
+  }
+
+  private carryOut(effect: Effect): void {
+    switch (effect.kind) {
+      case "echo":
+        return this.echo(effect.text);
+      case "send":
+        return this.later(() => this.program.write(effect.text, false));
+      case "end":
+        return this.later(async () => {
+          await this.program.write("", true);
+          this.remark("end of input");
+        });
+      case "interrupt":
+        return this.later(() => this.program.interrupt());
+    }
+  }
+
+  private later(act: () => Promise<void>): void {
+    this.queue = this.queue.then(act).catch((error: unknown) => {
+      if (!this.over) {
+        this.remark(error instanceof Error ? error.message : String(error));
+      }
+    });
+  }
+
+  private echo(text: string): void {
+    this.screen.keep(text);
+    this.pty?.write(text);
+  }
+
+  private closed(pty: Pty): void {
+    if (this.pty === pty) {
+      this.pty = undefined;
+      this.terminal = undefined;
+    }
+  }
+}
+
+/** VS Code's side of it. What is written before the terminal is open waits. */
+class Pty implements vscode.Pseudoterminal {
+  private readonly writer = new vscode.EventEmitter<string>();
+  private readonly namer = new vscode.EventEmitter<string>();
+  public readonly onDidWrite = this.writer.event;
+  public readonly onDidChangeName = this.namer.event;
+  private isOpen = false;
+
+  public constructor(
+    private waiting: string,
+    public readonly handleInput: (data: string) => void,
+    private readonly onClose: () => void,
+  ) {}
+
+  public open(): void {
+    this.isOpen = true;
+    this.writer.fire(this.waiting);
+    this.waiting = "";
+  }
+
+  public close(): void {
+    this.onClose();
+  }
+
+  public write(text: string): void {
+    if (this.isOpen) {
+      this.writer.fire(text);
+    } else {
+      this.waiting += text;
+    }
+  }
+
+  public rename(name: string): void {
+    this.namer.fire(name);
+  }
+}

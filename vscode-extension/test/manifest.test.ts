@@ -1,0 +1,102 @@
+/** package.json agrees with the documentation, with the code, and with itself. */
+import assert from "node:assert/strict";
+import { existsSync, readFileSync } from "node:fs";
+import * as path from "node:path";
+import { test } from "node:test";
+import { LANGUAGES } from "../src/languages";
+
+const EXTENSION = process.cwd();
+const read = (file: string) => readFileSync(path.join(EXTENSION, file), "utf8");
+
+interface Attribute { readonly default?: unknown; readonly description?: string; readonly markdownDescription?: string }
+interface Manifest {
+  readonly icon: string;
+  readonly contributes: {
+    readonly commands: readonly { readonly command: string }[];
+    readonly breakpoints: readonly { readonly language: string }[];
+    readonly configuration: { readonly properties: Readonly<Record<string, Attribute>> };
+    readonly walkthroughs: readonly { readonly steps: readonly { readonly media: { readonly image: string } }[] }[];
+    readonly debuggers: readonly [{
+      readonly languages: readonly string[];
+      readonly variables: Readonly<Record<string, string>>;
+      readonly configurationAttributes: Readonly<Record<"launch" | "attach", { readonly properties: Readonly<Record<string, Attribute>> }>>;
+      readonly configurationSnippets: readonly { readonly body: Readonly<Record<string, unknown>> }[];
+    }];
+  };
+}
+const manifest = JSON.parse(read("package.json")) as Manifest;
+const [tandem] = manifest.contributes.debuggers;
+
+/** Attributes of a section of docs/launch-configuration.md: the first cell of each row of its tables, with the last cell. */
+function documented(section: "launch" | "attach"): Map<string, string> {
+  const text = read("../docs/launch-configuration.md").split(/^## /m).find((part) => part.startsWith(`${section}\n`)) ?? "";
+  const rows = text.split("\n").filter((line) => line.startsWith("| `"));
+  return new Map(rows.flatMap((row) => {
+    const cells = row.split("|").map((cell) => cell.trim()).slice(1, -1);
+    const names = [...(cells[0] ?? "").matchAll(/`([^`]+)`/g)].map((match) => match[1] ?? "");
+    // One row may hold several attributes, and then as many defaults.
+    const defaults = (cells.at(-1) ?? "").split(", ");
+    return names.map((name, at): [string, string] => [name, names.length === 1 ? (cells.at(-1) ?? "") : (defaults[at] ?? "")]);
+  }));
+}
+
+for (const section of ["launch", "attach"] as const) {
+  test(`the schema of ${section} has exactly the documented attributes`, () => {
+    const schema = tandem.configurationAttributes[section].properties;
+    assert.deepEqual(Object.keys(schema).sort(), [...documented(section).keys()].sort());
+    for (const [name, attribute] of Object.entries(schema)) {
+      assert.ok(attribute.description ?? attribute.markdownDescription, `\`${name}\` has no description`);
+    }
+  });
+}
+
+test("the schema's defaults are the documented ones", () => {
+  const docs = documented("launch");
+  for (const [name, attribute] of Object.entries(tandem.configurationAttributes.launch.properties)) {
+    const written = /^`([^`]+)`$/.exec(docs.get(name) ?? "")?.[1];
+    if (written === undefined) {
+      continue; // Said in words.
+    }
+    const literal = /^(true|false|\[\]|\{\}|\d+)$/.test(written) ? (JSON.parse(written) as unknown) : written;
+    assert.deepEqual(attribute.default, literal, name);
+  }
+});
+
+test("snippets use attributes the schema knows", () => {
+  for (const { body } of tandem.configurationSnippets) {
+    const known = tandem.configurationAttributes[body["request"] as "launch" | "attach"].properties;
+    for (const name of Object.keys(body).filter((key) => !["type", "request", "name"].includes(key))) {
+      assert.ok(name in known, `a snippet uses \`${name}\``);
+    }
+  }
+});
+
+test("every language F5 works in is contributed, with breakpoints", () => {
+  const breakpoints = manifest.contributes.breakpoints.map((one) => one.language);
+  for (const { id } of LANGUAGES) {
+    assert.ok(tandem.languages.includes(id), `languages: ${id}`);
+    assert.ok(breakpoints.includes(id), `breakpoints: ${id}`);
+  }
+});
+
+test("every contributed command is registered, and every setting is read", () => {
+  const sources = ["adapters", "commands", "configurations", "invitations", "log", "mcp", "programs", "sharing", "shared-session"]
+    .map((name) => read(`src/${name}.ts`)).join("\n");
+  for (const { command } of manifest.contributes.commands) {
+    assert.ok(sources.includes(`command("${command.replace("tandem.", "")}"`), command);
+  }
+  for (const setting of Object.keys(manifest.contributes.configuration.properties)) {
+    assert.ok(sources.includes(`"${setting.replace("tandem.", "")}"`), setting);
+  }
+  const commands = manifest.contributes.commands.map((one) => one.command);
+  assert.ok(Object.values(tandem.variables).every((command) => commands.includes(command)));
+});
+
+test("every picture is there and small", () => {
+  const images = [manifest.icon, ...manifest.contributes.walkthroughs.flatMap((one) => one.steps.map((step) => step.media.image)),
+    ...[...read("README.md").matchAll(/\((images\/[^)]+)\)/g)].map((match) => match[1] ?? "")];
+  for (const image of images) {
+    assert.ok(existsSync(path.join(EXTENSION, image)), image);
+    assert.ok(readFileSync(path.join(EXTENSION, image)).length < 300 * 1024, `${image} is too big`);
+  }
+});

@@ -1,0 +1,53 @@
+/** What the extension reads of the machine: processes, live sessions, agents' configurations. */
+import assert from "node:assert/strict";
+import { mkdtempSync, mkdirSync, writeFileSync } from "node:fs";
+import * as os from "node:os";
+import * as path from "node:path";
+import { test } from "node:test";
+import { agentConfigurations } from "../src/agents";
+import { liveSessions, parseSession, sessionFolder } from "../src/live-sessions";
+import { commandLineOf, parsePs, runningProcesses } from "../src/processes";
+
+test("processes are read from ps, with odd lines left out", () => {
+  assert.deepEqual(parsePs("  12 /usr/bin/app --x y\n\nnonsense\n 0 kernel\n", new Set([12])), [
+    { pid: 12, name: "app", commandLine: "/usr/bin/app --x y", dotnet: true },
+  ]);
+  assert.equal(commandLineOf("a\0b c\0\0"), "a b c");
+});
+
+test("this machine's own processes are found, but not this one", async () => {
+  const found = await runningProcesses();
+  assert.ok(found.some((one) => one.pid === process.ppid), "the parent is missing");
+  assert.ok(!found.some((one) => one.pid === process.pid));
+});
+
+test("sessions are those whose host lives, in a folder nobody else may enter", async () => {
+  assert.equal(sessionFolder({ XDG_RUNTIME_DIR: "/run/me" }), "/run/me/tandem");
+  const folder = path.join(mkdtempSync(path.join(os.tmpdir(), "tandem-sessions-")), "tandem");
+  mkdirSync(folder, { mode: 0o700 });
+  const entry = (id: string, pid: number, started: number) => {
+    const socket = path.join(folder, `${id}.sock`);
+    writeFileSync(socket, "");
+    const whole = { id, pid, title: "app", program: "/w/app.dll", engine: "coreclr", cwd: null, started, socket };
+    writeFileSync(path.join(folder, `${id}.json`), JSON.stringify(whole));
+  };
+  entry("owl2", process.pid, 20);
+  entry("fox1", process.pid, 10);
+  entry("gone9", 2 ** 22 + 1, 5);
+  writeFileSync(path.join(folder, "torn.json"), '{"id": "to');
+  assert.deepEqual((await liveSessions(folder)).map((one) => one.id), ["fox1", "owl2"]);
+  mkdirSync(path.join(folder, "open"), { mode: 0o755 });
+  assert.deepEqual(await liveSessions(path.join(folder, "open")), []);
+  assert.deepEqual(await liveSessions(path.join(folder, "nowhere")), []);
+  assert.equal(parseSession('{"id": 3}'), undefined);
+});
+
+test("every agent's configuration names the bridge, in well-formed JSON where it is JSON", () => {
+  for (const { name, text } of agentConfigurations("/opt/my tools/tandem-mcp")) {
+    assert.ok(text.includes("/opt/my tools/tandem-mcp"), name);
+    if (text.startsWith("{")) {
+      assert.doesNotThrow(() => JSON.parse(text) as unknown, name);
+    }
+  }
+  assert.equal(agentConfigurations("/o'k/t")[0]?.text, `claude mcp add tandem -- '/o'\\''k/t'`);
+});
