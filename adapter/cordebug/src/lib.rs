@@ -2,7 +2,8 @@
 //!
 //! In reading order: [`startup`] (holding a runtime before user code), [`runtime`] (finding the runtime in a process and
 //! loading its debugging library), [`debugger`] (debugger and process), [`callback`] (what the runtime tells), then one
-//! module per family: [`thread`], [`frame`], [`module`], [`value`], [`eval`]. [`hresult`] says what failures mean.
+//! module per family: [`thread`], [`frame`], [`module`], [`value`], [`eval`]. [`hresult`] says what failures mean,
+//! [`exits`] how the program ended.
 //!
 //! Objects are not `Send`: they live on one thread, the engine's. A [`callback::Callback`] is, and is the one place where
 //! COM pointers cross threads.
@@ -14,6 +15,7 @@ pub mod callback;
 mod com;
 pub mod debugger;
 pub mod eval;
+pub mod exits;
 pub mod frame;
 pub mod hresult;
 pub mod module;

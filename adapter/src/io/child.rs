@@ -12,9 +12,13 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use cordebug::exits::{self, Ended};
 use dap_wire::{ErrorCode, Failure};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use tokio::sync::watch;
+
+/// How long the note of an end may take to arrive.
+const NOTE_LIMIT: std::time::Duration = std::time::Duration::from_secs(2);
 
 /// What to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,6 +88,7 @@ impl Child {
                 None => command.env_remove(name),
             };
         }
+        exits::watch();
         let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
         let pid = child.id();
         let pipes = match (child.stdin.take(), child.stdout.take(), child.stderr.take()) {
@@ -171,8 +176,19 @@ fn wait_for_exit(pid: u32) -> ExitInfo {
                 };
             }
             Ok(None) | Err(rustix::io::Errno::INTR) => {}
+            // The PAL was quicker, as it is now and then on a busy machine.
+            Err(rustix::io::Errno::CHILD) => {
+                return match exits::how(pid.as_raw_nonzero().get().unsigned_abs(), NOTE_LIMIT) {
+                    Some(Ended::Exited(code)) => ExitInfo { code, signal: None },
+                    Some(Ended::Killed(signal)) => ExitInfo { code: 128 + signal, signal: Some(signal) },
+                    None => {
+                        tracing::warn!(?pid, "the exit status of the program was lost");
+                        lost
+                    }
+                };
+            }
             Err(error) => {
-                tracing::warn!(%error, "the exit status of the program was lost");
+                tracing::warn!(?pid, %error, "cannot wait for the program's end");
                 return lost;
             }
         }

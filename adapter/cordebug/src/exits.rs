@@ -1,0 +1,92 @@
+//! How children of ours ended, also those whose status somebody else took.
+//!
+//! The debugging library's platform layer calls `waitpid` on its debuggee every few milliseconds; whoever comes second
+//! learns nothing. The kernel sends SIGCHLD with the status before anybody can take it, so we note it there. Not for
+//! waiting: a thread in `waitid` is quicker, and this is what it asks when it was too late.
+
+use std::sync::Once;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// How a child ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// By itself, with this exit code.
+    Exited(i32),
+    /// By this signal.
+    Killed(i32),
+}
+
+/// Ends that are remembered; a session has a handful of children.
+const KEPT: usize = 64;
+/// One end each: process id, how, and the code or signal; 0 is none.
+static NOTED: [AtomicU64; KEPT] = [const { AtomicU64::new(0) }; KEPT];
+static NEXT: AtomicUsize = AtomicUsize::new(0);
+static WATCH: Once = Once::new();
+
+/// Begins to note how children end. Call it before a child whose end matters is started; again does nothing.
+pub fn watch() {
+    WATCH.call_once(|| {
+        // SAFETY: the handler does nothing but atomic stores and loads, which a signal may interrupt anywhere.
+        let registered = unsafe { signal_hook_registry::register_sigaction(libc::SIGCHLD, note) };
+        // Without it only the second chance is missing.
+        drop(registered);
+    });
+}
+
+fn note(info: &libc::siginfo_t) {
+    // SAFETY: the kernel fills these fields for SIGCHLD; from another sender they are numbers that fit no child.
+    let (pid, status) = unsafe { (info.si_pid(), info.si_status()) };
+    let killed = match info.si_code {
+        libc::CLD_EXITED => false,
+        libc::CLD_KILLED | libc::CLD_DUMPED => true,
+        _ => return,
+    };
+    let entry = (pid as u32 as u64) << 32 | u64::from(killed) << 16 | (status as u16 as u64);
+    let at = NEXT.fetch_add(1, Ordering::Relaxed) % KEPT;
+    if let Some(slot) = NOTED.get(at) {
+        slot.store(entry, Ordering::Release);
+    }
+}
+
+/// How the child with this id ended, if that was noted; waits at most `limit` for a signal that is on its way.
+pub fn how(pid: u32, limit: Duration) -> Option<Ended> {
+    let deadline = Instant::now() + limit;
+    loop {
+        let next = NEXT.load(Ordering::Acquire);
+        // The newest first: ids are used again.
+        let found = (1..=KEPT)
+            .filter_map(|back| NOTED.get(next.wrapping_sub(back) % KEPT))
+            .map(|slot| slot.load(Ordering::Acquire))
+            .find(|entry| *entry != 0 && entry >> 32 == u64::from(pid));
+        if let Some(entry) = found {
+            let status = (entry & 0xffff) as i32;
+            return Some(if entry >> 16 & 1 == 1 { Ended::Killed(status) } else { Ended::Exited(status) });
+        }
+        if Instant::now() > deadline {
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn an_end_is_known_though_somebody_else_took_its_status() {
+        watch();
+        for (script, expected) in
+            [("exit 7", Ended::Exited(7)), ("exit 0", Ended::Exited(0)), ("kill -9 $$", Ended::Killed(9))]
+        {
+            let mut child = Command::new("sh").args(["-c", script]).spawn().unwrap();
+            // Takes the status, as the debugging library does.
+            child.wait().unwrap();
+            assert_eq!(how(child.id(), Duration::from_secs(5)), Some(expected), "{script}");
+        }
+        assert_eq!(how(1, Duration::ZERO), None);
+    }
+}
