@@ -11,6 +11,7 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
+use workspace::jobs::Jobs;
 use workspace::roots::Roots;
 
 use crate::arguments::Arguments;
@@ -44,13 +45,15 @@ struct Inner {
 pub struct Bridge {
     /// What the flags decided.
     pub options: Arc<Options>,
+    /// Builds and commands that are running.
+    pub jobs: Arc<Jobs>,
     inner: Arc<Mutex<Inner>>,
 }
 
 impl Bridge {
     /// A bridge without sessions.
     pub fn new(options: Options) -> Self {
-        Self { options: Arc::new(options), inner: Arc::default() }
+        Self { options: Arc::new(options), jobs: Arc::default(), inner: Arc::default() }
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut Inner) -> T) -> T {
@@ -141,6 +144,7 @@ impl Bridge {
 
     /// Leaves every session: what we launched ends.
     pub async fn close(&self) {
+        self.jobs.close().await;
         for session in self.joined() {
             if let Err(failure) = session.leave(None).await {
                 tracing::debug!(%failure, "left a session that was gone");

@@ -2,13 +2,14 @@
 //! table of its tools.
 //!
 //! By need: [`launch`] (sessions), [`breakpoints`], [`execution`] (running and waiting), [`inspect`] (looking),
-//! [`program_io`]; [`files`], [`git`].
+//! [`program_io`]; [`files`], [`git`], [`builds`].
 
 use dap_wire::{ErrorCode, Failure};
 use serde::Serialize;
 use serde_json::Value;
 
 pub mod breakpoints;
+pub mod builds;
 pub mod execution;
 pub mod files;
 pub mod git;

@@ -25,6 +25,7 @@ macro_rules! stories {
 }
 
 mod agent;
+mod builds;
 mod child_adapters;
 mod child_faults;
 mod conventions;

@@ -41,6 +41,58 @@ fn environment() -> Option<Value> {
     }
 }
 
+/// Something set-up makes: brings it up to date when it is older than this tree.
+///
+/// # Panics
+/// When set-up fails.
+fn made(pointer: &str) -> String {
+    let found = || Some(environment()?.pointer(pointer)?.as_str()?.to_owned());
+    found().unwrap_or_else(|| {
+        // Tests run side by side; one of them sets up, the others find it done.
+        let lock = std::fs::File::create(cache().join("setup.lock")).expect("the cache folder is there");
+        lock.lock().expect("a lock on a file of ours");
+        found().unwrap_or_else(|| {
+            let done = std::process::Command::new(root().join("scripts/setup")).status();
+            assert!(done.is_ok_and(|status| status.success()), "scripts/setup fails");
+            found().unwrap_or_else(|| panic!("scripts/setup makes no {pointer}"))
+        })
+    })
+}
+
+/// A build tool of set-up: `go`, `cmake`, `ctest`.
+pub fn tool(name: &str) -> PathBuf {
+    made(&format!("/tools/{name}")).into()
+}
+
+/// The folder with the Python packages of set-up, for `PYTHONPATH`.
+pub fn python_packages() -> PathBuf {
+    made("/pythonPackages").into()
+}
+
+/// A copy of `fixtures/projects/NAME`, to build in.
+///
+/// # Errors
+/// When it cannot be copied.
+pub fn project(name: &str) -> anyhow::Result<tempfile::TempDir> {
+    let copy = tempfile::tempdir()?;
+    copy_folder(&root().join("fixtures/projects").join(name), copy.path())?;
+    Ok(copy)
+}
+
+fn copy_folder(from: &Path, to: &Path) -> anyhow::Result<()> {
+    std::fs::create_dir_all(to)?;
+    for file in std::fs::read_dir(from)? {
+        let file = file?;
+        let target = to.join(file.file_name());
+        if file.file_type()?.is_dir() {
+            copy_folder(&file.path(), &target)?;
+        } else {
+            std::fs::copy(file.path(), target)?;
+        }
+    }
+    Ok(())
+}
+
 impl Runtime {
     /// For names of snapshots.
     pub fn name(self) -> &'static str {

@@ -15,6 +15,9 @@ use tokio_util::task::TaskTracker;
 /// Work not asked for again, or still going; more is refused.
 const MOST: usize = 32;
 
+/// No call waits longer.
+const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// How the work went, once it has.
 type Result = std::result::Result<Value, Failure>;
 
@@ -65,16 +68,11 @@ impl Jobs {
     {
         let job = self.join(key, start)?;
         let mut done = job.done.clone();
-        let until = Instant::now() + patience;
+        let until = Instant::now() + patience.min(LONGEST);
         let mut told = (String::new(), Instant::now());
         let outcome = loop {
             tokio::select! {
-                done = done.wait_for(Option::is_some) => {
-                    break match done {
-                        Ok(done) => done.clone().unwrap_or_else(|| Err(Failure::cancelled())),
-                        Err(_) => Err(Failure::new(ErrorCode::IoFailed, "the work broke off")),
-                    };
-                }
+                outcome = outcome_of(&mut done) => break outcome,
                 () = cancel.cancelled() => {
                     job.cancel.cancel();
                     break Err(Failure::cancelled());
@@ -154,6 +152,14 @@ impl Drop for Jobs {
     }
 }
 
+/// Waits until the work has ended.
+async fn outcome_of(done: &mut watch::Receiver<Option<Result>>) -> Result {
+    match done.wait_for(Option::is_some).await {
+        Ok(done) => done.clone().unwrap_or_else(|| Err(Failure::cancelled())),
+        Err(_) => Err(Failure::new(ErrorCode::IoFailed, "the work broke off")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -193,7 +199,7 @@ mod tests {
         let jobs = Jobs::default();
         let broken = |_: CancellationToken, _: Say| async { panic!("broken") };
         let failure =
-            jobs.wait("a", Duration::MAX / 4, &CancellationToken::new(), broken, silent).await.unwrap_err();
+            jobs.wait("a", Duration::MAX, &CancellationToken::new(), broken, silent).await.unwrap_err();
         assert_eq!(failure.code, ErrorCode::IoFailed);
     }
 }

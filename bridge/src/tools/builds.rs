@@ -1,0 +1,135 @@
+//! Builds, tests, diagnostics, and commands. What is done is in the crate `workspace`; here it gets its names, and a call that
+//! has waited long enough leaves the work going.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use dap_wire::Failure;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+use workspace::build::project::Project;
+use workspace::build::{self, Action};
+use workspace::command_line;
+use workspace::commands;
+use workspace::jobs::{Say, Waited};
+use workspace::process::Command;
+
+use crate::call::Call;
+use crate::catalog::RUN_COMMAND;
+use crate::tool::{Effect, Family, Tool, run};
+
+/// How long a call waits unless asked otherwise, ms: builds are often longer than debugging waits, and clients cut calls at
+/// 60 s.
+const PATIENCE: u64 = 50_000;
+/// Output in one answer unless asked otherwise, bytes.
+const OUTPUT_BYTES: u64 = 8 << 10;
+/// At most.
+const MOST_OUTPUT_BYTES: u64 = 1 << 20;
+
+const PROJECT: &str = "projectPath:s=folder or project file";
+const TOOL: &str = "tool:s=dotnet, cargo, go, npm, cmake, pytest, make";
+
+/// Builds and commands.
+pub const FAMILY: Family = Family {
+    name: "builds",
+    of_session: false,
+    tools: &[
+        Tool {
+            name: "build",
+            core: false,
+            effect: Effect::Acts,
+            about: "Build what the folder holds (dotnet, cargo, go, npm, cmake, make, Python). Returns LSP diagnostics by file. \
+                    `pending`: call again to wait on.",
+            takes: &[PROJECT, TOOL, "timeoutMs:i=50000", "maxBytes:i=of output"],
+            gives: &["exitCode:i", "output:s", "diagnostics:o", "errors:i", "warnings:i", "pending:b"],
+            run: run!(project, Action::Build),
+        },
+        Tool {
+            name: "run_tests",
+            core: false,
+            effect: Effect::Acts,
+            about: "Run the tests. Returns counts, and of each failed one message and place.",
+            takes: &[PROJECT, TOOL, "timeoutMs:i", "maxBytes:i"],
+            gives: &["exitCode:i", "output:s", "tests:o", "diagnostics:o", "pending:b"],
+            run: run!(project, Action::Test),
+        },
+        Tool {
+            name: "restore",
+            core: false,
+            effect: Effect::Sets,
+            about: "Fetch the project's dependencies.",
+            takes: &[PROJECT, TOOL, "timeoutMs:i", "maxBytes:i"],
+            gives: &["exitCode:i", "output:s", "pending:b"],
+            run: run!(project, Action::Restore),
+        },
+        Tool {
+            name: "get_diagnostics",
+            core: false,
+            effect: Effect::Sets,
+            about: "Errors and warnings as LSP diagnostics by file, from the compiler's check.",
+            takes: &[PROJECT, TOOL, "timeoutMs:i", "maxBytes:i"],
+            gives: &["diagnostics:o", "errors:i", "warnings:i", "pending:b"],
+            run: run!(project, Action::Check),
+        },
+        Tool {
+            name: RUN_COMMAND,
+            core: false,
+            effect: Effect::Destroys,
+            about: "Run a program, without a shell. Double quotes keep spaces.",
+            takes: &[
+                "command:s!",
+                "args:as=more arguments",
+                "workingDirectory:s",
+                "timeoutMs:i",
+                "maxBytes:i",
+            ],
+            gives: &["exitCode:i", "stdout:s", "stderr:s", "pending:b"],
+            run: run!(command),
+        },
+    ],
+};
+
+async fn project(call: &Call, action: Action) -> Result<Value, Failure> {
+    let (path, tool) = (call.arguments.text("projectPath")?, call.arguments.text("tool")?);
+    let project = Project::find(&call.bridge.options.roots, path.as_deref(), tool.as_deref())?;
+    let most = output_bytes(call)?;
+    let key = format!("{} {project:?}", action.name());
+    wait(call, &key, move |cancel, say| build::run(project, action, most, cancel, say)).await
+}
+
+async fn command(call: &Call) -> Result<Value, Failure> {
+    let (program, arguments) = command_line::parse(&call.arguments.need_text("command")?)?;
+    let more = call.arguments.texts("args")?;
+    let folder = call.bridge.options.roots.folder(call.arguments.text("workingDirectory")?.as_deref())?;
+    let command = Command::new(program, folder).args(arguments).args(more);
+    let most = output_bytes(call)?;
+    let key = format!("command {command:?}");
+    wait(call, &key, move |cancel, say| commands::run(command, most, cancel, say)).await
+}
+
+fn output_bytes(call: &Call) -> Result<usize, Failure> {
+    let wanted = call.arguments.number("maxBytes")?.unwrap_or(OUTPUT_BYTES).min(MOST_OUTPUT_BYTES);
+    Ok(usize::try_from(wanted).unwrap_or(usize::MAX))
+}
+
+/// Waits for work, telling how far it is; leaves it going when patience ends.
+async fn wait<W>(
+    call: &Call,
+    key: &str,
+    start: impl FnOnce(CancellationToken, Say) -> W,
+) -> Result<Value, Failure>
+where
+    W: Future<Output = Result<Value, Failure>> + Send + 'static,
+{
+    let patience = Duration::from_millis(call.arguments.number("timeoutMs")?.unwrap_or(PATIENCE));
+    let jobs = Arc::clone(&call.bridge.jobs);
+    let tell = |message: String| call.progress.say(message);
+    match jobs.wait(key, patience, &call.cancel, start, tell).await? {
+        Waited::Done(answer) => Ok(answer),
+        Waited::Pending(elapsed, said) => Ok(json!({
+            "pending": true,
+            "durationMs": u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
+            "output": said,
+        })),
+    }
+}

@@ -1,0 +1,182 @@
+//! Builds, tests and checks: what a folder holds decides the tool ([`project`]), the tool decides the steps ([`steps`]), and
+//! each step has a reader of the tool's own format ([`readers`]) that fills the [`report`].
+//!
+//! A build runs whatever the project says, with the rights of whoever started the bridge: it is no more confined than a
+//! build in a terminal.
+
+pub mod project;
+pub mod readers;
+pub mod report;
+pub mod steps;
+
+use std::time::Duration;
+
+use dap_wire::{ErrorCode, Failure};
+use serde::Serialize;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::jobs::Say;
+use crate::process::Sink;
+use crate::process::kept::Lines;
+use project::Project;
+use readers::Reader;
+use report::{Report, Written};
+
+/// Nothing runs longer, whether anybody waits for it or not.
+pub const DEADLINE: Duration = Duration::from_secs(30 * 60);
+
+/// What to do with a project.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// Build it.
+    Build,
+    /// Build and run its tests.
+    Test,
+    /// Fetch what it depends on.
+    Restore,
+    /// Find out what is wrong, as fast as the tool can.
+    Check,
+}
+
+impl Action {
+    /// As it is called in messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Build => "build",
+            Self::Test => "test",
+            Self::Restore => "restore",
+            Self::Check => "check",
+        }
+    }
+}
+
+/// The answer of `build`, `run_tests`, `restore` and `get_diagnostics`.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Answer {
+    /// Which tool did it.
+    tool: &'static str,
+    /// As it was run.
+    command: String,
+    /// Where.
+    folder: String,
+    exit_code: i32,
+    duration_ms: u64,
+    #[serde(flatten)]
+    report: Written,
+}
+
+/// Runs an action to its end. A build or test that fails is an answer with `error` in it.
+///
+/// # Errors
+/// `UNSUPPORTED` when the tool has no such action, `COMMAND_FAILED` when it cannot be started, `TIMEOUT`, `CANCELLED`.
+pub async fn run(
+    project: Project,
+    action: Action,
+    output_bytes: usize,
+    cancel: CancellationToken,
+    say: Say,
+) -> Result<Value, Failure> {
+    let began = Instant::now();
+    let scratch = tempfile::tempdir().map_err(|error| {
+        Failure::new(ErrorCode::IoFailed, format!("there is no temporary folder: {error}"))
+    })?;
+    let steps = steps::of(&project, action, scratch.path())?;
+    let mut report = Report::new(&project.folder, output_bytes);
+    let mut code = 0;
+    let mut commands = Vec::new();
+    for step in steps {
+        let line = step.command.line();
+        say(&line);
+        let mut reading =
+            Reading { reader: step.reader, report: &mut report, lines: Default::default(), say: &say };
+        let left = DEADLINE.saturating_sub(began.elapsed());
+        let ended = step.command.run(&mut reading, left, &cancel).await;
+        reading.end();
+        let ended = ended.map_err(|failure| match failure.code {
+            ErrorCode::Timeout => failure.data(json!({ "output": report.output.text() })),
+            _ => failure,
+        })?;
+        code = ended.code;
+        commands.push(line);
+        if !ended.success() {
+            break;
+        }
+    }
+    let mut answer = Answer {
+        tool: project.kind.name(),
+        command: commands.join(" && "),
+        folder: project.folder.display().to_string(),
+        exit_code: code,
+        duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
+        report: report.written(),
+    };
+    // The scratch folder's name says nothing to anybody.
+    answer.command = answer.command.replace(&scratch.path().display().to_string(), "TMP");
+    let bad = bad_news(&answer, action);
+    let mut answer = serde_json::to_value(answer)
+        .map_err(|error| Failure::new(ErrorCode::IoFailed, format!("the answer is no JSON: {error}")))?;
+    if let Some(error) = bad {
+        answer["error"] = error;
+    }
+    Ok(answer)
+}
+
+/// `error` of an answer whose tool says that something is wrong. A check that finds something has done its work.
+fn bad_news(answer: &Answer, action: Action) -> Option<Value> {
+    let report = &answer.report;
+    let failed = report.tests.as_ref().map_or(0, |tests| tests.failed);
+    if answer.exit_code == 0 && failed == 0 || (action == Action::Check && report.errors > 0) {
+        return None;
+    }
+    let tests = action == Action::Test && failed > 0;
+    let code = if tests { ErrorCode::TestsFailed } else { ErrorCode::BuildFailed };
+    let program = answer.command.rsplit(" && ").next().unwrap_or_default();
+    let words: Vec<&str> = program.split(' ').take(2).collect();
+    let what = match (tests, report.errors, report.warnings) {
+        (true, ..) => {
+            format!(": {failed} of {} tests failed", report.tests.as_ref().map_or(0, |tests| tests.total))
+        }
+        (false, 0, 0) => String::new(),
+        (false, errors, warnings) => format!(": {errors} errors, {warnings} warnings"),
+    };
+    let message = format!("`{}` failed with exit code {}{what}", words.join(" "), answer.exit_code);
+    let hint = if tests {
+        "`tests.failures` says which and where"
+    } else if report.errors > 0 {
+        "`diagnostics` says what and where (LSP: lines from 0)"
+    } else {
+        "`output` says why"
+    };
+    Some(json!({ "code": code.as_str(), "message": message, "hint": hint }))
+}
+
+/// Feeds a step's output to its reader.
+struct Reading<'a> {
+    reader: Reader,
+    report: &'a mut Report,
+    lines: [Lines; 2],
+    say: &'a Say,
+}
+
+impl Sink for Reading<'_> {
+    fn take(&mut self, stream: crate::process::Stream, bytes: &[u8]) {
+        let [out, err] = &mut self.lines;
+        let lines = if stream == crate::process::Stream::Out { out } else { err };
+        lines.push(bytes, |line| self.reader.line(line, self.report));
+        if let Some(said) = self.report.last_line() {
+            (self.say)(said);
+        }
+    }
+}
+
+impl Reading<'_> {
+    fn end(&mut self) {
+        for lines in &mut self.lines {
+            lines.end(|line| self.reader.line(line, self.report));
+        }
+        self.reader.end(self.report);
+    }
+}

@@ -1,0 +1,140 @@
+//! What a folder holds, and so which tool builds it.
+
+use std::path::{Path, PathBuf};
+
+use dap_wire::{ErrorCode, Failure};
+
+use crate::roots::Roots;
+
+/// Files of one folder that are looked at.
+const MOST_FILES: usize = 10_000;
+
+/// A build tool. In this order when a folder holds files of several; makefiles often only call the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// `dotnet`.
+    Dotnet,
+    /// `cargo`.
+    Cargo,
+    /// `go`.
+    Go,
+    /// `npm`, `pnpm` or `yarn`, by the lock file.
+    Npm,
+    /// `cmake` and `ctest`.
+    Cmake,
+    /// Python and `pytest`.
+    Pytest,
+    /// `make`.
+    Make,
+}
+
+impl Kind {
+    const ALL: [Self; 7] =
+        [Self::Dotnet, Self::Cargo, Self::Go, Self::Npm, Self::Cmake, Self::Pytest, Self::Make];
+
+    /// As it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Dotnet => "dotnet",
+            Self::Cargo => "cargo",
+            Self::Go => "go",
+            Self::Npm => "npm",
+            Self::Cmake => "cmake",
+            Self::Pytest => "pytest",
+            Self::Make => "make",
+        }
+    }
+
+    /// The tool that a file speaks for.
+    fn of(name: &str) -> Option<Self> {
+        let python = name.ends_with(".py") && (name.starts_with("test_") || name.ends_with("_test.py"));
+        match name {
+            "Cargo.toml" => Some(Self::Cargo),
+            "go.mod" => Some(Self::Go),
+            "package.json" => Some(Self::Npm),
+            "CMakeLists.txt" => Some(Self::Cmake),
+            "Makefile" | "makefile" | "GNUmakefile" => Some(Self::Make),
+            "pyproject.toml" | "setup.py" | "setup.cfg" | "pytest.ini" | "tox.ini" | "requirements.txt"
+            | "conftest.py" => Some(Self::Pytest),
+            _ if python => Some(Self::Pytest),
+            _ => {
+                let ending = Path::new(name).extension()?.to_str()?;
+                matches!(ending, "sln" | "slnx" | "csproj" | "fsproj" | "vbproj" | "proj")
+                    .then_some(Self::Dotnet)
+            }
+        }
+    }
+}
+
+/// Something to build.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Project {
+    /// With what.
+    pub kind: Kind,
+    /// Where.
+    pub folder: PathBuf,
+    /// The project file that was named, or the only one there is to name.
+    pub file: Option<PathBuf>,
+}
+
+impl Project {
+    /// What a path (the first root by default) holds: a folder, or a project file. `wanted` names the tool when a folder
+    /// holds several.
+    ///
+    /// # Errors
+    /// `PATH_NOT_ALLOWED`, `NOT_FOUND` when there is nothing to build, `INVALID_PARAMETER` when it is not clear what.
+    pub fn find(roots: &Roots, path: Option<&str>, wanted: Option<&str>) -> Result<Self, Failure> {
+        let wanted = match wanted {
+            Some(name) => Some(named(name)?),
+            None => None,
+        };
+        let path = roots.existing(path)?;
+        if !path.is_dir() {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let kind = wanted.or_else(|| Kind::of(&name)).ok_or_else(|| nothing(&path))?;
+            let folder = path.parent().unwrap_or(Path::new("/")).to_owned();
+            return Ok(Self { kind, folder, file: Some(path) });
+        }
+        let failed = |error: std::io::Error| {
+            Failure::new(ErrorCode::IoFailed, format!("cannot list `{}`: {error}", path.display()))
+        };
+        let files = std::fs::read_dir(&path).map_err(failed)?.flatten().take(MOST_FILES);
+        let mut files: Vec<(Kind, PathBuf)> = files
+            .filter(|file| !file.file_type().is_ok_and(|kind| kind.is_dir()))
+            .filter_map(|file| Some((Kind::of(file.file_name().to_str()?)?, file.path())))
+            .collect();
+        files.sort();
+        let found = wanted.or_else(|| files.first().map(|(kind, _)| *kind));
+        let kind = found.ok_or_else(|| nothing(&path))?;
+        let own = files.into_iter().filter(|(other, _)| *other == kind).map(|(_, file)| file).collect();
+        let file = if kind == Kind::Dotnet { only(own)? } else { None };
+        Ok(Self { kind, folder: path, file })
+    }
+}
+
+fn named(name: &str) -> Result<Kind, Failure> {
+    Kind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
+        let all: Vec<&str> = Kind::ALL.into_iter().map(Kind::name).collect();
+        Failure::invalid(format!("`tool` must be one of {}, not `{name}`", all.join(", ")))
+    })
+}
+
+fn nothing(path: &Path) -> Failure {
+    Failure::new(ErrorCode::NotFound, format!("`{}` holds nothing to build", path.display())).hint(
+        "name a folder with a .sln or .csproj, Cargo.toml, go.mod, package.json, CMakeLists.txt, Makefile or pyproject.toml",
+    )
+}
+
+/// `dotnet` refuses a folder with several: a solution wins over projects, and of several the caller chooses.
+fn only(files: Vec<PathBuf>) -> Result<Option<PathBuf>, Failure> {
+    let solution =
+        |file: &PathBuf| file.extension().is_some_and(|ending| ending == "sln" || ending == "slnx");
+    let (solutions, projects): (Vec<_>, Vec<_>) = files.into_iter().partition(solution);
+    let candidates = if solutions.is_empty() { projects } else { solutions };
+    if let [_, _, ..] = candidates.as_slice() {
+        let names: Vec<_> = candidates.iter().map(|file| format!("`{}`", file.display())).collect();
+        return Err(Failure::invalid(format!("there are several projects: {}", names.join(", ")))
+            .hint("name one of them as projectPath"));
+    }
+    Ok(candidates.into_iter().next())
+}

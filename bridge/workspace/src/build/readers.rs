@@ -1,0 +1,96 @@
+//! Readers of what tools print. Where a tool has a format for machines, that is read; else the lines that compilers agree on.
+//!
+//! In the children: [`compiler`] (MSBuild, tsc, gcc, clang, go, CMake, make), [`cargo`] (its JSON and libtest), [`go_test`]
+//! (its JSON), [`tap`], [`python`] (tracebacks), [`results`] (files that test runners leave).
+
+pub mod cargo;
+pub mod compiler;
+pub mod go_test;
+pub mod python;
+pub mod results;
+pub mod tap;
+
+use std::path::Path;
+
+pub use results::Results;
+
+use super::report::Report;
+
+/// Reads one step's output, line by line.
+#[derive(Debug)]
+pub struct Reader {
+    format: Format,
+    results: Option<Results>,
+}
+
+#[derive(Debug)]
+enum Format {
+    Compiler(&'static str),
+    Cargo(Box<cargo::Cargo>),
+    GoTest(go_test::GoTest),
+    Tap(tap::Tap),
+    Python(python::Python),
+}
+
+impl Reader {
+    /// Lines of a compiler; `source` is who is named as the source of findings.
+    pub fn compiler(source: &'static str) -> Self {
+        Self { format: Format::Compiler(source), results: None }
+    }
+
+    /// `cargo --message-format=json`, and libtest.
+    pub fn cargo(folder: &Path) -> Self {
+        Self { format: Format::Cargo(Box::new(cargo::Cargo::new(folder))), results: None }
+    }
+
+    /// `go test -json`.
+    pub fn go_test(folder: &Path) -> Self {
+        Self { format: Format::GoTest(go_test::GoTest::new(folder)), results: None }
+    }
+
+    /// TAP, among lines of a compiler.
+    pub fn tap() -> Self {
+        Self { format: Format::Tap(tap::Tap::default()), results: None }
+    }
+
+    /// Syntax errors of Python.
+    pub fn python() -> Self {
+        Self { format: Format::Python(python::Python::default()), results: None }
+    }
+
+    /// Also reads what a test runner leaves.
+    #[must_use]
+    pub fn with(mut self, results: Results) -> Self {
+        self.results = Some(results);
+        self
+    }
+
+    /// One line, without its end.
+    pub fn line(&mut self, line: &str, report: &mut Report) {
+        match &mut self.format {
+            Format::Compiler(source) => {
+                report.say(line);
+                compiler::line(line, source, report);
+            }
+            Format::Cargo(cargo) => cargo.line(line, report),
+            Format::GoTest(go) => go.line(line, report),
+            Format::Tap(tap) => tap.line(line, report),
+            Format::Python(python) => python.line(line, report),
+        }
+    }
+
+    /// The step has ended.
+    pub fn end(&mut self, report: &mut Report) {
+        match &mut self.format {
+            Format::Cargo(cargo) => cargo.end(report),
+            Format::Tap(tap) => tap.end(report),
+            Format::Compiler(_) | Format::GoTest(_) | Format::Python(_) => {}
+        }
+        if let Some(results) = &self.results {
+            results.read(report);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,64 @@
+//! The lines that compilers agree on: `file(line,column): error CODE: text` (MSBuild, Roslyn, tsc) and `file:line:column: error:
+//! text` (gcc, clang, and with variations go, CMake and make).
+
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
+
+use crate::build::report::{Finding, Report};
+
+/// Longer lines are nobody's finding.
+const LONGEST: usize = 16 << 10;
+
+fn pattern(text: &str) -> Regex {
+    Regex::new(text).expect("the pattern is a constant, and tested")
+}
+
+static MSBUILD: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"^\s*(?:\d+>)?(?P<file>[^\s(:][^(]*?)(?:\((?P<line>\d+)(?:[,-](?P<column>\d+))?(?:[,-](?P<end_line>\d+),(?P<end_column>\d+))?\))?\s*: (?:[\w.]+ )?(?P<kind>error|warning) (?P<code>[A-Za-z]+\d+)\s*: (?P<text>.*?)(?:\s+\[[^\[\]]*proj(?:::[^\[\]]*)?\])?$",
+    )
+});
+static UNIX: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"^(?P<file>[^\s:][^:]*):(?P<line>\d+):(?:(?P<column>\d+):)? (?P<kind>fatal error|error|warning): (?P<text>.*?)(?: \[(?P<code>-W[^\]]+)\])?$",
+    )
+});
+static GO: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r"^(?:vet: )?(?P<file>[^\s:][^:]*\.go):(?P<line>\d+):(?:(?P<column>\d+):)? (?P<text>.+)$")
+});
+static MAKE: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"^(?P<file>[^\s:][^:]*):(?P<line>\d+): \*\*\* (?P<text>.*?)(?:\.  Stop\.)?$"));
+static CMAKE: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"^CMake (?P<kind>Error|Warning)(?: \(dev\))? at (?P<file>[^:]+):(?P<line>\d+) \((?P<text>.*)\):$",
+    )
+});
+
+/// Takes in what a line says, if it is a finding.
+pub fn line(line: &str, source: &str, report: &mut Report) {
+    if line.len() > LONGEST {
+        return;
+    }
+    let patterns: [&LazyLock<Regex>; 5] = [&MSBUILD, &UNIX, &GO, &MAKE, &CMAKE];
+    let Some(found) = patterns.iter().find_map(|pattern| pattern.captures(line)) else { return };
+    let text = |name: &str| found.name(name).map_or("", |part| part.as_str());
+    let file = text("file").trim();
+    // The compiler itself, and MSBuild, are no files.
+    let tool = matches!(file, "CSC" | "VBC" | "FSC" | "MSBUILD" | "NETSDK" | "LINK");
+    report.find(&Finding {
+        file: if tool { "" } else { file },
+        line: number(&found, "line"),
+        column: number(&found, "column"),
+        end_line: number(&found, "end_line"),
+        end_column: number(&found, "end_column"),
+        error: !text("kind").eq_ignore_ascii_case("warning"),
+        code: text("code"),
+        message: text("text"),
+        source,
+    });
+}
+
+fn number(found: &Captures<'_>, name: &str) -> u32 {
+    found.name(name).and_then(|part| part.as_str().parse().ok()).unwrap_or(0)
+}

@@ -1,0 +1,39 @@
+//! What Python says of a file that does not compile: `File "…", line N`, the source with a mark under the place, and the error.
+
+use crate::build::report::{Finding, Report};
+
+/// Reads one run.
+#[derive(Debug, Default)]
+pub struct Python {
+    place: Option<(String, u32)>,
+}
+
+impl Python {
+    /// One line.
+    pub fn line(&mut self, line: &str, report: &mut Report) {
+        report.say(line);
+        let trimmed = line.strip_prefix("E ").unwrap_or(line).trim_start();
+        if let Some((file, rest)) =
+            trimmed.strip_prefix("File \"").and_then(|rest| rest.split_once("\", line "))
+        {
+            let number =
+                rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse().unwrap_or(0);
+            self.place = Some((file.to_owned(), number));
+            return;
+        }
+        let Some((kind, text)) = trimmed.split_once(": ") else { return };
+        if matches!(kind, "SyntaxError" | "IndentationError" | "TabError")
+            && let Some((file, line)) = self.place.take()
+        {
+            report.find(&Finding {
+                file: &file,
+                line,
+                error: true,
+                code: kind,
+                message: text,
+                source: "python",
+                ..Finding::default()
+            });
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! Files that test runners leave: TRX (`dotnet test`), JUnit XML (pytest, ctest), the JSON of jest, vitest and mocha.
+
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use quick_xml::Reader;
+use quick_xml::events::{BytesStart, Event};
+use regex::Regex;
+use serde_json::Value;
+
+use crate::build::report::{Failed, Report};
+
+/// Larger files are not read.
+const LARGEST: u64 = 256 << 20;
+
+static DOTNET_PLACE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r" in (?P<file>.+?):line (?P<line>\d+)").expect("the pattern is a constant, and tested")
+});
+static NODE_PLACE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"\(?(?:file://)?(?P<file>/[^():]+):(?P<line>\d+):\d+\)?")
+        .expect("the pattern is a constant, and tested")
+});
+
+/// What to read once the step has ended.
+#[derive(Debug)]
+pub enum Results {
+    /// All `.trx` files of a folder.
+    Trx(PathBuf),
+    /// A file.
+    Junit(PathBuf),
+    /// A file.
+    Jest(PathBuf),
+    /// A file.
+    Mocha(PathBuf),
+}
+
+impl Results {
+    /// Reads them into the report. What is missing or broken says nothing: then the runner did not get that far.
+    pub fn read(&self, report: &mut Report) {
+        match self {
+            Self::Trx(folder) => {
+                let files = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|file| file.path());
+                for file in files.filter(|file| file.extension().is_some_and(|ending| ending == "trx")) {
+                    if let Some(text) = text(&file) {
+                        xml(&text, report);
+                    }
+                }
+            }
+            Self::Junit(file) => {
+                if let Some(text) = text(file) {
+                    xml(&text, report);
+                }
+            }
+            Self::Jest(file) => {
+                if let Some(told) = json(file) {
+                    jest(&told, report);
+                }
+            }
+            Self::Mocha(file) => {
+                if let Some(told) = json(file) {
+                    mocha(&told, report);
+                }
+            }
+        }
+    }
+}
+
+fn text(file: &Path) -> Option<String> {
+    let fits = file.metadata().is_ok_and(|metadata| metadata.len() <= LARGEST);
+    if fits {
+        std::fs::read(file).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    } else {
+        None
+    }
+}
+
+fn json(file: &Path) -> Option<Value> {
+    serde_json::from_str(&text(file)?).ok()
+}
+
+/// A test while its element is being read.
+#[derive(Debug, Default)]
+struct Case {
+    name: String,
+    outcome: Outcome,
+    message: String,
+    text: String,
+    file: Option<String>,
+    line: Option<u32>,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    #[default]
+    Passed,
+    Failed,
+    Skipped,
+}
+
+/// TRX and JUnit XML: their elements have different names, so one reader does for both.
+pub(super) fn xml(text: &str, report: &mut Report) {
+    let mut reader = Reader::from_str(text);
+    let mut case: Option<Case> = None;
+    let mut inside = Vec::new();
+    loop {
+        match reader.read_event() {
+            Ok(Event::Start(element)) => {
+                open(&element, &mut case);
+                inside.push(element.local_name().as_ref().to_owned());
+            }
+            Ok(Event::Empty(element)) => {
+                open(&element, &mut case);
+                close(element.local_name().as_ref(), &mut case, report);
+            }
+            Ok(Event::End(element)) => {
+                inside.pop();
+                close(element.local_name().as_ref(), &mut case, report);
+            }
+            Ok(Event::Text(part)) => add(&mut case, &inside, &part),
+            Ok(Event::CData(part)) => add(&mut case, &inside, &part),
+            Ok(Event::GeneralRef(name)) => {
+                let name: &str = &name;
+                let known = quick_xml::escape::unescape(&format!("&{name};")).map(|text| text.into_owned());
+                add(&mut case, &inside, &known.unwrap_or_default());
+            }
+            // A file cut short still says what it says.
+            Ok(Event::Eof) | Err(_) => break,
+            Ok(_) => {}
+        }
+    }
+}
+
+fn open(element: &BytesStart<'_>, case: &mut Option<Case>) {
+    let attribute = |name: &str| {
+        let found = element.try_get_attribute(name).ok()??;
+        Some(
+            found
+                .normalized_value(quick_xml::XmlVersion::default())
+                .map_or_else(|_| String::new(), |value| value.into_owned()),
+        )
+    };
+    let skipped = |case: &mut Option<Case>| {
+        if let Some(case) = case {
+            case.outcome = Outcome::Skipped;
+        }
+    };
+    match element.local_name().as_ref() {
+        "UnitTestResult" => {
+            let outcome = match attribute("outcome").as_deref() {
+                Some("Passed") => Outcome::Passed,
+                Some("NotExecuted") => Outcome::Skipped,
+                _ => Outcome::Failed,
+            };
+            *case =
+                Some(Case { name: attribute("testName").unwrap_or_default(), outcome, ..Case::default() });
+        }
+        "testcase" => {
+            let class = attribute("classname").filter(|class| !class.is_empty());
+            let own = attribute("name").unwrap_or_default();
+            let name =
+                class.filter(|class| *class != own).map_or(own.clone(), |class| format!("{class}.{own}"));
+            let line = attribute("line").and_then(|line| line.parse::<u32>().ok()).map(|line| line + 1);
+            // ctest says how it went in an attribute, too.
+            let skip = attribute("status").is_some_and(|status| status == "notrun" || status == "disabled");
+            let outcome = if skip { Outcome::Skipped } else { Outcome::Passed };
+            *case = Some(Case { name, outcome, file: attribute("file"), line, ..Case::default() });
+        }
+        "failure" | "error" => {
+            if let Some(case) = case {
+                case.outcome = Outcome::Failed;
+                case.message = attribute("message").unwrap_or_default();
+            }
+        }
+        "skipped" => skipped(case),
+        _ => {}
+    }
+}
+
+fn add(case: &mut Option<Case>, inside: &[String], text: &str) {
+    let Some(case) = case else { return };
+    match inside.last().map(String::as_str) {
+        // TRX.
+        Some("Message") => case.message.push_str(text),
+        Some("StackTrace") => case.text.push_str(text),
+        // JUnit.
+        Some("failure" | "error") => case.text.push_str(text),
+        _ => {}
+    }
+}
+
+fn close(name: &str, case: &mut Option<Case>, report: &mut Report) {
+    if !matches!(name, "UnitTestResult" | "testcase") {
+        return;
+    }
+    let Some(case) = case.take() else { return };
+    let tests = report.tests();
+    tests.total += 1;
+    match case.outcome {
+        Outcome::Passed => tests.passed += 1,
+        Outcome::Skipped => tests.skipped += 1,
+        Outcome::Failed => {
+            tests.failed += 1;
+            let trx = DOTNET_PLACE.captures(&case.text);
+            let place = |part: &str| Some(trx.as_ref()?.name(part)?.as_str().to_owned());
+            let (mut file, mut line) = (place("file"), place("line").and_then(|line| line.parse().ok()));
+            if trx.is_none() {
+                (file, line) =
+                    python_place(&case.text, case.file.as_deref()).or(case.file.zip(case.line)).unzip();
+            }
+            let message = if case.message.is_empty() || trx.is_none() && !case.text.trim().is_empty() {
+                case.text
+            } else {
+                case.message
+            };
+            report.fail(Failed { name: case.name, message, file, line });
+        }
+    }
+}
+
+/// pytest ends a failure with `file:line: Kind`: where it failed, not where the test begins.
+fn python_place(text: &str, file: Option<&str>) -> Option<(String, u32)> {
+    let places = text.lines().rev().filter_map(|line| {
+        let mut parts = line.splitn(3, ':');
+        let (name, number) = (parts.next()?, parts.next()?.trim().parse().ok()?);
+        name.ends_with(".py").then(|| (name.to_owned(), number))
+    });
+    let mut places = places.collect::<Vec<_>>();
+    let own = places.iter().position(|(name, _)| Some(name.as_str()) == file);
+    if places.is_empty() { None } else { Some(places.swap_remove(own.unwrap_or(0))) }
+}
+
+/// Also vitest.
+fn jest(told: &Value, report: &mut Report) {
+    let number = |name: &str| told[name].as_u64().unwrap_or(0);
+    let tests = report.tests();
+    tests.total += number("numTotalTests");
+    tests.passed += number("numPassedTests");
+    tests.failed += number("numFailedTests");
+    tests.skipped += number("numPendingTests") + number("numTodoTests");
+    for file in told["testResults"].as_array().into_iter().flatten() {
+        for one in
+            file["assertionResults"].as_array().into_iter().flatten().filter(|one| one["status"] == "failed")
+        {
+            let messages = one["failureMessages"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            let message = messages.collect::<Vec<_>>().join("\n");
+            let own = file["name"].as_str().unwrap_or_default();
+            node_failed(one["fullName"].as_str().unwrap_or_default(), message, own, report);
+        }
+    }
+}
+
+fn mocha(told: &Value, report: &mut Report) {
+    let number = |name: &str| told["stats"][name].as_u64().unwrap_or(0);
+    let tests = report.tests();
+    tests.total += number("tests");
+    tests.passed += number("passes");
+    tests.failed += number("failures");
+    tests.skipped += number("pending");
+    for one in told["failures"].as_array().into_iter().flatten() {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let message = [text(&one["err"]["message"]), text(&one["err"]["stack"])].join("\n");
+        node_failed(&text(&one["fullTitle"]), message, &text(&one["file"]), report);
+    }
+}
+
+/// The place is the topmost frame in the test's own file.
+fn node_failed(name: &str, message: String, file: &str, report: &mut Report) {
+    let at = NODE_PLACE
+        .captures_iter(&message)
+        .find(|at| at.name("file").is_some_and(|found| found.as_str() == file));
+    let line = at.and_then(|at| at.name("line")?.as_str().parse().ok());
+    report.fail(Failed { name: name.to_owned(), message, file: Some(file.to_owned()), line });
+}

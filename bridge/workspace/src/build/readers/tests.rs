@@ -1,0 +1,203 @@
+//! Real output of tools, as they printed it.
+
+use std::path::Path;
+
+use lsp_types::DiagnosticSeverity;
+
+use super::*;
+
+fn read(mut reader: Reader, text: &str) -> crate::build::report::Written {
+    let mut report = Report::new(Path::new("/work/app"), 1 << 20);
+    text.lines().for_each(|line| reader.line(line, &mut report));
+    reader.end(&mut report);
+    report.written()
+}
+
+/// `file line:column severity code message`, places from 0 as LSP has them.
+fn found(text: &str) -> Vec<String> {
+    let written = read(Reader::compiler("test"), text);
+    let each = written.diagnostics.iter().flat_map(|(file, list)| list.iter().map(move |one| (file, one)));
+    let line = |(file, one): (&String, &lsp_types::Diagnostic)| {
+        let severity = if one.severity == Some(DiagnosticSeverity::ERROR) { "error" } else { "warning" };
+        let code = match &one.code {
+            Some(lsp_types::NumberOrString::String(code)) => code.clone(),
+            _ => "-".into(),
+        };
+        let at = one.range.start;
+        format!("{file} {}:{} {severity} {code} {}", at.line, at.character, one.message)
+    };
+    each.map(line).collect()
+}
+
+#[test]
+fn lines_of_compilers_are_findings_once() {
+    for (text, wanted) in [
+        (
+            "/work/app/Program.cs(5,21): error CS0029: Cannot implicitly convert type 'string' to 'int' [/work/app/app.csproj]",
+            "Program.cs 4:20 error CS0029 Cannot implicitly convert type 'string' to 'int'",
+        ),
+        (
+            "     2>Sub/A.cs(7,9,7,12): warning CS0168: The variable 'x' [y] is declared [/work/app/b.csproj::TargetFramework=net9.0]",
+            "Sub/A.cs 6:8 warning CS0168 The variable 'x' [y] is declared",
+        ),
+        (
+            "CSC : error CS5001: Program does not contain a static 'Main' method [/work/app/app.csproj]",
+            " 0:0 error CS5001 Program does not contain a static 'Main' method",
+        ),
+        (
+            "/work/app/app.csproj : error NU1101: Unable to find package x. [/work/app/app.sln]",
+            "app.csproj 0:0 error NU1101 Unable to find package x. [/work/app/app.sln]",
+        ),
+        (
+            "MSBUILD : error MSB1009: Project file does not exist.",
+            " 0:0 error MSB1009 Project file does not exist.",
+        ),
+        (
+            "src/a b.ts(3,5): error TS2322: Type 'string' is not assignable to type 'number'.",
+            "src/a b.ts 2:4 error TS2322 Type 'string' is not assignable to type 'number'.",
+        ),
+        (
+            "main.c:3:13: error: 'x' undeclared (first use in this function)",
+            "main.c 2:12 error - 'x' undeclared (first use in this function)",
+        ),
+        (
+            "./src/main.c:4:5: warning: unused variable 'y' [-Wunused-variable]",
+            "src/main.c 3:4 warning -Wunused-variable unused variable 'y'",
+        ),
+        (
+            "main.cpp:1:10: fatal error: none.h: No such file or directory",
+            "main.cpp 0:9 error - none.h: No such file or directory",
+        ),
+        ("./main.go:4:2: undefined: x", "main.go 3:1 error - undefined: x"),
+        ("vet: ./main.go:4:2: undefined: x", "main.go 3:1 error - undefined: x"),
+        ("Makefile:2: *** missing separator.  Stop.", "Makefile 1:0 error - missing separator"),
+        ("CMake Error at CMakeLists.txt:7 (find_package):", "CMakeLists.txt 6:0 error - find_package"),
+    ] {
+        assert_eq!(found(&format!("{text}\nsomething else\n{text}\n")), [wanted]);
+    }
+    for text in [
+        "make: *** [Makefile:3: all] Error 1",
+        "    0 Error(s)",
+        "12:30:01 error: late",
+        "note: a.c:3:4: here",
+        "http://x:80: error: no",
+        "",
+    ] {
+        assert!(found(text).is_empty(), "{text}: {:?}", found(text));
+    }
+}
+
+#[test]
+fn findings_are_bounded_and_errors_go_first() {
+    let mut text: String = (1..=150).map(|line| format!("a.c:{line}:1: warning: w\n")).collect();
+    text += "b.c:1:1: error: e\n";
+    let written = read(Reader::compiler("gcc"), &text);
+    assert_eq!((written.errors, written.warnings, written.omitted), (1, 150, 51));
+    assert_eq!((written.diagnostics["b.c"].len(), written.diagnostics["a.c"].len()), (1, 99));
+}
+
+#[test]
+fn rustc_speaks_json_and_libtest_does_not() {
+    let message = r#"{"reason":"compiler-message","manifest_path":"/work/app/Cargo.toml","message":{"rendered":"error[E0308]: mismatched types\n","level":"error","code":{"code":"E0308"},"message":"mismatched types","spans":[{"file_name":"src/main.rs","line_start":2,"line_end":2,"column_start":18,"column_end":21,"is_primary":true,"label":"expected `u32`"}],"children":[]}}"#;
+    let text = format!("{message}\n{{\"reason\":\"build-finished\",\"success\":false}}\n");
+    let written = read(Reader::cargo(Path::new("/work/app")), &text);
+    let one = &written.diagnostics["src/main.rs"][0];
+    assert_eq!(one.message, "mismatched types\nexpected `u32`");
+    assert_eq!((one.range.start.line, one.range.start.character, one.range.end.character), (1, 17, 20));
+    assert_eq!(written.output, "error[E0308]: mismatched types\n");
+
+    let text = "\nrunning 3 tests\ntest a::good ... ok\ntest a::bad ... FAILED\ntest a::off ... ignored\n\nfailures:\n\n\
+        ---- a::bad stdout ----\n\nthread 'a::bad' (123) panicked at src/lib.rs:9:9:\nassertion `left == right` failed\n  left: 1\n \
+        right: 2\nnote: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n\n\nfailures:\n    a::bad\n\n\
+        test result: FAILED. 1 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s\n";
+    let tests = read(Reader::cargo(Path::new("/work/app")), text).tests.unwrap();
+    assert_eq!((tests.total, tests.passed, tests.failed, tests.skipped), (3, 1, 1, 1));
+    let failed = &tests.failures[0];
+    assert_eq!(
+        (failed.name.as_str(), failed.file.as_deref(), failed.line),
+        ("a::bad", Some("src/lib.rs"), Some(9))
+    );
+    assert_eq!(failed.message, "assertion `left == right` failed\n  left: 1\n right: 2");
+}
+
+#[test]
+fn go_tests_are_counted_and_placed() {
+    let text = r#"{"Action":"run","Package":"example.com/m/sub","Test":"TestBad"}
+{"Action":"output","Package":"example.com/m/sub","Test":"TestBad","Output":"=== RUN   TestBad\n"}
+{"Action":"output","Package":"example.com/m/sub","Test":"TestBad","Output":"    sub_test.go:8: got 1, want 2\n"}
+{"Action":"output","Package":"example.com/m/sub","Test":"TestBad","Output":"--- FAIL: TestBad (0.00s)\n"}
+{"Action":"fail","Package":"example.com/m/sub","Test":"TestBad","Elapsed":0}
+{"Action":"pass","Package":"example.com/m/sub","Test":"TestGood","Elapsed":0}
+{"Action":"skip","Package":"example.com/m/sub","Test":"TestOff","Elapsed":0}
+{"Action":"fail","Package":"example.com/m/sub","Elapsed":0}"#;
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("go.mod"), "module example.com/m\n").unwrap();
+    let tests = read(Reader::go_test(folder.path()), text).tests.unwrap();
+    assert_eq!((tests.total, tests.passed, tests.failed, tests.skipped), (3, 1, 1, 1));
+    let failed = &tests.failures[0];
+    assert_eq!((failed.line, failed.message.as_str()), (Some(8), "sub_test.go:8: got 1, want 2"));
+    assert!(failed.file.as_deref().is_some_and(|file| file.ends_with("/sub/sub_test.go")), "{failed:?}");
+}
+
+#[test]
+fn tap_has_reasons_and_places() {
+    let text = "TAP version 13\n# Subtest: good\nok 1 - good\n  ---\n  duration_ms: 1\n  ...\n# Subtest: group\n    # Subtest: bad\n    \
+        not ok 1 - bad\n      ---\n      type: 'test'\n      location: '/work/app/a.test.js:6:3'\n      failureType: 'testCodeFailure'\n      \
+        error: |-\n        Expected values to be strictly equal:\n        \n        1 !== 2\n        \n      code: 'ERR_ASSERTION'\n      \
+        ...\n    1..1\nnot ok 2 - group\n  ---\n  type: 'suite'\n  location: '/work/app/a.test.js:5:1'\n  failureType: 'subtestsFailed'\n  \
+        error: '1 subtest failed'\n  ...\nok 3 - off # SKIP\n1..3\n# tests 3\n# suites 1\n# pass 1\n# fail 1\n# cancelled 0\n# skipped 1\n# todo 0\n";
+    let tests = read(Reader::tap(), text).tests.unwrap();
+    assert_eq!((tests.total, tests.passed, tests.failed, tests.skipped), (3, 1, 1, 1));
+    assert_eq!(tests.failures.len(), 1);
+    let failed = &tests.failures[0];
+    assert_eq!(
+        (failed.name.as_str(), failed.file.as_deref(), failed.line),
+        ("bad", Some("a.test.js"), Some(6))
+    );
+    assert!(failed.message.ends_with("1 !== 2"), "{failed:?}");
+    assert!(read(Reader::tap(), "hello\n").tests.is_none());
+}
+
+#[test]
+fn files_of_test_runners_are_read() {
+    let trx = r#"<?xml version="1.0"?><TestRun xmlns="http://microsoft.com/schemas/VisualStudio/TeamTest/2010"><Results>
+<UnitTestResult testName="N.C.Good" outcome="Passed" />
+<UnitTestResult testName="N.C.Off" outcome="NotExecuted"></UnitTestResult>
+<UnitTestResult testName="N.C.Bad" outcome="Failed"><Output><ErrorInfo><Message>Assert.Equal() Failure &lt;1&gt;</Message>
+<StackTrace>   at N.C.Bad() in /work/app/C.cs:line 12</StackTrace></ErrorInfo></Output></UnitTestResult></Results></TestRun>"#;
+    let junit = r#"<testsuites><testsuite><testcase classname="test_a" name="test_good" file="test_a.py" line="0"/>
+<testcase classname="test_a" name="test_bad" file="test_a.py" line="3"><failure message="assert 1 == 2">test_a.py:6: in test_bad
+    assert 1 == 2
+E   assert 1 == 2</failure></testcase>
+<testcase classname="test_a" name="test_off" file="test_a.py" line="9"><skipped message="no"/></testcase></testsuite></testsuites>"#;
+    for (text, name, message, file, line) in [
+        (trx, "N.C.Bad", "Assert.Equal() Failure <1>", "C.cs", 12),
+        (
+            junit,
+            "test_a.test_bad",
+            "test_a.py:6: in test_bad\n    assert 1 == 2\nE   assert 1 == 2",
+            "test_a.py",
+            6,
+        ),
+    ] {
+        let mut report = Report::new(Path::new("/work/app"), 100);
+        results::xml(text, &mut report);
+        let tests = report.written().tests.unwrap();
+        assert_eq!((tests.total, tests.passed, tests.failed, tests.skipped), (3, 1, 1, 1));
+        let failed = &tests.failures[0];
+        assert_eq!((failed.name.as_str(), failed.message.as_str()), (name, message));
+        assert_eq!((failed.file.as_deref(), failed.line), (Some(file), Some(line)));
+        // Cut anywhere, it is still read as far as it goes.
+        for end in 0..text.len() {
+            results::xml(&text[..end], &mut Report::new(Path::new("/work/app"), 100));
+        }
+    }
+}
+
+#[test]
+fn python_says_where_it_does_not_compile() {
+    let text = "*** Error compiling './bad.py'...\n  File \"./bad.py\", line 3\n    x = (\n        ^\nSyntaxError: '(' was never closed\n";
+    let written = read(Reader::python(), text);
+    let one = &written.diagnostics["bad.py"][0];
+    assert_eq!((one.range.start.line, one.message.as_str()), (2, "'(' was never closed"));
+}

@@ -1,0 +1,236 @@
+//! What a build found: diagnostics by file, tests, and the output as people read it. All of it bounded; what is left out is
+//! counted.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use lsp_types::{Diagnostic, DiagnosticSeverity, NumberOrString, Position, Range};
+use serde::Serialize;
+
+use crate::process::kept::Kept;
+
+/// Diagnostics of one answer.
+const MOST_DIAGNOSTICS: usize = 100;
+/// Failed tests of one answer.
+const MOST_FAILURES: usize = 50;
+/// Bytes of one message.
+const MOST_MESSAGE: usize = 4 << 10;
+
+/// A finding, as its tool places it: lines and columns from 1, 0 when unknown.
+#[derive(Debug, Clone, Default)]
+pub struct Finding<'a> {
+    /// As the tool names it; empty for none.
+    pub file: &'a str,
+    /// Line.
+    pub line: u32,
+    /// Column.
+    pub column: u32,
+    /// Last line, or 0.
+    pub end_line: u32,
+    /// Behind the last column, or 0.
+    pub end_column: u32,
+    /// It is an error; else a warning.
+    pub error: bool,
+    /// The tool's id for this kind of finding.
+    pub code: &'a str,
+    /// What.
+    pub message: &'a str,
+    /// Who says so.
+    pub source: &'a str,
+}
+
+/// What came out of the tests.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Tests {
+    /// All that were found.
+    pub total: u64,
+    /// Good.
+    pub passed: u64,
+    /// Bad.
+    pub failed: u64,
+    /// Not run.
+    pub skipped: u64,
+    /// The bad ones; the first 50.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<Failed>,
+}
+
+/// A test that failed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Failed {
+    /// Its name, as its tool takes it.
+    pub name: String,
+    /// What it says, shortened when long.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// Where it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// From 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+}
+
+/// Grows while a tool runs.
+#[derive(Debug)]
+pub struct Report {
+    folder: PathBuf,
+    /// As people read it.
+    pub output: Kept,
+    last: String,
+    diagnostics: BTreeMap<String, Vec<Diagnostic>>,
+    seen: HashSet<String>,
+    listed: usize,
+    errors: u64,
+    warnings: u64,
+    /// What came out of the tests, once there was one.
+    pub tests: Option<Tests>,
+}
+
+/// As it is answered.
+#[derive(Debug, Serialize)]
+pub struct Written {
+    /// The tool's own words; a note stands where some are missing.
+    pub output: String,
+    /// By file, relative to the folder; what has no file is under an empty name.
+    pub diagnostics: BTreeMap<String, Vec<Diagnostic>>,
+    /// All errors, also those not listed.
+    pub errors: u64,
+    /// All warnings, also those not listed.
+    pub warnings: u64,
+    /// Diagnostics not listed.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub omitted: u64,
+    /// What came out of the tests.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tests: Option<Tests>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+impl Report {
+    /// An empty one, for a project in this folder.
+    pub fn new(folder: &Path, output_bytes: usize) -> Self {
+        Self {
+            folder: folder.to_owned(),
+            output: Kept::new(output_bytes),
+            last: String::new(),
+            diagnostics: BTreeMap::new(),
+            seen: HashSet::new(),
+            listed: 0,
+            errors: 0,
+            warnings: 0,
+            tests: None,
+        }
+    }
+
+    /// A line for people.
+    pub fn say(&mut self, line: &str) {
+        self.output.push(line.as_bytes());
+        self.output.push(b"\n");
+        if !line.trim().is_empty() {
+            line.trim().chars().take(200).collect::<String>().clone_into(&mut self.last);
+        }
+    }
+
+    /// What was said last.
+    pub fn last_line(&self) -> Option<&str> {
+        Some(self.last.as_str()).filter(|last| !last.is_empty())
+    }
+
+    /// Takes a finding in, once: tools repeat them for each target and in a summary.
+    pub fn find(&mut self, finding: &Finding<'_>) {
+        let file = self.relative(finding.file);
+        let key =
+            format!("{file}\0{}\0{}\0{}\0{}", finding.line, finding.column, finding.code, finding.message);
+        // Bounded: beyond it, repetitions are counted again.
+        if self.seen.len() < 100_000 && !self.seen.insert(key) {
+            return;
+        }
+        *(if finding.error { &mut self.errors } else { &mut self.warnings }) += 1;
+        // Errors push warnings out.
+        if self.listed >= MOST_DIAGNOSTICS && !(finding.error && self.drop_warning()) {
+            return;
+        }
+        self.listed += 1;
+        let start = Position::new(finding.line.saturating_sub(1), finding.column.saturating_sub(1));
+        let end = match finding.end_line {
+            0 => start,
+            line => Position::new(line - 1, finding.end_column.saturating_sub(1)),
+        };
+        let diagnostic = Diagnostic {
+            range: Range::new(start, end.max(start)),
+            severity: Some(if finding.error {
+                DiagnosticSeverity::ERROR
+            } else {
+                DiagnosticSeverity::WARNING
+            }),
+            code: Some(finding.code)
+                .filter(|code| !code.is_empty())
+                .map(|code| NumberOrString::String(code.into())),
+            source: Some(finding.source.to_owned()),
+            message: shorten(finding.message),
+            ..Diagnostic::default()
+        };
+        self.diagnostics.entry(file).or_default().push(diagnostic);
+    }
+
+    fn drop_warning(&mut self) -> bool {
+        let warning = |one: &Diagnostic| one.severity == Some(DiagnosticSeverity::WARNING);
+        let Some(list) = self.diagnostics.values_mut().find(|list| list.iter().any(warning)) else {
+            return false;
+        };
+        if let Some(at) = list.iter().rposition(warning) {
+            list.remove(at);
+        }
+        self.diagnostics.retain(|_, list| !list.is_empty());
+        self.listed -= 1;
+        true
+    }
+
+    /// The tests' counts, to be changed.
+    pub fn tests(&mut self) -> &mut Tests {
+        self.tests.get_or_insert_default()
+    }
+
+    /// A test that failed; does not count it.
+    pub fn fail(&mut self, mut failed: Failed) {
+        failed.message = shorten(failed.message.trim());
+        failed.file = failed.file.filter(|file| !file.is_empty()).map(|file| self.relative(&file));
+        let failures = &mut self.tests().failures;
+        if failures.len() < MOST_FAILURES {
+            failures.push(failed);
+        }
+    }
+
+    /// A file as an agent finds it: relative to the project's folder when it is in it.
+    fn relative(&self, file: &str) -> String {
+        let file = file.strip_prefix("./").unwrap_or(file);
+        let path = Path::new(file);
+        let inside = path.strip_prefix(&self.folder).ok();
+        inside.unwrap_or(path).display().to_string()
+    }
+
+    /// As it is answered.
+    pub fn written(self) -> Written {
+        Written {
+            output: self.output.text(),
+            omitted: self.errors + self.warnings - self.listed as u64,
+            diagnostics: self.diagnostics,
+            errors: self.errors,
+            warnings: self.warnings,
+            tests: self.tests,
+        }
+    }
+}
+
+fn shorten(text: &str) -> String {
+    if text.len() <= MOST_MESSAGE {
+        return text.to_owned();
+    }
+    let end = text.floor_char_boundary(MOST_MESSAGE);
+    format!("{}… ({} bytes left out)", text.get(..end).unwrap_or_default(), text.len() - end)
+}

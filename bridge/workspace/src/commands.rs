@@ -1,0 +1,89 @@
+//! `run_command`: any program, run as whoever started the bridge, in a root. Only when that person allowed it.
+
+use std::time::Duration;
+
+use dap_wire::{ErrorCode, Failure};
+use serde::Serialize;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::build::DEADLINE;
+use crate::jobs::Say;
+use crate::process::kept::Apart;
+use crate::process::{Command, Sink, Stream};
+
+/// The answer.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Answer {
+    command: String,
+    exit_code: i32,
+    duration_ms: u64,
+    stdout: String,
+    stderr: String,
+    /// Bytes of both that are not in the answer.
+    #[serde(skip_serializing_if = "is_zero")]
+    omitted: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// Runs a command to its end. An exit code other than 0 is an answer with `error` in it.
+///
+/// # Errors
+/// `COMMAND_FAILED` when it cannot be started, `TIMEOUT`, `CANCELLED`.
+pub async fn run(
+    command: Command,
+    output_bytes: usize,
+    cancel: CancellationToken,
+    say: Say,
+) -> Result<Value, Failure> {
+    let began = Instant::now();
+    let mut sink = Telling { kept: Apart::new(output_bytes, output_bytes), say: &say, last: began };
+    let ended = command.run(&mut sink, DEADLINE, &cancel).await.map_err(|failure| match failure.code {
+        ErrorCode::Timeout => {
+            failure.data(json!({ "stdout": sink.kept.out.text(), "stderr": sink.kept.err.text() }))
+        }
+        _ => failure,
+    })?;
+    let answer = Answer {
+        command: command.line(),
+        exit_code: ended.code,
+        duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
+        stdout: sink.kept.out.text(),
+        stderr: sink.kept.err.text(),
+        omitted: sink.kept.out.dropped() + sink.kept.err.dropped(),
+    };
+    let mut answer = serde_json::to_value(answer)
+        .map_err(|error| Failure::new(ErrorCode::IoFailed, format!("the answer is no JSON: {error}")))?;
+    if !ended.success() {
+        let program = command.program.to_string_lossy();
+        let message = format!("`{program}` ended with exit code {}", ended.code);
+        answer["error"] = json!({ "code": ErrorCode::CommandFailed.as_str(), "message": message });
+    }
+    Ok(answer)
+}
+
+/// Keeps the output, and says the last line of it now and then.
+struct Telling<'a> {
+    kept: Apart,
+    say: &'a Say,
+    last: Instant,
+}
+
+impl Sink for Telling<'_> {
+    fn take(&mut self, stream: Stream, bytes: &[u8]) {
+        self.kept.take(stream, bytes);
+        if self.last.elapsed() >= Duration::from_millis(500) {
+            self.last = Instant::now();
+            let text =
+                String::from_utf8_lossy(bytes.get(bytes.len().saturating_sub(400)..).unwrap_or_default());
+            let line = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+            (self.say)(line.trim());
+        }
+    }
+}

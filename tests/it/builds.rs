@@ -1,0 +1,261 @@
+//! An agent builds and tests real projects with their real tools.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use tests::agent::Agent;
+use tests::fixture::{self, Runtime};
+use tests::transcript::Transcript;
+
+/// An agent whose root is the folder, and whose tools are those of set-up.
+async fn agent(folder: &Path, tools: &[PathBuf], flags: &[&str]) -> anyhow::Result<Agent> {
+    let mut command = tokio::process::Command::new(fixture::binary("tandem-mcp"));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let tools = tools.iter().filter_map(|tool| tool.parent().map(Path::to_owned));
+    let path = std::env::join_paths(tools.chain(std::env::split_paths(&path)))?;
+    command.args(flags).current_dir(folder).env("PATH", path);
+    Agent::spawn("agent", command, &Transcript::default()).await
+}
+
+/// Calls a tool until it is done: on a busy machine a build may outlast a call.
+async fn finished(agent: &mut Agent, tool: &str, arguments: Value) -> anyhow::Result<Value> {
+    loop {
+        let answer = agent.call(tool, arguments.clone()).await?;
+        if answer["pending"] != true {
+            return Ok(answer);
+        }
+    }
+}
+
+/// The line (from 1) of a file that says `fails here`.
+fn failing(file: &Path) -> u64 {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    text.lines().zip(1..).find(|(line, _)| line.contains("fails here")).map_or(0, |(_, number)| number)
+}
+
+/// One good, one bad, one that is not run; the bad one's message and place.
+fn one_of_three_failed(answer: &Value, name: &str, file: &Path, says: &str) {
+    let tests = &answer["tests"];
+    let counts = ["total", "passed", "failed", "skipped"].map(|key| tests[key].as_u64());
+    assert_eq!(counts, [Some(3), Some(1), Some(1), Some(1)], "{answer:#}");
+    assert_eq!(
+        (&answer["success"], &answer["error"]["code"]),
+        (&json!(false), &json!("TESTS_FAILED")),
+        "{answer:#}"
+    );
+    let failed = &tests["failures"][0];
+    assert_eq!(failed["name"], name, "{answer:#}");
+    assert_eq!(failed["line"].as_u64(), Some(failing(file)), "{answer:#}");
+    assert!(failed["file"].as_str().is_some_and(|found| file.ends_with(found)), "{answer:#}");
+    assert!(failed["message"].as_str().is_some_and(|message| message.contains(says)), "{answer:#}");
+}
+
+#[tokio::test]
+async fn cargo_projects_are_built_tested_and_checked() -> anyhow::Result<()> {
+    let project = fixture::project("cargo")?;
+    let mut agent = agent(project.path(), &[], &[]).await?;
+    let built = finished(&mut agent, "build", json!({})).await?;
+    assert_eq!(
+        (&built["success"], &built["exitCode"], &built["tool"]),
+        (&json!(true), &json!(0), &json!("cargo"))
+    );
+    assert_eq!((&built["errors"], &built["warnings"]), (&json!(0), &json!(1)), "{built:#}");
+    let found = &built["diagnostics"]["src/lib.rs"][0];
+    assert_eq!((&found["code"], &found["severity"]), (&json!("unused_variables"), &json!(2)));
+    assert_eq!(found["range"]["start"], json!({ "line": 3, "character": 8 }));
+    let tested = finished(&mut agent, "run_tests", json!({})).await?;
+    one_of_three_failed(&tested, "tests::bad", &project.path().join("src/lib.rs"), "left: 3");
+    let source = std::fs::read_to_string(project.path().join("src/lib.rs"))?;
+    agent
+        .call(
+            "write_file",
+            json!({ "path": "src/lib.rs", "content": source.replace("left + right", "missing") }),
+        )
+        .await?;
+    let checked = finished(&mut agent, "get_diagnostics", json!({})).await?;
+    assert_eq!((&checked["success"], &checked["errors"]), (&json!(true), &json!(1)), "{checked:#}");
+    let codes = |answer: &Value| {
+        answer["diagnostics"]["src/lib.rs"].as_array().map(|all| all.iter().any(|one| one["code"] == "E0425"))
+    };
+    assert_eq!(codes(&checked), Some(true), "{checked:#}");
+    let built = finished(&mut agent, "build", json!({ "projectPath": "Cargo.toml" })).await?;
+    assert_eq!((&built["success"], &built["error"]["code"]), (&json!(false), &json!("BUILD_FAILED")));
+    assert_eq!((&built["exitCode"], codes(&built)), (&json!(101), Some(true)));
+    let restored = finished(&mut agent, "restore", json!({})).await?;
+    assert_eq!(restored["success"], true, "{restored:#}");
+    agent.finish().await
+}
+
+#[tokio::test]
+async fn dotnet_projects_are_built_and_checked() -> anyhow::Result<()> {
+    let Some(environment) = Runtime::Net31.environment() else { return Ok(()) };
+    let project = tempfile::tempdir()?;
+    let programs = fixture::root().join("fixtures/programs/dotnet");
+    for name in ["broken/broken.csproj", "broken/Program.cs", "Directory.Build.props"] {
+        std::fs::copy(
+            programs.join(name),
+            project.path().join(Path::new(name).file_name().unwrap_or_default()),
+        )?;
+    }
+    let mut command = tokio::process::Command::new(fixture::binary("tandem-mcp"));
+    command.envs(environment).current_dir(project.path());
+    let mut agent = Agent::spawn("agent", command, &Transcript::default()).await?;
+    let built = finished(&mut agent, "build", json!({})).await?;
+    assert_eq!(
+        (&built["success"], &built["error"]["code"]),
+        (&json!(false), &json!("BUILD_FAILED")),
+        "{built:#}"
+    );
+    let places = |answer: &Value| -> Vec<(Value, u64)> {
+        let found = answer["diagnostics"]["Program.cs"].as_array().cloned().unwrap_or_default();
+        found
+            .iter()
+            .map(|one| (one["code"].clone(), one["range"]["start"]["line"].as_u64().unwrap_or(0) + 1))
+            .collect()
+    };
+    let line = |marker| u64::try_from(fixture::line("broken", marker)).unwrap_or_default();
+    let wanted = [(json!("CS0029"), line("type")), (json!("CS0103"), line("name"))];
+    assert_eq!((places(&built), &built["errors"]), (wanted.to_vec(), &json!(2)), "{built:#}");
+    let source = "static class Program { static void Main() { int unused; } }";
+    agent.call("write_file", json!({ "path": "Program.cs", "content": source })).await?;
+    std::fs::write(
+        project.path().join("Directory.Build.props"),
+        std::fs::read_to_string(project.path().join("Directory.Build.props"))?.replace("CS0168", ""),
+    )?;
+    let built = finished(&mut agent, "build", json!({ "projectPath": "broken.csproj" })).await?;
+    assert_eq!((&built["success"], &built["exitCode"]), (&json!(true), &json!(0)), "{built:#}");
+    // Nothing is compiled now, and still the warning is found.
+    let checked = finished(&mut agent, "get_diagnostics", json!({})).await?;
+    assert_eq!(
+        (places(&checked), &checked["warnings"]),
+        (vec![(json!("CS0168"), 1)], &json!(1)),
+        "{checked:#}"
+    );
+    agent.finish().await
+}
+
+#[tokio::test]
+async fn npm_scripts_are_run_and_their_output_read() -> anyhow::Result<()> {
+    let project = fixture::project("npm")?;
+    let mut agent = agent(project.path(), &[], &[]).await?;
+    let built = finished(&mut agent, "build", json!({})).await?;
+    assert_eq!(built["error"]["code"], "BUILD_FAILED", "{built:#}");
+    assert_eq!(built["diagnostics"]["src/a.ts"][0]["code"], "TS2322", "{built:#}");
+    let tested = finished(&mut agent, "run_tests", json!({})).await?;
+    one_of_three_failed(&tested, "bad", &project.path().join("add.test.js"), "3 == 4");
+    let none = agent.call("get_diagnostics", json!({})).await?;
+    assert_eq!(none["error"]["code"], "UNSUPPORTED");
+    agent.finish().await
+}
+
+#[tokio::test]
+async fn python_projects_are_checked_and_tested_with_pytest() -> anyhow::Result<()> {
+    let project = fixture::project("python")?;
+    let mut command = tokio::process::Command::new(fixture::binary("tandem-mcp"));
+    command.current_dir(project.path()).env("PYTHONPATH", fixture::python_packages());
+    let mut agent = Agent::spawn("agent", command, &Transcript::default()).await?;
+    let checked = finished(&mut agent, "get_diagnostics", json!({})).await?;
+    assert_eq!(checked["diagnostics"]["broken.py"][0]["code"], "SyntaxError", "{checked:#}");
+    assert_eq!(checked["diagnostics"]["broken.py"][0]["range"]["start"]["line"], 0);
+    let tested = finished(&mut agent, "run_tests", json!({})).await?;
+    one_of_three_failed(
+        &tested,
+        "tests.test_add.test_bad",
+        &project.path().join("tests/test_add.py"),
+        "assert (1 + 2) == 4",
+    );
+    assert!(!project.path().join("__pycache__").exists());
+    agent.finish().await
+}
+
+#[tokio::test]
+async fn makefiles_and_cmake_are_built_and_tested() -> anyhow::Result<()> {
+    let project = fixture::project("make")?;
+    let mut agent_of_make = agent(project.path(), &[], &[]).await?;
+    let built = finished(&mut agent_of_make, "build", json!({})).await?;
+    assert_eq!(
+        (&built["error"]["code"], &built["errors"], &built["warnings"]),
+        (&json!("BUILD_FAILED"), &json!(1), &json!(1)),
+        "{built:#}"
+    );
+    let line = failing(&project.path().join("main.c"));
+    let found = built["diagnostics"]["main.c"].as_array().cloned().unwrap_or_default();
+    assert!(
+        found.iter().any(|one| one["severity"] == 1 && one["range"]["start"]["line"] == line - 1),
+        "{built:#}"
+    );
+    agent_of_make
+        .call("write_file", json!({ "path": "main.c", "content": "int main(void) { return 0; }\n" }))
+        .await?;
+    let tested = finished(&mut agent_of_make, "run_tests", json!({})).await?;
+    assert_eq!(
+        (&tested["tests"]["passed"], &tested["tests"]["failed"]),
+        (&json!(1), &json!(1)),
+        "{tested:#}"
+    );
+    agent_of_make.finish().await?;
+
+    let project = fixture::project("cmake")?;
+    let mut agent_of_cmake = agent(project.path(), &[fixture::tool("cmake")], &[]).await?;
+    let tested = finished(&mut agent_of_cmake, "run_tests", json!({})).await?;
+    assert_eq!(
+        (&tested["tests"]["passed"], &tested["tests"]["failed"]),
+        (&json!(1), &json!(1)),
+        "{tested:#}"
+    );
+    assert_eq!(tested["tests"]["failures"][0]["name"], "bad", "{tested:#}");
+    assert_eq!(tested["diagnostics"]["main.c"][0]["code"], "-Wunused-variable", "{tested:#}");
+    agent_of_cmake.finish().await
+}
+
+#[tokio::test]
+async fn go_modules_are_built_and_tested() -> anyhow::Result<()> {
+    let project = fixture::project("go")?;
+    let home = tempfile::tempdir()?;
+    let mut command = tokio::process::Command::new(fixture::binary("tandem-mcp"));
+    let go = fixture::tool("go");
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::env::join_paths(
+        go.parent().map(Path::to_owned).into_iter().chain(std::env::split_paths(&path)),
+    )?;
+    command.current_dir(project.path()).env("PATH", path);
+    // The one cache of all runs: go compiles its standard library into it.
+    command.env("GOCACHE", fixture::cache().join("go-build")).env("GOPATH", home.path());
+    command.env("GOTOOLCHAIN", "local").env("GOFLAGS", "-mod=mod").env("GOPROXY", "off");
+    let mut agent = Agent::spawn("agent", command, &Transcript::default()).await?;
+    let tested = finished(&mut agent, "run_tests", json!({})).await?;
+    one_of_three_failed(&tested, "TestBad", &project.path().join("add_test.go"), "got 3, want 4");
+    agent
+        .call(
+            "write_file",
+            json!({ "path": "add.go", "content": "package fixture\n\nfunc Add() int { return missing }\n" }),
+        )
+        .await?;
+    let built = finished(&mut agent, "build", json!({})).await?;
+    assert_eq!(built["error"]["code"], "BUILD_FAILED", "{built:#}");
+    assert_eq!(built["diagnostics"]["add.go"][0]["message"], "undefined: missing", "{built:#}");
+    agent.finish().await
+}
+
+#[tokio::test]
+async fn what_cannot_be_built_is_refused_with_the_reason() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    for name in ["a.csproj", "b.csproj", "Makefile"] {
+        std::fs::write(folder.path().join(name), "")?;
+    }
+    std::fs::create_dir(folder.path().join("empty"))?;
+    let mut agent = agent(folder.path(), &[], &[]).await?;
+    for (arguments, code) in [
+        (json!({ "projectPath": "empty" }), "NOT_FOUND"),
+        (json!({ "projectPath": "none" }), "NOT_FOUND"),
+        (json!({ "projectPath": ".." }), "PATH_NOT_ALLOWED"),
+        (json!({}), "INVALID_PARAMETER"),
+        (json!({ "tool": "ant" }), "INVALID_PARAMETER"),
+    ] {
+        let refused = agent.call("build", arguments.clone()).await?;
+        assert_eq!(refused["error"]["code"], code, "{arguments}");
+    }
+    let unsupported = agent.call("restore", json!({ "tool": "make" })).await?;
+    assert_eq!(unsupported["error"]["code"], "UNSUPPORTED");
+    agent.finish().await
+}
