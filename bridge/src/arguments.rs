@@ -75,21 +75,23 @@ impl Arguments {
         }
     }
 
-    /// A list of texts; a single text is a list of one. Empty when absent.
+    /// A list of texts; one text is a list of one, and a list may come as JSON in a string. Empty when absent.
     ///
     /// # Errors
     /// `INVALID_PARAMETER` when it is something else.
     pub fn texts(&self, key: &str) -> Result<Vec<String>, Failure> {
         let wrong =
             |other: &Value| Failure::invalid(format!("`{key}` must be a list of strings, not {other}"));
-        match self.0.get(key) {
-            None | Some(Value::Null) => Ok(Vec::new()),
-            Some(Value::String(text)) => Ok(vec![text.clone()]),
-            Some(Value::Array(list)) => {
-                list.iter().map(|one| one.as_str().map(str::to_owned).ok_or_else(|| wrong(one))).collect()
-            }
-            Some(other) => Err(wrong(other)),
-        }
+        let list = match self.0.get(key) {
+            None | Some(Value::Null) => Vec::new(),
+            Some(Value::Array(list)) => list.clone(),
+            Some(Value::String(text)) => match serde_json::from_str(text) {
+                Ok(Value::Array(list)) => list,
+                _ => vec![Value::String(text.clone())],
+            },
+            Some(other) => return Err(wrong(other)),
+        };
+        list.iter().map(|one| one.as_str().map(str::to_owned).ok_or_else(|| wrong(one))).collect()
     }
 
     /// A switch.

@@ -1,13 +1,21 @@
 //! One tool call: what was asked, whether the agent still wants it, and a way to tell how far it got.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use dap_wire::Event;
 
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::{Peer, RoleServer};
+use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::Arguments;
 use crate::server::Bridge;
+
+/// How often a client is told that something still goes on.
+const TELL_EVERY: Duration = Duration::from_secs(2);
 
 /// One tool call.
 pub struct Call {
@@ -43,6 +51,52 @@ impl Progress {
             if let Err(error) = peer.notify_progress(told).await {
                 tracing::debug!(%error, "progress nobody hears");
             }
+        }
+    }
+
+    /// Says every two seconds that `what` still goes on, and each line an engine prints meanwhile (its build, say).
+    pub async fn during<T>(
+        &self,
+        what: &str,
+        mut events: Option<broadcast::Receiver<Arc<Event>>>,
+        work: impl Future<Output = T>,
+    ) -> T {
+        let start = Instant::now();
+        let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + TELL_EVERY, TELL_EVERY);
+        tokio::pin!(work);
+        loop {
+            let said = async {
+                match &mut events {
+                    Some(events) if self.to.is_some() => engine_line(events).await,
+                    _ => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                done = &mut work => return done,
+                _ = ticks.tick() => self.say(format!("{what}: {} s", start.elapsed().as_secs())).await,
+                line = said => match line {
+                    Some(line) => self.say(line).await,
+                    None => events = None,
+                },
+            }
+        }
+    }
+}
+
+/// The next thing an engine says of itself; `None` when it says no more.
+async fn engine_line(events: &mut broadcast::Receiver<Arc<Event>>) -> Option<String> {
+    loop {
+        match events.recv().await {
+            Ok(event) if event.event == "output" => {
+                let told = matches!(event.body["category"].as_str(), None | Some("console" | "important"));
+                let line = event.body["output"].as_str().unwrap_or_default().trim();
+                if told && !line.is_empty() {
+                    return Some(line.to_owned());
+                }
+            }
+            Ok(_) | Err(broadcast::error::RecvError::Lagged(_)) => {}
+            Err(broadcast::error::RecvError::Closed) => return None,
         }
     }
 }

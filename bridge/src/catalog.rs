@@ -4,14 +4,19 @@ use dap_wire::{ErrorCode, Failure};
 use rmcp::model::Tool as Listed;
 
 use crate::tool::{Family, Tool};
-use crate::tools::{breakpoints, builds, execution, files, git, inspect, launch, program_io};
+use crate::tools::{
+    breakpoints, builds, execution, files, git, inspect, launch, program_io, snapshot, timeline, trace,
+};
 
 /// All families, in the order they are listed.
 pub const FAMILIES: &[&Family] = &[
     &launch::FAMILY,
     &breakpoints::FAMILY,
     &execution::FAMILY,
+    &snapshot::FAMILY,
     &inspect::FAMILY,
+    &trace::FAMILY,
+    &timeline::FAMILY,
     &program_io::FAMILY,
     &files::FAMILY,
     &git::FAMILY,
@@ -94,17 +99,16 @@ mod tests {
 
     #[test]
     fn names_and_fields_change_only_on_purpose() {
-        let tools = FAMILIES.iter().flat_map(|family| family.tools);
-        let lines = tools.map(|tool| {
-            let core = if tool.core { " (core)" } else { "" };
-            format!(
-                "{}{core} {:?}\n  takes {}\n  gives {}",
-                tool.name,
-                tool.effect,
-                tool.takes.join(" | "),
-                tool.gives.join(" | ")
-            )
-        });
-        insta::assert_snapshot!(lines.collect::<Vec<_>>().join("\n"));
+        for family in FAMILIES {
+            let lines = family.tools.iter().map(|tool| {
+                let core = if tool.core { " (core)" } else { "" };
+                let (takes, gives) = (tool.takes.join(" | "), tool.gives.join(" | "));
+                format!("{}{core} {:?}\n  takes {takes}\n  gives {gives}", tool.name, tool.effect)
+            });
+            insta::assert_snapshot!(
+                family.name.replace(['/', ' '], "_"),
+                lines.collect::<Vec<_>>().join("\n")
+            );
+        }
     }
 }

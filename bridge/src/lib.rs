@@ -2,15 +2,21 @@
 //!
 //! In reading order: [`cli`], [`server`] (MCP on one side), [`catalog`] (the families of tools), [`tool`] (what a tool
 //! is), [`call`] and [`arguments`] (what agents send), [`tools`] (what each tool does), [`session`] (DAP on the other
-//! side), [`observer`] (events to a picture of where the program stands), [`registry`] (sessions to join).
+//! side), [`observer`] (events to a picture of where the program stands) and [`journal`] (what happened), [`memory`] (what
+//! the agent was told), [`wishes`] (its breakpoints), [`source`], [`bounds`] (small answers), [`registry`] (sessions to join).
 
 pub mod arguments;
+pub mod bounds;
 pub mod call;
 pub mod catalog;
 pub mod cli;
+pub mod journal;
+pub mod memory;
 pub mod observer;
 pub mod registry;
 pub mod server;
 pub mod session;
+pub mod source;
 pub mod tool;
 pub mod tools;
+pub mod wishes;

@@ -1,12 +1,18 @@
-//! Events of a session to a picture of where the program stands. Waiting is watching this picture change.
+//! Events of a session to a picture of where the program stands, and to its journal. Waiting is watching the picture
+//! change.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use dap_wire::peer::{Incoming, Peer};
 use dap_wire::{ErrorCode, Event, Failure};
-use serde_json::Value;
-use tokio::sync::{mpsc, watch};
+use serde_json::{Value, json};
+use tokio::sync::{broadcast, mpsc, watch};
+
+use crate::journal::Journal;
+
+/// Events kept for whoever listens but is slow; it is told what it missed.
+const BACKLOG: usize = 4096;
 
 /// Where the program stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -49,25 +55,78 @@ pub struct Snapshot {
     pub process: Value,
     /// From `exited`.
     pub exit_code: Option<i64>,
+    /// The connection ended without the session saying so.
+    pub lost: bool,
+    /// Who let the program run last, if it was somebody else.
+    pub resumed_by: Option<String>,
     /// The last word on each breakpoint that changed since it was set, by the session's id.
     pub breakpoints: HashMap<i64, Value>,
     /// The session's ids of this agent's breakpoints that somebody else removed.
     pub removed: HashSet<i64>,
 }
 
-/// The picture, to look at, wait on, and paint what no event tells.
-pub type Picture = Arc<watch::Sender<Snapshot>>;
+/// What is seen of a session.
+#[derive(Debug)]
+pub struct Observed {
+    /// To look at, wait on, and paint what no event tells.
+    pub picture: watch::Sender<Snapshot>,
+    journal: Mutex<Journal>,
+    events: broadcast::Sender<Arc<Event>>,
+}
+
+impl Default for Observed {
+    fn default() -> Self {
+        Self {
+            picture: watch::Sender::new(Snapshot::default()),
+            journal: Mutex::default(),
+            events: broadcast::Sender::new(BACKLOG),
+        }
+    }
+}
+
+impl Observed {
+    /// Reads or writes the journal.
+    pub fn journal<T>(&self, work: impl FnOnce(&mut Journal) -> T) -> T {
+        work(&mut self.journal.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Every event from now on.
+    pub fn events(&self) -> broadcast::Receiver<Arc<Event>> {
+        self.events.subscribe()
+    }
+
+    fn take(&self, event: Event) {
+        self.journal(|journal| note(journal, &event));
+        self.picture.send_if_modified(|snapshot| learn(snapshot, &event));
+        // Nobody needs to listen.
+        drop(self.events.send(Arc::new(event)));
+    }
+
+    fn lost(&self) {
+        let mut ended = false;
+        self.picture.send_modify(|snapshot| {
+            if snapshot.state != State::Exited {
+                snapshot.state = State::Exited;
+                snapshot.lost = true;
+                snapshot.news += 1;
+                ended = true;
+            }
+        });
+        if ended {
+            self.journal(|journal| journal.add("lost", json!({ "text": "the debug adapter is gone" })));
+            drop(self.events.send(Arc::new(Event::new("terminated", Value::Null))));
+        }
+    }
+}
 
 /// Watches a session until its connection ends.
-pub fn observe(mut incoming: mpsc::UnboundedReceiver<Incoming>, peer: Peer) -> Picture {
-    let picture = Arc::new(watch::Sender::new(Snapshot::default()));
-    let watching = picture.clone();
+pub fn observe(mut incoming: mpsc::UnboundedReceiver<Incoming>, peer: Peer) -> Arc<Observed> {
+    let observed = Arc::new(Observed::default());
+    let watching = observed.clone();
     tokio::spawn(async move {
         while let Some(message) = incoming.recv().await {
             match message {
-                Incoming::Event(event) => {
-                    picture.send_modify(|snapshot| learn(snapshot, &event));
-                }
+                Incoming::Event(event) => observed.take(event),
                 Incoming::Request(request) => {
                     let failure =
                         Failure::new(ErrorCode::Unsupported, "the MCP bridge runs nothing for a session");
@@ -75,17 +134,13 @@ pub fn observe(mut incoming: mpsc::UnboundedReceiver<Incoming>, peer: Peer) -> P
                 }
             }
         }
-        picture.send_modify(|snapshot| {
-            if snapshot.state != State::Exited {
-                snapshot.state = State::Exited;
-                snapshot.news += 1;
-            }
-        });
+        observed.lost();
     });
     watching
 }
 
-fn learn(snapshot: &mut Snapshot, event: &Event) {
+/// Gives whether anything changed.
+fn learn(snapshot: &mut Snapshot, event: &Event) -> bool {
     match event.event.as_str() {
         "initialized" => snapshot.initialized = true,
         "process" => {
@@ -100,6 +155,9 @@ fn learn(snapshot: &mut Snapshot, event: &Event) {
             snapshot.news += 1;
         }
         "continued" => snapshot.state = State::Running,
+        "sessionChanged" if event.body["change"] == "resumed" => {
+            snapshot.resumed_by = event.body["client"].as_str().map(str::to_owned);
+        }
         "breakpoint" if event.body["reason"] == "changed" => {
             let told = &event.body["breakpoint"];
             if let Some(id) = told["id"].as_i64() {
@@ -118,29 +176,79 @@ fn learn(snapshot: &mut Snapshot, event: &Event) {
             snapshot.state = State::Exited;
             snapshot.news += 1;
         }
+        _ => return false,
+    }
+    true
+}
+
+fn note(journal: &mut Journal, event: &Event) {
+    let body = &event.body;
+    match event.event.as_str() {
+        "process" => {
+            journal.add("started", json!({ "program": body["name"], "pid": body["systemProcessId"] }))
+        }
+        "stopped" => {
+            let kind = if body["reason"] == "exception" { "exception" } else { "stopped" };
+            let details =
+                json!({ "reason": body["reason"], "threadId": body["threadId"], "text": body["text"] });
+            journal.add(kind, details);
+        }
+        "sessionChanged" => match body["change"].as_str() {
+            Some("resumed") => {
+                journal.add("resumed", json!({ "by": body["client"], "how": body["command"] }))
+            }
+            Some("agentAccess") => {
+                journal.add("access", json!({ "by": body["client"], "agentAccess": body["agentAccess"] }));
+            }
+            Some(change) => journal.add(change, json!({ "who": body["client"] })),
+            None => {}
+        },
+        "inputClosed" => journal.add("inputClosed", json!({ "by": body["client"] })),
+        "breakpoint" => {
+            let told = &body["breakpoint"];
+            let details = json!({ "change": body["reason"], "file": told["source"]["path"], "line": told["line"],
+                "verified": told["verified"] });
+            journal.add("breakpoint", details);
+        }
+        "output" => {
+            let stream = body["category"].as_str().unwrap_or("console");
+            if stream != "telemetry" {
+                journal.output(stream, body["output"].as_str().unwrap_or_default());
+            }
+        }
+        "exited" => journal.add("exited", json!({ "exitCode": body["exitCode"] })),
+        "terminated" => journal.add("terminated", Value::Null),
         _ => {}
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
     fn the_picture_follows_the_events_and_an_end_is_told_once() {
-        let mut snapshot = Snapshot::default();
+        let observed = Observed::default();
         for (event, body) in [
             ("initialized", json!(null)),
             ("process", json!({"systemProcessId": 5})),
             ("stopped", json!({"reason": "entry"})),
             ("continued", json!({})),
+            ("sessionChanged", json!({"change": "resumed", "client": "ann", "command": "next"})),
             ("exited", json!({"exitCode": 3})),
             ("terminated", json!(null)),
         ] {
-            learn(&mut snapshot, &Event::new(event, body));
+            observed.take(Event::new(event, body));
         }
+        observed.lost();
+        let snapshot = observed.picture.borrow().clone();
         assert_eq!((snapshot.state, snapshot.news, snapshot.exit_code), (State::Exited, 2, Some(3)));
+        assert!(!snapshot.lost);
+        let kinds: Vec<Value> = observed
+            .journal(|journal| journal.read(0, &[], 99).0)
+            .into_iter()
+            .map(|entry| entry["kind"].clone())
+            .collect();
+        assert_eq!(json!(kinds), json!(["started", "stopped", "resumed", "exited", "terminated"]));
     }
 }

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use dap_wire::{ErrorCode, Failure};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, Implementation, ListToolsResult,
-    PaginatedRequestParams, ServerCapabilities, ServerConfig,
+    CallToolRequestParams, CallToolResponse, CallToolResult, Implementation, InitializeRequestParams,
+    InitializeResult, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -18,7 +18,8 @@ use crate::arguments::Arguments;
 use crate::call::{Call, Progress};
 use crate::catalog::Offer;
 use crate::registry;
-use crate::session::{Session, Wishes};
+use crate::session::Session;
+use crate::wishes::Wishes;
 
 /// What the flags decided.
 #[derive(Debug, Clone, Default)]
@@ -31,12 +32,22 @@ pub struct Options {
     pub roots: Arc<Roots>,
 }
 
+/// What was wished for before there was a session.
+#[derive(Debug, Clone, Default)]
+pub struct Early {
+    /// Breakpoints.
+    pub wishes: Wishes,
+    /// Exception filters, if the agent chose.
+    pub filters: Option<Vec<String>>,
+}
+
 #[derive(Debug, Default)]
 struct Inner {
     sessions: Vec<Arc<Session>>,
     current: Option<String>,
-    /// Breakpoints set before there was a session.
-    early: Wishes,
+    early: Early,
+    /// The MCP client's name.
+    client: Option<String>,
     last_breakpoint: u64,
 }
 
@@ -100,7 +111,7 @@ impl Bridge {
             Failure::new(ErrorCode::NoSession, format!("there is no live session `{id}`"))
                 .hint("debug_sessions lists the live ones")
         })?;
-        Ok(self.add(Session::join(&entry).await?))
+        Ok(self.add(Session::join(&entry, &self.client()).await?))
     }
 
     /// Takes a session in and makes it the current one.
@@ -137,9 +148,20 @@ impl Bridge {
         })
     }
 
-    /// Breakpoints set before there was a session.
-    pub fn with_early<T>(&self, work: impl FnOnce(&mut Wishes) -> T) -> T {
+    /// What was wished for before there was a session.
+    pub fn with_early<T>(&self, work: impl FnOnce(&mut Early) -> T) -> T {
         self.with(|inner| work(&mut inner.early))
+    }
+
+    /// This agent's name for the other clients.
+    pub fn client(&self) -> String {
+        self.with(|inner| inner.client.clone()).unwrap_or_else(|| "agent".into())
+    }
+
+    /// Whether the file tools could read this file.
+    pub fn may_read(&self, path: &str) -> bool {
+        let real = std::fs::canonicalize(path);
+        real.is_ok_and(|real| self.options.roots.paths().any(|root| real.starts_with(root)))
     }
 
     /// Leaves every session: what we launched ends.
@@ -161,6 +183,18 @@ impl ServerHandler for Bridge {
                 "Debug programs, alone or in one session with a person's editor. Start with debug_launch, or join with \
                  debug_sessions. Runs answer with where the program stands; nothing needs polling.",
             )
+    }
+
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        let name: String =
+            request.client_info.name.chars().filter(|one| !one.is_control()).take(60).collect();
+        self.with(|inner| inner.client = Some(name).filter(|name| !name.trim().is_empty()));
+        context.peer.set_peer_info(request.clone());
+        self.negotiate_initialize(&request)
     }
 
     async fn list_tools(

@@ -1,9 +1,8 @@
 //! One debug session over DAP: the adapter we started, or the socket we joined.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Stdio;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use dap_wire::peer::Peer;
@@ -12,56 +11,61 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::observer::{Picture, Snapshot, State, observe};
+use crate::call::Progress;
+use crate::memory::Memory;
+use crate::observer::{Observed, Snapshot, State, observe};
 use crate::registry::Entry;
+use crate::wishes::{FUNCTIONS, Purpose, Wishes};
 
 /// How long an ordinary request may take.
 pub const DEADLINE: Duration = Duration::from_secs(30);
 /// A launch may build first.
 const LAUNCH_DEADLINE: Duration = Duration::from_secs(15 * 60);
 
-/// A breakpoint this agent wants.
-#[derive(Debug, Clone)]
-pub struct Wanted {
-    /// The agent's id for it.
-    pub id: u64,
-    /// The session's id, once it was told.
-    pub dap: Option<i64>,
-    /// DAP `SourceBreakpoint`.
-    pub wish: Value,
-    /// The session's last word on it.
-    pub state: Value,
+/// What a session is started with; kept, to start it again.
+#[derive(Debug, Clone, Default)]
+pub struct Plan {
+    /// Attach instead of launch.
+    pub attach: bool,
+    /// DAP attributes.
+    pub attributes: Value,
+    /// Breakpoints to set before the program runs.
+    pub wishes: Wishes,
+    /// Exception filters; the engine's own when `None`.
+    pub filters: Option<Vec<String>>,
 }
-
-/// Breakpoints by source path.
-pub type Wishes = BTreeMap<String, Vec<Wanted>>;
 
 /// A session.
 #[derive(Debug)]
 pub struct Session {
     /// Its id, as published.
     pub id: String,
+    /// This agent's name for the other clients.
+    pub client: String,
     /// We started it, so we end it.
     pub launched: bool,
+    /// What the engine can do.
+    pub capabilities: Value,
+    /// What was told of it.
+    pub observed: Arc<Observed>,
+    /// What the agent was told.
+    pub memory: Memory,
     peer: Peer,
-    picture: Picture,
-    wishes: Mutex<Wishes>,
-    /// Behind the output the agent has seen.
-    cursor: Mutex<Option<String>>,
+    plan: Mutex<Plan>,
     adapter: tokio::sync::Mutex<Option<tokio::process::Child>>,
 }
 
 impl Session {
-    /// Starts an adapter and launches or attaches in it; `prepare` may set breakpoints before the program runs.
+    /// Starts an adapter and launches or attaches in it; `client` is this agent's name for the others.
     ///
     /// # Errors
     /// The adapter's own, or that it cannot be started.
     pub async fn start(
         adapter: &Path,
-        attach: bool,
-        arguments: Value,
-        wishes: Wishes,
+        client: &str,
+        plan: Plan,
         cancel: &CancellationToken,
+        progress: &Progress,
     ) -> Result<Self, Failure> {
         let failed = |reason: String| {
             Failure::new(ErrorCode::EngineNotFound, format!("cannot start `{}`: {reason}", adapter.display()))
@@ -73,92 +77,101 @@ impl Session {
             return Err(failed("it has no stdio".into()));
         };
         let (peer, incoming) = Peer::start(stdout, stdin);
-        let picture = observe(incoming, peer.clone());
-        initialize(&peer).await?;
-        let name = if attach { "attach" } else { "launch" };
-        let asking = peer.clone();
-        let asked = cancel.clone();
-        let mut launching =
-            tokio::spawn(
-                async move { asking.request_or_cancel(name, arguments, LAUNCH_DEADLINE, &asked).await },
-            );
-        // A launch may fail before `initialized` comes; one that works may be answered before or after it.
-        let ready = async {
-            let ready = |picture: &Snapshot| picture.initialized || picture.state == State::Exited;
-            picture.subscribe().wait_for(ready).await.is_ok()
-        };
-        let mut answered = tokio::select! {
-            biased;
-            _ = ready => None,
-            answer = &mut launching => Some(answer),
-        };
-        if let Some(Ok(Err(failure))) = answered {
-            return Err(failure);
-        }
-        let session = Self {
+        let observed = observe(incoming, peer.clone());
+        let mut session = Self {
             id: String::new(),
+            client: client.to_owned(),
             launched: true,
+            capabilities: initialize(&peer, client).await?,
+            observed,
+            memory: Memory::default(),
             peer,
-            picture,
-            wishes: Mutex::new(wishes),
-            cursor: Mutex::new(None),
+            plan: Mutex::new(plan),
             adapter: tokio::sync::Mutex::new(Some(child)),
         };
-        let files: Vec<String> = session.with_wishes(|wishes| wishes.keys().cloned().collect());
-        for file in files {
-            session.send_breakpoints(&file).await?;
-        }
-        // A launch that fails now takes the handshake with it: its own answer says more.
-        let configured = session.ask("configurationDone", Value::Null).await;
-        if answered.is_none() {
-            answered = Some(launching.await);
-        }
-        if let Some(answer) = answered {
-            settle(answer)?;
-        }
-        configured?;
-        session.named().await
+        let (name, attributes, filters) = session.with_plan(|plan| {
+            (if plan.attach { "attach" } else { "launch" }, plan.attributes.clone(), plan.filters.clone())
+        });
+        let what =
+            if name == "attach" { "attaching" } else { "starting (building first, if it is a project)" };
+        let launching = session.peer.request_or_cancel(name, attributes, LAUNCH_DEADLINE, cancel);
+        let configuring = async {
+            let mut picture = session.observed.picture.subscribe();
+            let ready = |picture: &Snapshot| picture.initialized || picture.state == State::Exited;
+            if picture.wait_for(ready).await.is_err() {
+                return Ok(Value::Null);
+            }
+            for file in session.with_wishes(|wishes| wishes.files()) {
+                session.send_breakpoints(&file).await?;
+            }
+            if let Some(filters) = filters {
+                session.ask("setExceptionBreakpoints", json!({ "filters": filters })).await?;
+            }
+            session.ask("configurationDone", Value::Null).await
+        };
+        let told = progress.during(what, Some(session.observed.events()), async {
+            tokio::pin!(launching, configuring);
+            // A launch may fail before `initialized` comes; one that works may be answered before or after it.
+            tokio::select! {
+                biased;
+                answer = &mut launching => { answer?; configuring.await }
+                // A launch that fails now takes the handshake with it: its own answer says more.
+                configured = &mut configuring => { launching.await?; configured }
+            }
+        });
+        told.await?;
+        session.named().await?;
+        Ok(session)
     }
 
     /// Joins a session that lives.
     ///
     /// # Errors
     /// `NO_SESSION` when it is gone.
-    pub async fn join(entry: &Entry) -> Result<Self, Failure> {
+    pub async fn join(entry: &Entry, client: &str) -> Result<Self, Failure> {
         let socket = tokio::net::UnixStream::connect(&entry.socket).await.map_err(|error| {
             Failure::new(ErrorCode::NoSession, format!("cannot join session `{}`: {error}", entry.id))
                 .hint("`debug_sessions` lists the live ones")
         })?;
         let (reader, writer) = socket.into_split();
         let (peer, incoming) = Peer::start(reader, writer);
-        let picture = observe(incoming, peer.clone());
-        initialize(&peer).await?;
+        let observed = observe(incoming, peer.clone());
+        let capabilities = initialize(&peer, client).await?;
         peer.request("attach", json!({}), DEADLINE).await?;
-        let mut watching = picture.subscribe();
+        let mut watching = observed.picture.subscribe();
         let ready = watching.wait_for(|picture| picture.initialized || picture.state == State::Exited);
         tokio::time::timeout(DEADLINE, ready).await.map(drop).map_err(|_| {
             Failure::new(ErrorCode::Timeout, format!("session `{}` is not ready to be joined", entry.id))
         })?;
         peer.request("configurationDone", Value::Null, DEADLINE).await?;
-        let session = Self {
+        let mut session = Self {
             id: entry.id.clone(),
+            client: client.to_owned(),
             launched: false,
+            capabilities,
+            observed,
+            memory: Memory::default(),
             peer,
-            picture,
-            wishes: Mutex::default(),
-            cursor: Mutex::new(None),
+            plan: Mutex::default(),
             adapter: tokio::sync::Mutex::new(None),
         };
-        session.named().await
+        session.named().await?;
+        Ok(session)
     }
 
-    /// Learns its id and where it stands: events before we came are in the answer.
-    async fn named(mut self) -> Result<Self, Failure> {
-        let info = self.ask("sessionInfo", json!({})).await?;
-        self.id = info["id"].as_str().unwrap_or_default().to_owned();
-        Ok(self)
+    /// Learns its id, and asks to be told who does what.
+    async fn named(&mut self) -> Result<(), Failure> {
+        match self.ask("sessionInfo", json!({ "subscribe": true })).await {
+            Ok(info) => self.id = info["id"].as_str().unwrap_or_default().to_owned(),
+            Err(failure) if self.peer.is_closed() => return Err(failure),
+            // Any other DAP adapter, named with `--adapter`: it has no sessions to join.
+            Err(failure) => {
+                tracing::debug!(%failure, "an adapter that is not Tandem's");
+                self.id = format!("adapter{}", std::process::id());
+            }
+        }
+        Ok(())
     }
-
     /// Asks within the usual deadline.
     ///
     /// # Errors
@@ -195,12 +208,12 @@ impl Session {
 
     /// Where the program stands now.
     pub fn snapshot(&self) -> Snapshot {
-        self.picture.borrow().clone()
+        self.observed.picture.borrow().clone()
     }
 
     /// To wait for changes.
     pub fn picture(&self) -> watch::Receiver<Snapshot> {
-        self.picture.subscribe()
+        self.observed.picture.subscribe()
     }
 
     /// Resumes the program. DAP tells whoever resumed by the answer alone, so the picture is painted here; before the
@@ -215,14 +228,14 @@ impl Session {
         cancel: &CancellationToken,
     ) -> Result<Value, Failure> {
         let before = self.snapshot();
-        self.picture.send_modify(|picture| {
+        self.observed.picture.send_modify(|picture| {
             if picture.state == State::Stopped {
                 picture.state = State::Running;
             }
         });
         let answer = self.ask_or_cancel(command, arguments, DEADLINE, cancel).await;
         if answer.is_err() {
-            self.picture.send_modify(|picture| {
+            self.observed.picture.send_modify(|picture| {
                 if picture.news == before.news && picture.state == State::Running {
                     picture.state = before.state;
                 }
@@ -231,69 +244,108 @@ impl Session {
         answer
     }
 
-    /// Looks at or changes this agent's breakpoints, in their latest state.
-    pub fn with_wishes<T>(&self, work: impl FnOnce(&mut Wishes) -> T) -> T {
-        let mut wishes = self.wishes.lock().unwrap_or_else(PoisonError::into_inner);
-        let picture = self.picture.borrow();
-        for wanted in wishes.values_mut().flatten() {
-            if let Some(told) = wanted.dap.and_then(|id| picture.breakpoints.get(&id)) {
-                wanted.state = told.clone();
-            }
-        }
-        // Who sees an agent's breakpoint may remove it: it is not to come back with the next list.
-        for list in wishes.values_mut() {
-            list.retain(|wanted| wanted.dap.is_none_or(|id| !picture.removed.contains(&id)));
-        }
-        drop(picture);
-        work(&mut wishes)
+    /// What it was started with, in its latest state.
+    pub fn with_plan<T>(&self, work: impl FnOnce(&mut Plan) -> T) -> T {
+        work(&mut self.plan.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Sends the whole list of one file, as DAP wants it, and takes in the answers.
+    /// Looks at or changes this agent's breakpoints, in their latest state.
+    pub fn with_wishes<T>(&self, work: impl FnOnce(&mut Wishes) -> T) -> T {
+        self.with_plan(|plan| {
+            let picture = self.observed.picture.borrow();
+            for wanted in plan.wishes.all_mut() {
+                if let Some(told) = wanted.dap.and_then(|id| picture.breakpoints.get(&id)) {
+                    wanted.state = told.clone();
+                }
+            }
+            // Who sees an agent's breakpoint may remove it: it is not to come back with the next list.
+            plan.wishes.retain(|wanted| wanted.dap.is_none_or(|id| !picture.removed.contains(&id)));
+            drop(picture);
+            work(&mut plan.wishes)
+        })
+    }
+
+    /// Sends the whole list of one file, or of functions, as DAP wants it, and takes in the answers.
     ///
     /// # Errors
-    /// The session's own.
+    /// The session's own; `UNSUPPORTED` for functions where the engine has none.
     pub async fn send_breakpoints(&self, file: &str) -> Result<(), Failure> {
-        let list: Vec<Value> = self
-            .with_wishes(|wishes| {
-                wishes.get(file).map(|list| list.iter().map(|wanted| wanted.wish.clone()).collect())
-            })
-            .unwrap_or_default();
-        let answer =
-            self.ask("setBreakpoints", json!({ "source": { "path": file }, "breakpoints": list })).await?;
+        let list: Vec<Value> =
+            self.with_wishes(|wishes| wishes.of(file).iter().map(|wanted| wanted.wish.clone()).collect());
+        let answer = if file != FUNCTIONS {
+            let source = json!({ "path": file, "name": file.rsplit('/').next() });
+            self.ask("setBreakpoints", json!({ "source": source, "breakpoints": list })).await?
+        } else if self.can("supportsFunctionBreakpoints") {
+            self.ask("setFunctionBreakpoints", json!({ "breakpoints": list })).await?
+        } else {
+            return Err(Failure::new(ErrorCode::Unsupported, "this engine has no function breakpoints")
+                .hint("set it by `sourceFile` and `line` or `text`"));
+        };
         self.with_wishes(|wishes| {
             let told = answer["breakpoints"].as_array().into_iter().flatten();
-            for (wanted, told) in wishes.entry(file.to_owned()).or_default().iter_mut().zip(told) {
+            for (wanted, told) in wishes.of(file).iter_mut().zip(told) {
                 wanted.dap = told["id"].as_i64();
                 wanted.state = told.clone();
             }
-            wishes.retain(|_, list| !list.is_empty());
+            wishes.sweep();
         });
         Ok(())
     }
 
+    /// Takes breakpoints out that served their purpose.
+    ///
+    /// # Errors
+    /// The session's own.
+    pub async fn drop_breakpoints(&self, purpose: Purpose) -> Result<(), Failure> {
+        for file in self.with_wishes(|wishes| wishes.take_all(purpose)) {
+            self.send_breakpoints(&file).await?;
+        }
+        Ok(())
+    }
+
+    /// The path of a source the debugger has shown in this session, by its path or the end of it.
+    pub async fn known_source(&self, file: &str) -> Option<String> {
+        let mut known = self.with_wishes(|wishes| wishes.files());
+        let picture = self.snapshot();
+        if picture.state == State::Stopped {
+            let arguments = json!({ "threadId": picture.stop["threadId"], "startFrame": 0, "levels": 200 });
+            if let Ok(stack) = self.ask("stackTrace", arguments).await {
+                let frames = stack["stackFrames"].as_array().into_iter().flatten();
+                known.extend(frames.filter_map(|frame| frame["source"]["path"].as_str().map(str::to_owned)));
+            }
+        }
+        let end = format!("/{}", file.trim_start_matches("./"));
+        known.into_iter().find(|path| path == file || path.ends_with(&end))
+    }
+
+    /// Whether the engine says it can do something.
+    pub fn can(&self, capability: &str) -> bool {
+        self.capabilities[capability] == true
+    }
+
     /// What the program printed since the agent last saw it, at most `limit` bytes per stream.
     pub async fn new_output(&self, limit: usize) -> Value {
-        let since = self.cursor.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let since = self.memory.cursor();
         let read = self.ask("processReadOutput", json!({ "since": since, "maxBytes": limit })).await;
         let Ok(read) = read else { return Value::Null };
         if let Some(cursor) = read["cursor"].as_str() {
-            *self.cursor.lock().unwrap_or_else(PoisonError::into_inner) = Some(cursor.to_owned());
+            self.memory.set_cursor(cursor);
         }
         let mut output = json!({});
         for stream in ["stdout", "stderr"] {
-            if read[stream].as_str().is_some_and(|text| !text.is_empty()) {
-                output[stream] = read[stream].clone();
+            if let Some(text) = read[stream].as_str().filter(|text| !text.is_empty()) {
+                output[stream] = json!(text);
+                if text.len() + 4 > limit {
+                    // The cursor stands behind what was given, so the next read goes on there.
+                    output["more"] = json!("process_read_output {since: cursor} goes on");
+                    output["cursor"] = read["cursor"].clone();
+                }
             }
         }
         if read["dropped"].as_u64().is_some_and(|dropped| dropped > 0) {
             output["dropped"] = read["dropped"].clone();
         }
         output
-    }
-
-    /// Behind the output the agent has seen.
-    pub fn cursor(&self) -> Option<String> {
-        self.cursor.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Ends the session or leaves it; waits until the adapter we started is gone.
@@ -320,16 +372,9 @@ impl Session {
     }
 }
 
-fn settle(answer: Result<Result<Value, Failure>, tokio::task::JoinError>) -> Result<(), Failure> {
-    match answer {
-        Ok(answer) => answer.map(drop),
-        Err(error) => Err(Failure::new(ErrorCode::LaunchFailed, error.to_string())),
-    }
-}
-
-async fn initialize(peer: &Peer) -> Result<Value, Failure> {
-    let arguments = json!({ "clientID": "tandem-mcp", "clientName": "agent", "adapterID": "tandem",
+async fn initialize(peer: &Peer, client: &str) -> Result<Value, Failure> {
+    let arguments = json!({ "clientID": "tandem-mcp", "clientName": client, "adapterID": "tandem",
         "pathFormat": "path", "linesStartAt1": true, "columnsStartAt1": true, "supportsVariableType": true,
-        "supportsVariablePaging": true });
+        "supportsVariablePaging": true, "supportsProgressReporting": true, "supportsInvalidatedEvent": true });
     peer.request("initialize", arguments, DEADLINE).await
 }

@@ -1,8 +1,8 @@
 //! What each tool does. One verb, one object; each answers with all an agent needs to go on. Each module opens with the
 //! table of its tools.
 //!
-//! By need: [`launch`] (sessions), [`breakpoints`], [`execution`] (running and waiting), [`inspect`] (looking),
-//! [`program_io`]; [`files`], [`git`], [`builds`].
+//! By need: [`launch`] (sessions), [`breakpoints`], [`execution`] (running and waiting), [`inspect`] and [`snapshot`]
+//! (looking), [`trace`] and [`timeline`] (over time), [`program_io`]; [`files`], [`git`], [`builds`].
 
 use dap_wire::{ErrorCode, Failure};
 use serde::Serialize;
@@ -16,6 +16,11 @@ pub mod git;
 pub mod inspect;
 pub mod launch;
 pub mod program_io;
+pub mod snapshot;
+mod stops;
+pub mod timeline;
+pub mod trace;
+mod values;
 
 /// An answer as JSON.
 fn answer(value: &impl Serialize) -> Result<Value, Failure> {

@@ -69,7 +69,7 @@ impl Agent {
         let lines = BufReader::new(child.stdout.take().context("no stdout")?).lines();
         let mut agent = Self { name, child, stdin, lines, id: 0, transcript: transcript.clone() };
         let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": {},
-            "clientInfo": { "name": "test", "version": "1" } });
+            "clientInfo": { "name": name, "version": "1" } });
         agent.rpc("initialize", hello).await?;
         agent.write(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).await?;
         Ok(agent)

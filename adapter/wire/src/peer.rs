@@ -41,7 +41,31 @@ struct Shared {
 #[derive(Debug)]
 enum Outgoing {
     Ask(Request, oneshot::Sender<i64>, oneshot::Sender<Result<Value, Failure>>),
+    /// The request with this number is no longer wanted.
+    Forget(oneshot::Receiver<i64>),
     Tell(Message),
+}
+
+/// Cancels a request nobody waits for any more, however that came about.
+struct Unanswered<'a> {
+    peer: &'a Peer,
+    number: Option<oneshot::Receiver<i64>>,
+}
+
+impl Unanswered<'_> {
+    /// Cancels it now.
+    fn cancel(&mut self) {
+        if let Some(number) = self.number.take() {
+            // A connection that is gone has nothing to cancel.
+            drop(self.peer.0.outgoing.send(Outgoing::Forget(number)));
+        }
+    }
+}
+
+impl Drop for Unanswered<'_> {
+    fn drop(&mut self) {
+        self.cancel();
+    }
 }
 
 /// A handle to one connection. Clones share it; it closes when the last clone is dropped or [`Peer::close`] is called.
@@ -90,7 +114,7 @@ impl Peer {
         self.request_or_cancel(command, arguments, deadline, &CancellationToken::new()).await
     }
 
-    /// Asks, waits at most `deadline`, and passes a cancellation on as DAP `cancel`.
+    /// Asks, waits at most `deadline`, and passes a cancellation on as DAP `cancel`. So does dropping the future.
     ///
     /// # Errors
     /// As [`Peer::request`], and `CANCELLED`.
@@ -107,12 +131,16 @@ impl Peer {
         if self.0.outgoing.send(ask).is_err() {
             return Err(gone(command));
         }
+        let mut unanswered = Unanswered { peer: self, number: Some(numbered) };
         tokio::pin!(answer);
         tokio::select! {
             biased;
-            answered = &mut answer => answered.unwrap_or_else(|_| Err(gone(command))),
+            answered = &mut answer => {
+                unanswered.number = None;
+                answered.unwrap_or_else(|_| Err(gone(command)))
+            }
             () = cancel.cancelled() => {
-                self.cancel(numbered).await;
+                unanswered.cancel();
                 // The other side still answers, most likely with `cancelled`; its word counts if it comes soon.
                 match tokio::time::timeout(Duration::from_millis(500), answer).await {
                     Ok(Ok(answered)) => answered,
@@ -120,21 +148,11 @@ impl Peer {
                 }
             }
             () = tokio::time::sleep(deadline) => {
-                self.cancel(numbered).await;
                 Err(Failure::new(
                     ErrorCode::Timeout,
                     format!("`{command}` was not answered within {} ms", deadline.as_millis()),
                 ))
             }
-        }
-    }
-
-    async fn cancel(&self, numbered: oneshot::Receiver<i64>) {
-        if let Ok(seq) = numbered.await {
-            let (number, _) = oneshot::channel();
-            let (waiter, _) = oneshot::channel();
-            let cancel = Request::new("cancel", json!({ "requestId": seq }));
-            drop(self.0.outgoing.send(Outgoing::Ask(cancel, number, waiter)));
         }
     }
 
@@ -182,19 +200,25 @@ async fn write<W: AsyncWrite + Unpin>(
             () = ended.cancelled() => None,
         };
         let Some(outgoing) = outgoing else { break };
-        seq += 1;
+        let next = seq + 1;
         let mut message = match outgoing {
             Outgoing::Ask(request, number, waiter) => {
                 let Some(shared) = shared.upgrade() else { break };
                 let mut waiters = shared.waiters.lock().unwrap_or_else(PoisonError::into_inner);
                 let Some(waiters) = waiters.as_mut() else { break };
                 // Whoever gave up meanwhile is simply not there to be told.
-                let _gave_up = number.send(seq);
-                waiters.insert(seq, waiter);
+                let _gave_up = number.send(next);
+                waiters.insert(next, waiter);
                 Message::Request(request)
+            }
+            Outgoing::Forget(mut number) => {
+                // It was asked before it was forgotten, so it has its number. The answer to `cancel` says nothing.
+                let Ok(cancelled) = number.try_recv() else { continue };
+                Message::Request(Request::new("cancel", json!({ "requestId": cancelled })))
             }
             Outgoing::Tell(message) => message,
         };
+        seq = next;
         message.set_seq(seq);
         if writer.send(&message).await.is_err() {
             break;
@@ -282,6 +306,18 @@ mod tests {
             peer.request("threads", Value::Null, SOON).await.unwrap_err().code,
             ErrorCode::EngineFailed
         );
+    }
+
+    #[tokio::test]
+    async fn a_request_nobody_waits_for_any_more_is_cancelled() {
+        let (ours, theirs) = tokio::io::duplex(1024);
+        let (reader, writer) = tokio::io::split(ours);
+        let (peer, _events) = Peer::start(reader, writer);
+        let mut reader = FramedRead::new(theirs, DapCodec::default());
+        drop(tokio::time::timeout(Duration::ZERO, peer.request("variables", Value::Null, SOON)).await);
+        let Message::Request(asked) = reader.next().await.unwrap().unwrap().unwrap() else { panic!() };
+        let Message::Request(cancel) = reader.next().await.unwrap().unwrap().unwrap() else { panic!() };
+        assert_eq!((cancel.command.as_str(), &cancel.arguments["requestId"]), ("cancel", &json!(asked.seq)));
     }
 
     #[tokio::test]

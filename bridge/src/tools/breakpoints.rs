@@ -1,13 +1,14 @@
-//! Breakpoints of this agent: DAP replaces a file's whole list, so the list is kept here.
+//! Where and why the program stops: breakpoints of this agent by line, by the text of a line or by function, and
+//! exceptions.
 
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
-use super::launch::absolute;
-use crate::arguments::Arguments;
 use crate::call::Call;
-use crate::session::{Wanted, Wishes};
+use crate::session::Session;
+use crate::source::Source;
 use crate::tool::{Effect, Family, Tool, run};
+use crate::wishes::{Purpose, Wanted, Wish};
 
 /// Where and why the program stops.
 pub const FAMILY: Family = Family {
@@ -18,13 +19,16 @@ pub const FAMILY: Family = Family {
             name: "debug_set_breakpoint",
             core: true,
             effect: Effect::Acts,
-            about: "Set a breakpoint, also before launch. Returns its id and where it bound.",
+            about: "Set a breakpoint, also before launch, by line or by the line's text, which survives edits. Returns \
+                    id and where it bound.",
             takes: &[
-                "sourceFile:s!",
-                "line:i!=1-based",
+                "sourceFile:s",
+                "line:i=1-based",
+                "text:s=(part of) the line",
+                "function:s",
                 "condition:s",
                 "hitCondition:s=like > 5 or % 10",
-                "logMessage:s=logs {expressions} instead of stopping",
+                "logMessage:s=log {expressions}, do not stop",
                 "dllPath:s",
             ],
             gives: &["id:i", "file:s", "line:i", "verified:b", "message:s"],
@@ -43,114 +47,128 @@ pub const FAMILY: Family = Family {
             name: "debug_list_breakpoints",
             core: false,
             effect: Effect::Looks,
-            about: "Your breakpoints and those of the other clients.",
+            about: "Your breakpoints, your exception filters, and the breakpoints of other clients.",
             takes: &[],
-            gives: &["breakpoints:a", "others:a"],
+            gives: &["breakpoints:a", "exceptions:a", "others:a"],
             run: run!(list),
+        },
+        Tool {
+            name: "debug_set_function_breakpoint",
+            core: false,
+            effect: Effect::Acts,
+            about: "Stop where a function begins: name, Type.Name or Namespace.Type.Name.",
+            takes: &["function:s!", "condition:s", "hitCondition:s"],
+            gives: &["id:i", "function:s", "line:i", "verified:b", "message:s"],
+            run: run!(set_function),
         },
         Tool {
             name: "debug_set_exception_breakpoints",
             core: false,
             effect: Effect::Sets,
-            about: "Choose which exceptions stop the program.",
-            takes: &["filters:as!=all, unhandled"],
+            about: "Choose which exceptions stop the program, also before launch. Replaces your earlier choice.",
+            takes: &["filters:as!=all, unhandled (.NET); none when empty"],
             gives: &["filters:a"],
             run: run!(set_exception),
         },
     ],
 };
 
-/// A source path and a DAP `SourceBreakpoint`.
-pub(super) fn wish(arguments: &Arguments) -> Result<(String, Value), Failure> {
-    let file = absolute(&arguments.need_text("sourceFile")?);
-    let line = arguments.number("line")?.filter(|line| *line > 0);
-    let line = line.ok_or_else(|| Failure::invalid("`line` is missing; it must be a number from 1 on"))?;
-    let mut wish = json!({ "line": line });
-    for key in ["condition", "hitCondition", "logMessage"] {
-        if let Some(text) = arguments.text(key)? {
-            wish[key] = json!(text);
-        }
-    }
-    Ok((file, wish))
-}
-
-/// A breakpoint as tools answer it.
-pub(super) fn body(file: &str, wanted: &Wanted) -> Value {
-    let line = if wanted.state["line"].is_null() { &wanted.wish["line"] } else { &wanted.state["line"] };
-    let mut body = json!({ "id": wanted.id, "file": file, "line": line,
-        "verified": wanted.state["verified"].as_bool().unwrap_or(false) });
-    if let Some(message) = wanted.state["message"].as_str() {
-        body["message"] = json!(message);
-    }
-    for key in ["condition", "hitCondition", "logMessage"] {
-        if !wanted.wish[key].is_null() {
-            body[key] = wanted.wish[key].clone();
-        }
-    }
-    body
-}
-
-pub(super) async fn set(call: &Call) -> Result<Value, Failure> {
-    let (file, source) = wish(&call.arguments)?;
+async fn set(call: &Call) -> Result<Value, Failure> {
+    let wish = Wish::read(&call.arguments)?;
+    let asked = (wish.file.clone(), wish.dap["line"].as_u64());
     let id = call.bridge.next_breakpoint();
-    let wanted = Wanted { id, dap: None, wish: source, state: Value::Null };
-    let add = |wishes: &mut Wishes| wishes.entry(file.clone()).or_default().push(wanted.clone());
     if call.arguments.text("session")?.is_none() && call.bridge.current().is_none() {
-        call.bridge.with_early(add);
-        let mut answer = body(&file, &wanted);
+        let wanted = call.bridge.with_early(|early| {
+            early.wishes.add(wish, id, Purpose::Stop);
+            early.wishes.find(id).map(|(_, wanted)| wanted.clone())
+        });
+        let mut answer = told(&asked, wanted.as_ref());
         answer["message"] = json!("kept for the next debug_launch or debug_attach");
         return Ok(answer);
     }
     let session = call.bridge.session(&call.arguments).await?;
-    session.with_wishes(add);
-    if let Err(failure) = session.send_breakpoints(&file).await {
-        session.with_wishes(|wishes| drop(take(wishes, id)));
+    session.with_wishes(|wishes| wishes.add(wish, id, Purpose::Stop));
+    if let Err(failure) = session.send_breakpoints(&asked.0).await {
+        session.with_wishes(|wishes| wishes.take(id));
         return Err(failure);
     }
-    let told = session.with_wishes(|wishes| {
-        wishes.get(&file).and_then(|list| list.iter().find(|wanted| wanted.id == id)).cloned()
-    });
-    Ok(body(&file, &told.unwrap_or(wanted)))
+    Ok(told(&asked, find(&session, id).as_ref()))
 }
 
-/// Takes a breakpoint out; gives its file.
-fn take(wishes: &mut Wishes, id: u64) -> Option<String> {
-    let (file, list) = wishes.iter_mut().find(|(_, list)| list.iter().any(|wanted| wanted.id == id))?;
-    list.retain(|wanted| wanted.id != id);
-    Some(file.clone())
+fn find(session: &Session, id: u64) -> Option<Wanted> {
+    session.with_wishes(|wishes| wishes.find(id).map(|(_, wanted)| wanted.clone()))
 }
 
-pub(super) async fn remove(call: &Call) -> Result<Value, Failure> {
+/// A breakpoint with the source line where it bound; when that is not where it was asked for, or it did not bind, with
+/// what is there.
+fn told((file, asked): &(String, Option<u64>), wanted: Option<&Wanted>) -> Value {
+    let Some(wanted) = wanted else { return Value::Null };
+    let mut body = wanted.body(file);
+    let source = body["file"].as_str().and_then(Source::read);
+    let (Some(source), Some(line)) = (source, body["line"].as_u64()) else { return body };
+    if let Some(text) = source.line(line) {
+        body["source"] = json!(text);
+    }
+    match asked {
+        Some(asked) if *asked != line => {
+            body["asked"] = json!({ "line": asked, "source": source.line(*asked) });
+            let moved = format!("line {asked} has no code; it stops at line {line}");
+            body["message"] = json!(moved);
+        }
+        Some(asked) if body["verified"] == false && wanted.state["reason"] == "failed" => {
+            body["lines"] = json!(source.around(*asked, 2));
+        }
+        _ => {}
+    }
+    body
+}
+
+async fn set_function(call: &Call) -> Result<Value, Failure> {
+    // `name` is DAP's word for it.
+    if call.arguments.text("function")?.is_none() {
+        return Err(Failure::invalid("`function` is missing; it must be the name of a function"));
+    }
+    set(call).await
+}
+
+async fn remove(call: &Call) -> Result<Value, Failure> {
     let id = call.arguments.number("breakpointId")?;
     let id = id.ok_or_else(|| Failure::invalid("`breakpointId` is missing; debug_set_breakpoint gave it"))?;
     let unknown = || {
         Failure::new(ErrorCode::BreakpointNotFound, format!("you have no breakpoint {id}"))
             .hint("debug_list_breakpoints lists yours")
     };
-    if call.bridge.current().is_none() {
-        return call
-            .bridge
-            .with_early(|early| take(early, id))
-            .map(|_| json!({ "id": id }))
-            .ok_or_else(unknown);
+    if call.arguments.text("session")?.is_none() && call.bridge.current().is_none() {
+        let taken = call.bridge.with_early(|early| early.wishes.take(id));
+        return taken.map(|_| json!({ "id": id })).ok_or_else(unknown);
     }
     let session = call.bridge.session(&call.arguments).await?;
-    let file = session.with_wishes(|wishes| take(wishes, id)).ok_or_else(unknown)?;
+    let file = session.with_wishes(|wishes| wishes.take(id)).ok_or_else(unknown)?;
     session.send_breakpoints(&file).await?;
     Ok(json!({ "id": id }))
 }
 
-pub(super) async fn list(call: &Call) -> Result<Value, Failure> {
+async fn list(call: &Call) -> Result<Value, Failure> {
+    if call.arguments.text("session")?.is_none() && call.bridge.current().is_none() {
+        return Ok(call.bridge.with_early(|early| {
+            json!({ "breakpoints": early.wishes.bodies(), "exceptions": early.filters, "others": [] })
+        }));
+    }
     let session = call.bridge.session(&call.arguments).await?;
-    let own: Vec<Value> = session.with_wishes(|wishes| {
-        wishes.iter().flat_map(|(file, list)| list.iter().map(|wanted| body(file, wanted))).collect()
-    });
-    let info = session.ask("sessionInfo", json!({})).await?;
-    let others: Vec<Value> = info["clients"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter(|client| client["kind"] != "agent" || client["name"] != "agent")
+    let (own, filters) =
+        (session.with_wishes(|wishes| wishes.bodies()), session.with_plan(|plan| plan.filters.clone()));
+    let mut answer = json!({ "breakpoints": own, "exceptions": filters, "others": [] });
+    if let Ok(info) = session.ask("sessionInfo", json!({})).await {
+        answer["others"] = json!(others(&info));
+    }
+    Ok(answer)
+}
+
+/// Breakpoints of the other clients.
+pub fn others(info: &Value) -> Vec<Value> {
+    let clients = info["clients"].as_array().into_iter().flatten();
+    clients
+        .filter(|client| client["you"] != true)
         .flat_map(|client| {
             let owner = client["name"].clone();
             client["breakpoints"].as_array().cloned().unwrap_or_default().into_iter().map(move |one| {
@@ -158,18 +176,34 @@ pub(super) async fn list(call: &Call) -> Result<Value, Failure> {
                     "verified": one["verified"] })
             })
         })
-        .collect();
-    Ok(json!({ "breakpoints": own, "others": others }))
+        .collect()
 }
 
-pub(super) async fn set_exception(call: &Call) -> Result<Value, Failure> {
+async fn set_exception(call: &Call) -> Result<Value, Failure> {
+    let wrong = || {
+        Failure::invalid("`filters` is missing; it must be an array like [\"all\"], [\"unhandled\"] or []")
+    };
     let filters = call.arguments.value("filters");
-    if !filters.is_array() {
-        return Err(Failure::invalid(
-            "`filters` is missing; it must be an array like [\"all\"] or [\"unhandled\"]",
-        ));
+    let filters = filters.as_array().ok_or_else(wrong)?.iter().map(|name| name.as_str().map(str::to_owned));
+    let filters: Vec<String> = filters.collect::<Option<_>>().ok_or_else(wrong)?;
+    if call.arguments.text("session")?.is_none() && call.bridge.current().is_none() {
+        call.bridge.with_early(|early| early.filters = Some(filters.clone()));
+        return Ok(
+            json!({ "filters": filters, "message": "kept for the next debug_launch or debug_attach" }),
+        );
     }
     let session = call.bridge.session(&call.arguments).await?;
+    let known = known_filters(&session);
+    if let Some(unknown) = filters.iter().find(|name| !known.is_empty() && !known.contains(name)) {
+        return Err(Failure::invalid(format!("this engine has no exception filter `{unknown}`"))
+            .hint(format!("it has {}", known.join(", "))));
+    }
     session.ask("setExceptionBreakpoints", json!({ "filters": filters })).await?;
+    session.with_plan(|plan| plan.filters = Some(filters.clone()));
     Ok(json!({ "filters": filters }))
+}
+
+fn known_filters(session: &Session) -> Vec<String> {
+    let filters = session.capabilities["exceptionBreakpointFilters"].as_array().into_iter().flatten();
+    filters.filter_map(|filter| filter["filter"].as_str().map(str::to_owned)).collect()
 }

@@ -4,19 +4,28 @@ use std::time::Duration;
 
 use dap_wire::Failure;
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
+use tokio::time::Instant;
 
+use super::stops::{add_output, output, report};
 use crate::call::Call;
-use crate::observer::{Snapshot, State};
+use crate::observer::State;
 use crate::session::{DEADLINE, Session};
 use crate::tool::{Effect, Family, Tool, run};
+use crate::wishes::{Purpose, Wish};
 
 /// Waits end before clients cut calls.
 const WAIT: Duration = Duration::from_secs(30);
-/// New output in an answer, bytes per stream; more is read with `process_read_output`.
-const OUTPUT: usize = 4096;
+/// Longest wait that can be asked for.
+const LONGEST: Duration = Duration::from_secs(24 * 3600);
+/// Steps are over sooner than this; only longer waits ask whether the program wants input.
+const BRIEF: Duration = Duration::from_millis(25);
+/// Most steps in one call.
+const STEPS: u64 = 100;
 /// Matches nothing: the read ends early only when the program waits for input, or ends.
 const NEVER: &str = r"[^\s\S]";
+
+/// What every one of them gives.
+const GIVES: &[&str] = &["state:s", "event:o", "pending:b"];
 
 /// Running and waiting.
 pub const FAMILY: Family = Family {
@@ -27,37 +36,37 @@ pub const FAMILY: Family = Family {
             name: "debug_continue",
             core: true,
             effect: Effect::Acts,
-            about: "Resume the program. Waits (30 s) for the next stop, exit or request for input; `pending: true` means still \
-                    running: call debug_wait.",
+            about: "Resume and wait (30 s) for the next event: breakpointHit, stopped, exception, exited or \
+                    waitingForInput, with place, lines, variables, new output. pending: still running, call again.",
             takes: &["threadId:i", "timeoutMs:i"],
-            gives: &["state:s", "event:o", "pending:b", "output:o"],
+            gives: GIVES,
             run: run!(run, "continue"),
         },
         Tool {
             name: "debug_step_over",
             core: true,
             effect: Effect::Acts,
-            about: "Run the current line, not entering calls. Returns where it stands then.",
-            takes: &["threadId:i", "timeoutMs:i"],
-            gives: &["state:s", "event:o", "pending:b", "output:o"],
+            about: "Run the current line without entering calls. Answers like debug_continue, with changed variables.",
+            takes: &["count:i=steps, default 1", "threadId:i", "timeoutMs:i"],
+            gives: GIVES,
             run: run!(run, "next"),
         },
         Tool {
             name: "debug_step_into",
             core: true,
             effect: Effect::Acts,
-            about: "Step into the call on the current line.",
-            takes: &["threadId:i", "timeoutMs:i"],
-            gives: &["state:s", "event:o", "pending:b", "output:o"],
+            about: "Step into the call on this line.",
+            takes: &["count:i", "threadId:i", "timeoutMs:i"],
+            gives: GIVES,
             run: run!(run, "stepIn"),
         },
         Tool {
             name: "debug_step_out",
             core: true,
             effect: Effect::Acts,
-            about: "Run until the current function returns.",
-            takes: &["threadId:i", "timeoutMs:i"],
-            gives: &["state:s", "event:o", "pending:b", "output:o"],
+            about: "Run until this function returns.",
+            takes: &["count:i", "threadId:i", "timeoutMs:i"],
+            gives: GIVES,
             run: run!(run, "stepOut"),
         },
         Tool {
@@ -66,45 +75,109 @@ pub const FAMILY: Family = Family {
             effect: Effect::Acts,
             about: "Stop a running program where it is.",
             takes: &["threadId:i", "timeoutMs:i"],
-            gives: &["state:s", "event:o", "pending:b", "output:o"],
-            run: run!(run, "pause"),
+            gives: GIVES,
+            run: run!(pause),
         },
         Tool {
             name: "debug_wait",
             core: true,
             effect: Effect::Looks,
-            about: "Wait (30 s) for the next stop, exit or request for input; `pending: true` means still running: call \
-                    it again.",
+            about: "Wait (30 s) for the next event, whoever caused it; at a stop it answers at once. Answers like \
+                    debug_continue.",
             takes: &["timeoutMs:i"],
-            gives: &["state:s", "event:o", "pending:b", "output:o"],
+            gives: GIVES,
             run: run!(wait),
+        },
+        Tool {
+            name: "debug_run_to",
+            core: false,
+            effect: Effect::Acts,
+            about: "Continue to a line (or its text, or a function) once. event.reached: it got there; else it \
+                    stopped before.",
+            takes: &["sourceFile:s", "line:i", "text:s", "function:s", "timeoutMs:i"],
+            gives: GIVES,
+            run: run!(run_to),
         },
     ],
 };
 
-fn limit(call: &Call) -> Result<Duration, Failure> {
-    Ok(call.arguments.number("timeoutMs")?.map_or(WAIT, Duration::from_millis))
+/// `timeoutMs`, or 30 s.
+pub(super) fn limit(call: &Call) -> Result<Duration, Failure> {
+    Ok(call.arguments.number("timeoutMs")?.map_or(WAIT, |ms| Duration::from_millis(ms).min(LONGEST)))
 }
 
 pub(super) async fn run(call: &Call, command: &str) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
-    let limit = limit(call)?;
-    let before = session.snapshot();
-    let thread = match call.arguments.number("threadId")? {
-        Some(thread) => json!(thread),
-        None if before.stop["threadId"].is_null() => json!(0),
-        None => before.stop["threadId"].clone(),
-    };
-    let arguments = json!({ "threadId": thread });
-    if command == "pause" {
-        session.ask_or_cancel(command, arguments, DEADLINE, &call.cancel).await?;
-    } else {
-        session.resume(command, arguments, &call.cancel).await?;
+    let until = Instant::now() + limit(call)?;
+    let count = call.arguments.number("count")?.filter(|_| command != "continue").unwrap_or(1);
+    if !(1..=STEPS).contains(&count) {
+        return Err(Failure::invalid(format!("`count` is {count}; it must be 1 to {STEPS}")));
     }
-    wait_for_news(&session, before.news, limit, &call.cancel).await
+    let now = session.snapshot();
+    match (session.memory.pending(now.news), now.state) {
+        // The same call resumes the wait.
+        ((true, _), State::Running) => return wait_for_news(call, &session, now.news, until).await,
+        // It runs already, so what is left to do is wait.
+        (_, State::Running) if command == "continue" => {
+            return wait_for_news(call, &session, now.news, until).await;
+        }
+        ((true, true), _) => return Ok(report(&session).await),
+        _ => {}
+    }
+    let mut step = 1;
+    loop {
+        let before = session.snapshot();
+        let thread = thread(call, &before.stop)?;
+        session.resume(command, json!({ "threadId": thread }), &call.cancel).await?;
+        if step == count {
+            return wait_for_news(call, &session, before.news, until).await;
+        }
+        let outcome = wait_brief(call, &session, before.news, until).await?;
+        if let Some(answer) = outcome {
+            return Ok(answer);
+        }
+        step += 1;
+    }
 }
 
-pub(super) async fn wait(call: &Call) -> Result<Value, Failure> {
+fn thread(call: &Call, stop: &Value) -> Result<Value, Failure> {
+    Ok(match call.arguments.number("threadId")? {
+        Some(thread) => json!(thread),
+        None if stop["threadId"].is_null() => json!(0),
+        None => stop["threadId"].clone(),
+    })
+}
+
+/// Between two steps of one call: nothing is told when the step ended as a step.
+async fn wait_brief(
+    call: &Call,
+    session: &Session,
+    seen: u64,
+    until: Instant,
+) -> Result<Option<Value>, Failure> {
+    let mut picture = session.picture();
+    let news = picture.wait_for(|picture| picture.news > seen);
+    if tokio::time::timeout_at(until.min(Instant::now() + BRIEF * 40), news).await.is_err() {
+        return wait_for_news(call, session, seen, until).await.map(Some);
+    }
+    let now = session.snapshot();
+    let goes_on = now.state == State::Stopped && now.stop["reason"] == "step" && Instant::now() < until;
+    Ok(if goes_on { None } else { Some(report(session).await) })
+}
+
+async fn pause(call: &Call) -> Result<Value, Failure> {
+    let session = call.bridge.session(&call.arguments).await?;
+    let before = session.snapshot();
+    // What is wanted is the case already.
+    if before.state == State::Stopped {
+        return Ok(report(&session).await);
+    }
+    let thread = thread(call, &before.stop)?;
+    session.ask_or_cancel("pause", json!({ "threadId": thread }), DEADLINE, &call.cancel).await?;
+    wait_for_news(call, &session, before.news, Instant::now() + limit(call)?).await
+}
+
+async fn wait(call: &Call) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
     // Somebody else may have resumed the program a moment ago. A session that is gone has told its end already.
     if let Err(failure) = session.sync().await {
@@ -114,115 +187,78 @@ pub(super) async fn wait(call: &Call) -> Result<Value, Failure> {
     if now.state != State::Running {
         return Ok(report(&session).await);
     }
-    wait_for_news(&session, now.news, limit(call)?, &call.cancel).await
+    wait_for_news(call, &session, now.news, Instant::now() + limit(call)?).await
+}
+
+async fn run_to(call: &Call) -> Result<Value, Failure> {
+    let session = call.bridge.session(&call.arguments).await?;
+    let wish = Wish::read(&call.arguments)?;
+    let until = Instant::now() + limit(call)?;
+    let before = session.snapshot();
+    // Refused before anything is set.
+    super::stops::stopped_thread(&session)?;
+    let (file, id) = (wish.file.clone(), call.bridge.next_breakpoint());
+    session.with_wishes(|wishes| wishes.add(wish, id, Purpose::RunTo));
+    let resumed = async {
+        session.send_breakpoints(&file).await?;
+        let thread = thread(call, &before.stop)?;
+        session.resume("continue", json!({ "threadId": thread }), &call.cancel).await
+    };
+    if let Err(failure) = resumed.await {
+        session.drop_breakpoints(Purpose::RunTo).await?;
+        return Err(failure);
+    }
+    wait_for_news(call, &session, before.news, until).await
 }
 
 /// Waits for a stop or end after `seen`, or for the program to ask for input.
-async fn wait_for_news(
+pub(super) async fn wait_for_news(
+    call: &Call,
     session: &Session,
     seen: u64,
-    limit: Duration,
-    cancel: &CancellationToken,
+    until: Instant,
 ) -> Result<Value, Failure> {
     let mut picture = session.picture();
-    let reading = CancellationToken::new();
-    let _stop_reading = reading.clone().drop_guard();
     let asks_for_input = async {
-        let since = session.cursor();
-        let arguments =
-            json!({ "since": since, "waitFor": NEVER, "timeoutMs": limit.as_millis() as u64, "maxBytes": 0 });
-        let read = session.ask_or_cancel("processReadOutput", arguments, limit + DEADLINE, &reading).await;
-        match read {
+        tokio::time::sleep(BRIEF).await;
+        let left = until.saturating_duration_since(Instant::now());
+        let arguments = json!({ "since": session.memory.cursor(), "waitFor": NEVER, "maxBytes": 0,
+            "timeoutMs": u64::try_from(left.as_millis()).unwrap_or(u64::MAX) });
+        match session.ask_or_cancel("processReadOutput", arguments, left + DEADLINE, &call.cancel).await {
             Ok(read) if read["waitingForInput"] == true => {}
             // Not ours to read, or over: only the events count.
             _ => std::future::pending().await,
         }
     };
-    let news = async { picture.wait_for(|picture| picture.news > seen).await.is_ok() };
-    tokio::select! {
-        biased;
-        () = cancel.cancelled() => Err(Failure::cancelled()),
-        _ = news => Ok(report(session).await),
-        () = asks_for_input => {
+    let outcome = async {
+        let news = async { picture.wait_for(|picture| picture.news > seen).await.is_ok() };
+        tokio::select! {
+            biased;
+            () = call.cancel.cancelled() => Err(Failure::cancelled()),
+            _ = news => Ok(Waited::News),
+            () = asks_for_input => Ok(Waited::Input),
+            () = tokio::time::sleep_until(until) => Ok(Waited::InVain),
+        }
+    };
+    match call.progress.during("the program runs", None, outcome).await? {
+        Waited::News => Ok(report(session).await),
+        Waited::Input => {
             let mut answer = json!({ "state": "running", "event": { "type": "waitingForInput" } });
-            add_output(session, &mut answer["event"]).await;
+            session.memory.set_pending(true);
+            add_output(&mut answer["event"], output(session).await);
             Ok(answer)
         }
-        () = tokio::time::sleep(limit) => {
+        Waited::InVain => {
             let mut answer = json!({ "state": "running", "pending": true });
-            add_output(session, &mut answer).await;
+            session.memory.set_pending(true);
+            add_output(&mut answer, output(session).await);
             Ok(answer)
         }
     }
 }
 
-async fn add_output(session: &Session, target: &mut Value) {
-    let output = session.new_output(OUTPUT).await;
-    if output.as_object().is_some_and(|output| !output.is_empty()) {
-        target["output"] = output;
-    }
-}
-
-/// `state` and `event`: where the program stands, and why.
-pub(super) async fn report(session: &Session) -> Value {
-    let picture = session.snapshot();
-    let mut answer = json!({ "state": picture.state.as_str() });
-    let mut event = match picture.state {
-        State::Stopped => stop_event(session, &picture).await,
-        State::Exited => {
-            let mut event = json!({ "type": "exited" });
-            if let Some(code) = picture.exit_code {
-                event["exitCode"] = json!(code);
-            }
-            event
-        }
-        State::Idle | State::Running => {
-            add_output(session, &mut answer).await;
-            return answer;
-        }
-    };
-    add_output(session, &mut event).await;
-    answer["event"] = event;
-    answer
-}
-
-async fn stop_event(session: &Session, picture: &Snapshot) -> Value {
-    let stop = &picture.stop;
-    let kind = match stop["reason"].as_str() {
-        Some("breakpoint") => "breakpointHit",
-        Some("exception") => "exception",
-        _ => "stopped",
-    };
-    let mut event = json!({ "type": kind, "reason": stop["reason"], "threadId": stop["threadId"] });
-    if let Some(text) = stop["text"].as_str() {
-        event["message"] = json!(text);
-    }
-    if let Some(hit) = stop["hitBreakpointIds"][0].as_i64() {
-        let own = session.with_wishes(|wishes| {
-            wishes.values().flatten().find(|wanted| wanted.dap == Some(hit)).map(|wanted| wanted.id)
-        });
-        match own {
-            Some(own) => event["breakpointId"] = json!(own),
-            None => event["byOther"] = json!(true),
-        }
-    }
-    let arguments = json!({ "threadId": stop["threadId"], "startFrame": 0, "levels": 1 });
-    if let Ok(stack) = session.ask("stackTrace", arguments).await {
-        place(&mut event, &stack["stackFrames"][0]);
-    }
-    event
-}
-
-/// File, line, function and the source line of a frame.
-pub(super) fn place(target: &mut Value, frame: &Value) {
-    target["function"] = frame["name"].clone();
-    if let Some(path) = frame["source"]["path"].as_str() {
-        target["file"] = json!(path);
-        target["line"] = frame["line"].clone();
-        let wanted = frame["line"].as_u64().and_then(|line| usize::try_from(line).ok()?.checked_sub(1));
-        let text = std::fs::read_to_string(path).ok();
-        if let Some(line) = wanted.and_then(|wanted| text.as_deref()?.lines().nth(wanted)) {
-            target["source"] = json!(line.trim());
-        }
-    }
+enum Waited {
+    News,
+    Input,
+    InVain,
 }

@@ -1,20 +1,25 @@
-//! Looking at a stop: variables, stack, expressions, everything at once. Answers are bounded, and say where they end.
+//! Looking at a stop: variables, stack, expressions, threads, modules, source. Answers are bounded, and say where they
+//! end.
 
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
-use super::execution::{self, place};
+use super::stops::{locals_scope, stack, stopped_thread};
+use super::values::{LONGEST, Rows};
+use crate::bounds::{Budget, cut};
 use crate::call::Call;
-use crate::observer::State;
-use crate::session::Session;
+use crate::session::{DEADLINE, Session};
+use crate::source::{Source, absolute, place};
 use crate::tool::{Effect, Family, Tool, run};
 
 /// Rows of one answer, over all depths.
 const MOST_ROWS: usize = 400;
-/// Longest value, characters.
-const LONGEST: usize = 400;
-/// Lines around the place of a stop.
-const AROUND: usize = 4;
+/// Most expressions in one call.
+const EXPRESSIONS: usize = 50;
+/// Rows shown of a value that was evaluated.
+const CHILDREN: u64 = 20;
+/// Lines of source unless asked otherwise.
+const LINES: u64 = 40;
 
 /// Looking at a stop.
 pub const FAMILY: Family = Family {
@@ -22,72 +27,70 @@ pub const FAMILY: Family = Family {
     of_session: true,
     tools: &[
         Tool {
-            name: "debug_snapshot",
-            core: true,
-            effect: Effect::Looks,
-            about: "Everything at this stop in one call: place with source lines, stack, variables, exception, new output.",
-            takes: &["depth:i=1"],
-            gives: &["state:s", "event:o", "lines:x", "frames:a", "variables:a", "exception:o"],
-            run: run!(snapshot),
-        },
-        Tool {
             name: "debug_variables",
             core: true,
             effect: Effect::Looks,
-            about: "Arguments and locals of a frame (the top one by default), or the members of one value.",
+            about: "Variables of a frame (default: top), or what is inside one value. next: the start to go on with.",
             takes: &[
                 "frameId:i",
-                "path:s=expression whose members to list",
+                "path:s=expression to look into",
+                "scope:s",
                 "depth:i=1",
                 "start:i",
                 "count:i=100",
+                "maxTokens:i",
             ],
-            gives: &["variables:a", "next:i"],
+            gives: &["variables:a", "next:i", "omitted:i"],
             run: run!(variables),
         },
         Tool {
             name: "debug_stacktrace",
             core: true,
             effect: Effect::Looks,
-            about: "The call stack: frames with id, function, file, line.",
-            takes: &["threadId:i", "start:i", "count:i=20"],
-            gives: &["frames:a", "threadId:i", "totalFrames:x"],
+            about: "The call stack: frames with id, function, file, line, source line.",
+            takes: &["threadId:i", "start:i", "count:i=20", "maxTokens:i"],
+            gives: &["frames:a", "threadId:i", "totalFrames:i", "next:i"],
             run: run!(stacktrace),
         },
         Tool {
             name: "debug_evaluate",
             core: true,
             effect: Effect::Acts,
-            about: "Evaluate a C# expression at the stop: names, members, indexers, calls, operators.",
-            takes: &["expression:s!", "frameId:i"],
-            gives: &["result:s", "type:x", "children:a"],
+            about: "Evaluate an expression in the program's language at the stop, or a list: then each of results has \
+                    its own or an error.",
+            takes: &["expression:s", "expressions:as", "frameId:i"],
+            gives: &["result:s", "type:s", "children:a", "results:a"],
             run: run!(evaluate),
         },
         Tool {
             name: "debug_threads",
             core: false,
             effect: Effect::Looks,
-            about: "The program's threads.",
-            takes: &[],
-            gives: &["threads:a"],
-            run: run!(pass, "threads"),
+            about: "The program's threads; at a stop with where each stands when places is true.",
+            takes: &["places:b", "start:i", "count:i=50"],
+            gives: &["threads:a", "next:i"],
+            run: run!(threads),
         },
         Tool {
             name: "debug_exception_info",
             core: false,
             effect: Effect::Looks,
-            about: "Type, message and inner exceptions of the exception it stopped at.",
+            about: "Type, message, stack and inner exceptions of the exception it stopped at.",
             takes: &["threadId:i"],
-            gives: &["exceptionId:s", "description:x"],
+            gives: &["exceptionId:s", "description:s", "breakMode:s", "details:o"],
             run: run!(exception_info),
         },
         Tool {
             name: "debug_set_variable",
             core: false,
             effect: Effect::Sets,
-            about: "Change a variable at the stop.",
-            takes: &["name:s!=variable of the frame", "value:s!=C# literal or expression", "frameId:i"],
-            gives: &["name:s", "value:s"],
+            about: "Change a variable, member or element at the stop.",
+            takes: &[
+                "name:s!=like total, person.Age, numbers[1]",
+                "value:s!=literal or expression",
+                "frameId:i",
+            ],
+            gives: &["name:s", "value:s", "type:s"],
             run: run!(set_variable),
         },
         Tool {
@@ -95,130 +98,106 @@ pub const FAMILY: Family = Family {
             core: false,
             effect: Effect::Looks,
             about: "Loaded modules and whether their symbols were found.",
-            takes: &[],
-            gives: &["modules:a"],
-            run: run!(pass, "modules"),
+            takes: &["name:s=part of the name", "start:i", "count:i=100"],
+            gives: &["modules:a", "next:i"],
+            run: run!(modules),
+        },
+        Tool {
+            name: "debug_source",
+            core: false,
+            effect: Effect::Looks,
+            about: "Numbered source lines around where a frame stands, or of a file of the program.",
+            takes: &["frameId:i", "sourceFile:s", "line:i", "count:i=40"],
+            gives: &["file:s", "lines:a", "totalLines:i", "next:i"],
+            run: run!(source),
         },
     ],
 };
 
-fn stopped_thread(session: &Session) -> Result<Value, Failure> {
-    let picture = session.snapshot();
-    if picture.state == State::Stopped {
-        return Ok(picture.stop["threadId"].clone());
-    }
-    Err(Failure::new(
-        ErrorCode::NotStopped,
-        format!("the program is {}, not stopped", picture.state.as_str()),
-    )
-    .hint("use debug_pause, or debug_wait for the next stop"))
-}
-
-async fn frame_of(call: &Call, session: &Session) -> Result<Value, Failure> {
+pub(super) async fn frame_of(call: &Call, session: &Session) -> Result<Value, Failure> {
     if let Some(frame) = call.arguments.number("frameId")? {
         return Ok(json!(frame));
     }
-    let arguments = json!({ "threadId": stopped_thread(session)?, "startFrame": 0, "levels": 1 });
-    let stack = session.ask("stackTrace", arguments).await?;
+    let stack = stack(session, &stopped_thread(session)?, 0, 1).await?;
     Ok(stack["stackFrames"][0]["id"].clone())
 }
 
-pub(super) async fn variables(call: &Call) -> Result<Value, Failure> {
+/// `start` and `count`, bounded.
+fn page(call: &Call, usual: u64, most: u64) -> Result<(u64, u64), Failure> {
+    let count = call.arguments.number("count")?.unwrap_or(usual).clamp(1, most);
+    Ok((call.arguments.number("start")?.unwrap_or(0), count))
+}
+
+async fn variables(call: &Call) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
-    let depth = call.arguments.number("depth")?.unwrap_or(1).min(5);
-    let (start, count) = (
-        call.arguments.number("start")?.unwrap_or(0),
-        call.arguments.number("count")?.unwrap_or(100).clamp(1, 300),
-    );
+    let (depth, budget) =
+        (call.arguments.number("depth")?.unwrap_or(1).clamp(1, 5), Budget::of(&call.arguments)?);
+    let (start, count) = page(call, 100, 300)?;
     let frame = frame_of(call, &session).await?;
     let reference = match call.arguments.text("path")? {
         Some(path) => {
             let arguments = json!({ "expression": path, "frameId": frame, "context": "watch" });
-            let value = session.ask("evaluate", arguments).await?;
-            if value["variablesReference"] == 0 {
-                let row = json!({ "name": path, "value": value["result"], "type": value["type"] });
+            let value = session.ask_or_cancel("evaluate", arguments, DEADLINE, &call.cancel).await?;
+            if value["variablesReference"].as_i64().unwrap_or(0) == 0 {
+                let row =
+                    json!({ "name": path, "value": cut(&value["result"], LONGEST), "type": value["type"] });
                 return Ok(json!({ "variables": [row] }));
             }
             value["variablesReference"].clone()
         }
-        None => {
-            let scopes = session.ask("scopes", json!({ "frameId": frame })).await?;
-            scopes["scopes"][0]["variablesReference"].clone()
-        }
+        None => scope(call, &session, &frame).await?,
     };
-    let mut budget = MOST_ROWS;
-    let (rows, more) = rows(&session, &reference, start, count, depth, &mut budget).await?;
-    let mut answer = json!({ "variables": rows });
+    let (rows, more) = Rows::new(&session, MOST_ROWS).read(&reference, start, count, depth).await?;
+    let mut answer = json!({});
     if more {
-        answer["next"] = json!(start + count);
+        answer["next"] = json!(start + rows.len() as u64);
     }
+    budget.put(&mut answer, "variables", rows, start);
     Ok(answer)
 }
 
-/// Rows behind a reference, and whether there are more.
-async fn rows(
-    session: &Session,
-    reference: &Value,
-    start: u64,
-    count: u64,
-    depth: u64,
-    budget: &mut usize,
-) -> Result<(Vec<Value>, bool), Failure> {
-    let arguments = json!({ "variablesReference": reference, "start": start, "count": count + 1 });
-    let told = session.ask("variables", arguments).await?;
-    let list = told["variables"].as_array().cloned().unwrap_or_default();
-    let more = list.len() as u64 > count;
-    let mut found = Vec::new();
-    for row in list.into_iter().take(usize::try_from(count).unwrap_or(usize::MAX)) {
-        if *budget == 0 {
-            return Ok((found, true));
-        }
-        *budget -= 1;
-        let mut shown = json!({ "name": row["name"], "value": cut(&row["value"]), "type": row["type"] });
-        let inner = &row["variablesReference"];
-        let lazy = row["presentationHint"]["lazy"] == true || row["presentationHint"]["kind"] == "virtual";
-        if lazy {
-            shown["value"] = json!("(ask for it by its path)");
-        } else if inner.as_i64().is_some_and(|inner| inner > 0) {
-            if depth > 1 {
-                let (children, more) = Box::pin(rows(session, inner, 0, 20, depth - 1, budget)).await?;
-                shown["children"] = json!(children);
-                if more {
-                    shown["more"] = json!(true);
-                }
-            } else {
-                shown["expandable"] = json!(true);
-            }
-        }
-        found.push(shown);
-    }
-    Ok((found, more))
-}
-
-fn cut(value: &Value) -> Value {
-    match value.as_str() {
-        Some(text) if text.chars().count() > LONGEST => {
-            let head: String = text.chars().take(LONGEST).collect();
-            json!(format!("{head}… ({} characters)", text.chars().count()))
-        }
-        _ => value.clone(),
+/// The scope named by `scope`, else the one with arguments and locals.
+async fn scope(call: &Call, session: &Session, frame: &Value) -> Result<Value, Failure> {
+    let scopes = session.ask("scopes", json!({ "frameId": frame })).await?;
+    let list = scopes["scopes"].as_array().cloned().unwrap_or_default();
+    let named = |wanted: &str| {
+        list.iter()
+            .find(|scope| scope["name"].as_str().is_some_and(|name| name.to_lowercase().starts_with(wanted)))
+            .map(|scope| scope["variablesReference"].clone())
+    };
+    match call.arguments.text("scope")? {
+        Some(wanted) if wanted != "all" && list.len() > 1 => named(&wanted.to_lowercase()).ok_or_else(|| {
+            let names: Vec<&str> = list.iter().filter_map(|scope| scope["name"].as_str()).collect();
+            Failure::invalid(format!("this frame has no scope `{wanted}`"))
+                .hint(format!("it has {}", names.join(", ")))
+        }),
+        // One scope holds everything.
+        _ => locals_scope(&scopes)
+            .ok_or_else(|| Failure::new(ErrorCode::EngineFailed, "this frame has no variables").quiet()),
     }
 }
 
-pub(super) async fn stacktrace(call: &Call) -> Result<Value, Failure> {
+async fn stacktrace(call: &Call) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
     let thread = match call.arguments.number("threadId")? {
         Some(thread) => json!(thread),
         None => stopped_thread(&session)?,
     };
-    let start = call.arguments.number("start")?.unwrap_or(0);
-    let count = call.arguments.number("count")?.unwrap_or(20).clamp(1, 200);
-    let arguments = json!({ "threadId": thread, "startFrame": start, "levels": count });
-    let stack = session.ask("stackTrace", arguments).await?;
-    Ok(json!({ "threadId": thread, "frames": frames(&stack), "totalFrames": stack["totalFrames"] }))
+    let ((start, count), budget) = (page(call, 20, 200)?, Budget::of(&call.arguments)?);
+    let told = stack(&session, &thread, start, count).await?;
+    let frames = frames(&told);
+    let mut answer = json!({ "threadId": thread });
+    if let Some(total) = told["totalFrames"].as_u64() {
+        answer["totalFrames"] = json!(total);
+        if start + (frames.len() as u64) < total {
+            answer["next"] = json!(start + frames.len() as u64);
+        }
+    }
+    budget.put(&mut answer, "frames", frames, start);
+    Ok(answer)
 }
 
-fn frames(stack: &Value) -> Vec<Value> {
+pub(super) fn frames(stack: &Value) -> Vec<Value> {
     let list = stack["stackFrames"].as_array().into_iter().flatten();
     list.map(|frame| {
         let mut shown = json!({ "id": frame["id"] });
@@ -228,69 +207,167 @@ fn frames(stack: &Value) -> Vec<Value> {
     .collect()
 }
 
-pub(super) async fn evaluate(call: &Call) -> Result<Value, Failure> {
+async fn evaluate(call: &Call) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
-    let expression = call.arguments.need_text("expression")?;
+    let list = call.arguments.texts("expressions")?;
+    if list.is_empty() {
+        let expression = call.arguments.need_text("expression")?;
+        let frame = frame_of(call, &session).await?;
+        return evaluate_one(call, &session, &expression, &frame).await;
+    }
+    if list.len() > EXPRESSIONS {
+        return Err(Failure::invalid(format!("{} expressions; one call takes {EXPRESSIONS}", list.len())));
+    }
     let frame = frame_of(call, &session).await?;
+    let mut results = Vec::new();
+    for expression in list {
+        let mut row = match evaluate_one(call, &session, &expression, &frame).await {
+            Ok(row) => row,
+            Err(failure) if failure.code == ErrorCode::Cancelled => return Err(failure),
+            Err(failure) => json!({ "error": { "code": failure.code.as_str(), "message": failure.message } }),
+        };
+        row["expression"] = json!(expression);
+        results.push(row);
+    }
+    Ok(json!({ "results": results }))
+}
+
+async fn evaluate_one(
+    call: &Call,
+    session: &Session,
+    expression: &str,
+    frame: &Value,
+) -> Result<Value, Failure> {
     let arguments = json!({ "expression": expression, "frameId": frame, "context": "watch" });
-    let told = session.ask_or_cancel("evaluate", arguments, crate::session::DEADLINE, &call.cancel).await?;
-    let mut answer = json!({ "result": cut(&told["result"]), "type": told["type"] });
+    let told = session.ask_or_cancel("evaluate", arguments, DEADLINE, &call.cancel).await?;
+    let mut answer = json!({ "result": cut(&told["result"], LONGEST) });
+    if let Some(kind) = told["type"].as_str() {
+        answer["type"] = json!(kind);
+    }
     if told["variablesReference"].as_i64().is_some_and(|reference| reference > 0) {
-        let mut budget = 50;
-        let (children, more) = rows(&session, &told["variablesReference"], 0, 20, 1, &mut budget).await?;
+        let mut rows = Rows::new(session, MOST_ROWS);
+        let (children, more) = rows.read(&told["variablesReference"], 0, CHILDREN, 1).await?;
         answer["children"] = json!(children);
         if more {
-            answer["more"] = json!(true);
+            answer["more"] = json!("debug_variables with this path goes on");
         }
     }
     Ok(answer)
 }
 
-pub(super) async fn snapshot(call: &Call) -> Result<Value, Failure> {
+async fn threads(call: &Call) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
-    let mut answer = execution::report(&session).await;
-    if session.snapshot().state != State::Stopped {
-        return Ok(answer);
+    let (start, count) = page(call, 50, 500)?;
+    let places = call.arguments.flag("places")?.unwrap_or(false);
+    let told = session.ask("threads", json!({})).await?;
+    let all = told["threads"].as_array().cloned().unwrap_or_default();
+    let stopped = stopped_thread(&session).ok();
+    let mut shown = Vec::new();
+    for thread in all.iter().skip(usize::try_from(start).unwrap_or(usize::MAX)) {
+        if shown.len() as u64 == count {
+            break;
+        }
+        let mut row = json!({ "id": thread["id"], "name": thread["name"] });
+        if stopped.as_ref() == Some(&thread["id"]) {
+            row["stopped"] = json!(true);
+        }
+        if places && stopped.is_some() {
+            // A thread without managed frames has no place.
+            if let Ok(stack) = stack(&session, &thread["id"], 0, 1).await
+                && let Some(frame) = stack["stackFrames"].get(0)
+            {
+                place(&mut row, frame);
+            }
+        }
+        shown.push(row);
     }
-    let thread = stopped_thread(&session)?;
-    let stack =
-        session.ask("stackTrace", json!({ "threadId": thread, "startFrame": 0, "levels": 10 })).await?;
-    answer["frames"] = json!(frames(&stack));
-    answer["totalFrames"] = stack["totalFrames"].clone();
-    let frame = &stack["stackFrames"][0];
-    if let Some(path) = frame["source"]["path"].as_str() {
-        answer["lines"] = around(path, frame["line"].as_u64().unwrap_or(0));
-    }
-    let scopes = session.ask("scopes", json!({ "frameId": frame["id"] })).await?;
-    let depth = call.arguments.number("depth")?.unwrap_or(1).min(5);
-    let mut budget = MOST_ROWS;
-    let (rows, _) =
-        rows(&session, &scopes["scopes"][0]["variablesReference"], 0, 100, depth, &mut budget).await?;
-    answer["variables"] = json!(rows);
-    if answer["event"]["type"] == "exception" {
-        answer["exception"] = session.ask("exceptionInfo", json!({ "threadId": thread })).await?;
+    let next = start + shown.len() as u64;
+    let mut answer = json!({ "threads": shown });
+    if next < all.len() as u64 {
+        answer["next"] = json!(next);
     }
     Ok(answer)
 }
 
-/// Numbered source lines around a place.
-fn around(path: &str, line: u64) -> Value {
-    let Ok(text) = std::fs::read_to_string(path) else { return Value::Null };
-    let line = usize::try_from(line).unwrap_or(0);
-    let first = line.saturating_sub(AROUND + 1);
-    let numbered = text.lines().enumerate().skip(first).take(2 * AROUND + 1);
-    json!(
-        numbered
-            .map(|(at, text)| format!("{}{:>5} {text}", if at + 1 == line { '>' } else { ' ' }, at + 1))
-            .collect::<Vec<_>>()
-    )
+async fn modules(call: &Call) -> Result<Value, Failure> {
+    let session = call.bridge.session(&call.arguments).await?;
+    let (start, count) = page(call, 100, 1000)?;
+    let wanted = call.arguments.text("name")?.unwrap_or_default().to_lowercase();
+    let told = session.ask("modules", json!({})).await?;
+    let list = told["modules"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter(|module| module["name"].as_str().unwrap_or_default().to_lowercase().contains(&wanted));
+    let mut rows: Vec<Value> = list
+        .skip(usize::try_from(start).unwrap_or(usize::MAX))
+        .take(usize::try_from(count).unwrap_or(usize::MAX).saturating_add(1))
+        .cloned()
+        .collect();
+    let mut answer = json!({});
+    if rows.len() as u64 > count {
+        rows.pop();
+        answer["next"] = json!(start + count);
+    }
+    Budget::of(&call.arguments)?.put(&mut answer, "modules", rows, start);
+    Ok(answer)
 }
 
-pub(super) async fn pass(call: &Call, command: &str) -> Result<Value, Failure> {
-    call.bridge.session(&call.arguments).await?.ask(command, json!({})).await
+async fn source(call: &Call) -> Result<Value, Failure> {
+    let session = call.bridge.session(&call.arguments).await?;
+    let count = call.arguments.number("count")?.unwrap_or(LINES).clamp(1, 500);
+    let line = call.arguments.number("line")?;
+    if let Some(file) = call.arguments.text("sourceFile")? {
+        let known = session.known_source(&file).await;
+        let Some(path) = known.or_else(|| call.bridge.may_read(&absolute(&file)).then(|| absolute(&file)))
+        else {
+            return Err(Failure::new(
+                ErrorCode::PathNotAllowed,
+                format!("`{file}` is no source of this program that the debugger has shown"),
+            )
+            .hint("use a file of a frame (debug_stacktrace), or read_file"));
+        };
+        let first = line.unwrap_or(1);
+        return lines(&path, Source::read(&path), first, count, 0);
+    }
+    let wanted = call.arguments.number("frameId")?;
+    let stack = stack(&session, &stopped_thread(&session)?, 0, 200).await?;
+    let frames = stack["stackFrames"].as_array().cloned().unwrap_or_default();
+    let frame = match wanted {
+        Some(id) => frames.iter().find(|frame| frame["id"].as_u64() == Some(id)),
+        None => frames.iter().find(|frame| !frame["source"].is_null()),
+    };
+    let frame = frame.ok_or_else(|| Failure::invalid("this frame has no source"))?;
+    let at = frame["line"].as_u64().unwrap_or(1);
+    let first = line.unwrap_or_else(|| at.saturating_sub(count / 2).max(1));
+    let path = frame["source"]["path"].as_str().unwrap_or_default().to_owned();
+    let read = match Source::read(&path) {
+        Some(read) => Some(read),
+        // Not on this disk: the engine may have it.
+        None => {
+            let arguments = json!({ "source": frame["source"],
+                "sourceReference": frame["source"]["sourceReference"].as_i64().unwrap_or(0) });
+            let told = session.ask("source", arguments).await?;
+            told["content"].as_str().map(|text| Source::of(text.to_owned()))
+        }
+    };
+    lines(&path, read, first, count, at)
 }
 
-pub(super) async fn exception_info(call: &Call) -> Result<Value, Failure> {
+fn lines(path: &str, read: Option<Source>, first: u64, count: u64, marked: u64) -> Result<Value, Failure> {
+    let source = read.ok_or_else(|| {
+        Failure::new(ErrorCode::IoFailed, format!("the source `{path}` cannot be read on this machine"))
+    })?;
+    let total = source.len();
+    let mut answer =
+        json!({ "file": path, "totalLines": total, "lines": source.numbered(first, count, marked) });
+    if first + count <= total {
+        answer["next"] = json!(first + count);
+    }
+    Ok(answer)
+}
+
+async fn exception_info(call: &Call) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
     let thread = match call.arguments.number("threadId")? {
         Some(thread) => json!(thread),
@@ -299,13 +376,53 @@ pub(super) async fn exception_info(call: &Call) -> Result<Value, Failure> {
     session.ask("exceptionInfo", json!({ "threadId": thread })).await
 }
 
-pub(super) async fn set_variable(call: &Call) -> Result<Value, Failure> {
+async fn set_variable(call: &Call) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
     let (name, value) = (call.arguments.need_text("name")?, call.arguments.need_text("value")?);
     let frame = frame_of(call, &session).await?;
-    let scopes = session.ask("scopes", json!({ "frameId": frame })).await?;
-    let reference = &scopes["scopes"][0]["variablesReference"];
-    let set = json!({ "variablesReference": reference, "name": name, "value": value });
-    let told = session.ask("setVariable", set).await?;
-    Ok(json!({ "name": name, "value": told["value"], "type": told["type"] }))
+    session.memory.forget_event();
+    let told = match split(&name) {
+        None => {
+            let reference = scope(call, &session, &frame).await?;
+            let set = json!({ "variablesReference": reference, "name": name, "value": value });
+            session.ask("setVariable", set).await?
+        }
+        Some(_) if session.can("supportsSetExpression") => {
+            let set = json!({ "expression": name, "value": value, "frameId": frame });
+            session.ask("setExpression", set).await?
+        }
+        Some((above, member)) => {
+            let arguments = json!({ "expression": above, "frameId": frame, "context": "watch" });
+            let parent = session.ask_or_cancel("evaluate", arguments, DEADLINE, &call.cancel).await?;
+            let reference = &parent["variablesReference"];
+            let set = json!({ "variablesReference": reference, "name": member, "value": value });
+            session.ask("setVariable", set).await?
+        }
+    };
+    let mut answer = json!({ "name": name, "value": told["value"] });
+    if let Some(kind) = told["type"].as_str() {
+        answer["type"] = json!(kind);
+    }
+    Ok(answer)
+}
+
+/// What a name is in, and its own name there: `a.b` is `b` in `a`, `a[1]` is `[1]` in `a`.
+fn split(name: &str) -> Option<(&str, &str)> {
+    let at = if name.ends_with(']') { name.rfind('[') } else { name.rfind('.') };
+    let at = at.filter(|at| *at > 0)?;
+    let (above, member) = name.split_at(at);
+    Some((above, member.strip_prefix('.').unwrap_or(member)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_member_is_found_in_what_it_is_in() {
+        assert_eq!(split("total"), None);
+        assert_eq!(split("person.Age"), Some(("person", "Age")));
+        assert_eq!(split("a.b[1]"), Some(("a.b", "[1]")));
+        assert_eq!(split("a[1].b"), Some(("a[1]", "b")));
+    }
 }

@@ -1,16 +1,21 @@
-//! Sessions: starting, joining, leaving them, and where they stand.
+//! Sessions: starting, joining, starting again and leaving them, and where they stand.
 
 use std::time::Duration;
 
-use dap_wire::Failure;
+use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
-use super::execution;
+use super::{execution, stops};
+use crate::arguments::Arguments;
 use crate::call::Call;
 use crate::observer::State;
 use crate::registry;
-use crate::session::{Session, Wanted};
+use crate::server::Early;
+use crate::session::{Plan, Session};
+use crate::source::absolute;
 use crate::tool::{Effect, Family, Tool, run};
+use crate::wishes::{Purpose, Wish, Wishes};
 
 /// How long the entry stop may take once the program is attached.
 const ENTRY: Duration = Duration::from_secs(30);
@@ -24,16 +29,19 @@ pub const FAMILY: Family = Family {
             name: "debug_launch",
             core: true,
             effect: Effect::Acts,
-            about: "Start a program under the debugger (building a project first). Returns session, pid and state.",
+            about: "Start a program under the debugger, building a project first. Held at entry until debug_continue; \
+                    with run it goes on to the first stop.",
             takes: &[
-                "program:s=.dll, executable, .csproj or folder",
+                "program:s=.dll, .csproj, executable, .py…",
                 "projectPath:s=built first",
-                "appDllPath:s=built program",
+                "appDllPath:s",
                 "args:a",
                 "cwd:s",
                 "env:o",
-                "stopAtEntry:b=default true: held at entry until debug_continue",
-                "breakpoints:a=[{sourceFile, line, condition?}]",
+                "stopAtEntry:b=default true",
+                "breakpoints:a=[{sourceFile, line|text|function, condition?}]",
+                "run:b",
+                "timeoutMs:i",
                 "engine:s",
             ],
             gives: &["state:s", "session:s", "pid:i", "event:o", "breakpoints:a"],
@@ -43,26 +51,25 @@ pub const FAMILY: Family = Family {
             name: "debug_attach",
             core: true,
             effect: Effect::Acts,
-            about: "Attach to a running .NET process. Its stdin and stdout are not ours.",
-            takes: &["processId:i!"],
-            gives: &["state:s", "session:s", "pid:i", "processName:x"],
+            about: "Attach to a running process. Its stdin and output are not ours.",
+            takes: &["processId:i!", "engine:s"],
+            gives: &["state:s", "session:s", "pid:i", "processName:s", "runtimeVersion:s"],
             run: run!(attach),
         },
         Tool {
             name: "debug_sessions",
             core: true,
             effect: Effect::Looks,
-            about: "List live sessions, also those an editor started, and join one.",
-            takes: &["select:s=id of a session to join and use from now on"],
-            gives: &["sessions:a", "state:s", "event:x"],
+            about: "Live sessions, also those of editors; select joins one and makes it current.",
+            takes: &["select:s=id"],
+            gives: &["sessions:a", "state:s", "event:o"],
             run: run!(sessions),
         },
         Tool {
             name: "debug_status",
             core: true,
             effect: Effect::Looks,
-            about: "Where the program stands: idle, running, stopped (place, reason) or exited (code); who else is in \
-                    the session.",
+            about: "Whether it is idle, running, stopped (reason, place) or exited (code), and who is in the session.",
             takes: &[],
             gives: &["state:s", "session:s", "reason:s", "place:o", "clients:a"],
             run: run!(status),
@@ -72,14 +79,33 @@ pub const FAMILY: Family = Family {
             core: true,
             effect: Effect::Overwrites,
             about: "End the session you launched, or leave one you joined.",
-            takes: &["terminate:b=default true for what you launched"],
+            takes: &["terminate:b"],
             gives: &["state:s"],
             run: run!(disconnect),
+        },
+        Tool {
+            name: "debug_restart",
+            core: false,
+            effect: Effect::Destroys,
+            about: "Start the program again (building it again), with your breakpoints, which follow the text of their \
+                    lines. Answers like debug_launch.",
+            takes: &["run:b", "timeoutMs:i"],
+            gives: &["state:s", "session:s", "pid:i", "event:o", "breakpoints:a"],
+            run: run!(restart),
         },
     ],
 };
 
-pub(super) async fn launch(call: &Call) -> Result<Value, Failure> {
+async fn launch(call: &Call) -> Result<Value, Failure> {
+    let early = call.bridge.with_early(|early| early.clone());
+    let plan = plan(call, early)?;
+    let answer = start(call, plan).await?;
+    call.bridge.with_early(std::mem::take);
+    Ok(answer)
+}
+
+/// What the arguments of `debug_launch` mean.
+fn plan(call: &Call, early: Early) -> Result<Plan, Failure> {
     let arguments = &call.arguments;
     let mut attributes = json!({});
     let program = match arguments.text("program")? {
@@ -87,12 +113,16 @@ pub(super) async fn launch(call: &Call) -> Result<Value, Failure> {
         None => arguments.text("appDllPath")?,
     };
     let project = arguments.text("projectPath")?;
+    if program.is_none() && project.is_none() {
+        return Err(Failure::invalid("`program` is missing: what shall be debugged?")
+            .hint("give `program` (.dll, executable, .py…) or `projectPath` (.csproj or folder)"));
+    }
     for (key, value) in [("program", program), ("project", project), ("cwd", arguments.text("cwd")?)] {
         if let Some(value) = value {
-            attributes[key] = json!(if key == "cwd" { value } else { absolute(&value) });
+            attributes[key] = json!(absolute(&value));
         }
     }
-    for key in ["args", "engine", "justMyCode", "console", "agentAccess"] {
+    for key in ["args", "engine", "justMyCode", "console", "agentAccess", "engineOptions", "sourceFileMap"] {
         if !arguments.value(key).is_null() {
             attributes[key] = arguments.value(key);
         }
@@ -105,59 +135,130 @@ pub(super) async fn launch(call: &Call) -> Result<Value, Failure> {
         }
         other => attributes["env"] = other,
     }
-    let stop_at_entry = arguments.flag("stopAtEntry")?.unwrap_or(true);
-    attributes["stopOnEntry"] = json!(stop_at_entry);
-    let mut wishes = call.bridge.with_early(|early| early.clone());
-    for wish in arguments.value("breakpoints").as_array().cloned().unwrap_or_default() {
-        let given = crate::arguments::Arguments::new(wish.as_object().cloned());
-        let (file, source) = super::breakpoints::wish(&given)?;
-        let id = call.bridge.next_breakpoint();
-        wishes.entry(file).or_default().push(Wanted { id, dap: None, wish: source, state: Value::Null });
+    let runs = arguments.flag("run")?.unwrap_or(false);
+    attributes["stopOnEntry"] = json!(!runs && arguments.flag("stopAtEntry")?.unwrap_or(true));
+    let Early { mut wishes, filters } = early;
+    wishes = wishes.anew();
+    add_breakpoints(call, &mut wishes)?;
+    Ok(Plan { attach: false, attributes, wishes, filters })
+}
+
+/// `breakpoints`: objects as `debug_set_breakpoint` takes them, also as a JSON string.
+pub(super) fn add_breakpoints(call: &Call, wishes: &mut Wishes) -> Result<(), Failure> {
+    let wrong =
+        || Failure::invalid("`breakpoints` must be an array of {sourceFile, line | text | function, …}");
+    let list = match call.arguments.value("breakpoints") {
+        Value::Null => return Ok(()),
+        Value::Array(list) => list,
+        Value::String(text) => serde_json::from_str(&text).map_err(|_| wrong())?,
+        _ => return Err(wrong()),
+    };
+    for wish in list {
+        let wish = wish.as_object().cloned().ok_or_else(wrong)?;
+        wishes.add(Wish::read(&Arguments::new(Some(wish)))?, call.bridge.next_breakpoint(), Purpose::Stop);
     }
+    Ok(())
+}
+
+/// Starts a session by a plan and answers as `debug_launch` does.
+pub(super) async fn start(call: &Call, plan: Plan) -> Result<Value, Failure> {
+    let runs = call.arguments.flag("run")?.unwrap_or(false);
+    let until = Instant::now() + execution::limit(call)?;
+    let stop_at_entry = plan.attributes["stopOnEntry"] == true;
+    let bridge = &call.bridge;
     let session =
-        Session::start(&call.bridge.options.adapter, false, attributes, wishes, &call.cancel).await?;
-    let session = call.bridge.add(session);
-    call.bridge.with_early(std::mem::take).clear();
-    if stop_at_entry {
-        let mut picture = session.picture();
-        let stands = picture.wait_for(|picture| matches!(picture.state, State::Stopped | State::Exited));
-        drop(tokio::time::timeout(ENTRY, stands).await);
-    }
-    let mut answer = execution::report(&session).await;
+        Session::start(&bridge.options.adapter, &bridge.client(), plan, &call.cancel, &call.progress).await?;
+    let session = bridge.add(session);
+    let mut answer = if runs {
+        execution::wait_for_news(call, &session, 0, until).await?
+    } else {
+        if stop_at_entry {
+            stops::settled(&session, ENTRY).await;
+        }
+        stops::report(&session).await
+    };
     answer["session"] = json!(session.id);
     answer["pid"] = session.snapshot().process["systemProcessId"].clone();
-    let set: Vec<Value> = session.with_wishes(|wishes| {
-        wishes
-            .iter()
-            .flat_map(|(file, list)| list.iter().map(|one| super::breakpoints::body(file, one)))
-            .collect()
-    });
+    let set = session.with_wishes(|wishes| wishes.bodies());
     if !set.is_empty() {
         answer["breakpoints"] = json!(set);
     }
+    drop_null(&mut answer, "pid");
     Ok(answer)
 }
 
-/// Relative paths mean the bridge's folder, not the adapter's.
-pub(super) fn absolute(path: &str) -> String {
-    std::path::absolute(path).map_or_else(|_| path.to_owned(), |path| path.display().to_string())
+/// Fields with a type in the output schema are absent rather than null.
+fn drop_null(answer: &mut Value, key: &str) {
+    if let Some(answer) = answer.as_object_mut()
+        && answer.get(key).is_some_and(Value::is_null)
+    {
+        answer.shift_remove(key);
+    }
 }
 
-pub(super) async fn attach(call: &Call) -> Result<Value, Failure> {
+async fn restart(call: &Call) -> Result<Value, Failure> {
+    let session = call.bridge.session(&call.arguments).await?;
+    if !session.launched || session.with_plan(|plan| plan.attach) {
+        return Err(Failure::new(
+            ErrorCode::Unsupported,
+            format!("session `{}` was not launched by you, so you cannot start it again", session.id),
+        )
+        .hint("ask who launched it, or use debug_launch for a session of your own"));
+    }
+    let mut plan = session.with_plan(|plan| plan.clone());
+    plan.wishes = plan.wishes.anew();
+    let runs = call.arguments.flag("run")?.unwrap_or(false);
+    plan.attributes["stopOnEntry"] = json!(!runs && plan.attributes["stopOnEntry"] == true);
+    // A session that is gone already is no reason not to start anew.
+    if let Err(failure) = session.leave(None).await {
+        tracing::debug!(%failure, "left a session that was gone");
+    }
+    call.bridge.forget(&session.id);
+    start(call, plan).await
+}
+
+async fn attach(call: &Call) -> Result<Value, Failure> {
     let Some(pid) = call.arguments.number("processId")? else {
         return Err(Failure::invalid("`processId` is missing; it must be the id of a running process"));
     };
-    let wishes = call.bridge.with_early(|early| early.clone());
-    let session =
-        Session::start(&call.bridge.options.adapter, true, json!({ "processId": pid }), wishes, &call.cancel)
-            .await?;
-    let session = call.bridge.add(session);
-    let process = session.snapshot().process;
-    Ok(json!({ "state": session.snapshot().state.as_str(), "session": session.id, "pid": pid,
-        "processName": process["name"] }))
+    let mut attributes = json!({ "processId": pid });
+    if let Some(engine) = call.arguments.text("engine")? {
+        attributes["engine"] = json!(engine);
+    }
+    attach_with(call, pid, attributes).await
 }
 
-pub(super) async fn disconnect(call: &Call) -> Result<Value, Failure> {
+/// Attaches by these attributes and answers as `debug_attach` does.
+pub(super) async fn attach_with(call: &Call, pid: u64, attributes: Value) -> Result<Value, Failure> {
+    let Early { wishes, filters } = call.bridge.with_early(|early| early.clone());
+    let mut wishes = wishes.anew();
+    add_breakpoints(call, &mut wishes)?;
+    let plan = Plan { attach: true, attributes, wishes, filters };
+    let bridge = &call.bridge;
+    let session =
+        Session::start(&bridge.options.adapter, &bridge.client(), plan, &call.cancel, &call.progress).await?;
+    let session = bridge.add(session);
+    bridge.with_early(std::mem::take);
+    let process = session.snapshot().process;
+    let mut answer = json!({ "state": session.snapshot().state.as_str(), "session": session.id, "pid": pid,
+        "processName": process["name"], "runtimeVersion": runtime_version(&session).await });
+    drop_null(&mut answer, "processName");
+    drop_null(&mut answer, "runtimeVersion");
+    Ok(answer)
+}
+
+/// The version of the runtime, from where its core library lies (`…/Microsoft.NETCore.App/9.0.1/…`).
+async fn runtime_version(session: &Session) -> Value {
+    let Ok(modules) = session.ask("modules", json!({})).await else { return Value::Null };
+    let core = modules["modules"].as_array().into_iter().flatten();
+    let core = core.filter_map(|module| module["path"].as_str()).find_map(|path| {
+        let folder = path.strip_suffix("/System.Private.CoreLib.dll")?;
+        folder.rsplit('/').next().filter(|name| name.starts_with(|first: char| first.is_ascii_digit()))
+    });
+    json!(core)
+}
+
+async fn disconnect(call: &Call) -> Result<Value, Failure> {
     let session = match call.bridge.session(&call.arguments).await {
         Ok(session) => session,
         // Nothing to leave is what was wanted.
@@ -169,52 +270,97 @@ pub(super) async fn disconnect(call: &Call) -> Result<Value, Failure> {
     outcome.map(|()| json!({ "state": "idle" }))
 }
 
-pub(super) async fn sessions(call: &Call) -> Result<Value, Failure> {
-    if let Some(id) = call.arguments.text("select")? {
-        if call.bridge.joined().iter().any(|session| session.id == id) {
-            call.bridge.select(&id);
+async fn sessions(call: &Call) -> Result<Value, Failure> {
+    let select = call.arguments.text("select")?;
+    if let Some(id) = &select {
+        if call.bridge.joined().iter().any(|session| session.id == *id) {
+            call.bridge.select(id);
         } else {
-            call.bridge.join(&id).await?;
+            call.bridge.join(id).await?;
         }
     }
     let current = call.bridge.current().map(|session| session.id.clone());
-    let joined: Vec<String> = call.bridge.joined().iter().map(|session| session.id.clone()).collect();
-    let list: Vec<Value> = registry::live()
+    let joined = call.bridge.joined();
+    let mut list: Vec<Value> = registry::live()
         .into_iter()
         .map(|entry| {
             json!({ "session": entry.id, "title": entry.title, "program": entry.program, "engine": entry.engine,
-                "joined": joined.contains(&entry.id), "current": current.as_deref() == Some(&entry.id) })
+                "joined": joined.iter().any(|session| session.id == entry.id) })
         })
         .collect();
+    // A session whose program has ended may be published no more; its output is still ours to read.
+    for session in joined {
+        if !list.iter().any(|entry| entry["session"] == session.id.as_str()) {
+            let state = session.snapshot().state.as_str();
+            list.push(json!({ "session": session.id, "joined": true, "state": state }));
+        }
+    }
+    for entry in &mut list {
+        if entry["session"].as_str() == current.as_deref() {
+            entry["current"] = json!(true);
+        }
+    }
     let mut answer = json!({ "sessions": list });
-    if call.arguments.text("select")?.is_some()
+    if select.is_some()
         && let Some(session) = call.bridge.current()
     {
-        let report = execution::report(&session).await;
-        answer["state"] = report["state"].clone();
-        answer["event"] = report["event"].clone();
+        let report = stops::report(&session).await;
+        for key in ["state", "event", "output"] {
+            answer[key] = report[key].clone();
+            drop_null(&mut answer, key);
+        }
     }
     Ok(answer)
 }
 
-pub(super) async fn status(call: &Call) -> Result<Value, Failure> {
+async fn status(call: &Call) -> Result<Value, Failure> {
     let named = call.arguments.text("session")?.is_some();
     if !named && call.bridge.current().is_none() {
         return Ok(json!({ "state": "idle" }));
     }
     let session = call.bridge.session(&call.arguments).await?;
+    state_of(&session).await
+}
+
+/// As `debug_status` answers.
+///
+/// # Errors
+/// None at present: a session that is gone is `exited`.
+pub async fn state_of(session: &Session) -> Result<Value, Failure> {
     let picture = session.snapshot();
     let mut answer = json!({ "state": picture.state.as_str(), "session": session.id });
-    if let Ok(info) = session.ask("sessionInfo", json!({})).await {
-        for key in ["state", "reason", "threadId", "place", "agentAccess", "exitCode"] {
-            if !info[key].is_null() {
-                answer[key] = info[key].clone();
-            }
-        }
-        let clients = info["clients"].as_array().into_iter().flatten();
-        answer["clients"] = clients
-            .map(|client| json!({ "name": client["name"], "kind": client["kind"], "launched": client["launched"] }))
-            .collect();
+    if let Some(code) = picture.exit_code {
+        answer["exitCode"] = json!(code);
     }
+    if picture.state == State::Stopped {
+        answer["reason"] = picture.stop["reason"].clone();
+        answer["threadId"] = picture.stop["threadId"].clone();
+    }
+    let Ok(info) = session.ask("sessionInfo", json!({})).await else { return Ok(answer) };
+    for key in ["state", "reason", "threadId", "agentAccess", "exitCode", "engine"] {
+        if !info[key].is_null() {
+            answer[key] = info[key].clone();
+        }
+    }
+    if !info["place"].is_null() {
+        let mut at = json!({});
+        crate::source::place(&mut at, &info["place"]);
+        answer["place"] = at;
+    }
+    if !info["process"]["systemProcessId"].is_null() {
+        answer["pid"] = info["process"]["systemProcessId"].clone();
+    }
+    let clients = info["clients"].as_array().into_iter().flatten();
+    answer["clients"] = clients
+        .map(|client| {
+            let mut shown = json!({ "name": client["name"], "kind": client["kind"] });
+            for key in ["launched", "you"] {
+                if client[key] == true {
+                    shown[key] = json!(true);
+                }
+            }
+            shown
+        })
+        .collect();
     Ok(answer)
 }

@@ -9,8 +9,8 @@ use crate::call::Call;
 use crate::session::DEADLINE;
 use crate::tool::{Effect, Family, Tool, run};
 
-/// Most output in one answer unless asked otherwise, bytes per stream.
-const MOST: u64 = 64 * 1024;
+/// Most output in one answer unless asked otherwise, bytes per stream: some 4,000 tokens.
+const MOST: u64 = 16 * 1024;
 
 /// The program's own input and output.
 pub const FAMILY: Family = Family {
@@ -30,7 +30,7 @@ pub const FAMILY: Family = Family {
             name: "process_read_output",
             core: true,
             effect: Effect::Looks,
-            about: "Read what the program printed, also after its end; wait for a text with waitFor.",
+            about: "What the program printed, also after its end; waitFor waits for a text.",
             takes: &[
                 "stream:s=stdout, stderr or both",
                 "clear:b=start behind this next time",
@@ -45,17 +45,24 @@ pub const FAMILY: Family = Family {
     ],
 };
 
-pub(super) async fn write(call: &Call) -> Result<Value, Failure> {
+async fn write(call: &Call) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
     let data = call.arguments.need_text("data")?;
-    let close = call.arguments.flag("closeAfter")?.unwrap_or(false);
-    let told = session.ask("processWriteInput", json!({ "data": data, "closeAfter": close })).await?;
+    let mut arguments =
+        json!({ "data": data, "closeAfter": call.arguments.flag("closeAfter")?.unwrap_or(false) });
+    if let Some(encoding) = call.arguments.text("encoding")? {
+        arguments["encoding"] = json!(encoding);
+    }
+    // A program that does not read lets its writers wait.
+    let writing = session.ask_or_cancel("processWriteInput", arguments, DEADLINE, &call.cancel);
+    let told = call.progress.during("the program does not read its input", None, writing).await?;
     Ok(json!({ "bytesWritten": told["bytesWritten"], "stdinClosed": told["stdinClosed"] }))
 }
 
-pub(super) async fn read(call: &Call) -> Result<Value, Failure> {
+async fn read(call: &Call) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
-    let mut arguments = json!({ "maxBytes": call.arguments.number("maxBytes")?.unwrap_or(MOST) });
+    let most = call.arguments.number("maxBytes")?.unwrap_or(MOST);
+    let mut arguments = json!({ "maxBytes": most });
     for key in ["stream", "since", "waitFor"] {
         if let Some(text) = call.arguments.text(key)? {
             arguments[key] = json!(text);
@@ -68,6 +75,13 @@ pub(super) async fn read(call: &Call) -> Result<Value, Failure> {
     if let Some(timeout) = timeout {
         arguments["timeoutMs"] = json!(timeout);
     }
-    let deadline = Duration::from_millis(timeout.unwrap_or(0)) + DEADLINE * 2;
-    session.ask_or_cancel("processReadOutput", arguments, deadline, &call.cancel).await
+    let deadline = Duration::from_millis(timeout.unwrap_or(0)).saturating_add(DEADLINE * 2);
+    let reading = session.ask_or_cancel("processReadOutput", arguments, deadline, &call.cancel);
+    let mut told = call.progress.during("waiting for output", None, reading).await?;
+    // A character may not have fitted any more.
+    let full = |key: &str| told[key].as_u64().is_some_and(|bytes| bytes > 0 && bytes + 4 > most);
+    if full("stdoutBytes") || full("stderrBytes") {
+        told["more"] = json!("perhaps: read on with since: cursor");
+    }
+    Ok(told)
 }

@@ -1,0 +1,88 @@
+//! Small answers: everything that may be long is bounded, and says where it was cut and how to go on.
+
+use dap_wire::Failure;
+use serde_json::{Value, json};
+
+use crate::arguments::Arguments;
+
+/// Tokens of an answer unless the agent says otherwise.
+const TOKENS: u64 = 4000;
+/// Bytes of JSON that are about one token.
+pub const BYTES_PER_TOKEN: u64 = 4;
+
+/// How long an answer may be, bytes of JSON.
+#[derive(Debug, Clone, Copy)]
+pub struct Budget(usize);
+
+impl Budget {
+    /// From `maxTokens`.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER` when it is no number.
+    pub fn of(arguments: &Arguments) -> Result<Self, Failure> {
+        let tokens = arguments.number("maxTokens")?.unwrap_or(TOKENS).clamp(100, 1_000_000);
+        Ok(Self(usize::try_from(tokens * BYTES_PER_TOKEN).unwrap_or(usize::MAX)))
+    }
+
+    /// A part of it.
+    #[must_use]
+    pub fn part(self, percent: usize) -> Self {
+        Self(self.0 / 100 * percent)
+    }
+
+    /// How many rows from the beginning fit; at least one.
+    pub fn rows(self, rows: &[Value]) -> usize {
+        let mut bytes = 0;
+        let fits = rows.iter().take_while(|row| {
+            bytes += row.to_string().len() + 1;
+            bytes <= self.0
+        });
+        fits.count().max(1)
+    }
+
+    /// Puts a list into an answer. When it does not fit, `next` is where to go on (as `start`), and `omitted` how many
+    /// are known to be missing here.
+    pub fn put(self, answer: &mut Value, key: &str, mut rows: Vec<Value>, start: u64) {
+        let fits = self.rows(&rows);
+        if fits < rows.len() {
+            let omitted = rows.len() - fits;
+            rows.truncate(fits);
+            answer["next"] = json!(start + fits as u64);
+            answer["omitted"] = json!(omitted);
+        }
+        answer[key] = json!(rows);
+    }
+}
+
+/// A value of at most `most` characters; a longer one says how long it is.
+pub fn cut(value: &Value, most: usize) -> Value {
+    let Some(text) = value.as_str() else { return value.clone() };
+    match text.char_indices().nth(most) {
+        Some((end, _)) => {
+            json!(format!("{}… ({} characters)", text.get(..end).unwrap_or_default(), text.chars().count()))
+        }
+        None => value.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_that_does_not_fit_says_where_to_go_on() {
+        let rows: Vec<Value> = (0..100).map(|number| json!({ "value": format!("{number:050}") })).collect();
+        let arguments = Arguments::new(json!({ "max_tokens": 250 }).as_object().cloned());
+        let mut answer = json!({});
+        Budget::of(&arguments).unwrap().put(&mut answer, "rows", rows, 10);
+        let kept = answer["rows"].as_array().unwrap().len() as u64;
+        assert!(answer["rows"].to_string().len() <= 1000 && kept > 5, "{kept}");
+        assert_eq!((&answer["next"], &answer["omitted"]), (&json!(10 + kept), &json!(100 - kept)));
+    }
+
+    #[test]
+    fn a_long_value_says_how_long_it_is() {
+        assert_eq!(cut(&json!("äöü"), 3), json!("äöü"));
+        assert_eq!(cut(&json!("äöüß"), 2), json!("äö… (4 characters)"));
+    }
+}

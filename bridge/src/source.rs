@@ -1,0 +1,155 @@
+//! Source files as people and agents see them: numbered lines, and lines found again by their text after an edit.
+
+use std::path::Path;
+
+use dap_wire::Failure;
+use serde_json::{Value, json};
+
+/// Largest file that is read, bytes.
+const LARGEST: u64 = 16 * 1024 * 1024;
+/// Longest line shown, characters.
+const WIDEST: usize = 200;
+
+/// The text of one source file.
+#[derive(Debug)]
+pub struct Source(String);
+
+impl Source {
+    /// Reads it; `None` when there is no such text file of a sensible size.
+    pub fn read(path: &str) -> Option<Self> {
+        let found = std::fs::metadata(path).ok()?;
+        if !found.is_file() || found.len() > LARGEST {
+            return None;
+        }
+        Some(Self(String::from_utf8_lossy(&std::fs::read(path).ok()?).into_owned()))
+    }
+
+    /// A text that came otherwise.
+    pub fn of(text: String) -> Self {
+        Self(text)
+    }
+
+    /// One line, from 1, without its indentation.
+    pub fn line(&self, line: u64) -> Option<String> {
+        let index = usize::try_from(line.checked_sub(1)?).ok()?;
+        self.0.lines().nth(index).map(|text| cut(text.trim()))
+    }
+
+    /// How many lines there are.
+    pub fn len(&self) -> u64 {
+        self.0.lines().count() as u64
+    }
+
+    /// Whether there is no line.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// `count` numbered lines from `first` on; `marked` has a `>` before it.
+    pub fn numbered(&self, first: u64, count: u64, marked: u64) -> Vec<String> {
+        let skip = usize::try_from(first.max(1) - 1).unwrap_or(usize::MAX);
+        let lines = self.0.lines().skip(skip).take(usize::try_from(count).unwrap_or(usize::MAX));
+        (first.max(1)..)
+            .zip(lines)
+            .map(|(at, text)| format!("{}{at:>4} {}", if at == marked { '>' } else { ' ' }, cut(text)))
+            .collect()
+    }
+
+    /// Numbered lines around one.
+    pub fn around(&self, line: u64, each_side: u64) -> Vec<String> {
+        let first = line.saturating_sub(each_side).max(1);
+        self.numbered(first, line + each_side + 1 - first, line)
+    }
+
+    /// Lines with this text: those that are it, else those that have it in them.
+    pub fn find(&self, text: &str) -> Vec<u64> {
+        let wanted = text.trim();
+        let numbered = || (1..).zip(self.0.lines());
+        let exact: Vec<u64> =
+            numbered().filter(|(_, line)| line.trim() == wanted).map(|(at, _)| at).collect();
+        if !exact.is_empty() || wanted.is_empty() {
+            return exact;
+        }
+        numbered().filter(|(_, line)| line.contains(wanted)).map(|(at, _)| at).collect()
+    }
+
+    /// The line that is meant by `text`, the nearest to `line` when that is given.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER` when no line has it, or several do and nothing says which.
+    pub fn anchor(&self, path: &str, text: &str, line: Option<u64>) -> Result<u64, Failure> {
+        let found = self.find(text);
+        match (found.as_slice(), line) {
+            ([], _) => {
+                let mut failure = Failure::invalid(format!("no line of `{path}` has the text `{text}`"));
+                if let Some(line) = line.filter(|line| *line <= self.len()) {
+                    failure = failure.data(json!({ "there": self.around(line, 2) }));
+                }
+                Err(failure.hint("take the text of the line as it stands in the file, or a `line`"))
+            }
+            ([one], _) => Ok(*one),
+            (several, Some(line)) => {
+                Ok(several.iter().copied().min_by_key(|at| at.abs_diff(line)).unwrap_or(line))
+            }
+            (several, None) => {
+                Err(Failure::invalid(format!("{} lines of `{path}` have the text `{text}`", several.len()))
+                    .data(json!({ "lines": several.iter().take(20).collect::<Vec<_>>() }))
+                    .hint("add `line`: the nearest one is taken"))
+            }
+        }
+    }
+}
+
+/// A text of at most [`WIDEST`] characters; a longer one ends in `…`.
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(WIDEST) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
+/// Adds the file, line, function and source line of a frame.
+pub fn place(target: &mut Value, frame: &Value) {
+    target["function"] = frame["name"].clone();
+    if let Some(path) = frame["source"]["path"].as_str() {
+        target["file"] = json!(path);
+        target["line"] = frame["line"].clone();
+        let line = frame["line"].as_u64().and_then(|line| Source::read(path)?.line(line));
+        if let Some(line) = line {
+            target["source"] = json!(line);
+        }
+    }
+}
+
+/// Relative paths mean the bridge's folder, not the adapter's.
+pub fn absolute(path: &str) -> String {
+    std::path::absolute(Path::new(path)).map_or_else(|_| path.to_owned(), |path| path.display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "one\n  two(x);\nthree\n  two(x);\nlast";
+
+    #[test]
+    fn a_line_is_found_by_its_text_even_after_an_edit() {
+        let source = Source::of(TEXT.into());
+        assert_eq!(source.anchor("f", "three", None).unwrap(), 3);
+        assert_eq!(source.anchor("f", "two(x);", Some(5)).unwrap(), 4);
+        assert_eq!(source.anchor("f", "thr", Some(1)).unwrap(), 3);
+        let several = source.anchor("f", "two(x);", None).unwrap_err();
+        assert_eq!(several.data["lines"], json!([2, 4]));
+        let none = source.anchor("f", "four", Some(3)).unwrap_err();
+        assert_eq!(none.data["there"][2], ">   3 three");
+    }
+
+    #[test]
+    fn lines_are_numbered_from_one_and_end_with_the_file() {
+        let source = Source::of(TEXT.into());
+        assert_eq!(source.around(1, 1), [">   1 one", "    2   two(x);"]);
+        assert_eq!(source.around(5, 1), ["    4   two(x);", ">   5 last"]);
+        assert_eq!(source.around(99, 1), Vec::<String>::new());
+        assert_eq!((source.line(0), source.line(2)), (None, Some("two(x);".into())));
+    }
+}

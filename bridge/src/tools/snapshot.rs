@@ -1,0 +1,214 @@
+//! Everything at a stop in one call, and what changed between two stops.
+
+use dap_wire::Failure;
+use serde_json::{Value, json};
+
+use super::inspect::frames;
+use super::stops::{locals_scope, report, stack, stopped_thread};
+use super::values::{Rows, flatten};
+use crate::bounds::Budget;
+use crate::call::Call;
+use crate::memory::{Kept, Values};
+use crate::observer::State;
+use crate::session::Session;
+use crate::source::Source;
+use crate::tool::{Effect, Family, Tool, run};
+
+/// Rows of one snapshot, over all depths.
+const MOST_ROWS: usize = 400;
+/// Frames of one snapshot.
+const FRAMES: u64 = 20;
+/// Lines of source on each side.
+const AROUND: u64 = 5;
+
+/// Snapshots.
+pub const FAMILY: Family = Family {
+    name: "snapshots",
+    of_session: true,
+    tools: &[
+        Tool {
+            name: "debug_snapshot",
+            core: true,
+            effect: Effect::Looks,
+            about: "Everything at this stop: place with source lines, stack, variables, exception, new output.",
+            takes: &["depth:i=1", "source:b", "maxTokens:i"],
+            gives: &[
+                "state:s",
+                "event:o",
+                "frames:a",
+                "variables:a",
+                "exception:o",
+                "snapshot:i",
+                "omitted:o",
+            ],
+            run: run!(snapshot),
+        },
+        Tool {
+            name: "debug_snapshot_diff",
+            core: false,
+            effect: Effect::Looks,
+            about: "What changed between two snapshots, or since one (the last by default): variables added, removed, \
+                    changed.",
+            takes: &["from:i", "to:i=default: now", "depth:i"],
+            gives: &["from:o", "to:o", "added:a", "removed:a", "changed:a", "unchanged:i"],
+            run: run!(diff),
+        },
+    ],
+};
+
+struct Taken {
+    frames: Value,
+    variables: Vec<Value>,
+    more: bool,
+}
+
+/// Stack and variables of the stop.
+async fn take(session: &Session, depth: u64) -> Result<Taken, Failure> {
+    let frames = stack(session, &stopped_thread(session)?, 0, FRAMES).await?;
+    let list = frames["stackFrames"].as_array().cloned().unwrap_or_default();
+    let frame = list.iter().find(|frame| !frame["source"]["path"].is_null()).or(list.first());
+    let frame = frame.cloned().unwrap_or_default();
+    let scopes = session.ask("scopes", json!({ "frameId": frame["id"] })).await?;
+    let (variables, more) = match locals_scope(&scopes) {
+        Some(reference) => Rows::new(session, MOST_ROWS).read(&reference, 0, 100, depth).await?,
+        None => (Vec::new(), false),
+    };
+    Ok(Taken { frames, variables, more })
+}
+
+fn depth(call: &Call) -> Result<u64, Failure> {
+    Ok(call.arguments.number("depth")?.unwrap_or(1).clamp(1, 5))
+}
+
+async fn snapshot(call: &Call) -> Result<Value, Failure> {
+    let session = call.bridge.session(&call.arguments).await?;
+    let (depth, budget) = (depth(call)?, Budget::of(&call.arguments)?);
+    let with_source = call.arguments.flag("source")?.unwrap_or(true);
+    let mut answer = report(&session).await;
+    if session.snapshot().state != State::Stopped {
+        return Ok(answer);
+    }
+    let taken = take(&session, depth).await?;
+    let event = &mut answer["event"];
+    // The variables follow in full.
+    if let Some(event) = event.as_object_mut() {
+        for key in ["locals", "more"] {
+            event.shift_remove(key);
+        }
+        if !with_source {
+            event.shift_remove("lines");
+        }
+    }
+    if with_source
+        && let (Some(path), Some(line)) = (event["file"].as_str(), event["line"].as_u64())
+        && let Some(source) = Source::read(path)
+    {
+        event["lines"] = json!(source.around(line, AROUND));
+    }
+    let is_exception = event["type"] == "exception";
+    let place = json!({ "function": event["function"], "file": event["file"], "line": event["line"] });
+    if is_exception {
+        answer["exception"] =
+            session.ask("exceptionInfo", json!({ "threadId": stopped_thread(&session)? })).await?;
+    }
+    let mut values = Values::new();
+    flatten(&taken.variables, "", &mut values);
+    let total = taken.frames["totalFrames"].clone();
+    let mut omitted = json!({});
+    for (key, rows, percent, more) in [
+        ("variables", taken.variables, 60, taken.more),
+        ("frames", frames(&taken.frames), 30, total.as_u64().is_some_and(|total| total > FRAMES)),
+    ] {
+        let mut part = json!({});
+        budget.part(percent).put(&mut part, key, rows, 0);
+        answer[key] = part[key].clone();
+        match part["omitted"].as_u64() {
+            Some(count) => {
+                omitted[key] = json!(format!("{count} more or so; go on with start {}", part["next"]))
+            }
+            None if more => omitted[key] = json!("there are more"),
+            None => {}
+        }
+    }
+    if total.is_u64() {
+        answer["totalFrames"] = total;
+    }
+    if omitted != json!({}) {
+        omitted["how"] = json!("debug_variables and debug_stacktrace take start; or raise maxTokens");
+        answer["omitted"] = omitted;
+    }
+    answer["snapshot"] = json!(session.memory.keep(place, values));
+    Ok(answer)
+}
+
+async fn diff(call: &Call) -> Result<Value, Failure> {
+    let session = call.bridge.session(&call.arguments).await?;
+    let kept = |id: Option<u64>| {
+        session.memory.kept(id).ok_or_else(|| {
+            let (what, ids) = (
+                id.map_or("no snapshot".into(), |id| format!("no snapshot {id}")),
+                session.memory.kept_ids(),
+            );
+            Failure::invalid(format!("there is {what} to compare with"))
+                .hint(format!("debug_snapshot takes one; kept are {ids:?}"))
+        })
+    };
+    let from = kept(call.arguments.number("from")?)?;
+    let to = match call.arguments.number("to")? {
+        Some(id) => kept(Some(id))?,
+        None => {
+            let taken = take(&session, depth(call)?).await?;
+            let mut values = Values::new();
+            flatten(&taken.variables, "", &mut values);
+            let event = report(&session).await["event"].clone();
+            let place =
+                json!({ "function": event["function"], "file": event["file"], "line": event["line"] });
+            let id = session.memory.keep(place.clone(), values.clone());
+            Kept { id, place, values }
+        }
+    };
+    Ok(compare(&from, &to))
+}
+
+fn compare(from: &Kept, to: &Kept) -> Value {
+    let named = |name: &String, value: &String| json!({ "name": name, "value": value });
+    let missing = |one: &Values, other: &Values| -> Vec<Value> {
+        one.iter()
+            .filter(|(name, _)| !other.contains_key(*name))
+            .map(|(name, value)| named(name, value))
+            .collect()
+    };
+    let both = from.values.iter().filter_map(|(name, was)| Some((name, was, to.values.get(name)?)));
+    let (same, different): (Vec<_>, Vec<_>) = both.partition(|(_, was, now)| was == now);
+    let changed: Vec<Value> = different
+        .into_iter()
+        .map(|(name, was, now)| json!({ "name": name, "was": was, "value": now }))
+        .collect();
+    let end = |kept: &Kept| {
+        let mut end = kept.place.clone();
+        end["snapshot"] = json!(kept.id);
+        end
+    };
+    json!({ "from": end(from), "to": end(to), "added": missing(&to.values, &from.values),
+        "removed": missing(&from.values, &to.values), "changed": changed, "unchanged": same.len() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_snapshots_differ_in_what_was_added_removed_and_changed() {
+        let values = |pairs: &[(&str, &str)]| -> Values {
+            pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+        };
+        let from = Kept { id: 1, place: json!({}), values: values(&[("a", "1"), ("b", "2"), ("c", "3")]) };
+        let to = Kept { id: 2, place: json!({}), values: values(&[("b", "2"), ("c", "4"), ("d", "5")]) };
+        assert_eq!(
+            compare(&from, &to),
+            json!({ "from": { "snapshot": 1 }, "to": { "snapshot": 2 },
+                "added": [{ "name": "d", "value": "5" }], "removed": [{ "name": "a", "value": "1" }],
+                "changed": [{ "name": "c", "was": "3", "value": "4" }], "unchanged": 1 })
+        );
+    }
+}

@@ -1,0 +1,49 @@
+//! What happened so far, in one order.
+
+use dap_wire::Failure;
+use serde_json::{Value, json};
+
+use crate::bounds::Budget;
+use crate::call::Call;
+use crate::session::Session;
+use crate::tool::{Effect, Family, Tool, run};
+
+/// Entries unless asked otherwise, and at most.
+const COUNT: (u64, u64) = (100, 1000);
+
+/// The timeline.
+pub const FAMILY: Family = Family {
+    name: "timeline",
+    of_session: true,
+    tools: &[Tool {
+        name: "debug_timeline",
+        core: false,
+        effect: Effect::Looks,
+        about: "Stops, exceptions, resumes and by whom, output, clients, in one order since you are in the session. \
+                next: since there to go on.",
+        takes: &["since:i", "kinds:as", "count:i=100", "maxTokens:i"],
+        gives: &["entries:a", "next:i", "dropped:i"],
+        run: run!(timeline),
+    }],
+};
+
+async fn timeline(call: &Call) -> Result<Value, Failure> {
+    let session = call.bridge.session(&call.arguments).await?;
+    let since = call.arguments.number("since")?.unwrap_or(1);
+    let count = call.arguments.number("count")?.unwrap_or(COUNT.0).clamp(1, COUNT.1);
+    let kinds = call.arguments.texts("kinds")?;
+    Ok(read(&session, since, &kinds, count, Budget::of(&call.arguments)?))
+}
+
+/// As `debug_timeline` answers.
+pub fn read(session: &Session, since: u64, kinds: &[String], count: u64, budget: Budget) -> Value {
+    let (mut entries, mut next, dropped) = session
+        .observed
+        .journal(|journal| journal.read(since, kinds, usize::try_from(count).unwrap_or(usize::MAX)));
+    let fits = budget.rows(&entries);
+    if fits < entries.len() {
+        entries.truncate(fits);
+        next = entries.last().and_then(|entry| entry["n"].as_u64()).map_or(next, |last| last + 1);
+    }
+    json!({ "entries": entries, "next": next, "dropped": dropped })
+}

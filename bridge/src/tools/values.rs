@@ -1,0 +1,105 @@
+//! Variables as rows: bounded in number, depth and length, over all of an answer.
+
+use dap_wire::Failure;
+use serde_json::{Value, json};
+
+use crate::bounds::cut;
+use crate::memory::Values;
+use crate::session::Session;
+
+/// Longest value, characters.
+pub(super) const LONGEST: usize = 400;
+/// Rows below the first level, each.
+const INNER: u64 = 20;
+
+/// How much of the values one answer may show.
+pub(super) struct Rows<'a> {
+    session: &'a Session,
+    left: usize,
+}
+
+impl<'a> Rows<'a> {
+    /// At most `most` rows over all depths.
+    pub(super) fn new(session: &'a Session, most: usize) -> Self {
+        Self { session, left: most }
+    }
+
+    /// Rows behind a reference, and whether there are more.
+    pub(super) async fn read(
+        &mut self,
+        reference: &Value,
+        start: u64,
+        count: u64,
+        depth: u64,
+    ) -> Result<(Vec<Value>, bool), Failure> {
+        // One more than wanted tells whether there are more.
+        let arguments = json!({ "variablesReference": reference, "start": start, "count": count + 1 });
+        let told = self.session.ask("variables", arguments).await?;
+        let list = told["variables"].as_array().cloned().unwrap_or_default();
+        let more = list.len() as u64 > count;
+        let mut found = Vec::new();
+        for row in list.into_iter().take(usize::try_from(count).unwrap_or(usize::MAX)) {
+            if self.left == 0 {
+                return Ok((found, true));
+            }
+            self.left -= 1;
+            found.push(self.row(&row, depth).await?);
+        }
+        Ok((found, more))
+    }
+
+    async fn row(&mut self, row: &Value, depth: u64) -> Result<Value, Failure> {
+        let mut shown = json!({ "name": row["name"], "value": cut(&row["value"], LONGEST) });
+        if let Some(kind) = row["type"].as_str().filter(|kind| !kind.is_empty()) {
+            shown["type"] = json!(kind);
+        }
+        let inner = &row["variablesReference"];
+        let hint = &row["presentationHint"];
+        if hint["lazy"] == true || hint["kind"] == "virtual" {
+            shown["value"] = json!("(ask for it by its path)");
+        } else if inner.as_i64().is_some_and(|inner| inner > 0) {
+            if depth > 1 {
+                let (children, more) = Box::pin(self.read(inner, 0, INNER, depth - 1)).await?;
+                shown["children"] = json!(children);
+                if more {
+                    shown["more"] = json!(true);
+                }
+            } else {
+                shown["expandable"] = json!(true);
+            }
+        }
+        Ok(shown)
+    }
+}
+
+/// Rows as paths to values, to compare.
+pub(super) fn flatten(rows: &[Value], above: &str, into: &mut Values) {
+    for row in rows {
+        let name = row["name"].as_str().unwrap_or_default();
+        let path = match above {
+            "" => name.to_owned(),
+            _ if name.starts_with('[') => format!("{above}{name}"),
+            _ => format!("{above}.{name}"),
+        };
+        if let Some(children) = row["children"].as_array() {
+            flatten(children, &path, into);
+        }
+        into.insert(path, row["value"].as_str().unwrap_or_default().to_owned());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_become_paths() {
+        let rows = json!([{ "name": "a", "value": "1" },
+            { "name": "list", "value": "n", "children": [{ "name": "[0]", "value": "x" }] },
+            { "name": "person", "value": "p", "children": [{ "name": "Age", "value": "4" }] }]);
+        let mut values = Values::new();
+        flatten(rows.as_array().unwrap(), "", &mut values);
+        let paths: Vec<_> = values.keys().cloned().collect();
+        assert_eq!(paths, ["a", "list", "list[0]", "person", "person.Age"]);
+    }
+}
