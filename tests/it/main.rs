@@ -28,6 +28,7 @@ mod agent;
 mod builds;
 mod child_adapters;
 mod child_faults;
+mod control;
 mod conventions;
 mod core_tools;
 mod execution;

@@ -4,7 +4,9 @@
 //! to become the program. The runtime posts one when its debugger transport is up and waits on the other.
 
 use std::ffi::CString;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// How long a wait sleeps before it looks whether the process still lives.
@@ -124,8 +126,103 @@ impl Drop for Semaphore {
     }
 }
 
-/// Removes semaphores that crashed debuggers of this user left for processes that are gone.
+/// Removes what crashed debuggers and killed runtimes of this user left behind for processes that are gone.
 pub fn sweep_stale() {
+    sweep_semaphores();
+    sweep_pipes(&std::env::temp_dir());
+}
+
+/// A runtime that was killed leaves its debugging pipes and its diagnostics socket in the temporary folder. Removes those
+/// of a process that has ended.
+pub fn remove_leftovers(pid: u32) {
+    for (file, left) in leftovers(&std::env::temp_dir()) {
+        if left.pid == pid {
+            release_and_remove(&file);
+        }
+    }
+}
+
+/// Waits until no debugger is connected to the runtime of a process, at most `limit`; whether that is so now. One that has
+/// just let go is still hanging up, and a connection made meanwhile would be taken for the old one.
+pub fn wait_until_hung_up(pid: u32, limit: Duration) -> bool {
+    let deadline = Instant::now() + limit;
+    let ours = format!("clr-debug-pipe-{pid}-");
+    let connected = |process: &str| {
+        let open = std::fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
+        open.filter_map(|entry| std::fs::read_link(entry.path()).ok())
+            .any(|file| file.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&ours)))
+    };
+    // A runtime that nobody talks to waits in `open`, with no descriptor to see.
+    while connected("self") || connected(&pid.to_string()) {
+        if Instant::now() > deadline {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    true
+}
+
+/// The process a file of a runtime belongs to: `clr-debug-pipe-PID-KEY-in`, `dotnet-diagnostic-PID-KEY-socket`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Leftover {
+    pid: u32,
+    /// Start time of the process, as in [`start_time`].
+    key: u64,
+}
+
+impl Leftover {
+    fn parse(name: &str) -> Option<Self> {
+        let rest =
+            name.strip_prefix("clr-debug-pipe-").or_else(|| name.strip_prefix("dotnet-diagnostic-"))?;
+        let mut parts = rest.split('-');
+        Some(Self { pid: parts.next()?.parse().ok()?, key: parts.next()?.parse().ok()? })
+    }
+
+    fn lives(self) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid));
+        stat.is_ok_and(|stat| start_time(&stat).is_none_or(|key| key == self.key))
+    }
+}
+
+/// Files of runtimes of this user. A link is no file of a runtime.
+fn leftovers(folder: &Path) -> Vec<(PathBuf, Leftover)> {
+    // SAFETY: only asks who we are.
+    let user = unsafe { libc::getuid() };
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    files
+        .filter_map(|file| {
+            let left = Leftover::parse(file.file_name().to_str()?)?;
+            let found = file.metadata().ok()?;
+            let kind = found.file_type();
+            (found.uid() == user && (kind.is_fifo() || kind.is_socket())).then(|| (file.path(), left))
+        })
+        .collect()
+}
+
+fn sweep_pipes(folder: &Path) {
+    let found = leftovers(folder);
+    // A process that cannot be seen may live in another pid namespace that shares this folder: then somebody listens.
+    let answers = |left: Leftover| {
+        found.iter().any(|(file, other)| *other == left && UnixStream::connect(file).is_ok())
+    };
+    for (file, left) in &found {
+        if !left.lives() && !answers(*left) {
+            release_and_remove(file);
+        }
+    }
+}
+
+/// The debugging library blocks for ever in `open` on a pipe whose runtime died before it opened its end. Opening it
+/// for both lets that go; while it is open and already unlinked nobody can begin to wait again.
+fn release_and_remove(file: &Path) {
+    let mut options = std::fs::OpenOptions::new();
+    let held = options.read(true).write(true).custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW).open(file);
+    // The runtime, or somebody else, may have removed it by now; a socket cannot be opened.
+    drop(std::fs::remove_file(file));
+    drop(held);
+}
+
+fn sweep_semaphores() {
     let Ok(files) = std::fs::read_dir("/dev/shm") else { return };
     // SAFETY: only asks who we are.
     let user = unsafe { libc::getuid() };
@@ -175,6 +272,52 @@ mod tests {
         assert_eq!(hold.wait(Duration::from_secs(5), &|| true), Started::Held);
         drop(hold);
         assert_eq!(left_of(pid), 0);
+    }
+
+    #[test]
+    fn pipes_of_dead_processes_are_swept_and_let_go_of_whoever_waits_for_them() {
+        let folder = std::env::temp_dir().join(format!("tandem-sweep-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        let fifo = |name: &str| {
+            let path = CString::new(folder.join(name).to_str().unwrap()).unwrap();
+            // SAFETY: the path ends with a zero.
+            assert_eq!(unsafe { libc::mkfifo(path.as_ptr(), 0o600) }, 0);
+        };
+        let own = std::process::id();
+        let key = start_time(&std::fs::read_to_string("/proc/self/stat").unwrap()).unwrap();
+        // No process can have this number (proc(5), pid_max).
+        let (gone, living) = ("clr-debug-pipe-4194305-7-out", format!("clr-debug-pipe-{own}-{key}-in"));
+        // The number is taken, by another process than the one that made it.
+        let reused = format!("clr-debug-pipe-{own}-{}-in", key + 1);
+        [gone, &living, &reused, "unrelated-4194305-7"].into_iter().for_each(fifo);
+        // Somebody of another pid namespace.
+        fifo("clr-debug-pipe-4194306-7-in");
+        let listens =
+            std::os::unix::net::UnixListener::bind(folder.join("dotnet-diagnostic-4194306-7-socket"));
+        let waiting = folder.join(gone);
+        let (opening, opens) = std::sync::mpsc::channel();
+        let waits = std::thread::spawn(move || {
+            opening.send(()).unwrap();
+            std::fs::read(waiting)
+        });
+        opens.recv().unwrap();
+        std::thread::sleep(Duration::from_millis(50));
+        sweep_pipes(&folder);
+        assert_eq!(waits.join().unwrap().unwrap_or_default(), b"");
+        let mut left: Vec<_> =
+            std::fs::read_dir(&folder).unwrap().map(|file| file.unwrap().file_name()).collect();
+        left.sort();
+        let expected = [
+            "clr-debug-pipe-4194306-7-in",
+            &living,
+            "dotnet-diagnostic-4194306-7-socket",
+            "unrelated-4194305-7",
+        ];
+        let mut expected = expected.map(std::ffi::OsString::from);
+        expected.sort();
+        assert_eq!(left, expected);
+        drop(listens);
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

@@ -70,7 +70,15 @@ pub struct Inbox(mpsc::Sender<Wake>);
 
 enum Wake {
     Event(Event),
-    Connected { origin: Origin, client: Connection },
+    /// What an engine says; an engine that was replaced is not listened to any more.
+    EngineSaid {
+        engine: u64,
+        event: EngineEvent,
+    },
+    Connected {
+        origin: Origin,
+        client: Connection,
+    },
 }
 
 impl std::fmt::Debug for Wake {
@@ -121,6 +129,8 @@ pub struct Actor<H> {
     elsewhere: HashMap<ClientId, mpsc::Sender<Message>>,
     next_client: u64,
     engine: Option<Arc<dyn Engine>>,
+    /// Counts the engines: a restart makes another.
+    engines: u64,
     cancels: HashMap<Ticket, CancellationToken>,
     writers: JoinSet<()>,
     ended: bool,
@@ -141,6 +151,7 @@ impl<H: Host> Actor<H> {
             elsewhere: HashMap::new(),
             next_client: 0,
             engine: None,
+            engines: 0,
             cancels: HashMap::new(),
             writers: JoinSet::new(),
             ended: false,
@@ -155,6 +166,12 @@ impl<H: Host> Actor<H> {
             match wake {
                 Wake::Connected { origin, client } => self.welcome(origin, client),
                 Wake::Event(event) => self.handle(event),
+                Wake::EngineSaid { engine, event } if engine == self.engines => {
+                    self.handle(Event::EngineSaid(event));
+                }
+                Wake::EngineSaid { event, .. } => {
+                    tracing::debug!(?event, "said by an engine that was replaced")
+                }
             }
         }
         self.host.unpublish();
@@ -280,12 +297,13 @@ impl<H: Host> Actor<H> {
 
     fn start_engine(&mut self, arguments: &Value) {
         let (events, said) = mpsc::unbounded_channel();
+        self.engines += 1;
         let started = self.host.start_engine(arguments, &self.broker, events).map(|(started, engine)| {
             self.engine = Some(engine);
             started
         });
         match &started {
-            Ok(_) => drop(tokio::spawn(pump(said, self.broker.clone(), self.inbox.clone()))),
+            Ok(_) => drop(tokio::spawn(pump(said, self.engines, self.broker.clone(), self.inbox.clone()))),
             Err(failure) => self.engine = Some(Arc::new(NoEngine(failure.clone()))),
         }
         for effect in self.state.handle(Event::EngineStarted(started)) {
@@ -298,6 +316,7 @@ impl<H: Host> Actor<H> {
         let (cancel, inbox) = (CancellationToken::new(), self.inbox.clone());
         self.cancels.insert(ticket, cancel.clone());
         let command = request.command.clone();
+        let broker = self.broker.clone();
         // Called here, not in the task: engines see requests in the order the hub decided them.
         let answer = engine.request(request, cancel);
         tokio::spawn(async move {
@@ -307,6 +326,13 @@ impl<H: Host> Actor<H> {
                     format!("the engine did not answer `{command}` within {} s", deadline.as_secs()),
                 ))
             });
+            if command == "disconnect" {
+                // Whatever comes next finds no program of ours and all it printed in the rings.
+                if result.is_err() {
+                    broker.kill();
+                }
+                broker.ended(DRAIN_LIMIT).await;
+            }
             inbox.event(Event::EngineAnswered { ticket, result }).await;
         });
     }
@@ -364,12 +390,12 @@ async fn read_output(
 }
 
 /// Engine events in order; output that came before a stop or an end is in the rings before it is told.
-async fn pump(mut said: mpsc::UnboundedReceiver<EngineEvent>, broker: Broker, inbox: Inbox) {
+async fn pump(mut said: mpsc::UnboundedReceiver<EngineEvent>, engine: u64, broker: Broker, inbox: Inbox) {
     while let Some(event) = said.recv().await {
         if matches!(&event, EngineEvent::Dap { event, .. } if event == "exited" || event == "terminated") {
             broker.drained_if_exited(DRAIN_LIMIT).await;
         }
-        inbox.event(Event::EngineSaid(event)).await;
+        drop(inbox.0.send(Wake::EngineSaid { engine, event }).await);
     }
 }
 

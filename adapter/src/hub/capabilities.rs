@@ -5,7 +5,8 @@ use serde_json::{Map, Value, json};
 
 /// What the hub does itself, whatever the engine can: conditions, hit counts and log messages an engine does not know
 /// are the hub's work (`state::judge`).
-const OURS: [&str; 7] = [
+const OURS: [&str; 8] = [
+    "supportsRestartRequest",
     "supportsConfigurationDoneRequest",
     "supportTerminateDebuggee",
     "supportsTerminateRequest",
@@ -45,11 +46,15 @@ pub fn initial() -> Value {
 pub struct Capabilities {
     engine: Value,
     offered: Value,
+    /// The session attached: there is nothing the hub could launch again.
+    attached: bool,
 }
 
 impl Default for Capabilities {
     fn default() -> Self {
-        Self { engine: initial(), offered: initial() }
+        let mut capabilities = Self { engine: initial(), offered: Value::Null, attached: false };
+        capabilities.offer();
+        capabilities
     }
 }
 
@@ -83,6 +88,15 @@ impl Capabilities {
         for name in OURS {
             self.offered[name] = json!(true);
         }
+        if self.attached {
+            self.offered["supportsRestartRequest"] = json!(false);
+        }
+    }
+
+    /// The session attaches instead of launching.
+    pub fn set_attached(&mut self) {
+        self.attached = true;
+        self.offer();
     }
 
     /// What differs from what a client was told; `None` when nothing does.

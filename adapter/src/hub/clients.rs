@@ -73,6 +73,8 @@ pub struct Client {
     pub subscribed: bool,
     /// Its frames, variables and sources.
     pub ids: IdTable,
+    /// When it goes, however it goes, another client takes its place as the one that launched.
+    pub hands_over: bool,
     /// Its breakpoints stay when it goes.
     pub keeps_breakpoints: bool,
     /// It puts breakpoints of others that it is shown into its own list.
@@ -97,6 +99,7 @@ impl Client {
             capabilities: Value::Null,
             subscribed: false,
             ids: IdTable::default(),
+            hands_over: false,
             keeps_breakpoints: false,
             reflects: false,
             told_terminated: false,

@@ -36,6 +36,14 @@ impl Facts {
         }
     }
 
+    /// Events that take back what clients were told of a program that is replaced by another.
+    pub fn farewell(&self) -> Vec<(&'static str, Value)> {
+        let threads = self.threads.keys().map(|id| ("thread", json!({ "reason": "exited", "threadId": id })));
+        let modules =
+            self.modules.iter().map(|module| ("module", json!({ "reason": "removed", "module": module })));
+        threads.chain(modules).collect()
+    }
+
     /// Events that bring a late joiner to where the others are, in the order DAP clients expect.
     pub fn replay(&self) -> Vec<(&'static str, Value)> {
         let process = self.process.iter().map(|body| ("process", body.clone()));

@@ -21,10 +21,18 @@ pub struct Asked {
 pub enum Waiter {
     /// Pass it to the client, with the client's ids.
     Client(Asked),
+    /// The broker's answer, as it is.
+    Io(Asked),
     /// The answer to `launch` or `attach`.
     Launch(Asked),
     /// The answer to `continue`, a step, or the like.
     Resume(Asked),
+    /// The answer to `pause`.
+    Pause(Asked),
+    /// The old engine lets go, so that the program can be restarted.
+    Restarting,
+    /// The answer to the launch of a restart.
+    Relaunched,
     /// The union of breakpoints of a place went to the engine; who asked waits on the place's sheet.
     Breakpoints {
         /// Which place of the ledger.
@@ -46,11 +54,14 @@ impl Waiter {
     /// The client's request behind it.
     pub fn asked(&self) -> Option<&Asked> {
         match self {
-            Self::Client(asked) | Self::Launch(asked) | Self::Resume(asked) | Self::SessionInfo(asked) => {
-                Some(asked)
-            }
+            Self::Client(asked)
+            | Self::Io(asked)
+            | Self::Pause(asked)
+            | Self::Launch(asked)
+            | Self::Resume(asked)
+            | Self::SessionInfo(asked) => Some(asked),
             Self::Ending(asked) => asked.as_ref(),
-            Self::Breakpoints { .. } | Self::Nobody => None,
+            Self::Breakpoints { .. } | Self::Nobody | Self::Restarting | Self::Relaunched => None,
         }
     }
 }
@@ -71,6 +82,12 @@ impl Pending {
         ticket
     }
 
+    /// The ticket given out last.
+    #[cfg(test)]
+    pub fn last_ticket(&self) -> Ticket {
+        Ticket(self.last)
+    }
+
     /// Who waits for it, and nobody from now on.
     pub fn take(&mut self, ticket: Ticket) -> Option<Waiter> {
         self.waiters.remove(&ticket)
@@ -87,6 +104,14 @@ impl Pending {
     pub fn of_client(&self, client: ClientId) -> Vec<Ticket> {
         let is_its = |waiter: &Waiter| waiter.asked().is_some_and(|asked| asked.client == client);
         self.waiters.iter().filter(|(_, waiter)| is_its(waiter)).map(|(ticket, _)| *ticket).collect()
+    }
+
+    /// Everything the engine was asked; nobody waits for it from now on. In the order it was asked.
+    pub fn take_engines(&mut self) -> Vec<(Ticket, Waiter)> {
+        let mut taken: Vec<_> =
+            self.waiters.extract_if(|_, waiter| !matches!(waiter, Waiter::Io(_))).collect();
+        taken.sort_by_key(|(ticket, _)| *ticket);
+        taken
     }
 
     /// The resume in flight.

@@ -2,7 +2,7 @@
 //! written down as a test.
 //!
 //! In reading order: this file (the state, who said what, answering), [`lifecycle`] (handshakes, launch, leaving, end),
-//! [`control`] (resuming and pausing), [`inspect`] (everything that is asked of the engine as it is), [`marks`]
+//! [`control`] (resuming and pausing), [`restart`], [`inspect`] (everything that is asked of the engine as it is), [`marks`]
 //! (breakpoints and exception filters), [`program_io`] (stdin, output, the debug console), [`session`] (sessionInfo,
 //! sessionControl), [`told`] (what the engine says of its own accord), [`reverse`] (what it asks of a client).
 
@@ -11,6 +11,7 @@ mod inspect;
 mod lifecycle;
 mod marks;
 mod program_io;
+mod restart;
 mod reverse;
 mod session;
 #[cfg(test)]
@@ -31,6 +32,7 @@ use super::event::{ClientId, Effect, Event, IoRequest, Ticket};
 use super::facts::Facts;
 use super::ids::IdCounter;
 use super::pending::{Asked, Pending, Waiter};
+use restart::Restart;
 use reverse::Reverse;
 
 /// How long an engine may take for an ordinary request. Evaluations have the engine's own, shorter deadline.
@@ -85,6 +87,7 @@ pub struct State {
     changed_by: BTreeSet<ClientId>,
     facts: Facts,
     reverse: Reverse,
+    restart: Option<Restart>,
     /// Who resumed the program last, for whoever came second.
     resumed_by: Option<String>,
     /// `exited` was sent.
@@ -116,6 +119,7 @@ impl State {
             changed_by: BTreeSet::new(),
             facts: Facts::default(),
             reverse: Reverse::default(),
+            restart: None,
             resumed_by: None,
             told_exit: false,
             ending: false,
@@ -146,7 +150,7 @@ impl State {
             Event::EngineAnswered { ticket, result } => self.engine_answered(ticket, result),
             Event::EngineSaid(event) => self.engine_said(event),
             Event::IoAnswered { ticket, result } => {
-                if let Some(Waiter::Client(asked)) = self.pending.take(ticket) {
+                if let Some(Waiter::Io(asked)) = self.pending.take(ticket) {
                     self.io_answered(&asked, &result);
                     self.answer(&asked, result);
                 }
@@ -190,6 +194,7 @@ impl State {
             "cancel" => self.cancel(&asked, &arguments),
             "continue" | "next" | "stepIn" | "stepOut" | "goto" | "stepBack" | "reverseContinue"
             | "restartFrame" => self.resume(asked, arguments),
+            "restart" => self.restart(asked, &arguments),
             "pause" => self.pause(asked, arguments),
             "setBreakpoints"
             | "setFunctionBreakpoints"
@@ -210,6 +215,11 @@ impl State {
             None | Some(Waiter::Nobody) => {}
             Some(Waiter::Client(asked)) => self.inspected(&asked, result),
             Some(Waiter::Launch(asked)) => self.launched(&asked, result),
+            // The broker answers elsewhere.
+            Some(Waiter::Io(asked)) => self.answer(&asked, result),
+            Some(Waiter::Pause(asked)) => self.paused(&asked, result),
+            Some(Waiter::Restarting) => self.relaunch(),
+            Some(Waiter::Relaunched) => self.relaunched(result),
             Some(Waiter::Resume(asked)) => self.resumed(&asked, result),
             Some(Waiter::Breakpoints { place, ids, engine }) => {
                 self.breakpoints_applied(&place, &ids, engine, result);
@@ -240,7 +250,7 @@ impl State {
 
     fn ask_io(&mut self, asked: Asked, request: IoRequest) {
         let client = asked.client;
-        let ticket = self.pending.add(Waiter::Client(asked));
+        let ticket = self.pending.add(Waiter::Io(asked));
         self.effects.push(Effect::Io { ticket, client, request });
     }
 

@@ -283,12 +283,17 @@ impl Broker {
         pick: fn(&mut Streams) -> &mut Stream,
     ) -> std::io::Result<()> {
         let broker = self.clone();
+        let mine = pick(&mut self.lock()).attached();
         let work = move || {
             loop {
                 wait_readable(&polled);
                 let ended = {
                     let mut streams = broker.lock();
                     let stream = pick(&mut streams);
+                    // A restarted program's pipe took the place of one that something else still holds open.
+                    if stream.attached() != mine {
+                        break;
+                    }
                     stream.drain();
                     stream.at_end()
                 };
@@ -332,6 +337,19 @@ impl Broker {
         if exited {
             self.drained(limit).await;
         }
+    }
+
+    /// Waits until a program we started has ended and all it printed is in, at most `limit` for each. Returns at once
+    /// when there is none.
+    pub async fn ended(&self, limit: Duration) {
+        let exit = match &self.lock().ownership {
+            Ownership::Ours { exit, .. } => exit.clone(),
+            _ => return,
+        };
+        if tokio::time::timeout(limit, exit.clone().wait_for(Option::is_some)).await.is_err() {
+            tracing::warn!("the program did not end");
+        }
+        self.drained(limit).await;
     }
 
     fn stdin(&self) -> Result<Arc<Stdin>, Failure> {

@@ -14,6 +14,7 @@ const BLOCK: usize = 1024 * 1024;
 #[derive(Debug)]
 pub struct Stream {
     pipe: Option<File>,
+    attached: u64,
     block: Vec<u8>,
     /// What is kept.
     pub ring: Ring,
@@ -22,7 +23,7 @@ pub struct Stream {
 impl Stream {
     /// A stream without a program yet.
     pub fn new(capacity: usize) -> Self {
-        Self { pipe: None, block: Vec::new(), ring: Ring::new(capacity) }
+        Self { pipe: None, attached: 0, block: Vec::new(), ring: Ring::new(capacity) }
     }
 
     /// Takes over a read end; gives what the draining thread polls.
@@ -35,7 +36,13 @@ impl Stream {
         rustix::pipe::fcntl_setpipe_size(&pipe, BLOCK).unwrap_or_default();
         let polled = pipe.try_clone()?;
         self.pipe = Some(pipe);
+        self.attached += 1;
         Ok(polled)
+    }
+
+    /// How many pipes were attached until now, one for each start of the program.
+    pub fn attached(&self) -> u64 {
+        self.attached
     }
 
     /// Whether nothing more will come.

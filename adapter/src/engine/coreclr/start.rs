@@ -23,6 +23,8 @@ use crate::io::ExitInfo;
 const START_LIMIT: Duration = Duration::from_secs(60);
 /// How long the debugging library may take to shake hands with a runtime that has started.
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
+/// How long a debugger that has let go of a process may take to hang up.
+const HANG_UP_LIMIT: Duration = Duration::from_secs(2);
 /// How long a program may take to end after SIGTERM.
 const TERM_LIMIT: Duration = Duration::from_secs(3);
 
@@ -174,6 +176,10 @@ impl Session {
         if !Path::new("/proc").join(pid.to_string()).exists() {
             return Err(Failure::new(ErrorCode::ProcessNotFound, format!("there is no process {pid}")));
         }
+        if !cordebug::startup::wait_until_hung_up(pid, HANG_UP_LIMIT) {
+            let message = format!("another debugger is attached to process {pid}");
+            return Err(Failure::new(ErrorCode::AlreadyAttached, message).hint("detach it first"));
+        }
         self.take_control(pid, &|reason| {
             Failure::new(ErrorCode::NotDebuggable, format!("cannot attach to process {pid}: {reason}"))
         })?;
@@ -212,6 +218,11 @@ impl Session {
             (true, Some(process)) => {
                 match &self.child {
                     Some(child) => {
+                        // The debugging library does not survive the end of a program it is just talking to, and the next
+                        // one is debugged by the same library in the same process: it must be at rest.
+                        if arguments["restart"] == true && self.run == Run::Running {
+                            self.stand(&process).unwrap_or_default();
+                        }
                         child.signal(Signal::KILL);
                         let info = wait_for_exit(child, Duration::from_secs(3));
                         self.end(info);
@@ -267,7 +278,7 @@ impl Session {
         }
         self.run = Run::Over;
         if let Some(child) = self.child.as_ref().filter(|child| child.exited().is_some()) {
-            remove_leftovers(child.pid());
+            cordebug::startup::remove_leftovers(child.pid());
         }
         self.references.clear();
         self.deferred.clear();
@@ -288,18 +299,6 @@ fn preload(pid: u32) -> Arc<AtomicBool> {
     // Without the thread the launch is only slower.
     drop(std::thread::Builder::new().name("preload".into()).spawn(move || runtime::preload(pid, &wanted)));
     starting
-}
-
-/// A runtime that was killed leaves its debugging pipes and its diagnostics socket in the temporary folder.
-fn remove_leftovers(pid: u32) {
-    let ours = [format!("clr-debug-pipe-{pid}-"), format!("dotnet-diagnostic-{pid}-")];
-    for file in std::fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten() {
-        let name = file.file_name();
-        if name.to_str().is_some_and(|name| ours.iter().any(|prefix| name.starts_with(prefix))) {
-            // The runtime may have removed it itself by now.
-            drop(std::fs::remove_file(file.path()));
-        }
-    }
 }
 
 fn wait_for_exit(child: &crate::io::Child, limit: Duration) -> Option<ExitInfo> {

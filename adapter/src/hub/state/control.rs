@@ -1,4 +1,7 @@
 //! Who may make the program run, step and stop, and who is told.
+//!
+//! Of two that want the same thing at once the first does it. A second resume is refused, with the name of who was
+//! first: what it wanted to step over is gone. A second pause succeeds: the program stands, as it wanted.
 
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
@@ -7,22 +10,17 @@ use super::{ENGINE_DEADLINE, Phase, State};
 use crate::hub::pending::{Asked, Waiter};
 
 impl State {
-    /// `continue`, the steps, and whatever else lets the program run. The first of two wins.
+    /// `continue`, the steps, and whatever else lets the program run.
     pub(super) fn resume(&mut self, asked: Asked, mut arguments: Value) {
-        if let Some((_, other)) = self.pending.resume() {
-            let name = self.name_of(other.client);
-            return self.refuse(&asked, already_resumed(&name));
-        }
-        let checked = match &self.phase {
-            Phase::Running if self.resumed_by.is_some() => {
-                Err(already_resumed(self.resumed_by.as_deref().unwrap_or_default()))
-            }
-            _ => self.need_stop(&asked.command),
+        let first = match (self.pending.resume(), &self.phase, &self.resumed_by) {
+            (Some((_, first)), _, _) => Some(self.name_of(first.client)),
+            (None, Phase::Running, Some(first)) => Some(first.clone()),
+            _ => None,
         };
-        let checked = checked.and_then(|()| match self.clients.get(asked.client) {
-            Some(client) => client.ids.to_engine(&mut arguments),
-            None => Ok(()),
-        });
+        let checked = match first {
+            Some(first) => Err(already_resumed(&first)),
+            None => self.check(&asked, &mut arguments),
+        };
         if let Err(failure) = checked {
             return self.refuse(&asked, failure);
         }
@@ -74,19 +72,29 @@ impl State {
     }
 
     /// `pause` goes straight to the engine, past anything slow.
-    pub(super) fn pause(&mut self, asked: Asked, arguments: Value) {
-        let checked = self.need_program().and_then(|()| match self.phase {
-            Phase::Stopped { .. } if self.pending.resume().is_none() => {
-                Err(Failure::new(ErrorCode::NotRunning, "the program is stopped already")
-                    .hint("ask for the stack, or continue it")
-                    .quiet())
-            }
-            _ => Ok(()),
-        });
+    pub(super) fn pause(&mut self, asked: Asked, mut arguments: Value) {
+        let stands = matches!(self.phase, Phase::Stopped { .. }) && self.pending.resume().is_none();
+        let checked = if stands {
+            Err(Failure::new(ErrorCode::NotRunning, "the program is stopped already")
+                .hint("ask for the stack, or continue it")
+                .quiet())
+        } else {
+            self.check(&asked, &mut arguments)
+        };
         match checked {
-            Ok(()) => self.ask_engine(Waiter::Client(asked), "pause", arguments, ENGINE_DEADLINE),
+            Ok(()) => self.ask_engine(Waiter::Pause(asked), "pause", arguments, ENGINE_DEADLINE),
             Err(failure) => self.refuse(&asked, failure),
         }
+    }
+
+    /// A pause that came too late, because somebody's pause or a breakpoint was quicker, has what it wants.
+    pub(super) fn paused(&mut self, asked: &Asked, result: Result<Value, Failure>) {
+        let stands = matches!(self.phase, Phase::Stopped { .. });
+        let result = match result {
+            Err(failure) if failure.code == ErrorCode::NotRunning && stands => Ok(Value::Null),
+            other => other,
+        };
+        self.answer(asked, result);
     }
 }
 

@@ -7,7 +7,15 @@ use super::{ENGINE_DEADLINE, State};
 use crate::hub::pending::{Asked, Waiter};
 
 /// Commands that mean something only at a stop.
-const NEED_STOP: [&str; 11] = [
+const NEED_STOP: [&str; 19] = [
+    "continue",
+    "next",
+    "stepIn",
+    "stepOut",
+    "stepBack",
+    "reverseContinue",
+    "goto",
+    "restartFrame",
     "stackTrace",
     "scopes",
     "variables",
@@ -22,18 +30,23 @@ const NEED_STOP: [&str; 11] = [
 ];
 
 impl State {
+    /// What every request passes before an engine sees it: the program stands where the command needs it to, and the
+    /// arguments have the engine's ids.
+    pub(super) fn check(&self, asked: &Asked, arguments: &mut Value) -> Result<(), Failure> {
+        if NEED_STOP.contains(&asked.command.as_str()) {
+            self.need_stop(&asked.command)?;
+        } else {
+            self.need_program()?;
+        }
+        match self.clients.get(asked.client) {
+            Some(client) => client.ids.to_engine(arguments),
+            None => Ok(()),
+        }
+    }
+
     /// Passes a request to the engine with the engine's ids.
     pub(super) fn inspect(&mut self, asked: Asked, mut arguments: Value) {
-        let checked = if NEED_STOP.contains(&asked.command.as_str()) {
-            self.need_stop(&asked.command)
-        } else {
-            self.need_program()
-        };
-        let checked = checked.and_then(|()| match self.clients.get(asked.client) {
-            Some(client) => client.ids.to_engine(&mut arguments),
-            None => Ok(()),
-        });
-        if let Err(failure) = checked {
+        if let Err(failure) = self.check(&asked, &mut arguments) {
             return self.refuse(&asked, failure);
         }
         let command = asked.command.clone();

@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 use super::{ENGINE_DEADLINE, Phase, State};
 use crate::hub::access::AgentAccess;
 use crate::hub::capabilities::Capabilities;
-use crate::hub::clients::Stage;
+use crate::hub::clients::{Kind, Stage};
 use crate::hub::event::{ClientId, Effect, Publication, StartedEngine, Timer};
 use crate::hub::pending::{Asked, Waiter};
 
 /// A launch may build first; the engine bounds its own steps more tightly.
-const LAUNCH_DEADLINE: Duration = Duration::from_secs(15 * 60);
+pub(super) const LAUNCH_DEADLINE: Duration = Duration::from_secs(15 * 60);
 /// How long the engine may take to let go of the program before it is killed.
-const ENDING_DEADLINE: Duration = Duration::from_secs(6);
+pub(super) const ENDING_DEADLINE: Duration = Duration::from_secs(6);
 /// How long others may read the output of a session whose owner has gone.
 const LINGER: Duration = Duration::from_secs(10 * 60);
 
@@ -51,12 +51,20 @@ impl State {
             Ok(access) => self.access = access,
             Err(failure) => return self.refuse(&asked, failure),
         }
+        let hands_over = match hand_over_flag(&arguments) {
+            Ok(hands_over) => hands_over.unwrap_or(false),
+            Err(failure) => return self.refuse(&asked, failure),
+        };
         if let Some(client) = self.clients.get_mut(asked.client) {
+            client.hands_over = hands_over;
             client.launched = true;
             client.stage = Stage::Joined;
         }
         self.phase = Phase::Starting;
         self.attached = attach;
+        if attach {
+            self.capabilities.set_attached();
+        }
         self.launch = arguments.clone();
         self.effects.push(Effect::StartEngine { arguments: arguments.clone() });
         let command = if attach { "attach" } else { "launch" };
@@ -219,24 +227,37 @@ impl State {
     pub(super) fn disconnect(&mut self, asked: Asked, arguments: &Value) {
         let Some(client) = self.clients.get_mut(asked.client) else { return };
         client.keeps_breakpoints = arguments["keepBreakpoints"].as_bool().unwrap_or(false);
-        let launched = client.launched;
-        let heir = self.clients.ready().into_iter().find(|id| *id != asked.client);
-        if launched && self.is_live() {
-            match heir {
-                Some(heir) if arguments["handOver"] == true => {
-                    if let Some(client) = self.clients.get_mut(heir) {
-                        client.launched = true;
-                    }
-                }
-                _ => {
-                    let kill = arguments["terminateDebuggee"].as_bool().unwrap_or(!self.attached);
-                    return self.end_session(Some(asked), kill);
-                }
-            }
+        client.hands_over = arguments["handOver"].as_bool().unwrap_or(client.hands_over);
+        let stays = client.hands_over && self.heir(asked.client).is_some();
+        let launched = self.clients.get(asked.client).is_some_and(|client| client.launched);
+        if launched && self.is_live() && !stays {
+            let kill = arguments["terminateDebuggee"].as_bool().unwrap_or(!self.attached);
+            return self.end_session(Some(asked), kill);
         }
         self.take_back_breakpoints(asked.client);
         self.answer(&asked, Ok(Value::Null));
         self.let_client_go(asked.client);
+    }
+
+    /// Who can take the place of the client that launched: an editor, else an agent, but none whose hands are bound.
+    fn heir(&self, owner: ClientId) -> Option<ClientId> {
+        let mut heirs: Vec<_> = self
+            .clients
+            .iter()
+            .filter(|client| client.id != owner && client.stage == Stage::Ready)
+            .filter(|client| client.kind == Kind::Editor || self.access == AgentAccess::Full)
+            .collect();
+        heirs.sort_by_key(|client| (client.kind == Kind::Agent, client.id));
+        heirs.first().map(|client| client.id)
+    }
+
+    fn hand_over(&mut self, owner: ClientId) {
+        let Some(heir) = self.heir(owner) else { return };
+        if let Some(client) = self.clients.get_mut(heir) {
+            client.launched = true;
+        }
+        let changed = json!({ "session": self.session, "change": "owner", "client": self.name_of(heir) });
+        self.tell_all("sessionChanged", &changed);
     }
 
     /// After its last answer: the connection closes, and the rest happens as if it had closed it.
@@ -264,6 +285,9 @@ impl State {
             let left = json!({ "session": self.session, "change": "left", "client": client.name });
             self.tell_all("sessionChanged", &left);
         }
+        if client.launched && client.hands_over && self.is_live() && !self.ending {
+            self.hand_over(id);
+        }
         let owner_gone = client.launched && !self.clients.iter().any(|other| other.launched);
         if (owner_gone || self.clients.is_empty()) && self.is_live() && !self.ending {
             self.end_session(None, !self.attached);
@@ -284,6 +308,7 @@ impl State {
             return self.end_if_done();
         }
         self.ending = true;
+        self.abandon_restart();
         self.abandon_asks(&Failure::cancelled());
         let arguments = json!({ "terminateDebuggee": kill });
         self.ask_engine(Waiter::Ending(asked), "disconnect", arguments, ENDING_DEADLINE);
@@ -308,6 +333,7 @@ impl State {
         if !matches!(self.phase, Phase::Over { .. }) {
             self.phase = Phase::Over { exit_code };
         }
+        self.abandon_restart();
         self.abandon_asks(&Failure::cancelled());
         for id in self.clients.ready() {
             self.effects.push(Effect::FlushOutput { client: id });
@@ -315,7 +341,7 @@ impl State {
         }
     }
 
-    fn end_if_done(&mut self) {
+    pub(super) fn end_if_done(&mut self) {
         if self.is_live() {
             return;
         }
@@ -332,5 +358,14 @@ impl State {
             Timer::Linger => self.effects.push(Effect::End),
             Timer::Ask(ask) => self.ask_timed_out(ask),
         }
+    }
+}
+
+/// `handOver` of `launch`, `attach` and `sessionControl`.
+pub(super) fn hand_over_flag(arguments: &Value) -> Result<Option<bool>, Failure> {
+    match &arguments["handOver"] {
+        Value::Null => Ok(None),
+        Value::Bool(value) => Ok(Some(*value)),
+        other => Err(Failure::invalid(format!("`handOver` must be true or false, not {other}"))),
     }
 }

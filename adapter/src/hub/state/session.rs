@@ -3,6 +3,7 @@
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
+use super::lifecycle::hand_over_flag;
 use super::{ENGINE_DEADLINE, Phase, State};
 use crate::hub::access::AgentAccess;
 use crate::hub::clients::{Kind, Stage};
@@ -72,27 +73,39 @@ impl State {
         }
     }
 
+    /// Only who launched rules; asking without arguments tells the values.
     pub(super) fn session_control(&mut self, asked: &Asked, arguments: &Value) {
-        let launched = self.clients.get(asked.client).is_some_and(|client| client.launched);
-        if !launched && !arguments["agentAccess"].is_null() {
-            let failure = Failure::new(
-                ErrorCode::AccessDenied,
-                "only the client that launched the session changes what agents may do",
-            );
-            return self.refuse(asked, failure);
-        }
-        match AgentAccess::parse(&arguments["agentAccess"]) {
-            Ok(access) if !arguments["agentAccess"].is_null() => {
-                self.access = access;
-                let by = self.name_of(asked.client);
-                let changed = json!({ "session": self.session, "change": "agentAccess", "client": by,
-                    "agentAccess": access.as_str() });
-                self.tell_all("sessionChanged", &changed);
+        match self.control(asked, arguments) {
+            Ok(()) => {
+                let hands_over = self.clients.iter().any(|client| client.launched && client.hands_over);
+                let now = json!({ "agentAccess": self.access.as_str(), "handOver": hands_over });
+                self.answer(asked, Ok(now));
             }
-            Ok(_) => {}
-            Err(failure) => return self.refuse(asked, failure),
+            Err(failure) => self.refuse(asked, failure),
         }
-        let now = json!({ "agentAccess": self.access.as_str() });
-        self.answer(asked, Ok(now));
+    }
+
+    fn control(&mut self, asked: &Asked, arguments: &Value) -> Result<(), Failure> {
+        let access = match &arguments["agentAccess"] {
+            Value::Null => None,
+            spelled => Some(AgentAccess::parse(spelled)?),
+        };
+        let hands_over = hand_over_flag(arguments)?;
+        let Some(client) = self.clients.get_mut(asked.client) else { return Ok(()) };
+        if !client.launched && (access.is_some() || hands_over.is_some()) {
+            return Err(Failure::new(
+                ErrorCode::AccessDenied,
+                "only the client that launched the session changes what agents may do and who comes after it",
+            ));
+        }
+        client.hands_over = hands_over.unwrap_or(client.hands_over);
+        if let Some(access) = access.filter(|access| *access != self.access) {
+            self.access = access;
+            let by = self.name_of(asked.client);
+            let changed = json!({ "session": self.session, "change": "agentAccess", "client": by,
+                "agentAccess": access.as_str() });
+            self.tell_all("sessionChanged", &changed);
+        }
+        Ok(())
     }
 }

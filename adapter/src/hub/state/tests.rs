@@ -320,6 +320,59 @@ fn a_reverse_request_nobody_can_carry_out_is_refused_at_once() {
     assert_eq!(stage.engine_told, [(1, Err(ErrorCode::Unsupported)), (2, Err(ErrorCode::Unsupported))]);
 }
 
+#[test]
+fn a_restart_keeps_clients_and_breakpoints_and_nobody_is_told_of_an_end() {
+    let mut stage = Stage::launched();
+    let lines = json!({ "source": { "path": "x.cs" }, "breakpoints": [{ "line": 3 }] });
+    stage.ask(FIRST, "setBreakpoints", lines);
+    stage.answer(0);
+    stage.say("thread", json!({ "reason": "started", "threadId": 1 }));
+    stage.say("stopped", json!({ "reason": "breakpoint", "threadId": 1 }));
+    stage.ask(FIRST, "stackTrace", json!({ "threadId": 1 }));
+    let before = stage.events_of(FIRST).len();
+    stage.ask(FIRST, "restart", json!({}));
+    stage.ask(FIRST, "restart", json!({}));
+    // What the old engine was asked is answered, so is the second restart; the first waits.
+    assert_eq!(stage.owed.values().collect::<Vec<_>>(), ["restart"]);
+    let (_, command, arguments) = stage.engine.pop().unwrap();
+    assert_eq!((command.as_str(), &arguments["terminateDebuggee"]), ("disconnect", &json!(true)));
+    stage.engine.clear();
+    stage.engine.push((stage.state.pending.last_ticket(), command, arguments));
+    stage.say("exited", json!({ "exitCode": 137 }));
+    stage.say("terminated", Value::Null);
+    stage.answer(0);
+    let asked =
+        |stage: &Stage| stage.engine.iter().map(|(_, command, _)| command.clone()).collect::<Vec<_>>();
+    assert_eq!(asked(&stage), ["launch"]);
+    assert_eq!(stage.engine[0].2, json!({ "program": "x.dll" }));
+    stage.held = None;
+    stage.say("initialized", Value::Null);
+    assert_eq!(asked(&stage), ["launch", "setBreakpoints", "configurationDone"]);
+    assert_eq!(stage.held.clone().unwrap(), json!([{ "line": 3 }]));
+    stage.say("process", json!({ "systemProcessId": 6 }));
+    while !stage.engine.is_empty() {
+        stage.answer(0);
+    }
+    assert!(stage.owed.is_empty());
+    assert_eq!(stage.events_of(FIRST)[before..], ["continued", "thread", "process", "breakpoint"]);
+    stage.say("exited", json!({ "exitCode": 0 }));
+    stage.say("terminated", Value::Null);
+    assert_eq!(stage.events_of(FIRST)[before + 4..], ["exited", "terminated"]);
+}
+
+#[test]
+fn a_program_that_cannot_be_started_again_ends_the_session() {
+    let mut stage = Stage::launched();
+    stage.ask(FIRST, "restart", json!({ "arguments": { "program": "gone.dll" } }));
+    stage.answer(0);
+    let (ticket, _, arguments) = stage.engine.remove(0);
+    assert_eq!(arguments, json!({ "program": "gone.dll" }));
+    let result = Err(Failure::new(ErrorCode::LaunchFailed, "no such file"));
+    stage.feed(Event::EngineAnswered { ticket, result });
+    assert!(stage.owed.is_empty());
+    assert_eq!(stage.events_of(FIRST).last(), Some(&"terminated"));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
@@ -341,7 +394,7 @@ proptest! {
                 2 => stage.ask(client, if who == 1 { "launch" } else { "attach" }, json!({})),
                 3 => stage.ask(client, "configurationDone", Value::Null),
                 4 => stage.ask(client, "setBreakpoints", json!({ "source": { "path": "x.cs" }, "breakpoints": lines })),
-                5 => stage.ask(client, ["continue", "next", "pause"][which % 3], json!({ "threadId": 1 })),
+                5 => stage.ask(client, ["continue", "next", "pause", "restart"][which % 4], json!({ "threadId": 1 })),
                 6 => stage.ask(client, ["stackTrace", "threads", "sessionInfo"][which % 3], json!({ "threadId": 1 })),
                 7 => stage.ask(client, "processReadOutput", json!({})),
                 8 => stage.ask(client, "disconnect", json!({ "handOver": which % 2 == 0 })),

@@ -10,6 +10,10 @@ use crate::hub::event::{ClientId, Effect};
 
 impl State {
     pub(super) fn engine_said(&mut self, event: EngineEvent) {
+        if self.is_old_news(&event) {
+            tracing::debug!(?event, "said by the engine that is being replaced");
+            return;
+        }
         match event {
             EngineEvent::Dap { event, body } => self.engine_event(&event, body),
             EngineEvent::Asks { ask, command, arguments } => self.engine_asks(ask, command, arguments),
@@ -36,6 +40,7 @@ impl State {
                 }
                 self.engine_ready = true;
                 self.push_all_breakpoints();
+                self.configure_relaunched();
                 let waiting: Vec<_> = self
                     .clients
                     .iter()
