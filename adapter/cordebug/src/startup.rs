@@ -147,17 +147,24 @@ pub fn remove_leftovers(pid: u32) {
 pub fn wait_until_hung_up(pid: u32, limit: Duration) -> bool {
     let deadline = Instant::now() + limit;
     let ours = format!("clr-debug-pipe-{pid}-");
-    let connected = |process: &str| {
-        let open = std::fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
+    // The runtime's own ends may stay open behind a debugger that has gone; a debugger's do not.
+    let others = || {
+        let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        processes.filter(|entry| {
+            let name = entry.file_name();
+            name.to_str().and_then(|name| name.parse::<u32>().ok()).is_some_and(|other| other != pid)
+        })
+    };
+    let connected = |process: std::fs::DirEntry| {
+        let open = std::fs::read_dir(process.path().join("fd")).into_iter().flatten().flatten();
         open.filter_map(|entry| std::fs::read_link(entry.path()).ok())
             .any(|file| file.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&ours)))
     };
-    // A runtime that nobody talks to waits in `open`, with no descriptor to see.
-    while connected("self") || connected(&pid.to_string()) {
+    while others().any(&connected) {
         if Instant::now() > deadline {
             return false;
         }
-        std::thread::sleep(Duration::from_millis(2));
+        std::thread::sleep(Duration::from_millis(10));
     }
     true
 }
