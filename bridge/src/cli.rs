@@ -7,9 +7,11 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use clap::Parser;
 use rmcp::ServiceExt;
+use tokio_util::sync::CancellationToken;
 use workspace::roots::Roots;
 
 use crate::catalog::Offer;
+use crate::http::{self, token::Token};
 use crate::server::{Bridge, Options};
 
 /// The debugger as MCP tools, for agents: MCP on stdin and stdout.
@@ -22,6 +24,18 @@ struct Flags {
     /// Offer only tools that look: nothing is started, changed or resumed
     #[arg(long)]
     read_only: bool,
+    /// Serve MCP over HTTP there instead of stdio; port 0 takes a free one
+    #[arg(long, value_name = "HOST:PORT")]
+    http: Option<String>,
+    /// Keep the bearer token in this file; the variable TANDEM_MCP_TOKEN gives one instead
+    #[arg(long, value_name = "FILE", requires = "http")]
+    http_token_file: Option<PathBuf>,
+    /// Also listen where other machines can reach it, unencrypted
+    #[arg(long, requires = "http")]
+    http_allow_remote: bool,
+    /// A name under which clients may reach it, besides those of loopback; repeatable
+    #[arg(long = "http-host", value_name = "NAME", requires = "http")]
+    http_hosts: Vec<String>,
     /// Where the file, git and build tools may work; repeatable, relative paths begin at the first [default: .]
     #[arg(long = "root", value_name = "DIR")]
     roots: Vec<PathBuf>,
@@ -71,15 +85,51 @@ fn run(flags: Flags) -> anyhow::Result<()> {
     let roots = if flags.roots.is_empty() { vec![PathBuf::from(".")] } else { flags.roots };
     let roots = Arc::new(Roots::open(&roots)?);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let with_sessions = flags.http.is_some();
+    let options = Options { adapter, offer, roots, with_sessions, ..Options::default() };
+    let http = match flags.http {
+        None => None,
+        Some(address) => {
+            let (remote, hosts) = (flags.http_allow_remote, flags.http_hosts);
+            Some(http::Wish { address, remote, hosts, token: Token::find(flags.http_token_file)? })
+        }
+    };
     runtime.block_on(async {
-        let bridge = Bridge::new(Options { adapter, offer, roots });
-        let service = bridge.clone().serve(rmcp::transport::stdio()).await.context("no MCP client spoke")?;
-        service.waiting().await.context("the MCP connection failed")?;
-        bridge.close().await;
-        anyhow::Ok(())
+        let stop = stop_on_signals()?;
+        match http {
+            Some(wish) => http::serve(wish, options, stop).await,
+            None => serve_stdio(options, stop).await,
+        }
     })?;
     runtime.shutdown_background();
     Ok(())
+}
+
+/// Until the client hangs up, or `stop`.
+async fn serve_stdio(options: Options, stop: CancellationToken) -> anyhow::Result<()> {
+    let bridge = Bridge::new(options);
+    let serving = bridge.clone().serve_with_ct(rmcp::transport::stdio(), stop.clone());
+    let outcome = match serving.await {
+        Ok(service) => service.waiting().await.map(drop).context("the MCP connection failed"),
+        Err(_) if stop.is_cancelled() => Ok(()),
+        Err(error) => Err(error).context("no MCP client spoke"),
+    };
+    bridge.close().await;
+    outcome
+}
+
+/// A signal that asks us to end, rather than the end itself: what was started is ended first.
+fn stop_on_signals() -> anyhow::Result<CancellationToken> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let stop = CancellationToken::new();
+    for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()] {
+        let (mut signals, stop) = (signal(kind).context("cannot wait for signals")?, stop.clone());
+        tokio::spawn(async move {
+            signals.recv().await;
+            stop.cancel();
+        });
+    }
+    Ok(stop)
 }
 
 fn find_adapter() -> anyhow::Result<PathBuf> {

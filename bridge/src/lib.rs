@@ -10,6 +10,7 @@ pub mod bounds;
 pub mod call;
 pub mod catalog;
 pub mod cli;
+pub mod http;
 pub mod journal;
 pub mod memory;
 pub mod observer;

@@ -1,16 +1,19 @@
 //! The MCP side: lists tools, takes calls, gives structured answers. Which session a call means is decided here.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use dap_wire::{ErrorCode, Failure};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, Implementation, InitializeRequestParams,
-    InitializeResult, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
+    InitializeResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion, ServerCapabilities,
+    ServerConfig,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
+use tokio_util::task::TaskTracker;
 use workspace::jobs::Jobs;
 use workspace::roots::Roots;
 
@@ -30,6 +33,10 @@ pub struct Options {
     pub offer: Offer,
     /// Where the file, git and build tools may work.
     pub roots: Arc<Roots>,
+    /// Sessions of bridges that are gone, on their way out; to be waited for at the end.
+    pub endings: TaskTracker,
+    /// MCP sessions are wanted: protocol versions that have none are not spoken.
+    pub with_sessions: bool,
 }
 
 /// What was wished for before there was a session.
@@ -59,12 +66,52 @@ pub struct Bridge {
     /// Builds and commands that are running.
     pub jobs: Arc<Jobs>,
     inner: Arc<Mutex<Inner>>,
+    last: Arc<Last>,
+}
+
+/// Held by every clone of a bridge. When the last goes (an MCP session over HTTP ends so), what it started ends too.
+#[derive(Debug)]
+struct Last {
+    inner: Arc<Mutex<Inner>>,
+    jobs: Arc<Jobs>,
+    endings: TaskTracker,
+}
+
+impl Last {
+    /// Ends what there is; nothing is left for a second time.
+    fn end(&self) -> impl Future<Output = ()> + Send + 'static {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let sessions = std::mem::take(&mut inner.sessions);
+        inner.current = None;
+        let jobs = Arc::clone(&self.jobs);
+        async move {
+            jobs.close().await;
+            for session in sessions {
+                if let Err(failure) = session.leave(None).await {
+                    tracing::debug!(%failure, "left a session that was gone");
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Last {
+    fn drop(&mut self) {
+        // Outside of the runtime nobody is left to do it.
+        if tokio::runtime::Handle::try_current().is_ok() {
+            let ending = self.end();
+            self.endings.spawn(ending);
+        }
+    }
 }
 
 impl Bridge {
     /// A bridge without sessions.
     pub fn new(options: Options) -> Self {
-        Self { options: Arc::new(options), jobs: Arc::default(), inner: Arc::default() }
+        let (jobs, inner) = (Arc::<Jobs>::default(), Arc::<Mutex<Inner>>::default());
+        let endings = options.endings.clone();
+        let last = Arc::new(Last { inner: inner.clone(), jobs: jobs.clone(), endings });
+        Self { options: Arc::new(options), jobs, inner, last }
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut Inner) -> T) -> T {
@@ -164,14 +211,9 @@ impl Bridge {
         real.is_ok_and(|real| self.options.roots.paths().any(|root| real.starts_with(root)))
     }
 
-    /// Leaves every session: what we launched ends.
+    /// Leaves every session and ends every build: what we started ends.
     pub async fn close(&self) {
-        self.jobs.close().await;
-        for session in self.joined() {
-            if let Err(failure) = session.leave(None).await {
-                tracing::debug!(%failure, "left a session that was gone");
-            }
-        }
+        self.last.end().await;
     }
 }
 
@@ -195,6 +237,13 @@ impl ServerHandler for Bridge {
         self.with(|inner| inner.client = Some(name).filter(|name| !name.trim().is_empty()));
         context.peer.set_peer_info(request.clone());
         self.negotiate_initialize(&request)
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        match self.options.with_sessions {
+            true => Cow::Borrowed(ProtocolVersion::known_up_to(&ProtocolVersion::V_2025_11_25)),
+            false => Cow::Borrowed(ProtocolVersion::KNOWN_VERSIONS),
+        }
     }
 
     async fn list_tools(

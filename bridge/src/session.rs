@@ -71,6 +71,7 @@ impl Session {
             Failure::new(ErrorCode::EngineNotFound, format!("cannot start `{}`: {reason}", adapter.display()))
         };
         let mut command = tokio::process::Command::new(adapter);
+        command.env_remove(workspace::process::TOKEN_VARIABLE);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
         let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {

@@ -33,6 +33,7 @@ mod conventions;
 mod core_tools;
 mod execution;
 mod hostile_input;
+mod http;
 mod lifecycle;
 mod many_clients;
 mod output;

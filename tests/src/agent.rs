@@ -112,6 +112,16 @@ impl Agent {
         Ok(answer)
     }
 
+    /// Sends a signal and waits until the bridge has ended.
+    ///
+    /// # Errors
+    /// When it does not end.
+    pub async fn signal(mut self, name: &str) -> anyhow::Result<()> {
+        crate::http::signal(&self.child, name).await?;
+        tokio::time::timeout(DEADLINE, self.child.wait()).await.context("tandem-mcp does not end")??;
+        Ok(())
+    }
+
     /// Hangs up and waits until the bridge has ended.
     ///
     /// # Errors

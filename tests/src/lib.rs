@@ -8,4 +8,5 @@ pub mod agent;
 pub mod child;
 pub mod client;
 pub mod fixture;
+pub mod http;
 pub mod transcript;

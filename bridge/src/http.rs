@@ -1,0 +1,134 @@
+//! MCP over streamable HTTP. Each MCP session is a bridge of its own: its debug sessions, builds and commands end with it.
+//!
+//! Who may ask: only who shows the bearer token ([`token`]); only under a host name that is ours, so that no web page can
+//! reach us by a name that is made to point here; and no web page at all (a request with an `Origin` is refused). Bodies
+//! are bounded. Only loopback is listened on unless a flag allows more.
+//!
+//! Protocol versions before 2026-07-28 are spoken: from then on MCP has no sessions that debug sessions could end with.
+
+pub mod token;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::serve::ListenerExt;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::server::{Bridge, Options};
+use token::Token;
+
+/// Where MCP is.
+pub const PATH: &str = "/mcp";
+/// Larger requests are refused.
+const BODY_LIMIT: usize = 16 << 20;
+/// An MCP session in which nobody asks anything ends; its agent may be waiting for a person.
+const IDLE: Duration = Duration::from_secs(60 * 60);
+/// For requests that are being answered, and then for debug sessions, to end.
+const ENDING: Duration = Duration::from_secs(10);
+
+/// Where to listen, and who may ask.
+#[derive(Debug)]
+pub struct Wish {
+    /// `HOST:PORT`; port 0 takes a free one.
+    pub address: String,
+    /// Also on an address that others can reach.
+    pub remote: bool,
+    /// Host names that clients may use, besides those of loopback.
+    pub hosts: Vec<String>,
+    /// What they must show.
+    pub token: Token,
+}
+
+/// Serves until `stop`; then no request is taken, those under way are cancelled, and every session ends.
+///
+/// # Errors
+/// When the address cannot be listened on, or must not be.
+pub async fn serve(wish: Wish, options: Options, stop: CancellationToken) -> anyhow::Result<()> {
+    let address = resolve(&wish).await?;
+    let listener =
+        TcpListener::bind(address).await.with_context(|| format!("cannot listen on `{address}`"))?;
+    let address = listener.local_addr()?;
+    let endings = options.endings.clone();
+
+    let mut sessions = LocalSessionManager::default();
+    sessions.session_config.keep_alive = Some(IDLE);
+    let hosts = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).into_iter().chain(wish.hosts);
+    let config = StreamableHttpServerConfig::default()
+        .with_allowed_hosts(hosts.chain([address.ip().to_string()]))
+        .enforce_origin_validation()
+        .with_max_request_body_bytes(BODY_LIMIT)
+        .with_cancellation_token(stop.child_token());
+    let bridges = move || Ok(Bridge::new(options.clone()));
+    let service = StreamableHttpService::new(bridges, Arc::new(sessions), config);
+    let router =
+        Router::new().route_service(PATH, service).layer(from_fn_with_state(Arc::new(wish.token), gate));
+
+    // The one line a person needs; not the log's, which may go elsewhere.
+    eprintln!("tandem-mcp: listening on http://{address}{PATH}");
+    let listener = listener.tap_io(|stream| {
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%error, "answers may wait for more");
+        }
+    });
+    let stopped = stop.clone();
+    let serving =
+        axum::serve(listener, router).with_graceful_shutdown(async move { stopped.cancelled().await });
+    let late = async {
+        stop.cancelled().await;
+        tokio::time::sleep(ENDING).await;
+    };
+    tokio::select! {
+        served = serving => served.context("the HTTP server failed")?,
+        () = late => tracing::warn!("some requests did not end"),
+    }
+    endings.close();
+    if tokio::time::timeout(ENDING, endings.wait()).await.is_err() {
+        tracing::warn!("some sessions did not end");
+    }
+    Ok(())
+}
+
+async fn resolve(wish: &Wish) -> anyhow::Result<SocketAddr> {
+    let found = tokio::net::lookup_host(&wish.address).await;
+    let found = found.with_context(|| format!("`--http {}` is no HOST:PORT", wish.address))?.next();
+    let address = found.with_context(|| format!("`{}` has no address", wish.address))?;
+    if !address.ip().is_loopback() && !wish.remote {
+        bail!(
+            "`{}` can be reached from other machines, and what passes is not encrypted; \
+             use 127.0.0.1, or add --http-allow-remote if that is meant",
+            wish.address
+        );
+    }
+    Ok(address)
+}
+
+/// Lets pass who shows the token. The token goes no further: what is behind may log what it gets.
+async fn gate(State(token): State<Arc<Token>>, mut request: Request, next: Next) -> Response {
+    let shown = bearer(request.headers()).is_some_and(|shown| token.is(shown));
+    if !shown {
+        let headers = [(header::WWW_AUTHENTICATE, "Bearer")];
+        let text =
+            "the bearer token is missing or wrong: tandem-mcp shows it, or where it is, when it starts\n";
+        return (StatusCode::UNAUTHORIZED, headers, text).into_response();
+    }
+    request.headers_mut().remove(header::AUTHORIZATION);
+    next.run(request).await
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
+    let mut given = headers.get_all(header::AUTHORIZATION).iter();
+    // Two are as good as none: which one was meant?
+    let (Some(value), None) = (given.next(), given.next()) else { return None };
+    let (scheme, token) = value.as_bytes().split_at_checked("bearer ".len())?;
+    scheme.eq_ignore_ascii_case(b"bearer ").then(|| token.trim_ascii())
+}

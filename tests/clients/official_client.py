@@ -1,0 +1,71 @@
+"""Drives tandem-mcp with the official Python client, as an agent's host does: lists and calls tools, follows progress, cancels.
+
+    official_client.py stdio MODE COMMAND [ARGUMENT…]
+    official_client.py http MODE URL TOKEN
+
+MODE is the client's own way to negotiate the protocol: auto, legacy or a version. Prints one JSON object; what is in it is the
+test's to judge. The server's root must be an empty folder and commands allowed.
+"""
+import asyncio, json, sys, time
+
+import httpx2
+from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+
+
+async def drive(client):
+    told = {"version": client.protocol_version, "server": client.server_info.name}
+    tools = (await client.list_tools()).tools
+    told["tools"] = sorted(tool.name for tool in tools)
+    told["withoutSchema"] = [tool.name for tool in tools if not tool.output_schema]
+
+    async def call(name, arguments, **more):
+        result = await client.call_tool(name, arguments, **more)
+        # The client checks structured answers against the tool's own schema.
+        assert json.loads(result.content[0].text) == result.structured_content
+        return {"isError": result.is_error, **result.structured_content}
+
+    told["written"] = await call("write_file", {"path": "a.txt", "content": "one\ntwo\n"})
+    told["read"] = await call("read_file", {"path": "a.txt"})
+    told["outside"] = await call("read_file", {"path": "../x"})
+    told["status"] = await call("debug_status", {})
+    progress = []
+
+    async def heard(done, total, message):
+        progress.append(message)
+
+    await call("run_command", {"command": "sleep 2.5"}, progress_callback=heard)
+    told["progress"] = len(progress)
+    # A call that is given up takes its program along.
+    asked = asyncio.create_task(call("run_command", {"command": "sh -c", "args": ["echo $$ > pid; sleep 1000"]}))
+    while not (await call("file_exists", {"path": "pid"}))["exists"]:
+        await asyncio.sleep(0.05)
+    pid = (await call("read_file", {"path": "pid"}))["content"].strip()
+    asked.cancel()
+    try:
+        await asked
+    except asyncio.CancelledError:
+        pass
+    until = time.monotonic() + 30
+    while time.monotonic() < until:
+        left = await call("run_command", {"command": f"test -d /proc/{pid}"})
+        if left["exitCode"] != 0:
+            break
+        await asyncio.sleep(0.1)
+    told["left"] = left["exitCode"] == 0
+    told["after"] = await call("file_exists", {"path": "a.txt"})
+    return told
+
+
+async def main(kind, mode, target, *rest):
+    if kind == "stdio":
+        server = StdioServerParameters(command=target, args=list(rest), cwd=".")
+        async with Client(server, mode=mode) as client:
+            return await drive(client)
+    headers = {"Authorization": f"Bearer {rest[0]}"}
+    async with httpx2.AsyncClient(headers=headers, timeout=60) as http:
+        async with Client(streamable_http_client(target, http_client=http), mode=mode) as client:
+            return await drive(client)
+
+
+print(json.dumps(asyncio.run(main(*sys.argv[1:]))))

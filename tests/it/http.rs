@@ -1,0 +1,263 @@
+//! MCP over HTTP: who may ask, what ends with what, and the official client on both transports.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context;
+use serde_json::{Value, json};
+use tests::agent::Agent;
+use tests::fixture::{self, Runtime};
+use tests::http::Server;
+use tests::transcript::Transcript;
+
+const TOKEN: &str = "a-token-for-these-tests";
+const DEADLINE: Duration = Duration::from_secs(60);
+
+fn initialize() -> Value {
+    json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": { "protocolVersion": "2025-06-18",
+        "capabilities": {}, "clientInfo": { "name": "test", "version": "1" } } })
+}
+
+fn call(id: u64, tool: &str, arguments: &Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": { "name": tool, "arguments": arguments } })
+}
+
+/// Runs the official client's script.
+async fn official(folder: &Path, arguments: &[&str]) -> anyhow::Result<Value> {
+    let script = fixture::root().join("tests/clients/official_client.py");
+    let mut command = tokio::process::Command::new("python3");
+    command.arg(script).args(arguments).current_dir(folder).env("PYTHONPATH", fixture::python_packages());
+    let done = tokio::time::timeout(2 * DEADLINE, command.kill_on_drop(true).output())
+        .await
+        .context("it hangs")??;
+    let words = String::from_utf8_lossy(&done.stderr).into_owned();
+    anyhow::ensure!(done.status.success(), "the official client fails: {words}");
+    serde_json::from_slice(&done.stdout).with_context(|| words)
+}
+
+fn judge(told: &Value, version: &str) {
+    assert_eq!((&told["version"], &told["server"]), (&json!(version), &json!("tandem-mcp")), "{told:#}");
+    assert!(told["tools"].as_array().is_some_and(|tools| tools.len() > 30), "{told:#}");
+    assert_eq!(told["withoutSchema"], json!([]));
+    assert_eq!(told["read"]["content"], "one\ntwo\n");
+    assert_eq!(
+        (&told["outside"]["isError"], &told["outside"]["error"]["code"]),
+        (&json!(true), &json!("PATH_NOT_ALLOWED"))
+    );
+    assert_eq!(told["status"]["state"], "idle");
+    assert!(told["progress"].as_u64() >= Some(1), "{told:#}");
+    assert_eq!((&told["left"], &told["after"]["exists"]), (&json!(false), &json!(true)), "{told:#}");
+}
+
+#[tokio::test]
+async fn the_official_client_is_served_over_stdio() -> anyhow::Result<()> {
+    let bridge = fixture::binary("tandem-mcp").display().to_string();
+    for (mode, version) in [("auto", "2026-07-28"), ("legacy", "2025-11-25")] {
+        let folder = tempfile::tempdir()?;
+        let told = official(folder.path(), &["stdio", mode, &bridge, "--allow-commands"]).await?;
+        judge(&told, version);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_official_client_is_served_over_http() -> anyhow::Result<()> {
+    for mode in ["auto", "legacy"] {
+        let folder = tempfile::tempdir()?;
+        let server = Server::start(folder.path(), &["--allow-commands"], TOKEN).await?;
+        let told = official(folder.path(), &["http", mode, &server.url(), TOKEN]).await?;
+        judge(&told, "2025-11-25");
+        server.stop().await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn only_who_shows_the_token_is_served_and_no_web_page() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let server = Server::start(folder.path(), &[], TOKEN).await?;
+    let body = initialize().to_string();
+    let bearer = format!("Bearer {TOKEN}");
+    let lower = format!("bearer {TOKEN}");
+    let wrong = format!("Bearer {TOKEN}x");
+    let port = server.port();
+    let own = format!("127.0.0.1:{port}");
+    for (status, headers) in [
+        (401, vec![]),
+        (401, vec![("Authorization", "Bearer ")]),
+        (401, vec![("Authorization", wrong.as_str())]),
+        (401, vec![("Authorization", TOKEN)]),
+        (401, vec![("Authorization", "Basic YTpi")]),
+        (401, vec![("Authorization", bearer.as_str()), ("Authorization", "Bearer other")]),
+        (403, vec![("Authorization", bearer.as_str()), ("Host", "evil.example")]),
+        (403, vec![("Authorization", bearer.as_str()), ("Origin", "http://evil.example")]),
+        (403, vec![("Authorization", bearer.as_str()), ("Origin", "http://localhost:1234")]),
+        (403, vec![("Authorization", bearer.as_str()), ("Origin", "null")]),
+        (200, vec![("Authorization", bearer.as_str())]),
+        (200, vec![("Authorization", lower.as_str()), ("Host", own.as_str())]),
+    ] {
+        let answer = server.post("/mcp", &headers, body.as_bytes()).await?;
+        assert_eq!(answer.status, status, "{headers:?}: {}", answer.body);
+        assert!(!answer.text.contains(TOKEN));
+    }
+    let authorized = [("Authorization", bearer.as_str())];
+    assert_eq!(server.post("/", &authorized, body.as_bytes()).await?.status, 404);
+    assert_eq!(server.post("/mcp", &authorized, b"{").await?.status / 100, 4);
+    assert_eq!(server.post("/mcp", &authorized, &vec![b' '; 17 << 20]).await?.status, 413);
+    for raw in [
+        &b"\0\0\0\0\r\n\r\n"[..],
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"POST /mcp HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+    ] {
+        drop(server.raw(raw).await);
+    }
+    let unknown = [("Authorization", bearer.as_str()), ("Mcp-Session-Id", "no-such-session")];
+    let listed = call(2, "debug_status", &json!({})).to_string();
+    assert_eq!(server.post("/mcp", &unknown, listed.as_bytes()).await?.status, 404);
+    assert_eq!(server.post("/mcp", &authorized, body.as_bytes()).await?.status, 200, "it still serves");
+    server.stop().await
+}
+
+#[tokio::test]
+async fn a_token_is_made_shown_once_and_kept_by_its_owner() -> anyhow::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("state/token");
+    let flags = ["--http-token-file", file.to_str().context("no text")?];
+    let server = Server::start(folder.path(), &flags, "").await?;
+    let token = std::fs::read_to_string(&file)?;
+    assert_eq!(std::fs::metadata(&file)?.permissions().mode() & 0o777, 0o600);
+    assert_eq!(server.said().matches(&token).count(), 1);
+    let bearer = format!("Bearer {token}");
+    let answer =
+        server.post("/mcp", &[("Authorization", &bearer)], initialize().to_string().as_bytes()).await?;
+    assert_eq!(answer.status, 200);
+    server.stop().await?;
+    let again = Server::start(folder.path(), &flags, "").await?;
+    assert!(!again.said().contains(&token));
+    again.stop().await?;
+    // A file that others can read is not trusted.
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644))?;
+    let refused = Server::start(folder.path(), &flags, "").await.err().context("it starts")?;
+    assert!(format!("{refused:#}").contains("others can read it"), "{refused:#}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn other_machines_are_let_in_only_when_told() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let refused = Server::at("0.0.0.0:0", folder.path(), &[], TOKEN).await.err().context("it starts")?;
+    assert!(format!("{refused:#}").contains("--http-allow-remote"), "{refused:#}");
+    let flags = ["--http-allow-remote", "--http-host", "tandem.example"];
+    let server = Server::at("0.0.0.0:0", folder.path(), &flags, TOKEN).await?;
+    let bearer = format!("Bearer {TOKEN}");
+    let body = initialize().to_string();
+    for (host, status) in [("tandem.example", 200), ("other.example", 403)] {
+        let headers = [("Authorization", bearer.as_str()), ("Host", host)];
+        assert_eq!(server.post("/mcp", &headers, body.as_bytes()).await?.status, status, "{host}");
+    }
+    server.stop().await
+}
+
+#[tokio::test]
+async fn the_log_at_its_loudest_holds_no_secret() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let log = folder.path().join("log");
+    let flags = ["--log-level", "trace", "--log", log.to_str().context("no text")?, "--allow-commands"];
+    let server = Server::start(folder.path(), &flags, TOKEN).await?;
+    let mut agent = server.agent(TOKEN).await?;
+    // Neither the log nor a program that is started learns the token.
+    let environment = agent.call("run_command", &json!({ "command": "env" })).await?;
+    assert_eq!(environment["exitCode"], 0);
+    assert!(!environment.to_string().contains(TOKEN), "{environment:#}");
+    server.stop().await?;
+    let text = std::fs::read_to_string(&log)?;
+    assert!(!text.is_empty() && !text.contains(TOKEN));
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_an_mcp_session_started_ends_with_it_and_with_no_other() -> anyhow::Result<()> {
+    let Some(environment) = Runtime::Net9.environment() else { return Ok(()) };
+    let folder = tempfile::tempdir()?;
+    let server =
+        Server::with("127.0.0.1:0", folder.path(), &["--allow-commands"], TOKEN, &environment).await?;
+    let (mut one, mut two) = (server.agent(TOKEN).await?, server.agent(TOKEN).await?);
+    let launch = json!({ "program": fixture::program("tour"), "args": ["loop"] });
+    let (first, second) =
+        (one.call("debug_launch", &launch).await?, two.call("debug_launch", &launch).await?);
+    let pid = |answer: &Value| answer["pid"].as_u64().context("no pid");
+    let (first, second) = (pid(&first)?, pid(&second)?);
+    assert_ne!(first, second);
+    let slow = json!({ "command": "sh -c", "args": ["echo $$ > pid; exec sleep 1000"], "timeoutMs": 1 });
+    assert_eq!(one.call("run_command", &slow).await?["pending"], true);
+    let until = std::time::Instant::now() + DEADLINE;
+    let command = loop {
+        let text = std::fs::read_to_string(folder.path().join("pid")).unwrap_or_default();
+        if let Ok(pid) = text.trim().parse::<u64>() {
+            break pid;
+        }
+        anyhow::ensure!(std::time::Instant::now() < until, "the command does not start");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    };
+    one.delete().await?;
+    ended(first).await?;
+    ended(command).await?;
+    assert_eq!(two.call("debug_status", &json!({})).await?["state"], "stopped");
+    assert!(alive(second));
+    server.stop().await?;
+    ended(second).await
+}
+
+/// Whether a process is there and no zombie.
+fn alive(pid: u64) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    status.rsplit(')').next().is_some_and(|rest| !rest.trim().is_empty() && !rest.trim().starts_with('Z'))
+}
+
+async fn ended(pid: u64) -> anyhow::Result<()> {
+    let until = std::time::Instant::now() + DEADLINE;
+    while alive(pid) {
+        anyhow::ensure!(std::time::Instant::now() < until, "process {pid} is left");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn fifty_agents_are_served_at_once() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    std::fs::write(folder.path().join("a.txt"), "text")?;
+    let server = Server::start(folder.path(), &[], TOKEN).await?;
+    let agents = (0..50).map(|_| async {
+        let mut agent = server.agent(TOKEN).await?;
+        for _ in 0..4 {
+            let read = agent.call("read_file", &json!({ "path": "a.txt" })).await?;
+            anyhow::ensure!(read["content"] == "text", "{read}");
+        }
+        agent.delete().await
+    });
+    futures::future::try_join_all(agents).await?;
+    server.stop().await
+}
+
+#[tokio::test]
+async fn a_signal_ends_the_bridge_and_what_it_started() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let mut agent =
+        Agent::in_folder("agent", folder.path(), &["--allow-commands"], &Transcript::default()).await?;
+    let script = "trap '' TERM; echo $$ > pid; sleep 1000 & wait; wait";
+    let slow = json!({ "command": "sh -c", "args": [script], "timeoutMs": 1 });
+    agent.call("run_command", slow).await?;
+    let until = std::time::Instant::now() + DEADLINE;
+    let command = loop {
+        let text = std::fs::read_to_string(folder.path().join("pid")).unwrap_or_default();
+        if let Ok(pid) = text.trim().parse::<u64>() {
+            break pid;
+        }
+        anyhow::ensure!(std::time::Instant::now() < until, "the command does not start");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    };
+    agent.signal("TERM").await?;
+    ended(command).await
+}

@@ -1,0 +1,268 @@
+//! MCP over HTTP, by hand: requests as bytes, so that hostile ones can be sent too.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context, bail, ensure};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+use tokio::process::Child;
+
+use crate::fixture;
+
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// `tandem-mcp --http`.
+pub struct Server {
+    child: Child,
+    address: String,
+    said: Arc<Mutex<String>>,
+}
+
+/// What a server answered.
+#[derive(Debug)]
+pub struct Answer {
+    /// HTTP status.
+    pub status: u16,
+    /// Headers and body.
+    pub text: String,
+    /// The body, chunks put together.
+    pub body: String,
+}
+
+impl Server {
+    /// Starts one on a free port of loopback, with a folder as its root; an empty token means that it makes one.
+    ///
+    /// # Errors
+    /// When it does not start, with its own words.
+    pub async fn start(folder: &Path, flags: &[&str], token: &str) -> anyhow::Result<Self> {
+        Self::at("127.0.0.1:0", folder, flags, token).await
+    }
+
+    /// Starts one that listens there.
+    ///
+    /// # Errors
+    /// When it does not start, with its own words.
+    pub async fn at(address: &str, folder: &Path, flags: &[&str], token: &str) -> anyhow::Result<Self> {
+        Self::with(address, folder, flags, token, &HashMap::new()).await
+    }
+
+    /// Starts one with more in its environment.
+    ///
+    /// # Errors
+    /// When it does not start, with its own words.
+    pub async fn with(
+        address: &str,
+        folder: &Path,
+        flags: &[&str],
+        token: &str,
+        environment: &HashMap<String, String>,
+    ) -> anyhow::Result<Self> {
+        let mut command = tokio::process::Command::new(fixture::binary("tandem-mcp"));
+        command.args(["--http", address]).args(flags).current_dir(folder).envs(environment);
+        if !token.is_empty() {
+            command.env("TANDEM_MCP_TOKEN", token);
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
+        let mut child = command.spawn()?;
+        let mut lines = BufReader::new(child.stderr.take().context("no stderr")?).lines();
+        let said = Arc::new(Mutex::new(String::new()));
+        let listening = async {
+            while let Some(line) = lines.next_line().await? {
+                *said.lock().unwrap_or_else(PoisonError::into_inner) += &format!("{line}\n");
+                if let Some((_, rest)) = line.split_once("listening on http://") {
+                    return Ok(rest.trim_end_matches("/mcp").to_owned());
+                }
+            }
+            bail!("it ends: {}", said.lock().unwrap_or_else(PoisonError::into_inner))
+        };
+        let address = tokio::time::timeout(DEADLINE, listening).await.context("it does not listen")??;
+        let (hearing, writing) = (said.clone(), lines);
+        tokio::spawn(async move {
+            let mut lines = writing;
+            while let Ok(Some(line)) = lines.next_line().await {
+                *hearing.lock().unwrap_or_else(PoisonError::into_inner) += &format!("{line}\n");
+            }
+        });
+        Ok(Self { child, address, said })
+    }
+
+    /// Its port.
+    pub fn port(&self) -> u16 {
+        self.address.rsplit(':').next().and_then(|port| port.parse().ok()).unwrap_or_default()
+    }
+
+    /// Where MCP is.
+    pub fn url(&self) -> String {
+        format!("http://{}/mcp", self.address)
+    }
+
+    /// What it wrote to stderr so far.
+    pub fn said(&self) -> String {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Sends bytes; gives what comes back until the server hangs up.
+    ///
+    /// # Errors
+    /// When nothing does.
+    pub async fn raw(&self, bytes: &[u8]) -> anyhow::Result<Vec<u8>> {
+        let exchange = async {
+            let stream = TcpStream::connect(("127.0.0.1", self.port())).await?;
+            let (mut reader, mut writer) = stream.into_split();
+            // A server that refuses a body need not read it.
+            drop(writer.write_all(bytes).await);
+            let mut answer = Vec::new();
+            drop(reader.read_to_end(&mut answer).await);
+            anyhow::Ok(answer)
+        };
+        tokio::time::timeout(DEADLINE, exchange).await.context("no answer")?
+    }
+
+    /// Posts a body; `headers` replace those that are usual.
+    ///
+    /// # Errors
+    /// When nothing comes back.
+    pub async fn post(&self, path: &str, headers: &[(&str, &str)], body: &[u8]) -> anyhow::Result<Answer> {
+        self.request("POST", path, headers, body).await
+    }
+
+    async fn request(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> anyhow::Result<Answer> {
+        let mut request =
+            format!("{method} {path} HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n", body.len());
+        let host = format!("127.0.0.1:{}", self.port());
+        let usual = [
+            ("Host", host.as_str()),
+            ("Content-Type", "application/json"),
+            ("Accept", "application/json, text/event-stream"),
+        ];
+        let given = |name: &str| headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
+        for (name, value) in usual.iter().filter(|(name, _)| !given(name)).chain(headers) {
+            request += &format!("{name}: {value}\r\n");
+        }
+        let bytes = [request.as_bytes(), b"\r\n", body].concat();
+        let answer = self.raw(&bytes).await?;
+        let text = String::from_utf8_lossy(&answer).into_owned();
+        let status = text.split(' ').nth(1).and_then(|status| status.parse().ok());
+        let status = status.with_context(|| format!("no HTTP comes back: {text:?}"))?;
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+        let chunked = head.to_ascii_lowercase().contains("transfer-encoding: chunked");
+        let body = if chunked { unchunk(body) } else { body.to_owned() };
+        Ok(Answer { status, body, text })
+    }
+
+    /// An agent in an MCP session of its own.
+    ///
+    /// # Errors
+    /// When it is not let in.
+    pub async fn agent(&self, token: &str) -> anyhow::Result<HttpAgent<'_>> {
+        let mut agent =
+            HttpAgent { server: self, token: format!("Bearer {token}"), session: String::new(), id: 0 };
+        let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": {},
+            "clientInfo": { "name": "test", "version": "1" } });
+        let answer = agent
+            .post(&json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello }))
+            .await?;
+        let session = answer.text.lines().find_map(|line| {
+            let (name, value) = line.split_once(": ")?;
+            name.eq_ignore_ascii_case("mcp-session-id").then(|| value.trim().to_owned())
+        });
+        agent.session = session.with_context(|| format!("no session: {}", answer.text))?;
+        agent.post(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).await?;
+        Ok(agent)
+    }
+
+    /// Asks it to end, and waits until it has.
+    ///
+    /// # Errors
+    /// When it does not end well.
+    pub async fn stop(mut self) -> anyhow::Result<()> {
+        signal(&self.child, "TERM").await?;
+        let status = tokio::time::timeout(DEADLINE, self.child.wait()).await.context("it does not end")??;
+        ensure!(status.success(), "it ends badly: {status}");
+        Ok(())
+    }
+}
+
+/// Sends a signal to a child that is not reaped yet.
+///
+/// # Errors
+/// When it is gone.
+pub(crate) async fn signal(child: &Child, name: &str) -> anyhow::Result<()> {
+    let pid = child.id().context("it is gone")?.to_string();
+    let done = tokio::process::Command::new("kill").args(["-s", name, &pid]).status().await?;
+    ensure!(done.success(), "it cannot be signalled");
+    Ok(())
+}
+
+/// An MCP session over HTTP.
+pub struct HttpAgent<'a> {
+    server: &'a Server,
+    token: String,
+    session: String,
+    id: u64,
+}
+
+impl HttpAgent<'_> {
+    async fn send(&self, method: &str, body: &[u8]) -> anyhow::Result<Answer> {
+        let mut headers = vec![("Authorization", self.token.as_str())];
+        if !self.session.is_empty() {
+            headers.push(("Mcp-Session-Id", &self.session));
+            headers.push(("Mcp-Protocol-Version", "2025-06-18"));
+        }
+        let answer = self.server.request(method, "/mcp", &headers, body).await?;
+        ensure!(answer.status < 300, "refused: {}", answer.text);
+        Ok(answer)
+    }
+
+    async fn post(&self, message: &Value) -> anyhow::Result<Answer> {
+        self.send("POST", message.to_string().as_bytes()).await
+    }
+
+    /// Calls a tool; gives its structured answer, success or not.
+    ///
+    /// # Errors
+    /// When it is not answered.
+    pub async fn call(&mut self, tool: &str, arguments: &Value) -> anyhow::Result<Value> {
+        self.id += 1;
+        let answer = self
+            .post(&json!({ "jsonrpc": "2.0", "id": self.id, "method": "tools/call",
+                "params": { "name": tool, "arguments": arguments } }))
+            .await?;
+        let messages =
+            answer.body.lines().filter_map(|line| serde_json::from_str(line.strip_prefix("data: ")?).ok());
+        let mut messages: Vec<Value> = messages.collect();
+        let at = messages.iter().position(|message| message["id"] == self.id);
+        let at = at.with_context(|| format!("`{tool}` is not answered: {}", answer.body))?;
+        Ok(messages.swap_remove(at)["result"]["structuredContent"].take())
+    }
+
+    /// Ends the session.
+    ///
+    /// # Errors
+    /// When that is refused.
+    pub async fn delete(&self) -> anyhow::Result<()> {
+        self.send("DELETE", b"").await.map(drop)
+    }
+}
+
+fn unchunk(mut text: &str) -> String {
+    let mut body = String::new();
+    while let Some((size, rest)) = text.split_once("\r\n") {
+        let size = usize::from_str_radix(size.trim(), 16).unwrap_or(0);
+        let Some(chunk) = rest.get(..size).filter(|chunk| !chunk.is_empty()) else { break };
+        body.push_str(chunk);
+        text = rest.get(size..).unwrap_or_default().trim_start_matches("\r\n");
+    }
+    body
+}
