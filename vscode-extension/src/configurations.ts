@@ -7,6 +7,8 @@ import type { Programs } from "./programs";
 
 /** A workspace with more telling files than this tells enough. */
 const MOST_FILES = 400;
+/** One of these must be in a launch. */
+const WHAT_TO_RUN = ["program", "project", "module", "code"];
 
 export class Configurations implements vscode.DebugConfigurationProvider {
   public constructor(private readonly programs: Programs) {}
@@ -33,7 +35,7 @@ export class Configurations implements vscode.DebugConfigurationProvider {
       }
       complete = { ...configuration, ...made };
     }
-    if (complete.request === "launch" && !complete["program"] && !complete["project"]) {
+    if (complete.request === "launch" && !WHAT_TO_RUN.some((attribute) => complete[attribute])) {
       void vscode.window.showErrorMessage(`\`${complete.name}\` in launch.json says neither \`program\` nor \`project\`: what shall Tandem run?`);
       return null;
     }

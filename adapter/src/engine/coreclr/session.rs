@@ -1,6 +1,6 @@
 //! The engine's thread: its state, its loop, and the table of commands.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -303,10 +303,10 @@ impl Session {
     fn threads(&mut self) -> Result<Value, Failure> {
         let threads = self.while_standing(|session| {
             let threads = session.process()?.threads().map_err(cor("list the threads"))?;
-            Ok(threads
-                .iter()
-                .filter_map(|thread| thread.id().ok().map(|id| (id, session.thread_name(thread))))
-                .collect::<Vec<_>>())
+            let named =
+                threads.iter().filter_map(|thread| Some((thread.id().ok()?, session.thread_name(thread))));
+            // In the order they were made, the main thread first: the runtime's own order changes from stop to stop.
+            Ok(named.collect::<BTreeMap<_, _>>())
         })?;
         let list: Vec<Value> = threads
             .into_iter()

@@ -1,0 +1,65 @@
+/** What `scripts/setup` found and cargo built: runtimes, editors and our own programs. */
+import { existsSync, readFileSync } from "node:fs";
+import * as path from "node:path";
+
+/** The repository; tests run in the extension's folder. */
+export const ROOT = path.resolve(process.cwd(), "..");
+const CACHE = process.env["TANDEM_CACHE"] ?? path.join(ROOT, ".cache");
+/** No step takes longer, even on a busy machine, ms. */
+export const DEADLINE = Number(process.env["TANDEM_DEADLINE"] ?? 60_000);
+
+export interface Environment {
+  readonly dotnet31: string;
+  readonly opensslLibs: string;
+  readonly python: string;
+  readonly programs: Readonly<Record<string, string>>;
+  readonly editors?: { readonly node: string; readonly codeServer: string; readonly chromium: string };
+  readonly neovim: string;
+}
+
+/** Why tests that need a runtime are left out; false when they run. Only a person says so, aloud. */
+export const SKIPPED = process.env["TANDEM_SKIP_TOOLCHAINS"] === "1" ? "TANDEM_SKIP_TOOLCHAINS=1: no runtime is set up" : false;
+
+export function environment(): Environment {
+  return JSON.parse(readFileSync(path.join(CACHE, "env.json"), "utf8")) as Environment;
+}
+
+/** The editors of `scripts/setup --editors`. */
+export function editors(): NonNullable<Environment["editors"]> {
+  const found = environment().editors;
+  if (found === undefined) {
+    throw new Error("no editors are set up: run `scripts/setup --editors`");
+  }
+  return found;
+}
+
+/** The variables in which .NET Core 3.1 and its compiler are the ones that are found. */
+export function dotnetVariables(): Record<string, string> {
+  const { dotnet31, opensslLibs } = environment();
+  return {
+    DOTNET_ROOT: path.dirname(dotnet31), LD_LIBRARY_PATH: opensslLibs, DOTNET_SYSTEM_GLOBALIZATION_INVARIANT: "1",
+    DOTNET_CLI_TELEMETRY_OPTOUT: "1", DOTNET_SKIP_FIRST_TIME_EXPERIENCE: "1", DOTNET_NOLOGO: "1",
+    DOTNET_GENERATE_ASPNET_CERTIFICATE: "false", MSBUILDDISABLENODEREUSE: "1", DOTNET_CLI_HOME: path.join(CACHE, "home"),
+  };
+}
+
+/** The folder of the programs that were just built. */
+export function programs(): string {
+  const target = process.env["CARGO_TARGET_DIR"] ?? path.join(ROOT, "target");
+  const named = process.env["TANDEM_PROGRAMS"];
+  const built = [...(named === undefined ? [] : [named]), path.join(target, "debug"), path.join(target, "release")];
+  const found = built.find((one) => existsSync(path.join(one, "tandem-dap")) && existsSync(path.join(one, "tandem-mcp")));
+  if (found === undefined) {
+    throw new Error("`tandem-dap` and `tandem-mcp` are not built: run `cargo build --workspace`");
+  }
+  return found;
+}
+
+/** The line (from 1) that ends with `BP marker` in a source. */
+export function lineOf(source: string, marker: string): number {
+  const at = readFileSync(source, "utf8").split("\n").findIndex((line) => line.trimEnd().endsWith(`BP ${marker}`));
+  if (at < 0) {
+    throw new Error(`no marker \`${marker}\` in ${source}`);
+  }
+  return at + 1;
+}
