@@ -259,3 +259,23 @@ async fn what_cannot_be_built_is_refused_with_the_reason() -> anyhow::Result<()>
     assert_eq!(unsupported["error"]["code"], "UNSUPPORTED");
     agent.finish().await
 }
+
+#[tokio::test]
+async fn a_gigabyte_of_output_is_read_and_mostly_forgotten() -> anyhow::Result<()> {
+    let project = tempfile::tempdir()?;
+    let line = "x".repeat(4000);
+    let makefile = format!(
+        "all:\n\t@echo main.c:1:2: error: first\n\t@yes {line} | head -c 1000000000\n\t@echo\n\t@echo main.c:3:4: error: last\n\t@false\n"
+    );
+    std::fs::write(project.path().join("Makefile"), makefile)?;
+    let mut agent = agent(project.path(), &[], &[]).await?;
+    let built = finished(&mut agent, "build", json!({})).await?;
+    let output = built["output"].as_str().unwrap_or_default();
+    assert!(output.len() < 20_000 && output.starts_with("main.c:1:2: error: first\n"), "{}", output.len());
+    assert!(output.contains("bytes left out"));
+    let messages = built["diagnostics"]["main.c"].as_array().cloned().unwrap_or_default();
+    let messages: Vec<&Value> = messages.iter().map(|one| &one["message"]).collect();
+    assert_eq!(messages, [&json!("first"), &json!("last")]);
+    assert!(agent.peak_memory()? < 100_000, "{} KiB", agent.peak_memory()?);
+    agent.finish().await
+}

@@ -122,3 +122,88 @@ async fn an_agent_sees_and_makes_history() -> anyhow::Result<()> {
     assert_eq!(outside["error"]["code"], "PATH_NOT_ALLOWED");
     agent.finish().await
 }
+
+#[tokio::test]
+async fn commands_run_only_when_allowed_and_never_through_a_shell() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let mut agent = Agent::in_folder("agent", folder.path(), &[], &silent()).await?;
+    let refused = agent.call("run_command", json!({ "command": "true" })).await?;
+    assert_eq!(refused["error"]["code"], "ACCESS_DENIED");
+    agent.finish().await?;
+
+    let mut agent = Agent::in_folder("agent", folder.path(), &["--allow-commands"], &silent()).await?;
+    let ran = agent.call("run_command", json!({ "command": "printf %s| a \"b c\" $(id) ; > x" })).await?;
+    assert_eq!((&ran["exitCode"], &ran["stdout"]), (&json!(0), &json!("a|b c|$(id)|;|>|x|")));
+    let given = json!({ "command": "printf %s|", "args": ["", "a \" b"] });
+    assert_eq!(agent.call("run_command", given).await?["stdout"], "|a \" b|");
+    let failed =
+        agent.call("run_command", json!({ "command": "sh -c \"echo out; echo err >&2; exit 3\"" })).await?;
+    assert_eq!((&failed["success"], &failed["error"]["code"]), (&json!(false), &json!("COMMAND_FAILED")));
+    assert_eq!(
+        (&failed["exitCode"], &failed["stdout"], &failed["stderr"]),
+        (&json!(3), &json!("out\n"), &json!("err\n"))
+    );
+    for (arguments, code) in [
+        (json!({ "command": " \"\" " }), "INVALID_PARAMETER"),
+        (json!({ "command": "no-such-program" }), "COMMAND_FAILED"),
+        (json!({ "command": "true", "workingDirectory": "/" }), "PATH_NOT_ALLOWED"),
+        (json!({ "command": "true", "workingDirectory": "none" }), "NOT_FOUND"),
+    ] {
+        let refused = agent.call("run_command", arguments.clone()).await?;
+        assert_eq!(refused["error"]["code"], code, "{arguments}");
+    }
+    // A call that has waited long enough leaves the command going, and the same call waits on.
+    let slow = json!({ "command": "sh -c", "args": ["until test -e go; do sleep 0.01; done; echo done"], "timeoutMs": 1 });
+    let pending = agent.call("run_command", slow.clone()).await?;
+    assert_eq!((&pending["success"], &pending["pending"]), (&json!(true), &json!(true)));
+    agent.call("write_file", json!({ "path": "go", "content": "" })).await?;
+    let mut patient = slow;
+    patient["timeoutMs"] = json!(50_000);
+    assert_eq!(agent.call("run_command", patient).await?["stdout"], "done\n");
+    agent.finish().await
+}
+
+#[tokio::test]
+async fn hostile_paths_are_refused_by_every_tool() -> anyhow::Result<()> {
+    let outer = tempfile::tempdir()?;
+    let root = outer.path().join("root");
+    std::fs::create_dir(&root)?;
+    std::fs::write(outer.path().join("secret.txt"), "secret")?;
+    std::os::unix::fs::symlink("../secret.txt", root.join("file-out"))?;
+    std::os::unix::fs::symlink("..", root.join("out"))?;
+    let mut agent = Agent::in_folder("agent", &root, &["--allow-commands"], &silent()).await?;
+    let absolute = outer.path().join("secret.txt").display().to_string();
+    for path in
+        ["../secret.txt", "out/secret.txt", "file-out", "a/../../secret.txt", &absolute, "/proc/self/environ"]
+    {
+        for (tool, key) in [
+            ("read_file", "path"),
+            ("list_directory", "path"),
+            ("file_exists", "path"),
+            ("directory_exists", "path"),
+            ("create_directory", "path"),
+            ("git_status", "repositoryPath"),
+            ("build", "projectPath"),
+        ] {
+            let refused = agent.call(tool, json!({ key: path })).await?;
+            assert_eq!(refused["error"]["code"], "PATH_NOT_ALLOWED", "{tool} {path}: {refused}");
+        }
+        let refused = agent.call("write_file", json!({ "path": path, "content": "changed" })).await?;
+        assert_eq!(refused["error"]["code"], "PATH_NOT_ALLOWED", "{path}");
+    }
+    for path in ["", "a\0b"] {
+        let refused = agent.call("read_file", json!({ "path": path })).await?;
+        assert_eq!(refused["error"]["code"], "INVALID_PARAMETER");
+    }
+    for arguments in [
+        json!({}),
+        json!({ "path": 7 }),
+        json!({ "path": "a", "start": 0 }),
+        json!({ "path": "a", "count": "many" }),
+    ] {
+        let refused = agent.call("read_file", arguments).await?;
+        assert_eq!(refused["error"]["code"], "INVALID_PARAMETER");
+    }
+    assert_eq!(std::fs::read_to_string(outer.path().join("secret.txt"))?, "secret");
+    agent.finish().await
+}

@@ -112,6 +112,19 @@ impl Agent {
         Ok(answer)
     }
 
+    /// The bridge's peak of resident memory so far, KiB.
+    ///
+    /// # Errors
+    /// When it is gone.
+    pub fn peak_memory(&self) -> anyhow::Result<u64> {
+        let pid = self.child.id().context("it is gone")?;
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+        let peak = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok());
+        peak.context("the system does not say")
+    }
+
     /// Sends a signal and waits until the bridge has ended.
     ///
     /// # Errors

@@ -131,8 +131,10 @@ impl Report {
     pub fn say(&mut self, line: &str) {
         self.output.push(line.as_bytes());
         self.output.push(b"\n");
-        if !line.trim().is_empty() {
-            line.trim().chars().take(200).collect::<String>().clone_into(&mut self.last);
+        let line = line.trim();
+        if !line.is_empty() {
+            self.last.clear();
+            self.last.push_str(line.get(..line.floor_char_boundary(200)).unwrap_or_default());
         }
     }
 
