@@ -42,14 +42,15 @@ pub struct Property {
 /// An assembly's metadata.
 #[derive(Debug)]
 pub struct Metadata {
-    tables: Tables,
+    pub(crate) tables: Tables,
+    pub(crate) extensions: OnceLock<HashMap<String, Vec<u32>>>,
     nesting: OnceLock<HashMap<u32, u32>>,
     types: OnceLock<HashMap<String, u32>>,
     properties: OnceLock<HashMap<u32, std::ops::Range<u32>>>,
 }
 
 /// The row of a token.
-fn row(token: u32) -> u32 {
+pub(crate) fn row(token: u32) -> u32 {
     token & 0x00ff_ffff
 }
 
@@ -61,7 +62,7 @@ pub fn method_token(row: u32) -> u32 {
 impl Metadata {
     /// Over these tables.
     pub fn new(tables: Tables) -> Self {
-        Self { tables, nesting: OnceLock::new(), types: OnceLock::new(), properties: OnceLock::new() }
+        Self { tables, extensions: OnceLock::new(), nesting: OnceLock::new(), types: OnceLock::new(), properties: OnceLock::new() }
     }
 
     fn nesting(&self) -> &HashMap<u32, u32> {
@@ -225,6 +226,10 @@ impl Metadata {
 
     /// The readable properties a type declares itself.
     pub fn properties(&self, type_token: u32) -> Vec<Property> {
+        self.property_rows(type_token).filter_map(|property| self.property(type_token, property)).collect()
+    }
+
+    pub(crate) fn property_rows(&self, type_token: u32) -> std::ops::Range<u32> {
         let maps = self.properties.get_or_init(|| {
             (1..=self.tables.rows(table::PROPERTY_MAP))
                 .map(|map| {
@@ -233,22 +238,22 @@ impl Metadata {
                 })
                 .collect()
         });
-        let rows = maps.get(&row(type_token)).cloned().unwrap_or(0..0);
-        rows.filter_map(|property| {
-            let name = self.tables.text(self.tables.cell(table::PROPERTY, property, 1)).to_owned();
-            let getter = self.methods(type_token).find(|method| {
-                let own = self.method_name(*method);
-                own.rsplit('.').next().and_then(|own| own.strip_prefix("get_")) == name.rsplit('.').next()
-                    && self.is_getter(*method, property)
-            })?;
-            Some(Property {
-                name,
-                getter,
-                is_static: self.is_static(getter),
-                is_indexer: self.parameter_count(getter) > 0,
-            })
+        maps.get(&row(type_token)).cloned().unwrap_or(0..0)
+    }
+
+    fn property(&self, type_token: u32, property: u32) -> Option<Property> {
+        let name = self.tables.text(self.tables.cell(table::PROPERTY, property, 1)).to_owned();
+        let getter = self.methods(type_token).find(|method| {
+            let own = self.method_name(*method);
+            own.rsplit('.').next().and_then(|own| own.strip_prefix("get_")) == name.rsplit('.').next()
+                && self.is_getter(*method, property)
+        })?;
+        Some(Property {
+            name,
+            getter,
+            is_static: self.is_static(getter),
+            is_indexer: self.parameter_count(getter) > 0,
         })
-        .collect()
     }
 
     fn is_getter(&self, method: u32, property: u32) -> bool {

@@ -11,6 +11,7 @@ pub mod table {
     pub const FIELD: usize = 0x04;
     pub const METHOD: usize = 0x06;
     pub const PARAM: usize = 0x08;
+    pub const INTERFACE_IMPL: usize = 0x09;
     pub const MEMBER_REF: usize = 0x0a;
     pub const CONSTANT: usize = 0x0b;
     pub const CUSTOM_ATTRIBUTE: usize = 0x0c;
@@ -19,7 +20,9 @@ pub mod table {
     pub const METHOD_SEMANTICS: usize = 0x18;
     pub const TYPE_SPEC: usize = 0x1b;
     pub const ASSEMBLY: usize = 0x20;
+    pub const EXPORTED_TYPE: usize = 0x27;
     pub const NESTED_CLASS: usize = 0x29;
+    pub const GENERIC_PARAM: usize = 0x2a;
     pub const DOCUMENT: usize = 0x30;
     pub const METHOD_DEBUG: usize = 0x31;
     pub const LOCAL_SCOPE: usize = 0x32;

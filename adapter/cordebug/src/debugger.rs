@@ -25,7 +25,8 @@ impl Debugger {
     /// # Errors
     /// From the runtime; `CORDBG_E_TIMEOUT` when its debugging pipes cannot be reached.
     pub fn attach(&self, pid: u32) -> Result<Process> {
-        get!(self.0, ICorDebug.DebugActiveProcess(pid, 0)).map(Process)
+        get!(self.0, ICorDebug.DebugActiveProcess(pid, 0))
+            .map(|process| Process(process, core::cell::Cell::new(0)))
     }
 
     /// Lets go of everything; after the process ended or was detached from.
@@ -38,7 +39,7 @@ impl Debugger {
 }
 
 /// The debugged process.
-pub struct Process(pub(crate) ComPtr<raw::ICorDebugProcess>);
+pub struct Process(pub(crate) ComPtr<raw::ICorDebugProcess>, core::cell::Cell<u64>);
 
 impl Process {
     /// Answers one callback, or undoes one [`Process::stop`]. All values, frames and steppers' results become stale.
@@ -46,7 +47,37 @@ impl Process {
     /// # Errors
     /// From the runtime.
     pub fn resume(&self) -> Result<()> {
+        self.1.set(self.1.get() + 1);
         call!(self.0, ICorDebugController.Continue(0)).map(drop)
+    }
+
+    /// How often it was resumed: frames and values of an earlier count are stale.
+    pub fn resumes(&self) -> u64 {
+        self.1.get()
+    }
+
+    /// Reads memory; gives what could be read, from the start.
+    ///
+    /// # Errors
+    /// From the runtime, when nothing can be read there.
+    pub fn read_memory(&self, address: u64, count: u32) -> Result<Vec<u8>> {
+        let (mut bytes, mut got) = (vec![0u8; count as usize], 0usize);
+        call!(self.0, ICorDebugProcess.ReadMemory(address, count, bytes.as_mut_ptr(), &raw mut got))?;
+        bytes.truncate(got);
+        Ok(bytes)
+    }
+
+    /// Writes memory.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn write_memory(&self, address: u64, bytes: &[u8]) -> Result<usize> {
+        let (mut copy, mut done) = (bytes.to_vec(), 0usize);
+        call!(
+            self.0,
+            ICorDebugProcess.WriteMemory(address, copy.len() as u32, copy.as_mut_ptr(), &raw mut done)
+        )?;
+        Ok(done)
     }
 
     /// Stops it, wherever it is, and waits until it stands.

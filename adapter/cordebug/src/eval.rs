@@ -4,8 +4,10 @@
 use crate::Result;
 use crate::com::{ComPtr, call, get};
 use crate::frame::Function;
+use crate::module::Class;
 use crate::raw;
-use crate::value::{Type, Value};
+use crate::types::Type;
+use crate::value::Value;
 
 /// One evaluation.
 #[derive(Clone)]
@@ -32,6 +34,56 @@ impl Eval {
                 values.len() as u32,
                 values.as_mut_ptr(),
             )
+        )
+        .map(drop)
+    }
+
+    /// Makes an object with a constructor: generic arguments of its class, then the constructor's arguments.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn new_object(&self, constructor: &Function, types: &[Type], arguments: &[Value]) -> Result<()> {
+        let mut types: Vec<_> = types.iter().map(|kind| kind.0.as_ptr()).collect();
+        let mut values: Vec<_> = arguments.iter().map(|value| value.0.as_ptr()).collect();
+        call!(
+            self.second()?,
+            ICorDebugEval2.NewParameterizedObject(
+                constructor.0.as_ptr(),
+                types.len() as u32,
+                types.as_mut_ptr(),
+                values.len() as u32,
+                values.as_mut_ptr(),
+            )
+        )
+        .map(drop)
+    }
+
+    /// Makes an object of zeros without running a constructor; a struct comes in a box.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn new_zeroed(&self, class: &Class, types: &[Type]) -> Result<()> {
+        let mut types: Vec<_> = types.iter().map(|kind| kind.0.as_ptr()).collect();
+        call!(
+            self.second()?,
+            ICorDebugEval2.NewParameterizedObjectNoConstructor(
+                class.0.as_ptr(),
+                types.len() as u32,
+                types.as_mut_ptr()
+            )
+        )
+        .map(drop)
+    }
+
+    /// Makes an array of zeros with one dimension.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn new_array(&self, element: &Type, length: u32) -> Result<()> {
+        let (mut length, mut lowest) = (length, 0);
+        call!(
+            self.second()?,
+            ICorDebugEval2.NewParameterizedArray(element.0.as_ptr(), 1, &raw mut length, &raw mut lowest)
         )
         .map(drop)
     }

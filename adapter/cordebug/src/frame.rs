@@ -4,7 +4,8 @@ use crate::Result;
 use crate::com::{ComPtr, call, get};
 use crate::module::Module;
 use crate::raw;
-use crate::value::{Type, Value, types_of};
+use crate::types::{Type, types_of};
+use crate::value::Value;
 
 /// A frame of a managed stack; stale after the process ran.
 #[derive(Clone)]
@@ -103,6 +104,19 @@ impl Function {
         let mut size = 0;
         call!(self.il_code()?, ICorDebugCode.GetSize(&raw mut size))?;
         Ok(size)
+    }
+
+    /// Its IL, at most 64 KiB.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn il_bytes(&self) -> Result<Vec<u8>> {
+        let code = self.il_code()?;
+        let size = self.il_size()?.min(64 * 1024);
+        let (mut bytes, mut got) = (vec![0u8; size as usize], 0);
+        call!(code, ICorDebugCode.GetCode(0, size, size, bytes.as_mut_ptr(), &raw mut got))?;
+        bytes.truncate(got as usize);
+        Ok(bytes)
     }
 
     /// An active breakpoint at an IL offset.

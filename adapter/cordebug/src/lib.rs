@@ -2,7 +2,7 @@
 //!
 //! In reading order: [`startup`] (holding a runtime before user code), [`runtime`] (finding the runtime in a process and
 //! loading its debugging library), [`debugger`] (debugger and process), [`callback`] (what the runtime tells), then one
-//! module per family: [`thread`], [`frame`], [`module`], [`value`], [`eval`]. [`hresult`] says what failures mean,
+//! module per family: [`thread`], [`frame`], [`module`], [`types`], [`value`], [`eval`]. [`hresult`] says what failures mean,
 //! [`exits`] how the program ended.
 //!
 //! Objects are not `Send`: they live on one thread, the engine's. A [`callback::Callback`] is, and is the one place where
@@ -23,6 +23,7 @@ mod raw;
 pub mod runtime;
 pub mod startup;
 pub mod thread;
+pub mod types;
 pub mod value;
 
 pub use hresult::CorError;

@@ -1087,13 +1087,115 @@ pub(crate) struct ICorDebugManagedCallback4Vtbl {
 }
 
 #[repr(C)]
-pub(crate) struct ICorDebugAppDomain(c_void);
+pub(crate) struct ICorDebugAppDomain {
+    pub(crate) vtbl: *const ICorDebugAppDomainVtbl,
+}
+
+// SAFETY: the IID belongs to this vtable (interfaces.json).
+unsafe impl Interface for ICorDebugAppDomain {
+    const IID: Guid = Guid(0x3d6f5f63, 0x7538, 0x11d3, [0x8d, 0x5b, 0x00, 0x10, 0x4b, 0x35, 0xe7, 0xef]);
+}
+
+#[repr(C)]
+pub(crate) struct ICorDebugAppDomainVtbl {
+    pub(crate) base: ICorDebugControllerVtbl,
+    pub(crate) GetProcess: unsafe extern "C" fn(*mut ICorDebugAppDomain, *mut *mut ICorDebugProcess) -> i32,
+    pub(crate) EnumerateAssemblies:
+        unsafe extern "C" fn(*mut ICorDebugAppDomain, *mut *mut ICorDebugAssemblyEnum) -> i32,
+    pub(crate) GetModuleFromMetaDataInterface:
+        unsafe extern "C" fn(*mut ICorDebugAppDomain, *mut IUnknown, *mut *mut ICorDebugModule) -> i32,
+    pub(crate) EnumerateBreakpoints:
+        unsafe extern "C" fn(*mut ICorDebugAppDomain, *mut *mut ICorDebugBreakpointEnum) -> i32,
+    pub(crate) EnumerateSteppers:
+        unsafe extern "C" fn(*mut ICorDebugAppDomain, *mut *mut ICorDebugStepperEnum) -> i32,
+    pub(crate) IsAttached: unsafe extern "C" fn(*mut ICorDebugAppDomain, *mut i32) -> i32,
+    pub(crate) GetName: unsafe extern "C" fn(*mut ICorDebugAppDomain, u32, *mut u32, *mut u16) -> i32,
+    pub(crate) GetObject: unsafe extern "C" fn(*mut ICorDebugAppDomain, *mut *mut ICorDebugValue) -> i32,
+    pub(crate) Attach: unsafe extern "C" fn(*mut ICorDebugAppDomain) -> i32,
+    pub(crate) GetID: unsafe extern "C" fn(*mut ICorDebugAppDomain, *mut u32) -> i32,
+}
+
+#[repr(C)]
+pub(crate) struct ICorDebugAppDomain2 {
+    pub(crate) vtbl: *const ICorDebugAppDomain2Vtbl,
+}
+
+// SAFETY: the IID belongs to this vtable (interfaces.json).
+unsafe impl Interface for ICorDebugAppDomain2 {
+    const IID: Guid = Guid(0x096e81d5, 0xecda, 0x4202, [0x83, 0xf5, 0xc6, 0x59, 0x80, 0xa9, 0xef, 0x75]);
+}
+
+#[repr(C)]
+pub(crate) struct ICorDebugAppDomain2Vtbl {
+    pub(crate) base: IUnknownVtbl,
+    pub(crate) GetArrayOrPointerType: unsafe extern "C" fn(
+        *mut ICorDebugAppDomain2,
+        u32,
+        u32,
+        *mut ICorDebugType,
+        *mut *mut ICorDebugType,
+    ) -> i32,
+    pub(crate) GetFunctionPointerType: unsafe extern "C" fn(
+        *mut ICorDebugAppDomain2,
+        u32,
+        *mut *mut ICorDebugType,
+        *mut *mut ICorDebugType,
+    ) -> i32,
+}
+
+#[repr(C)]
+pub(crate) struct ICorDebugClass2 {
+    pub(crate) vtbl: *const ICorDebugClass2Vtbl,
+}
+
+// SAFETY: the IID belongs to this vtable (interfaces.json).
+unsafe impl Interface for ICorDebugClass2 {
+    const IID: Guid = Guid(0xb008ea8d, 0x7ab1, 0x43f7, [0xbb, 0x20, 0xfb, 0xb5, 0xa0, 0x40, 0x38, 0xae]);
+}
+
+#[repr(C)]
+pub(crate) struct ICorDebugClass2Vtbl {
+    pub(crate) base: IUnknownVtbl,
+    pub(crate) GetParameterizedType: unsafe extern "C" fn(
+        *mut ICorDebugClass2,
+        u32,
+        u32,
+        *mut *mut ICorDebugType,
+        *mut *mut ICorDebugType,
+    ) -> i32,
+    pub(crate) SetJMCStatus: unsafe extern "C" fn(*mut ICorDebugClass2, i32) -> i32,
+}
+
+#[repr(C)]
+pub(crate) struct ICorDebugDelegateObjectValue {
+    pub(crate) vtbl: *const ICorDebugDelegateObjectValueVtbl,
+}
+
+// SAFETY: the IID belongs to this vtable (interfaces.json).
+unsafe impl Interface for ICorDebugDelegateObjectValue {
+    const IID: Guid = Guid(0x3af70cc7, 0x6047, 0x47f6, [0xa5, 0xc5, 0x09, 0x0a, 0x1a, 0x62, 0x26, 0x38]);
+}
+
+#[repr(C)]
+pub(crate) struct ICorDebugDelegateObjectValueVtbl {
+    pub(crate) base: IUnknownVtbl,
+    pub(crate) GetTarget:
+        unsafe extern "C" fn(*mut ICorDebugDelegateObjectValue, *mut *mut ICorDebugReferenceValue) -> i32,
+    pub(crate) GetFunction:
+        unsafe extern "C" fn(*mut ICorDebugDelegateObjectValue, *mut *mut ICorDebugFunction) -> i32,
+}
 
 #[repr(C)]
 pub(crate) struct ICorDebugAppDomainEnum(c_void);
 
 #[repr(C)]
 pub(crate) struct ICorDebugAssembly(c_void);
+
+#[repr(C)]
+pub(crate) struct ICorDebugAssemblyEnum(c_void);
+
+#[repr(C)]
+pub(crate) struct ICorDebugBreakpointEnum(c_void);
 
 #[repr(C)]
 pub(crate) struct ICorDebugChain(c_void);
@@ -1127,6 +1229,9 @@ pub(crate) struct ICorDebugProcessEnum(c_void);
 
 #[repr(C)]
 pub(crate) struct ICorDebugRegisterSet(c_void);
+
+#[repr(C)]
+pub(crate) struct ICorDebugStepperEnum(c_void);
 
 #[repr(C)]
 pub(crate) struct ICorDebugUnmanagedCallback(c_void);

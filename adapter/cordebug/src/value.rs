@@ -1,12 +1,14 @@
-//! Values and types: ICorDebugValue and its kin, ICorDebugType. All stale after the process ran, but for handles.
+//! Values: ICorDebugValue and its kin. All stale after the process ran, but for handles.
 
 use core::ffi::c_void;
 
 use crate::Result;
 use crate::com::{ComPtr, call, get};
-use crate::frame::Frame;
+use crate::frame::Function;
 use crate::module::Class;
 use crate::raw;
+
+pub use crate::types::Type;
 
 /// CorElementType, ECMA-335 II.23.1.16: the ones the wrappers tell apart.
 pub mod element {
@@ -76,7 +78,7 @@ impl Value {
         Ok(address)
     }
 
-    /// Its type with generic arguments.
+    /// Its type with generic arguments: of a reference the declared one, of an object its own.
     ///
     /// # Errors
     /// From the runtime.
@@ -114,6 +116,15 @@ impl Value {
     pub fn field(&self, class: &Class, token: u32) -> Result<Value> {
         let object: ComPtr<raw::ICorDebugObjectValue> = self.0.cast()?;
         get!(object, ICorDebugObjectValue.GetFieldValue(class.0.as_ptr(), token)).map(Value)
+    }
+
+    /// Target and method of a delegate; `None` where the runtime does not tell (before .NET 8) or it is none.
+    pub fn as_delegate(&self) -> Option<(Result<Value>, Result<Function>)> {
+        let delegate: ComPtr<raw::ICorDebugDelegateObjectValue> = self.0.cast().ok()?;
+        let target: Result<ComPtr<raw::ICorDebugReferenceValue>> =
+            get!(delegate, ICorDebugDelegateObjectValue.GetTarget());
+        let function = get!(delegate, ICorDebugDelegateObjectValue.GetFunction()).map(Function);
+        Some((target.and_then(|target| target.cast()).map(Value), function))
     }
 
     /// The bytes of a primitive or struct, at most 64 KiB.
@@ -270,91 +281,25 @@ impl Array {
         Ok(dimensions)
     }
 
+    /// Lowest index of each dimension; 0 for almost all.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn lowest(&self) -> Result<Vec<u32>> {
+        let mut has = 0;
+        call!(self.0, ICorDebugArrayValue.HasBaseIndicies(&raw mut has))?;
+        let mut lowest = vec![0u32; self.dimensions()?.len()];
+        if has != 0 {
+            call!(self.0, ICorDebugArrayValue.GetBaseIndicies(lowest.len() as u32, lowest.as_mut_ptr()))?;
+        }
+        Ok(lowest)
+    }
+
     /// An element, counted in row-major order.
     ///
     /// # Errors
     /// From the runtime.
     pub fn element(&self, position: u32) -> Result<Value> {
         get!(self.0, ICorDebugArrayValue.GetElementAtPosition(position)).map(Value)
-    }
-}
-
-/// A type with its generic arguments.
-#[derive(Clone)]
-pub struct Type(pub(crate) ComPtr<raw::ICorDebugType>);
-
-impl Type {
-    /// One of [`element`].
-    ///
-    /// # Errors
-    /// From the runtime.
-    pub fn element_type(&self) -> Result<u32> {
-        let mut kind = 0;
-        call!(self.0, ICorDebugType.GetType(&raw mut kind))?;
-        Ok(kind)
-    }
-
-    /// Its class.
-    ///
-    /// # Errors
-    /// From the runtime; primitives and arrays have none.
-    pub fn class(&self) -> Result<Class> {
-        get!(self.0, ICorDebugType.GetClass()).map(Class)
-    }
-
-    /// What it derives from.
-    ///
-    /// # Errors
-    /// From the runtime; `object` has none.
-    pub fn base(&self) -> Result<Type> {
-        get!(self.0, ICorDebugType.GetBase()).map(Type)
-    }
-
-    /// Element type of an array or pointer.
-    ///
-    /// # Errors
-    /// From the runtime.
-    pub fn first_parameter(&self) -> Result<Type> {
-        get!(self.0, ICorDebugType.GetFirstTypeParameter()).map(Type)
-    }
-
-    /// Generic arguments.
-    ///
-    /// # Errors
-    /// From the runtime.
-    pub fn parameters(&self) -> Result<Vec<Type>> {
-        types_of(&get!(self.0, ICorDebugType.EnumerateTypeParameters())?)
-    }
-
-    /// Dimensions of an array.
-    ///
-    /// # Errors
-    /// From the runtime.
-    pub fn rank(&self) -> Result<u32> {
-        let mut rank = 0;
-        call!(self.0, ICorDebugType.GetRank(&raw mut rank))?;
-        Ok(rank)
-    }
-
-    /// A static field. `frame` says which thread's, for thread statics.
-    ///
-    /// # Errors
-    /// From the runtime; `CORDBG_E_STATIC_VAR_NOT_AVAILABLE` before the class was initialised.
-    pub fn static_field(&self, token: u32, frame: &Frame) -> Result<Value> {
-        get!(self.0, ICorDebugType.GetStaticFieldValue(token, frame.0.as_ptr())).map(Value)
-    }
-}
-
-/// The types in an enumerator.
-pub(crate) fn types_of(list: &ComPtr<raw::ICorDebugTypeEnum>) -> Result<Vec<Type>> {
-    let mut types = Vec::new();
-    loop {
-        let (mut next, mut count) = (core::ptr::null_mut(), 0);
-        call!(list, ICorDebugTypeEnum.Next(1, &raw mut next, &raw mut count))?;
-        if count == 0 {
-            return Ok(types);
-        }
-        // SAFETY: the enumerator gave us one reference.
-        types.push(Type(unsafe { ComPtr::own("ICorDebugTypeEnum::Next", next) }?));
     }
 }

@@ -1,0 +1,427 @@
+//! What the evaluator needs of types beyond names: attributes, bases and interfaces, signatures, flags, and the bodies of
+//! getters that only read a field.
+
+use crate::bytes::Reader;
+use crate::metadata::{Metadata, row};
+use crate::signature::{MethodSignature, Signature, field_signature, method_signature, type_signature};
+use crate::tables::table;
+
+/// Who may see a member: MemberAccess of II.23.1.5 and II.23.1.10.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// This type only.
+    Private,
+    /// This assembly, or types that derive.
+    Internal,
+    /// Types that derive.
+    Protected,
+    /// Everybody.
+    Public,
+}
+
+impl Access {
+    fn of(flags: u32) -> Self {
+        match flags & 7 {
+            6 => Self::Public,
+            4 => Self::Protected,
+            3 | 5 => Self::Internal,
+            _ => Self::Private,
+        }
+    }
+}
+
+/// A custom attribute's value (II.23.3), as far as attributes for debuggers need it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Argument {
+    /// A string or the name of a type; `None` for null.
+    Text(Option<String>),
+    /// A number.
+    Number(i64),
+    /// An array of strings.
+    Texts(Vec<Option<String>>),
+}
+
+/// A property with all that is needed to use it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PropertyInfo {
+    /// Its token.
+    pub token: u32,
+    /// Its name; explicit implementations bear their interface's too.
+    pub name: String,
+    /// Its getter's token.
+    pub getter: Option<u32>,
+    /// Its setter's token.
+    pub setter: Option<u32>,
+}
+
+impl Metadata {
+    /// Extends of a TypeDef: a TypeDef, TypeRef or TypeSpec token.
+    pub fn base_token(&self, type_token: u32) -> Option<u32> {
+        decode(self.tables.cell(table::TYPE_DEF, row(type_token), 3))
+    }
+
+    /// TypeAttributes of a TypeDef, II.23.1.15.
+    pub fn type_flags(&self, type_token: u32) -> u32 {
+        self.tables.cell(table::TYPE_DEF, row(type_token), 0)
+    }
+
+    /// Whether a TypeDef is an interface.
+    pub fn is_interface(&self, type_token: u32) -> bool {
+        self.type_flags(type_token) & 0x20 != 0
+    }
+
+    /// Tokens of the interfaces a TypeDef declares itself.
+    pub fn interfaces(&self, type_token: u32) -> Vec<u32> {
+        let cell = |at, column| self.tables.cell(table::INTERFACE_IMPL, at, column);
+        let from = self.first(table::INTERFACE_IMPL, 0, row(type_token));
+        (from..=self.tables.rows(table::INTERFACE_IMPL))
+            .take_while(|at| cell(*at, 0) == row(type_token))
+            .filter_map(|at| decode(cell(at, 1)))
+            .collect()
+    }
+
+    /// What a TypeSpec token stands for.
+    pub fn type_spec(&self, token: u32) -> Option<Signature> {
+        type_signature(self.tables.blob(self.tables.cell(table::TYPE_SPEC, row(token), 0)))
+    }
+
+    /// Full name of a TypeRef, and the name of the assembly it is in, where that is said.
+    pub fn type_ref(&self, token: u32) -> (String, Option<&str>) {
+        let text = |at, column| self.tables.text(self.tables.cell(table::TYPE_REF, at, column));
+        let mut at = row(token);
+        let mut name = text(at, 1).to_owned();
+        for _ in 0..32 {
+            let scope = self.tables.cell(table::TYPE_REF, at, 0);
+            // ResolutionScope: Module, ModuleRef, AssemblyRef, TypeRef.
+            match scope & 3 {
+                3 => {
+                    at = scope >> 2;
+                    name = format!("{}.{name}", text(at, 1));
+                }
+                tag => {
+                    let assembly =
+                        (tag == 2).then(|| self.tables.text(self.tables.cell(0x23, scope >> 2, 6)));
+                    let space = text(at, 2);
+                    let name = if space.is_empty() { name } else { format!("{space}.{name}") };
+                    return (name, assembly);
+                }
+            }
+        }
+        (name, None)
+    }
+
+    /// A field's type.
+    pub fn field_type(&self, field: u32) -> Option<Signature> {
+        field_signature(self.tables.blob(self.tables.cell(table::FIELD, row(field), 2)))
+    }
+
+    /// Who may see a field.
+    pub fn field_access(&self, field: u32) -> Access {
+        Access::of(self.tables.cell(table::FIELD, row(field), 0))
+    }
+
+    /// Whether a field is written only by constructors.
+    pub fn is_read_only(&self, field: u32) -> bool {
+        self.tables.cell(table::FIELD, row(field), 0) & 0x20 != 0
+    }
+
+    /// A field's own name.
+    pub fn field_name(&self, field: u32) -> &str {
+        self.tables.text(self.tables.cell(table::FIELD, row(field), 1))
+    }
+
+    /// A method's signature.
+    pub fn method_signature(&self, method: u32) -> Option<MethodSignature> {
+        method_signature(self.tables.blob(self.tables.cell(table::METHOD, row(method), 4)))
+    }
+
+    /// Who may see a method.
+    pub fn method_access(&self, method: u32) -> Access {
+        Access::of(self.tables.cell(table::METHOD, row(method), 2))
+    }
+
+    /// Whether a method overrides one of a base type.
+    pub fn is_override(&self, method: u32) -> bool {
+        // Virtual without NewSlot.
+        self.tables.cell(table::METHOD, row(method), 2) & 0x140 == 0x40
+    }
+
+    /// Tokens of a method's parameters by position from 0, where they have a row.
+    fn parameter(&self, method: u32, position: u32) -> Option<u32> {
+        let mut rows = self.tables.list(table::METHOD, row(method), 5, table::PARAM);
+        rows.find(|at| self.tables.cell(table::PARAM, *at, 1) == position + 1)
+    }
+
+    /// Whether a method's parameter (from 0) takes any number of arguments.
+    pub fn is_params(&self, method: u32, position: u32) -> bool {
+        self.parameter(method, position).is_some_and(|parameter| {
+            self.attributes(0x0800_0000 | parameter).any(|(name, _)| name == "System.ParamArrayAttribute")
+        })
+    }
+
+    /// The value of a parameter that may be left out: its element type and bytes; `None` when it must be given.
+    pub fn default_of(&self, method: u32, position: u32) -> Option<(u32, &[u8])> {
+        let parameter = self.parameter(method, position)?;
+        (self.tables.cell(table::PARAM, parameter, 0) & 0x1000 != 0).then_some(())?;
+        self.constant_bytes(parameter << 2 | 1)
+    }
+
+    /// Element type and bytes of a constant field.
+    pub fn literal(&self, field: u32) -> Option<(u32, &[u8])> {
+        self.constant_bytes(row(field) << 2)
+    }
+
+    fn constant_bytes(&self, parent: u32) -> Option<(u32, &[u8])> {
+        let at = self.first(table::CONSTANT, 1, parent);
+        (self.tables.cell(table::CONSTANT, at, 1) == parent).then(|| {
+            let kind = self.tables.cell(table::CONSTANT, at, 0) & 0xff;
+            (kind, self.tables.blob(self.tables.cell(table::CONSTANT, at, 2)))
+        })
+    }
+
+    /// First row of a sorted table whose column is not below `value`.
+    fn first(&self, table: usize, column: usize, value: u32) -> u32 {
+        let (mut low, mut high) = (1, self.tables.rows(table) + 1);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.tables.cell(table, middle, column) < value { low = middle + 1 } else { high = middle }
+        }
+        low
+    }
+
+    /// The properties a type declares itself.
+    pub fn property_infos(&self, type_token: u32) -> Vec<PropertyInfo> {
+        self.property_rows(type_token)
+            .map(|property| {
+                let name = self.tables.text(self.tables.cell(table::PROPERTY, property, 1)).to_owned();
+                let (mut getter, mut setter) = (None, None);
+                // HasSemantics: tag 1 is a property.
+                let parent = property << 1 | 1;
+                let cell = |at, column| self.tables.cell(table::METHOD_SEMANTICS, at, column);
+                let from = self.first(table::METHOD_SEMANTICS, 2, parent);
+                let all = from..=self.tables.rows(table::METHOD_SEMANTICS);
+                for at in all.take_while(|at| cell(*at, 2) == parent) {
+                    let method = Some(crate::metadata::method_token(cell(at, 1)));
+                    match cell(at, 0) {
+                        2 => getter = method,
+                        1 => setter = method,
+                        _ => {}
+                    }
+                }
+                PropertyInfo { token: 0x1700_0000 | property, name, getter, setter }
+            })
+            .collect()
+    }
+
+    /// Names of a type's or method's generic parameters.
+    pub fn generic_parameters(&self, token: u32) -> Vec<String> {
+        // TypeOrMethodDef: tag 0 is a TypeDef, 1 a MethodDef.
+        let owner = row(token) << 1 | u32::from(token >> 24 == 6);
+        let cell = |at, column| self.tables.cell(table::GENERIC_PARAM, at, column);
+        let from = self.first(table::GENERIC_PARAM, 2, owner);
+        (from..=self.tables.rows(table::GENERIC_PARAM))
+            .take_while(|at| cell(*at, 2) == owner)
+            .map(|at| self.tables.text(cell(at, 3)).to_owned())
+            .collect()
+    }
+
+    /// Attributes of a field, method, type, parameter, property or assembly: their types' full names and raw values.
+    pub fn attributes(&self, token: u32) -> impl Iterator<Item = (String, &[u8])> {
+        // HasCustomAttribute, II.24.2.6.
+        let tag = match token >> 24 {
+            0x06 => 0,
+            0x04 => 1,
+            0x02 => 3,
+            0x08 => 4,
+            0x17 => 9,
+            _ => 14,
+        };
+        let parent = row(token) << 5 | tag;
+        let from = self.first(table::CUSTOM_ATTRIBUTE, 0, parent);
+        (from..=self.tables.rows(table::CUSTOM_ATTRIBUTE))
+            .take_while(move |at| self.tables.cell(table::CUSTOM_ATTRIBUTE, *at, 0) == parent)
+            .filter_map(|at| {
+                let coded = self.tables.cell(table::CUSTOM_ATTRIBUTE, at, 1);
+                let blob = self.tables.blob(self.tables.cell(table::CUSTOM_ATTRIBUTE, at, 2));
+                Some((self.attribute_type(coded)?, blob))
+            })
+    }
+
+    /// CustomAttributeType: tag 2 is a MethodDef, 3 a MemberRef.
+    fn attribute_type(&self, coded: u32) -> Option<String> {
+        if coded & 7 == 2 {
+            return Some(self.type_name(self.owner_of(coded >> 3)));
+        }
+        let class = self.tables.cell(table::MEMBER_REF, coded >> 3, 0);
+        // MemberRefParent: tag 0 is a TypeDef, 1 a TypeRef.
+        match class & 7 {
+            0 => Some(self.type_name(class >> 3)),
+            1 => Some(self.type_ref(class >> 3).0),
+            _ => None,
+        }
+    }
+
+    /// The first argument and the named ones of an attribute whose fixed argument is of the kind `first`.
+    pub fn attribute_text(&self, token: u32, name: &str) -> Option<(Argument, Vec<(String, Argument)>)> {
+        let blob = self.attributes(token).find(|(found, _)| found == name)?.1;
+        attribute(blob, 0x0e)
+    }
+
+    /// The one number of an attribute such as `DebuggerBrowsable`.
+    pub fn attribute_number(&self, token: u32, name: &str) -> Option<i64> {
+        let blob = self.attributes(token).find(|(found, _)| found == name)?.1;
+        match attribute(blob, 0x08)?.0 {
+            Argument::Number(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// The names of a tuple's elements, from its attribute on a field, parameter, or method result.
+    pub fn tuple_names(&self, token: u32) -> Vec<Option<String>> {
+        let blob = self
+            .attributes(token)
+            .find(|(found, _)| found == "System.Runtime.CompilerServices.TupleElementNamesAttribute");
+        match blob.and_then(|(_, blob)| attribute(blob, 0x1d)) {
+            Some((Argument::Texts(names), _)) => names,
+            _ => Vec::new(),
+        }
+    }
+
+    /// The names of a tuple that a method takes (`Some(position)`) or gives (`None`).
+    pub fn tuple_names_of_parameter(&self, method: u32, position: Option<u32>) -> Vec<Option<String>> {
+        let wanted = position.map_or(0, |position| position + 1);
+        let mut rows = self.tables.list(table::METHOD, row(method), 5, table::PARAM);
+        rows.find(|at| self.tables.cell(table::PARAM, *at, 1) == wanted)
+            .map(|at| self.tuple_names(0x0800_0000 | at))
+            .unwrap_or_default()
+    }
+
+    /// Whether a method, type or assembly has an attribute.
+    pub fn has_attribute(&self, token: u32, name: &str) -> bool {
+        self.attributes(token).any(|(found, _)| found == name)
+    }
+
+    /// Static methods marked as extensions, in static classes marked so: by method name.
+    pub fn extensions(&self) -> &std::collections::HashMap<String, Vec<u32>> {
+        self.extensions.get_or_init(|| {
+            const NAME: &str = "System.Runtime.CompilerServices.ExtensionAttribute";
+            let mut found = std::collections::HashMap::<String, Vec<u32>>::new();
+            for at in 1..=self.tables.rows(table::CUSTOM_ATTRIBUTE) {
+                let parent = self.tables.cell(table::CUSTOM_ATTRIBUTE, at, 0);
+                // HasCustomAttribute: tag 0 is a method.
+                let coded = self.tables.cell(table::CUSTOM_ATTRIBUTE, at, 1);
+                if parent & 31 == 0 && self.attribute_type(coded).as_deref() == Some(NAME) {
+                    let method = crate::metadata::method_token(parent >> 5);
+                    found.entry(self.method_name(method).to_owned()).or_default().push(method);
+                }
+            }
+            found
+        })
+    }
+
+    /// Full names of all types, as [`Metadata::type_name`] spells them.
+    pub fn type_tokens(&self) -> impl Iterator<Item = u32> + use<> {
+        (1..=self.tables.rows(table::TYPE_DEF)).map(|row| 0x0200_0000 | row)
+    }
+
+    /// Where the types that moved to another assembly went: the assembly's name.
+    pub fn forwarded(&self, full_name: &str) -> Option<&str> {
+        let (space, name) = full_name.rsplit_once('.').unwrap_or(("", full_name));
+        let cell = |at, column| self.tables.cell(table::EXPORTED_TYPE, at, column);
+        let at = (1..=self.tables.rows(table::EXPORTED_TYPE))
+            .find(|at| self.tables.text(cell(*at, 2)) == name && self.tables.text(cell(*at, 3)) == space)?;
+        // Implementation: tag 1 is an AssemblyRef.
+        (cell(at, 4) & 3 == 1).then(|| self.tables.text(self.tables.cell(0x23, cell(at, 4) >> 2, 6)))
+    }
+
+    /// The RVA of a method's body; 0 for one without.
+    pub fn method_rva(&self, method: u32) -> u32 {
+        self.tables.cell(table::METHOD, row(method), 0)
+    }
+}
+
+/// TypeDefOrRef of a coded column.
+fn decode(coded: u32) -> Option<u32> {
+    (coded >> 2 > 0).then_some(match coded & 3 {
+        0 => 0x0200_0000 | coded >> 2,
+        1 => 0x0100_0000 | coded >> 2,
+        _ => 0x1b00_0000 | coded >> 2,
+    })
+}
+
+/// A custom attribute's blob with one fixed argument, which is a string or type name (`0x0e`), a number of four bytes
+/// (`0x08`), or an array of strings (`0x1d`); then named ones.
+fn attribute(blob: &[u8], first: u8) -> Option<(Argument, Vec<(String, Argument)>)> {
+    let mut reader = Reader::new(blob);
+    (reader.u16()? == 1).then_some(())?;
+    let fixed = value(&mut reader, first)?;
+    let mut named = Vec::new();
+    for _ in 0..reader.u16().unwrap_or(0) {
+        let mut read = || {
+            reader.u8()?;
+            let mut kind = reader.u8()?;
+            if kind == 0x55 {
+                text(&mut reader)?;
+                kind = 0x08;
+            }
+            let name = text(&mut reader)??;
+            Some((name, value(&mut reader, kind)?))
+        };
+        match read() {
+            Some(pair) => named.push(pair),
+            None => break,
+        }
+    }
+    Some((fixed, named))
+}
+
+fn value(reader: &mut Reader<'_>, kind: u8) -> Option<Argument> {
+    Some(match kind {
+        0x0e | 0x50 => Argument::Text(text(reader)?),
+        0x02 | 0x05 => Argument::Number(i64::from(reader.u8()?)),
+        0x08 => Argument::Number(i64::from(reader.u32()? as i32)),
+        0x1d => {
+            let count = reader.u32()?;
+            let count = if count == u32::MAX { 0 } else { count.min(4096) };
+            Argument::Texts((0..count).map(|_| text(reader)).collect::<Option<_>>()?)
+        }
+        _ => return None,
+    })
+}
+
+/// SerString: 0xff is null.
+fn text(reader: &mut Reader<'_>) -> Option<Option<String>> {
+    let mut look = *reader;
+    if look.u8()? == 0xff {
+        *reader = look;
+        return Some(None);
+    }
+    let length = reader.compressed()? as usize;
+    Some(Some(String::from_utf8_lossy(reader.take(length)?).into_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attributes_are_read_with_named_arguments() {
+        let mut blob = vec![1, 0, 5];
+        blob.extend(b"{X,h}");
+        blob.extend([1, 0, 0x54, 0x0e, 4]);
+        blob.extend(b"Name");
+        blob.extend([1, b'n']);
+        assert_eq!(
+            attribute(&blob, 0x0e),
+            Some((
+                Argument::Text(Some("{X,h}".into())),
+                vec![("Name".into(), Argument::Text(Some("n".into())))]
+            ))
+        );
+        let names = [1, 0, 2, 0, 0, 0, 1, b'a', 0xff, 0, 0];
+        assert_eq!(
+            attribute(&names, 0x1d),
+            Some((Argument::Texts(vec![Some("a".into()), None]), Vec::new()))
+        );
+    }
+}
