@@ -32,6 +32,7 @@ mod control;
 mod conventions;
 mod core_tools;
 mod execution;
+mod expressions;
 mod hostile_input;
 mod http;
 mod lifecycle;

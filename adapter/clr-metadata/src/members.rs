@@ -3,7 +3,9 @@
 
 use crate::bytes::Reader;
 use crate::metadata::{Metadata, row};
-use crate::signature::{MethodSignature, Signature, field_signature, method_signature, type_signature};
+use crate::signature::{
+    MethodSignature, Signature, field_signature, local_signature, method_signature, type_signature,
+};
 use crate::tables::table;
 
 /// Who may see a member: MemberAccess of II.23.1.5 and II.23.1.10.
@@ -135,6 +137,11 @@ impl Metadata {
         method_signature(self.tables.blob(self.tables.cell(table::METHOD, row(method), 4)))
     }
 
+    /// Types of a method's locals by slot, from its StandAloneSig token.
+    pub fn local_types(&self, token: u32) -> Vec<Signature> {
+        local_signature(self.tables.blob(self.tables.cell(table::STAND_ALONE_SIG, row(token), 0)))
+    }
+
     /// Who may see a method.
     pub fn method_access(&self, method: u32) -> Access {
         Access::of(self.tables.cell(table::METHOD, row(method), 2))
@@ -144,6 +151,16 @@ impl Metadata {
     pub fn is_override(&self, method: u32) -> bool {
         // Virtual without NewSlot.
         self.tables.cell(table::METHOD, row(method), 2) & 0x140 == 0x40
+    }
+
+    /// Whether calls of a method depend on the object.
+    pub fn is_virtual(&self, method: u32) -> bool {
+        self.tables.cell(table::METHOD, row(method), 2) & 0x40 != 0
+    }
+
+    /// The name a MemberRef token stands for.
+    pub fn member_ref_name(&self, token: u32) -> &str {
+        self.tables.text(self.tables.cell(table::MEMBER_REF, row(token), 1))
     }
 
     /// Tokens of a method's parameters by position from 0, where they have a row.
@@ -306,11 +323,18 @@ impl Metadata {
         self.extensions.get_or_init(|| {
             const NAME: &str = "System.Runtime.CompilerServices.ExtensionAttribute";
             let mut found = std::collections::HashMap::<String, Vec<u32>>::new();
+            // One constructor serves all uses of the attribute.
+            let mut constructors = std::collections::HashMap::<u32, bool>::new();
             for at in 1..=self.tables.rows(table::CUSTOM_ATTRIBUTE) {
                 let parent = self.tables.cell(table::CUSTOM_ATTRIBUTE, at, 0);
                 // HasCustomAttribute: tag 0 is a method.
                 let coded = self.tables.cell(table::CUSTOM_ATTRIBUTE, at, 1);
-                if parent & 31 == 0 && self.attribute_type(coded).as_deref() == Some(NAME) {
+                let mut is_it = || {
+                    *constructors
+                        .entry(coded)
+                        .or_insert_with(|| self.attribute_type(coded).as_deref() == Some(NAME))
+                };
+                if parent & 31 == 0 && is_it() {
                     let method = crate::metadata::method_token(parent >> 5);
                     found.entry(self.method_name(method).to_owned()).or_default().push(method);
                 }
@@ -319,7 +343,12 @@ impl Metadata {
         })
     }
 
-    /// Full names of all types, as [`Metadata::type_name`] spells them.
+    /// The namespace of a type that is not nested; empty for others.
+    pub fn namespace(&self, type_token: u32) -> &str {
+        self.tables.text(self.tables.cell(table::TYPE_DEF, row(type_token), 2))
+    }
+
+    /// Tokens of all types.
     pub fn type_tokens(&self) -> impl Iterator<Item = u32> + use<> {
         (1..=self.tables.rows(table::TYPE_DEF)).map(|row| 0x0200_0000 | row)
     }

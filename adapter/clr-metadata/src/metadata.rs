@@ -62,7 +62,13 @@ pub fn method_token(row: u32) -> u32 {
 impl Metadata {
     /// Over these tables.
     pub fn new(tables: Tables) -> Self {
-        Self { tables, extensions: OnceLock::new(), nesting: OnceLock::new(), types: OnceLock::new(), properties: OnceLock::new() }
+        Self {
+            tables,
+            extensions: OnceLock::new(),
+            nesting: OnceLock::new(),
+            types: OnceLock::new(),
+            properties: OnceLock::new(),
+        }
     }
 
     fn nesting(&self) -> &HashMap<u32, u32> {

@@ -75,6 +75,8 @@ pub struct Location {
 pub struct Local {
     /// Its slot in the frame.
     pub slot: u32,
+    /// Its row in the table of local variables.
+    pub row: u32,
     /// Its name in the source.
     pub name: String,
 }
@@ -95,7 +97,7 @@ type LineIndex = HashMap<u32, Vec<Location>>;
 /// An assembly's symbols.
 #[derive(Debug)]
 pub struct Pdb {
-    tables: Tables,
+    pub(crate) tables: Tables,
     documents: Vec<String>,
     lines: OnceLock<LineIndex>,
     points: std::sync::Mutex<HashMap<u32, std::sync::Arc<[SequencePoint]>>>,
@@ -337,7 +339,11 @@ impl Pdb {
             for variable in self.tables.list(table::LOCAL_SCOPE, scope, 2, table::LOCAL_VARIABLE) {
                 let cell = |column| self.tables.cell(table::LOCAL_VARIABLE, variable, column);
                 if cell(0) & DEBUGGER_HIDDEN == 0 {
-                    locals.push(Local { slot: cell(1), name: self.tables.text(cell(2)).to_owned() });
+                    locals.push(Local {
+                        slot: cell(1),
+                        row: variable,
+                        name: self.tables.text(cell(2)).to_owned(),
+                    });
                 }
             }
         }

@@ -59,9 +59,11 @@ impl Signature {
             kind @ (0x01..=0x0e | 0x16 | 0x18 | 0x19 | 0x1c) => Self::Primitive(u32::from(kind)),
             0x0f => Self::Pointer(boxed(reader)?),
             0x10 => Self::Reference(boxed(reader)?),
-            kind @ (0x11 | 0x12) => {
-                Self::Named { token: type_token(reader.compressed()?), is_value: kind == 0x11, arguments: vec![] }
-            }
+            kind @ (0x11 | 0x12) => Self::Named {
+                token: type_token(reader.compressed()?),
+                is_value: kind == 0x11,
+                arguments: vec![],
+            },
             0x13 => Self::Var(reader.compressed()?),
             0x1e => Self::MethodVar(reader.compressed()?),
             0x14 => {
@@ -133,6 +135,16 @@ pub fn type_signature(blob: &[u8]) -> Option<Signature> {
     Signature::read(&mut Reader::new(blob), DEEPEST)
 }
 
+/// LocalVarSig: types by slot.
+pub fn local_signature(blob: &[u8]) -> Vec<Signature> {
+    let mut reader = Reader::new(blob);
+    if reader.u8() != Some(0x07) {
+        return Vec::new();
+    }
+    let count = reader.compressed().unwrap_or(0).min(MOST);
+    (0..count).map_while(|_| Signature::read(&mut reader, DEEPEST)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -147,7 +159,11 @@ mod tests {
         assert_eq!(
             read.parameters,
             [
-                Signature::Named { token: 0x0100_0005, is_value: false, arguments: vec![Signature::MethodVar(0)] },
+                Signature::Named {
+                    token: 0x0100_0005,
+                    is_value: false,
+                    arguments: vec![Signature::MethodVar(0)]
+                },
                 Signature::Array(Box::new(Signature::Primitive(8)), 2)
             ]
         );

@@ -15,6 +15,7 @@ pub mod table {
     pub const MEMBER_REF: usize = 0x0a;
     pub const CONSTANT: usize = 0x0b;
     pub const CUSTOM_ATTRIBUTE: usize = 0x0c;
+    pub const STAND_ALONE_SIG: usize = 0x11;
     pub const PROPERTY_MAP: usize = 0x15;
     pub const PROPERTY: usize = 0x17;
     pub const METHOD_SEMANTICS: usize = 0x18;
@@ -27,6 +28,7 @@ pub mod table {
     pub const METHOD_DEBUG: usize = 0x31;
     pub const LOCAL_SCOPE: usize = 0x32;
     pub const LOCAL_VARIABLE: usize = 0x33;
+    pub const IMPORT_SCOPE: usize = 0x35;
     pub const STATE_MACHINE: usize = 0x36;
     pub const CUSTOM_DEBUG: usize = 0x37;
 }

@@ -51,6 +51,15 @@ impl Process {
         call!(self.0, ICorDebugController.Continue(0)).map(drop)
     }
 
+    /// Keeps all threads but one from running when it goes on, or lets them run again. It must be stopped.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn hold_others(&self, but: &Thread, hold: bool) -> Result<()> {
+        // CorDebugThreadState: THREAD_RUN is 0, THREAD_SUSPEND 1.
+        call!(self.0, ICorDebugController.SetAllThreadsDebugState(u32::from(hold), but.0.as_ptr())).map(drop)
+    }
+
     /// How often it was resumed: frames and values of an earlier count are stale.
     pub fn resumes(&self) -> u64 {
         self.1.get()

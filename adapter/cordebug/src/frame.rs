@@ -106,6 +106,16 @@ impl Function {
         Ok(size)
     }
 
+    /// StandAloneSig token of its locals' types; 0 when it has none.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn locals_token(&self) -> Result<u32> {
+        let mut token = 0;
+        call!(self.0, ICorDebugFunction.GetLocalVarSigToken(&raw mut token))?;
+        Ok(token)
+    }
+
     /// Its IL, at most 64 KiB.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 //! One OS thread owns every COM pointer of the session ([`session`]); requests and the runtime's callbacks come to it
 //! through one inbox, in order. In reading order: [`session`] (the thread's loop and the commands), [`program`] (what to
 //! run, building it), [`start`] (launch held before user code, attach), [`told`] (callbacks), [`modules`],
-//! [`breakpoints`], [`stepping`], [`exceptions`], [`stack`], [`values`] (what is in a variable), [`names`] (types as C#
+//! [`breakpoints`], [`stepping`], [`exceptions`], [`stack`], [`values`] (what is in a variable), [`types`] and [`names`] (types, and how C#
 //! spells them), [`calls`] (running code of the program), [`expression`] (what people type).
 
 mod breakpoints;
@@ -18,6 +18,7 @@ mod stack;
 mod start;
 mod stepping;
 mod told;
+mod types;
 mod values;
 
 use std::sync::Arc;

@@ -1,100 +1,132 @@
-//! What people type: names, member paths, indexers, calls, literals, and operators on primitives, in C#.
+//! What people type, in C#: parsed with the C# grammar of tree-sitter, computed here as far as it can be, and by running code
+//! of the program where it must.
 //!
-//! Parsed with the C# grammar of tree-sitter, evaluated over [`Path`]s and constants. In reading order: [`parse`], [`walk`]
-//! (what each kind of expression means), [`members`], [`calling`], [`operators`], [`constant`], [`assignment`].
+//! In reading order: [`request`] (what clients ask), [`parse`] (text to tree), [`walk`] (what each kind of expression means),
+//! [`names`] (names and types), [`members`] and [`getters`], [`elements`], [`overloads`] and [`calling`] (which method, and
+//! calling it), [`conversions`], [`operations`] and [`operators`] and [`constant`], [`objects`] (`new`), [`patterns`],
+//! [`sequences`] (LINQ with lambdas, worked out here), [`text`] (interpolation), [`assignment`], [`completions`], [`on_objects`] (for the rows
+//! of the variables view).
 
-mod assignment;
+pub(super) mod assignment;
 mod calling;
+mod completions;
 mod constant;
+mod conversions;
+mod elements;
+mod getters;
 mod members;
+mod names;
+mod objects;
+mod on_objects;
+mod operations;
 mod operators;
+mod overloads;
 mod parse;
+mod patterns;
+mod request;
+mod sequences;
+mod text;
 mod walk;
 
-use std::sync::mpsc::Receiver;
-
-use cordebug::value::Value as ClrValue;
 use dap_wire::{ErrorCode, Failure};
-use serde_json::{Value, json};
+use tree_sitter::Node as Syntax;
 
-use super::session::{Input, Session};
+pub(super) use constant::Constant;
+pub(super) use members::tuple_names;
+pub(super) use parse::{Format, Scope};
+
+use super::types::Ty;
+use super::types::ty::BOOL;
 use super::values::Path;
-use constant::Constant;
 
-pub(crate) enum Found {
-    At(Path),
+/// Where a value is.
+#[derive(Clone)]
+pub(super) enum Data {
+    /// Here.
     Constant(Constant),
-    /// A primitive or struct a call gave; shown at once.
-    Value(ClrValue),
+    /// In the program.
+    At(Path),
+}
+
+/// A value with its static type.
+#[derive(Clone)]
+pub(super) struct Val {
+    pub(super) data: Data,
+    pub(super) ty: Ty,
+    /// A constant expression, which C# converts more freely.
+    pub(super) literal: bool,
+}
+
+impl Val {
+    pub(super) fn null() -> Self {
+        Self { data: Data::Constant(Constant::Null), ty: Ty::Null, literal: true }
+    }
+
+    pub(super) fn constant_of(constant: Constant, ty: Ty) -> Self {
+        Self { data: Data::Constant(constant), ty, literal: false }
+    }
+
+    pub(super) fn plain(constant: Constant) -> Self {
+        let ty = constant.ty();
+        Self::constant_of(constant, ty)
+    }
+
+    pub(super) fn bool(value: bool) -> Self {
+        Self::constant_of(Constant::Bool(value), BOOL)
+    }
+
+    pub(super) fn text(text: impl Into<String>) -> Self {
+        Self::plain(Constant::Text(text.into()))
+    }
+
+    pub(super) fn int(value: i32) -> Self {
+        Self::plain(Constant::int(value))
+    }
+
+    pub(super) fn at(path: Path, ty: Ty) -> Self {
+        Self { data: Data::At(path), ty, literal: false }
+    }
+
+    /// The way to it, when it is in the program.
+    pub(super) fn path(&self) -> Option<&Path> {
+        match &self.data {
+            Data::At(path) => Some(path),
+            Data::Constant(_) => None,
+        }
+    }
+}
+
+/// What a part of an expression stands for.
+#[derive(Clone)]
+enum Found {
+    Val(Val),
+    Type(Ty),
+    Namespace(String),
+    /// Methods of this name; the target is none for static ones.
+    Group {
+        target: Option<Val>,
+        ty: Ty,
+        name: String,
+        types: Vec<Ty>,
+    },
+    /// A call that gives nothing.
     Nothing,
+    /// Behind a `?.` on null: nothing more is looked at.
+    Skipped,
 }
 
-pub(crate) fn failed(message: impl Into<String>) -> Failure {
+/// An argument as it was written.
+struct Given<'t> {
+    name: Option<String>,
+    value: Passed<'t>,
+}
+
+enum Passed<'t> {
+    Val(Val),
+    /// A lambda: worked out for each item by those few methods that we do ourselves.
+    Lambda(Syntax<'t>),
+}
+
+fn failed(message: impl Into<String>) -> Failure {
     Failure::new(ErrorCode::EvaluationFailed, message)
-}
-
-impl Session {
-    pub(super) fn evaluate(&mut self, arguments: &Value, inputs: &Receiver<Input>) -> Result<Value, Failure> {
-        let text = arguments["expression"].as_str().unwrap_or_default();
-        let (thread, frame) = match &arguments["frameId"] {
-            Value::Null => (self.thread_of(&Value::Null)?, 0),
-            id => id
-                .as_i64()
-                .and_then(|id| self.references.frame_of(id))
-                .ok_or_else(|| Failure::invalid(format!("there is no frame {id}")))?,
-        };
-        let found = self.find(text, thread, frame, inputs)?;
-        self.answer_with(found, text)
-    }
-
-    fn answer_with(&mut self, found: Found, text: &str) -> Result<Value, Failure> {
-        let path = match found {
-            Found::Constant(constant) => {
-                let (result, kind) = constant.shown();
-                return Ok(json!({ "result": result, "type": kind, "variablesReference": 0 }));
-            }
-            Found::Nothing => return Ok(json!({ "result": "", "type": "void", "variablesReference": 0 })),
-            Found::Value(value) => {
-                let shown = self.show(&value);
-                return Ok(json!({ "result": shown.text, "type": shown.kind, "variablesReference": 0 }));
-            }
-            Found::At(path) => Path { name: text.trim().to_owned(), ..path },
-        };
-        let value = self.fetch(&path)?;
-        let shown = self.show(&value);
-        let mut answer = json!({ "result": shown.text, "type": shown.kind });
-        self.open(&mut answer, &shown, &path);
-        Ok(answer)
-    }
-
-    /// For log messages.
-    pub(super) fn evaluate_to_text(
-        &mut self,
-        text: &str,
-        thread: u32,
-        inputs: &Receiver<Input>,
-    ) -> Result<String, Failure> {
-        let found = self.find(text, thread, 0, inputs)?;
-        if let Found::Constant(Constant::Text(text)) = found {
-            return Ok(text);
-        }
-        let answer = self.answer_with(found, text)?;
-        let result = answer["result"].as_str().unwrap_or_default();
-        // A string in a message needs no quotes.
-        Ok(if answer["type"] == "string" { result.trim_matches('"').to_owned() } else { result.to_owned() })
-    }
-
-    /// For conditions of breakpoints.
-    pub(super) fn condition_holds(
-        &mut self,
-        text: &str,
-        thread: u32,
-        inputs: &Receiver<Input>,
-    ) -> Result<bool, Failure> {
-        let found = self.find(text, thread, 0, inputs)?;
-        match self.constant(found)? {
-            Constant::Bool(holds) => Ok(holds),
-            other => Err(failed(format!("it is {}, not true or false", other.shown().0))),
-        }
-    }
 }

@@ -31,6 +31,16 @@ impl Loaded {
         self.image.get_or_init(|| Image::open(&self.path).ok()).as_ref()
     }
 
+    /// Whether it is the core library, where the primitives are.
+    pub(super) fn is_core(&self) -> bool {
+        self.is_framework && self.path.ends_with("System.Private.CoreLib.dll")
+    }
+
+    /// Whether it belongs to the runtime.
+    pub(super) fn is_framework(&self) -> bool {
+        self.is_framework
+    }
+
     fn body(&self) -> Value {
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
         let status = match &self.pdb {
@@ -61,6 +71,21 @@ impl Modules {
     /// The module behind a handle.
     pub(super) fn of(&self, module: &Module) -> Option<Rc<Loaded>> {
         self.list.iter().find(|loaded| loaded.module.is(module)).cloned()
+    }
+
+    /// The module with this id.
+    pub(super) fn by_id(&self, id: usize) -> Option<Rc<Loaded>> {
+        self.list.iter().find(|loaded| loaded.id == id).cloned()
+    }
+
+    /// All of them.
+    pub(super) fn all(&self) -> &[Rc<Loaded>] {
+        &self.list
+    }
+
+    /// How many there ever were: grows when one comes.
+    pub(super) fn count(&self) -> usize {
+        self.next
     }
 
     /// Modules with symbols.

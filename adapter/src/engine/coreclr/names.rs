@@ -1,8 +1,6 @@
 //! Types as C# spells them.
 
-use cordebug::value::{Type, element};
-
-use super::session::Session;
+use cordebug::value::element;
 
 /// `List` of ``System.Collections.Generic.List`1``: without the number of generic parameters.
 pub(super) fn without_arity(name: &str) -> String {
@@ -16,6 +14,26 @@ pub(super) fn without_arity(name: &str) -> String {
         }
     }
     plain
+}
+
+/// A generic type's full metadata name with its arguments where they belong: `List<int>.Enumerator`.
+pub(super) fn spelled_generic(name: &str, arguments: &[String]) -> String {
+    if arguments.is_empty() {
+        return without_arity(name);
+    }
+    let mut rest = arguments.iter();
+    let parts: Vec<String> = name
+        .split('.')
+        .map(|part| match part.split_once('`') {
+            Some((own, arity)) => {
+                let own_arguments: Vec<String> =
+                    rest.by_ref().take(arity.parse().unwrap_or(0)).cloned().collect();
+                format!("{own}<{}>", own_arguments.join(", "))
+            }
+            None => part.to_owned(),
+        })
+        .collect();
+    parts.join(".")
 }
 
 /// The keyword of a primitive.
@@ -42,54 +60,9 @@ pub(super) fn keyword(kind: u32) -> Option<&'static str> {
     })
 }
 
-impl Session {
-    /// A type as C# spells it, with its namespace and generic arguments.
-    pub(super) fn spelled(&self, kind: &Type) -> String {
-        self.spelled_to(kind, 8)
-    }
-
-    fn spelled_to(&self, kind: &Type, deeper: usize) -> String {
-        let Ok(element_type) = kind.element_type() else { return "?".into() };
-        if deeper == 0 {
-            return "…".into();
-        }
-        if let Some(keyword) = keyword(element_type) {
-            return keyword.into();
-        }
-        let inner = || {
-            kind.first_parameter().map_or_else(|_| "?".into(), |inner| self.spelled_to(&inner, deeper - 1))
-        };
-        match element_type {
-            element::SZARRAY => return format!("{}[]", inner()),
-            element::ARRAY => {
-                let commas = ",".repeat(kind.rank().unwrap_or(1).saturating_sub(1) as usize);
-                return format!("{}[{commas}]", inner());
-            }
-            element::PTR => return format!("{}*", inner()),
-            element::BYREF => return format!("ref {}", inner()),
-            _ => {}
-        }
-        let name = self.plain_name(kind).unwrap_or_else(|| "?".into());
-        let arguments: Vec<String> = kind
-            .parameters()
-            .unwrap_or_default()
-            .iter()
-            .map(|argument| self.spelled_to(argument, deeper - 1))
-            .collect();
-        match (name.as_str(), arguments.as_slice()) {
-            ("System.Decimal", _) => "decimal".into(),
-            ("System.Nullable`1", [inner]) => format!("{inner}?"),
-            (_, []) => without_arity(&name),
-            (_, arguments) => format!("{}<{}>", without_arity(&name), arguments.join(", ")),
-        }
-    }
-
-    /// The full name of a type's class, with its arity, as the metadata spells it.
-    pub(super) fn plain_name(&self, kind: &Type) -> Option<String> {
-        let class = kind.class().ok()?;
-        let loaded = self.modules.of(&class.module().ok()?)?;
-        Some(loaded.image()?.metadata.type_name(class.token().ok()?))
-    }
+/// The element type a keyword stands for.
+pub(super) fn element_of_keyword(text: &str) -> Option<u32> {
+    (1..=element::OBJECT).find(|kind| keyword(*kind) == Some(text))
 }
 
 #[cfg(test)]

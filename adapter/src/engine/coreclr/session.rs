@@ -18,6 +18,7 @@ use super::breakpoints::Breakpoints;
 use super::cor;
 use super::exceptions::Filters;
 use super::modules::Modules;
+use super::types::lookup::Known;
 use super::values::References;
 use crate::engine::{EngineEvent, EngineRequest};
 use crate::io::{Broker, Child, ExitInfo};
@@ -68,6 +69,7 @@ pub(super) struct Session {
     pub(super) breakpoints: Breakpoints,
     pub(super) filters: Filters,
     pub(super) references: References,
+    pub(super) known: Known,
     pub(super) stepper: Option<Stepper>,
     /// The program's own assembly, for the entry stop.
     pub(super) entry_module: Option<std::path::PathBuf>,
@@ -102,6 +104,7 @@ impl Session {
             breakpoints: Breakpoints::default(),
             filters: Filters::default(),
             references: References::default(),
+            known: Known::default(),
             stepper: None,
             entry_module: None,
             stop_on_entry: false,
@@ -162,6 +165,9 @@ impl Session {
             "variables" => self.variables(arguments, inputs),
             "evaluate" => self.evaluate(arguments, inputs),
             "setVariable" => self.set_variable(arguments, inputs),
+            "setExpression" => self.set_expression(arguments, inputs),
+            "completions" => self.completions(arguments, inputs),
+            "readMemory" => self.read_memory(arguments),
             "exceptionInfo" => self.exception_info(arguments),
             "modules" => Ok(self.modules.list()),
             "continue" => self.go_on(inputs).map(|()| json!({ "allThreadsContinued": true })),

@@ -1,80 +1,266 @@
-//! Writing to variables.
-
-use std::sync::mpsc::Receiver;
+//! Writing: to variables, fields, elements, properties and indexers.
 
 use dap_wire::Failure;
-use serde_json::{Value, json};
+use tree_sitter::Node as Syntax;
 
-use super::constant::Constant;
-use super::{Found, failed};
-use crate::engine::coreclr::cor;
-use crate::engine::coreclr::session::{Input, Run, Session};
-use crate::engine::coreclr::values::bare;
+use super::walk::{child, enclosed, inner};
+use super::{Constant, Data, Found, Scope, Val, failed};
+use crate::engine::coreclr::session::Session;
 
 impl Session {
-    pub(crate) fn set_variable(
-        &mut self,
-        arguments: &Value,
-        inputs: &Receiver<Input>,
-    ) -> Result<Value, Failure> {
-        let Run::Stopped { thread } = self.run else { return Err(failed("the program runs")) };
-        let text = |key: &str| {
-            arguments[key]
-                .as_str()
-                .ok_or_else(|| Failure::invalid(format!("`{key}` is missing; it must be a string")))
-        };
-        let (name, new) = (text("name")?.to_owned(), text("value")?.to_owned());
-        // The row that was shown under this name.
-        let rows =
-            self.variables(&json!({ "variablesReference": arguments["variablesReference"] }), inputs)?;
-        let row = rows["variables"].as_array().into_iter().flatten().find(|row| row["name"] == name.as_str());
-        let way = row.and_then(|row| row["evaluateName"].as_str()).map(str::to_owned);
-        let way = way.ok_or_else(|| Failure::invalid(format!("there is no variable `{name}` to set")))?;
-        let Found::At(target) = self.find(&way, thread, 0, inputs)? else {
-            return Err(failed(format!("`{way}` has no place to write to")));
-        };
-        let found = self.find(&new, thread, 0, inputs)?;
-        let source = match found {
-            Found::At(path) => Ok(path),
-            other => Err(self.constant(other)?),
-        };
-        let source = match source {
-            Err(Constant::Text(text)) => Ok(self.string_at(thread, &text, inputs)?),
-            other => other,
-        };
-        let place = self.fetch(&target)?;
-        let write = cor(format!("set `{way}`"));
-        match (place.as_reference(), source) {
-            (Some(reference), Ok(path)) => {
-                let from = self.fetch(&path)?;
-                let from = from.as_reference().ok_or_else(|| failed(format!("`{new}` is no object")))?;
-                from.target().and_then(|address| reference.set_target(address)).map_err(write)?;
-            }
-            (Some(reference), Err(Constant::Null)) => reference.set_target(0).map_err(write)?,
-            (None, Ok(path)) => {
-                let from = self.fetch(&path)?;
-                let misfit = || {
-                    failed(format!("`{new}` does not fit into `{way}`, which is {}", self.type_of(&place)))
-                };
-                if self.type_of(&from) != self.type_of(&place) {
-                    return Err(misfit());
+    /// `a = b`, `a += b`, `a ??= b`.
+    pub(super) fn assign(&mut self, node: Syntax<'_>, scope: &Scope<'_>) -> Result<Val, Failure> {
+        let (left, right) = (child(node, "left")?, child(node, "right")?);
+        let text = scope.of(node);
+        let from = left.end_byte().saturating_sub(node.start_byte());
+        let operator = text.get(from..).unwrap_or_default().trim_start();
+        let operator: String = operator.chars().take_while(|sign| "=+-*/%&|^<>?".contains(*sign)).collect();
+        let operator = operator.strip_suffix('=').unwrap_or_default().to_owned();
+        let val = match operator.as_str() {
+            "" => self.value(right, scope)?,
+            "??" => {
+                let old = self.value(left, scope)?;
+                if !self.is_null_val(&old)? {
+                    return Ok(old);
                 }
-                let bytes = bare(&from).ok_or_else(misfit)?.bytes();
-                bytes.and_then(|bytes| place.set_bytes(&bytes)).map_err(write)?;
+                self.value(right, scope)?
             }
-            (None, Err(constant)) => {
-                let kind = place.element_type().map_err(cor("find the variable's type"))?;
-                let bytes = constant.bytes_for(kind).ok_or_else(|| {
-                    failed(format!("`{new}` does not fit into `{way}`, which is {}", self.type_of(&place)))
-                })?;
-                place.set_bytes(&bytes).map_err(write)?;
+            operator => {
+                let (old, by) = (self.value(left, scope)?, self.value(right, scope)?);
+                let ty = old.ty.clone();
+                let new = self.operate(operator, old, by, scope)?;
+                // Compound assignment casts back: `byte += 1` works.
+                self.cast_back(new, &ty, scope)?
             }
-            (Some(_), Err(_)) => return Err(failed(format!("`{new}` does not fit into `{way}`"))),
-        }
-        let value = self.fetch(&target)?;
-        let shown = self.show(&value);
-        let mut answer = json!({ "value": shown.text, "type": shown.kind });
-        self.open(&mut answer, &shown, &target);
-        Ok(answer)
+        };
+        self.store(left, val, scope)
     }
+
+    /// `x++` and its kin.
+    pub(super) fn step_by_one(
+        &mut self,
+        node: Syntax<'_>,
+        up: bool,
+        gives_new: bool,
+        scope: &Scope<'_>,
+    ) -> Result<Found, Failure> {
+        let of = inner(node).pop().ok_or_else(|| failed("`++` stands alone"))?;
+        let old = self.value(of, scope)?;
+        let ty = old.ty.clone();
+        let constant =
+            self.load(&old)?.ok_or_else(|| failed(format!("`{}` cannot be counted", scope.of(of))))?;
+        let old = Val { data: Data::Constant(constant), ..old };
+        let one = Val { literal: true, ..Val::int(1) };
+        let new = self.operate(if up { "+" } else { "-" }, old.clone(), one, scope)?;
+        let new = self.cast_back(new, &ty, scope)?;
+        let stored = self.store(of, new, scope)?;
+        Ok(Found::Val(if gives_new { stored } else { old }))
+    }
+
+    fn cast_back(
+        &mut self,
+        val: Val,
+        ty: &crate::engine::coreclr::types::Ty,
+        scope: &Scope<'_>,
+    ) -> Result<Val, Failure> {
+        match self.load(&val)? {
+            Some(_) if ty.is_value() && val.ty != *ty => self.cast(Val { literal: false, ..val }, ty, scope),
+            _ => Ok(val),
+        }
+    }
+
+    /// Writes to what the left side names; gives what was written.
+    fn store(&mut self, left: Syntax<'_>, val: Val, scope: &Scope<'_>) -> Result<Val, Failure> {
+        if !scope.site.runs {
+            return Err(failed(format!(
+                "`{}` would be written to, which hovering does not do",
+                scope.of(left)
+            ))
+            .quiet());
+        }
+        match left.kind() {
+            "parenthesized_expression" => self.store(enclosed(left)?, val, scope),
+            "element_access_expression" => {
+                let of = self.value(child(left, "expression")?, scope)?;
+                let mut indexes = Vec::new();
+                for node in inner(child(left, "subscript")?) {
+                    let node =
+                        if node.kind() == "argument" { inner(node).pop().unwrap_or(node) } else { node };
+                    if scope.of(node).starts_with('^') {
+                        let place = self.value(left, scope)?;
+                        return self.store_at(&place, val, scope);
+                    }
+                    indexes.push(self.value(node, scope)?);
+                }
+                self.set_indexed(&of, indexes, val, scope)
+            }
+            "member_access_expression" if left.child(1).is_none_or(|dot| dot.kind() != "->") => {
+                let name = scope.of(child(left, "name")?).to_owned();
+                match self.walk(child(left, "expression")?, scope)? {
+                    Found::Val(of) => self.set_member(&of, &name, val, scope),
+                    Found::Type(ty) => self.set_static(&ty, &name, val, scope),
+                    _ => Err(failed(format!("`{}` cannot be written to", scope.of(left)))),
+                }
+            }
+            "identifier" => {
+                let name = scope.of(left).to_owned();
+                if let Some(found) = self.property_to_set(&name, scope)? {
+                    return self.set_property(found, &name, val, scope);
+                }
+                let place = self.value(left, scope)?;
+                self.store_at(&place, val, scope)
+            }
+            _ => {
+                let place = self.value(left, scope)?;
+                self.store_at(&place, val, scope)
+            }
+        }
+    }
+
+    /// A property of `this` or of the class that a simple name means, if it means one.
+    #[allow(clippy::type_complexity, reason = "a property and the object it is of")]
+    fn property_to_set(
+        &mut self,
+        name: &str,
+        scope: &Scope<'_>,
+    ) -> Result<Option<(Option<Val>, super::members::Property)>, Failure> {
+        let locals = self.locals(scope.site.thread, scope.site.frame)?;
+        if locals.iter().any(|(known, _)| known == name) {
+            return Ok(None);
+        }
+        if let Some((_, this)) = locals.iter().find(|(known, _)| known == "this") {
+            let this = self.val_at(this.clone())?;
+            let owners = self.searched(&this);
+            for owner in owners.iter().flat_map(|ty| self.lineage(ty)).collect::<Vec<_>>() {
+                if let Some(property) = self.property_of(&owner, name, false) {
+                    return Ok(Some((Some(this), property)));
+                }
+            }
+        }
+        let class = scope.class(self);
+        Ok(class.and_then(|class| self.property_of(&class, name, true)).map(|property| (None, property)))
+    }
+
+    fn set_property(
+        &mut self,
+        (of, property): (Option<Val>, super::members::Property),
+        name: &str,
+        val: Val,
+        scope: &Scope<'_>,
+    ) -> Result<Val, Failure> {
+        if property.info.setter.is_none()
+            && let Some(of) = &of
+        {
+            // An auto-property without a setter still has its field.
+            let backing = format!("<{name}>k__BackingField");
+            if let Some(Found::Val(place)) =
+                self.member_if_any(&Found::Val(of.clone()), &backing, &[], scope)?
+            {
+                return self.store_at(&place, val, scope);
+            }
+        }
+        let setter = property.info.setter.ok_or_else(|| failed(format!("`{name}` has no setter")))?;
+        let method = self.method(&property.loaded, &property.owner, setter);
+        let method = method.ok_or_else(|| failed(format!("the setter of `{name}` cannot be read")))?;
+        let wanted =
+            method.parameters.last().cloned().ok_or_else(|| failed(format!("`{name}` has no setter")))?;
+        let val = self.converted(val, &wanted, scope)?;
+        self.call(&scope.site, &method, of.as_ref(), std::slice::from_ref(&val), &format!("{name} = …"))?;
+        Ok(val)
+    }
+
+    pub(super) fn set_member(
+        &mut self,
+        of: &Val,
+        name: &str,
+        val: Val,
+        scope: &Scope<'_>,
+    ) -> Result<Val, Failure> {
+        let owners = self.searched(of);
+        for owner in owners.iter().flat_map(|ty| self.lineage(ty)).collect::<Vec<_>>() {
+            if let Some(property) = self.property_of(&owner, name, false) {
+                return self.set_property((Some(of.clone()), property), name, val, scope);
+            }
+        }
+        match self.member_of(Found::Val(of.clone()), name, Vec::new(), scope)? {
+            Found::Val(place) => self.store_at(&place, val, scope),
+            _ => Err(failed(format!("`{name}` cannot be written to"))),
+        }
+    }
+
+    fn set_static(
+        &mut self,
+        ty: &crate::engine::coreclr::types::Ty,
+        name: &str,
+        val: Val,
+        scope: &Scope<'_>,
+    ) -> Result<Val, Failure> {
+        if let Some(property) = self.property_of(ty, name, true)
+            && property.info.setter.is_some()
+        {
+            return self.set_property((None, property), name, val, scope);
+        }
+        match self.member_of(Found::Type(ty.clone()), name, Vec::new(), scope)? {
+            Found::Val(place) => self.store_at(&place, val, scope),
+            _ => Err(failed(format!("`{name}` cannot be written to"))),
+        }
+    }
+
+    pub(super) fn set_indexed(
+        &mut self,
+        of: &Val,
+        indexes: Vec<Val>,
+        val: Val,
+        scope: &Scope<'_>,
+    ) -> Result<Val, Failure> {
+        let actual = self.actual(of)?;
+        let is_stored = matches!(
+            actual,
+            crate::engine::coreclr::types::Ty::Vector(_) | crate::engine::coreclr::types::Ty::Array(..)
+        ) || self.full_name(&actual) == "System.Collections.Generic.List`1";
+        if is_stored {
+            let place = self.indexed(of, indexes, scope)?;
+            return self.store_at(&place, val, scope);
+        }
+        let mut all = indexes;
+        all.push(val.clone());
+        let (setter, slots) = self.indexer(of, &all, true)?;
+        let arguments = self.passed(&setter, &slots, &all, scope)?;
+        let name = of.path().map_or("it", |path| path.name.as_str());
+        self.call(&scope.site, &setter, Some(of), &arguments, &format!("{name}[…] = …"))?;
+        Ok(val)
+    }
+
+    /// Writes to a place in the program.
+    pub(crate) fn store_at(&mut self, place: &Val, val: Val, scope: &Scope<'_>) -> Result<Val, Failure> {
+        let Some(path) = place.path().cloned() else {
+            return Err(failed("this has no place in the program to write to"));
+        };
+        let ty = match &place.ty {
+            crate::engine::coreclr::types::Ty::Null | crate::engine::coreclr::types::Ty::Other => {
+                val.ty.clone()
+            }
+            ty => ty.clone(),
+        };
+        let val = self.converted(val, &ty, scope).map_err(|failure| {
+            let shown = match &val_text(&failure) {
+                text if text.contains("does not fit") => {
+                    format!("{text}: `{}` is `{}`", path.name, self.csharp(&ty))
+                }
+                text => text.clone(),
+            };
+            dap_wire::Failure { message: shown, ..failure }
+        })?;
+        let ready = self.in_program(val, &ty, scope)?;
+        self.write(&path, &ready, &ty)?;
+        match &ready.data {
+            Data::Constant(Constant::Null) => Ok(Val::constant_of(Constant::Null, ty)),
+            Data::Constant(_) => Ok(Val { literal: false, ..ready }),
+            Data::At(_) => Ok(Val::at(path, ty)),
+        }
+    }
+}
+
+fn val_text(failure: &Failure) -> String {
+    failure.message.clone()
 }

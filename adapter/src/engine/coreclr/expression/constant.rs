@@ -1,94 +1,271 @@
-//! Constants of C#: literals, their texts and their bytes.
+//! Constants of C#: primitives, strings and decimals with their types, their literals, texts and bytes.
 
 use cordebug::value::element;
+use rust_decimal::Decimal;
 
-use crate::engine::coreclr::values::quoted;
+use crate::engine::coreclr::types::relations::numeric;
+use crate::engine::coreclr::types::ty::{OBJECT, STRING, Ty};
 
-/// A constant, or a primitive read from the program.
+/// A value that is computed with here, outside the program.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Constant {
     Null,
     Bool(bool),
-    Char(u16),
-    Int(i64),
-    Real(f64),
+    /// Any whole number, or a character: its element type, and its value.
+    Int(u32, i128),
+    Single(f32),
+    Double(f64),
+    Decimal(Decimal),
     Text(String),
 }
 
 impl Constant {
-    /// Text and type.
-    pub(crate) fn shown(&self) -> (String, &'static str) {
+    pub(crate) fn int(value: i32) -> Self {
+        Self::Int(element::I4, i128::from(value))
+    }
+
+    /// From the bytes of a primitive in the program; `None` for what is no primitive.
+    pub(crate) fn from_bytes(kind: u32, bytes: &[u8]) -> Option<Self> {
+        let mut wide = [0u8; 8];
+        let count = bytes.len().min(8);
+        wide.get_mut(..count)?.copy_from_slice(bytes.get(..count)?);
+        let bits = u64::from_le_bytes(wide);
+        Some(match kind {
+            element::BOOLEAN => Self::Bool(bits & 0xff != 0),
+            element::R4 => Self::Single(f32::from_bits(bits as u32)),
+            element::R8 => Self::Double(f64::from_bits(bits)),
+            kind => Self::Int(kind, wrap(kind, i128::from(bits))?),
+        })
+    }
+
+    /// Its bytes as a primitive of the element type it has.
+    pub(crate) fn bytes(&self) -> Option<(u32, Vec<u8>)> {
+        Some(match self {
+            Self::Bool(value) => (element::BOOLEAN, vec![u8::from(*value)]),
+            Self::Single(value) => (element::R4, value.to_le_bytes().to_vec()),
+            Self::Double(value) => (element::R8, value.to_le_bytes().to_vec()),
+            Self::Int(kind, value) => (*kind, value.to_le_bytes().get(..width(*kind)?)?.to_vec()),
+            _ => return None,
+        })
+    }
+
+    /// System.Decimal in memory: flags (sign and scale), high, low 64 bits.
+    pub(crate) fn decimal(bytes: &[u8]) -> Option<Self> {
+        let part = |at: usize| bytes.get(at..at + 4)?.try_into().ok().map(u32::from_le_bytes);
+        let (flags, high, low, middle) = (part(0)?, part(4)?, part(8)?, part(12)?);
+        let scale = (flags >> 16 & 0xff).min(28);
+        Some(Self::Decimal(Decimal::from_parts(low, middle, high, flags >> 31 != 0, scale)))
+    }
+
+    /// A decimal's bytes in memory.
+    pub(crate) fn decimal_bytes(value: &Decimal) -> Vec<u8> {
+        let parts = value.unpack();
+        let flags = parts.scale << 16 | u32::from(parts.negative) << 31;
+        [flags, parts.hi, parts.lo, parts.mid].into_iter().flat_map(u32::to_le_bytes).collect()
+    }
+
+    /// Its type, but for decimals and null.
+    pub(crate) fn ty(&self) -> Ty {
         match self {
-            Self::Null => ("null".into(), "object"),
-            Self::Bool(value) => (value.to_string(), "bool"),
-            Self::Char(value) => {
-                let letter = char::from_u32(u32::from(*value)).unwrap_or('\u{fffd}');
-                (format!("{value} '{}'", letter.escape_default()), "char")
-            }
-            Self::Int(value) => {
-                (value.to_string(), if i32::try_from(*value).is_ok() { "int" } else { "long" })
-            }
-            Self::Real(value) => (value.to_string(), "double"),
-            Self::Text(text) => (quoted(text), "string"),
+            Self::Null => Ty::Null,
+            Self::Bool(_) => Ty::Primitive(element::BOOLEAN),
+            Self::Int(kind, _) => Ty::Primitive(*kind),
+            Self::Single(_) => Ty::Primitive(element::R4),
+            Self::Double(_) => Ty::Primitive(element::R8),
+            Self::Text(_) => STRING,
+            Self::Decimal(_) => OBJECT,
         }
     }
 
-    /// Its bytes as a primitive of this type, if it fits.
-    pub(crate) fn bytes_for(&self, kind: u32) -> Option<Vec<u8>> {
-        let int = match self {
-            Self::Int(value) => Some(*value),
-            Self::Char(value) => Some(i64::from(*value)),
-            _ => None,
-        };
-        match (self, kind) {
-            (Self::Bool(value), element::BOOLEAN) => Some(vec![u8::from(*value)]),
-            (Self::Real(value), element::R8) => Some(value.to_le_bytes().to_vec()),
-            (Self::Real(value), element::R4) => Some((*value as f32).to_le_bytes().to_vec()),
-            (_, element::R8) => Some((int? as f64).to_le_bytes().to_vec()),
-            (_, element::R4) => Some((int? as f32).to_le_bytes().to_vec()),
-            (Self::Char(value), element::CHAR) => Some(value.to_le_bytes().to_vec()),
-            (_, element::I1) => i8::try_from(int?).ok().map(|value| value.to_le_bytes().to_vec()),
-            (_, element::U1) => u8::try_from(int?).ok().map(|value| value.to_le_bytes().to_vec()),
-            (_, element::I2) => i16::try_from(int?).ok().map(|value| value.to_le_bytes().to_vec()),
-            (_, element::U2) => u16::try_from(int?).ok().map(|value| value.to_le_bytes().to_vec()),
-            (_, element::I4) => i32::try_from(int?).ok().map(|value| value.to_le_bytes().to_vec()),
-            (_, element::U4) => u32::try_from(int?).ok().map(|value| value.to_le_bytes().to_vec()),
-            (_, element::I8 | element::I) => Some(int?.to_le_bytes().to_vec()),
-            (_, element::U8 | element::U) => {
-                u64::try_from(int?).ok().map(|value| value.to_le_bytes().to_vec())
+    /// What its `ToString` gives, with the invariant culture.
+    pub(crate) fn plain(&self) -> String {
+        match self {
+            Self::Null => String::new(),
+            Self::Bool(true) => "True".into(),
+            Self::Bool(false) => "False".into(),
+            Self::Int(element::CHAR, value) => String::from_utf16_lossy(&[*value as u16]),
+            Self::Int(_, value) => value.to_string(),
+            Self::Single(value) => {
+                real(f64::from(*value), value.is_sign_negative(), &format!("{value:e}"), 9)
             }
+            Self::Double(value) => real(*value, value.is_sign_negative(), &format!("{value:e}"), 17),
+            Self::Decimal(value) => value.to_string(),
+            Self::Text(text) => text.clone(),
+        }
+    }
+
+    /// Converted as a cast does: numbers wrap around or are cut, unless `checked`.
+    pub(crate) fn cast(&self, kind: u32, checked: bool) -> Option<Self> {
+        let whole = |value: f64| -> Option<i128> {
+            // Casts of numbers that do not fit are unspecified in C#; an error is the honest answer.
+            value.is_finite().then(|| value.trunc() as i128)
+        };
+        let int = match self {
+            Self::Int(_, value) => *value,
+            Self::Bool(value) if kind == element::BOOLEAN => return Some(Self::Bool(*value)),
+            Self::Text(text) if kind == element::STRING => return Some(Self::Text(text.clone())),
+            Self::Single(value) if kind == element::R4 => return Some(Self::Single(*value)),
+            Self::Single(value) if kind == element::R8 => return Some(Self::Double(f64::from(*value))),
+            Self::Double(value) if kind == element::R4 => return Some(Self::Single(*value as f32)),
+            Self::Double(value) if kind == element::R8 => return Some(Self::Double(*value)),
+            Self::Single(value) => whole(f64::from(*value))?,
+            Self::Double(value) => whole(*value)?,
+            Self::Decimal(value) => {
+                use rust_decimal::prelude::ToPrimitive as _;
+                match kind {
+                    element::R4 => return value.to_f32().map(Self::Single),
+                    element::R8 => return value.to_f64().map(Self::Double),
+                    // Decimals out of range throw, checked or not.
+                    _ => {
+                        return value
+                            .trunc()
+                            .to_i128()
+                            .filter(|whole| fits(kind, *whole))
+                            .map(|whole| Self::Int(kind, whole));
+                    }
+                }
+            }
+            _ => return None,
+        };
+        match kind {
+            element::R4 => Some(Self::Single(int as f32)),
+            element::R8 => Some(Self::Double(int as f64)),
+            kind if !numeric(kind) => None,
+            kind if checked && !fits(kind, int) => None,
+            kind => wrap(kind, int).map(|value| Self::Int(kind, value)),
+        }
+    }
+
+    /// As a decimal, if it may become one.
+    pub(crate) fn to_decimal(&self, explicit: bool) -> Option<Decimal> {
+        match self {
+            Self::Decimal(value) => Some(*value),
+            Self::Int(_, value) => Decimal::try_from_i128_with_scale(*value, 0).ok(),
+            // Decimal keeps 7 digits of a float and 15 of a double.
+            Self::Single(value) if explicit => {
+                format!("{value:.6e}").parse::<f32>().ok().and_then(|_| rounded(&format!("{value:.6e}")))
+            }
+            Self::Double(value) if explicit => rounded(&format!("{value:.14e}")),
             _ => None,
         }
     }
 }
 
+fn rounded(text: &str) -> Option<Decimal> {
+    Decimal::from_scientific(text).ok().map(|value| value.normalize())
+}
+
+/// Size of a whole number, bytes.
+pub(crate) fn width(kind: u32) -> Option<usize> {
+    Some(match kind {
+        element::I1 | element::U1 | element::BOOLEAN => 1,
+        element::I2 | element::U2 | element::CHAR => 2,
+        element::I4 | element::U4 | element::R4 => 4,
+        element::I8 | element::U8 | element::I | element::U | element::R8 => 8,
+        _ => return None,
+    })
+}
+
+pub(crate) fn is_signed(kind: u32) -> bool {
+    matches!(kind, element::I1 | element::I2 | element::I4 | element::I8 | element::I)
+}
+
+/// Cut to the type's width, as unchecked code does.
+pub(crate) fn wrap(kind: u32, value: i128) -> Option<i128> {
+    let bits = width(kind).filter(|_| numeric(kind) && !matches!(kind, element::R4 | element::R8))? * 8;
+    let shift = 128 - bits;
+    Some(if is_signed(kind) { value << shift >> shift } else { ((value as u128) << shift >> shift) as i128 })
+}
+
+pub(crate) fn fits(kind: u32, value: i128) -> bool {
+    wrap(kind, value) == Some(value)
+}
+
+/// A floating number as .NET writes it: shortest digits that read back alike, with an
+/// exponent when there are more than `limit` digits before the point.
+fn real(value: f64, negative: bool, scientific: &str, limit: i32) -> String {
+    if value.is_nan() {
+        return "NaN".into();
+    }
+    if value.is_infinite() {
+        return if negative { "-Infinity" } else { "Infinity" }.into();
+    }
+    if value == 0.0 {
+        return if negative { "-0" } else { "0" }.into();
+    }
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
+    let sign = if negative { "-" } else { "" };
+    if !(-4..limit).contains(&exponent) {
+        let (first, rest) = digits.split_at(1.min(digits.len()));
+        let rest = if rest.is_empty() { String::new() } else { format!(".{rest}") };
+        let mark = if exponent < 0 { '-' } else { '+' };
+        return format!("{sign}{first}{rest}E{mark}{:02}", exponent.abs());
+    }
+    let point = exponent + 1;
+    if point <= 0 {
+        return format!("{sign}0.{}{digits}", "0".repeat(point.unsigned_abs() as usize));
+    }
+    let point = point as usize;
+    if digits.len() <= point {
+        return format!("{sign}{digits}{}", "0".repeat(point - digits.len()));
+    }
+    let (whole, part) = digits.split_at(point);
+    format!("{sign}{whole}.{part}")
+}
+
+/// A literal; `None` when it does not fit any type.
 pub(crate) fn literal(kind: &str, text: &str) -> Option<Constant> {
     match kind {
         "null_literal" => Some(Constant::Null),
         "boolean_literal" => Some(Constant::Bool(text == "true")),
         "integer_literal" => {
-            let digits = text.replace('_', "").to_lowercase();
-            let digits = digits.trim_end_matches(['u', 'l']);
+            let all = text.replace('_', "").to_lowercase();
+            let digits = all.trim_end_matches(['u', 'l']);
+            let suffix = all.get(digits.len()..)?;
             let value = match (digits.strip_prefix("0x"), digits.strip_prefix("0b")) {
-                (Some(hex), _) => i64::from_str_radix(hex, 16),
-                (_, Some(bits)) => i64::from_str_radix(bits, 2),
+                (Some(hex), _) => u64::from_str_radix(hex, 16),
+                (_, Some(bits)) => u64::from_str_radix(bits, 2),
                 _ => digits.parse(),
             };
-            value.ok().map(Constant::Int)
+            let value = i128::from(value.ok()?);
+            let (unsigned, long) = (suffix.contains('u'), suffix.contains('l'));
+            // The first of int, uint, long, ulong that holds it and that the suffix allows.
+            let kinds = [
+                (element::I4, false, false),
+                (element::U4, true, false),
+                (element::I8, false, true),
+                (element::U8, true, true),
+            ];
+            let (kind, ..) = kinds.into_iter().find(|(kind, is_unsigned, is_long)| {
+                fits(*kind, value) && (!unsigned || *is_unsigned) && (!long || *is_long)
+            })?;
+            Some(Constant::Int(kind, value))
         }
         "real_literal" => {
             let digits = text.replace('_', "").to_lowercase();
-            digits.trim_end_matches(['f', 'd', 'm']).parse().ok().map(Constant::Real)
+            match digits.chars().last()? {
+                'f' => digits.trim_end_matches('f').parse().ok().map(Constant::Single),
+                'm' => {
+                    let digits = digits.trim_end_matches('m');
+                    let parsed =
+                        if digits.contains('e') { Decimal::from_scientific(digits) } else { digits.parse() };
+                    parsed.ok().map(Constant::Decimal)
+                }
+                _ => digits.trim_end_matches('d').parse().ok().map(Constant::Double),
+            }
         }
         "string_literal" => Some(Constant::Text(unescape(text.strip_prefix('"')?.strip_suffix('"')?)?)),
         "verbatim_string_literal" => {
             Some(Constant::Text(text.strip_prefix("@\"")?.strip_suffix('"')?.replace("\"\"", "\"")))
         }
+        "raw_string_literal" => Some(Constant::Text(text.trim_matches('"').to_owned())),
         "character_literal" => {
             let letters = unescape(text.strip_prefix('\'')?.strip_suffix('\'')?)?;
             let mut units = letters.encode_utf16();
             let unit = units.next()?;
-            units.next().is_none().then_some(Constant::Char(unit))
+            units.next().is_none().then_some(Constant::Int(element::CHAR, i128::from(unit)))
         }
         _ => None,
     }
@@ -96,21 +273,40 @@ pub(crate) fn literal(kind: &str, text: &str) -> Option<Constant> {
 
 pub(crate) fn unescape(text: &str) -> Option<String> {
     let mut plain = String::new();
-    let mut letters = text.chars();
+    let mut letters = text.chars().peekable();
     while let Some(letter) = letters.next() {
         if letter != '\\' {
             plain.push(letter);
             continue;
         }
-        plain.push(match letters.next()? {
+        let escape = letters.next()?;
+        plain.push(match escape {
+            'u' | 'x' | 'U' => {
+                let mut hex = |least: usize, most: usize| {
+                    let mut digits = String::new();
+                    while digits.len() < most
+                        && let Some(digit) = letters.next_if(char::is_ascii_hexdigit)
+                    {
+                        digits.push(digit);
+                    }
+                    (digits.len() >= least).then(|| u32::from_str_radix(&digits, 16).ok()).flatten()
+                };
+                let code = match escape {
+                    'u' => hex(4, 4),
+                    'x' => hex(1, 4),
+                    _ => hex(8, 8),
+                };
+                char::from_u32(code?)?
+            }
             'n' => '\n',
             'r' => '\r',
             't' => '\t',
             '0' => '\0',
-            'u' => {
-                let hex: String = letters.by_ref().take(4).collect();
-                char::from_u32(u32::from_str_radix(&hex, 16).ok()?)?
-            }
+            'a' => '\u{7}',
+            'b' => '\u{8}',
+            'f' => '\u{c}',
+            'v' => '\u{b}',
+            'e' => '\u{1b}',
             same @ ('\\' | '"' | '\'') => same,
             _ => return None,
         });
@@ -118,27 +314,54 @@ pub(crate) fn unescape(text: &str) -> Option<String> {
     Some(plain)
 }
 
-impl Constant {
-    /// As it reads inside a longer text.
-    pub(crate) fn plain(&self) -> String {
-        match self {
-            Self::Null => String::new(),
-            Self::Text(text) => text.clone(),
-            Self::Char(value) => char::from_u32(u32::from(*value)).map(String::from).unwrap_or_default(),
-            other => other.shown().0,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn literals_are_csharps() {
-        assert_eq!(literal("integer_literal", "0xFF"), Some(Constant::Int(255)));
-        assert_eq!(literal("integer_literal", "1_000L"), Some(Constant::Int(1000)));
-        assert_eq!(literal("string_literal", "\"a\\n\\u0041\""), Some(Constant::Text("a\nA".into())));
-        assert_eq!(literal("character_literal", "'x'"), Some(Constant::Char(120)));
+    fn literals_have_csharps_types() {
+        for (text, kind, value) in [
+            ("0xFF", element::I4, 255),
+            ("1_000L", element::I8, 1000),
+            ("2147483648", element::U4, 2_147_483_648),
+            ("4294967296", element::I8, 4_294_967_296),
+            ("18446744073709551615", element::U8, 18_446_744_073_709_551_615),
+            ("5ul", element::U8, 5),
+            ("0b101", element::I4, 5),
+        ] {
+            assert_eq!(literal("integer_literal", text), Some(Constant::Int(kind, value)), "{text}");
+        }
+        assert_eq!(literal("integer_literal", "99999999999999999999"), None);
+        assert_eq!(literal("real_literal", "1.5f"), Some(Constant::Single(1.5)));
+        assert_eq!(literal("real_literal", "1.50m").map(|value| value.plain()).as_deref(), Some("1.50"));
+        assert_eq!(literal("string_literal", "\"a\\n\\u0041\\x42\""), Some(Constant::Text("a\nAB".into())));
+        assert_eq!(literal("character_literal", "'x'"), Some(Constant::Int(element::CHAR, 120)));
+    }
+
+    #[test]
+    fn numbers_read_as_dotnet_writes_them() {
+        for (value, text) in [
+            (1e15, "1000000000000000"),
+            (1e17, "1E+17"),
+            (123_456_789_012_345.0, "123456789012345"),
+            (0.00001, "1E-05"),
+            (0.0001, "0.0001"),
+            (-2.5, "-2.5"),
+            (1.5e300, "1.5E+300"),
+            (100.0, "100"),
+            (-0.0, "-0"),
+        ] {
+            assert_eq!(Constant::Double(value).plain(), text);
+        }
+        assert_eq!(Constant::Single(0.1).plain(), "0.1");
+    }
+
+    #[test]
+    fn a_decimal_survives_the_way_to_the_program_and_back() {
+        for text in ["12.50", "-0.001", "79228162514264337593543950335"] {
+            let value: Decimal = text.parse().unwrap();
+            let bytes = Constant::decimal_bytes(&value);
+            assert_eq!(Constant::decimal(&bytes).unwrap().plain(), text);
+        }
     }
 }

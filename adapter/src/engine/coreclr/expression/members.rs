@@ -1,152 +1,549 @@
-//! Names, members, indexers, and the primitives behind them.
+//! Members of values and types: fields, properties, nested types, and groups of methods.
 
-use cordebug::value::{Value as ClrValue, element};
+use std::rc::Rc;
+
+use clr_metadata::members::PropertyInfo;
+use cordebug::value::element;
 use dap_wire::Failure;
 
-use super::calling::argument;
-use super::constant::Constant;
-use super::parse::Scope;
-use super::{Found, failed};
-use crate::engine::coreclr::cor;
+use super::{Constant, Data, Found, Scope, Val, failed};
+use crate::engine::coreclr::calls::supply::Method;
+use crate::engine::coreclr::modules::Loaded;
 use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::types::Ty;
+use crate::engine::coreclr::types::ty::{OBJECT, STRING};
 use crate::engine::coreclr::values::{Path, Root, Step, bare};
 
+/// A property of a type that declares it.
+#[derive(Clone)]
+pub(super) struct Property {
+    pub(super) loaded: Rc<Loaded>,
+    pub(super) owner: Ty,
+    pub(super) info: PropertyInfo,
+}
+
 impl Session {
-    pub(crate) fn name(&mut self, name: &str, scope: &Scope<'_>) -> Result<Found, Failure> {
-        if name == "$exception" {
-            let path =
-                Path { root: Root::Exception { thread: scope.thread }, steps: Vec::new(), name: name.into() };
-            return Ok(Found::At(path));
-        }
-        let locals = self.locals(scope.thread, scope.frame)?;
-        if let Some((_, path)) = locals.iter().find(|(known, _)| known == name) {
-            return Ok(Found::At(path.clone()));
-        }
-        if let Some((_, this)) = locals.iter().find(|(known, _)| known == "this") {
-            let found = self.member_of(Found::At(this.clone()), name, scope);
-            if found.is_ok() {
-                return found;
+    /// A member, or why there is none.
+    pub(super) fn member_of(
+        &mut self,
+        of: Found,
+        name: &str,
+        types: Vec<Ty>,
+        scope: &Scope<'_>,
+    ) -> Result<Found, Failure> {
+        match &of {
+            Found::Skipped => return Ok(Found::Skipped),
+            Found::Nothing => return Err(failed(format!("a call that gives nothing has no `{name}`"))),
+            Found::Group { name: group, .. } => {
+                return Err(failed(format!("`{group}` is a method; it has no `{name}` unless it is called")));
             }
-        }
-        if let Some(value) = self.static_field(name, scope)? {
-            return Ok(Found::Value(value));
-        }
-        Err(failed(format!("there is no `{name}` here"))
-            .hint("names of arguments, locals, members of `this` and static fields of this class are known"))
-    }
-
-    /// A static field of the class whose method the frame runs.
-    pub(crate) fn static_field(&self, name: &str, scope: &Scope<'_>) -> Result<Option<ClrValue>, Failure> {
-        let Some(frame) = self.frames(scope.thread)?.into_iter().nth(scope.frame) else { return Ok(None) };
-        let found = || {
-            let function = frame.function().ok()?;
-            let loaded = self.modules.of(&function.module().ok()?)?;
-            let metadata = &loaded.image()?.metadata;
-            let mut owner = metadata.owner_of(function.token().ok()?);
-            // A closure or state machine is nested in the class people mean.
-            while metadata.simple_name(owner).starts_with('<') {
-                owner = metadata.enclosing_type(owner)?;
-            }
-            let field =
-                metadata.fields(owner).into_iter().find(|field| field.is_static && field.name == name)?;
-            loaded.module.class(owner).ok()?.static_field(field.token, &frame).ok()
-        };
-        Ok(found())
-    }
-
-    pub(crate) fn member_of(&mut self, of: Found, name: &str, scope: &Scope<'_>) -> Result<Found, Failure> {
-        let path = match of {
-            Found::At(path) => path,
-            Found::Constant(Constant::Text(text)) if name == "Length" => {
-                let length = text.encode_utf16().count();
-                return Ok(Found::Constant(Constant::Int(i64::try_from(length).unwrap_or(i64::MAX))));
-            }
-            _ => {
+            Found::Val(val) if self.is_null_val(val)? && self.nullable(&val.ty).is_none() => {
+                let way = val.path().map_or("it".into(), |path| format!("`{}`", path.name));
                 return Err(failed(format!(
-                    "`{name}` cannot be asked of a value that is not stored anywhere"
+                    "NullReferenceException: {way} is null, so `{name}` has no value"
                 )));
             }
-        };
-        let value = self.fetch(&path)?;
-        let Some(inner) = bare(&value) else {
-            return Err(failed(format!("`{}` is null, so `{name}` has no value", path.name)));
-        };
-        if let Some(array) = inner.as_array()
-            && name == "Length"
-        {
-            return Ok(Found::Constant(Constant::Int(i64::from(array.count().map_err(cor("count"))?))));
+            _ => {}
         }
-        if let Some(step) = self.member(&inner, name) {
-            return Ok(Found::At(path.step(step, format!("{}.{name}", path.name))));
+        if let Some(found) = self.member_if_any(&of, name, &types, scope)? {
+            return Ok(found);
         }
-        let made = self.call_method(scope.thread, &path, &format!("get_{name}"), &[], scope.inputs);
-        made.map(Found::from).map_err(|failure| match failure.message.contains("has no member") {
-            true => failed(format!("`{}`, which is {}, has no `{name}`", path.name, self.type_of(&value))),
-            false => failure,
+        Err(match &of {
+            Found::Namespace(space) => failed(format!("the namespace `{space}` has no type `{name}`")),
+            Found::Type(ty) => failed(format!("`{}` has no static member `{name}`", self.csharp(ty))),
+            Found::Val(val) => {
+                let kind = self.actual(val).map_or_else(|_| self.csharp(&val.ty), |ty| self.csharp(&ty));
+                match val.path() {
+                    Some(path) => failed(format!("`{}`, which is {kind}, has no `{name}`", path.name)),
+                    None => failed(format!("a `{kind}` has no `{name}`")),
+                }
+            }
+            _ => failed(format!("there is no `{name}`")),
         })
     }
 
-    pub(crate) fn element_of(
+    pub(super) fn member_if_any(
         &mut self,
-        of: Found,
-        indexes: Vec<Found>,
+        of: &Found,
+        name: &str,
+        types: &[Ty],
         scope: &Scope<'_>,
-    ) -> Result<Found, Failure> {
-        let Found::At(path) = of else { return Err(failed("only stored values can be indexed")) };
-        let value = self.fetch(&path)?;
-        let array = bare(&value).as_ref().and_then(ClrValue::as_array);
-        if let Some(array) = array {
-            let lengths = array.dimensions().map_err(cor("read the array's lengths"))?;
-            let mut position = 0u32;
-            if indexes.len() != lengths.len() {
-                return Err(failed(format!("`{}` has {} dimension(s)", path.name, lengths.len())));
+    ) -> Result<Option<Found>, Failure> {
+        match of {
+            Found::Namespace(space) => {
+                let full = format!("{space}.{name}");
+                let arity = if types.is_empty() { String::new() } else { format!("`{}", types.len()) };
+                Ok(match self.type_named(&format!("{full}{arity}")) {
+                    Some((loaded, token)) => {
+                        Some(Found::Type(self.defined(&loaded, token, None, types.to_vec())))
+                    }
+                    None => self.is_namespace(&full).then_some(Found::Namespace(full)),
+                })
             }
-            let mut shown = Vec::new();
-            for (index, length) in indexes.into_iter().zip(&lengths) {
-                let Constant::Int(index) = self.constant(index)? else {
-                    return Err(failed("an index must be a number"));
-                };
-                let within = u32::try_from(index).ok().filter(|index| index < length);
-                let within = within.ok_or_else(|| {
-                    failed(format!("the index {index} is outside of `{}`, which has {length}", path.name))
-                })?;
-                position = position * length + within;
-                shown.push(within.to_string());
-            }
-            let name = format!("{}[{}]", path.name, shown.join(", "));
-            return Ok(Found::At(path.step(Step::Element(position), name)));
+            Found::Type(ty) => self.static_member(ty, name, types, scope),
+            Found::Val(val) => self.instance_member(val, name, types, scope),
+            _ => Ok(None),
         }
-        let arguments = indexes.into_iter().map(argument).collect::<Result<Vec<_>, _>>()?;
-        let getter = if self.type_of(&value) == "string" { "get_Chars" } else { "get_Item" };
-        self.call_method(scope.thread, &path, getter, &arguments, scope.inputs).map(Found::from)
     }
 
-    /// The primitive behind what was found, to compute with it.
-    pub(crate) fn constant(&self, found: Found) -> Result<Constant, Failure> {
-        let value = match found {
-            Found::Constant(constant) => return Ok(constant),
-            Found::Nothing => return Err(failed("a call without a result has no value")),
-            Found::Value(value) => value,
-            Found::At(path) => self.fetch(&path)?,
-        };
-        let Some(inner) = bare(&value) else { return Ok(Constant::Null) };
-        if let Some(string) = inner.as_string() {
-            return Ok(Constant::Text(string.text(u32::MAX >> 8).map_err(cor("read a string"))?));
+    /// Types in which a member of a value is looked for: as it was declared, then as it is.
+    pub(super) fn searched(&self, val: &Val) -> Vec<Ty> {
+        let mut list = Vec::new();
+        let declared = val.ty.clone();
+        let actual = self.actual(val).ok();
+        for ty in [Some(declared), actual].into_iter().flatten() {
+            if ty != Ty::Null && ty != Ty::Other && !list.contains(&ty) {
+                list.push(ty);
+            }
         }
-        let kind = inner.element_type().map_err(cor("find a value's type"))?;
-        let bytes = inner.bytes().unwrap_or_default();
-        let shown = self.show(&inner);
-        let number = || shown.text.parse::<i64>().ok().map(Constant::Int);
-        let constant = match kind {
-            element::BOOLEAN => Some(Constant::Bool(bytes.first().is_some_and(|byte| *byte != 0))),
-            element::CHAR => bytes.get(..2).map(|two| Constant::Char(u16::from_le_bytes([two[0], two[1]]))),
-            element::R4 | element::R8 => shown.text.parse().ok().map(Constant::Real),
-            element::I1..=element::U8 | element::I | element::U => number(),
-            // Enums and nullables show what they hold.
-            _ if shown.text == "null" => Some(Constant::Null),
-            _ if shown.text == "true" || shown.text == "false" => Some(Constant::Bool(shown.text == "true")),
-            _ => number().or_else(|| shown.text.parse().ok().map(Constant::Real)),
-        };
-        constant.ok_or_else(|| failed(format!("{} is no primitive to compute with", shown.kind)))
+        list
     }
+
+    /// A type with its bases; of an interface the interfaces it extends, and `object`.
+    pub(super) fn lineage(&self, ty: &Ty) -> Vec<Ty> {
+        let mut list = self.chain(ty);
+        if self.is_interface(ty) {
+            list.extend(self.interfaces_of(ty));
+            list.push(OBJECT);
+        }
+        list
+    }
+
+    fn instance_member(
+        &mut self,
+        val: &Val,
+        name: &str,
+        types: &[Ty],
+        scope: &Scope<'_>,
+    ) -> Result<Option<Found>, Failure> {
+        if let Some(val) = self.built_in(val, name)? {
+            return Ok(Some(Found::Val(val)));
+        }
+        for ty in self.searched(val) {
+            for owner in self.lineage(&ty) {
+                if types.is_empty() {
+                    if let Some(found) = self.field_of(val, &owner, name)? {
+                        return Ok(Some(Found::Val(found)));
+                    }
+                    if let Some(property) = self.property_of(&owner, name, false) {
+                        return self.get(&property, val, name, scope).map(|val| Some(Found::Val(val)));
+                    }
+                }
+                if self.has_method(&owner, name, false) {
+                    return Ok(Some(Found::Group {
+                        target: Some(val.clone()),
+                        ty,
+                        name: name.to_owned(),
+                        types: types.to_vec(),
+                    }));
+                }
+            }
+        }
+        if self.has_extension(name) {
+            return Ok(Some(Found::Group {
+                target: Some(val.clone()),
+                ty: val.ty.clone(),
+                name: name.to_owned(),
+                types: types.to_vec(),
+            }));
+        }
+        Ok(None)
+    }
+
+    /// Members that need no looking up: lengths, nullables, tuple elements by their names.
+    fn built_in(&self, val: &Val, name: &str) -> Result<Option<Val>, Failure> {
+        if self.nullable(&val.ty).is_some() && matches!(name, "HasValue" | "Value") {
+            let is_null = self.is_null_val(val)?;
+            return match (name, is_null) {
+                ("HasValue", is_null) => Ok(Some(Val::bool(!is_null))),
+                (_, true) => Err(failed("InvalidOperationException: the nullable has no value")),
+                (_, false) => self.out_of_nullable(val.clone()).map(Some),
+            };
+        }
+        if name == "Length"
+            && let Data::Constant(Constant::Text(text)) = &val.data
+        {
+            let length = text.encode_utf16().count();
+            return Ok(Some(Val::int(i32::try_from(length).unwrap_or(i32::MAX))));
+        }
+        let Some(path) = val.path() else { return Ok(None) };
+        if matches!(name, "Length" | "LongLength" | "Rank") {
+            let inner = bare(&self.fetch(path)?);
+            if let Some(array) = inner.as_ref().and_then(cordebug::value::Value::as_array) {
+                let count = array.count().unwrap_or(0);
+                let rank = array.dimensions().map_or(1, |dimensions| dimensions.len());
+                return Ok(Some(match name {
+                    "Length" => Val::plain(Constant::Int(element::I4, i128::from(count))),
+                    "LongLength" => Val::plain(Constant::Int(element::I8, i128::from(count))),
+                    _ => Val::int(i32::try_from(rank).unwrap_or(1)),
+                }));
+            }
+            if name == "Length"
+                && let Some(string) = inner.as_ref().and_then(cordebug::value::Value::as_string)
+            {
+                return Ok(Some(Val::plain(Constant::Int(
+                    element::I4,
+                    i128::from(string.length().unwrap_or(0)),
+                ))));
+            }
+        }
+        if let Some(names) = &path.tuple
+            && let Some(position) = names.iter().position(|known| known.as_deref() == Some(name))
+            && let Some(inner) = bare(&self.fetch(path)?)
+        {
+            let mut way = path.clone();
+            let mut rest = position;
+            let mut value = inner;
+            // The eighth element and those behind it are in a tuple inside the tuple.
+            while rest >= 7 {
+                let Some(step) = self.member(&value, "Rest") else { return Ok(None) };
+                way = way.step(step, String::new());
+                value = self.fetch(&way)?;
+                rest -= 7;
+            }
+            let Some(step) = self.member(&value, &format!("Item{}", rest + 1)) else { return Ok(None) };
+            return self.val_at(way.step(step, format!("{}.{name}", path.name))).map(Some);
+        }
+        Ok(None)
+    }
+
+    /// A field that `owner` declares.
+    fn field_of(&mut self, val: &Val, owner: &Ty, name: &str) -> Result<Option<Val>, Failure> {
+        let Some(path) = val.path() else { return Ok(None) };
+        let Some((loaded, token)) = self.definition(owner) else { return Ok(None) };
+        let Some(image) = loaded.image() else { return Ok(None) };
+        let fields = image.metadata.fields(token);
+        let Some(field) = fields.into_iter().find(|field| !field.is_static && field.name == name) else {
+            return Ok(None);
+        };
+        let Some(inner) = bare(&self.fetch(path)?) else { return Ok(None) };
+        let chain = self.chain(&self.declared_ty(&inner));
+        let up = chain.iter().position(|ty| ty == owner);
+        // The generic arguments may be spelled otherwise than the runtime does; the definition decides.
+        let same = |ty: &Ty| {
+            self.definition(ty).is_some_and(|(module, found)| module.id == loaded.id && found == token)
+        };
+        let Some(up) = up.or_else(|| chain.iter().position(same)) else { return Ok(None) };
+        let declared = image
+            .metadata
+            .field_type(field.token)
+            .map_or(Ty::Other, |signature| self.ty_of(&loaded, &signature));
+        let declared = declared.with(owner.arguments(), &[]);
+        let mut path = path.step(Step::Field { up, token: field.token }, format!("{}.{name}", path.name));
+        path.tuple = tuple_names(image.metadata.tuple_names(field.token));
+        if declared.is_open() || declared == Ty::Other {
+            return self.val_at(path).map(Some);
+        }
+        Ok(Some(Val::at(path, declared)))
+    }
+
+    /// A property that a type declares, by its name; indexers by `Item` or their own name.
+    pub(super) fn property_of(&self, owner: &Ty, name: &str, is_static: bool) -> Option<Property> {
+        let (loaded, token) = self.definition(owner)?;
+        let metadata = &loaded.image()?.metadata;
+        let info = metadata.property_infos(token).into_iter().find(|info| {
+            info.name == name
+                && info.getter.or(info.setter).is_some_and(|method| {
+                    metadata.is_static(method) == is_static
+                        && metadata.parameter_count(method) == u32::from(info.getter.is_none())
+                })
+        })?;
+        Some(Property { loaded: loaded.clone(), owner: owner.clone(), info })
+    }
+
+    /// Reads a property: without running anything where its getter only reads fields.
+    pub(super) fn get(
+        &mut self,
+        property: &Property,
+        on: &Val,
+        name: &str,
+        scope: &Scope<'_>,
+    ) -> Result<Val, Failure> {
+        let shown = on.path().map_or_else(|| name.to_owned(), |path| format!("{}.{name}", path.name));
+        let Some(getter) = property.info.getter else {
+            return Err(failed(format!("`{shown}` can only be written")));
+        };
+        let (loaded, owner, getter) = self.most_derived(property, on, getter);
+        if let Some(val) = self.interpreted(on, &loaded, &owner, getter) {
+            return Ok(match val.data {
+                Data::At(path) => {
+                    let tuple = path.tuple.clone().or_else(|| self.tuple_of_result(&loaded, getter));
+                    Val { data: Data::At(Path { name: shown, tuple, ..path }), ..val }
+                }
+                _ => val,
+            });
+        }
+        let Some(method) = self.method(&loaded, &owner, getter) else {
+            return Err(failed(format!("`{shown}` has a getter that cannot be read")));
+        };
+        let names = self.tuple_of_result(&loaded, getter);
+        let val = self.call(&scope.site, &method, Some(on), &[], &shown)?;
+        Ok(match val.data {
+            Data::At(path) => Val { data: Data::At(Path { tuple: names, ..path }), ..val },
+            _ => val,
+        })
+    }
+
+    pub(super) fn tuple_of_result(&self, loaded: &Loaded, method: u32) -> Option<Rc<Vec<Option<String>>>> {
+        let metadata = &loaded.image()?.metadata;
+        tuple_names(metadata.tuple_names_of_parameter(method, None))
+    }
+
+    /// The getter that a virtual call would run.
+    fn most_derived(&self, property: &Property, on: &Val, getter: u32) -> (Rc<Loaded>, Ty, u32) {
+        let own = (property.loaded.clone(), property.owner.clone(), getter);
+        let Some(image) = property.loaded.image() else { return own };
+        let Ok(actual) = self.actual(on) else { return own };
+        if !image.metadata.is_virtual(getter) || actual == property.owner {
+            return own;
+        }
+        for owner in self.chain(&actual) {
+            if owner == property.owner {
+                break;
+            }
+            if let Some(found) = self.property_of(&owner, &property.info.name, false)
+                && let Some(getter) = found.info.getter
+                && found.loaded.image().is_some_and(|image| image.metadata.is_virtual(getter))
+            {
+                return (found.loaded, found.owner, getter);
+            }
+        }
+        own
+    }
+
+    fn static_member(
+        &mut self,
+        ty: &Ty,
+        name: &str,
+        types: &[Ty],
+        scope: &Scope<'_>,
+    ) -> Result<Option<Found>, Failure> {
+        for owner in self.chain(ty) {
+            let Some((loaded, token)) = self.definition(&owner) else { continue };
+            let Some(image) = loaded.image() else { continue };
+            let metadata = &image.metadata;
+            if types.is_empty() {
+                let fields = metadata.fields(token);
+                if let Some(field) = fields.iter().find(|field| field.is_static && field.name == name) {
+                    return self.static_field(&loaded, &owner, field, scope).map(|val| Some(Found::Val(val)));
+                }
+                if let Some(property) = self.property_of(&owner, name, true) {
+                    let shown = format!("{}.{name}", self.csharp(&owner));
+                    let getter = property
+                        .info
+                        .getter
+                        .ok_or_else(|| failed(format!("`{shown}` can only be written")))?;
+                    if let Some(val) = self.backing_field(&property, name, scope) {
+                        return Ok(Some(Found::Val(val)));
+                    }
+                    let method = self.method(&loaded, &owner, getter);
+                    let method = method
+                        .ok_or_else(|| failed(format!("`{shown}` has a getter that cannot be read")))?;
+                    return self
+                        .call(&scope.site, &method, None, &[], &shown)
+                        .map(|val| Some(Found::Val(val)));
+                }
+            }
+            if self.has_method(&owner, name, true) {
+                return Ok(Some(Found::Group {
+                    target: None,
+                    ty: owner,
+                    name: name.to_owned(),
+                    types: types.to_vec(),
+                }));
+            }
+            let arity = if types.is_empty() { String::new() } else { format!("`{}", types.len()) };
+            let nested = metadata.find_type(&format!("{}.{name}{arity}", metadata.type_name(token)));
+            if let Some(nested) = nested {
+                let mut arguments = owner.arguments().to_vec();
+                arguments.extend(types.iter().cloned());
+                return Ok(Some(Found::Type(self.defined(&loaded, nested, None, arguments))));
+            }
+        }
+        Ok(None)
+    }
+
+    /// A static auto-property is its field.
+    fn backing_field(&mut self, property: &Property, name: &str, scope: &Scope<'_>) -> Option<Val> {
+        let (loaded, token) = self.definition(&property.owner)?;
+        let backing = format!("<{name}>k__BackingField");
+        let field = loaded
+            .image()?
+            .metadata
+            .fields(token)
+            .into_iter()
+            .find(|field| field.is_static && field.name == backing)?;
+        let val = self.static_field(&loaded, &property.owner, &field, scope).ok()?;
+        let shown = format!("{}.{name}", self.csharp(&property.owner));
+        match val.data {
+            Data::At(path) => Some(Val { data: Data::At(Path { name: shown, ..path }), ..val }),
+            _ => Some(val),
+        }
+    }
+
+    /// A constant, or a field of a type; the class is initialised first where it was not yet.
+    pub(super) fn static_field(
+        &mut self,
+        loaded: &Rc<Loaded>,
+        owner: &Ty,
+        field: &clr_metadata::metadata::Field,
+        scope: &Scope<'_>,
+    ) -> Result<Val, Failure> {
+        let shown = format!("{}.{}", self.csharp(owner), field.name);
+        let lost = || failed(format!("`{shown}` cannot be read"));
+        let metadata = &loaded.image().ok_or_else(lost)?.metadata;
+        let declared =
+            metadata.field_type(field.token).map_or(Ty::Other, |signature| self.ty_of(loaded, &signature));
+        let declared = declared.with(owner.arguments(), &[]);
+        if field.is_literal {
+            let (kind, bytes) = metadata.literal(field.token).ok_or_else(lost)?;
+            let constant = match kind {
+                element::STRING => {
+                    let units: Vec<u16> =
+                        bytes.chunks_exact(2).map(|two| u16::from_le_bytes([two[0], two[1]])).collect();
+                    Constant::Text(String::from_utf16_lossy(&units))
+                }
+                element::CLASS => Constant::Null,
+                kind => Constant::from_bytes(kind, bytes).ok_or_else(lost)?,
+            };
+            return Ok(Val { data: Data::Constant(constant), ty: declared, literal: true });
+        }
+        let root = Root::Static {
+            thread: scope.site.thread,
+            frame: scope.site.frame,
+            ty: self.runtime_type(scope.site.thread, owner)?,
+            token: field.token,
+        };
+        let mut path = Path::new(root, &shown);
+        path.tuple = tuple_names(metadata.tuple_names(field.token));
+        if self.fetch(&path).is_err() && scope.site.runs {
+            self.initialise(owner, scope)?;
+        }
+        self.fetch(&path)
+            .map_err(|_| failed(format!("`{shown}` has no value yet: its class is not initialised")))?;
+        match declared {
+            Ty::Other => self.val_at(path),
+            declared => Ok(Val::at(path, declared)),
+        }
+    }
+
+    /// Runs a class's static constructor, as its first use in the program would.
+    fn initialise(&mut self, owner: &Ty, scope: &Scope<'_>) -> Result<(), Failure> {
+        let helpers = Found::Type(
+            self.ty_named("System.Runtime.CompilerServices.RuntimeHelpers")
+                .ok_or_else(|| failed("no RuntimeHelpers"))?,
+        );
+        let ty = self.type_object(owner, scope)?;
+        let handle = self.member_of(Found::Val(ty), "TypeHandle", Vec::new(), scope)?;
+        let Found::Val(handle) = handle else { return Err(failed("a type has no handle")) };
+        let group = self.member_of(helpers, "RunClassConstructor", Vec::new(), scope)?;
+        self.invoke_with(group, vec![handle], scope).map(drop)
+    }
+
+    pub(super) fn has_method(&self, owner: &Ty, name: &str, only_static: bool) -> bool {
+        let found = || {
+            let (loaded, token) = self.definition(owner)?;
+            let metadata = &loaded.image()?.metadata;
+            metadata.methods(token).find(|method| {
+                metadata.method_name(*method) == name && (!only_static || metadata.is_static(*method))
+            })
+        };
+        found().is_some()
+    }
+
+    /// Methods of this name that a type declares, generic arguments of the type filled in, their own open.
+    pub(super) fn methods_named(&self, owner: &Ty, name: &str) -> Vec<Method> {
+        let Some((loaded, token)) = self.definition(owner) else { return Vec::new() };
+        let Some(image) = loaded.image() else { return Vec::new() };
+        let named =
+            image.metadata.methods(token).filter(|method| image.metadata.method_name(*method) == name);
+        named.filter_map(|method| self.method(&loaded, owner, method)).collect()
+    }
+
+    pub(super) fn method(&self, loaded: &Rc<Loaded>, owner: &Ty, token: u32) -> Option<Method> {
+        let metadata = &loaded.image()?.metadata;
+        let signature = metadata.method_signature(token)?;
+        let class = match owner {
+            Ty::Named(named) => named.arguments.clone(),
+            _ => Vec::new(),
+        };
+        let close = |of: &clr_metadata::signature::Signature| self.ty_of(loaded, of).with(&class, &[]);
+        Some(Method {
+            loaded: loaded.clone(),
+            token,
+            owner: match owner {
+                Ty::Vector(_) | Ty::Array(..) => self.ty_named("System.Array").unwrap_or(OBJECT),
+                other => other.clone(),
+            },
+            types: Vec::new(),
+            parameters: signature.parameters.iter().map(close).collect(),
+            result: close(&signature.result),
+            is_static: !signature.has_this,
+        })
+    }
+
+    /// A `System.Type` of the program.
+    pub(super) fn type_object(&mut self, ty: &Ty, scope: &Scope<'_>) -> Result<Val, Failure> {
+        let type_of_types = self.ty_named("System.Type").ok_or_else(|| failed("there is no System.Type"))?;
+        let name =
+            self.reflection_name(ty).ok_or_else(|| failed(format!("`{}` has no name", self.csharp(ty))))?;
+        let group = Found::Group {
+            target: None,
+            ty: type_of_types.clone(),
+            name: "GetType".into(),
+            types: Vec::new(),
+        };
+        let found = self.invoke_with(group, vec![Val { ty: STRING, ..Val::text(name) }], scope)?;
+        match found {
+            Found::Val(val) => Ok(Val { ty: type_of_types, ..val }),
+            _ => Err(failed(format!("the program does not know the type `{}`", self.csharp(ty)))),
+        }
+    }
+
+    /// As `Type.GetType` takes it: with the assembly, `+` between nested types, brackets around arguments.
+    fn reflection_name(&self, ty: &Ty) -> Option<String> {
+        match ty {
+            Ty::Vector(of) => self.suffixed(of, "[]"),
+            Ty::Array(of, rank) => {
+                self.suffixed(of, &format!("[{}]", ",".repeat(rank.saturating_sub(1).min(32) as usize)))
+            }
+            Ty::Pointer(of) => self.suffixed(of, "*"),
+            _ => self.suffixed(ty, ""),
+        }
+    }
+
+    fn suffixed(&self, ty: &Ty, suffix: &str) -> Option<String> {
+        match ty {
+            Ty::Vector(_) | Ty::Array(..) | Ty::Pointer(_) => {
+                let name = self.reflection_name(ty)?;
+                let (name, assembly) = name.rsplit_once(", ")?;
+                Some(format!("{name}{suffix}, {assembly}"))
+            }
+            _ => {
+                let (loaded, token) = self.definition(ty)?;
+                let metadata = &loaded.image()?.metadata;
+                let mut name = metadata.simple_name(token).to_owned();
+                let mut outer = token;
+                while let Some(enclosing) = metadata.enclosing_type(outer) {
+                    outer = enclosing;
+                    name = format!("{}+{name}", metadata.simple_name(outer));
+                }
+                let space = metadata.namespace(outer);
+                let space = if space.is_empty() { String::new() } else { format!("{space}.") };
+                let mut arguments = Vec::new();
+                for argument in ty.arguments() {
+                    arguments.push(format!("[{}]", self.reflection_name(argument)?));
+                }
+                let arguments =
+                    if arguments.is_empty() { String::new() } else { format!("[{}]", arguments.join(",")) };
+                let assembly = loaded.path.file_stem()?.to_string_lossy().into_owned();
+                Some(format!("{space}{name}{arguments}{suffix}, {assembly}"))
+            }
+        }
+    }
+}
+
+/// Names of a tuple's elements, if it has any.
+pub(crate) fn tuple_names(names: Vec<Option<String>>) -> Option<Rc<Vec<Option<String>>>> {
+    names.iter().any(Option::is_some).then(|| Rc::new(names))
 }

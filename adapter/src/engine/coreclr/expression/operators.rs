@@ -1,82 +1,373 @@
-//! Operators on primitives.
+//! Operators on constants, with C#'s promotions (language specification, 12.4.7).
 
-use super::constant::Constant;
+use cordebug::value::element::{I, I1, I2, I4, I8, R4, R8, U, U4, U8};
 
-/// An operator on two primitives; `None` where C# has none, or it overflows or divides by zero.
-pub(crate) fn compute(operator: &str, left: &Constant, right: &Constant) -> Option<Constant> {
-    use Constant::{Bool, Char, Int, Null, Real, Text};
-    let wide = |constant: &Constant| match constant {
-        Char(value) => Int(i64::from(*value)),
-        other => other.clone(),
-    };
+use super::constant::{Constant, fits, is_signed, wrap};
+
+/// Why an operator gives no value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Problem {
+    /// C# has no such operator for these types.
+    NoOperator,
+    /// It overflows where that is checked.
+    Overflow,
+    /// It divides a whole number or decimal by zero.
+    DividesByZero,
+}
+
+/// How whole numbers that do not fit are treated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Overflow {
+    /// They wrap around, as outside of `checked`.
+    Wraps,
+    /// They fail, as in `checked` and in constant expressions.
+    Fails,
+}
+
+/// The common type of two whole numbers; `literal` says which of them is written as a number and so may change sign.
+fn promoted(left: (u32, i128, bool), right: (u32, i128, bool)) -> Option<u32> {
+    let (a, b) = (left.0, right.0);
+    let either = |kind| a == kind || b == kind;
+    // A literal that is not negative counts as unsigned where that helps.
+    let bends = |(kind, value, literal): (u32, i128, bool)| literal && value >= 0 && is_signed(kind);
+    if either(U8) {
+        let other = if a == U8 { right } else { left };
+        return (other.0 == U8 || !is_signed(other.0) || bends(other)).then_some(U8);
+    }
+    if either(U) || either(I) {
+        let other = if matches!(a, U | I) { right.0 } else { left.0 };
+        let own = if matches!(a, U | I) { a } else { b };
+        return Some(if matches!(other, I8 | U8) { other } else { own });
+    }
+    if either(I8) {
+        return Some(I8);
+    }
+    if either(U4) {
+        let other = if a == U4 { right } else { left };
+        let wide = matches!(other.0, I1 | I2 | I4) && !bends(other);
+        return Some(if wide { I8 } else { U4 });
+    }
+    Some(I4)
+}
+
+/// A binary operator on two constants; `literals` says which of them are constant expressions.
+pub(crate) fn compute(
+    operator: &str,
+    left: &Constant,
+    right: &Constant,
+    literals: (bool, bool),
+    overflow: Overflow,
+) -> Result<Constant, Problem> {
+    use Constant::{Bool, Decimal, Double, Int, Null, Single, Text};
+    let both_literal = literals.0 && literals.1;
+    let overflow = if both_literal { Overflow::Fails } else { overflow };
     match (operator, left, right) {
-        ("&&", Bool(left), Bool(right)) => return Some(Bool(*left && *right)),
-        ("||", Bool(left), Bool(right)) => return Some(Bool(*left || *right)),
-        ("+", Text(left), right) => return Some(Text(format!("{left}{}", right.plain()))),
-        ("+", left, Text(right)) => return Some(Text(format!("{}{right}", left.plain()))),
-        ("==", Null, other) | ("==", other, Null) => return Some(Bool(*other == Null)),
-        ("!=", Null, other) | ("!=", other, Null) => return Some(Bool(*other != Null)),
-        ("==", Bool(left), Bool(right)) => return Some(Bool(left == right)),
-        ("!=", Bool(left), Bool(right)) => return Some(Bool(left != right)),
-        ("==", Text(left), Text(right)) => return Some(Bool(left == right)),
-        ("!=", Text(left), Text(right)) => return Some(Bool(left != right)),
+        ("==", Null, other) | ("==", other, Null) => return Ok(Bool(*other == Null)),
+        ("!=", Null, other) | ("!=", other, Null) => return Ok(Bool(*other != Null)),
+        ("+", Text(left), right) => return Ok(Text(format!("{left}{}", right.plain()))),
+        ("+", left, Text(right)) => return Ok(Text(format!("{}{right}", left.plain()))),
+        // Three-valued logic of bool?.
+        ("&", Bool(false), Null) | ("&", Null, Bool(false)) => return Ok(Bool(false)),
+        ("|", Bool(true), Null) | ("|", Null, Bool(true)) => return Ok(Bool(true)),
+        // Lifted operators: nothing in, nothing out; comparisons with nothing are false.
+        ("<" | "<=" | ">" | ">=", Null, _) | ("<" | "<=" | ">" | ">=", _, Null) => return Ok(Bool(false)),
+        (_, Null, _) | (_, _, Null) => return Ok(Null),
         _ => {}
     }
-    match (wide(left), wide(right)) {
-        (Int(left), Int(right)) => Some(match operator {
-            "+" => Int(left.checked_add(right)?),
-            "-" => Int(left.checked_sub(right)?),
-            "*" => Int(left.checked_mul(right)?),
-            "/" => Int(left.checked_div(right)?),
-            "%" => Int(left.checked_rem(right)?),
-            "&" => Int(left & right),
-            "|" => Int(left | right),
-            "^" => Int(left ^ right),
-            "==" => Bool(left == right),
-            "!=" => Bool(left != right),
-            "<" => Bool(left < right),
-            "<=" => Bool(left <= right),
-            ">" => Bool(left > right),
-            ">=" => Bool(left >= right),
-            _ => return None,
-        }),
-        (left, right) => {
-            let real = |constant: &Constant| match constant {
-                Int(value) => Some(*value as f64),
-                Real(value) => Some(*value),
-                _ => None,
-            };
-            let (left, right) = (real(&left)?, real(&right)?);
-            Some(match operator {
-                "+" => Real(left + right),
-                "-" => Real(left - right),
-                "*" => Real(left * right),
-                "/" => Real(left / right),
-                "%" => Real(left % right),
-                "==" => Bool(left == right),
-                "!=" => Bool(left != right),
-                "<" => Bool(left < right),
-                "<=" => Bool(left <= right),
-                ">" => Bool(left > right),
-                ">=" => Bool(left >= right),
-                _ => return None,
-            })
+    match (left, right) {
+        (Bool(left), Bool(right)) => Ok(Bool(match operator {
+            "&&" | "&" => *left && *right,
+            "||" | "|" => *left || *right,
+            "^" | "!=" => left != right,
+            "==" => left == right,
+            _ => return Err(Problem::NoOperator),
+        })),
+        (Text(left), Text(right)) => match operator {
+            "==" => Ok(Bool(left == right)),
+            "!=" => Ok(Bool(left != right)),
+            _ => Err(Problem::NoOperator),
+        },
+        (Int(kind, value), Int(_, by)) if matches!(operator, "<<" | ">>" | ">>>") => {
+            shifted(operator, *kind, *value, *by)
         }
+        (Int(left_kind, left), Int(right_kind, right)) => {
+            let kind = promoted((*left_kind, *left, literals.0), (*right_kind, *right, literals.1));
+            whole(operator, kind.ok_or(Problem::NoOperator)?, *left, *right, overflow)
+        }
+        (Decimal(_), _) | (_, Decimal(_)) => {
+            let (left, right) = (left.to_decimal(false), right.to_decimal(false));
+            let (Some(left), Some(right)) = (left, right) else { return Err(Problem::NoOperator) };
+            if let Some(holds) = compared(operator, left.partial_cmp(&right)) {
+                return Ok(Bool(holds));
+            }
+            let value = match operator {
+                "+" => left.checked_add(right),
+                "-" => left.checked_sub(right),
+                "*" => left.checked_mul(right),
+                "/" | "%" if right.is_zero() => return Err(Problem::DividesByZero),
+                "/" => left
+                    .checked_div(right)
+                    .map(|value| trimmed(value, left.scale().saturating_sub(right.scale()))),
+                "%" => left.checked_rem(right),
+                _ => return Err(Problem::NoOperator),
+            };
+            value.map(Decimal).ok_or(Problem::Overflow)
+        }
+        (Double(_), _) | (_, Double(_)) => {
+            let (left, right) = (left.cast(R8, false), right.cast(R8, false));
+            let (Some(Double(left)), Some(Double(right))) = (left, right) else {
+                return Err(Problem::NoOperator);
+            };
+            real(operator, left, right).map(|value| value.map_or_else(Bool, Double))
+        }
+        (Single(_), _) | (_, Single(_)) => {
+            let (left, right) = (left.cast(R4, false), right.cast(R4, false));
+            let (Some(Single(left)), Some(Single(right))) = (left, right) else {
+                return Err(Problem::NoOperator);
+            };
+            // One operation in double and one rounding give the same as one operation in single precision.
+            real(operator, f64::from(left), f64::from(right))
+                .map(|value| value.map_or_else(Bool, |value| Single(value as f32)))
+        }
+        _ => Err(Problem::NoOperator),
+    }
+}
+
+/// A quotient has no more digits than it needs, but at least those of its operands.
+fn trimmed(value: rust_decimal::Decimal, at_least: u32) -> rust_decimal::Decimal {
+    let mut short = value.normalize();
+    if short.scale() < at_least {
+        short.rescale(at_least);
+    }
+    short
+}
+
+fn compared(operator: &str, order: Option<std::cmp::Ordering>) -> Option<bool> {
+    Some(match operator {
+        "==" => order.is_some_and(std::cmp::Ordering::is_eq),
+        "!=" => !order.is_some_and(std::cmp::Ordering::is_eq),
+        "<" => order.is_some_and(std::cmp::Ordering::is_lt),
+        "<=" => order.is_some_and(std::cmp::Ordering::is_le),
+        ">" => order.is_some_and(std::cmp::Ordering::is_gt),
+        ">=" => order.is_some_and(std::cmp::Ordering::is_ge),
+        _ => return None,
+    })
+}
+
+/// A number, or a truth for comparisons.
+fn real(operator: &str, left: f64, right: f64) -> Result<Result<f64, bool>, Problem> {
+    if let Some(holds) = compared(operator, left.partial_cmp(&right)) {
+        return Ok(Err(holds));
+    }
+    Ok(Ok(match operator {
+        "+" => left + right,
+        "-" => left - right,
+        "*" => left * right,
+        "/" => left / right,
+        "%" => left % right,
+        _ => return Err(Problem::NoOperator),
+    }))
+}
+
+fn whole(
+    operator: &str,
+    kind: u32,
+    left: i128,
+    right: i128,
+    overflow: Overflow,
+) -> Result<Constant, Problem> {
+    if let Some(holds) = compared(operator, Some(left.cmp(&right))) {
+        return Ok(Constant::Bool(holds));
+    }
+    let value = match operator {
+        "+" => left + right,
+        "-" => left - right,
+        "*" => left.checked_mul(right).ok_or(Problem::Overflow)?,
+        "/" | "%" if right == 0 => return Err(Problem::DividesByZero),
+        // The smallest number by -1 overflows, checked or not.
+        "/" | "%" if right == -1 && is_signed(kind) && !fits(kind, -left) => return Err(Problem::Overflow),
+        "/" => left / right,
+        "%" => left % right,
+        "&" => left & right,
+        "|" => left | right,
+        "^" => left ^ right,
+        _ => return Err(Problem::NoOperator),
+    };
+    narrowed(kind, value, overflow)
+}
+
+fn narrowed(kind: u32, value: i128, overflow: Overflow) -> Result<Constant, Problem> {
+    if overflow == Overflow::Fails && !fits(kind, value) {
+        return Err(Problem::Overflow);
+    }
+    wrap(kind, value).map(|value| Constant::Int(kind, value)).ok_or(Problem::NoOperator)
+}
+
+/// Shifts promote the left side alone, and use the low 5 or 6 bits of the right.
+fn shifted(operator: &str, kind: u32, value: i128, by: i128) -> Result<Constant, Problem> {
+    let kind = if matches!(kind, U4 | I8 | U8 | I | U) { kind } else { I4 };
+    let wide = matches!(kind, I8 | U8 | I | U);
+    let by = (by & if wide { 63 } else { 31 }) as u32;
+    let value = match operator {
+        "<<" => value << by,
+        ">>" => value >> by,
+        _ => (value & if wide { u128::from(u64::MAX) as i128 } else { i128::from(u32::MAX) }) >> by,
+    };
+    narrowed(kind, value, Overflow::Wraps)
+}
+
+/// A unary operator; `literal` says whether the operand is a constant expression.
+pub(crate) fn compute_unary(
+    operator: &str,
+    operand: &Constant,
+    literal: bool,
+    overflow: Overflow,
+) -> Result<Constant, Problem> {
+    use Constant::{Bool, Decimal, Double, Int, Null, Single};
+    let overflow = if literal { Overflow::Fails } else { overflow };
+    match (operator, operand) {
+        (_, Null) => Ok(Null),
+        ("!", Bool(value)) => Ok(Bool(!value)),
+        ("+" | "-" | "~", Int(kind, value)) => {
+            // `-2147483648` is an int, `-` of any other uint a long.
+            let minus = operator == "-";
+            let kind = match *kind {
+                U4 if minus && literal && *value == 1 << 31 => I4,
+                U8 if minus && literal && *value == 1 << 63 => I8,
+                U4 if minus => I8,
+                U8 if minus => return Err(Problem::NoOperator),
+                kind @ (U4 | I8 | U8 | I | U) => kind,
+                _ => I4,
+            };
+            match operator {
+                "+" => narrowed(kind, *value, overflow),
+                "-" => narrowed(kind, -value, overflow),
+                _ => narrowed(kind, !value, Overflow::Wraps),
+            }
+        }
+        ("+", Single(_) | Double(_) | Decimal(_)) => Ok(operand.clone()),
+        ("-", Single(value)) => Ok(Single(-value)),
+        ("-", Double(value)) => Ok(Double(-value)),
+        ("-", Decimal(value)) => Ok(Decimal(-*value)),
+        _ => Err(Problem::NoOperator),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use cordebug::value::element::{CHAR, U1, U2};
+    use proptest::prelude::*;
+
     use super::*;
 
+    fn int(kind: u32, value: i128) -> Constant {
+        Constant::Int(kind, value)
+    }
+
+    fn plain(operator: &str, left: &Constant, right: &Constant) -> Result<Constant, Problem> {
+        compute(operator, left, right, (false, false), Overflow::Wraps)
+    }
+
     #[test]
-    fn operators_are_csharps() {
-        let int = Constant::Int;
-        assert_eq!(compute("%", &int(7), &int(3)), Some(int(1)));
-        assert_eq!(compute("/", &int(7), &int(0)), None);
-        assert_eq!(compute("+", &int(i64::MAX), &int(1)), None);
-        assert_eq!(compute("<", &int(1), &Constant::Real(1.5)), Some(Constant::Bool(true)));
-        assert_eq!(compute("==", &Constant::Char(120), &int(120)), Some(Constant::Bool(true)));
-        assert_eq!(compute("+", &Constant::Text("a".into()), &int(1)), Some(Constant::Text("a1".into())));
+    fn results_have_csharps_types() {
+        let max = i128::from(i32::MAX);
+        for (operator, left, right, result) in [
+            ("+", int(U1, 200), int(U1, 100), int(I4, 300)),
+            ("+", int(CHAR, 97), int(I4, 1), int(I4, 98)),
+            ("+", int(I4, max), int(I4, 1), int(I4, -max - 1)),
+            ("+", int(U4, 1), int(I4, -2), int(I8, -1)),
+            ("-", int(U4, 1), int(U4, 2), int(U4, u32::MAX.into())),
+            ("+", int(I8, 1), int(U4, 2), int(I8, 3)),
+            ("%", int(I4, -7), int(I4, 3), int(I4, -1)),
+            ("/", int(I4, -7), int(I4, 2), int(I4, -3)),
+            ("<<", int(I4, 1), int(I4, 33), int(I4, 2)),
+            ("<<", int(I8, 1), int(I4, 33), int(I8, 1 << 33)),
+            (">>", int(I4, -8), int(I4, 1), int(I4, -4)),
+            (">>>", int(I4, -8), int(I4, 1), int(I4, 0x7fff_fffc)),
+            ("^", int(U2, 6), int(U2, 3), int(I4, 5)),
+        ] {
+            assert_eq!(plain(operator, &left, &right), Ok(result), "{left:?} {operator} {right:?}");
+        }
+        assert_eq!(plain("+", &int(U8, 1), &int(I4, 1)), Err(Problem::NoOperator));
+        assert_eq!(
+            compute("+", &int(U8, 1), &int(I4, 1), (false, true), Overflow::Wraps),
+            Ok(int(U8, 2)),
+            "a literal bends"
+        );
+        assert_eq!(plain("/", &int(I4, 1), &int(I4, 0)), Err(Problem::DividesByZero));
+        assert_eq!(plain("/", &int(I4, i32::MIN.into()), &int(I4, -1)), Err(Problem::Overflow));
+        let checked = compute("+", &int(I4, max), &int(I4, 1), (false, false), Overflow::Fails);
+        assert_eq!(checked, Err(Problem::Overflow));
+        assert_eq!(
+            compute_unary("-", &int(U4, 1 << 31), true, Overflow::Wraps),
+            Ok(int(I4, i32::MIN.into()))
+        );
+        assert_eq!(compute_unary("~", &int(U1, 0), false, Overflow::Wraps), Ok(int(I4, -1)));
+        assert_eq!(plain("+", &Constant::Null, &int(I4, 1)), Ok(Constant::Null));
+        assert_eq!(plain("<", &Constant::Null, &int(I4, 1)), Ok(Constant::Bool(false)));
+        assert_eq!(
+            plain("+", &Constant::Text("a".into()), &Constant::Bool(true)),
+            Ok(Constant::Text("aTrue".into()))
+        );
+    }
+
+    proptest! {
+        /// Against Rust's own arithmetic of the promoted type: two's complement, as C# has it.
+        #[test]
+        fn whole_numbers_wrap_like_the_machines(left: i32, right: i32, wide: i64) {
+            let (a, b) = (int(I4, left.into()), int(I4, right.into()));
+            let narrow = |value: i32| Ok(int(I4, value.into()));
+            prop_assert_eq!(plain("+", &a, &b), narrow(left.wrapping_add(right)));
+            prop_assert_eq!(plain("-", &a, &b), narrow(left.wrapping_sub(right)));
+            prop_assert_eq!(plain("*", &a, &b), narrow(left.wrapping_mul(right)));
+            prop_assert_eq!(plain("&", &a, &b), narrow(left & right));
+            prop_assert_eq!(plain("<<", &a, &b), narrow(left.wrapping_shl(right as u32)));
+            prop_assert_eq!(plain(">>", &a, &b), narrow(left.wrapping_shr(right as u32)));
+            let c = int(I8, wide.into());
+            prop_assert_eq!(plain("*", &a, &c), Ok(int(I8, i64::from(left).wrapping_mul(wide).into())));
+            match left.checked_div(right) {
+                Some(value) => prop_assert_eq!(plain("/", &a, &b), narrow(value)),
+                None => prop_assert!(plain("/", &a, &b).is_err()),
+            }
+            let checked = compute("*", &a, &b, (false, false), Overflow::Fails);
+            match left.checked_mul(right) {
+                Some(value) => prop_assert_eq!(checked, narrow(value)),
+                None => prop_assert_eq!(checked, Err(Problem::Overflow)),
+            }
+        }
+
+        /// The table of binary numeric promotion, for every pair of types.
+        #[test]
+        fn promotion_is_symmetric_and_follows_the_specification(
+            a in prop::sample::select(vec![I1, U1, I2, U2, CHAR, I4, U4, I8, U8]),
+            b in prop::sample::select(vec![I1, U1, I2, U2, CHAR, I4, U4, I8, U8]),
+        ) {
+            let sum = plain("+", &int(a, 1), &int(b, 1));
+            prop_assert_eq!(&sum, &plain("+", &int(b, 1), &int(a, 1)));
+            let either = |kind| a == kind || b == kind;
+            let signed = is_signed(a) || is_signed(b);
+            let expected = if either(U8) {
+                if signed { None } else { Some(U8) }
+            } else if either(I8) || (either(U4) && signed) {
+                Some(I8)
+            } else if either(U4) {
+                Some(U4)
+            } else {
+                Some(I4)
+            };
+            prop_assert_eq!(sum.ok(), expected.map(|kind| int(kind, 2)));
+        }
+
+        #[test]
+        fn singles_are_singles(left: f32, right: f32) {
+            let same = |value: Result<Constant, Problem>, expected: f32| match value {
+                Ok(Constant::Single(value)) => value.to_bits() == expected.to_bits() || (value.is_nan() && expected.is_nan()),
+                _ => false,
+            };
+            let (a, b) = (Constant::Single(left), Constant::Single(right));
+            prop_assert!(same(plain("+", &a, &b), left + right));
+            prop_assert!(same(plain("*", &a, &b), left * right));
+            prop_assert!(same(plain("/", &a, &b), left / right));
+        }
     }
 }

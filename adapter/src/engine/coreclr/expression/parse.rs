@@ -1,57 +1,217 @@
-//! From text to a syntax tree.
+//! From text to a syntax tree, with format specifiers cut off and places of errors found.
 
-use std::sync::mpsc::Receiver;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 
+use clr_metadata::imports::Imports;
 use dap_wire::Failure;
-use tree_sitter::Node as Syntax;
+use serde_json::json;
+use tree_sitter::{Node as Syntax, Tree};
 
-use super::{Found, failed};
-use crate::engine::coreclr::session::{Input, Session};
+use super::operators::Overflow;
+use super::{Found, Val, failed};
+use crate::engine::coreclr::calls::Site;
+use crate::engine::coreclr::modules::Loaded;
+use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::types::Ty;
 
 /// Longest expression, bytes.
 const LONGEST: usize = 16 * 1024;
 /// Deepest nesting.
 const DEEPEST: usize = 64;
+/// What stands before the expression, so that it is a statement.
+const BEFORE: &str = "_ = (";
 
-pub(crate) struct Scope<'a> {
-    pub(crate) thread: u32,
-    pub(crate) frame: usize,
-    pub(crate) text: &'a str,
-    pub(crate) inputs: &'a Receiver<Input>,
+/// How a value is to be written: `,h`, `,nq` and their kin behind an expression.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Format {
+    /// Whole numbers in hexadecimal.
+    pub(crate) hex: bool,
+    /// Strings without quotes.
+    pub(crate) bare: bool,
+    /// Objects as their fields.
+    pub(crate) raw: bool,
+    /// Collections as their items, whatever they run.
+    pub(crate) results: bool,
 }
 
-impl Scope<'_> {
-    pub(crate) fn of(&self, node: Syntax<'_>) -> &str {
-        self.text.get(node.byte_range()).unwrap_or_default()
+impl Format {
+    /// Cuts specifiers off the end of an expression.
+    pub(crate) fn split(text: &str) -> (&str, Self) {
+        let (mut rest, mut format) = (text.trim().trim_end_matches(';').trim_end(), Self::default());
+        while let Some((before, last)) = rest.rsplit_once(',') {
+            match last.trim() {
+                "h" | "x" | "H" | "X" | "hb" | "xb" => format.hex = true,
+                "d" => format.hex = false,
+                "nq" => format.bare = true,
+                "raw" | "hidden" => format.raw = true,
+                "results" => format.results = true,
+                "ac" | "nse" => {}
+                _ => break,
+            }
+            rest = before.trim_end();
+        }
+        (rest, format)
     }
 }
 
+/// `using` directives, with the module whose tokens they have.
+type Usings = (Option<Rc<Loaded>>, Rc<Imports>);
+
+/// An expression under evaluation.
+pub(crate) struct Scope<'a> {
+    pub(crate) site: Site<'a>,
+    pub(super) text: &'a str,
+    /// Parameters of lambdas and names that patterns declare, innermost last.
+    pub(super) bindings: &'a RefCell<Vec<(String, Val)>>,
+    pub(super) overflow: Cell<Overflow>,
+    /// The class the code is in, looked up when first needed.
+    class: RefCell<Option<Option<Ty>>>,
+    /// `using` directives around the code, looked up when first needed.
+    imports: RefCell<Option<Usings>>,
+    pub(super) deeper: Cell<usize>,
+}
+
+impl<'a> Scope<'a> {
+    /// A scope without a text of its own.
+    pub(super) fn around(site: &Site<'a>, bindings: &'a RefCell<Vec<(String, Val)>>) -> Self {
+        Self {
+            site: *site,
+            text: "",
+            bindings,
+            overflow: Cell::new(Overflow::Wraps),
+            class: RefCell::new(None),
+            imports: RefCell::new(None),
+            deeper: Cell::new(DEEPEST),
+        }
+    }
+}
+
+impl Scope<'_> {
+    pub(super) fn of(&self, node: Syntax<'_>) -> &str {
+        self.text.get(node.byte_range()).unwrap_or_default()
+    }
+
+    pub(super) fn class(&self, session: &Session) -> Option<Ty> {
+        let mut class = self.class.borrow_mut();
+        let bound = || {
+            let bindings = self.bindings.borrow();
+            bindings.iter().find(|(name, _)| name == "this").map(|(_, this)| this.ty.clone())
+        };
+        class
+            .get_or_insert_with(|| bound().or_else(|| session.class_at(self.site.thread, self.site.frame)))
+            .clone()
+    }
+}
+
+impl Scope<'_> {
+    /// `using` directives, with the module whose tokens they have.
+    pub(super) fn imports(&self, session: &Session) -> Usings {
+        let mut imports = self.imports.borrow_mut();
+        let look = || match session.imports_at(self.site.thread, self.site.frame) {
+            Some((loaded, imports)) => (Some(loaded), Rc::new(imports)),
+            None => (None, Rc::default()),
+        };
+        imports.get_or_insert_with(look).clone()
+    }
+}
+
+fn parsed(source: &str) -> Result<Tree, Failure> {
+    let mut parser = tree_sitter::Parser::new();
+    parser
+        .set_language(&tree_sitter_c_sharp::LANGUAGE.into())
+        .map_err(|error| failed(format!("the C# grammar does not load: {error}")))?;
+    parser.parse(source, None).ok_or_else(|| failed("the expression cannot be parsed"))
+}
+
 impl Session {
-    pub(crate) fn find(
+    pub(super) fn find(&mut self, text: &str, site: &Site<'_>) -> Result<Found, Failure> {
+        self.find_with(text, site, &RefCell::default())
+    }
+
+    /// As `find`, with names that are bound already.
+    pub(super) fn find_with(
         &mut self,
         text: &str,
-        thread: u32,
-        frame: usize,
-        inputs: &Receiver<Input>,
+        site: &Site<'_>,
+        bindings: &RefCell<Vec<(String, Val)>>,
     ) -> Result<Found, Failure> {
-        if text.trim().is_empty() || text.len() > LONGEST {
+        let text = text.trim();
+        if text.is_empty() || text.len() > LONGEST {
             return Err(failed("the expression is empty or too long"));
         }
-        // Only calls and assignments are statements of their own, so the expression is assigned to nothing.
-        let source = format!("_ = ({});", text.trim());
-        let mut parser = tree_sitter::Parser::new();
-        parser
-            .set_language(&tree_sitter_c_sharp::LANGUAGE.into())
-            .map_err(|error| failed(format!("the C# grammar does not load: {error}")))?;
-        let tree = parser.parse(&source, None).ok_or_else(|| failed("the expression cannot be parsed"))?;
+        // Only calls and assignments are statements of their own, so the expression is assigned to nothing. The
+        // grammar knows no `$names`; ours are as long with `_`, and read from the text as it was typed.
+        let typed = format!("{BEFORE}{text});");
+        let source = typed.replace("$exception", "_exception").replace("$threadid", "_threadid");
+        let tree = parsed(&source)?;
         let mut node = tree.root_node();
         if node.has_error() {
-            return Err(failed(format!("`{}` is no C# expression", text.trim())));
+            return Err(syntax_error(node, text));
         }
         while matches!(node.kind(), "compilation_unit" | "global_statement" | "expression_statement") {
             node = node.named_child(0).ok_or_else(|| failed("the expression is empty"))?;
         }
         node = node.child_by_field_name("right").ok_or_else(|| failed("the expression is empty"))?;
-        self.walk(node, &Scope { thread, frame, text: &source, inputs }, DEEPEST)
+        node = super::walk::enclosed(node)?;
+        let scope = Scope { text: &typed, ..Scope::around(site, bindings) };
+        let found = self.walk(node, &scope)?;
+        Ok(self.lifted(found, node))
+    }
+}
+
+/// Says which part of a longer expression failed.
+pub(super) fn at(failure: Failure, node: Syntax<'_>) -> Failure {
+    if !failure.data.is_null() {
+        return failure;
+    }
+    let column = |byte: usize| byte.saturating_sub(BEFORE.len()) + 1;
+    let range = node.byte_range();
+    failure.data(json!({ "column": column(range.start), "endColumn": column(range.end) }))
+}
+
+fn syntax_error(root: Syntax<'_>, text: &str) -> Failure {
+    // The first node that is wrong or missing, left to right.
+    let mut node = root;
+    loop {
+        let mut cursor = node.walk();
+        let wrong = node.children(&mut cursor).find(|child| child.has_error() || child.is_missing());
+        match wrong {
+            Some(child) if !(child.is_error() && node.is_error()) => node = child,
+            _ => break,
+        }
+    }
+    let at_byte = node.start_byte().clamp(BEFORE.len(), BEFORE.len() + text.len()) - BEFORE.len();
+    let at_byte = if node.is_missing() { text.len().min(at_byte) } else { at_byte };
+    let rest = text.get(at_byte..).unwrap_or_default();
+    let near = rest.split_whitespace().next().unwrap_or_default();
+    let place =
+        if near.is_empty() { "at its end".into() } else { format!("at `{near}`, column {}", at_byte + 1) };
+    failed(format!("`{text}` is no C# expression: something is missing or wrong {place}"))
+        .data(json!({ "column": at_byte + 1, "endColumn": at_byte + 1 + near.len() }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn format_specifiers_are_cut_off_but_arguments_are_not() {
+        let hex = Format { hex: true, ..Format::default() };
+        assert_eq!(Format::split("a + 1,h"), ("a + 1", hex));
+        assert_eq!(Format::split("text, nq;"), ("text", Format { bare: true, ..Format::default() }));
+        assert_eq!(Format::split("Max(a,h)"), ("Max(a,h)", Format::default()));
+        assert_eq!(Format::split("grid[1,d]"), ("grid[1,d]", Format::default()));
+    }
+
+    #[test]
+    fn a_syntax_error_names_its_place() {
+        for (text, place) in [("1 +", "end"), ("a b", "`b`"), ("f(1,,2)", "column")] {
+            let source = format!("{BEFORE}{text});");
+            let tree = parsed(&source).unwrap();
+            assert!(tree.root_node().has_error(), "{text}");
+            let failure = syntax_error(tree.root_node(), text);
+            assert!(failure.message.contains(place) || failure.message.contains("column"), "{failure}");
+        }
     }
 }

@@ -3,112 +3,263 @@
 use dap_wire::Failure;
 use tree_sitter::Node as Syntax;
 
-use super::calling::argument;
-use super::constant::{Constant, literal};
-use super::operators::compute;
-use super::parse::Scope;
-use super::{Found, failed};
+use super::constant::literal;
+use super::operators::Overflow;
+use super::parse::at;
+use super::{Constant, Data, Found, Scope, Val, failed};
 use crate::engine::coreclr::session::Session;
 
+/// A child by its field's name.
+pub(super) fn child<'t>(node: Syntax<'t>, field: &str) -> Result<Syntax<'t>, Failure> {
+    node.child_by_field_name(field)
+        .ok_or_else(|| failed(format!("a `{}` is incomplete", node.kind().replace('_', " "))))
+}
+
+/// The expressions inside a node, without punctuation and comments.
+pub(super) fn inner(node: Syntax<'_>) -> Vec<Syntax<'_>> {
+    let mut cursor = node.walk();
+    node.named_children(&mut cursor).filter(|child| child.kind() != "comment").collect()
+}
+
+/// What is between parentheses; `this` and `base` are no named nodes.
+pub(super) fn enclosed(node: Syntax<'_>) -> Result<Syntax<'_>, Failure> {
+    node.named_child(0).or_else(|| node.child(1)).ok_or_else(|| failed("() is empty"))
+}
+
 impl Session {
-    pub(crate) fn walk(
-        &mut self,
-        node: Syntax<'_>,
-        scope: &Scope<'_>,
-        deeper: usize,
-    ) -> Result<Found, Failure> {
+    pub(super) fn walk(&mut self, node: Syntax<'_>, scope: &Scope<'_>) -> Result<Found, Failure> {
+        let deeper = scope.deeper.get();
         if deeper == 0 {
             return Err(failed("the expression is nested too deeply"));
         }
-        let child = |field: &str| {
-            node.child_by_field_name(field)
-                .ok_or_else(|| failed(format!("`{}` is incomplete", scope.of(node))))
-        };
+        scope.deeper.set(deeper - 1);
+        let found = self.step_into(node, scope).map_err(|failure| at(failure, node));
+        scope.deeper.set(deeper);
+        found
+    }
+
+    /// A part that must have a value.
+    pub(super) fn value(&mut self, node: Syntax<'_>, scope: &Scope<'_>) -> Result<Val, Failure> {
+        let text = || scope.of(node).to_owned();
+        let found = self.walk(node, scope)?;
+        match self.lifted(found, node) {
+            Found::Val(val) => Ok(val),
+            Found::Skipped => Ok(Val::null()),
+            Found::Type(ty) => Err(failed(format!("`{}` is a type, not a value", self.csharp(&ty)))),
+            Found::Namespace(name) => Err(failed(format!("`{name}` is a namespace, not a value"))),
+            Found::Group { name, .. } => {
+                Err(failed(format!("`{name}` is a method; call it: `{}(…)`", text())))
+            }
+            Found::Nothing => Err(failed(format!("`{}` gives nothing, so it has no value", text()))),
+        }
+        .map_err(|failure| at(failure, node))
+    }
+
+    /// What `a?.b` gives may be null: a value type becomes nullable.
+    pub(super) fn lifted(&self, found: Found, node: Syntax<'_>) -> Found {
+        let mut chain = node;
+        loop {
+            chain = match chain.kind() {
+                "conditional_access_expression" => break,
+                "member_access_expression" | "element_access_expression" => {
+                    match chain.child_by_field_name("expression") {
+                        Some(inner) => inner,
+                        None => return found,
+                    }
+                }
+                "invocation_expression" => match chain.child_by_field_name("function") {
+                    Some(inner) => inner,
+                    None => return found,
+                },
+                _ => return found,
+            }
+        }
+        match found {
+            Found::Val(val) if val.ty.is_value() && self.nullable(&val.ty).is_none() => {
+                let ty = self.ty_generic("System.Nullable`1", vec![val.ty.clone()]);
+                Found::Val(Val { ty: ty.unwrap_or(val.ty.clone()), ..val })
+            }
+            other => other,
+        }
+    }
+
+    fn step_into(&mut self, node: Syntax<'_>, scope: &Scope<'_>) -> Result<Found, Failure> {
         let text = scope.of(node);
         match node.kind() {
-            "identifier" | "this" | "this_expression" => self.name(text, scope),
-            "parenthesized_expression" => {
-                let inner = node.named_child(0).ok_or_else(|| failed("() is empty"))?;
-                self.walk(inner, scope, deeper - 1)
+            "identifier" => self.name(text, scope),
+            "this" => self.name("this", scope),
+            "base" => self.base_value(scope),
+            "generic_name"
+            | "predefined_type"
+            | "alias_qualified_name"
+            | "qualified_name"
+            | "array_type"
+            | "nullable_type"
+            | "pointer_type" => self.generic_or_type(node, scope),
+            "parenthesized_expression" => match self.walk(enclosed(node)?, scope)? {
+                Found::Skipped => Ok(Found::Val(Val::null())),
+                found => Ok(found),
+            },
+            "checked_expression" => {
+                let is_checked = text.trim_start().starts_with("checked");
+                let before =
+                    scope.overflow.replace(if is_checked { Overflow::Fails } else { Overflow::Wraps });
+                let found = enclosed(node).and_then(|inner| self.walk(inner, scope));
+                scope.overflow.set(before);
+                found
             }
             "member_access_expression" => {
-                let (of, name) = (child("expression")?, child("name")?);
-                let found = self.walk(of, scope, deeper - 1)?;
-                self.member_of(found, scope.of(name), scope)
+                let of = child(node, "expression")?;
+                let (name, types) = self.member_name(child(node, "name")?, scope)?;
+                let is_pointer = node.child(1).is_some_and(|dot| dot.kind() == "->");
+                let mut found = self.walk(of, scope)?;
+                if is_pointer && let Found::Val(pointer) = found {
+                    found = Found::Val(self.behind(&pointer)?);
+                }
+                self.member_of(found, &name, types, scope)
+            }
+            "conditional_access_expression" => {
+                let val = match self.walk(child(node, "condition")?, scope)? {
+                    Found::Skipped => return Ok(Found::Skipped),
+                    Found::Val(val) => val,
+                    _ => return Err(failed("`?.` needs a value before it")),
+                };
+                if self.is_null_val(&val)? {
+                    return Ok(Found::Skipped);
+                }
+                let val = self.out_of_nullable(val)?;
+                let binding = inner(node).into_iter().nth(1).ok_or_else(|| failed("`?.` leads nowhere"))?;
+                self.bound(Found::Val(val), binding, scope)
             }
             "element_access_expression" => {
-                let (of, list) = (child("expression")?, child("subscript")?);
-                let found = self.walk(of, scope, deeper - 1)?;
-                let indexes = self.arguments(list, scope, deeper - 1)?;
-                self.element_of(found, indexes, scope)
-            }
-            "invocation_expression" => {
-                let (function, list) = (child("function")?, child("arguments")?);
-                if function.kind() != "member_access_expression" {
-                    return Err(failed(
-                        "only methods of objects can be called so far, like `list.Contains(3)`",
-                    ));
+                let found = self.walk(child(node, "expression")?, scope)?;
+                if matches!(found, Found::Skipped) {
+                    return Ok(found);
                 }
-                let of = function
-                    .child_by_field_name("expression")
-                    .ok_or_else(|| failed("a call without an object"))?;
-                let name = function.child_by_field_name("name").map(|name| scope.of(name).to_owned());
-                let Found::At(path) = self.walk(of, scope, deeper - 1)? else {
-                    return Err(failed("only methods of variables can be called so far"));
-                };
-                let arguments = self.arguments(list, scope, deeper - 1)?;
-                let arguments = arguments.into_iter().map(argument).collect::<Result<Vec<_>, _>>()?;
-                let made = self.call_method(
-                    scope.thread,
-                    &path,
-                    &name.unwrap_or_default(),
-                    &arguments,
-                    scope.inputs,
-                )?;
-                Ok(Found::from(made))
+                let list = child(node, "subscript")?;
+                self.element_of(found, list, scope)
             }
-            "prefix_unary_expression" => {
-                let operand = node.named_child(0).ok_or_else(|| failed("an operator without an operand"))?;
-                let found = self.walk(operand, scope, deeper - 1)?;
-                let constant = self.constant(found)?;
-                let operator = text.chars().next().unwrap_or(' ');
-                match (operator, constant) {
-                    ('!', Constant::Bool(value)) => Ok(Found::Constant(Constant::Bool(!value))),
-                    ('-', Constant::Int(value)) => value
-                        .checked_neg()
-                        .map(|value| Found::Constant(Constant::Int(value)))
-                        .ok_or_else(|| failed(format!("`{text}` overflows"))),
-                    ('-', Constant::Real(value)) => Ok(Found::Constant(Constant::Real(-value))),
-                    ('+', value @ (Constant::Int(_) | Constant::Real(_))) => Ok(Found::Constant(value)),
-                    _ => Err(failed(format!("`{operator}` does not go with `{}`", scope.of(operand)))),
+            "invocation_expression" => self.invocation(node, scope),
+            "object_creation_expression" | "implicit_object_creation_expression" => {
+                self.new_object(node, scope)
+            }
+            "array_creation_expression" | "implicit_array_creation_expression" => self.new_array(node, scope),
+            "tuple_expression" => self.new_tuple(node, scope),
+            "cast_expression" => {
+                let ty = self.type_at(child(node, "type")?, scope)?;
+                let val = self.value(child(node, "value")?, scope)?;
+                self.cast(val, &ty, scope).map(Found::Val)
+            }
+            "as_expression" => {
+                let val = self.value(child(node, "left")?, scope)?;
+                let ty = self.type_at(child(node, "right")?, scope)?;
+                match self.is_of(&val, &ty)? {
+                    true => Ok(Found::Val(Val { ty, ..val })),
+                    false => Ok(Found::Val(Val::constant_of(Constant::Null, ty))),
                 }
             }
-            "binary_expression" => {
-                let (left, right, operator) =
-                    (child("left")?, child("right")?, scope.of(child("operator")?).to_owned());
-                let left = self.walk(left, scope, deeper - 1)?;
-                let left = self.constant(left)?;
-                match (operator.as_str(), &left) {
-                    ("&&", Constant::Bool(false)) | ("||", Constant::Bool(true)) => {
-                        return Ok(Found::Constant(left));
-                    }
-                    _ => {}
+            "is_expression" => {
+                let val = self.value(child(node, "left")?, scope)?;
+                // What the grammar takes for a type may be a constant: `x is Color.Red`.
+                let right = child(node, "right")?;
+                match self.type_at(right, scope) {
+                    Ok(ty) => self.is_of(&val, &ty).map(|is| Found::Val(Val::bool(is))),
+                    Err(failure) => match self.value(right, scope) {
+                        Ok(constant) => {
+                            self.equal(&val, &constant, scope).map(|is| Found::Val(Val::bool(is)))
+                        }
+                        Err(_) => Err(failure),
+                    },
                 }
-                let right = self.walk(right, scope, deeper - 1)?;
-                let right = self.constant(right)?;
-                let computed = compute(&operator, &left, &right);
-                computed.map(Found::Constant).ok_or_else(|| {
-                    failed(format!(
-                        "`{operator}` cannot be computed for {} and {}",
-                        left.shown().0,
-                        right.shown().0
-                    ))
-                })
             }
-            kind => literal(kind, text).map(Found::Constant).ok_or_else(|| {
-                failed(format!("`{text}` is not supported yet"))
-                    .hint("names, members, indexers, calls, literals and operators on primitives are")
-            }),
+            "is_pattern_expression" => {
+                let val = self.value(child(node, "expression")?, scope)?;
+                let fits = self.fits_pattern(&val, child(node, "pattern")?, scope)?;
+                Ok(Found::Val(Val::bool(fits)))
+            }
+            "switch_expression" => self.switch(node, scope),
+            "typeof_expression" => {
+                let ty = self.type_at(child(node, "type")?, scope)?;
+                self.type_object(&ty, scope).map(Found::Val)
+            }
+            "sizeof_expression" => {
+                let ty = self.type_at(child(node, "type")?, scope)?;
+                self.size_of(&ty).map(Found::Val)
+            }
+            "default_expression" => match node.child_by_field_name("type") {
+                Some(ty) => {
+                    let ty = self.type_at(ty, scope)?;
+                    self.default_of(&ty, scope).map(Found::Val)
+                }
+                None => Ok(Found::Val(Val::null())),
+            },
+            "conditional_expression" => {
+                let condition = self.truth(child(node, "condition")?, scope)?;
+                let chosen = child(node, if condition { "consequence" } else { "alternative" })?;
+                let val = self.value(chosen, scope)?;
+                self.in_common_type(val, node, condition, scope).map(Found::Val)
+            }
+            "prefix_unary_expression" => self.prefix(node, scope),
+            "postfix_unary_expression" => {
+                if text.ends_with('!') {
+                    return self.walk(node.named_child(0).ok_or_else(|| failed("`!` stands alone"))?, scope);
+                }
+                self.step_by_one(node, text.ends_with("++"), false, scope)
+            }
+            "binary_expression" => self.binary(node, scope),
+            "assignment_expression" => self.assign(node, scope).map(Found::Val),
+            "interpolated_string_expression" => self.interpolated(node, scope).map(Found::Val),
+            "string_literal"
+            | "verbatim_string_literal"
+            | "raw_string_literal"
+            | "integer_literal"
+            | "real_literal"
+            | "character_literal"
+            | "boolean_literal"
+            | "null_literal" => {
+                let constant = literal(node.kind(), text)
+                    .ok_or_else(|| failed(format!("`{text}` does not fit any type of C#")))?;
+                let mut val = Val::plain(constant);
+                if let Data::Constant(Constant::Decimal(_)) = val.data {
+                    val.ty = self.ty_named("System.Decimal").unwrap_or(val.ty);
+                }
+                Ok(Found::Val(Val { literal: true, ..val }))
+            }
+            "lambda_expression" | "anonymous_method_expression" => Err(failed(format!(
+                "`{text}` is a lambda: it cannot be made in a program that is stopped"
+            ))
+            .hint(
+                "LINQ methods such as Where, Select, Any, All, Count, First, Sum, Min, Max, OrderBy take one",
+            )),
+            "await_expression" => Err(failed(format!("`{text}` cannot be awaited while the program stands"))
+                .hint("read `.Result` of a task that is complete")),
+            "query_expression" => Err(failed(format!("`{text}`: query syntax is not supported"))
+                .hint("write it as calls: `list.Where(x => …).Select(x => …)`")),
+            kind => Err(failed(format!("`{text}` ({}) is not supported", kind.replace('_', " ")))),
+        }
+    }
+
+    /// A member or element behind `?.` and `?[`.
+    fn bound(&mut self, found: Found, binding: Syntax<'_>, scope: &Scope<'_>) -> Result<Found, Failure> {
+        match binding.kind() {
+            "member_binding_expression" => {
+                let (name, types) = self.member_name(child(binding, "name")?, scope)?;
+                self.member_of(found, &name, types, scope)
+            }
+            "element_binding_expression" => self.element_of(found, binding, scope),
+            _ => Err(failed(format!("`{}` is not supported", scope.of(binding)))),
+        }
+    }
+
+    /// A condition.
+    pub(super) fn truth(&mut self, node: Syntax<'_>, scope: &Scope<'_>) -> Result<bool, Failure> {
+        let val = self.value(node, scope)?;
+        match self.load(&val)? {
+            Some(Constant::Bool(holds)) => Ok(holds),
+            _ => Err(at(
+                failed(format!("`{}` is `{}`, not `bool`", scope.of(node), self.csharp(&val.ty))),
+                node,
+            )),
         }
     }
 }

@@ -1,12 +1,116 @@
-//! Items of arrays and collections, a page at a time.
+//! Items of arrays and collections, a page at a time, read from where they lie: nothing runs.
 
 use cordebug::value::Value as ClrValue;
 
 use super::path::{Path, Step, bare};
 use crate::engine::coreclr::session::Session;
 
+/// Longest chain of nodes that is followed.
+const LONGEST_CHAIN: usize = 100_000;
+
+/// How a collection keeps its items.
+enum Layout {
+    /// An array, used from its start: field of the array, items.
+    Front(&'static str, u32),
+    /// A ring: field of the array, where it begins, items.
+    Ring(&'static str, u32, u32),
+    /// Used from its start, shown from its end.
+    Stack(&'static str, u32),
+    /// Keys and values in entries, some of them free: entries, used entries, field that says so, free from below.
+    Entries {
+        array: &'static str,
+        used: u32,
+        free: u32,
+        mark: &'static str,
+        live: i32,
+        key: Option<&'static str>,
+        value: &'static str,
+    },
+    /// A ring of nodes.
+    Linked(u32),
+    /// Another collection does it.
+    Inner(&'static str),
+}
+
 impl Session {
-    /// The items of an array, list or dictionary; `None` for anything else.
+    fn layout(&self, value: &ClrValue, name: &str) -> Option<Layout> {
+        let number = |field: &str| self.number_field(value, field);
+        Some(match name {
+            "System.Collections.Generic.List`1" | "System.Collections.ArrayList" => {
+                Layout::Front("_items", number("_size")?)
+            }
+            "System.Collections.Generic.Queue`1" | "System.Collections.Queue" => {
+                Layout::Ring("_array", number("_head")?, number("_size")?)
+            }
+            "System.Collections.Generic.Stack`1" | "System.Collections.Stack" => {
+                Layout::Stack("_array", number("_size").or_else(|| number("_count"))?)
+            }
+            "System.Collections.Generic.Dictionary`2" => Layout::Entries {
+                array: "_entries",
+                used: number("_count")?,
+                free: number("_freeCount")?,
+                mark: "next",
+                live: -1,
+                key: Some("key"),
+                value: "value",
+            },
+            "System.Collections.Generic.HashSet`1" => match number("_lastIndex") {
+                Some(used) => Layout::Entries {
+                    array: "_slots",
+                    used,
+                    free: used.saturating_sub(number("_count")?),
+                    mark: "hashCode",
+                    live: 0,
+                    key: None,
+                    value: "value",
+                },
+                None => Layout::Entries {
+                    array: "_entries",
+                    used: number("_count")?,
+                    free: number("_freeCount")?,
+                    mark: "Next",
+                    live: -1,
+                    key: None,
+                    value: "Value",
+                },
+            },
+            "System.Collections.Generic.LinkedList`1" => Layout::Linked(number("count")?),
+            "System.Collections.Immutable.ImmutableArray`1" => Layout::Inner("array"),
+            "System.Collections.ObjectModel.ReadOnlyCollection`1" => Layout::Inner("list"),
+            "System.Collections.ObjectModel.Collection`1"
+            | "System.Collections.ObjectModel.ObservableCollection`1" => Layout::Inner("items"),
+            _ => return None,
+        })
+    }
+
+    /// How many items a collection has; `None` for anything that is none, or that must run to know.
+    pub(crate) fn count_of(&self, value: &ClrValue, name: &str) -> Option<u32> {
+        if name.contains("Span`1") {
+            return self.number_field(value, "_length");
+        }
+        if let Some(concurrent) = self.concurrent(value, name) {
+            return u32::try_from(concurrent.len()).ok();
+        }
+        Some(match self.layout(value, name)? {
+            Layout::Front(_, count)
+            | Layout::Ring(_, _, count)
+            | Layout::Stack(_, count)
+            | Layout::Linked(count) => count,
+            Layout::Entries { used, free, .. } => used.saturating_sub(free),
+            Layout::Inner(field) => {
+                let inner = bare(&self.field_named(value, field)?)?;
+                match inner.as_array() {
+                    Some(array) => array.count().ok()?,
+                    None => {
+                        let name = self.full_name(&self.declared_ty(&inner));
+                        self.count_of(&inner, &name)?
+                    }
+                }
+            }
+        })
+    }
+
+    /// The items of an array or collection with the ways to them; `None` for anything else.
     pub(crate) fn items(
         &self,
         inner: &ClrValue,
@@ -17,66 +121,179 @@ impl Session {
         let page = |length: u32| {
             (start as u64..u64::from(length)).take(count).filter_map(|at| u32::try_from(at).ok())
         };
+        let indexed = |at: u32| (format!("[{at}]"), format!("{}[{at}]", path.name));
+        // What has no indexer is reached by LINQ.
+        let counted = |at: u32| (format!("[{at}]"), format!("{}.ElementAt({at})", path.name));
         if let Some(array) = inner.as_array() {
             let lengths = array.dimensions().unwrap_or_default();
+            let lowest = array.lowest().unwrap_or_default();
             let element = |at: u32| {
-                let name = format!("[{}]", indexes(at, &lengths));
+                let name = format!("[{}]", indexes(at, &lengths, &lowest));
                 let way = path.step(Step::Element(at), format!("{}{name}", path.name));
                 (name, way)
             };
             return Some(page(array.count().ok()?).map(element).collect());
         }
-        match self.plain_name(&inner.exact_type().ok()?)?.as_str() {
-            "System.Collections.Generic.List`1" => {
-                let length = self.number_field(inner, "_size")?;
-                let array = path.step(self.member(inner, "_items")?, String::new());
+        let name = self.full_name(&self.declared_ty(inner));
+        if let Some(ways) = self.concurrent(inner, &name) {
+            let ways = ways.into_iter().skip(start).take(count);
+            return Some(ways.filter_map(|steps| self.keyed(path, &steps)).collect());
+        }
+        let within = |field: &str| Some(path.step(self.member(inner, field)?, String::new()));
+        match self.layout(inner, &name)? {
+            Layout::Front(field, length) => {
+                let array = within(field)?;
                 let item = |at| {
-                    let name = format!("[{at}]");
-                    let way = array.step(Step::Element(at), format!("{}{name}", path.name));
-                    (name, way)
+                    let (name, way) = indexed(at);
+                    (name, array.step(Step::Element(at), way))
                 };
                 Some(page(length).map(item).collect())
             }
-            "System.Collections.Generic.Dictionary`2" => {
-                let used = self.number_field(inner, "_count")?;
-                let entries = path.step(self.member(inner, "_entries")?, String::new());
-                let array = bare(&self.fetch(&entries).ok()?);
-                let array = array.as_ref().and_then(ClrValue::as_array);
-                // An empty dictionary has no entries yet.
-                let Some(array) = array else { return Some(Vec::new()) };
+            Layout::Ring(field, head, length) => {
+                let array = within(field)?;
+                let capacity = bare(&self.fetch(&array).ok()?)?.as_array()?.count().ok()?.max(1);
+                let item = |at: u32| {
+                    let (name, way) = counted(at);
+                    let place = (u64::from(head) + u64::from(at)) % u64::from(capacity);
+                    (name, array.step(Step::Element(place as u32), way))
+                };
+                Some(page(length).map(item).collect())
+            }
+            Layout::Stack(field, length) => {
+                let array = within(field)?;
+                let item = |at: u32| {
+                    let (name, way) = counted(at);
+                    (name, array.step(Step::Element(length - 1 - at), way))
+                };
+                Some(page(length).map(item).collect())
+            }
+            Layout::Linked(length) => {
+                let mut node = within("head")?;
                 let mut found = Vec::new();
-                for at in 0..used {
-                    let Ok(entry) = array.element(at) else { break };
-                    // Freed entries chain with numbers below -1.
-                    let next = self.number_field(&entry, "next").map_or(-2, |next| next as i32);
-                    if next < -1 {
-                        continue;
+                for at in 0..length.min(LONGEST_CHAIN as u32) {
+                    let value = bare(&self.fetch(&node).ok()?)?;
+                    if at as usize >= start {
+                        let (name, way) = counted(at);
+                        found.push((name, node.step(self.member(&value, "item")?, way)));
                     }
-                    let key = self
-                        .field_named(&entry, "key")
-                        .map_or_else(|| "?".into(), |key| self.show(&key).text);
-                    let way = entries.step(Step::Element(at), String::new());
-                    let step = self.member(&entry, "value")?;
-                    let name = format!("[{key}]");
-                    let way = way.step(step, format!("{}{name}", path.name));
-                    found.push((name, way));
-                    if found.len() >= start.saturating_add(count) {
+                    if found.len() >= count {
+                        break;
+                    }
+                    node = node.step(self.member(&value, "next")?, String::new());
+                }
+                Some(found)
+            }
+            Layout::Inner(field) => {
+                let way = within(field)?;
+                let value = bare(&self.fetch(&way).ok()?)?;
+                let items = self.items(&value, &Path { name: path.name.clone(), ..way }, start, count)?;
+                Some(items)
+            }
+            Layout::Entries { array: field, used, free, mark, live, key, value } => {
+                let entries = within(field)?;
+                let array = bare(&self.fetch(&entries).ok()?);
+                // An empty dictionary has no entries yet.
+                let Some(array) = array.as_ref().and_then(ClrValue::as_array) else {
+                    return Some(Vec::new());
+                };
+                let mut found = Vec::new();
+                // Without free entries positions are known; else they are counted from the start.
+                let mut passed = if free == 0 { start } else { 0 };
+                for at in passed as u64..u64::from(used) {
+                    let at = at as u32;
+                    let Ok(entry) = array.element(at) else { break };
+                    if free > 0 {
+                        let state = self.number_field(&entry, mark).map_or(i32::MIN, |state| state as i32);
+                        if state < live {
+                            continue;
+                        }
+                        if passed < start {
+                            passed += 1;
+                            continue;
+                        }
+                    }
+                    let item = entries.step(Step::Element(at), String::new());
+                    let (name, way) = match key {
+                        Some(key) => {
+                            let shown = self
+                                .field_named(&entry, key)
+                                .map_or_else(|| "?".into(), |key| self.show(&key).text);
+                            (format!("[{shown}]"), format!("{}[{}]", path.name, literal_of(&shown)))
+                        }
+                        None => counted((start + found.len()) as u32),
+                    };
+                    found.push((name, item.step(self.member(&entry, value)?, way)));
+                    if found.len() >= count {
                         break;
                     }
                 }
-                Some(found.into_iter().skip(start).collect())
+                Some(found)
             }
-            _ => None,
         }
+    }
+
+    /// Steps to the nodes of a ConcurrentDictionary: its buckets hold chains.
+    fn concurrent(&self, value: &ClrValue, name: &str) -> Option<Vec<Vec<Step>>> {
+        (name == "System.Collections.Concurrent.ConcurrentDictionary`2").then_some(())?;
+        let tables_step = self.member(value, "_tables")?;
+        let tables = bare(&self.field_at(value, tables_step)?)?;
+        let buckets_step = self.member(&tables, "_buckets")?;
+        let buckets = bare(&self.field_at(&tables, buckets_step)?)?;
+        let array = buckets.as_array()?;
+        let mut found = Vec::new();
+        for at in 0..array.count().ok()? {
+            let mut steps = vec![tables_step, buckets_step, Step::Element(at)];
+            let mut node = bare(&array.element(at).ok()?);
+            // Since .NET 8 a bucket is a struct around its first node.
+            if let Some(bucket) = &node
+                && let Some(step) =
+                    self.member(bucket, "_node").filter(|_| self.declared_ty(bucket).is_value())
+            {
+                steps.push(step);
+                node = bare(&self.field_at(bucket, step)?);
+            }
+            while let Some(current) = node {
+                found.push(steps.clone());
+                let next = self.member(&current, "_next")?;
+                steps.push(next);
+                node = bare(&self.field_at(&current, next)?);
+                if found.len() > LONGEST_CHAIN {
+                    return Some(found);
+                }
+            }
+        }
+        Some(found)
+    }
+
+    fn keyed(&self, path: &Path, steps: &[Step]) -> Option<(String, Path)> {
+        let mut way = path.clone();
+        for step in steps {
+            way = way.step(*step, String::new());
+        }
+        let node = bare(&self.fetch(&way).ok()?)?;
+        let key = self.show(&self.field_named(&node, "_key")?).text;
+        let name = format!("{}[{}]", path.name, literal_of(&key));
+        Some((format!("[{key}]"), way.step(self.member(&node, "_value")?, name)))
+    }
+}
+
+/// `120 'x'` is how a character is shown; `'x'` is how it is written.
+fn literal_of(shown: &str) -> &str {
+    match shown.split_once(" '") {
+        Some((number, _)) if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) => {
+            shown.get(number.len() + 1..).unwrap_or(shown)
+        }
+        _ => shown,
     }
 }
 
 /// `1, 2` of a row-major position.
-pub(crate) fn indexes(position: u32, lengths: &[u32]) -> String {
+fn indexes(position: u32, lengths: &[u32], lowest: &[u32]) -> String {
     let mut rest = position;
     let mut parts: Vec<String> = Vec::new();
-    for length in lengths.iter().rev() {
-        parts.push((rest % (*length).max(1)).to_string());
+    for (at, length) in lengths.iter().enumerate().rev() {
+        let from = lowest.get(at).copied().unwrap_or(0) as i32;
+        parts.push((i64::from(rest % (*length).max(1)) + i64::from(from)).to_string());
         rest /= (*length).max(1);
     }
     parts.reverse();
@@ -85,8 +302,17 @@ pub(crate) fn indexes(position: u32, lengths: &[u32]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+
     #[test]
     fn a_position_is_told_by_its_indexes() {
-        assert_eq!(super::indexes(5, &[2, 3]), "1, 2");
+        assert_eq!(indexes(5, &[2, 3], &[0, 0]), "1, 2");
+        assert_eq!(indexes(0, &[2], &[5]), "5");
+    }
+
+    #[test]
+    fn keys_are_written_as_literals() {
+        assert_eq!(literal_of("120 'x'"), "'x'");
+        assert_eq!(literal_of("\"a 'b\""), "\"a 'b\"");
     }
 }

@@ -1,16 +1,36 @@
 //! Arguments and locals of a frame, under the names of the source.
 
+use cordebug::frame::Frame;
 use dap_wire::Failure;
 
 use super::path::{Path, Root, bare};
 use crate::engine::coreclr::cor;
+use crate::engine::coreclr::expression::tuple_names;
 use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::types::lookup::Stack;
 
 impl Session {
+    /// A frame of a thread, counted from the top; looked up once per stop.
+    pub(crate) fn frame_at(&self, thread: u32, index: usize) -> Result<Frame, Failure> {
+        let resumes = self.process()?.resumes();
+        let mut stack = self.known.stack.borrow_mut();
+        let fresh = stack
+            .as_ref()
+            .filter(|stack| stack.resumes == resumes && stack.thread == thread && stack.asked > index);
+        if fresh.is_none() {
+            let asked = (index + 1).next_multiple_of(8);
+            let frames = self.thread(thread)?.frames(asked).map_err(cor("walk the stack"))?;
+            *stack = Some(Stack { resumes, thread, asked, frames });
+        }
+        stack
+            .as_ref()
+            .and_then(|stack| stack.frames.get(index).cloned())
+            .ok_or_else(|| Failure::invalid("the frame is gone"))
+    }
+
     /// Arguments and locals of a frame, under the names of the source.
     pub(crate) fn locals(&self, thread: u32, index: usize) -> Result<Vec<(String, Path)>, Failure> {
-        let frame = self.frames(thread)?.into_iter().nth(index);
-        let frame = frame.ok_or_else(|| Failure::invalid("the frame is gone"))?;
+        let frame = self.frame_at(thread, index)?;
         let function = frame.function().map_err(cor("find the frame's function"))?;
         let (token, module) = (function.token().map_err(cor("find the frame's method"))?, function.module());
         let Some(loaded) = module.ok().and_then(|module| self.modules.of(&module)) else {
@@ -18,7 +38,7 @@ impl Session {
         };
         let Some(image) = loaded.image() else { return Ok(Vec::new()) };
         let metadata = &image.metadata;
-        let at = |root, name: &str| Path { root, steps: Vec::new(), name: name.to_owned() };
+        let at = |root, name: &str| Path::new(root, name);
         let argument = |index| Root::Argument { thread, frame: index, index: 0 };
         let pdb = loaded.pdb.as_ref().ok();
         let mut found: Vec<(String, Path)> = Vec::new();
@@ -31,7 +51,10 @@ impl Session {
         }
         for (position, name) in metadata.parameters(token).iter().enumerate() {
             let position = position as u32 + u32::from(has_this);
-            found.push((name.clone(), at(Root::Argument { thread, frame: index, index: position }, name)));
+            let path = at(Root::Argument { thread, frame: index, index: position }, name);
+            let tuple =
+                tuple_names(metadata.tuple_names_of_parameter(token, Some(position - u32::from(has_this))));
+            found.push((name.clone(), Path { tuple, ..path }));
         }
         if let Some(pdb) = pdb {
             let il = frame.il_offset().unwrap_or(0);
@@ -40,7 +63,8 @@ impl Session {
                 if local.name.starts_with("CS$<>8__locals") {
                     self.hoisted(&path, &mut found);
                 } else {
-                    found.push((local.name, path));
+                    let tuple = tuple_names(pdb.tuple_names(local.row));
+                    found.push((local.name, Path { tuple, ..path }));
                 }
             }
         }
@@ -60,7 +84,9 @@ impl Session {
                 Some((name, _)) => name,
             };
             if !found.iter().any(|(known, _)| known == name) {
-                found.push((name.to_owned(), path.step(field.step, name.to_owned())));
+                let names = field.loaded.image().map(|image| image.metadata.tuple_names(field.token));
+                let way = path.step(field.step, name.to_owned());
+                found.push((name.to_owned(), Path { tuple: names.and_then(tuple_names), ..way }));
             }
         }
     }

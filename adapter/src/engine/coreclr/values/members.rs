@@ -2,7 +2,9 @@
 
 use std::rc::Rc;
 
-use cordebug::value::{Type, Value as ClrValue};
+use clr_metadata::members::Access;
+use cordebug::types::Type;
+use cordebug::value::Value as ClrValue;
 
 use super::LONGEST_TEXT;
 use super::path::{Step, bare, class_up};
@@ -14,8 +16,16 @@ pub(crate) const DEEPEST_BASE: usize = 64;
 
 /// A field of an object, wherever it was declared.
 pub(crate) struct Member {
+    /// Its name in the source: of an auto-property's field, the property's.
     pub(crate) name: String,
     pub(crate) step: Step,
+    pub(crate) loaded: Rc<Loaded>,
+    /// TypeDef token of the class that declares it.
+    pub(crate) class: u32,
+    /// FieldDef token.
+    pub(crate) token: u32,
+    pub(crate) access: Access,
+    pub(crate) read_only: bool,
 }
 
 impl Session {
@@ -25,12 +35,20 @@ impl Session {
         let mut kind = value.exact_type().ok();
         for up in 0..DEEPEST_BASE {
             let Some(current) = kind else { break };
-            if let Some((loaded, token)) = self.class_of(&current)
+            if let Some((loaded, class)) = self.class_of(&current)
                 && let Some(image) = loaded.image()
             {
-                for field in image.metadata.fields(token).into_iter().filter(|field| !field.is_static) {
-                    let step = Step::Field { up, token: field.token };
-                    members.push(Member { name: source_name(&field.name).to_owned(), step });
+                let metadata = &image.metadata;
+                for field in metadata.fields(class).into_iter().filter(|field| !field.is_static) {
+                    members.push(Member {
+                        name: source_name(&field.name).to_owned(),
+                        step: Step::Field { up, token: field.token },
+                        loaded: loaded.clone(),
+                        class,
+                        token: field.token,
+                        access: metadata.field_access(field.token),
+                        read_only: metadata.is_read_only(field.token),
+                    });
                 }
             }
             kind = current.base().ok();
@@ -45,15 +63,30 @@ impl Session {
 
     /// The way to a field by its name.
     pub(crate) fn member(&self, value: &ClrValue, name: &str) -> Option<Step> {
-        self.members(value).into_iter().find(|member| member.name == name).map(|member| member.step)
+        let mut kind = value.exact_type().ok()?;
+        for up in 0..DEEPEST_BASE {
+            let (loaded, class) = self.class_of(&kind)?;
+            let fields = loaded.image()?.metadata.fields(class);
+            let hit = fields.into_iter().find(|field| !field.is_static && source_name(&field.name) == name);
+            if let Some(field) = hit {
+                return Some(Step::Field { up, token: field.token });
+            }
+            kind = kind.base().ok()?;
+        }
+        None
+    }
+
+    /// The field behind a step.
+    pub(crate) fn field_at(&self, value: &ClrValue, step: Step) -> Option<ClrValue> {
+        match step {
+            Step::Field { up, token } => value.field(&class_up(value, up).ok()?, token).ok(),
+            Step::Element(_) | Step::Behind => None,
+        }
     }
 
     pub(crate) fn field_named(&self, value: &ClrValue, name: &str) -> Option<ClrValue> {
         let inner = bare(value)?;
-        match self.member(&inner, name)? {
-            Step::Field { up, token } => inner.field(&class_up(&inner, up).ok()?, token).ok(),
-            Step::Element(_) => None,
-        }
+        self.field_at(&inner, self.member(&inner, name)?)
     }
 
     pub(crate) fn text_field(&self, value: &ClrValue, name: &str) -> Option<String> {
@@ -69,10 +102,9 @@ impl Session {
         bare(value).is_none()
     }
 
+    /// The type of what a value holds, as C# spells it.
     pub(crate) fn type_of(&self, value: &ClrValue) -> String {
-        let inner = bare(value);
-        let kind = inner.as_ref().unwrap_or(value).exact_type();
-        kind.map_or_else(|_| "object".into(), |kind| self.spelled(&kind))
+        self.csharp(&self.actual_ty(value))
     }
 }
 

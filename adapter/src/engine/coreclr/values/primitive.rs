@@ -1,4 +1,4 @@
-//! The text of primitives, strings, decimals and dates, from their bytes. Knows no program.
+//! The text of strings, characters, dates, ids and hexadecimal numbers. Knows no program.
 
 use cordebug::value::element;
 
@@ -20,44 +20,53 @@ pub(crate) fn quoted(text: &str) -> String {
     quoted
 }
 
-/// A primitive's text from its bytes; `None` for what is no primitive.
-pub(crate) fn primitive(kind: u32, bytes: &[u8]) -> Option<String> {
-    let mut wide = [0u8; 8];
-    let count = bytes.len().min(8);
-    wide.get_mut(..count)?.copy_from_slice(bytes.get(..count)?);
-    let bits = u64::from_le_bytes(wide);
-    Some(match kind {
-        element::BOOLEAN => (bits & 0xff != 0).to_string(),
-        element::CHAR => {
-            let letter = char::from_u32(bits as u16 as u32).unwrap_or('\u{fffd}');
-            format!("{} '{}'", bits as u16, letter.escape_default())
-        }
-        element::I1 => (bits as i8).to_string(),
-        element::U1 => (bits as u8).to_string(),
-        element::I2 => (bits as i16).to_string(),
-        element::U2 => (bits as u16).to_string(),
-        element::I4 => (bits as i32).to_string(),
-        element::U4 => (bits as u32).to_string(),
-        element::I8 | element::I => (bits as i64).to_string(),
-        element::U8 | element::U => bits.to_string(),
-        element::R4 => f32::from_bits(bits as u32).to_string(),
-        element::R8 => f64::from_bits(bits).to_string(),
-        element::PTR | element::FNPTR => format!("0x{bits:016x}"),
-        _ => return None,
-    })
+/// `120 'x'`.
+pub(crate) fn character(unit: u16, hex: bool) -> String {
+    let letter = match unit {
+        0x27 => "\\'".into(),
+        0x5c => "\\\\".into(),
+        0x0a => "\\n".into(),
+        0x0d => "\\r".into(),
+        0x09 => "\\t".into(),
+        0 => "\\0".into(),
+        unit => match char::from_u32(u32::from(unit)) {
+            Some(letter) if !letter.is_control() => letter.to_string(),
+            _ => format!("\\u{unit:04x}"),
+        },
+    };
+    if hex { format!("0x{unit:04x} '{letter}'") } else { format!("{unit} '{letter}'") }
 }
 
-/// System.Decimal: flags (sign, scale), high, low 64 bits.
-pub(crate) fn decimal(bytes: &[u8]) -> Option<String> {
-    let part = |at: usize| bytes.get(at..at + 4)?.try_into().ok().map(u32::from_le_bytes);
-    let (flags, high, low, middle) = (part(0)?, part(4)?, part(8)?, part(12)?);
-    let digits = u128::from(high) << 64 | u128::from(middle) << 32 | u128::from(low);
-    let scale = (flags >> 16 & 0xff) as usize;
-    let mut text = format!("{digits:0>width$}", width = scale + 1);
-    if scale > 0 {
-        text.insert(text.len() - scale, '.');
+/// With all the digits its type has.
+pub(crate) fn hexadecimal(kind: u32, value: i128) -> String {
+    match kind {
+        element::I1 | element::U1 => format!("0x{:02x}", value as u8),
+        element::I2 | element::U2 => format!("0x{:04x}", value as u16),
+        element::I4 | element::U4 => format!("0x{:08x}", value as u32),
+        _ => format!("0x{:016x}", value as u64),
     }
-    Some(if flags >> 31 != 0 { format!("-{text}") } else { text })
+}
+
+/// System.TimeSpan as its `ToString` gives it: `1.02:03:04.5000000`.
+pub(crate) fn time_span(bytes: &[u8]) -> Option<String> {
+    let ticks = i64::from_le_bytes(bytes.get(..8)?.try_into().ok()?);
+    let all = ticks.unsigned_abs();
+    let (days, seconds, rest) = (all / 864_000_000_000, all / 10_000_000 % 86_400, all % 10_000_000);
+    let sign = if ticks < 0 { "-" } else { "" };
+    let days = if days > 0 { format!("{days}.") } else { String::new() };
+    let rest = if rest > 0 { format!(".{rest:07}") } else { String::new() };
+    Some(format!("{sign}{days}{:02}:{:02}:{:02}{rest}", seconds / 3600, seconds / 60 % 60, seconds % 60))
+}
+
+/// System.Guid: an int, two shorts, eight bytes.
+pub(crate) fn guid(bytes: &[u8]) -> Option<String> {
+    let part = |range: std::ops::Range<usize>| -> Option<String> {
+        Some(bytes.get(range)?.iter().map(|byte| format!("{byte:02x}")).collect())
+    };
+    let first = u32::from_le_bytes(bytes.get(..4)?.try_into().ok()?);
+    let second = u16::from_le_bytes(bytes.get(4..6)?.try_into().ok()?);
+    let third = u16::from_le_bytes(bytes.get(6..8)?.try_into().ok()?);
+    Some(format!("{first:08x}-{second:04x}-{third:04x}-{}-{}", part(8..10)?, part(10..16)?))
 }
 
 /// System.DateTime: 100 ns since year 1 in the low 62 bits.
@@ -92,17 +101,16 @@ mod tests {
 
     #[test]
     fn values_read_as_csharp_writes_them() {
-        assert_eq!(primitive(element::I4, &[0xff; 4]).as_deref(), Some("-1"));
-        assert_eq!(primitive(element::CHAR, &[0x78, 0]).as_deref(), Some("120 'x'"));
-        assert_eq!(primitive(element::R8, &2.5f64.to_le_bytes()).as_deref(), Some("2.5"));
-        let mut price = [0u8; 16];
-        price[2] = 2;
-        price[8..10].copy_from_slice(&1250u16.to_le_bytes());
-        assert_eq!(decimal(&price).as_deref(), Some("12.50"));
+        assert_eq!(character(0x78, false), "120 'x'");
+        assert_eq!(character(0x0a, false), "10 '\\n'");
+        assert_eq!(hexadecimal(element::I4, -1), "0xffffffff");
         assert_eq!(
             date_time(&637_135_200_000_000_000u64.to_le_bytes()).as_deref(),
             Some("2020-01-02 00:00:00")
         );
+        assert_eq!(time_span(&(-936_005_000_000i64).to_le_bytes()).as_deref(), Some("-1.02:00:00.5000000"));
+        let id: Vec<u8> = (0..16).collect();
+        assert_eq!(guid(&id).as_deref(), Some("03020100-0504-0706-0809-0a0b0c0d0e0f"));
         assert_eq!(quoted("a\"b\n"), "\"a\\\"b\\n\"");
     }
 }

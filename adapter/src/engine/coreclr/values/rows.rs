@@ -1,40 +1,24 @@
 //! Rows of the variables view.
 
 use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
 
+use clr_metadata::members::Access;
 use dap_wire::Failure;
 use serde_json::{Value, json};
 
-use super::members::DEEPEST_BASE;
-use super::path::{Node, Path, bare};
+use super::inside::{Row, What};
+use super::path::{Path, bare};
+use super::references::Node;
 use super::show::Shown;
-use crate::engine::coreclr::session::{Input, Session};
+use crate::engine::coreclr::calls::{CALL_LIMIT, DISPLAY_LIMIT, Site};
+use crate::engine::coreclr::expression::{Data, Format, Val};
+use crate::engine::coreclr::session::{Input, Run, Session};
+
+/// How long displays may run for one list of rows; rows behind that are shown plainly.
+const DISPLAYS: Duration = Duration::from_secs(1);
 
 impl Session {
-    /// A row of the variables view.
-    pub(crate) fn row(&mut self, name: &str, path: &Path) -> Value {
-        match self.fetch(path) {
-            Ok(value) => {
-                let shown = self.show(&value);
-                let mut row = json!({ "name": name, "value": shown.text, "type": shown.kind,
-                    "evaluateName": path.name });
-                self.open(&mut row, &shown, path);
-                row
-            }
-            Err(failure) => json!({ "name": name, "value": format!("<{failure}>"), "variablesReference": 0,
-                "presentationHint": { "attributes": ["failedEvaluation"] } }),
-        }
-    }
-
-    /// Adds what can be opened to a row or an evaluation's answer.
-    pub(crate) fn open(&mut self, row: &mut Value, shown: &Shown, path: &Path) {
-        let reference = if shown.opens { self.references.add(Node::Inside(path.clone())) } else { 0 };
-        row["variablesReference"] = json!(reference);
-        if shown.items > 0 {
-            row["indexedVariables"] = json!(shown.items);
-        }
-    }
-
     pub(crate) fn variables(
         &mut self,
         arguments: &Value,
@@ -48,80 +32,184 @@ impl Session {
             )));
         };
         let number = |key: &str| arguments[key].as_u64().and_then(|number| usize::try_from(number).ok());
-        let (start, count) = (number("start").unwrap_or(0), number("count").filter(|count| *count > 0));
-        let filter = arguments["filter"].as_str();
-        let rows = match node {
-            Node::Locals { thread, index } => {
-                let locals = self.locals(thread, index)?;
-                locals.iter().map(|(name, path)| self.row(name, path)).collect()
-            }
-            Node::Inside(path) => self.inside(&path, filter, start, count.unwrap_or(usize::MAX))?,
-            Node::Raw(path) => self.fields_and_properties(&path)?,
-            Node::Property { of, name } => vec![self.property_row(&of, &name, inputs)],
+        let page = Page {
+            start: number("start").unwrap_or(0),
+            count: number("count").filter(|count| *count > 0).unwrap_or(usize::MAX),
+            filter: arguments["filter"].as_str(),
         };
-        let whole = matches!(filter, Some("indexed"));
-        let rows: Vec<Value> = if whole {
-            rows
-        } else {
-            rows.into_iter().skip(if filter.is_none() { 0 } else { start }).collect()
-        };
-        Ok(json!({ "variables": rows }))
+        let site = self.site_of(&node, inputs);
+        let hex = arguments["format"]["hex"] == true;
+        let rows = self.rows_of(&node, &page, &site)?;
+        let until = Instant::now() + DISPLAYS;
+        let mut told = Vec::with_capacity(rows.len());
+        for row in rows {
+            let site = Site { runs: Instant::now() < until, ..site };
+            told.push(self.render(&row, hex, &site));
+        }
+        Ok(json!({ "variables": told }))
     }
 
-    pub(crate) fn inside(
+    /// Where code of the program runs for a node, and whose names it sees.
+    pub(super) fn site_of<'a>(&self, node: &Node, inputs: &'a Receiver<Input>) -> Site<'a> {
+        let stopped = match self.run {
+            Run::Stopped { thread } => thread,
+            _ => 0,
+        };
+        let (thread, frame) = match node {
+            Node::Locals { thread, index } => (*thread, *index),
+            Node::Inside(path, _)
+            | Node::Raw(path)
+            | Node::Results(path)
+            | Node::Property { of: path, .. } => path.frame().unwrap_or((stopped, 0)),
+            Node::Statics(_) => (stopped, 0),
+        };
+        Site { thread, frame, inputs, runs: true, limit: CALL_LIMIT }
+    }
+
+    /// A row as clients get it.
+    fn render(&mut self, row: &Row, hex: bool, site: &Site<'_>) -> Value {
+        let mut told = match &row.what {
+            What::At(path) => {
+                let format = Format { hex, ..Format::default() };
+                match self.present(path, &format, site) {
+                    Ok((shown, more)) => {
+                        let mut told = json!({ "name": row.name, "value": shown.text, "type": shown.kind,
+                            "evaluateName": path.name });
+                        self.open(&mut told, &shown, path, &format);
+                        merge(&mut told, &more);
+                        told
+                    }
+                    Err(failure) => broken(&row.name, &failure),
+                }
+            }
+            What::Here(val, way) => self.render_val(&row.name, val, way, hex),
+            What::Lazy(node, way) => {
+                let reference = self.references.add(node.clone());
+                json!({ "name": row.name, "value": "", "evaluateName": way, "variablesReference": reference })
+            }
+            What::Group(node, text) => {
+                let reference = self.references.add(node.clone());
+                json!({ "name": row.name, "value": text, "variablesReference": reference })
+            }
+            What::Failed(failure) => broken(&row.name, failure),
+        };
+        let mut hint = json!({ "kind": row.kind });
+        if let Some(access) = row.access {
+            hint["visibility"] = json!(match access {
+                Access::Private => "private",
+                Access::Internal => "internal",
+                Access::Protected => "protected",
+                Access::Public => "public",
+            });
+        }
+        if matches!(row.what, What::Lazy(..)) {
+            hint["lazy"] = json!(true);
+        }
+        let mut attributes: Vec<Value> = row.attributes.iter().map(|attribute| json!(attribute)).collect();
+        attributes.extend(told["presentationHint"]["attributes"].as_array().cloned().unwrap_or_default());
+        if !attributes.is_empty() {
+            hint["attributes"] = json!(attributes);
+        }
+        told["presentationHint"] = hint;
+        told
+    }
+
+    pub(super) fn render_val(&mut self, name: &str, val: &Val, way: &str, hex: bool) -> Value {
+        let format = Format { hex, ..Format::default() };
+        match &val.data {
+            Data::Constant(constant) => {
+                let shown = self.show_constant(constant, &val.ty, &format);
+                json!({ "name": name, "value": shown.text, "type": shown.kind, "evaluateName": way,
+                    "variablesReference": 0 })
+            }
+            Data::At(path) => {
+                let path = Path { name: way.to_owned(), ..path.clone() };
+                match self.fetch(&path) {
+                    Ok(value) => {
+                        let shown = self.show_as(&value, &format, 3);
+                        let mut told = json!({ "name": name, "value": shown.text, "type": shown.kind,
+                            "evaluateName": way });
+                        self.open(&mut told, &shown, &path, &format);
+                        told
+                    }
+                    Err(failure) => broken(name, &failure),
+                }
+            }
+        }
+    }
+
+    /// A value's text and type, with the display its type asks for; and more for its row.
+    pub(crate) fn present(
         &mut self,
         path: &Path,
-        filter: Option<&str>,
-        start: usize,
-        count: usize,
-    ) -> Result<Vec<Value>, Failure> {
+        format: &Format,
+        site: &Site<'_>,
+    ) -> Result<(Shown, Value), Failure> {
         let value = self.fetch(path)?;
-        let Some(inner) = bare(&value) else { return Ok(Vec::new()) };
-        let items = self.items(&inner, path, start, count);
-        let is_array = inner.as_array().is_some();
-        let Some(items) = items else { return self.fields_and_properties(path) };
-        let mut rows: Vec<Value> = Vec::new();
-        if filter != Some("named") {
-            rows.extend(items.iter().map(|(name, path)| self.row(name, path)));
+        let mut shown = self.show_as(&value, format, 3);
+        let mut more = json!({});
+        if let Some(inner) = bare(&value)
+            && (shown.opens || inner.as_string().is_some())
+        {
+            let address = value.as_reference().and_then(|reference| reference.target().ok());
+            let address = address.or_else(|| inner.address().ok()).filter(|address| *address > 0);
+            if let Some(address) = address {
+                more["memoryReference"] = json!(format!("0x{address:x}"));
+            }
+            if inner.as_string().is_some() {
+                more["presentationHint"] = json!({ "attributes": ["rawString"] });
+            }
+            if shown.opens && shown.items == 0 && !format.raw {
+                let site = Site { limit: site.limit.min(DISPLAY_LIMIT), ..*site };
+                drop((value, inner));
+                if let Some(text) = self.displayed(path, &site) {
+                    shown.text = text;
+                }
+            }
         }
-        if filter != Some("indexed") && !is_array {
-            let reference = self.references.add(Node::Raw(path.clone()));
-            rows.push(json!({ "name": "Raw View", "value": "", "variablesReference": reference,
-                "presentationHint": { "kind": "virtual" } }));
-        }
-        Ok(rows)
+        Ok((shown, more))
     }
 
-    /// Fields now, properties when they are asked for: a getter is code of the program.
-    pub(crate) fn fields_and_properties(&mut self, path: &Path) -> Result<Vec<Value>, Failure> {
-        let value = self.fetch(path)?;
-        let Some(inner) = bare(&value) else { return Ok(Vec::new()) };
-        let mut rows = Vec::new();
-        let mut names: Vec<String> = Vec::new();
-        for member in self.members(&inner) {
-            let way = path.step(member.step, format!("{}.{}", path.name, member.name));
-            rows.push(self.row(&member.name, &way));
-            names.push(member.name);
+    /// Adds what can be opened to a row or an evaluation's answer.
+    pub(crate) fn open(&mut self, row: &mut Value, shown: &Shown, path: &Path, format: &Format) {
+        let node = Node::Inside(path.clone(), *format);
+        let reference = if shown.opens { self.references.add(node) } else { 0 };
+        row["variablesReference"] = json!(reference);
+        if shown.items > 0 && !format.raw {
+            row["indexedVariables"] = json!(shown.items);
         }
-        let mut kind = inner.exact_type().ok();
-        for _ in 0..DEEPEST_BASE {
-            let Some(current) = kind else { break };
-            let declared = self
-                .class_of(&current)
-                .and_then(|(loaded, token)| loaded.image().map(|image| image.metadata.properties(token)));
-            for property in declared.unwrap_or_default() {
-                if property.is_static || property.is_indexer || names.contains(&property.name) {
-                    continue;
-                }
-                let node = Node::Property { of: path.clone(), name: property.name.clone() };
-                let reference = self.references.add(node);
-                rows.push(json!({ "name": property.name, "value": "", "variablesReference": reference,
-                    "evaluateName": format!("{}.{}", path.name, property.name),
-                    "presentationHint": { "kind": "property", "lazy": true } }));
-                names.push(property.name);
-            }
-            kind = current.base().ok();
-        }
-        Ok(rows)
     }
+}
+
+/// Which of the rows a client wants.
+pub(crate) struct Page<'a> {
+    pub(crate) start: usize,
+    pub(crate) count: usize,
+    pub(crate) filter: Option<&'a str>,
+}
+
+impl Page<'_> {
+    pub(super) fn wants_named(&self) -> bool {
+        self.filter != Some("indexed")
+    }
+
+    pub(super) fn wants_indexed(&self) -> bool {
+        self.filter != Some("named")
+    }
+
+    /// Cuts rows that are not items.
+    pub(super) fn cut(&self, rows: Vec<Row>) -> Vec<Row> {
+        rows.into_iter().skip(self.start).take(self.count).collect()
+    }
+}
+
+fn merge(into: &mut Value, more: &Value) {
+    if let (Some(into), Some(more)) = (into.as_object_mut(), more.as_object()) {
+        into.extend(more.clone());
+    }
+}
+
+pub(super) fn broken(name: &str, failure: &Failure) -> Value {
+    json!({ "name": name, "value": format!("<{failure}>"), "variablesReference": 0,
+        "presentationHint": { "attributes": ["failedEvaluation"] } })
 }

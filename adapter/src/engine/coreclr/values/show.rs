@@ -1,11 +1,18 @@
-//! A value's text and type.
+//! A value's text and type, without running anything.
 
-use cordebug::value::Value as ClrValue;
+use cordebug::value::{Value as ClrValue, element};
 
 use super::LONGEST_TEXT;
 use super::path::bare;
-use super::primitive::{date_time, decimal, primitive, quoted};
+use super::primitive::{character, date_time, guid, hexadecimal, quoted, time_span};
+use crate::engine::coreclr::expression::{Constant, Format};
 use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::types::Ty;
+
+/// Most elements of a tuple that are shown in its row.
+const MOST_ELEMENTS: usize = 8;
+/// Deepest nesting of tuples and pairs that is shown in one row.
+const DEEPEST: usize = 3;
 
 /// A value ready to be shown.
 pub(crate) struct Shown {
@@ -20,94 +27,250 @@ pub(crate) struct Shown {
 impl Session {
     /// A value's text and type.
     pub(crate) fn show(&self, value: &ClrValue) -> Shown {
-        let kind = self.type_of(value);
+        self.show_as(value, &Format::default(), DEEPEST)
+    }
+
+    pub(crate) fn show_as(&self, value: &ClrValue, format: &Format, deeper: usize) -> Shown {
+        let declared = self.declared_ty(value);
+        let Some(inner) = bare(value) else {
+            let ty = if declared == Ty::Other { "object".into() } else { self.csharp(&declared) };
+            return Shown { text: "null".into(), kind: ty, items: 0, opens: false };
+        };
+        let ty = self.declared_ty(&inner);
+        let kind = self.csharp(&ty);
         let plain = |text: String| Shown { text, kind: kind.clone(), items: 0, opens: false };
-        let Some(inner) = bare(value) else { return plain("null".into()) };
         if let Some(string) = inner.as_string() {
             let length = string.length().unwrap_or(0);
             let text = string.text(LONGEST_TEXT).unwrap_or_default();
+            let text = if format.bare { text } else { quoted(&text) };
             let cut =
                 if length > LONGEST_TEXT { format!(" … ({length} characters)") } else { String::new() };
-            return plain(format!("{}{cut}", quoted(&text)));
+            return plain(format!("{text}{cut}"));
         }
         if let Some(array) = inner.as_array() {
             let lengths = array.dimensions().unwrap_or_default();
             let lengths: Vec<String> = lengths.iter().map(u32::to_string).collect();
             let items = array.count().unwrap_or(0);
-            let element = kind.split('[').next().unwrap_or_default();
-            let text = format!("{{{element}[{}]}}", lengths.join(", "));
+            // `int[2][]`: the lengths go into the first brackets.
+            let (element, rest) = kind.split_once('[').unwrap_or((&kind, ""));
+            let rest = rest.split_once(']').map_or("", |(_, rest)| rest);
+            let text = format!("{{{element}[{}]{rest}}}", lengths.join(", "));
             return Shown { text, kind, items, opens: items > 0 };
         }
-        let element_type = inner.element_type().unwrap_or(0);
-        if let Some(text) = inner.bytes().ok().and_then(|bytes| primitive(element_type, &bytes)) {
-            return plain(text);
+        if let Ty::Pointer(_) = ty {
+            let target = inner.as_reference().and_then(|pointer| pointer.target().ok()).unwrap_or(0);
+            let opens = target != 0 && kind != "void*";
+            return Shown { text: format!("0x{target:016x}"), kind, items: 0, opens };
         }
-        let name = inner.exact_type().ok().and_then(|kind| self.plain_name(&kind)).unwrap_or_default();
+        if inner.element_type() == Ok(element::FNPTR) {
+            let bytes = inner.bytes().unwrap_or_default();
+            let target = bytes.get(..8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_le_bytes);
+            return plain(format!("0x{target:016x}"));
+        }
+        if let Some(constant) = self.constant_of(&inner) {
+            let shown = self.show_constant(&constant, &ty, format);
+            return Shown { kind, ..shown };
+        }
+        self.show_object(&inner, &ty, kind, format, deeper)
+    }
+
+    fn show_object(&self, inner: &ClrValue, ty: &Ty, kind: String, format: &Format, deeper: usize) -> Shown {
+        let name = self.full_name(ty);
+        let plain = |text: String| Shown { text, kind: kind.clone(), items: 0, opens: false };
+        let opens = |text: String| Shown { text, kind: kind.clone(), items: 0, opens: true };
+        let bytes = || inner.bytes().unwrap_or_default();
+        let nested = |name: &str| {
+            let field = self.field_named(inner, name)?;
+            Some(self.show_as(&field, format, deeper.saturating_sub(1)).text)
+        };
         match name.as_str() {
-            "System.Decimal" => {
-                if let Some(text) = inner.bytes().ok().and_then(|bytes| decimal(&bytes)) {
-                    return plain(text);
-                }
-            }
             "System.DateTime" => {
-                if let Some(text) = inner.bytes().ok().and_then(|bytes| date_time(&bytes)) {
-                    return plain(text);
+                if let Some(text) = date_time(&bytes()) {
+                    return opens(text);
                 }
             }
-            "System.Nullable`1" => {
-                let has = self.field_named(&inner, "hasValue").and_then(|has| has.bytes().ok());
-                let full = has.is_some_and(|bytes| bytes.first().is_some_and(|byte| *byte != 0));
-                let held = self.field_named(&inner, "value").filter(|_| full);
-                return match held {
-                    Some(held) => Shown { kind, ..self.show(&held) },
-                    None => plain("null".into()),
+            "System.TimeSpan" => {
+                if let Some(text) = time_span(&bytes()) {
+                    return opens(text);
+                }
+            }
+            "System.Guid" => {
+                if let Some(text) = guid(&bytes()) {
+                    return opens(text);
+                }
+            }
+            "System.DateTimeOffset" => {
+                let parts = || {
+                    let time = self
+                        .field_named(inner, "_dateTime")
+                        .or_else(|| self.field_named(inner, "m_dateTime"))?;
+                    let minutes = self
+                        .field_named(inner, "_offsetMinutes")
+                        .or_else(|| self.field_named(inner, "m_offsetMinutes"))?;
+                    let minutes = match self.constant_of(&minutes)? {
+                        Constant::Int(_, minutes) => minutes as i64,
+                        _ => return None,
+                    };
+                    let ticks = time.bytes().ok()?.get(..8)?.try_into().ok().map(i64::from_le_bytes)?;
+                    let local = (ticks & 0x3fff_ffff_ffff_ffff) + minutes * 600_000_000;
+                    let sign = if minutes < 0 { '-' } else { '+' };
+                    let text = date_time(&local.to_le_bytes())?;
+                    Some(format!("{text} {sign}{:02}:{:02}", minutes.abs() / 60, minutes.abs() % 60))
                 };
-            }
-            "System.Collections.Generic.List`1" => {
-                if let Some(items) = self.number_field(&inner, "_size") {
-                    return Shown { text: format!("Count = {items}"), kind, items, opens: true };
+                if let Some(text) = parts() {
+                    return opens(text);
                 }
             }
-            "System.Collections.Generic.Dictionary`2" => {
-                if let (Some(count), Some(free)) =
-                    (self.number_field(&inner, "_count"), self.number_field(&inner, "_freeCount"))
-                {
-                    let items = count.saturating_sub(free);
-                    return Shown { text: format!("Count = {items}"), kind, items, opens: true };
+            "System.Collections.Generic.KeyValuePair`2" if deeper > 0 => {
+                if let (Some(key), Some(value)) = (nested("key"), nested("value")) {
+                    return opens(format!("[{key}, {value}]"));
                 }
+            }
+            "System.Text.StringBuilder" => {
+                if let Some(text) = self.built_text(inner) {
+                    return opens(if format.bare { text } else { quoted(&text) });
+                }
+            }
+            _ if name.starts_with("System.ValueTuple`") && deeper > 0 => {
+                let elements: Vec<String> = (1..=ty.arguments().len().min(MOST_ELEMENTS - 1))
+                    .filter_map(|position| nested(&format!("Item{position}")))
+                    .collect();
+                let more = if ty.arguments().len() >= MOST_ELEMENTS { ", …" } else { "" };
+                return opens(format!("({}{more})", elements.join(", ")));
             }
             _ => {}
         }
-        if let Some(text) = self.enum_text(&inner) {
-            return plain(text);
+        if let Some(items) = self.count_of(inner, &name) {
+            let word = if name.starts_with("System.Span")
+                || name.contains("Span`")
+                || name.contains("ImmutableArray`")
+            {
+                "Length"
+            } else {
+                "Count"
+            };
+            return Shown { text: format!("{word} = {items}"), kind, items, opens: true };
         }
-        Shown { text: format!("{{{kind}}}"), kind, items: 0, opens: true }
+        if let Some((target, function)) = inner.as_delegate() {
+            let method = function.ok().and_then(|function| {
+                let loaded = self.modules.of(&function.module().ok()?)?;
+                let metadata = &loaded.image()?.metadata;
+                let token = function.token().ok()?;
+                Some(format!(
+                    "{}.{}",
+                    metadata.type_name(metadata.owner_of(token)),
+                    metadata.method_name(token)
+                ))
+            });
+            drop(target);
+            if let Some(method) = method {
+                return opens(format!("{{{kind}: {method}}}"));
+            }
+        }
+        if self.chain(ty).iter().any(|base| self.full_name(base) == "System.Exception")
+            && let Some(message) = self.text_field(inner, "_message")
+        {
+            return opens(format!("{{{kind}: {message}}}"));
+        }
+        let has_fields = !matches!(ty, Ty::Primitive(element::OBJECT));
+        if has_fields { opens(format!("{{{kind}}}")) } else { plain(format!("{{{kind}}}")) }
+    }
+
+    /// A constant's text and type.
+    pub(crate) fn show_constant(&self, constant: &Constant, ty: &Ty, format: &Format) -> Shown {
+        let inside = self.nullable(ty).unwrap_or_else(|| ty.clone());
+        let text = match constant {
+            Constant::Null => "null".into(),
+            Constant::Bool(value) => value.to_string(),
+            Constant::Text(text) if format.bare => text.clone(),
+            Constant::Text(text) => quoted(text),
+            Constant::Int(_, value) if self.enum_storage(&inside).is_some() => {
+                self.enum_text(&inside, *value, format)
+            }
+            Constant::Int(element::CHAR, value) => character(*value as u16, format.hex),
+            Constant::Int(kind, value) if format.hex => hexadecimal(*kind, *value),
+            other => other.plain(),
+        };
+        let kind = match (constant, ty) {
+            (Constant::Decimal(_), ty) if !matches!(ty, Ty::Named(_)) => "decimal".into(),
+            (constant, Ty::Null | Ty::Other) => self.csharp(&constant.ty()),
+            // What is in a variable of type object is told by its own type.
+            (constant, Ty::Primitive(element::OBJECT)) if *constant != Constant::Null => {
+                self.csharp(&constant.ty())
+            }
+            (_, ty) => self.csharp(ty),
+        };
+        Shown { text, kind, items: 0, opens: false }
     }
 
     /// `Green`, or `Read | Write` for flags, or the number.
-    pub(crate) fn enum_text(&self, value: &ClrValue) -> Option<String> {
-        let (loaded, token) = self.class_of(&value.exact_type().ok()?)?;
+    fn enum_text(&self, ty: &Ty, number: i128, format: &Format) -> String {
+        let number_text = || {
+            let kind = self.enum_storage(ty).unwrap_or(element::I4);
+            if format.hex { hexadecimal(kind, number) } else { number.to_string() }
+        };
+        match self.enum_parts(ty, number) {
+            Some(parts) if format.hex => format!("{} ({})", parts.join(" | "), number_text()),
+            Some(parts) => parts.join(" | "),
+            None => number_text(),
+        }
+    }
+
+    /// As `ToString` gives it: `Read, Write`.
+    pub(crate) fn enum_name(&self, ty: &Ty, number: i128) -> Option<String> {
+        self.enum_parts(ty, number).map(|parts| parts.join(", "))
+    }
+
+    /// Names of an enum's value, in the order of their values; `None` when names do not make it up.
+    fn enum_parts(&self, ty: &Ty, number: i128) -> Option<Vec<String>> {
+        let (loaded, token) = self.definition(ty)?;
         let metadata = &loaded.image()?.metadata;
-        (metadata.base_name(token)? == "System.Enum").then_some(())?;
-        let mut wide = [0u8; 8];
-        let bytes = value.bytes().ok()?;
-        wide.get_mut(..bytes.len())?.copy_from_slice(&bytes);
-        let number = u64::from_le_bytes(wide);
-        let names: Vec<(String, u64)> = metadata
-            .fields(token)
-            .into_iter()
-            .filter(|field| field.is_literal)
-            .filter_map(|field| metadata.constant(field.token).map(|value| (field.name, value)))
-            .collect();
+        let mut names: Vec<(String, i128)> = Vec::new();
+        for field in metadata.fields(token).into_iter().filter(|field| field.is_literal) {
+            if let Some((kind, bytes)) = metadata.literal(field.token)
+                && let Some(Constant::Int(_, value)) = Constant::from_bytes(kind, bytes)
+            {
+                names.push((field.name, value));
+            }
+        }
         if let Some((name, _)) = names.iter().find(|(_, value)| *value == number) {
-            return Some(name.clone());
+            return Some(vec![name.clone()]);
         }
-        let parts: Vec<&(String, u64)> =
-            names.iter().filter(|(_, bit)| *bit != 0 && number & bit == *bit).collect();
-        let covered = parts.iter().fold(0, |all, (_, bit)| all | bit);
-        if covered == number && number != 0 {
-            return Some(parts.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(" | "));
+        if !metadata.has_attribute(token, "System.FlagsAttribute") || number == 0 {
+            return None;
         }
-        Some(number.to_string())
+        // From the largest down, as Enum.ToString does, then in rising order.
+        names.sort_by_key(|(_, value)| *value as u64);
+        let (mut rest, mut parts) = (number as u64, Vec::new());
+        for (name, value) in names.iter().rev() {
+            let value = *value as u64;
+            if value != 0 && rest & value == value {
+                rest &= !value;
+                parts.push(name.clone());
+            }
+        }
+        parts.reverse();
+        (rest == 0).then_some(parts)
+    }
+
+    /// The text of a StringBuilder, whose chunks chain backwards.
+    fn built_text(&self, value: &ClrValue) -> Option<String> {
+        let (mut chunk, mut text) = (value.clone(), String::new());
+        for _ in 0..64 {
+            let length = self.number_field(&chunk, "m_ChunkLength")?;
+            let letters = bare(&self.field_named(&chunk, "m_ChunkChars")?)?;
+            let address = letters.as_array()?.element(0).ok().and_then(|first| first.address().ok());
+            if length > 0 {
+                let bytes = self.process().ok()?.read_memory(address?, length.min(LONGEST_TEXT) * 2).ok()?;
+                let units: Vec<u16> =
+                    bytes.chunks_exact(2).map(|two| u16::from_le_bytes([two[0], two[1]])).collect();
+                text = format!("{}{text}", String::from_utf16_lossy(&units));
+            }
+            match self.field_named(&chunk, "m_ChunkPrevious").as_ref().and_then(bare) {
+                Some(previous) => chunk = previous,
+                None => return Some(text),
+            }
+        }
+        Some(text)
     }
 }

@@ -1,0 +1,205 @@
+//! `new`: objects with constructors and initialisers, arrays, tuples.
+
+use dap_wire::Failure;
+use tree_sitter::Node as Syntax;
+
+use super::walk::{child, inner};
+use super::{Constant, Data, Found, Passed, Scope, Val, failed};
+use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::types::Ty;
+use crate::engine::coreclr::types::ty::{OBJECT, STRING};
+use crate::engine::coreclr::values::{Path, Step};
+
+impl Session {
+    pub(super) fn new_object(&mut self, node: Syntax<'_>, scope: &Scope<'_>) -> Result<Found, Failure> {
+        let ty = node.child_by_field_name("type");
+        let ty = ty.ok_or_else(|| failed("`new()` needs its type here: write `new Type(…)`"))?;
+        let ty = self.type_at(ty, scope)?;
+        let given = match node.child_by_field_name("arguments") {
+            Some(list) => self.arguments(list, scope)?,
+            None => Vec::new(),
+        };
+        let names: Vec<Option<String>> = given.iter().map(|given| given.name.clone()).collect();
+        let mut values = Vec::new();
+        for given in given {
+            match given.value {
+                Passed::Val(val) => values.push(val),
+                Passed::Lambda(_) => {
+                    return Err(failed("a lambda cannot be made in a program that is stopped"));
+                }
+            }
+        }
+        let made = self.made(&ty, values, &names, scope)?;
+        if let Some(initializer) = node.child_by_field_name("initializer") {
+            self.initialised(&made, initializer, scope)?;
+        }
+        Ok(Found::Val(made))
+    }
+
+    /// `new T(values)`.
+    pub(super) fn made(
+        &mut self,
+        ty: &Ty,
+        values: Vec<Val>,
+        names: &[Option<String>],
+        scope: &Scope<'_>,
+    ) -> Result<Val, Failure> {
+        let name = self.csharp(ty);
+        if *ty == STRING {
+            return self.new_text(&values);
+        }
+        if matches!(ty, Ty::Primitive(_)) && *ty != OBJECT && values.is_empty() {
+            return self.default_of(ty, scope);
+        }
+        if let Some(inner) = self.nullable(ty) {
+            let val = values.into_iter().next().unwrap_or_else(Val::null);
+            return match self.is_null_val(&val)? {
+                true => Ok(Val::constant_of(Constant::Null, ty.clone())),
+                false => self.converted(val, &inner, scope).map(|val| Val { ty: ty.clone(), ..val }),
+            };
+        }
+        let (loaded, token) =
+            self.definition(ty).ok_or_else(|| failed(format!("`{name}` cannot be made")))?;
+        let flags = loaded.image().map_or(0, |image| image.metadata.type_flags(token));
+        // TypeAttributes: abstract, of which interfaces and static classes are.
+        if flags & 0x80 != 0 {
+            return Err(failed(format!("`{name}` is abstract, static or an interface, so none can be made")));
+        }
+        let constructors: Vec<_> =
+            self.methods_named(ty, ".ctor").into_iter().filter(|method| !method.is_static).collect();
+        let passed: Vec<String> = values.iter().map(|val| self.csharp(&val.ty)).collect();
+        match self.choose(constructors, &[], &values, names) {
+            Some((constructor, slots)) => {
+                let arguments = self.passed(&constructor, &slots, &values, scope)?;
+                let what = format!("new {name}({})", if arguments.is_empty() { "" } else { "…" });
+                let made = self.construct(&scope.site, &constructor, &arguments, &what)?;
+                Ok(Val { ty: ty.clone(), ..made })
+            }
+            None if ty.is_value() && values.is_empty() => self.default_of(ty, scope),
+            None => Err(failed(format!("no constructor of `{name}` takes ({})", passed.join(", ")))),
+        }
+    }
+
+    /// `new string('a', 3)`: strings are made by the runtime itself.
+    fn new_text(&self, values: &[Val]) -> Result<Val, Failure> {
+        if let [letter, count] = values
+            && let (Some(Constant::Int(_, letter)), Some(Constant::Int(_, count))) =
+                (self.load(letter)?, self.load(count)?)
+        {
+            let letter = String::from_utf16_lossy(&[letter as u16]);
+            let count = usize::try_from(count).ok().filter(|count| *count <= 1 << 20);
+            let count = count
+                .ok_or_else(|| failed("ArgumentOutOfRangeException: the count is negative or too large"))?;
+            return Ok(Val::text(letter.repeat(count)));
+        }
+        Err(failed("only `new string(letter, count)` is supported"))
+    }
+
+    /// `{ A = 1 }`, `{ 1, 2 }`, `{ ["k"] = 1 }` behind `new`.
+    fn initialised(&mut self, made: &Val, initializer: Syntax<'_>, scope: &Scope<'_>) -> Result<(), Failure> {
+        for part in inner(initializer) {
+            if part.kind() == "assignment_expression" {
+                let (left, right) = (child(part, "left")?, child(part, "right")?);
+                let val = self.value(right, scope)?;
+                if left.kind() == "element_binding_expression" {
+                    let mut indexes = Vec::new();
+                    for index in inner(left) {
+                        let index = inner(index).pop().unwrap_or(index);
+                        indexes.push(self.value(index, scope)?);
+                    }
+                    self.set_indexed(made, indexes, val, scope)?;
+                } else {
+                    self.set_member(made, scope.of(left), val, scope)?;
+                }
+                continue;
+            }
+            let values = match part.kind() {
+                "initializer_expression" => inner(part)
+                    .into_iter()
+                    .map(|item| self.value(item, scope))
+                    .collect::<Result<Vec<_>, _>>()?,
+                _ => vec![self.value(part, scope)?],
+            };
+            let add = self.member_of(Found::Val(made.clone()), "Add", Vec::new(), scope)?;
+            self.invoke_with(add, values, scope)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn new_array(&mut self, node: Syntax<'_>, scope: &Scope<'_>) -> Result<Found, Failure> {
+        let initializer = inner(node).into_iter().find(|part| part.kind() == "initializer_expression");
+        let mut items = Vec::new();
+        for item in initializer.map(inner).unwrap_or_default() {
+            items.push(self.value(item, scope)?);
+        }
+        let Some(written) = node.child_by_field_name("type") else {
+            // The type that all items fit into.
+            let fits_all = |ty: &Ty| *ty != Ty::Null && items.iter().all(|item| self.fit(item, ty).is_some());
+            let of = items.iter().map(|item| item.ty.clone()).find(fits_all);
+            let of = of.ok_or_else(|| failed("the items have no common type; write `new Type[] { … }`"))?;
+            return self.array_with(&of, items, scope).map(Found::Val);
+        };
+        let of = match self.type_at(written, scope)? {
+            Ty::Vector(of) => *of,
+            _ => return Err(failed("only arrays with one dimension can be made")),
+        };
+        if initializer.is_some() {
+            return self.array_with(&of, items, scope).map(Found::Val);
+        }
+        let rank = child(written, "rank")?;
+        let length = inner(rank).into_iter().next().ok_or_else(|| failed("the array needs a length"))?;
+        let length = self.value(length, scope)?;
+        let Some(Constant::Int(_, length)) = self.load(&length)? else {
+            return Err(failed("a length must be a number"));
+        };
+        let length = u32::try_from(length).ok().filter(|length| *length <= 1 << 24);
+        let length =
+            length.ok_or_else(|| failed("OverflowException: the length is negative or too large"))?;
+        self.array_of(&of, length, scope).map(Found::Val)
+    }
+
+    /// `(a, b)` and `(x: 1, y: 2)`.
+    pub(super) fn new_tuple(&mut self, node: Syntax<'_>, scope: &Scope<'_>) -> Result<Found, Failure> {
+        let (mut items, mut names) = (Vec::new(), Vec::new());
+        for argument in inner(node) {
+            names.push(argument.child_by_field_name("name").map(|name| scope.of(name).to_owned()));
+            let value = inner(argument).pop().unwrap_or(argument);
+            items.push(self.value(value, scope)?);
+        }
+        if items.len() > 7 {
+            return Err(failed("tuples of more than 7 elements cannot be made"));
+        }
+        let types: Vec<Ty> =
+            items.iter().map(|item| if item.ty == Ty::Null { OBJECT } else { item.ty.clone() }).collect();
+        let name = format!("System.ValueTuple`{}", types.len());
+        let ty = self
+            .ty_generic(&name, types.clone())
+            .ok_or_else(|| failed("there are no tuples in this program"))?;
+        let path = self.zeroed_with(&ty, &types, items, scope)?;
+        let tuple = super::members::tuple_names(names);
+        Ok(Found::Val(Val { data: Data::At(Path { tuple, ..path }), ty, literal: false }))
+    }
+
+    /// A struct of zeros whose fields `Item1`, … are then written.
+    fn zeroed_with(
+        &mut self,
+        ty: &Ty,
+        types: &[Ty],
+        items: Vec<Val>,
+        scope: &Scope<'_>,
+    ) -> Result<Path, Failure> {
+        let mut ready = Vec::new();
+        for (item, ty) in items.into_iter().zip(types) {
+            ready.push(self.in_program(item, ty, scope)?);
+        }
+        let path = self.zeroed(&scope.site, ty)?;
+        for (position, (item, ty)) in ready.iter().zip(types).enumerate() {
+            let value = super::super::values::bare(&self.fetch(&path)?)
+                .ok_or_else(|| failed("the new tuple is null"))?;
+            let name = format!("Item{}", position + 1);
+            let step: Step = self.member(&value, &name).ok_or_else(|| failed("a tuple lacks an element"))?;
+            self.write(&path.step(step, name), item, ty)?;
+        }
+        Ok(path)
+    }
+}

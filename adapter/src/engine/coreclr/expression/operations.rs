@@ -1,0 +1,371 @@
+//! Operators on values of any type: computed here for primitives, by the types' own operators for the rest.
+
+use cordebug::value::element;
+use dap_wire::Failure;
+use tree_sitter::Node as Syntax;
+
+use super::operators::{Problem, compute, compute_unary};
+use super::walk::child;
+use super::{Constant, Data, Found, Scope, Val, failed};
+use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::types::Ty;
+use crate::engine::coreclr::types::ty::{OBJECT, STRING};
+
+/// The method that overloads an operator.
+fn method_of(operator: &str, unary: bool) -> Option<&'static str> {
+    Some(match (operator, unary) {
+        ("+", false) => "op_Addition",
+        ("-", false) => "op_Subtraction",
+        ("*", false) => "op_Multiply",
+        ("/", _) => "op_Division",
+        ("%", _) => "op_Modulus",
+        ("&", _) => "op_BitwiseAnd",
+        ("|", _) => "op_BitwiseOr",
+        ("^", _) => "op_ExclusiveOr",
+        ("<<", _) => "op_LeftShift",
+        (">>", _) => "op_RightShift",
+        ("==", _) => "op_Equality",
+        ("!=", _) => "op_Inequality",
+        ("<", _) => "op_LessThan",
+        (">", _) => "op_GreaterThan",
+        ("<=", _) => "op_LessThanOrEqual",
+        (">=", _) => "op_GreaterThanOrEqual",
+        ("-", true) => "op_UnaryNegation",
+        ("+", true) => "op_UnaryPlus",
+        ("!", true) => "op_LogicalNot",
+        ("~", true) => "op_OnesComplement",
+        ("++", true) => "op_Increment",
+        ("--", true) => "op_Decrement",
+        _ => return None,
+    })
+}
+
+impl Session {
+    pub(super) fn binary(&mut self, node: Syntax<'_>, scope: &Scope<'_>) -> Result<Found, Failure> {
+        let (left, right) = (child(node, "left")?, child(node, "right")?);
+        let operator = scope.of(child(node, "operator")?).to_owned();
+        match operator.as_str() {
+            "&&" | "||" => {
+                let is_and = operator == "&&";
+                let first = self.truth(left, scope)?;
+                if first != is_and {
+                    return Ok(Found::Val(Val::bool(first)));
+                }
+                return self.truth(right, scope).map(|second| Found::Val(Val::bool(second)));
+            }
+            "??" => {
+                let first = self.value(left, scope)?;
+                if self.is_null_val(&first)? {
+                    return self.walk(right, scope);
+                }
+                return self.out_of_nullable(first).map(Found::Val);
+            }
+            "as" => return Err(failed("`as` needs a type behind it")),
+            _ => {}
+        }
+        let (left, right) = (self.value(left, scope)?, self.value(right, scope)?);
+        self.operate(&operator, left, right, scope).map(Found::Val)
+    }
+
+    /// A binary operator on two values.
+    pub(super) fn operate(
+        &mut self,
+        operator: &str,
+        left: Val,
+        right: Val,
+        scope: &Scope<'_>,
+    ) -> Result<Val, Failure> {
+        if operator == "+" && (left.ty == STRING || right.ty == STRING) {
+            let mut text = self.text_of(&left, scope)?;
+            text.push_str(&self.text_of(&right, scope)?);
+            return Ok(Val { literal: left.literal && right.literal, ..Val::text(text) });
+        }
+        if let (Ty::Pointer(_), _) | (_, Ty::Pointer(_)) = (&left.ty, &right.ty) {
+            return self.on_pointers(operator, &left, &right);
+        }
+        let (first, second) = (self.load(&left)?, self.load(&right)?);
+        if let (Some(first), Some(second)) = (&first, &second) {
+            let mixed = matches!(
+                (first, second),
+                (Constant::Text(_), Constant::Int(..) | Constant::Bool(_))
+                    | (Constant::Int(..) | Constant::Bool(_), Constant::Text(_))
+            );
+            if !mixed {
+                return self.on_constants(operator, (&left, first), (&right, second), scope);
+            }
+        }
+        // Types that bring operators of their own; null never does.
+        if let Some(method) = method_of(operator, false)
+            && let Some(val) = self.own_operator(method, &[left.clone(), right.clone()], operator, scope)?
+        {
+            return Ok(val);
+        }
+        if matches!(operator, "==" | "!=") {
+            let alike = self.same(&left, &right, scope)?;
+            if let Some(alike) = alike {
+                return Ok(Val::bool(alike == (operator == "==")));
+            }
+        }
+        Err(self.no_operator(operator, &left, &right))
+    }
+
+    fn no_operator(&self, operator: &str, left: &Val, right: &Val) -> Failure {
+        failed(format!(
+            "`{operator}` does not go with `{}` and `{}`",
+            self.csharp(&left.ty),
+            self.csharp(&right.ty)
+        ))
+    }
+
+    fn on_constants(
+        &mut self,
+        operator: &str,
+        (left, first): (&Val, &Constant),
+        (right, second): (&Val, &Constant),
+        scope: &Scope<'_>,
+    ) -> Result<Val, Failure> {
+        let literals = (left.literal, right.literal);
+        let computed = compute(operator, first, second, literals, scope.overflow.get());
+        let constant = computed.map_err(|problem| match problem {
+            Problem::NoOperator => self.no_operator(operator, left, right),
+            Problem::Overflow => failed(format!(
+                "OverflowException: {} {operator} {} overflows",
+                first.plain(),
+                second.plain()
+            )),
+            Problem::DividesByZero => {
+                failed(format!("DivideByZeroException: {} {operator} {}", first.plain(), second.plain()))
+            }
+        })?;
+        let literal = left.literal && right.literal;
+        // Enums stay enums but for differences and comparisons; nullables stay nullable.
+        let inside = |ty: &Ty| self.nullable(ty).unwrap_or_else(|| ty.clone());
+        let (left_ty, right_ty) = (inside(&left.ty), inside(&right.ty));
+        let enumeration = match (self.enum_storage(&left_ty), self.enum_storage(&right_ty)) {
+            (Some(_), Some(_)) if operator == "-" => None,
+            (Some(kind), _) => Some((left_ty.clone(), kind)),
+            (_, Some(kind)) => Some((right_ty.clone(), kind)),
+            _ => None,
+        };
+        let is_lifted = self.nullable(&left.ty).is_some() || self.nullable(&right.ty).is_some();
+        let plain = match (&constant, enumeration) {
+            (Constant::Bool(_), _) => return Ok(Val { literal, ..Val::plain(constant) }),
+            (constant, Some((ty, kind))) if *constant != Constant::Null => {
+                let constant = constant.cast(kind, false).unwrap_or(Constant::Null);
+                Val::constant_of(constant, ty)
+            }
+            (Constant::Decimal(_), _) => {
+                let ty = self.ty_named("System.Decimal").unwrap_or(OBJECT);
+                Val::constant_of(constant, ty)
+            }
+            (Constant::Null, _) => {
+                // The type it would have with something in it.
+                let sample = |ty: &Ty| match ty {
+                    Ty::Primitive(kind) => Constant::int(1).cast(*kind, false),
+                    _ => None,
+                };
+                let ty =
+                    match (sample(&left_ty).or(sample(&right_ty)), sample(&right_ty).or(sample(&left_ty))) {
+                        (Some(a), Some(b)) => compute(operator, &a, &b, (false, false), scope.overflow.get())
+                            .map_or(left_ty, |sum| sum.ty()),
+                        _ => left_ty,
+                    };
+                let ty = if ty == Ty::Null || !ty.is_value() {
+                    ty
+                } else {
+                    self.ty_generic("System.Nullable`1", vec![ty.clone()]).unwrap_or(ty)
+                };
+                return Ok(Val::constant_of(Constant::Null, ty));
+            }
+            _ => Val::plain(constant),
+        };
+        let ty = if is_lifted {
+            self.ty_generic("System.Nullable`1", vec![plain.ty.clone()]).unwrap_or(plain.ty.clone())
+        } else {
+            plain.ty.clone()
+        };
+        Ok(Val { ty, literal, ..plain })
+    }
+
+    /// An operator that one of the operands' types defines.
+    fn own_operator(
+        &mut self,
+        method: &str,
+        operands: &[Val],
+        operator: &str,
+        scope: &Scope<'_>,
+    ) -> Result<Option<Val>, Failure> {
+        let mut owners: Vec<Ty> = Vec::new();
+        for operand in operands {
+            let ty = self.nullable(&operand.ty).unwrap_or_else(|| operand.ty.clone());
+            for owner in self.chain(&ty) {
+                if !owners.contains(&owner) && owner != OBJECT {
+                    owners.push(owner);
+                }
+            }
+        }
+        let mut methods = Vec::new();
+        for owner in &owners {
+            methods.extend(self.methods_named(owner, method));
+        }
+        if methods.is_empty() {
+            return Ok(None);
+        }
+        let mut lifted = Vec::new();
+        for operand in operands {
+            if self.nullable(&operand.ty).is_some() {
+                if self.is_null_val(operand)? {
+                    let both =
+                        operands.iter().map(|val| self.is_null_val(val)).collect::<Result<Vec<_>, _>>()?;
+                    return Ok(Some(match operator {
+                        "==" => Val::bool(both.iter().all(|null| *null)),
+                        "!=" => Val::bool(!both.iter().all(|null| *null)),
+                        "<" | ">" | "<=" | ">=" => Val::bool(false),
+                        _ => Val::constant_of(Constant::Null, operand.ty.clone()),
+                    }));
+                }
+                lifted.push(self.out_of_nullable(operand.clone())?);
+            } else {
+                lifted.push(operand.clone());
+            }
+        }
+        let Some((method, _)) = self.best(methods, &lifted) else { return Ok(None) };
+        let mut arguments = Vec::new();
+        for (operand, parameter) in lifted.into_iter().zip(&method.parameters) {
+            arguments.push(self.converted(operand, parameter, scope)?);
+        }
+        self.call(&scope.site, &method, None, &arguments, &format!("operator {operator}")).map(Some)
+    }
+
+    /// Equality of what has no operator: references by identity, tuples by their items.
+    fn same(&mut self, left: &Val, right: &Val, scope: &Scope<'_>) -> Result<Option<bool>, Failure> {
+        if !left.ty.is_value() && !right.ty.is_value() {
+            let (left, right) = (self.address(left)?, self.address(right)?);
+            return Ok(left.zip(right).map(|(left, right)| left == right));
+        }
+        if self.full_name(&left.ty).starts_with("System.ValueTuple`")
+            && left.ty.arguments().len() == right.ty.arguments().len()
+        {
+            for position in 1..=left.ty.arguments().len().min(7) {
+                let name = format!("Item{position}");
+                let item = |session: &mut Self, val: &Val| {
+                    session.member_of(Found::Val(val.clone()), &name, Vec::new(), scope)
+                };
+                let (Found::Val(a), Found::Val(b)) = (item(self, left)?, item(self, right)?) else {
+                    return Ok(None);
+                };
+                if !self.equal(&a, &b, scope)? {
+                    return Ok(Some(false));
+                }
+            }
+            return Ok(Some(true));
+        }
+        if self.is_null_val(left)? || self.is_null_val(right)? {
+            return Ok(Some(self.is_null_val(left)? && self.is_null_val(right)?));
+        }
+        Ok(None)
+    }
+
+    /// `==`, as a truth.
+    pub(super) fn equal(&mut self, left: &Val, right: &Val, scope: &Scope<'_>) -> Result<bool, Failure> {
+        let val = self.operate("==", left.clone(), right.clone(), scope)?;
+        Ok(self.load(&val)? == Some(Constant::Bool(true)))
+    }
+
+    fn on_pointers(&mut self, operator: &str, left: &Val, right: &Val) -> Result<Val, Failure> {
+        let number = |session: &Self, val: &Val| -> Result<Option<u64>, Failure> {
+            match (&val.data, &val.ty) {
+                (_, Ty::Pointer(_) | Ty::Null) => session.address(val),
+                _ => Ok(None),
+            }
+        };
+        let (Some(first), Some(second)) = (number(self, left)?, number(self, right)?) else {
+            return Err(self.no_operator(operator, left, right));
+        };
+        match operator {
+            "==" => Ok(Val::bool(first == second)),
+            "!=" => Ok(Val::bool(first != second)),
+            _ => Err(self.no_operator(operator, left, right)),
+        }
+    }
+
+    pub(super) fn prefix(&mut self, node: Syntax<'_>, scope: &Scope<'_>) -> Result<Found, Failure> {
+        let operator = node.child(0).map(|sign| scope.of(sign).to_owned()).unwrap_or_default();
+        let operand = node.child(1).ok_or_else(|| failed(format!("`{operator}` stands alone")))?;
+        match operator.as_str() {
+            "++" | "--" => return self.step_by_one(node, operator == "++", true, scope),
+            "*" => {
+                let val = self.value(operand, scope)?;
+                return self.behind(&val).map(Found::Val);
+            }
+            "^" => {
+                let val = self.value(operand, scope)?;
+                let Some(Constant::Int(_, from_end)) = self.load(&val)? else {
+                    return Err(failed("`^` needs a number"));
+                };
+                let _ = from_end;
+                return Err(failed("`^` is for indexes: `list[^1]`"));
+            }
+            "&" => {
+                let val = self.value(operand, scope)?;
+                let address = match val.path() {
+                    Some(path) => self.fetch(path)?.address().unwrap_or(0),
+                    None => 0,
+                };
+                if address == 0 {
+                    return Err(failed(format!("`{}` has no address", scope.of(operand))));
+                }
+                let ty = Ty::Pointer(Box::new(val.ty));
+                return Ok(Found::Val(Val::constant_of(Constant::Int(element::U8, i128::from(address)), ty)));
+            }
+            _ => {}
+        }
+        let val = self.value(operand, scope)?;
+        let shown = scope.of(operand).to_owned();
+        self.unary(&operator, val, &shown, scope).map(Found::Val)
+    }
+
+    pub(super) fn unary(
+        &mut self,
+        operator: &str,
+        val: Val,
+        shown: &str,
+        scope: &Scope<'_>,
+    ) -> Result<Val, Failure> {
+        if let Some(constant) = self.load(&val)? {
+            let computed = compute_unary(operator, &constant, val.literal, scope.overflow.get());
+            let constant = computed.map_err(|problem| match problem {
+                Problem::Overflow => {
+                    failed(format!("OverflowException: {operator}{} overflows", constant.plain()))
+                }
+                _ => failed(format!(
+                    "`{operator}` does not go with `{shown}`, which is `{}`",
+                    self.csharp(&val.ty)
+                )),
+            })?;
+            let inner = self.nullable(&val.ty).unwrap_or_else(|| val.ty.clone());
+            let ty = match self.enum_storage(&inner) {
+                Some(_) => val.ty.clone(),
+                None if matches!(constant, Constant::Decimal(_)) || constant == Constant::Null => {
+                    val.ty.clone()
+                }
+                None if inner != val.ty => {
+                    self.ty_generic("System.Nullable`1", vec![constant.ty()]).unwrap_or_else(|| inner.clone())
+                }
+                None => constant.ty(),
+            };
+            let constant = match self.enum_storage(&inner) {
+                Some(kind) => constant.cast(kind, false).unwrap_or(constant),
+                None => constant,
+            };
+            return Ok(Val { data: Data::Constant(constant), ty, literal: val.literal });
+        }
+        let defined = match method_of(operator, true) {
+            Some(method) => self.own_operator(method, std::slice::from_ref(&val), operator, scope)?,
+            None => None,
+        };
+        defined.ok_or_else(|| {
+            failed(format!("`{operator}` does not go with `{shown}`, which is `{}`", self.csharp(&val.ty)))
+        })
+    }
+}

@@ -1,0 +1,153 @@
+//! Patterns: `is` with more than a type, and `switch` expressions.
+
+use dap_wire::Failure;
+use tree_sitter::Node as Syntax;
+
+use super::walk::{child, inner};
+use super::{Constant, Found, Scope, Val, failed};
+use crate::engine::coreclr::session::Session;
+
+impl Session {
+    pub(super) fn fits_pattern(
+        &mut self,
+        val: &Val,
+        pattern: Syntax<'_>,
+        scope: &Scope<'_>,
+    ) -> Result<bool, Failure> {
+        match pattern.kind() {
+            "discard" => Ok(true),
+            "var_pattern" => {
+                let name = inner(pattern).pop().map(|name| scope.of(name).to_owned()).unwrap_or_default();
+                scope.bindings.borrow_mut().push((name, val.clone()));
+                Ok(true)
+            }
+            "constant_pattern" => {
+                let wanted = inner(pattern).pop().ok_or_else(|| failed("a pattern is empty"))?;
+                match self.walk(wanted, scope)? {
+                    Found::Type(ty) => self.is_of(val, &ty),
+                    Found::Val(constant) => self.equal_to_constant(val, &constant, scope),
+                    _ => Err(failed(format!("`{}` is no constant", scope.of(wanted)))),
+                }
+            }
+            "type_pattern" => {
+                let ty = self.type_at(child(pattern, "type")?, scope)?;
+                self.is_of(val, &ty)
+            }
+            "declaration_pattern" => {
+                let ty = self.type_at(child(pattern, "type")?, scope)?;
+                let is = self.is_of(val, &ty)?;
+                if is && let Some(name) = pattern.child_by_field_name("name") {
+                    let bound = Val { ty, ..self.out_of_nullable(val.clone())? };
+                    scope.bindings.borrow_mut().push((scope.of(name).to_owned(), bound));
+                }
+                Ok(is)
+            }
+            "negated_pattern" => {
+                let of = inner(pattern).pop().ok_or_else(|| failed("`not` needs a pattern"))?;
+                self.fits_pattern(val, of, scope).map(|fits| !fits)
+            }
+            "parenthesized_pattern" => {
+                let of = inner(pattern).pop().ok_or_else(|| failed("() is empty"))?;
+                self.fits_pattern(val, of, scope)
+            }
+            "and_pattern" => Ok(self.fits_pattern(val, child(pattern, "left")?, scope)?
+                && self.fits_pattern(val, child(pattern, "right")?, scope)?),
+            "or_pattern" => Ok(self.fits_pattern(val, child(pattern, "left")?, scope)?
+                || self.fits_pattern(val, child(pattern, "right")?, scope)?),
+            "relational_pattern" => {
+                let operator = pattern.child(0).map(|sign| scope.of(sign).to_owned()).unwrap_or_default();
+                let to = inner(pattern).pop().ok_or_else(|| failed("a comparison needs a value"))?;
+                let to = self.value(to, scope)?;
+                if self.is_null_val(val)? {
+                    return Ok(false);
+                }
+                let holds = self.operate(&operator, val.clone(), to, scope)?;
+                Ok(self.load(&holds)? == Some(Constant::Bool(true)))
+            }
+            "recursive_pattern" => self.fits_properties(val, pattern, scope),
+            other => {
+                Err(failed(format!("`{}` ({}) is not supported", scope.of(pattern), other.replace('_', " "))))
+            }
+        }
+    }
+
+    /// `{ Length: 3 }`, with or without a type.
+    fn fits_properties(
+        &mut self,
+        val: &Val,
+        pattern: Syntax<'_>,
+        scope: &Scope<'_>,
+    ) -> Result<bool, Failure> {
+        if self.is_null_val(val)? {
+            return Ok(false);
+        }
+        let mut val = self.out_of_nullable(val.clone())?;
+        if let Some(ty) = pattern.child_by_field_name("type") {
+            let ty = self.type_at(ty, scope)?;
+            if !self.is_of(&val, &ty)? {
+                return Ok(false);
+            }
+            val.ty = ty;
+        }
+        for clause in inner(pattern) {
+            if clause.kind() != "property_pattern_clause" {
+                continue;
+            }
+            for part in inner(clause) {
+                let parts = inner(part);
+                let [name, wanted] = parts.as_slice() else {
+                    return Err(failed("a property pattern is `Name: pattern`"));
+                };
+                let found = self.member_of(Found::Val(val.clone()), scope.of(*name), Vec::new(), scope)?;
+                let Found::Val(member) = found else {
+                    return Err(failed(format!("`{}` has no value", scope.of(*name))));
+                };
+                if !self.fits_pattern(&member, *wanted, scope)? {
+                    return Ok(false);
+                }
+            }
+        }
+        if let Some(name) = pattern.child_by_field_name("name") {
+            scope.bindings.borrow_mut().push((scope.of(name).to_owned(), val));
+        }
+        Ok(true)
+    }
+
+    fn equal_to_constant(&mut self, val: &Val, constant: &Val, scope: &Scope<'_>) -> Result<bool, Failure> {
+        let (val_null, wanted_null) = (self.is_null_val(val)?, self.is_null_val(constant)?);
+        if val_null || wanted_null {
+            return Ok(val_null && wanted_null);
+        }
+        // `object is 3` is false for a boxed string, not an error.
+        match (self.load(val)?, self.load(constant)?) {
+            (Some(Constant::Text(a)), Some(Constant::Text(b))) => Ok(a == b),
+            (Some(Constant::Text(_)), _) | (_, Some(Constant::Text(_))) | (None, _) => Ok(false),
+            _ => self.equal(val, constant, scope),
+        }
+    }
+
+    pub(super) fn switch(&mut self, node: Syntax<'_>, scope: &Scope<'_>) -> Result<Found, Failure> {
+        let mut parts = inner(node).into_iter();
+        let of = parts.next().ok_or_else(|| failed("`switch` needs a value"))?;
+        let val = self.value(of, scope)?;
+        for arm in parts.filter(|part| part.kind() == "switch_expression_arm") {
+            let pieces = inner(arm);
+            let (Some(pattern), Some(result)) = (pieces.first(), pieces.last()) else { continue };
+            let before = scope.bindings.borrow().len();
+            let mut fits = self.fits_pattern(&val, *pattern, scope)?;
+            if let Some(when) = pieces.iter().find(|piece| piece.kind() == "when_clause")
+                && fits
+            {
+                let condition = inner(*when).pop().ok_or_else(|| failed("`when` needs a condition"))?;
+                fits = self.truth(condition, scope)?;
+            }
+            if fits {
+                let found = self.walk(*result, scope);
+                scope.bindings.borrow_mut().truncate(before);
+                return found;
+            }
+            scope.bindings.borrow_mut().truncate(before);
+        }
+        Err(failed("SwitchExpressionException: no arm fits"))
+    }
+}

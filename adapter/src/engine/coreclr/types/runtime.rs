@@ -1,0 +1,85 @@
+//! To and from the runtime's own types.
+
+use cordebug::types::Type;
+use cordebug::value::{Value as ClrValue, element};
+use dap_wire::Failure;
+
+use super::{Named, Ty};
+use crate::engine::coreclr::cor;
+use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::values::bare;
+
+impl Session {
+    pub(crate) fn ty_of_runtime(&self, kind: &Type) -> Ty {
+        let Ok(element_type) = kind.element_type() else { return Ty::Other };
+        let inner = || Box::new(kind.first_parameter().map_or(Ty::Other, |inner| self.ty_of_runtime(&inner)));
+        match element_type {
+            element::VOID..=element::STRING | element::OBJECT | element::I | element::U => {
+                Ty::Primitive(element_type)
+            }
+            element::SZARRAY => Ty::Vector(inner()),
+            element::ARRAY => Ty::Array(inner(), kind.rank().unwrap_or(1)),
+            element::PTR => Ty::Pointer(inner()),
+            element::BYREF => Ty::Reference(inner()),
+            element::CLASS | element::VALUETYPE => {
+                let Some((loaded, token)) = self.class_of(kind) else { return Ty::Other };
+                let arguments = kind.parameters().unwrap_or_default();
+                let arguments = arguments.iter().map(|of| self.ty_of_runtime(of)).collect();
+                self.defined(&loaded, token, Some(element_type == element::VALUETYPE), arguments)
+            }
+            _ => Ty::Other,
+        }
+    }
+
+    /// The declared type of a variable, as far as the runtime knows it.
+    pub(crate) fn declared_ty(&self, value: &ClrValue) -> Ty {
+        let ty = value.exact_type().map_or(Ty::Other, |kind| self.ty_of_runtime(&kind));
+        match ty {
+            Ty::Reference(of) => *of,
+            other => other,
+        }
+    }
+
+    /// The type of what is behind a value now; its declared one for null.
+    pub(crate) fn actual_ty(&self, value: &ClrValue) -> Ty {
+        let inner = bare(value);
+        self.declared_ty(inner.as_ref().unwrap_or(value))
+    }
+
+    /// The runtime's type.
+    pub(crate) fn runtime_type(&self, thread: u32, ty: &Ty) -> Result<Type, Failure> {
+        let what = || format!("use the type `{}`", self.csharp(ty));
+        let lost = || Failure::invalid(format!("the type `{}` is not known to the runtime", self.csharp(ty)));
+        match ty {
+            Ty::Primitive(kind) if !matches!(*kind, element::STRING | element::OBJECT | element::VOID) => {
+                let eval = self.thread(thread)?.create_eval().map_err(cor(what()))?;
+                eval.create_value(*kind).and_then(|value| value.exact_type()).map_err(cor(what()))
+            }
+            Ty::Primitive(_) => {
+                let (loaded, token) = self.definition(ty).ok_or_else(lost)?;
+                let class = loaded.module.class(token).map_err(cor(what()))?;
+                class.with(false, &[]).map_err(cor(what()))
+            }
+            Ty::Named(Named { module, token, is_value, arguments }) => {
+                let loaded = self.modules.by_id(*module).ok_or_else(lost)?;
+                let arguments: Vec<Type> =
+                    arguments.iter().map(|of| self.runtime_type(thread, of)).collect::<Result<_, _>>()?;
+                let class = loaded.module.class(*token).map_err(cor(what()))?;
+                class.with(*is_value, &arguments).map_err(cor(what()))
+            }
+            Ty::Vector(of) => {
+                let of = self.runtime_type(thread, of)?;
+                self.thread(thread)?.array_of(element::SZARRAY, 1, &of).map_err(cor(what()))
+            }
+            Ty::Array(of, rank) => {
+                let of = self.runtime_type(thread, of)?;
+                self.thread(thread)?.array_of(element::ARRAY, *rank, &of).map_err(cor(what()))
+            }
+            Ty::Pointer(of) => {
+                let of = self.runtime_type(thread, of)?;
+                self.thread(thread)?.array_of(element::PTR, 0, &of).map_err(cor(what()))
+            }
+            _ => Err(lost()),
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! What is inside a value: items, fields, properties, proxies, statics.
+
+use clr_metadata::members::Access;
+use dap_wire::Failure;
+
+use super::path::{Path, bare};
+use super::references::Node;
+use super::rows::Page;
+use crate::engine::coreclr::calls::Site;
+use crate::engine::coreclr::expression::{Format, Val};
+use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::types::Ty;
+
+/// DebuggerBrowsableState: never, and "its items instead of it".
+const NEVER: i64 = 0;
+const ROOT_HIDDEN: i64 = 3;
+const BROWSABLE: &str = "System.Diagnostics.DebuggerBrowsableAttribute";
+/// Deepest nesting of members that are shown as their own members.
+const DEEPEST: usize = 4;
+
+/// A row before it is shown.
+pub(crate) struct Row {
+    pub(crate) name: String,
+    pub(crate) what: What,
+    /// DAP `VariablePresentationHint.kind`.
+    pub(crate) kind: &'static str,
+    pub(crate) access: Option<Access>,
+    pub(crate) attributes: Vec<&'static str>,
+}
+
+/// What a row shows.
+pub(crate) enum What {
+    At(Path),
+    /// A value that is not in the program, and the expression that gives it.
+    Here(Val, String),
+    /// Something that runs when it is asked for, and the expression that does the same.
+    Lazy(Node, String),
+    /// Rows under a heading.
+    Group(Node, String),
+    Failed(Failure),
+}
+
+impl Row {
+    pub(super) fn new(name: impl Into<String>, what: What, kind: &'static str) -> Self {
+        Self { name: name.into(), what, kind, access: None, attributes: Vec::new() }
+    }
+}
+
+impl Session {
+    /// The rows of a node.
+    pub(super) fn rows_of(
+        &mut self,
+        node: &Node,
+        page: &Page<'_>,
+        site: &Site<'_>,
+    ) -> Result<Vec<Row>, Failure> {
+        match node {
+            Node::Locals { thread, index } => {
+                let mut rows: Vec<Row> = Vec::new();
+                let locals = self.locals(*thread, *index)?;
+                let has_this = locals.iter().any(|(name, _)| name == "this");
+                rows.extend(locals.into_iter().map(|(name, path)| Row::new(name, What::At(path), "data")));
+                if !has_this
+                    && let Some(class) = self.class_at(*thread, *index)
+                    && self.has_statics(&class)
+                {
+                    let text = self.csharp(&class);
+                    rows.push(Row::new("Static members", What::Group(Node::Statics(class), text), "class"));
+                }
+                Ok(page.cut(rows))
+            }
+            Node::Inside(path, format) => self.inside(path, format, page, site),
+            Node::Raw(path) => self.fields_and_properties(path, DEEPEST, site).map(|rows| page.cut(rows)),
+            Node::Property { of, name, way } => {
+                let what = match self.property_value(of, name, site) {
+                    Ok(val) => What::Here(val, way.clone()),
+                    Err(failure) => What::Failed(failure),
+                };
+                Ok(vec![Row::new(name.rsplit('.').next().unwrap_or(name), what, "property")])
+            }
+            Node::Results(path) => {
+                let items = self.results(path, site)?;
+                Ok(page.cut(items))
+            }
+            Node::Statics(ty) => self.statics(ty, site).map(|rows| page.cut(rows)),
+        }
+    }
+
+    fn inside(
+        &mut self,
+        path: &Path,
+        format: &Format,
+        page: &Page<'_>,
+        site: &Site<'_>,
+    ) -> Result<Vec<Row>, Failure> {
+        let value = self.fetch(path)?;
+        let Some(inner) = bare(&value) else { return Ok(Vec::new()) };
+        if let Ty::Pointer(_) = self.declared_ty(&inner) {
+            let way = path.step(super::path::Step::Behind, format!("*{}", path.name));
+            return Ok(vec![Row::new(format!("*{}", path.name), What::At(way), "data")]);
+        }
+        if format.results {
+            return self.results(path, site).map(|rows| page.cut(rows));
+        }
+        let ty = self.declared_ty(&inner);
+        // A nullable is what it holds.
+        if self.nullable(&ty).is_some()
+            && let Some(step) = self.member(&inner, "value")
+        {
+            return self.inside(&path.step(step, format!("{}.Value", path.name)), format, page, site);
+        }
+        let items = if format.raw { None } else { self.items(&inner, path, page.start, page.count) };
+        if let Some(items) = items {
+            let mut rows = Vec::new();
+            if page.wants_indexed() {
+                rows.extend(items.into_iter().map(|(name, path)| Row::new(name, What::At(path), "data")));
+            }
+            if page.wants_named() && inner.as_array().is_none() {
+                rows.push(Row::new(
+                    "Raw View",
+                    What::Group(Node::Raw(path.clone()), String::new()),
+                    "virtual",
+                ));
+            }
+            return Ok(rows);
+        }
+        if !page.wants_named() {
+            return Ok(Vec::new());
+        }
+        if !format.raw {
+            if let Some(rows) = self.span_rows(&inner, path, page) {
+                return Ok(rows);
+            }
+            drop((value, inner));
+            if let Some(proxy) = self.proxy(path, &ty, site) {
+                let mut rows = self.fields_and_properties(&proxy, DEEPEST, site)?;
+                rows.retain(|row| row.access.is_none_or(|access| access == Access::Public));
+                rows.push(Row::new(
+                    "Raw View",
+                    What::Group(Node::Raw(path.clone()), String::new()),
+                    "virtual",
+                ));
+                return Ok(page.cut(rows));
+            }
+        }
+        self.fields_and_properties(path, DEEPEST, site).map(|rows| page.cut(rows))
+    }
+
+    /// Fields, then properties: those whose getters only read a field at once, others when they are asked for.
+    fn fields_and_properties(
+        &mut self,
+        path: &Path,
+        deeper: usize,
+        site: &Site<'_>,
+    ) -> Result<Vec<Row>, Failure> {
+        let value = self.fetch(path)?;
+        let Some(inner) = bare(&value) else { return Ok(Vec::new()) };
+        let (mut rows, mut names) = (Vec::new(), Vec::<String>::new());
+        let actual = self.declared_ty(&inner);
+        let chain = self.chain(&actual);
+        for member in self.members(&inner) {
+            let Some(image) = member.loaded.image() else { continue };
+            let metadata = &image.metadata;
+            let property_of_it = || {
+                let infos = metadata.property_infos(member.class);
+                infos.into_iter().find(|info| info.name == member.name)
+            };
+            let is_auto = metadata.field_name(member.token).starts_with('<');
+            let auto = if is_auto { property_of_it() } else { None };
+            // An auto-property's attributes are on the property.
+            let browsable = auto
+                .as_ref()
+                .and_then(|info| metadata.attribute_number(info.token, BROWSABLE))
+                .or_else(|| metadata.attribute_number(member.token, BROWSABLE).filter(|_| !is_auto));
+            if browsable == Some(NEVER) {
+                continue;
+            }
+            if is_auto && auto.is_none() && member.name.starts_with('<') {
+                continue;
+            }
+            let hidden = names.contains(&member.name);
+            let owner = match member.step {
+                super::path::Step::Field { up, .. } => chain.get(up).cloned(),
+                _ => None,
+            };
+            let of = match (&owner, hidden) {
+                (Some(owner), true) => format!("(({}){})", self.csharp(owner), path.name),
+                _ => path.name.clone(),
+            };
+            let shown = match (&owner, hidden) {
+                (Some(owner), true) => format!("{} ({})", member.name, self.csharp(owner)),
+                _ => member.name.clone(),
+            };
+            let mut way = path.step(member.step, format!("{of}.{}", member.name));
+            let tuple_of = auto.as_ref().map_or(member.token, |info| info.token);
+            way.tuple = crate::engine::coreclr::expression::tuple_names(metadata.tuple_names(tuple_of))
+                .or_else(|| {
+                    crate::engine::coreclr::expression::tuple_names(metadata.tuple_names(member.token))
+                });
+            names.push(member.name.clone());
+            if browsable == Some(ROOT_HIDDEN) && deeper > 0 {
+                let inside = self.inside(&way, &Format::default(), &EVERYTHING, site)?;
+                rows.extend(inside.into_iter().filter(|row| row.name != "Raw View"));
+                continue;
+            }
+            let tuple_name = path.tuple.as_ref().and_then(|names| {
+                let position: usize = member.name.strip_prefix("Item")?.parse().ok()?;
+                names.get(position.checked_sub(1)?)?.clone()
+            });
+            let access =
+                auto.as_ref().and_then(|info| info.getter).map(|getter| metadata.method_access(getter));
+            let kind = if is_auto { "property" } else { "data" };
+            let mut row = Row::new(tuple_name.unwrap_or(shown), What::At(way), kind);
+            row.access = Some(access.unwrap_or(member.access));
+            if member.read_only && auto.as_ref().is_none_or(|info| info.setter.is_none()) {
+                row.attributes.push("readOnly");
+            }
+            rows.push(row);
+        }
+        for owner in &chain {
+            self.property_rows(path, &actual, owner, &mut names, &mut rows, deeper, site)?;
+        }
+        if self.is_user_type(&actual) && self.has_statics(&actual) {
+            let text = self.csharp(&actual);
+            rows.push(Row::new("Static members", What::Group(Node::Statics(actual.clone()), text), "class"));
+        }
+        if self.is_sequence(&actual) {
+            let way = format!("{},results", path.name);
+            rows.push(Row::new("Results View", What::Lazy(Node::Results(path.clone()), way), "method"));
+        }
+        Ok(rows)
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "one loop's body")]
+    fn property_rows(
+        &mut self,
+        path: &Path,
+        actual: &Ty,
+        owner: &Ty,
+        names: &mut Vec<String>,
+        rows: &mut Vec<Row>,
+        deeper: usize,
+        site: &Site<'_>,
+    ) -> Result<(), Failure> {
+        let Some((loaded, token)) = self.definition(owner) else { return Ok(()) };
+        let Some(image) = loaded.image() else { return Ok(()) };
+        let metadata = &image.metadata;
+        for info in metadata.property_infos(token) {
+            let Some(getter) = info.getter else { continue };
+            let is_plain = !metadata.is_static(getter) && metadata.parameter_count(getter) == 0;
+            if !is_plain || names.contains(&info.name) {
+                continue;
+            }
+            names.push(info.name.clone());
+            let browsable = metadata.attribute_number(info.token, BROWSABLE);
+            if browsable == Some(NEVER) {
+                continue;
+            }
+            // An explicit implementation is reached through its interface.
+            let short = info.name.rsplit('.').next().unwrap_or(&info.name).to_owned();
+            let explicit = info.name.rsplit_once('.').map(|(interface, _)| interface.to_owned());
+            let way = match &explicit {
+                Some(interface) => format!("(({interface}){}).{short}", path.name),
+                None => format!("{}.{short}", path.name),
+            };
+            let known = self.known_property(path, owner, &info.name, site);
+            if browsable == Some(ROOT_HIDDEN) && deeper > 0 {
+                let val = match known {
+                    Some(val) => Ok(val),
+                    None => self.property_value(path, &info.name, site),
+                };
+                if let Ok(Val { data: crate::engine::coreclr::expression::Data::At(inner), .. }) = val {
+                    let inner = Path { name: way, ..inner };
+                    let inside = self.inside(&inner, &Format::default(), &EVERYTHING, site)?;
+                    rows.extend(inside.into_iter().filter(|row| row.name != "Raw View"));
+                }
+                continue;
+            }
+            let what = match known {
+                Some(val) => match val.data {
+                    crate::engine::coreclr::expression::Data::At(inner) => {
+                        What::At(Path { name: way, ..inner })
+                    }
+                    _ => What::Here(val, way),
+                },
+                None => What::Lazy(
+                    Node::Property { of: path.clone(), name: info.name.clone(), way: way.clone() },
+                    way,
+                ),
+            };
+            let mut row = Row::new(info.name.clone(), what, "property");
+            row.access = Some(metadata.method_access(getter));
+            if info.setter.is_none() {
+                row.attributes.push("readOnly");
+            }
+            rows.push(row);
+        }
+        let _ = actual;
+        Ok(())
+    }
+
+    /// Whether a type's module is the user's.
+    pub(super) fn is_user_type(&self, ty: &Ty) -> bool {
+        matches!(ty, Ty::Named(_)) && self.definition(ty).is_some_and(|(loaded, _)| !loaded.is_framework())
+    }
+
+    fn is_sequence(&self, ty: &Ty) -> bool {
+        matches!(ty, Ty::Named(named) if !named.is_value)
+            && self
+                .interfaces_of(ty)
+                .iter()
+                .any(|interface| self.full_name(interface) == "System.Collections.Generic.IEnumerable`1")
+    }
+}
+
+/// All rows.
+pub(super) const EVERYTHING: Page<'static> = Page { start: 0, count: usize::MAX, filter: None };

@@ -1,0 +1,138 @@
+//! Properties, sequences and statics: what runs when it is asked for.
+
+use cordebug::value::{Value as ClrValue, element};
+use dap_wire::{ErrorCode, Failure};
+
+use super::inside::{Row, What};
+use super::path::{Path, bare};
+use super::rows::Page;
+use crate::engine::coreclr::calls::Site;
+use crate::engine::coreclr::expression::{Constant, Val};
+use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::types::Ty;
+
+/// Most items of a sequence that must run to give them.
+const MOST_RESULTS: usize = 10_000;
+
+impl Session {
+    /// The items of a sequence, which runs to give them.
+    pub(super) fn results(&mut self, path: &Path, site: &Site<'_>) -> Result<Vec<Row>, Failure> {
+        let val = self.val_at(path.clone())?;
+        let items = self.sequence(&val, MOST_RESULTS, site)?;
+        let name = |at: usize| format!("[{at}]");
+        let rows = items.into_iter().enumerate().map(|(at, item)| {
+            let way = format!("{}.ElementAt({at})", path.name);
+            let what = match item.path() {
+                Some(inner) => What::At(Path { name: way, ..inner.clone() }),
+                None => What::Here(item, way),
+            };
+            Row::new(name(at), what, "data")
+        });
+        Ok(rows.collect())
+    }
+
+    /// Static fields and properties of a type.
+    pub(super) fn statics(&mut self, ty: &Ty, site: &Site<'_>) -> Result<Vec<Row>, Failure> {
+        let mut rows = Vec::new();
+        let Some((loaded, token)) = self.definition(ty) else { return Ok(rows) };
+        let Some(image) = loaded.image() else { return Ok(rows) };
+        let metadata = &image.metadata;
+        let spelled = self.csharp(ty);
+        let is_enum = self.enum_storage(ty).is_some();
+        for field in metadata.fields(token).into_iter().filter(|field| field.is_static) {
+            let name = super::members::source_name(&field.name).to_owned();
+            // Events' and lambdas' fields are the compiler's.
+            if name.starts_with('<') {
+                continue;
+            }
+            let way = format!("{spelled}.{name}");
+            let mut row = match self.static_value(&loaded, ty, &field, site) {
+                Ok(val) => match val.path() {
+                    Some(path) => Row::new(name, What::At(Path { name: way, ..path.clone() }), "data"),
+                    None => Row::new(name, What::Here(val, way), "data"),
+                },
+                Err(failure) => Row::new(name, What::Failed(failure), "data"),
+            };
+            row.access = Some(metadata.field_access(field.token));
+            row.attributes.push("static");
+            if field.is_literal || is_enum {
+                row.attributes.push("constant");
+            } else if metadata.is_read_only(field.token) {
+                row.attributes.push("readOnly");
+            }
+            rows.push(row);
+        }
+        Ok(rows)
+    }
+
+    pub(super) fn has_statics(&self, ty: &Ty) -> bool {
+        self.definition(ty).is_some_and(|(loaded, token)| {
+            loaded.image().is_some_and(|image| {
+                let fields = image.metadata.fields(token);
+                fields
+                    .iter()
+                    .any(|field| field.is_static && !field.is_literal && !field.name.starts_with("<>"))
+            })
+        })
+    }
+
+    /// The elements of a span of primitives, read from memory.
+    pub(super) fn span_rows(&self, value: &ClrValue, path: &Path, page: &Page<'_>) -> Option<Vec<Row>> {
+        let ty = self.declared_ty(value);
+        let name = self.full_name(&ty);
+        matches!(name.as_str(), "System.Span`1" | "System.ReadOnlySpan`1").then_some(())?;
+        let Some(Ty::Primitive(kind)) = ty.arguments().first() else { return None };
+        let size = Constant::from_bytes(*kind, &[0; 8])?.bytes()?.1.len() as u64;
+        let length = u64::from(self.number_field(value, "_length")?);
+        let address = self.span_address(value)?;
+        let start = (page.start as u64).min(length);
+        let count = (page.count as u64).min(length - start).min(10_000);
+        let bytes = self
+            .process()
+            .ok()?
+            .read_memory(address + start * size, u32::try_from(count * size).ok()?)
+            .ok()?;
+        let rows = bytes.chunks_exact(size as usize).enumerate().filter_map(|(at, bytes)| {
+            let at = start + at as u64;
+            let constant = Constant::from_bytes(*kind, bytes)?;
+            let val = Val::constant_of(constant, Ty::Primitive(*kind));
+            Some(Row::new(format!("[{at}]"), What::Here(val, format!("{}[{at}]", path.name)), "data"))
+        });
+        Some(rows.collect())
+    }
+
+    /// Where a span's elements begin: a field in it, which older runtimes wrap in a struct.
+    fn span_address(&self, value: &ClrValue) -> Option<u64> {
+        if let Some(reference) = self.field_named(value, "_reference") {
+            return reference.as_reference()?.target().ok();
+        }
+        let pointer = self.field_named(value, "_pointer")?;
+        let pointer = match pointer.element_type() {
+            Ok(element::I | element::U) => pointer,
+            _ => self.field_named(&bare(&pointer)?, "_value")?,
+        };
+        pointer.bytes().ok()?.get(..8)?.try_into().ok().map(u64::from_le_bytes)
+    }
+
+    /// `readMemory`.
+    pub(crate) fn read_memory(&self, arguments: &serde_json::Value) -> Result<serde_json::Value, Failure> {
+        use base64::Engine as _;
+        let text = arguments["memoryReference"].as_str().unwrap_or_default();
+        let address = text.strip_prefix("0x").and_then(|hex| u64::from_str_radix(hex, 16).ok());
+        let address = address.ok_or_else(|| Failure::invalid(format!("`{text}` is no memory reference")))?;
+        let address = address.checked_add_signed(arguments["offset"].as_i64().unwrap_or(0));
+        let address = address.ok_or_else(|| Failure::invalid("the offset leads out of memory"))?;
+        let count = arguments["count"].as_u64().unwrap_or(0).min(1 << 20) as u32;
+        if !matches!(self.run, crate::engine::coreclr::session::Run::Stopped { .. }) {
+            return Err(Failure::new(ErrorCode::NotStopped, "memory can be read at a stop only").quiet());
+        }
+        let bytes = match count {
+            0 => Vec::new(),
+            // Up to where memory can be read.
+            count => self.process()?.read_memory(address, count).unwrap_or_default(),
+        };
+        let data = base64::engine::general_purpose::STANDARD.encode(&bytes);
+        Ok(serde_json::json!({ "address": format!("0x{address:x}"), "data": data,
+            "unreadableBytes": count as usize - bytes.len() }))
+    }
+}

@@ -1,0 +1,99 @@
+//! `setVariable` and `setExpression`.
+
+use std::sync::mpsc::Receiver;
+
+use dap_wire::Failure;
+use serde_json::{Value, json};
+
+use super::inside::{EVERYTHING, What};
+use super::path::Path;
+use super::references::Node;
+use super::rows::Page;
+use crate::engine::coreclr::calls::{CALL_LIMIT, Site};
+use crate::engine::coreclr::expression::{Data, Format, Val};
+use crate::engine::coreclr::session::{Input, Session};
+
+impl Session {
+    pub(crate) fn set_variable(
+        &mut self,
+        arguments: &Value,
+        inputs: &Receiver<Input>,
+    ) -> Result<Value, Failure> {
+        let (name, new) = (text(arguments, "name")?, text(arguments, "value")?);
+        let node = arguments["variablesReference"].as_i64().and_then(|id| self.references.node(id));
+        let node = node.ok_or_else(|| {
+            Failure::invalid(format!("there is no reference {}", arguments["variablesReference"]))
+        })?;
+        let site = self.site_of(&node, inputs);
+        // One item of a long list is not worth making rows for all.
+        let position =
+            name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).and_then(|at| at.parse().ok());
+        let page = match position {
+            Some(start) if matches!(node, Node::Inside(..)) => {
+                Page { start, count: 1, filter: Some("indexed") }
+            }
+            _ => EVERYTHING,
+        };
+        let mut rows = self.rows_of(&node, &page, &site)?;
+        if page.filter.is_some() && rows.iter().all(|row| row.name != name) {
+            rows = self.rows_of(&node, &EVERYTHING, &site)?;
+        }
+        let row = rows.into_iter().find(|row| row.name == name);
+        let way = match row.map(|row| row.what) {
+            Some(What::At(path)) => {
+                let place = self.val_at(path)?;
+                let (value, _) = (self.assigned(&place, &new, &site)?, ());
+                return self.answer_set(&value, &place, arguments, &site);
+            }
+            Some(What::Here(_, way) | What::Lazy(_, way)) => way,
+            Some(What::Group(..) | What::Failed(_)) | None => {
+                return Err(Failure::invalid(format!("there is no variable `{name}` to set")));
+            }
+        };
+        let value = self.value_of(&format!("{way} = {new}"), &site)?;
+        self.answer_set(&value, &value, arguments, &site)
+    }
+
+    pub(crate) fn set_expression(
+        &mut self,
+        arguments: &Value,
+        inputs: &Receiver<Input>,
+    ) -> Result<Value, Failure> {
+        let (expression, new) = (text(arguments, "expression")?, text(arguments, "value")?);
+        let (thread, frame) = self.frame_asked(arguments)?;
+        let site = Site { thread, frame, inputs, runs: true, limit: CALL_LIMIT };
+        let (expression, _) = Format::split(&expression);
+        let value = self.value_of(&format!("{expression} = {new}"), &site)?;
+        self.answer_set(&value, &value, arguments, &site)
+    }
+
+    fn answer_set(
+        &mut self,
+        value: &Val,
+        place: &Val,
+        arguments: &Value,
+        site: &Site<'_>,
+    ) -> Result<Value, Failure> {
+        let format = Format { hex: arguments["format"]["hex"] == true, ..Format::default() };
+        // What was written is shown as it is now in its place.
+        let shown_of = if place.path().is_some() { place } else { value };
+        match &shown_of.data {
+            Data::Constant(constant) => {
+                let shown = self.show_constant(constant, &shown_of.ty, &format);
+                Ok(json!({ "value": shown.text, "type": shown.kind, "variablesReference": 0 }))
+            }
+            Data::At(path) => {
+                let path: Path = path.clone();
+                let (shown, _) = self.present(&path, &format, site)?;
+                let mut answer = json!({ "value": shown.text, "type": shown.kind });
+                self.open(&mut answer, &shown, &path, &format);
+                Ok(answer)
+            }
+        }
+    }
+}
+
+fn text(arguments: &Value, key: &str) -> Result<String, Failure> {
+    let text = arguments[key].as_str().map(str::to_owned);
+    text.ok_or_else(|| Failure::invalid(format!("`{key}` is missing; it must be a string")))
+}
