@@ -5,7 +5,8 @@ use rmcp::model::Tool as Listed;
 
 use crate::tool::{Family, Tool};
 use crate::tools::{
-    breakpoints, builds, execution, files, git, inspect, launch, program_io, snapshot, timeline, trace,
+    breakpoints, builds, execution, files, git, inspect, launch, program_io, snapshot, test_run, timeline,
+    trace,
 };
 
 /// All families, in the order they are listed.
@@ -17,6 +18,7 @@ pub const FAMILIES: &[&Family] = &[
     &inspect::FAMILY,
     &trace::FAMILY,
     &timeline::FAMILY,
+    &test_run::FAMILY,
     &program_io::FAMILY,
     &files::FAMILY,
     &git::FAMILY,

@@ -1,6 +1,6 @@
 //! `tandem-mcp`: the debugger as MCP tools. To a session it is a DAP client like any other.
 //!
-//! In reading order: [`cli`], [`server`] (MCP on one side), [`catalog`] (the families of tools), [`tool`] (what a tool
+//! In reading order: [`cli`], [`server`] and [`handler`] (MCP on one side; [`resources`], [`prompts`], [`completion`], [`client_log`]), [`catalog`] (the families of tools), [`tool`] (what a tool
 //! is), [`call`] and [`arguments`] (what agents send), [`tools`] (what each tool does), [`session`] (DAP on the other
 //! side), [`observer`] (events to a picture of where the program stands) and [`journal`] (what happened), [`memory`] (what
 //! the agent was told), [`wishes`] (its breakpoints), [`source`], [`bounds`] (small answers), [`registry`] (sessions to join).
@@ -10,11 +10,16 @@ pub mod bounds;
 pub mod call;
 pub mod catalog;
 pub mod cli;
+pub mod client_log;
+pub mod completion;
+pub mod handler;
 pub mod http;
 pub mod journal;
 pub mod memory;
 pub mod observer;
+pub mod prompts;
 pub mod registry;
+pub mod resources;
 pub mod server;
 pub mod session;
 pub mod source;

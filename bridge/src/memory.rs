@@ -32,6 +32,8 @@ struct Inner {
     news: u64,
     /// A run was answered with `pending`.
     pending: bool,
+    /// It was told that the program asks for input, and nothing was written since.
+    asked: bool,
     /// The last event told, with its `news`.
     event: Option<(u64, Value)>,
     /// The function of the last stop and its variables.
@@ -67,6 +69,16 @@ impl Memory {
     /// Whether the last run was answered with `pending`, and whether its outcome was not told since.
     pub fn pending(&self, news: u64) -> (bool, bool) {
         self.with(|inner| (inner.pending, inner.news < news))
+    }
+
+    /// The agent is told that the program asks for input.
+    pub fn set_asked(&self, asked: bool) {
+        self.with(|inner| inner.asked = asked);
+    }
+
+    /// Whether it knows that already: a program may have a thread that reads while others work, and be waited for.
+    pub fn asked(&self) -> bool {
+        self.with(|inner| inner.asked)
     }
 
     /// The agent is told of this stop or end.

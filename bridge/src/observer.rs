@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use dap_wire::peer::{Incoming, Peer};
 use dap_wire::{ErrorCode, Event, Failure};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::sync::{broadcast, mpsc, watch};
 
 use crate::journal::Journal;
@@ -61,6 +61,8 @@ pub struct Snapshot {
     pub resumed_by: Option<String>,
     /// The last word on each breakpoint that changed since it was set, by the session's id.
     pub breakpoints: HashMap<i64, Value>,
+    /// What the engine said it can do, since `initialize`.
+    pub capabilities: Map<String, Value>,
     /// The session's ids of this agent's breakpoints that somebody else removed.
     pub removed: HashSet<i64>,
 }
@@ -166,6 +168,9 @@ fn learn(snapshot: &mut Snapshot, event: &Event) -> bool {
         }
         "breakpoint" if event.body["reason"] == "removed" => {
             snapshot.removed.extend(event.body["breakpoint"]["id"].as_i64());
+        }
+        "capabilities" => {
+            snapshot.capabilities.extend(event.body["capabilities"].as_object().cloned().unwrap_or_default());
         }
         "exited" => {
             snapshot.state = State::Exited;

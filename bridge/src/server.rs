@@ -1,25 +1,24 @@
-//! The MCP side: lists tools, takes calls, gives structured answers. Which session a call means is decided here.
+//! The bridge: what the flags decided, and the sessions of one MCP client. Which session a call means is decided here.
 
-use std::borrow::Cow;
+#![allow(deprecated, reason = "what the newest MCP gives up, every client there is still uses")]
+
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use dap_wire::{ErrorCode, Failure};
-use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, Implementation, InitializeRequestParams,
-    InitializeResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion, ServerCapabilities,
-    ServerConfig,
-};
-use rmcp::service::RequestContext;
-use rmcp::{ErrorData, RoleServer, ServerHandler};
-use serde_json::{Value, json};
+use rmcp::model::LoggingLevel;
+use rmcp::{Peer, RoleServer};
+use serde_json::json;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::task::AbortHandle;
 use tokio_util::task::TaskTracker;
 use workspace::jobs::Jobs;
 use workspace::roots::Roots;
 
 use crate::arguments::Arguments;
-use crate::call::{Call, Progress};
 use crate::catalog::Offer;
+use crate::client_log::{ClientLog, worth};
 use crate::registry;
 use crate::session::Session;
 use crate::wishes::Wishes;
@@ -55,6 +54,8 @@ struct Inner {
     early: Early,
     /// The MCP client's name.
     client: Option<String>,
+    /// Who watches which resource.
+    subscriptions: HashMap<String, AbortHandle>,
     last_breakpoint: u64,
 }
 
@@ -65,6 +66,7 @@ pub struct Bridge {
     pub options: Arc<Options>,
     /// Builds and commands that are running.
     pub jobs: Arc<Jobs>,
+    log: Arc<ClientLog>,
     inner: Arc<Mutex<Inner>>,
     last: Arc<Last>,
 }
@@ -111,7 +113,7 @@ impl Bridge {
         let (jobs, inner) = (Arc::<Jobs>::default(), Arc::<Mutex<Inner>>::default());
         let endings = options.endings.clone();
         let last = Arc::new(Last { inner: inner.clone(), jobs: jobs.clone(), endings });
-        Self { options: Arc::new(options), jobs, inner, last }
+        Self { options: Arc::new(options), jobs, log: Arc::default(), inner, last }
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut Inner) -> T) -> T {
@@ -169,7 +171,61 @@ impl Bridge {
             inner.sessions.push(session.clone());
             inner.current = Some(session.id.clone());
         });
+        self.follow(&session);
         session
+    }
+
+    /// Tells the client what happens in a session, until it is left.
+    fn follow(&self, session: &Session) {
+        let (log, id) = (self.log.clone(), session.id.clone());
+        let mut events = session.observed.events();
+        tokio::spawn(async move {
+            log.tell(LoggingLevel::Info, json!({ "session": id, "event": "entered" })).await;
+            log.resources_changed().await;
+            loop {
+                match events.recv().await {
+                    Ok(event) => {
+                        if let Some((level, data)) = worth(&id, &event) {
+                            log.tell(level, data).await;
+                        }
+                    }
+                    Err(RecvError::Lagged(_)) => {}
+                    Err(RecvError::Closed) => break,
+                }
+            }
+            log.resources_changed().await;
+        });
+    }
+
+    /// The MCP client said its name.
+    pub fn introduce(&self, name: &str) {
+        let name: String = name.chars().filter(|one| !one.is_control()).take(60).collect();
+        self.with(|inner| inner.client = Some(name).filter(|name| !name.trim().is_empty()));
+    }
+
+    /// Who is told what happens.
+    pub fn log_to(&self, peer: Peer<RoleServer>) {
+        self.log.log_to(peer);
+    }
+
+    /// Nothing below this is told.
+    pub fn set_log_level(&self, level: LoggingLevel) {
+        self.log.set_level(level);
+    }
+
+    /// Somebody watches a resource from now on.
+    pub fn subscribed(&self, uri: String, watching: impl Future<Output = ()> + Send + 'static) {
+        let handle = tokio::spawn(watching).abort_handle();
+        if let Some(before) = self.with(|inner| inner.subscriptions.insert(uri, handle)) {
+            before.abort();
+        }
+    }
+
+    /// Nobody watches it any more.
+    pub fn unsubscribed(&self, uri: &str) {
+        if let Some(watching) = self.with(|inner| inner.subscriptions.remove(uri)) {
+            watching.abort();
+        }
     }
 
     /// Makes a session the current one.
@@ -215,96 +271,4 @@ impl Bridge {
     pub async fn close(&self) {
         self.last.end().await;
     }
-}
-
-impl ServerHandler for Bridge {
-    fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
-            .with_server_info(Implementation::new("tandem-mcp", env!("CARGO_PKG_VERSION")))
-            .with_instructions(
-                "Debug programs, alone or in one session with a person's editor. Start with debug_launch, or join with \
-                 debug_sessions. Runs answer with where the program stands; nothing needs polling.",
-            )
-    }
-
-    async fn initialize(
-        &self,
-        request: InitializeRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<InitializeResult, ErrorData> {
-        let name: String =
-            request.client_info.name.chars().filter(|one| !one.is_control()).take(60).collect();
-        self.with(|inner| inner.client = Some(name).filter(|name| !name.trim().is_empty()));
-        context.peer.set_peer_info(request.clone());
-        self.negotiate_initialize(&request)
-    }
-
-    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
-        match self.options.with_sessions {
-            true => Cow::Borrowed(ProtocolVersion::known_up_to(&ProtocolVersion::V_2025_11_25)),
-            false => Cow::Borrowed(ProtocolVersion::KNOWN_VERSIONS),
-        }
-    }
-
-    async fn list_tools(
-        &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(self.options.offer.list()))
-    }
-
-    async fn call_tool(
-        &self,
-        request: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
-        let Some(tool) = self.options.offer.find(&request.name) else {
-            return Err(ErrorData::invalid_params(format!("there is no tool `{}`", request.name), None));
-        };
-        let tool = match tool {
-            Ok(tool) => tool,
-            Err(failure) => return Ok(CallToolResult::structured_error(refusal(&failure)).into()),
-        };
-        let call = Call {
-            bridge: self.clone(),
-            arguments: Arguments::new(request.arguments),
-            cancel: context.ct.clone(),
-            progress: Progress::new(context.peer.clone(), context.meta.get_progress_token()),
-        };
-        let outcome = tokio::select! {
-            outcome = (tool.run)(call) => outcome,
-            // A tool that waits passes the cancellation on; it gets a moment to do so.
-            () = async {
-                context.ct.cancelled().await;
-                tokio::time::sleep(std::time::Duration::from_secs(1)).await;
-            } => Err(Failure::cancelled()),
-        };
-        Ok(match outcome {
-            Ok(mut answer) => {
-                // A tool that did its work and has bad news (a build that fails) says all it says otherwise, and `error`.
-                let good = answer.get("error").is_none();
-                answer["success"] = json!(good);
-                if good {
-                    CallToolResult::structured(answer)
-                } else {
-                    CallToolResult::structured_error(answer)
-                }
-            }
-            Err(failure) => CallToolResult::structured_error(refusal(&failure)),
-        }
-        .into())
-    }
-}
-
-/// `{success: false, error: {code, message, hint?, …data}}`.
-fn refusal(failure: &Failure) -> Value {
-    let mut error = json!({ "code": failure.code.as_str(), "message": failure.message });
-    if let Some(hint) = &failure.hint {
-        error["hint"] = json!(hint);
-    }
-    if let (Some(error), Some(data)) = (error.as_object_mut(), failure.data.as_object()) {
-        error.extend(data.clone());
-    }
-    json!({ "success": false, "error": error })
 }

@@ -15,6 +15,7 @@ use crate::call::Progress;
 use crate::memory::Memory;
 use crate::observer::{Observed, Snapshot, State, observe};
 use crate::registry::Entry;
+use crate::tools::test_run::TestRun;
 use crate::wishes::{FUNCTIONS, Purpose, Wishes};
 
 /// How long an ordinary request may take.
@@ -44,14 +45,16 @@ pub struct Session {
     pub client: String,
     /// We started it, so we end it.
     pub launched: bool,
-    /// What the engine can do.
-    pub capabilities: Value,
+    /// What it said it can do before its engine was known.
+    capabilities: Value,
     /// What was told of it.
     pub observed: Arc<Observed>,
     /// What the agent was told.
     pub memory: Memory,
     peer: Peer,
     plan: Mutex<Plan>,
+    /// What the program is a part of, when it is a test host.
+    run: Mutex<Option<TestRun>>,
     adapter: tokio::sync::Mutex<Option<tokio::process::Child>>,
 }
 
@@ -88,6 +91,7 @@ impl Session {
             memory: Memory::default(),
             peer,
             plan: Mutex::new(plan),
+            run: Mutex::default(),
             adapter: tokio::sync::Mutex::new(Some(child)),
         };
         let (name, attributes, filters) = session.with_plan(|plan| {
@@ -154,6 +158,7 @@ impl Session {
             memory: Memory::default(),
             peer,
             plan: Mutex::default(),
+            run: Mutex::default(),
             adapter: tokio::sync::Mutex::new(None),
         };
         session.named().await?;
@@ -319,9 +324,25 @@ impl Session {
         known.into_iter().find(|path| path == file || path.ends_with(&end))
     }
 
-    /// Whether the engine says it can do something.
+    /// Whether the engine says it can do something: what it said last counts.
     pub fn can(&self, capability: &str) -> bool {
-        self.capabilities[capability] == true
+        self.capability(capability) == true
+    }
+
+    /// What the engine said last of a capability.
+    pub fn capability(&self, name: &str) -> Value {
+        let told = self.observed.picture.borrow().capabilities.get(name).cloned();
+        told.unwrap_or_else(|| self.capabilities[name].clone())
+    }
+
+    /// Keeps the run of tests the program is a part of; it ends with the session.
+    pub fn keep_run(&self, run: TestRun) {
+        *self.run.lock().unwrap_or_else(PoisonError::into_inner) = Some(run);
+    }
+
+    /// Looks at the run of tests the program is a part of.
+    pub fn with_run<T>(&self, look: impl FnOnce(&TestRun) -> T) -> Option<T> {
+        self.run.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(look)
     }
 
     /// What the program printed since the agent last saw it, at most `limit` bytes per stream.
@@ -362,6 +383,7 @@ impl Session {
             }
             self.ask("disconnect", json!({ "terminateDebuggee": terminate })).await
         };
+        drop(self.run.lock().unwrap_or_else(PoisonError::into_inner).take());
         self.peer.close();
         if let Some(mut adapter) = self.adapter.lock().await.take()
             && tokio::time::timeout(Duration::from_secs(5), adapter.wait()).await.is_err()

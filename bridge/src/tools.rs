@@ -2,7 +2,7 @@
 //! table of its tools.
 //!
 //! By need: [`launch`] (sessions), [`breakpoints`], [`execution`] (running and waiting), [`inspect`] and [`snapshot`]
-//! (looking), [`trace`] and [`timeline`] (over time), [`program_io`]; [`files`], [`git`], [`builds`].
+//! (looking), [`trace`] and [`timeline`] (over time), [`test_run`], [`program_io`]; [`files`], [`git`], [`builds`].
 
 use dap_wire::{ErrorCode, Failure};
 use serde::Serialize;
@@ -18,6 +18,7 @@ pub mod launch;
 pub mod program_io;
 pub mod snapshot;
 mod stops;
+pub mod test_run;
 pub mod timeline;
 pub mod trace;
 mod values;

@@ -25,6 +25,8 @@ macro_rules! stories {
 }
 
 mod agent;
+mod agent_faults;
+mod agent_tools;
 mod builds;
 mod child_adapters;
 mod child_faults;

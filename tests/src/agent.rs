@@ -135,6 +135,26 @@ impl Agent {
         Ok(())
     }
 
+    /// Sends a tool call and does not wait for its answer; gives its id.
+    ///
+    /// # Errors
+    /// When the connection is gone.
+    pub async fn begin(&mut self, tool: &str, arguments: Value) -> anyhow::Result<i64> {
+        self.id += 1;
+        let params = json!({ "name": tool, "arguments": arguments });
+        self.write(&json!({ "jsonrpc": "2.0", "id": self.id, "method": "tools/call", "params": params }))
+            .await?;
+        Ok(self.id)
+    }
+
+    /// Sends a notification.
+    ///
+    /// # Errors
+    /// When the connection is gone.
+    pub async fn notify(&mut self, method: &str, params: Value) -> anyhow::Result<()> {
+        self.write(&json!({ "jsonrpc": "2.0", "method": method, "params": params })).await
+    }
+
     /// Hangs up and waits until the bridge has ended.
     ///
     /// # Errors

@@ -47,7 +47,7 @@ pub const FAMILY: Family = Family {
             name: "debug_list_breakpoints",
             core: false,
             effect: Effect::Looks,
-            about: "Your breakpoints, your exception filters, and the breakpoints of other clients.",
+            about: "Your breakpoints and exception filters, and the breakpoints of others.",
             takes: &[],
             gives: &["breakpoints:a", "exceptions:a", "others:a"],
             run: run!(list),
@@ -65,7 +65,7 @@ pub const FAMILY: Family = Family {
             name: "debug_set_exception_breakpoints",
             core: false,
             effect: Effect::Sets,
-            about: "Choose which exceptions stop the program, also before launch. Replaces your earlier choice.",
+            about: "Choose which exceptions stop the program, also before launch.",
             takes: &["filters:as!=all, unhandled (.NET); none when empty"],
             gives: &["filters:a"],
             run: run!(set_exception),
@@ -204,6 +204,7 @@ async fn set_exception(call: &Call) -> Result<Value, Failure> {
 }
 
 fn known_filters(session: &Session) -> Vec<String> {
-    let filters = session.capabilities["exceptionBreakpointFilters"].as_array().into_iter().flatten();
+    let filters = session.capability("exceptionBreakpointFilters");
+    let filters = filters.as_array().into_iter().flatten();
     filters.filter_map(|filter| filter["filter"].as_str().map(str::to_owned)).collect()
 }

@@ -17,8 +17,9 @@ use crate::wishes::{Purpose, Wish};
 const WAIT: Duration = Duration::from_secs(30);
 /// Longest wait that can be asked for.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
-/// Steps are over sooner than this; only longer waits ask whether the program wants input.
-const BRIEF: Duration = Duration::from_millis(25);
+/// Only waits longer than this ask whether the program wants input. A step is over sooner, unless it is the read itself:
+/// another thread that reads all the while is no reason to end it.
+const BRIEF: Duration = Duration::from_millis(250);
 /// Most steps in one call.
 const STEPS: u64 = 100;
 /// Matches nothing: the read ends early only when the program waits for input, or ends.
@@ -92,8 +93,7 @@ pub const FAMILY: Family = Family {
             name: "debug_run_to",
             core: false,
             effect: Effect::Acts,
-            about: "Continue to a line (or its text, or a function) once. event.reached: it got there; else it \
-                    stopped before.",
+            about: "Continue to a line, a text or a function, once. event.reached: it got there.",
             takes: &["sourceFile:s", "line:i", "text:s", "function:s", "timeoutMs:i"],
             gives: GIVES,
             run: run!(run_to),
@@ -157,7 +157,7 @@ async fn wait_brief(
 ) -> Result<Option<Value>, Failure> {
     let mut picture = session.picture();
     let news = picture.wait_for(|picture| picture.news > seen);
-    if tokio::time::timeout_at(until.min(Instant::now() + BRIEF * 40), news).await.is_err() {
+    if tokio::time::timeout_at(until.min(Instant::now() + BRIEF * 4), news).await.is_err() {
         return wait_for_news(call, session, seen, until).await.map(Some);
     }
     let now = session.snapshot();
@@ -219,7 +219,11 @@ pub(super) async fn wait_for_news(
     until: Instant,
 ) -> Result<Value, Failure> {
     let mut picture = session.picture();
+    let knows = session.memory.asked();
     let asks_for_input = async {
+        if knows {
+            return std::future::pending().await;
+        }
         tokio::time::sleep(BRIEF).await;
         let left = until.saturating_duration_since(Instant::now());
         let arguments = json!({ "since": session.memory.cursor(), "waitFor": NEVER, "maxBytes": 0,
@@ -245,11 +249,16 @@ pub(super) async fn wait_for_news(
         Waited::Input => {
             let mut answer = json!({ "state": "running", "event": { "type": "waitingForInput" } });
             session.memory.set_pending(true);
+            session.memory.set_asked(true);
             add_output(&mut answer["event"], output(session).await);
             Ok(answer)
         }
         Waited::InVain => {
             let mut answer = json!({ "state": "running", "pending": true });
+            if knows {
+                answer["waitingForInput"] =
+                    json!("told before; debug_wait ends early again once something was written");
+            }
             session.memory.set_pending(true);
             add_output(&mut answer, output(session).await);
             Ok(answer)

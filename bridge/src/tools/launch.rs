@@ -87,8 +87,7 @@ pub const FAMILY: Family = Family {
             name: "debug_restart",
             core: false,
             effect: Effect::Destroys,
-            about: "Start the program again (building it again), with your breakpoints, which follow the text of their \
-                    lines. Answers like debug_launch.",
+            about: "Build and start it again with your breakpoints. Answers like debug_launch.",
             takes: &["run:b", "timeoutMs:i"],
             gives: &["state:s", "session:s", "pid:i", "event:o", "breakpoints:a"],
             run: run!(restart),
@@ -208,7 +207,7 @@ async fn restart(call: &Call) -> Result<Value, Failure> {
     let mut plan = session.with_plan(|plan| plan.clone());
     plan.wishes = plan.wishes.anew();
     let runs = call.arguments.flag("run")?.unwrap_or(false);
-    plan.attributes["stopOnEntry"] = json!(!runs && plan.attributes["stopOnEntry"] == true);
+    plan.attributes["stopOnEntry"] = json!(!runs && call.arguments.flag("stopAtEntry")?.unwrap_or(true));
     // A session that is gone already is no reason not to start anew.
     if let Err(failure) = session.leave(None).await {
         tracing::debug!(%failure, "left a session that was gone");

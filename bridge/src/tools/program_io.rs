@@ -56,12 +56,19 @@ async fn write(call: &Call) -> Result<Value, Failure> {
     // A program that does not read lets its writers wait.
     let writing = session.ask_or_cancel("processWriteInput", arguments, DEADLINE, &call.cancel);
     let told = call.progress.during("the program does not read its input", None, writing).await?;
+    session.memory.set_asked(false);
     Ok(json!({ "bytesWritten": told["bytesWritten"], "stdinClosed": told["stdinClosed"] }))
 }
 
 async fn read(call: &Call) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
     let most = call.arguments.number("maxBytes")?.unwrap_or(MOST);
+    // A test host's output is the test run's.
+    let since = call.arguments.text("since")?.and_then(|cursor| cursor.parse().ok()).unwrap_or(0);
+    let bytes = usize::try_from(most).unwrap_or(usize::MAX);
+    if let Some(told) = session.with_run(|run| run.output(since, bytes)) {
+        return Ok(told);
+    }
     let mut arguments = json!({ "maxBytes": most });
     for key in ["stream", "since", "waitFor"] {
         if let Some(text) = call.arguments.text(key)? {

@@ -47,9 +47,8 @@ pub const FAMILY: Family = Family {
             name: "debug_snapshot_diff",
             core: false,
             effect: Effect::Looks,
-            about: "What changed between two snapshots, or since one (the last by default): variables added, removed, \
-                    changed.",
-            takes: &["from:i", "to:i=default: now", "depth:i"],
+            about: "Variables added, removed, changed between two snapshots (default: the last and now).",
+            takes: &["from:i", "to:i", "depth:i"],
             gives: &["from:o", "to:o", "added:a", "removed:a", "changed:a", "unchanged:i"],
             run: run!(diff),
         },

@@ -19,8 +19,7 @@ pub const FAMILY: Family = Family {
         name: "debug_timeline",
         core: false,
         effect: Effect::Looks,
-        about: "Stops, exceptions, resumes and by whom, output, clients, in one order since you are in the session. \
-                next: since there to go on.",
+        about: "Stops, exceptions, resumes and by whom, output, clients, in one order. next: since to go on with.",
         takes: &["since:i", "kinds:as", "count:i=100", "maxTokens:i"],
         gives: &["entries:a", "next:i", "dropped:i"],
         run: run!(timeline),

@@ -33,8 +33,8 @@ pub const FAMILY: Family = Family {
         name: "debug_trace",
         core: false,
         effect: Effect::Acts,
-        about: "Watch expressions each time a line is reached, without stopping: sets a log point, resumes the program \
-                if it stands, and returns a table once there are enough hits, at a stop, or on time-out.",
+        about: "Values of expressions each time a line is reached, as a table, without stopping. Resumes the program; \
+                ends after so many hits, at a stop, or on time-out.",
         takes: &[
             "sourceFile:s!",
             "line:i",

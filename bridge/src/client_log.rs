@@ -1,0 +1,106 @@
+//! What the MCP client is told besides answers: log messages of what happens in its sessions, and that the list of
+//! resources changed.
+
+#![allow(deprecated, reason = "what the newest MCP gives up, every client there is still uses")]
+
+use std::sync::{Mutex, PoisonError};
+
+use dap_wire::Event;
+use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam};
+use rmcp::{Peer, RoleServer};
+use serde_json::{Value, json};
+
+/// The client's end, and what it wants to hear.
+#[derive(Debug)]
+pub struct ClientLog(Mutex<(Option<Peer<RoleServer>>, LoggingLevel)>);
+
+impl Default for ClientLog {
+    fn default() -> Self {
+        Self(Mutex::new((None, LoggingLevel::Info)))
+    }
+}
+
+impl ClientLog {
+    fn with<T>(&self, work: impl FnOnce(&mut (Option<Peer<RoleServer>>, LoggingLevel)) -> T) -> T {
+        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// From now on this client is told.
+    pub fn log_to(&self, peer: Peer<RoleServer>) {
+        self.with(|log| log.0 = Some(peer));
+    }
+
+    /// Nothing below this is told.
+    pub fn set_level(&self, level: LoggingLevel) {
+        self.with(|log| log.1 = level);
+    }
+
+    /// Tells the client, if it wants to hear it. A client that is gone is not told.
+    pub async fn tell(&self, level: LoggingLevel, data: Value) {
+        let peer = self.with(|log| log.0.clone().filter(|_| weight(level) >= weight(log.1)));
+        if let Some(peer) = peer {
+            let mut message = LoggingMessageNotificationParam::new(level, data);
+            message.logger = Some("session".into());
+            if let Err(error) = peer.notify_logging_message(message).await {
+                tracing::debug!(%error, "a log message nobody hears");
+            }
+        }
+    }
+
+    /// A session came or went.
+    pub async fn resources_changed(&self) {
+        if let Some(peer) = self.with(|log| log.0.clone())
+            && let Err(error) = peer.notify_resource_list_changed().await
+        {
+            tracing::debug!(%error, "nobody hears of the resources");
+        }
+    }
+}
+
+/// Levels in their order.
+fn weight(level: LoggingLevel) -> u8 {
+    match level {
+        LoggingLevel::Debug => 0,
+        LoggingLevel::Info => 1,
+        LoggingLevel::Notice => 2,
+        LoggingLevel::Warning => 3,
+        LoggingLevel::Error => 4,
+        LoggingLevel::Critical => 5,
+        LoggingLevel::Alert => 6,
+        LoggingLevel::Emergency => 7,
+    }
+}
+
+/// What an event of a session is worth telling.
+pub fn worth(session: &str, event: &Event) -> Option<(LoggingLevel, Value)> {
+    let body = &event.body;
+    let told = |level, what: &str, details: Value| {
+        let mut data = json!({ "session": session, "event": what });
+        if let (Some(data), Value::Object(details)) = (data.as_object_mut(), details) {
+            data.extend(details.into_iter().filter(|(_, value)| !value.is_null()));
+        }
+        Some((level, data))
+    };
+    match event.event.as_str() {
+        "stopped" => {
+            told(LoggingLevel::Info, "stopped", json!({ "reason": body["reason"], "text": body["text"] }))
+        }
+        "exited" => told(LoggingLevel::Info, "exited", json!({ "exitCode": body["exitCode"] })),
+        "terminated" => told(LoggingLevel::Info, "terminated", Value::Null),
+        "sessionChanged" => {
+            let what = body["change"].as_str().unwrap_or("changed");
+            told(
+                LoggingLevel::Info,
+                what,
+                json!({ "client": body["client"], "agentAccess": body["agentAccess"] }),
+            )
+        }
+        "output" if body["category"] == "important" => {
+            told(LoggingLevel::Warning, "engine", json!({ "text": body["output"] }))
+        }
+        "output" if body["category"] == "console" || body["category"].is_null() => {
+            told(LoggingLevel::Debug, "console", json!({ "text": body["output"] }))
+        }
+        _ => None,
+    }
+}

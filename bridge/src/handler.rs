@@ -1,0 +1,279 @@
+//! MCP's requests, one by one: tools, resources, prompts, completions, log level. What they mean is decided elsewhere; here
+//! it gets MCP's shape.
+
+#![allow(deprecated, reason = "what the newest MCP gives up, every client there is still uses")]
+
+use std::borrow::Cow;
+
+use dap_wire::{ErrorCode, Failure};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult,
+    CompletionInfo, GetPromptRequestParams, GetPromptResponse, GetPromptResult, Implementation,
+    InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, Prompt, PromptArgument, PromptMessage,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Resource,
+    ResourceContents, ResourceTemplate, ResourceUpdatedNotificationParam, Role, ServerCapabilities,
+    ServerConfig, SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter,
+    UnsubscribeRequestParams,
+};
+use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::{Value, json};
+
+use crate::arguments::Arguments;
+use crate::call::{Call, Progress};
+use crate::resources::{self, Address};
+use crate::server::Bridge;
+use crate::{completion, prompts};
+
+const JSON: &str = "application/json";
+
+/// A failure where MCP wants a protocol error: the model cannot act on those, the client can.
+fn protocol(failure: &Failure) -> ErrorData {
+    let data = Some(refusal(failure)["error"].clone());
+    match failure.code {
+        ErrorCode::InvalidParameter | ErrorCode::NoSession => {
+            ErrorData::invalid_params(failure.message.clone(), data)
+        }
+        _ => ErrorData::internal_error(failure.message.clone(), data),
+    }
+}
+
+impl ServerHandler for Bridge {
+    fn get_info(&self) -> ServerConfig {
+        let mut capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_prompts()
+            .enable_resources()
+            .enable_resources_list_changed()
+            .enable_resources_subscribe()
+            .enable_completions()
+            .build();
+        // Deprecated in the newest MCP, used by every client there is.
+        capabilities.logging = Some(serde_json::Map::new());
+        ServerConfig::new(capabilities)
+            .with_server_info(Implementation::new("tandem-mcp", env!("CARGO_PKG_VERSION")))
+            .with_instructions(
+                "Debug programs, alone or in one session with a person's editor. Start with debug_launch, or join with \
+                 debug_sessions. Runs answer with where the program stands; nothing needs polling.",
+            )
+    }
+
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        self.introduce(&request.client_info.name);
+        context.peer.set_peer_info(request.clone());
+        self.negotiate_initialize(&request)
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        match self.options.with_sessions {
+            true => Cow::Borrowed(ProtocolVersion::known_up_to(&ProtocolVersion::V_2025_11_25)),
+            false => Cow::Borrowed(ProtocolVersion::KNOWN_VERSIONS),
+        }
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        self.log_to(context.peer);
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(self.options.offer.list()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let Some(tool) = self.options.offer.find(&request.name) else {
+            return Err(ErrorData::invalid_params(format!("there is no tool `{}`", request.name), None));
+        };
+        let tool = match tool {
+            Ok(tool) => tool,
+            Err(failure) => return Ok(CallToolResult::structured_error(refusal(&failure)).into()),
+        };
+        let call = Call {
+            bridge: self.clone(),
+            arguments: Arguments::new(request.arguments),
+            cancel: context.ct.clone(),
+            progress: Progress::new(context.peer.clone(), context.meta.get_progress_token()),
+        };
+        let outcome = tokio::select! {
+            outcome = (tool.run)(call) => outcome,
+            // A tool that waits passes the cancellation on; it gets a moment to do so.
+            () = async {
+                context.ct.cancelled().await;
+                tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+            } => Err(Failure::cancelled()),
+        };
+        Ok(match outcome {
+            Ok(mut answer) => {
+                // What is not known is not there: a schema's types hold for what is.
+                if let Some(fields) = answer.as_object_mut() {
+                    fields.retain(|_, value| !value.is_null());
+                }
+                // A tool that did its work and has bad news (a build that fails) says all it says otherwise, and `error`.
+                let good = answer.get("error").is_none();
+                answer["success"] = json!(good);
+                if good {
+                    CallToolResult::structured(answer)
+                } else {
+                    CallToolResult::structured_error(answer)
+                }
+            }
+            Err(failure) => CallToolResult::structured_error(refusal(&failure)),
+        }
+        .into())
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let list = resources::list(self)
+            .into_iter()
+            .map(|(uri, name, about)| Resource::new(uri, name).with_description(about).with_mime_type(JSON));
+        Ok(ListResourcesResult::with_all_items(list.collect()))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        let views: Vec<&str> = resources::views().collect();
+        let about = format!("A side of a debug session; view is one of {}.", views.join(", "));
+        let template = ResourceTemplate::new(resources::TEMPLATE, "session").with_description(about);
+        Ok(ListResourceTemplatesResult::with_all_items(vec![template.with_mime_type(JSON)]))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let address = Address::parse(&request.uri).map_err(|failure| protocol(&failure))?;
+        let shown = resources::read(self, &address).await.map_err(|failure| protocol(&failure))?;
+        let contents = ResourceContents::text(shown.to_string(), request.uri).with_mime_type(JSON);
+        Ok(ReadResourceResult::new(vec![contents]).into())
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let address = Address::parse(&request.uri).map_err(|failure| protocol(&failure))?;
+        let peer = context.peer;
+        let tell = move |uri: String| {
+            let peer = peer.clone();
+            async move { peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await.is_ok() }
+        };
+        let watching = resources::watch(self, address, tell).await.map_err(|failure| protocol(&failure))?;
+        self.subscribed(request.uri, watching);
+        Ok(())
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.unsubscribed(&request.uri);
+        Ok(())
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        Some(requested.clone())
+    }
+
+    /// The newest MCP's way to subscribe: one request that lasts.
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let uris = context.accepted().resource_subscriptions.clone().unwrap_or_default();
+        let mut watching = tokio::task::JoinSet::new();
+        for uri in uris {
+            let address = Address::parse(&uri).map_err(|failure| protocol(&failure))?;
+            let sink = context.sink().clone();
+            let tell = move |uri: String| {
+                let sink = sink.clone();
+                async move { sink.notify_resource_updated(uri).await.is_ok() }
+            };
+            watching
+                .spawn(resources::watch(self, address, tell).await.map_err(|failure| protocol(&failure))?);
+        }
+        // Dropping the set ends what still watches.
+        context.cancelled().await;
+        Ok(())
+    }
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        let list = prompts::PROMPTS.iter().map(|prompt| {
+            let arguments = prompt.arguments.iter().map(|(name, meaning, required)| {
+                PromptArgument::new(*name).with_description(*meaning).with_required(*required)
+            });
+            Prompt::new(prompt.name, Some(prompt.about), Some(arguments.collect()))
+        });
+        Ok(ListPromptsResult::with_all_items(list.collect()))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let prompt = prompts::find(&request.name).ok_or_else(|| {
+            ErrorData::invalid_params(format!("there is no prompt `{}`", request.name), None)
+        })?;
+        let text =
+            prompt.fill(&request.arguments.unwrap_or_default()).map_err(|failure| protocol(&failure))?;
+        let messages = vec![PromptMessage::new_text(Role::User, text)];
+        Ok(GetPromptResult::new(messages).with_description(prompt.about).into())
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        let (values, more) = completion::complete(self, &request.argument.name, &request.argument.value);
+        let mut found =
+            CompletionInfo::new(values).map_err(|reason| ErrorData::internal_error(reason, None))?;
+        found.has_more = Some(more);
+        Ok(CompleteResult::new(found))
+    }
+
+    async fn set_level(
+        &self,
+        request: SetLevelRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.log_to(context.peer);
+        self.set_log_level(request.level);
+        Ok(())
+    }
+}
+
+/// `{success: false, error: {code, message, hint?, …data}}`.
+fn refusal(failure: &Failure) -> Value {
+    let mut error = json!({ "code": failure.code.as_str(), "message": failure.message });
+    if let Some(hint) = &failure.hint {
+        error["hint"] = json!(hint);
+    }
+    if let (Some(error), Some(data)) = (error.as_object_mut(), failure.data.as_object()) {
+        error.extend(data.clone());
+    }
+    json!({ "success": false, "error": error })
+}

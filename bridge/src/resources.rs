@@ -1,0 +1,188 @@
+//! Sessions as MCP resources: `debug://sessions/{id}/{view}`, to read and to be told of. They come on top of the tools,
+//! never instead of one: many clients do not show them to a model.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use dap_wire::{ErrorCode, Failure};
+use serde_json::{Value, json};
+use tokio::sync::broadcast::error::RecvError;
+
+use crate::arguments::Arguments;
+use crate::bounds::Budget;
+use crate::server::Bridge;
+use crate::session::Session;
+use crate::tools::{breakpoints, launch, timeline};
+
+/// Where every address begins.
+const PREFIX: &str = "debug://sessions/";
+/// Told at most this often of one address: output may come in floods.
+const TELL_EVERY: Duration = Duration::from_millis(200);
+/// Newest output in the resource, bytes per stream.
+const OUTPUT: u64 = 32 * 1024;
+
+/// One side of a session: its name, what it shows, and the events after which it shows something else.
+struct View {
+    name: &'static str,
+    about: &'static str,
+    after: &'static [&'static str],
+}
+
+const VIEWS: [View; 5] = [
+    View {
+        name: "state",
+        about: "where the program stands, and who is in the session",
+        after: &["stopped", "continued", "exited", "terminated", "process", "sessionChanged"],
+    },
+    View {
+        name: "threads",
+        about: "the program's threads",
+        after: &["stopped", "thread", "exited", "terminated"],
+    },
+    View { name: "breakpoints", about: "breakpoints of everybody", after: &["breakpoint", "sessionChanged"] },
+    View { name: "output", about: "what the program printed last", after: &["output"] },
+    View {
+        name: "timeline",
+        about: "what happened, in one order",
+        after: &["stopped", "exited", "terminated", "output", "breakpoint", "sessionChanged", "process"],
+    },
+];
+
+/// An address taken apart.
+#[derive(Clone)]
+pub struct Address {
+    uri: String,
+    session: String,
+    view: usize,
+}
+
+impl Address {
+    /// Reads a URI.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER` when it is none of ours.
+    pub fn parse(uri: &str) -> Result<Self, Failure> {
+        let parts = uri.strip_prefix(PREFIX).and_then(|rest| rest.split_once('/'));
+        let found = parts.and_then(|(session, name)| {
+            let view = VIEWS.iter().position(|view| view.name == name)?;
+            Some(Self { uri: uri.to_owned(), session: session.to_owned(), view })
+                .filter(|_| !session.is_empty())
+        });
+        found.ok_or_else(|| {
+            Failure::invalid(format!("there is no resource `{uri}`")).hint(format!("they are {TEMPLATE}"))
+        })
+    }
+
+    fn view(&self) -> Option<&'static View> {
+        VIEWS.get(self.view)
+    }
+}
+
+/// The URI template of all of them.
+pub const TEMPLATE: &str = "debug://sessions/{session}/{view}";
+
+/// Names of the views.
+pub fn views() -> impl Iterator<Item = &'static str> {
+    VIEWS.iter().map(|view| view.name)
+}
+
+/// URI, name and description of each resource of the sessions this agent is in.
+pub fn list(bridge: &Bridge) -> Vec<(String, String, String)> {
+    let joined = bridge.joined();
+    let each = joined.iter().flat_map(|session| {
+        VIEWS.iter().map(|view| {
+            let uri = format!("{PREFIX}{}/{}", session.id, view.name);
+            (uri, format!("{} {}", session.id, view.name), format!("Session {}: {}.", session.id, view.about))
+        })
+    });
+    each.collect()
+}
+
+async fn session(bridge: &Bridge, address: &Address) -> Result<Arc<Session>, Failure> {
+    let joined = bridge.joined().into_iter().find(|session| session.id == address.session);
+    joined.ok_or_else(|| {
+        Failure::new(ErrorCode::NoSession, format!("you are not in a session `{}`", address.session))
+            .hint("debug_sessions joins one")
+    })
+}
+
+/// What a resource shows now.
+///
+/// # Errors
+/// `NO_SESSION`, or the session's own.
+pub async fn read(bridge: &Bridge, address: &Address) -> Result<Value, Failure> {
+    let session = session(bridge, address).await?;
+    match address.view().map(|view| view.name) {
+        Some("threads") => session.ask("threads", json!({})).await,
+        Some("breakpoints") => {
+            let info = session.ask("sessionInfo", json!({})).await?;
+            let own = session.with_wishes(|wishes| wishes.bodies());
+            Ok(json!({ "breakpoints": own, "others": breakpoints::others(&info) }))
+        }
+        Some("output") => session.ask("processReadOutput", json!({ "maxBytes": OUTPUT })).await,
+        Some("timeline") => Ok(timeline::read(&session, 1, &[], 500, Budget::of(&Arguments::default())?)),
+        _ => launch::state_of(&session).await,
+    }
+}
+
+/// Calls `tell` each time a resource shows something else, until the session or the client is gone.
+///
+/// # Errors
+/// `NO_SESSION`.
+pub async fn watch<F, T>(
+    bridge: &Bridge,
+    address: Address,
+    mut tell: F,
+) -> Result<impl Future<Output = ()> + use<F, T>, Failure>
+where
+    F: FnMut(String) -> T + Send,
+    T: Future<Output = bool> + Send,
+{
+    let session = session(bridge, &address).await?;
+    let mut events = session.observed.events();
+    drop(session);
+    Ok(async move {
+        let after = address.view().map(|view| view.after).unwrap_or_default();
+        loop {
+            let changed = match events.recv().await {
+                Ok(event) => after.contains(&event.event.as_str()),
+                Err(RecvError::Lagged(_)) => true,
+                Err(RecvError::Closed) => return,
+            };
+            if !changed {
+                continue;
+            }
+            if !tell(address.uri.clone()).await {
+                return;
+            }
+            // What comes meanwhile is told in one.
+            tokio::time::sleep(TELL_EVERY).await;
+            let mut more = false;
+            loop {
+                match events.try_recv() {
+                    Ok(event) => more |= after.contains(&event.event.as_str()),
+                    Err(tokio::sync::broadcast::error::TryRecvError::Lagged(_)) => more = true,
+                    Err(_) => break,
+                }
+            }
+            if more && !tell(address.uri.clone()).await {
+                return;
+            }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_addresses_are_taken() {
+        for uri in ["debug://sessions/fox7/state", "debug://sessions/a/timeline"] {
+            assert!(Address::parse(uri).is_ok(), "{uri}");
+        }
+        for uri in ["debug://sessions//state", "debug://sessions/fox7/nope", "file:///etc/passwd", ""] {
+            assert!(Address::parse(uri).is_err(), "{uri}");
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Adapters that die, hang, talk nonsense or lie: the bridge answers each call with a reason, and goes on.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use serde_json::{Value, json};
+use tests::agent::Agent;
+use tests::fixture;
+use tests::transcript::Transcript;
+
+/// An agent whose sessions are led by the failing adapter; what that was asked is in the file.
+async fn agent_with(fault: &str) -> anyhow::Result<(Agent, tempfile::TempDir, PathBuf)> {
+    let folder = tempfile::tempdir()?;
+    let asked = folder.path().join("asked");
+    let adapter = fixture::root().join("fixtures/adapters/failing.py");
+    let mut command = tokio::process::Command::new(fixture::binary("tandem-mcp"));
+    command.arg("--adapter").arg(adapter).env("TANDEM_FAULT", fault).env("TANDEM_ASKED", &asked);
+    let agent = Agent::spawn("agent", command, &Transcript::default()).await?;
+    Ok((agent, folder, asked))
+}
+
+async fn launched(fault: &str) -> anyhow::Result<(Agent, tempfile::TempDir, PathBuf)> {
+    let (mut agent, folder, asked) = agent_with(fault).await?;
+    let answer = agent.call("debug_launch", json!({ "program": "/some/program" })).await?;
+    anyhow::ensure!(answer["state"] == "stopped", "{answer}");
+    Ok((agent, folder, asked))
+}
+
+fn code(answer: &Value) -> &str {
+    answer["error"]["code"].as_str().unwrap_or_default()
+}
+
+async fn was_asked(file: &Path, command: &str) -> anyhow::Result<()> {
+    for _ in 0..500 {
+        if std::fs::read_to_string(file)?.lines().any(|line| line == command) {
+            return Ok(());
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    anyhow::bail!("the adapter was never asked to `{command}`")
+}
+
+#[tokio::test]
+async fn an_adapter_that_dies_before_the_launch_is_a_failed_launch() -> anyhow::Result<()> {
+    for command in ["initialize", "launch", "configurationDone"] {
+        let (mut agent, _folder, _) = agent_with(&format!("die {command}")).await?;
+        let answer = agent.call("debug_launch", json!({ "program": "/some/program" })).await?;
+        assert_eq!(code(&answer), "ENGINE_FAILED", "{command}: {answer}");
+        let status = agent.call("debug_status", json!({})).await?;
+        assert_eq!(status["state"], "idle");
+        agent.finish().await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_adapter_that_dies_in_a_run_ends_the_session_and_the_next_one_starts() -> anyhow::Result<()> {
+    let (mut agent, _folder, _) = launched("die continue").await?;
+    let answer = agent.call("debug_continue", json!({})).await?;
+    assert_eq!(code(&answer), "ENGINE_FAILED", "{answer}");
+    let waited = agent.call("debug_wait", json!({})).await?;
+    assert_eq!(waited["state"], "exited");
+    let said = waited["event"]["message"].as_str().context("it does not say why")?;
+    assert!(said.contains("went away"), "{said}");
+    let looked = agent.call("debug_variables", json!({})).await?;
+    assert_eq!(code(&looked), "NO_SESSION", "{looked}");
+    let again = agent.call("debug_restart", json!({})).await?;
+    assert_eq!(again["state"], "stopped", "{again}");
+    agent.finish().await
+}
+
+#[tokio::test]
+async fn a_call_that_hangs_can_be_cancelled_and_the_adapter_is_told() -> anyhow::Result<()> {
+    let (mut agent, _folder, asked) = launched("hang evaluate").await?;
+    let hanging = agent.begin("debug_evaluate", json!({ "expression": "one" })).await?;
+    was_asked(&asked, "evaluate").await?;
+    // Others are served meanwhile.
+    let threads = agent.call("debug_threads", json!({})).await?;
+    assert_eq!(threads["threads"][0]["name"], "main");
+    agent.notify("notifications/cancelled", json!({ "requestId": hanging, "reason": "enough" })).await?;
+    was_asked(&asked, "cancel").await?;
+    let variables = agent.call("debug_variables", json!({})).await?;
+    assert_eq!(variables["variables"][0]["name"], "one");
+    agent.finish().await
+}
+
+#[tokio::test]
+async fn nonsense_on_the_wire_is_an_error_and_no_end_of_the_bridge() -> anyhow::Result<()> {
+    let (mut agent, _folder, _) = launched("garbage evaluate").await?;
+    let answer = agent.call("debug_evaluate", json!({ "expression": "one" })).await?;
+    assert_eq!(code(&answer), "ENGINE_FAILED", "{answer}");
+    let status = agent.call("debug_status", json!({})).await?;
+    assert_eq!(status["state"], "exited", "{status}");
+    agent.finish().await
+}
+
+#[tokio::test]
+async fn bodies_of_the_wrong_shape_are_survived() -> anyhow::Result<()> {
+    for command in ["stackTrace", "scopes", "variables", "evaluate", "threads"] {
+        let (mut agent, _folder, _) = launched(&format!("lie {command}")).await?;
+        for tool in
+            ["debug_stacktrace", "debug_variables", "debug_snapshot", "debug_threads", "debug_modules"]
+        {
+            let answer = agent.call(tool, json!({})).await?;
+            anyhow::ensure!(answer["success"].is_boolean(), "{command}, {tool}: {answer}");
+        }
+        agent.call("debug_evaluate", json!({ "expressions": ["one"] })).await?;
+        let status = agent.call("debug_status", json!({})).await?;
+        assert_eq!(status["state"], "stopped");
+        agent.finish().await?;
+    }
+    Ok(())
+}
