@@ -76,12 +76,12 @@ function readMark(raw: unknown): Mark[] {
 /** What a `sessionChanged` event tells of somebody's doing; undefined when nobody did anything to the program. */
 export function readAct(body: unknown, riders: readonly Rider[]): Act | undefined {
   const changed = fields(body);
-  if (changed["change"] !== "resumed") {
+  if (changed["change"] !== "resumed" && changed["change"] !== "restarted") {
     return undefined;
   }
   const who = word(changed["client"]);
   const rider = riders.find((one) => one.name === who);
-  const command = word(changed["command"]);
+  const command = changed["change"] === "restarted" ? "restart" : word(changed["command"]);
   return { who, agent: rider?.kind === "agent", you: rider?.you === true, what: DEEDS[command] ?? command };
 }
 

@@ -114,6 +114,10 @@ export class SharedSession implements vscode.DebugAdapterTracker, vscode.Disposa
       case "inputClosed":
         return this.terminal?.remark(`${String(body["client"])} ended the input`);
       case "sessionChanged": {
+        if (body["change"] === "restarted") {
+          this.exit = undefined;
+          this.terminal?.restart();
+        }
         const act = readAct(body, this.picture?.riders ?? []);
         if (act !== undefined) {
           this.lastAct = act;

@@ -24,6 +24,7 @@ test("the status bar says who is here and who acted last", () => {
 
 test("an unknown command of an unknown client is told as it is; other changes are no act", () => {
   assert.deepEqual(readAct({ change: "resumed", client: "x", command: "dance" }, []), { who: "x", agent: false, you: false, what: "dance" });
+  assert.equal(readAct({ change: "restarted", client: "x" }, [])?.what, "restarted");
   assert.equal(readAct({ change: "joined", client: "x" }, []), undefined);
   assert.equal(readAct(undefined, []), undefined);
 });

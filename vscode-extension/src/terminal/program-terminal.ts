@@ -11,7 +11,7 @@ export interface Program {
 
 export class ProgramTerminal implements vscode.Disposable {
   private readonly screen = new Screen();
-  private readonly discipline = new LineDiscipline();
+  private discipline = new LineDiscipline();
   private terminal: vscode.Terminal | undefined;
   private pty: Pty | undefined;
   /** Writes go out in the order they were typed. */
@@ -59,6 +59,12 @@ export class ProgramTerminal implements vscode.Disposable {
       this.remark(how);
       this.note("");
     }
+  }
+
+  /** Another program takes the place of the one before, with an input of its own. */
+  public restart(): void {
+    this.discipline = new LineDiscipline();
+    this.remark("restarted");
   }
 
   public get ended(): boolean {

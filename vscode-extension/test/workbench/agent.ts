@@ -17,10 +17,10 @@ export class Agent {
     });
   }
 
-  /** `runtimeFolder`: where sessions publish themselves. */
-  public static async start(name: string, runtimeFolder: string): Promise<Agent> {
+  /** `runtimeFolder`: where sessions publish themselves; `variables`: for the programs it launches. */
+  public static async start(name: string, runtimeFolder: string, variables: Readonly<Record<string, string>> = {}): Promise<Agent> {
     const bridge = spawn(path.join(programs(), "tandem-mcp"), [], {
-      env: { ...process.env, XDG_RUNTIME_DIR: runtimeFolder }, stdio: ["pipe", "pipe", "pipe"],
+      env: { ...process.env, ...variables, XDG_RUNTIME_DIR: runtimeFolder }, stdio: ["pipe", "pipe", "pipe"],
     });
     const agent = new Agent(bridge);
     await agent.ask("initialize", { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name, version: "1" } });

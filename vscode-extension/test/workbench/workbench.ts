@@ -6,7 +6,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import * as net from "node:net";
 import * as os from "node:os";
 import * as path from "node:path";
-import { DEADLINE, ROOT, dotnetVariables, editors, programs } from "../environment";
+import { DEADLINE, ROOT, dotnetVariables, editors, environment, programs } from "../environment";
 import { chromium, type Browser, type Locator, type Page } from "playwright-core";
 
 export class Workbench {
@@ -38,7 +38,9 @@ export class Workbench {
     writeFileSync(path.join(data, "User/settings.json"), JSON.stringify({ ...QUIET, ...settings }));
     const port = await freePort();
     const common = ["--user-data-dir", data, "--extensions-dir", extensions];
-    const env = { ...process.env, ...dotnetVariables(), XDG_RUNTIME_DIR: runtimeFolder, TMPDIR: scratch };
+    // The virtual environment that has debugpy.
+    const VIRTUAL_ENV = path.dirname(path.dirname(environment().python));
+    const env = { ...process.env, ...dotnetVariables(), VIRTUAL_ENV, XDG_RUNTIME_DIR: runtimeFolder, TMPDIR: scratch };
     execFileSync(found.node, [found.codeServer, ...common, "--install-extension", packaged(scratch)], { env, stdio: "pipe" });
     const flags = ["--auth", "none", "--bind-addr", `127.0.0.1:${port}`, "--disable-telemetry", "--disable-update-check",
       "--disable-workspace-trust", "--disable-getting-started-override"];
