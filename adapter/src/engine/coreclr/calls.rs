@@ -133,6 +133,9 @@ impl Session {
             }
         };
         alone(true);
+        let top = self
+            .frame_at(site.thread, 0)
+            .and_then(|frame| frame.stack_range().map_err(cor("read the stack")));
         go_on()?;
         let start = Instant::now();
         let mut together = false;
@@ -187,6 +190,7 @@ impl Session {
                 }
                 Some((since, true)) if since.elapsed() > ABORT_LIMIT => {
                     process.stop().map_err(cor("stop a call that nothing ends"))?;
+                    self.known.left.set(top.ok().map(|range| (site.thread, range)));
                     break Err(timed_out(what, site.limit).hint(
                         "it could not be aborted; its thread goes on with it when the program goes on",
                     ));

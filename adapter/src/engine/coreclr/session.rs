@@ -246,6 +246,7 @@ impl Session {
     /// Lets the program run: first from the stop clients know of, then through what happened meanwhile.
     pub(super) fn go_on(&mut self, inputs: &Receiver<Input>) -> Result<(), Failure> {
         self.references.clear();
+        self.known.left.set(None);
         self.throwing = None;
         self.run = Run::Running;
         self.process()?.resume().map_err(cor("let the program go on"))?;

@@ -31,7 +31,8 @@ impl Session {
 
     /// All managed frames of a thread, top first.
     pub(super) fn frames(&self, thread: u32) -> Result<Vec<Frame>, Failure> {
-        self.thread(thread)?.frames(DEEPEST).map_err(cor("walk the stack"))
+        let frames = self.thread(thread)?.frames(DEEPEST).map_err(cor("walk the stack"))?;
+        Ok(self.without_left(thread, frames))
     }
 
     fn frame_body(&self, frame: &Frame, reference: i64) -> Value {

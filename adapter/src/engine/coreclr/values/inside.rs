@@ -158,7 +158,13 @@ impl Session {
         let (mut rows, mut names) = (Vec::new(), Vec::<String>::new());
         let actual = self.declared_ty(&inner);
         let chain = self.chain(&actual);
-        for member in self.members(&inner) {
+        let members = self.members(&inner);
+        let mut all: Vec<&str> = members.iter().map(|member| member.name.as_str()).collect();
+        all.sort_unstable();
+        // Names that more than one class in the chain uses: which is meant depends on the type it is asked of.
+        let shared: Vec<String> =
+            all.windows(2).filter(|two| two[0] == two[1]).map(|two| two[0].to_owned()).collect();
+        for member in members {
             let Some(image) = member.loaded.image() else { continue };
             let metadata = &image.metadata;
             let property_of_it = || {
@@ -183,7 +189,7 @@ impl Session {
                 super::path::Step::Field { up, .. } => chain.get(up).cloned(),
                 _ => None,
             };
-            let of = match (&owner, hidden) {
+            let of = match (&owner, shared.contains(&member.name)) {
                 (Some(owner), true) => format!("(({}){})", self.csharp(owner), path.name),
                 _ => path.name.clone(),
             };

@@ -10,6 +10,15 @@ use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::types::lookup::Stack;
 
 impl Session {
+    /// Frames of a call that could not be ended are not the program's own: they are left out.
+    pub(crate) fn without_left(&self, thread: u32, frames: Vec<Frame>) -> Vec<Frame> {
+        let Some((_, range)) = self.known.left.get().filter(|(of, _)| *of == thread) else { return frames };
+        match frames.iter().position(|frame| frame.stack_range() == Ok(range)) {
+            Some(at) => frames.into_iter().skip(at).collect(),
+            None => frames,
+        }
+    }
+
     /// A frame of a thread, counted from the top; looked up once per stop.
     pub(crate) fn frame_at(&self, thread: u32, index: usize) -> Result<Frame, Failure> {
         let resumes = self.process()?.resumes();
@@ -19,7 +28,9 @@ impl Session {
             .filter(|stack| stack.resumes == resumes && stack.thread == thread && stack.asked > index);
         if fresh.is_none() {
             let asked = (index + 1).next_multiple_of(8);
-            let frames = self.thread(thread)?.frames(asked).map_err(cor("walk the stack"))?;
+            let more = if self.known.left.get().is_some() { 64 } else { 0 };
+            let frames = self.thread(thread)?.frames(asked + more).map_err(cor("walk the stack"))?;
+            let frames = self.without_left(thread, frames);
             *stack = Some(Stack { resumes, thread, asked, frames });
         }
         stack

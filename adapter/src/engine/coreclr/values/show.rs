@@ -187,6 +187,7 @@ impl Session {
             Constant::Int(_, value) if self.enum_storage(&inside).is_some() => {
                 self.enum_text(&inside, *value, format)
             }
+            Constant::Int(_, value) if matches!(ty, Ty::Pointer(_)) => format!("0x{value:016x}"),
             Constant::Int(element::CHAR, value) => character(*value as u16, format.hex),
             Constant::Int(kind, value) if format.hex => hexadecimal(*kind, *value),
             other => other.plain(),

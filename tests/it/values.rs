@@ -1,0 +1,219 @@
+//! What the variables view shows of every kind of value, and what can be done with its rows.
+
+use anyhow::Context;
+use serde_json::{Value, json};
+use tests::client::DapClient;
+use tests::fixture::Runtime;
+use tests::transcript::Transcript;
+
+stories! {
+    rows_lead_back_to_what_they_show,
+    variables_of_every_kind_are_set,
+    a_page_of_a_million_items_is_a_page,
+    completions_offer_what_may_follow,
+    memory_is_read_where_values_are,
+}
+
+const MARKERS: [&str; 8] =
+    ["simple", "objects", "collections", "closure", "local function", "iterator", "async", "generic"];
+
+async fn rows(editor: &mut DapClient, reference: &Value) -> anyhow::Result<Vec<Value>> {
+    let told = editor.ok("variables", json!({ "variablesReference": reference })).await?;
+    told["variables"].as_array().cloned().context("no variables")
+}
+
+async fn locals(editor: &mut DapClient, frame: &Value) -> anyhow::Result<(Value, Vec<Value>)> {
+    let scopes = editor.ok("scopes", json!({ "frameId": frame })).await?;
+    let reference = scopes["scopes"][0]["variablesReference"].clone();
+    let rows = rows(editor, &reference).await?;
+    Ok((reference, rows))
+}
+
+/// Stops at a marker; gives the top frame's id.
+async fn stopped_at(editor: &mut DapClient, marker: &str) -> anyhow::Result<Value> {
+    editor.launch("values", &[marker], json!({})).await?;
+    let (_, frame) = editor.stop().await?;
+    Ok(frame["id"].clone())
+}
+
+fn text<'a>(row: &'a Value, key: &str) -> &'a str {
+    row[key].as_str().unwrap_or("-")
+}
+
+async fn rows_lead_back_to_what_they_show(runtime: Runtime) -> anyhow::Result<()> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.launch("values", &MARKERS, json!({})).await?;
+    let (mut wrong, mut checked) = (Vec::new(), 0);
+    for marker in MARKERS {
+        let (thread, frame) = editor.stop().await?;
+        let frame = frame["id"].clone();
+        let mut all = Vec::new();
+        for row in locals(&mut editor, &frame).await?.1 {
+            if row["variablesReference"] != 0 && !matches!(text(&row, "name"), "million" | "big") {
+                all.extend(rows(&mut editor, &row["variablesReference"]).await?);
+            }
+            all.push(row);
+        }
+        for row in all {
+            // Lazy rows run when they are asked for; groups have no value of their own.
+            let Some(way) = row["evaluateName"].as_str() else { continue };
+            if row["presentationHint"]["lazy"] == true {
+                continue;
+            }
+            checked += 1;
+            let asked = json!({ "expression": way, "frameId": frame, "context": "watch" });
+            let told = editor.ask("evaluate", asked).await?;
+            let got = told.body["result"].as_str().unwrap_or("refused");
+            if !told.success || got != text(&row, "value") {
+                let error = &told.body["error"]["variables"]["message"];
+                wrong.push(format!("{marker}: {way}: row {}, evaluated {got} {error}", text(&row, "value")));
+            }
+        }
+        editor.ok("continue", json!({ "threadId": thread })).await?;
+    }
+    editor.finish().await?;
+    anyhow::ensure!(checked > 150, "only {checked} rows were checked");
+    anyhow::ensure!(wrong.is_empty(), "{} of {checked} differ:\n{}", wrong.len(), wrong.join("\n"));
+    Ok(())
+}
+
+async fn variables_of_every_kind_are_set(runtime: Runtime) -> anyhow::Result<()> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    let frame = stopped_at(&mut editor, "simple").await?;
+    let (reference, all) = locals(&mut editor, &frame).await?;
+    let mut lines = Vec::new();
+    for (name, value) in [
+        ("small", "7"),
+        ("small", "256"),
+        ("wide", "1"),
+        ("real", "3"),
+        ("money", "1.25m"),
+        ("letter", "'z'"),
+        ("yes", "!yes"),
+        ("text", "\"new \" + letter"),
+        ("text", "null"),
+        ("color", "Color.Red"),
+        ("access", "Access.Write | Access.Read"),
+        ("some", "null"),
+        ("none", "5"),
+        ("maybeDate", "null"),
+        ("date", "date.AddDays(1)"),
+        ("point", "new Point { X = 8 }"),
+        ("boxed", "\"anything\""),
+        ("boxed", "5"),
+        ("numbers", "new[] { 9 }"),
+        ("tuple", "(\"ann\", 6)"),
+        ("small", "\"text\""),
+        ("nowhere", "1"),
+    ] {
+        let asked = json!({ "variablesReference": reference, "name": name, "value": value });
+        let told = editor.ask("setVariable", asked).await?;
+        let now = editor.ask("evaluate", json!({ "expression": name, "frameId": frame })).await?;
+        lines.push(match told.success {
+            true => {
+                assert_eq!(told.body["value"], now.body["result"], "{name} := {value}");
+                format!("{name} := {value} -> {}: {}", text(&told.body, "value"), text(&told.body, "type"))
+            }
+            false => format!("{name} := {value} ! {}", told.body["error"]["variables"]["message"]),
+        });
+    }
+    let opened =
+        |name: &str| all.iter().find(|row| row["name"] == name).map(|row| row["variablesReference"].clone());
+    for (of, name, value) in [("grid", "[1, 2]", "60"), ("point", "Y", "44"), ("jagged", "[0]", "null")] {
+        let reference = opened(of).context("no such row")?;
+        let asked = json!({ "variablesReference": reference, "name": name, "value": value });
+        let told = editor.ok("setVariable", asked).await?;
+        lines.push(format!("{of}{name} := {value} -> {}", text(&told, "value")));
+    }
+    for (expression, value) in [
+        ("grid[0, 0]", "grid[1, 2] + 1"),
+        ("point.X", "-1"),
+        ("numbers[0]", "numbers[0] * 2"),
+        ("*pointer", "78"),
+        ("1 + 1", "3"),
+    ] {
+        let asked = json!({ "expression": expression, "value": value, "frameId": frame });
+        let told = editor.ask("setExpression", asked).await?;
+        lines.push(match told.success {
+            true => format!("{expression} := {value} -> {}", text(&told.body, "value")),
+            false => format!("{expression} := {value} ! {}", told.body["error"]["variables"]["message"]),
+        });
+    }
+    for expression in [
+        "small += 1",
+        "small++",
+        "++small",
+        "small",
+        "text ??= \"was null\"",
+        "numbers[0] <<= 2",
+        "tuple.age -= 1",
+    ] {
+        let told = editor.ok("evaluate", json!({ "expression": expression, "frameId": frame })).await?;
+        lines.push(format!("{expression} = {}", text(&told, "result")));
+    }
+    editor.finish().await?;
+    insta::assert_snapshot!("variables_of_every_kind_are_set", lines.join("\n"));
+    Ok(())
+}
+
+async fn a_page_of_a_million_items_is_a_page(runtime: Runtime) -> anyhow::Result<()> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    let frame = stopped_at(&mut editor, "collections").await?;
+    let (_, all) = locals(&mut editor, &frame).await?;
+    let million = all.iter().find(|row| row["name"] == "million").context("no list")?;
+    assert_eq!(
+        (text(million, "value"), &million["indexedVariables"]),
+        ("Count = 1000000", &json!(1_000_000))
+    );
+    let asked = json!({ "variablesReference": million["variablesReference"], "filter": "indexed",
+        "start": 999_990, "count": 20 });
+    let page = editor.ok("variables", asked).await?;
+    let page = page["variables"].as_array().context("no page")?;
+    let shown: Vec<&str> = page.iter().map(|row| text(row, "value")).collect();
+    assert_eq!(shown, (999_990..1_000_000).map(|at| at.to_string()).collect::<Vec<_>>());
+    assert_eq!(page[0]["evaluateName"], "million[999990]");
+    editor.finish().await
+}
+
+async fn completions_offer_what_may_follow(runtime: Runtime) -> anyhow::Result<()> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    let frame = stopped_at(&mut editor, "objects").await?;
+    for (typed, expected, not) in [
+        ("der", "derived", "bag"),
+        ("derived.Au", "Auto", "Fixed"),
+        ("derived.Pair.", "x", "Auto"),
+        ("1 + derived.Pair.y.Sub", "Substring", "Length"),
+        ("Derived.", "Made", "Auto"),
+        ("System.Text.StringB", "StringBuilder", "Encoding"),
+        ("derived.Parts.Wh", "Where", "Length"),
+        ("Dictio", "Dictionary", "List"),
+    ] {
+        let asked = json!({ "frameId": frame, "text": typed, "column": typed.len() + 1 });
+        let told = editor.ok("completions", asked).await?;
+        let labels: Vec<&str> =
+            told["targets"].as_array().into_iter().flatten().map(|target| text(target, "label")).collect();
+        assert!(labels.contains(&expected) && !labels.contains(&not), "{typed}: {labels:?}");
+    }
+    editor.finish().await
+}
+
+async fn memory_is_read_where_values_are(runtime: Runtime) -> anyhow::Result<()> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    let frame = stopped_at(&mut editor, "simple").await?;
+    let told = editor.ok("evaluate", json!({ "expression": "&pointer[0]", "frameId": frame })).await;
+    let address = match told {
+        Ok(told) => text(&told, "result").to_owned(),
+        Err(_) => {
+            let told = editor.ok("evaluate", json!({ "expression": "pointer", "frameId": frame })).await?;
+            text(&told, "result").to_owned()
+        }
+    };
+    let read = editor.ok("readMemory", json!({ "memoryReference": address, "count": 4 })).await?;
+    // 77, four bytes, little end first.
+    assert_eq!(read["data"], "TQAAAA==");
+    let bad = json!({ "memoryReference": "here", "count": 4 });
+    assert_eq!(editor.refused("readMemory", bad).await?, "INVALID_PARAMETER");
+    let nothing = editor.ok("readMemory", json!({ "memoryReference": "0x10", "count": 4 })).await?;
+    assert_eq!((&nothing["data"], &nothing["unreadableBytes"]), (&json!(""), &json!(4)));
+    editor.finish().await
+}
