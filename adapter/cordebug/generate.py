@@ -9,7 +9,9 @@ ICorDebugStepper ICorDebugStepper2 ICorDebugModule ICorDebugModule2 ICorDebugCla
 ICorDebugValue2 ICorDebugReferenceValue ICorDebugHeapValue ICorDebugHeapValue2 ICorDebugBoxValue ICorDebugStringValue
 ICorDebugArrayValue ICorDebugObjectValue ICorDebugGenericValue ICorDebugHandleValue ICorDebugEval ICorDebugEval2
 ICorDebugEnum ICorDebugThreadEnum ICorDebugTypeEnum ICorDebugManagedCallback ICorDebugManagedCallback2
-ICorDebugManagedCallback3 ICorDebugManagedCallback4 ICorDebugAppDomain ICorDebugAppDomain2 ICorDebugClass2 ICorDebugDelegateObjectValue""".split()
+ICorDebugManagedCallback3 ICorDebugManagedCallback4 ICorDebugAppDomain ICorDebugAppDomain2 ICorDebugClass2 ICorDebugDelegateObjectValue
+ICorDebugFunction2 ICorDebugInternalFrame
+ICorDebugExceptionObjectValue ICorDebugExceptionObjectCallStackEnum""".split()
 
 interfaces = {entry["interface"]: entry for entry in json.loads((HERE / "interfaces.json").read_text())}
 out = ["""//! The vtables of ICorDebug, as `cordebug.idl` lays them out. Only this crate sees them.

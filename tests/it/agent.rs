@@ -29,10 +29,10 @@ async fn an_agent_joins_the_editors_session_and_both_steer(runtime: Runtime) -> 
 
     story.note("the agent steps; the editor is told");
     let stepped = agent.call("debug_step_into", json!({})).await?;
-    assert_eq!(stepped["event"]["function"], "Program.Add(left, right)");
+    assert_eq!(stepped["event"]["function"], "Program.Add(int left, int right)");
     editor.event("continued").await?;
     let (thread, frame) = editor.stop().await?;
-    assert_eq!(frame["name"], "Program.Add(left, right)");
+    assert_eq!(frame["name"], "Program.Add(int left, int right)");
 
     story.note("the agent's breakpoint appears in the editor; the editor clearing its own leaves it");
     let set = agent

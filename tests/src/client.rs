@@ -213,6 +213,18 @@ impl DapClient {
         }
     }
 
+    /// The next event of any of these names: its name and body.
+    ///
+    /// # Errors
+    /// When none comes.
+    pub async fn any_event(&mut self, names: &[&str]) -> anyhow::Result<(String, Value)> {
+        let fits = |message: &Message| matches!(message, Message::Event(event) if names.contains(&event.event.as_str()));
+        match self.take(&format!("one of {names:?}"), fits).await? {
+            Message::Event(event) => Ok((event.event, event.body)),
+            _ => bail!("not an event"),
+        }
+    }
+
     /// The next `breakpoint` event with this reason.
     ///
     /// # Errors

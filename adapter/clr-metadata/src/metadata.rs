@@ -1,5 +1,8 @@
 //! Types, methods, fields and properties of an assembly, by token. A token's top byte is its table, the rest its row.
 
+pub mod attributes;
+pub mod spelling;
+
 use std::collections::HashMap;
 use std::sync::OnceLock;
 

@@ -1,5 +1,7 @@
 //! Portable PDBs: source lines and local names of an assembly's methods.
 
+pub mod documents;
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -97,6 +99,8 @@ type LineIndex = HashMap<u32, Vec<Location>>;
 /// An assembly's symbols.
 #[derive(Debug)]
 pub struct Pdb {
+    /// Where it was read from; none when it is embedded.
+    pub path: Option<PathBuf>,
     pub(crate) tables: Tables,
     documents: Vec<String>,
     lines: OnceLock<LineIndex>,
@@ -118,7 +122,10 @@ impl Pdb {
         };
         let name = written.rsplit(['/', '\\']).next().unwrap_or_default();
         let beside = image.path.parent().unwrap_or(Path::new("")).join(name);
-        let elsewhere = search.iter().map(|folder| folder.join(name));
+        // A folder of PDBs, or a symbol server's folders: name, then id (SSQP, portable PDBs), then name.
+        let key = format!("{}ffffffff", guid_text(id));
+        let elsewhere =
+            search.iter().flat_map(|folder| [folder.join(name), folder.join(name).join(&key).join(name)]);
         let mut looked = Vec::new();
         let mut problem = None;
         for path in [beside, PathBuf::from(written)].into_iter().chain(elsewhere) {
@@ -129,7 +136,10 @@ impl Pdb {
                 }
                 Ok(bytes) => match Self::parse(bytes) {
                     None => problem = Some(PdbProblem::Malformed(path)),
-                    Some(pdb) if pdb.tables.pdb_id().starts_with(id) => return Ok(pdb),
+                    Some(mut pdb) if pdb.tables.pdb_id().starts_with(id) => {
+                        pdb.path = Some(path);
+                        return Ok(pdb);
+                    }
                     Some(_) => problem = Some(PdbProblem::IdMismatch(path)),
                 },
             }
@@ -146,6 +156,7 @@ impl Pdb {
             documents.push(document_name(&tables, row).unwrap_or_default());
         }
         Some(Self {
+            path: None,
             tables,
             documents,
             lines: OnceLock::new(),
@@ -295,28 +306,41 @@ impl Pdb {
         {
             return vec![*spanning];
         }
-        let on_line =
-            all.get(from..).unwrap_or_default().iter().take_while(|at| at.point.line == next.point.line);
-        let mut found: Vec<Location> = Vec::new();
-        for at in on_line {
-            let covers = |column| {
-                at.point.column <= column && (column < at.point.end_column || at.point.end_line > line)
-            };
-            if column.is_some_and(|column| !covers(column)) {
-                continue;
-            }
-            match found.iter_mut().find(|other| other.method == at.method) {
-                Some(other) if at.point.il < other.point.il => *other = *at,
-                Some(_) => {}
-                None => found.push(*at),
+        let on_line = all.get(from..).unwrap_or_default();
+        let on_line: Vec<&Location> =
+            on_line.iter().take_while(|at| at.point.line == next.point.line).collect();
+        let size = |point: &SequencePoint| {
+            (point.end_line - point.line, i64::from(point.end_column) - i64::from(point.column))
+        };
+        let covers = |point: &SequencePoint, column: u32| {
+            point.column <= column && (column < point.end_column || point.end_line > point.line)
+        };
+        if let Some(column) = column.filter(|_| next.point.line == line) {
+            // The innermost statement there, in each method that has it; else the next one on the line.
+            let inner =
+                on_line.iter().filter(|at| covers(&at.point, column)).min_by_key(|at| size(&at.point));
+            let chosen = inner.or_else(|| on_line.iter().find(|at| at.point.column >= column));
+            if let Some(chosen) = chosen.or(on_line.first()) {
+                let same = |at: &&&Location| {
+                    at.point.column == chosen.point.column && at.point.end_column == chosen.point.end_column
+                };
+                return first_of_each_method(on_line.iter().filter(same).map(|at| **at));
             }
         }
-        match (found.is_empty(), column) {
-            (true, Some(_)) => self.locations(document, line, None),
-            // Slid to a later line: only the method whose code comes first there.
-            (false, None) if next.point.line > line => found.into_iter().take(1).collect(),
-            _ => found,
-        }
+        // A lambda inside a statement of the same line is reached by its column, or from the statement.
+        let is_inside = |at: &Location| {
+            on_line.iter().any(|other| {
+                other.method != at.method
+                    && size(&other.point) > size(&at.point)
+                    && (other.point.line, other.point.column) <= (at.point.line, at.point.column)
+                    && (other.point.end_line, other.point.end_column)
+                        >= (at.point.end_line, at.point.end_column)
+            })
+        };
+        let found = first_of_each_method(on_line.iter().filter(|at| !is_inside(at)).map(|at| **at));
+        // Slid to a later line: only the method whose code comes first there.
+        let limit = if next.point.line > line { 1 } else { found.len() };
+        found.into_iter().take(limit).collect()
     }
 
     /// Local variables alive at an IL offset, outer scopes first.
@@ -360,6 +384,27 @@ impl Pdb {
         all.get(&move_next).copied()
     }
 
+    /// The `MoveNext` of the state machine behind a method of the source.
+    pub fn move_next(&self, kickoff: u32) -> Option<u32> {
+        let rows = 1..=self.tables.rows(table::STATE_MACHINE);
+        let cell = |row, column| self.tables.cell(table::STATE_MACHINE, row, column);
+        rows.map(|row| (method_token(cell(row, 0)), method_token(cell(row, 1))))
+            .find(|(_, written)| *written == kickoff)
+            .map(|(move_next, _)| move_next)
+    }
+
+    /// Every statement of a document that begins on these lines, by place.
+    pub fn statements(&self, document: u32, lines: std::ops::RangeInclusive<u32>) -> Vec<Location> {
+        let all = self.line_index().get(&document).map(Vec::as_slice).unwrap_or_default();
+        let from = all.partition_point(|at| at.point.line < *lines.start());
+        all.get(from..)
+            .unwrap_or_default()
+            .iter()
+            .take_while(|at| at.point.line <= *lines.end())
+            .copied()
+            .collect()
+    }
+
     /// The awaits of an async method's `MoveNext`.
     pub fn await_steps(&self, move_next: u32) -> Vec<AwaitStep> {
         let row = move_next & 0x00ff_ffff;
@@ -381,6 +426,25 @@ impl Pdb {
         }
         steps
     }
+}
+
+/// The first statement of each method.
+fn first_of_each_method(places: impl Iterator<Item = Location>) -> Vec<Location> {
+    let mut found: Vec<Location> = Vec::new();
+    for at in places {
+        match found.iter_mut().find(|other| other.method == at.method) {
+            Some(other) if at.point.il < other.point.il => *other = at,
+            Some(_) => {}
+            None => found.push(at),
+        }
+    }
+    found
+}
+
+/// A GUID's 32 hexadecimal digits: its first three numbers are stored little-endian.
+fn guid_text(id: &[u8; 16]) -> String {
+    let order = [3usize, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15];
+    order.iter().filter_map(|at| id.get(*at)).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Portable PDB format, "Document Name Blob": a separator and parts.

@@ -24,6 +24,7 @@ pub mod table {
     pub const EXPORTED_TYPE: usize = 0x27;
     pub const NESTED_CLASS: usize = 0x29;
     pub const GENERIC_PARAM: usize = 0x2a;
+    pub const METHOD_SPEC: usize = 0x2b;
     pub const DOCUMENT: usize = 0x30;
     pub const METHOD_DEBUG: usize = 0x31;
     pub const LOCAL_SCOPE: usize = 0x32;

@@ -46,9 +46,14 @@ fn lines_bind_where_code_is_and_locals_have_their_scopes() {
     assert_eq!((at.len(), at[0].point.line), (1, line_of("BP sum")));
     let locals = |il| pdb.locals(at[0].method, il).into_iter().map(|local| local.name).collect::<Vec<_>>();
     assert_eq!(locals(at[0].point.il), ["total", "index"]);
-    // A comment slides to the statement behind it; a lambda on a line is a second place.
+    // A comment slides to the statement behind it; a lambda inside a statement is reached by its column.
     assert_eq!(pdb.locations(document, line_of("slides"), None)[0].point.line, line_of("BP after comment"));
-    assert_eq!(pdb.locations(document, line_of("BP lambda"), None).len(), 2);
+    let outer = pdb.locations(document, line_of("BP lambda"), None);
+    assert_eq!(outer.len(), 1);
+    let inner = pdb.statements(document, line_of("BP lambda")..=line_of("BP lambda"));
+    let inner = inner.iter().find(|at| at.method != outer[0].method).unwrap();
+    let by_column = pdb.locations(document, line_of("BP lambda"), Some(inner.point.column + 1));
+    assert_eq!((by_column.len(), by_column[0].method), (1, inner.method));
     assert!(pdb.locations(document, 10_000, None).is_empty());
     let within = pdb.locations(document, line_of("within"), None);
     assert_eq!(within[0].point.line, line_of("BP long"));

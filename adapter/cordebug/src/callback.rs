@@ -9,11 +9,11 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use crate::Result;
 use crate::com::{ComPtr, Guid, IUnknown, IUnknownVtbl, Interface};
 use crate::eval::Eval;
-use crate::frame::Breakpoint;
+use crate::frame::{Breakpoint, Frame};
 use crate::hresult::E_NOINTERFACE;
 use crate::module::Module;
 use crate::raw::*;
-use crate::thread::Thread;
+use crate::thread::{Stepper, Thread};
 
 /// Kinds of [`Callback::Exception`]: CorDebugExceptionCallbackType.
 pub mod exception {
@@ -36,12 +36,15 @@ pub enum Callback {
     },
     StepComplete {
         thread: Thread,
+        stepper: Stepper,
     },
     Break {
         thread: Thread,
     },
+    /// `frame`: where it was thrown, or where the handler is; none in native code.
     Exception {
         thread: Thread,
+        frame: Option<Frame>,
         kind: u32,
     },
     EvalComplete {
@@ -66,6 +69,7 @@ pub enum Callback {
         module: Module,
     },
     LogMessage {
+        category: String,
         message: String,
     },
     DebuggerError {
@@ -226,8 +230,9 @@ static FIRST: ICorDebugManagedCallbackVtbl = ICorDebugManagedCallbackVtbl {
     Breakpoint: tell!(0, First, (_domain: Domain, thread: Threads, breakpoint: *mut ICorDebugBreakpoint) =>
         kept(thread).zip(kept(breakpoint)).map(|(thread, breakpoint)| Callback::Breakpoint {
             thread: Thread(thread), breakpoint: Breakpoint(breakpoint) })),
-    StepComplete: tell!(0, First, (_domain: Domain, thread: Threads, _stepper: *mut ICorDebugStepper, _reason: u32) =>
-        kept(thread).map(|thread| Callback::StepComplete { thread: Thread(thread) })),
+    StepComplete: tell!(0, First, (_domain: Domain, thread: Threads, stepper: *mut ICorDebugStepper, _reason: u32) =>
+        kept(thread).zip(kept(stepper)).map(|(thread, stepper)| Callback::StepComplete {
+            thread: Thread(thread), stepper: Stepper(stepper) })),
     Break: tell!(0, First, (_domain: Domain, thread: Threads) =>
         kept(thread).map(|thread| Callback::Break { thread: Thread(thread) })),
     // The older form of ICorDebugManagedCallback2::Exception, which tells more.
@@ -253,8 +258,8 @@ static FIRST: ICorDebugManagedCallbackVtbl = ICorDebugManagedCallbackVtbl {
     DebuggerError: tell!(0, First, (_process: Processes, hresult: i32, _code: u32) =>
         Some(Callback::DebuggerError { hresult: hresult as u32 })),
     LogMessage: tell!(0, First,
-        (_domain: Domain, _thread: Threads, _level: i32, _switch: *mut u16, message: *mut u16) =>
-        Some(Callback::LogMessage { message: text(message) })),
+        (_domain: Domain, _thread: Threads, _level: i32, category: *mut u16, message: *mut u16) =>
+        Some(Callback::LogMessage { category: text(category), message: text(message) })),
     LogSwitch: ignore!(0, First, "LogSwitch",
         (_domain: Domain, _thread: Threads, _level: i32, _reason: u32, _switch: *mut u16, _parent: *mut u16)),
     CreateAppDomain: ignore!(0, First, "CreateAppDomain", (_process: Processes, _domain: Domain)),
@@ -279,8 +284,9 @@ static SECOND: ICorDebugManagedCallback2Vtbl = ICorDebugManagedCallback2Vtbl {
     ChangeConnection: ignore!(1, Second, "ChangeConnection", (_process: Processes, _id: u32)),
     DestroyConnection: ignore!(1, Second, "DestroyConnection", (_process: Processes, _id: u32)),
     Exception: tell!(1, Second,
-        (_domain: Domain, thread: Threads, _frame: *mut ICorDebugFrame, _offset: u32, kind: u32, _flags: u32) =>
-        kept(thread).map(|thread| Callback::Exception { thread: Thread(thread), kind })),
+        (_domain: Domain, thread: Threads, frame: *mut ICorDebugFrame, _offset: u32, kind: u32, _flags: u32) =>
+        kept(thread).map(|thread| Callback::Exception {
+            thread: Thread(thread), frame: kept(frame).map(Frame), kind })),
     ExceptionUnwind: ignore!(1, Second, "ExceptionUnwind", (_domain: Domain, _thread: Threads, _kind: u32, _flags: u32)),
     FunctionRemapComplete: ignore!(1, Second, "FunctionRemapComplete",
         (_domain: Domain, _thread: Threads, _function: *mut ICorDebugFunction)),
@@ -316,7 +322,7 @@ mod tests {
             listener.lock().unwrap().push(match callback {
                 Callback::Other(name) => name.to_owned(),
                 Callback::ExitProcess => "exit".to_owned(),
-                Callback::LogMessage { message } => message,
+                Callback::LogMessage { message, .. } => message,
                 _ => "?".to_owned(),
             });
         }))

@@ -125,6 +125,15 @@ impl Process {
         }
     }
 
+    /// Freezes or thaws every thread but one: frozen ones stand while the others run.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn freeze_all_but(&self, frozen: bool, thread: Option<&Thread>) -> Result<()> {
+        let but = thread.map_or(core::ptr::null_mut(), |thread| thread.0.as_ptr());
+        call!(self.0, ICorDebugController.SetAllThreadsDebugState(u32::from(frozen), but)).map(drop)
+    }
+
     /// Lets it run on without a debugger. It must be stopped.
     ///
     /// # Errors

@@ -7,6 +7,18 @@ use crate::raw;
 use crate::types::{Type, types_of};
 use crate::value::Value;
 
+/// Longest map from IL to machine code, entries.
+const LARGEST_MAP: u32 = 256 * 1024;
+
+/// COR_DEBUG_IL_TO_NATIVE_MAP.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct IlToNative {
+    il: u32,
+    native_start: u32,
+    native_end: u32,
+}
+
 /// A frame of a managed stack; stale after the process ran.
 #[derive(Clone)]
 pub struct Frame(pub(crate) ComPtr<raw::ICorDebugFrame>);
@@ -32,6 +44,37 @@ impl Frame {
         let (mut offset, mut mapping) = (0, 0);
         call!(self.il()?, ICorDebugILFrame.GetIP(&raw mut offset, &raw mut mapping))?;
         Ok(offset)
+    }
+
+    /// Whether the next instruction may be set to this IL offset.
+    ///
+    /// # Errors
+    /// From the runtime, with the reason why not.
+    pub fn can_set_il_offset(&self, offset: u32) -> Result<()> {
+        call!(self.il()?, ICorDebugILFrame.CanSetIP(offset)).map(drop)
+    }
+
+    /// Sets the next instruction. Every frame of the thread is stale then.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn set_il_offset(&self, offset: u32) -> Result<()> {
+        call!(self.il()?, ICorDebugILFrame.SetIP(offset)).map(drop)
+    }
+
+    /// What kind of frame of the runtime's own it is; none for code.
+    pub fn internal(&self) -> Option<Internal> {
+        let frame: ComPtr<raw::ICorDebugInternalFrame> = self.0.cast().ok()?;
+        let mut kind = 0;
+        call!(frame, ICorDebugInternalFrame.GetFrameType(&raw mut kind)).ok()?;
+        Some(match kind {
+            1 => Internal::ManagedToNative,
+            2 => Internal::NativeToManaged,
+            5 => Internal::LightWeightFunction,
+            6 => Internal::FunctionEvaluation,
+            10 => Internal::Compilation,
+            other => Internal::Other(other),
+        })
     }
 
     /// The argument with this index; `this` is the first.
@@ -68,6 +111,23 @@ impl Frame {
         call!(self.0, ICorDebugFrame.GetStackRange(&raw mut start, &raw mut end))?;
         Ok((start, end))
     }
+}
+
+/// Frames of the runtime's own: CorDebugInternalFrameType.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Internal {
+    /// A call out of managed code.
+    ManagedToNative,
+    /// A call into managed code.
+    NativeToManaged,
+    /// A method made at run time, without metadata.
+    LightWeightFunction,
+    /// An evaluation of the debugger's.
+    FunctionEvaluation,
+    /// A method is being compiled.
+    Compilation,
+    /// Any other.
+    Other(u32),
 }
 
 /// A method.
@@ -127,6 +187,35 @@ impl Function {
         call!(code, ICorDebugCode.GetCode(0, size, size, bytes.as_mut_ptr(), &raw mut got))?;
         bytes.truncate(got as usize);
         Ok(bytes)
+    }
+
+    /// Says whether it is the user's code, for steps in just-my-code.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn set_user_code(&self, user: bool) -> Result<()> {
+        let second: ComPtr<raw::ICorDebugFunction2> = self.0.cast()?;
+        call!(second, ICorDebugFunction2.SetJMCStatus(i32::from(user))).map(drop)
+    }
+
+    /// The IL offset of an address in its machine code, by the compiler's map; none when it is not in there.
+    pub fn il_offset_of(&self, address: u64) -> Option<u32> {
+        let code: ComPtr<raw::ICorDebugCode> = get!(self.0, ICorDebugFunction.GetNativeCode()).ok()?;
+        let (mut start, mut size) = (0, 0);
+        call!(code, ICorDebugCode.GetAddress(&raw mut start)).ok()?;
+        call!(code, ICorDebugCode.GetSize(&raw mut size)).ok()?;
+        let offset = u32::try_from(address.checked_sub(start)?).ok().filter(|offset| *offset <= size)?;
+        let mut count = 0;
+        call!(code, ICorDebugCode.GetILToNativeMapping(0, &raw mut count, core::ptr::null_mut())).ok()?;
+        let mut map = vec![IlToNative::default(); count.min(LARGEST_MAP) as usize];
+        let room = map.len() as u32;
+        call!(code, ICorDebugCode.GetILToNativeMapping(room, &raw mut count, map.as_mut_ptr().cast()))
+            .ok()?;
+        // Negative offsets stand for code without IL: prologue, epilogue.
+        map.iter()
+            .filter(|entry| (entry.il as i32) >= 0 && entry.native_start <= offset)
+            .max_by_key(|entry| entry.native_start)
+            .map(|entry| entry.il)
     }
 
     /// An active breakpoint at an IL offset.

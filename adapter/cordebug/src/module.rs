@@ -37,6 +37,16 @@ impl Module {
         Ok(address)
     }
 
+    /// How many bytes are loaded there.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn size(&self) -> Result<u32> {
+        let mut size = 0;
+        call!(self.0, ICorDebugModule.GetSize(&raw mut size))?;
+        Ok(size)
+    }
+
     /// Whether it was made at run time, or has no file.
     ///
     /// # Errors

@@ -1186,6 +1186,78 @@ pub(crate) struct ICorDebugDelegateObjectValueVtbl {
 }
 
 #[repr(C)]
+pub(crate) struct ICorDebugFunction2 {
+    pub(crate) vtbl: *const ICorDebugFunction2Vtbl,
+}
+
+// SAFETY: the IID belongs to this vtable (interfaces.json).
+unsafe impl Interface for ICorDebugFunction2 {
+    const IID: Guid = Guid(0xef0c490b, 0x94c3, 0x4e4d, [0xb6, 0x29, 0xdd, 0xc1, 0x34, 0xc5, 0x32, 0xd8]);
+}
+
+#[repr(C)]
+pub(crate) struct ICorDebugFunction2Vtbl {
+    pub(crate) base: IUnknownVtbl,
+    pub(crate) SetJMCStatus: unsafe extern "C" fn(*mut ICorDebugFunction2, i32) -> i32,
+    pub(crate) GetJMCStatus: unsafe extern "C" fn(*mut ICorDebugFunction2, *mut i32) -> i32,
+    pub(crate) EnumerateNativeCode:
+        unsafe extern "C" fn(*mut ICorDebugFunction2, *mut *mut ICorDebugCodeEnum) -> i32,
+    pub(crate) GetVersionNumber: unsafe extern "C" fn(*mut ICorDebugFunction2, *mut u32) -> i32,
+}
+
+#[repr(C)]
+pub(crate) struct ICorDebugInternalFrame {
+    pub(crate) vtbl: *const ICorDebugInternalFrameVtbl,
+}
+
+// SAFETY: the IID belongs to this vtable (interfaces.json).
+unsafe impl Interface for ICorDebugInternalFrame {
+    const IID: Guid = Guid(0xb92cc7f7, 0x9d2d, 0x45c4, [0xbc, 0x2b, 0x62, 0x1f, 0xcc, 0x9d, 0xfb, 0xf4]);
+}
+
+#[repr(C)]
+pub(crate) struct ICorDebugInternalFrameVtbl {
+    pub(crate) base: ICorDebugFrameVtbl,
+    pub(crate) GetFrameType: unsafe extern "C" fn(*mut ICorDebugInternalFrame, *mut u32) -> i32,
+}
+
+#[repr(C)]
+pub(crate) struct ICorDebugExceptionObjectValue {
+    pub(crate) vtbl: *const ICorDebugExceptionObjectValueVtbl,
+}
+
+// SAFETY: the IID belongs to this vtable (interfaces.json).
+unsafe impl Interface for ICorDebugExceptionObjectValue {
+    const IID: Guid = Guid(0xae4ca65d, 0x59dd, 0x42a2, [0x83, 0xa5, 0x57, 0xe8, 0xa0, 0x8d, 0x87, 0x19]);
+}
+
+#[repr(C)]
+pub(crate) struct ICorDebugExceptionObjectValueVtbl {
+    pub(crate) base: IUnknownVtbl,
+    pub(crate) EnumerateExceptionCallStack: unsafe extern "C" fn(
+        *mut ICorDebugExceptionObjectValue,
+        *mut *mut ICorDebugExceptionObjectCallStackEnum,
+    ) -> i32,
+}
+
+#[repr(C)]
+pub(crate) struct ICorDebugExceptionObjectCallStackEnum {
+    pub(crate) vtbl: *const ICorDebugExceptionObjectCallStackEnumVtbl,
+}
+
+// SAFETY: the IID belongs to this vtable (interfaces.json).
+unsafe impl Interface for ICorDebugExceptionObjectCallStackEnum {
+    const IID: Guid = Guid(0xed775530, 0x4dc4, 0x41f7, [0x86, 0xd0, 0x9e, 0x2d, 0xef, 0x7d, 0xfc, 0x66]);
+}
+
+#[repr(C)]
+pub(crate) struct ICorDebugExceptionObjectCallStackEnumVtbl {
+    pub(crate) base: ICorDebugEnumVtbl,
+    pub(crate) Next:
+        unsafe extern "C" fn(*mut ICorDebugExceptionObjectCallStackEnum, u32, *mut c_void, *mut u32) -> i32,
+}
+
+#[repr(C)]
 pub(crate) struct ICorDebugAppDomainEnum(c_void);
 
 #[repr(C)]
@@ -1202,6 +1274,9 @@ pub(crate) struct ICorDebugChain(c_void);
 
 #[repr(C)]
 pub(crate) struct ICorDebugChainEnum(c_void);
+
+#[repr(C)]
+pub(crate) struct ICorDebugCodeEnum(c_void);
 
 #[repr(C)]
 pub(crate) struct ICorDebugContext(c_void);

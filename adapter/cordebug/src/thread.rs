@@ -11,6 +11,14 @@ use crate::value::Value;
 #[derive(Clone)]
 pub struct Thread(pub(crate) ComPtr<raw::ICorDebugThread>);
 
+/// A step of a walk down a stack.
+pub enum Walked {
+    /// A managed frame.
+    Managed(Frame),
+    /// Frames of native code.
+    Native,
+}
+
 /// CORDBG_S_AT_END_OF_STACK.
 const END_OF_STACK: i32 = 0x0013_1324;
 /// Of CorDebugStepperUnmapped and CorDebugIntercept: nothing.
@@ -45,6 +53,28 @@ impl Thread {
             }
         }
         Ok(frames)
+    }
+
+    /// All frames from the top, at most `limit`, with what lies between the managed ones.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn whole_stack(&self, limit: usize) -> Result<Vec<Walked>> {
+        let thread: ComPtr<raw::ICorDebugThread3> = self.0.cast()?;
+        let walk: ComPtr<raw::ICorDebugStackWalk> = get!(thread, ICorDebugThread3.CreateStackWalk())?;
+        let mut walked = Vec::new();
+        while walked.len() < limit {
+            match get!(walk, ICorDebugStackWalk.GetFrame()) {
+                Ok(frame) => walked.push(Walked::Managed(Frame(frame))),
+                // One mark for a run of native frames.
+                Err(_) if !matches!(walked.last(), Some(Walked::Native)) => walked.push(Walked::Native),
+                Err(_) => {}
+            }
+            if call!(walk, ICorDebugStackWalk.Next())? == END_OF_STACK {
+                break;
+            }
+        }
+        Ok(walked)
     }
 
     /// The exception it is throwing.
@@ -112,6 +142,11 @@ impl Stepper {
     /// From the runtime.
     pub fn step_out(&self) -> Result<()> {
         call!(self.0, ICorDebugStepper.StepOut()).map(drop)
+    }
+
+    /// Whether both are the same step.
+    pub fn is(&self, other: &Self) -> bool {
+        self.0.is_same(&other.0)
     }
 
     /// Gives the step up.

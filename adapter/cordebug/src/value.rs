@@ -43,6 +43,24 @@ pub mod element {
 /// CorDebugHandleType HANDLE_STRONG.
 const STRONG: u32 = 1;
 
+/// Longest stack of an exception.
+const MOST_PLACES: usize = 1000;
+
+/// CorDebugExceptionObjectStackFrame.
+#[repr(C)]
+struct ExceptionPlace {
+    module: *mut raw::ICorDebugModule,
+    address: u64,
+    method: u32,
+    is_last_foreign: i32,
+}
+
+impl Default for ExceptionPlace {
+    fn default() -> Self {
+        Self { module: core::ptr::null_mut(), address: 0, method: 0, is_last_foreign: 0 }
+    }
+}
+
 /// Something in the program.
 #[derive(Clone)]
 pub struct Value(pub(crate) ComPtr<raw::ICorDebugValue>);
@@ -97,6 +115,30 @@ impl Value {
         let boxed: ComPtr<raw::ICorDebugBoxValue> = self.0.cast().ok()?;
         let object: Result<ComPtr<raw::ICorDebugObjectValue>> = get!(boxed, ICorDebugBoxValue.GetObject());
         Some(object.and_then(|object| object.cast()).map(Value))
+    }
+
+    /// Where an exception came along, innermost first: module, method and machine address of each frame. Empty for what
+    /// is no exception, or was not thrown.
+    pub fn exception_places(&self) -> Vec<(crate::module::Module, u32, u64)> {
+        let read = || -> Result<Vec<_>> {
+            let exception: ComPtr<raw::ICorDebugExceptionObjectValue> = self.0.cast()?;
+            let list: ComPtr<raw::ICorDebugExceptionObjectCallStackEnum> =
+                get!(exception, ICorDebugExceptionObjectValue.EnumerateExceptionCallStack())?;
+            let mut places = Vec::new();
+            while places.len() < MOST_PLACES {
+                let (mut place, mut count) = (ExceptionPlace::default(), 0);
+                let out = (&raw mut place).cast();
+                call!(list, ICorDebugExceptionObjectCallStackEnum.Next(1, out, &raw mut count))?;
+                if count == 0 {
+                    break;
+                }
+                // SAFETY: the enumerator gave us one reference to the module.
+                let module = unsafe { ComPtr::own("exception frame", place.module) }?;
+                places.push((crate::module::Module(module), place.method, place.address));
+            }
+            Ok(places)
+        };
+        read().unwrap_or_default()
     }
 
     /// As a string, if it is one.

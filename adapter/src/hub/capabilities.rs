@@ -16,6 +16,10 @@ const OURS: [&str; 8] = [
     "supportsLogPoints",
 ];
 
+/// What a condition of an exception filter is.
+const TYPES: &str =
+    "types to stop at, or with ! to pass over: System.IO.*, !System.OperationCanceledException";
+
 /// DAP `Capabilities` of a session before its engine is known.
 pub fn initial() -> Value {
     json!({
@@ -37,11 +41,21 @@ pub fn initial() -> Value {
         "supportsDelayedStackTraceLoading": true,
         "supportsModulesRequest": true,
         "supportsCancelRequest": true,
+        "supportsLoadedSourcesRequest": true,
+        "supportsBreakpointLocationsRequest": true,
+        "supportedChecksumAlgorithms": ["SHA1", "SHA256"],
+        "supportsExceptionFilterOptions": true,
         "exceptionBreakpointFilters": [
-            { "filter": "all", "label": "All exceptions", "default": false,
-              "description": "Stop where any exception is thrown." },
-            { "filter": "unhandled", "label": "Unhandled exceptions", "default": true,
-              "description": "Stop where an exception is thrown that nothing catches." }
+            { "filter": "all", "label": "All exceptions", "default": false, "supportsCondition": true,
+              "description": "Stop where an exception is thrown in user code, or passes it.",
+              "conditionDescription": TYPES },
+            { "filter": "userUnhandled", "label": "User-unhandled exceptions", "default": false,
+              "supportsCondition": true,
+              "description": "Stop where an exception is thrown that no user code catches.",
+              "conditionDescription": TYPES },
+            { "filter": "unhandled", "label": "Unhandled exceptions", "default": true, "supportsCondition": true,
+              "description": "Stop where an exception is thrown that nothing catches.",
+              "conditionDescription": TYPES }
         ]
     })
 }

@@ -3,9 +3,14 @@
 //! Several breakpoints may want one place, each with its own condition. So the program gets one breakpoint per *site*
 //! (method and IL offset), and a hit is judged for each that wants the site.
 
+mod functions;
+mod hits;
+mod places;
+
+pub(super) use hits::Verdict;
+
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::sync::mpsc::Receiver;
 
 use clr_metadata::pdb::Location;
 use cordebug::frame::Breakpoint;
@@ -14,18 +19,13 @@ use serde_json::{Value, json};
 
 use super::cor;
 use super::modules::Loaded;
-use super::session::{Input, Session};
+use super::session::Session;
+use super::sources::Sources;
+use functions::Name;
+use hits::hit_condition;
 
 /// The place of function breakpoints in the map of places.
 const FUNCTIONS: &str = "";
-
-/// What a hit means.
-pub(super) enum Verdict {
-    /// Nothing: a condition does not hold, or only something was logged.
-    GoOn,
-    /// The program stops for these breakpoints.
-    Stop(Vec<i64>),
-}
 
 struct Wanted {
     id: i64,
@@ -37,7 +37,10 @@ struct Wanted {
     place: Option<Location>,
     document: String,
     hits: u64,
+    /// Why it will never bind.
     problem: Option<String>,
+    /// What people should know of where it bound.
+    remarks: Vec<String>,
 }
 
 struct Site {
@@ -102,8 +105,13 @@ impl Breakpoints {
 }
 
 impl Wanted {
-    fn body(&self) -> Value {
-        let mut body = json!({ "id": self.id, "verified": self.place.is_some() });
+    fn is_bound(&self) -> bool {
+        !self.sites.is_empty()
+    }
+
+    /// DAP `Breakpoint`; `pending`: why what has not bound yet has not.
+    fn body(&self, pending: &str) -> Value {
+        let mut body = json!({ "id": self.id, "verified": self.is_bound() });
         if let Some(at) = &self.place {
             body["line"] = json!(at.point.line);
             body["column"] = json!(at.point.column);
@@ -112,12 +120,20 @@ impl Wanted {
             if self.wish["name"].is_string() {
                 body["source"] = json!({ "path": self.document, "name": self.document.rsplit('/').next() });
             }
-        } else {
-            body["message"] =
-                json!(self.problem.as_deref().unwrap_or("no loaded module has code for it yet"));
+        }
+        if !self.is_bound() {
+            body["message"] = json!(self.problem.as_deref().unwrap_or(pending));
             body["reason"] = json!(if self.problem.is_some() { "failed" } else { "pending" });
+        } else if !self.remarks.is_empty() {
+            body["message"] = json!(self.remarks.join("; "));
         }
         body
+    }
+
+    fn remark(&mut self, text: String) {
+        if !self.remarks.contains(&text) {
+            self.remarks.push(text);
+        }
     }
 }
 
@@ -154,63 +170,121 @@ impl Session {
                     document: String::new(),
                     hits: 0,
                     problem: None,
+                    remarks: Vec::new(),
                 };
                 wanted.problem = hit_condition(&wanted.wish["hitCondition"]).err();
-                for loaded in session.modules.with_symbols() {
-                    session.bind(&place, &mut wanted, &loaded);
+                if place == FUNCTIONS {
+                    let named = Name::parse(wanted.wish["name"].as_str().unwrap_or_default());
+                    wanted.problem = wanted.problem.or(named.err());
                 }
-                if wanted.place.is_none() && !place.is_empty() && !std::path::Path::new(&place).exists() {
-                    wanted.problem.get_or_insert_with(|| format!("there is no file `{place}`"));
+                for loaded in session.modules.all().to_vec() {
+                    session.bind(&place, &mut wanted, &loaded);
                 }
                 new.push(wanted);
             }
-            let bodies: Vec<Value> = new.iter().map(Wanted::body).collect();
+            let pending = session.why_pending(&place);
+            let bodies: Vec<Value> = new.iter().map(|wanted| wanted.body(&pending)).collect();
             session.breakpoints.places.insert(place, new);
             session.breakpoints.sweep();
             Ok(json!({ "breakpoints": bodies }))
         })
     }
 
+    /// Why a breakpoint at a place has not bound, for people.
+    fn why_pending(&self, place: &str) -> String {
+        let mut reasons = Vec::new();
+        if place == FUNCTIONS {
+            reasons.push("no loaded module has this method yet".to_owned());
+        } else if !std::path::Path::new(place).exists() {
+            reasons.push(format!("there is no file `{place}`"));
+        } else {
+            let known =
+                self.modules.with_symbols().iter().any(|loaded| {
+                    loaded.pdb.as_ref().is_ok_and(|pdb| self.sources.find(pdb, place).is_some())
+                });
+            reasons.push(match known {
+                true => "there is no code at or after this line".to_owned(),
+                false => "no loaded module has code for it yet".to_owned(),
+            });
+        }
+        reasons.extend(self.modules.problems());
+        reasons.join("; ")
+    }
+
     /// Binds one breakpoint in one module, if it has code there.
     fn bind(&mut self, place: &str, wanted: &mut Wanted, loaded: &Rc<Loaded>) {
-        let Ok(pdb) = &loaded.pdb else { return };
         if wanted.problem.is_some() {
             return;
         }
-        let locations = if place == FUNCTIONS {
-            let name = wanted.wish["name"].as_str().unwrap_or_default();
-            methods_named(loaded, name)
-                .into_iter()
-                .filter_map(|method| {
-                    let point = pdb.points(method).iter().find(|point| !point.is_hidden()).copied()?;
-                    Some(Location { method, point })
-                })
-                .collect()
-        } else {
-            let number = |key: &str| wanted.wish[key].as_u64().and_then(|number| u32::try_from(number).ok());
-            let Some(line) = number("line") else { return };
-            let Some(document) = pdb.find_document(place) else { return };
-            // Two files of one name: the one that exists where it was compiled is another one.
-            let compiled = pdb.document(document);
-            if compiled != place
-                && std::path::Path::new(compiled).exists()
-                && std::path::Path::new(place).exists()
-            {
-                return;
+        match place {
+            FUNCTIONS => self.bind_function(wanted, loaded),
+            path => self.bind_line(path, wanted, loaded),
+        }
+        if loaded.is_optimized && !loaded.is_framework && wanted.is_bound() {
+            wanted.remark(format!("`{}` is optimised: the line may be skipped", loaded.name()));
+        }
+    }
+
+    fn bind_line(&mut self, path: &str, wanted: &mut Wanted, loaded: &Rc<Loaded>) {
+        let Ok(pdb) = &loaded.pdb else { return };
+        let number = |key: &str| wanted.wish[key].as_u64().and_then(|number| u32::try_from(number).ok());
+        let (Some(line), column) = (number("line"), number("column")) else { return };
+        let Some(document) = self.sources.find(pdb, path) else { return };
+        let locations = pdb.locations(document, line, column);
+        if let Some(first) = locations.first() {
+            if first.point.line > line {
+                wanted.remark(format!("no code on line {line}: moved to line {}", first.point.line));
             }
-            pdb.locations(document, line, number("column"))
-        };
+            if Sources::differs(pdb, document, path) {
+                wanted.remark(format!(
+                    "the file is not the one `{}` was compiled from (its checksum differs): lines may be off",
+                    loaded.name()
+                ));
+            }
+        }
         for at in locations {
-            match self.breakpoints.place_site(loaded, at.method, at.point.il) {
-                Ok(site) => {
-                    wanted.sites.push(site);
-                    if wanted.place.is_none() {
-                        wanted.place = Some(at);
-                        wanted.document = pdb.document(at.point.document).to_owned();
-                    }
-                }
-                Err(failure) => wanted.problem = Some(failure.to_string()),
+            self.bind_at(wanted, loaded, at.method, Some(at));
+        }
+    }
+
+    fn bind_function(&mut self, wanted: &mut Wanted, loaded: &Rc<Loaded>) {
+        let Ok(name) = Name::parse(wanted.wish["name"].as_str().unwrap_or_default()) else { return };
+        if loaded.is_framework && !name.is_frameworks() {
+            return;
+        }
+        let (methods, others) = name.methods(loaded);
+        if methods.is_empty() && !others.is_empty() && !wanted.is_bound() {
+            wanted.problem =
+                Some(format!("no overload has these parameters; there is {}", others.join(", ")));
+            return;
+        }
+        for method in methods {
+            let point = loaded
+                .pdb
+                .as_ref()
+                .ok()
+                .and_then(|pdb| pdb.points(method).iter().find(|point| !point.is_hidden()).copied());
+            // A method without statements of its own, a kickoff say, has nothing to stop at, but code without symbols
+            // has its first instruction.
+            if point.is_some() || loaded.pdb.is_err() {
+                self.bind_at(wanted, loaded, method, point.map(|point| Location { method, point }));
             }
+        }
+    }
+
+    fn bind_at(&mut self, wanted: &mut Wanted, loaded: &Rc<Loaded>, method: u32, at: Option<Location>) {
+        match self.breakpoints.place_site(loaded, method, at.map_or(0, |at| at.point.il)) {
+            Ok(site) if wanted.sites.contains(&site) => {}
+            Ok(site) => {
+                wanted.sites.push(site);
+                if let (None, Some(at), Ok(pdb)) = (wanted.place, at, &loaded.pdb) {
+                    wanted.place = Some(at);
+                    wanted.document = self.sources.local(pdb.document(at.point.document));
+                }
+            }
+            // An abstract or native method of that name is none to stop in.
+            Err(_) if wanted.is_bound() => {}
+            Err(failure) => wanted.remark(failure.to_string()),
         }
     }
 
@@ -219,10 +293,38 @@ impl Session {
         let mut places = std::mem::take(&mut self.breakpoints.places);
         for (place, list) in &mut places {
             for wanted in list {
-                let before = wanted.place.is_some();
+                let before = (wanted.is_bound(), wanted.problem.is_some());
                 self.bind(place, wanted, loaded);
-                if wanted.place.is_some() && !before {
-                    self.tell("breakpoint", json!({ "reason": "changed", "breakpoint": wanted.body() }));
+                if (wanted.is_bound(), wanted.problem.is_some()) != before {
+                    self.tell("breakpoint", json!({ "reason": "changed", "breakpoint": wanted.body("") }));
+                }
+            }
+        }
+        self.breakpoints.places = places;
+    }
+
+    /// A module without symbols came: whoever waits for a breakpoint is told of it.
+    pub(super) fn tell_why_pending(&self) {
+        for (place, list) in &self.breakpoints.places {
+            let pending = self.why_pending(place);
+            for wanted in list.iter().filter(|wanted| !wanted.is_bound() && wanted.problem.is_none()) {
+                self.tell("breakpoint", json!({ "reason": "changed", "breakpoint": wanted.body(&pending) }));
+            }
+        }
+    }
+
+    /// A module went: its breakpoints wait again.
+    pub(super) fn unbind_in(&mut self, module: usize) {
+        self.breakpoints.sites.retain(|site| site.key.0 != module);
+        let mut places = std::mem::take(&mut self.breakpoints.places);
+        for (place, list) in &mut places {
+            for wanted in list {
+                let before = wanted.sites.len();
+                wanted.sites.retain(|site| site.0 != module);
+                if wanted.sites.is_empty() && before > 0 {
+                    (wanted.place, wanted.remarks) = (None, Vec::new());
+                    let body = wanted.body(&self.why_pending(place));
+                    self.tell("breakpoint", json!({ "reason": "changed", "breakpoint": body }));
                 }
             }
         }
@@ -252,157 +354,5 @@ impl Session {
         let set = || loaded.module.function(target.0)?.set_breakpoint(target.1);
         self.breakpoints.entry = Some(set().map_err(cor("set a breakpoint at the entry"))?);
         Ok(())
-    }
-
-    /// Judges a hit for every breakpoint that wants its site.
-    pub(super) fn judge(&mut self, thread: u32, hit: &Breakpoint, inputs: &Receiver<Input>) -> Verdict {
-        let Some(key) =
-            self.breakpoints.sites.iter().find(|site| site.breakpoint.is(hit)).map(|site| site.key)
-        else {
-            return Verdict::GoOn;
-        };
-        let wants: Vec<(i64, Value)> = self
-            .breakpoints
-            .places
-            .values()
-            .flatten()
-            .filter(|wanted| wanted.sites.contains(&key))
-            .map(|wanted| (wanted.id, wanted.wish.clone()))
-            .collect();
-        let mut stop = Vec::new();
-        for (id, wish) in wants {
-            let condition = wish["condition"].as_str().map(|text| self.condition_holds(text, thread, inputs));
-            match condition {
-                Some(Ok(false)) => continue,
-                Some(Err(failure)) => {
-                    let text = wish["condition"].as_str().unwrap_or_default();
-                    self.note(&format!(
-                        "The condition `{text}` cannot be evaluated, so the program stops: {failure}"
-                    ));
-                }
-                _ => {}
-            }
-            if !self.counts(id, &wish["hitCondition"]) {
-                continue;
-            }
-            match wish["logMessage"].as_str() {
-                Some(message) => {
-                    let line = self.interpolate(message, thread, inputs);
-                    self.note(&line);
-                }
-                None => stop.push(id),
-            }
-        }
-        if stop.is_empty() { Verdict::GoOn } else { Verdict::Stop(stop) }
-    }
-
-    fn counts(&mut self, id: i64, condition: &Value) -> bool {
-        let wanted = self.breakpoints.places.values_mut().flatten().find(|wanted| wanted.id == id);
-        let Some(wanted) = wanted else { return false };
-        wanted.hits += 1;
-        let hits = wanted.hits;
-        hit_condition(condition).is_ok_and(|test| test.is_none_or(|test| test.holds(hits)))
-    }
-
-    /// Replaces each `{expression}` of a log message by its value.
-    fn interpolate(&mut self, message: &str, thread: u32, inputs: &Receiver<Input>) -> String {
-        let mut line = String::new();
-        let mut rest = message;
-        while let Some((before, after)) = rest.split_once('{') {
-            line.push_str(before);
-            let Some((expression, behind)) = after.split_once('}') else {
-                line.push('{');
-                rest = after;
-                break;
-            };
-            match self.evaluate_to_text(expression, thread, inputs) {
-                Ok(text) => line.push_str(&text),
-                Err(failure) => line.push_str(&format!("{{{expression}: {failure}}}")),
-            }
-            rest = behind;
-        }
-        line + rest
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum HitTest {
-    Equal(u64),
-    Above(u64),
-    AtLeast(u64),
-    Below(u64),
-    AtMost(u64),
-    Every(u64),
-}
-
-impl HitTest {
-    fn holds(self, hits: u64) -> bool {
-        match self {
-            Self::Equal(count) => hits == count,
-            Self::Above(count) => hits > count,
-            Self::AtLeast(count) => hits >= count,
-            Self::Below(count) => hits < count,
-            Self::AtMost(count) => hits <= count,
-            Self::Every(count) => hits.is_multiple_of(count),
-        }
-    }
-}
-
-/// `5`, `= 5`, `== 5`, `> 5`, `>= 5`, `< 5`, `<= 5`, `% 5`.
-fn hit_condition(value: &Value) -> Result<Option<HitTest>, String> {
-    let Some(text) = value.as_str().map(str::trim).filter(|text| !text.is_empty()) else { return Ok(None) };
-    let digits = text.find(|letter: char| letter.is_ascii_digit()).unwrap_or(text.len());
-    let (operator, number) = text.split_at(digits);
-    let wrong =
-        || format!("the hit condition `{text}` is not understood; use 5, > 5, >= 5, < 5, <= 5 or % 5");
-    let count: u64 = number.trim().parse().map_err(|_| wrong())?;
-    match operator.trim() {
-        "" | "=" | "==" => Ok(Some(HitTest::Equal(count))),
-        ">" => Ok(Some(HitTest::Above(count))),
-        ">=" => Ok(Some(HitTest::AtLeast(count))),
-        "<" => Ok(Some(HitTest::Below(count))),
-        "<=" => Ok(Some(HitTest::AtMost(count))),
-        "%" if count > 0 => Ok(Some(HitTest::Every(count))),
-        _ => Err(wrong()),
-    }
-}
-
-/// Methods whose (partly) qualified name ends with `name`.
-fn methods_named(loaded: &Loaded, name: &str) -> Vec<u32> {
-    let Some(image) = loaded.image() else { return Vec::new() };
-    let name = name.split('(').next().unwrap_or_default().trim();
-    let (qualifier, own) = name.rsplit_once('.').unwrap_or(("", name));
-    let metadata = &image.metadata;
-    metadata
-        .all_methods()
-        .filter(|method| metadata.method_name(*method) == own)
-        .filter(|method| {
-            let owner = metadata.type_name(metadata.owner_of(*method));
-            qualifier.is_empty() || owner == qualifier || owner.ends_with(&format!(".{qualifier}"))
-        })
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hit_conditions_are_those_people_type() {
-        for (text, hits, holds) in [
-            ("3", 3, true),
-            ("3", 4, false),
-            ("> 2", 3, true),
-            (">=2", 2, true),
-            ("% 5", 10, true),
-            ("%5", 11, false),
-            ("<= 1", 2, false),
-        ] {
-            let test = hit_condition(&json!(text)).unwrap().unwrap();
-            assert_eq!(test.holds(hits), holds, "{text} at {hits}");
-        }
-        assert_eq!(hit_condition(&Value::Null), Ok(None));
-        assert!(hit_condition(&json!("often")).is_err());
-        assert!(hit_condition(&json!("% 0")).is_err());
     }
 }

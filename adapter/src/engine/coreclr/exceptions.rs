@@ -1,5 +1,13 @@
-//! Exceptions: which stop the program, and what is known of the one that did.
+//! Exceptions: when one stops the program, and what is known of the one that did.
 
+mod filters;
+
+pub(super) use filters::{Filters, When};
+
+use std::collections::HashSet;
+
+use cordebug::callback::exception;
+use cordebug::frame::Frame;
 use cordebug::thread::Thread;
 use cordebug::value::Value as ClrValue;
 use dap_wire::{ErrorCode, Failure};
@@ -10,44 +18,88 @@ use super::session::Session;
 
 /// How far a chain of inner exceptions is followed.
 const DEEPEST: usize = 10;
+/// Deepest line of base types.
+const DEEPEST_BASE: usize = 64;
+/// What the runtime throws, in a way, when a program ends itself by `Environment.FailFast` or a fatal error ends it.
+const FATAL: &str = "System.ExecutionEngineException";
+/// Most frames of a stack as text.
+const MOST_FRAMES: usize = 100;
 
-/// Which exceptions stop the program.
-pub(super) struct Filters {
-    /// Any that is thrown in, or passes, user code (any at all without just-my-code).
-    pub(super) all: bool,
-    /// Those nothing catches.
-    pub(super) unhandled: bool,
-}
-
-impl Default for Filters {
-    fn default() -> Self {
-        Self { all: false, unhandled: true }
-    }
-}
-
-impl Filters {
-    pub(super) fn set(&mut self, arguments: &Value) -> Value {
-        let names: Vec<&str> =
-            arguments["filters"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-        let options = arguments["filterOptions"].as_array().into_iter().flatten();
-        let named: Vec<&str> =
-            names.into_iter().chain(options.filter_map(|option| option["filterId"].as_str())).collect();
-        self.all = named.contains(&"all");
-        self.unhandled = named.contains(&"unhandled");
-        let answer: Vec<Value> = named
-            .iter()
-            .map(|name| match *name {
-                "all" | "unhandled" => json!({ "verified": true }),
-                other => {
-                    json!({ "verified": false, "message": format!("there is no exception filter `{other}`") })
-                }
-            })
-            .collect();
-        json!({ "breakpoints": answer })
-    }
+/// What is under way on the threads.
+#[derive(Default)]
+pub(super) struct Thrown {
+    /// Threads whose exception has passed user code on its search for a handler.
+    passed_user_code: HashSet<u32>,
 }
 
 impl Session {
+    /// The runtime tells of one point of an exception's life.
+    pub(super) fn thrown(&mut self, thread: &Thread, frame: Option<&Frame>, kind: u32) {
+        let id = thread.id().unwrap_or(0);
+        let at = match kind {
+            exception::FIRST_CHANCE => {
+                self.thrown.passed_user_code.remove(&id);
+                if self.just_my_code {
+                    return;
+                }
+                When::Thrown
+            }
+            exception::USER_FIRST_CHANCE => {
+                self.thrown.passed_user_code.insert(id);
+                if !self.just_my_code {
+                    return;
+                }
+                When::Thrown
+            }
+            exception::CATCH_HANDLER_FOUND => {
+                let passed = self.thrown.passed_user_code.remove(&id);
+                // A handler we know nothing of is better not complained of.
+                if !passed || frame.is_none_or(|frame| self.is_user_frame(frame) != Some(false)) {
+                    return;
+                }
+                When::UserUnhandled
+            }
+            exception::UNHANDLED => When::Unhandled,
+            _ => return,
+        };
+        if !self.filters.mind(at) {
+            return;
+        }
+        let lineage =
+            thread.current_exception().map(|thrown| self.exception_types(&thrown)).unwrap_or_default();
+        if !self.filters.stop(at, &lineage) {
+            return;
+        }
+        self.throwing = Some((id, at));
+        let (name, message) = self.exception_summary(thread);
+        let is_fatal = at == When::Unhandled && name == FATAL;
+        let description = match at {
+            _ if is_fatal => "The program fails fast",
+            When::Thrown => "Exception",
+            When::UserUnhandled => "User-unhandled exception",
+            When::Unhandled => "Unhandled exception",
+        };
+        self.stopped(
+            "exception",
+            id,
+            json!({ "description": format!("{description}: {name}"),
+            "text": message.map_or_else(|| name.clone(), |message| format!("{name}: {message}")) }),
+        );
+    }
+
+    /// Full names of an object's type and its base types.
+    fn exception_types(&self, object: &ClrValue) -> Vec<String> {
+        let inner = object.as_reference().and_then(|reference| reference.dereference().ok());
+        let mut kind = inner.as_ref().unwrap_or(object).exact_type().ok();
+        let mut names = Vec::new();
+        while let Some(current) = kind.filter(|_| names.len() < DEEPEST_BASE) {
+            let class = self.class_of(&current);
+            names.extend(class.and_then(|(loaded, token)| Some(loaded.image()?.metadata.type_name(token))));
+            kind = current.base().ok();
+        }
+        names
+    }
+
     /// Type and message of the exception a thread throws.
     pub(super) fn exception_summary(&self, thread: &Thread) -> (String, Option<String>) {
         let Ok(thrown) = thread.current_exception() else { return ("an exception".into(), None) };
@@ -56,17 +108,30 @@ impl Session {
 
     pub(super) fn exception_info(&self, arguments: &Value) -> Result<Value, Failure> {
         let id = self.thread_of(arguments)?;
-        let Some((_, unhandled)) = self.throwing.filter(|(thread, _)| *thread == id) else {
+        let Some((_, at)) = self.throwing.filter(|(thread, _)| *thread == id) else {
             return Err(Failure::new(
                 ErrorCode::InvalidParameter,
                 format!("thread {id} did not stop at an exception"),
             )
             .quiet());
         };
-        let thrown = self.thread(id)?.current_exception().map_err(cor("read the exception"))?;
-        let details = self.details(&thrown, DEEPEST);
+        let thread = self.thread(id)?;
+        let thrown = thread.current_exception().map_err(cor("read the exception"))?;
+        let mut details = self.details(&thrown, DEEPEST);
+        if details["stackTrace"].is_null() {
+            // It has only just been thrown: where the thread stands is where it comes from.
+            let frames = thread.frames(MOST_FRAMES).unwrap_or_default();
+            let lines: Vec<String> = frames.iter().filter_map(|frame| self.stack_line(frame)).collect();
+            details["stackTrace"] = json!(lines.join("\n"));
+        }
+        details["evaluateName"] = json!("$exception");
+        let mode = match at {
+            When::Thrown => "always",
+            When::UserUnhandled => "userUnhandled",
+            When::Unhandled => "unhandled",
+        };
         Ok(json!({ "exceptionId": details["fullTypeName"], "description": details["message"],
-            "breakMode": if unhandled { "unhandled" } else { "always" }, "details": details }))
+            "breakMode": mode, "details": details }))
     }
 
     fn details(&self, thrown: &ClrValue, deeper: usize) -> Value {
@@ -75,7 +140,7 @@ impl Session {
         if let Some(message) = self.text_field(thrown, "_message") {
             details["message"] = json!(message);
         }
-        if let Some(stack) = self.text_field(thrown, "_stackTraceString") {
+        if let Some(stack) = self.stack_of(thrown) {
             details["stackTrace"] = json!(stack);
         }
         let inner = self.field_named(thrown, "_innerException").filter(|inner| !self.is_null(inner));
@@ -83,5 +148,45 @@ impl Session {
             details["innerException"] = json!([self.details(&inner, deeper - 1)]);
         }
         details
+    }
+
+    /// The stack an exception carries, as places.
+    fn stack_of(&self, thrown: &ClrValue) -> Option<String> {
+        if let Some(text) = self.text_field(thrown, "_stackTraceString") {
+            return Some(text);
+        }
+        let object = thrown.as_reference()?.dereference().ok()?;
+        let places = object.exception_places();
+        let lines: Vec<String> = places
+            .iter()
+            .take(MOST_FRAMES)
+            .filter_map(|(module, method, address)| {
+                let loaded = self.modules.of(module)?;
+                let function = module.function(*method).ok();
+                // The address is the one to return to, behind the call.
+                let il = function.and_then(|function| function.il_offset_of(address.checked_sub(1)?));
+                Some(self.place_line(&loaded, *method, il))
+            })
+            .collect();
+        (!lines.is_empty()).then(|| lines.join("\n"))
+    }
+
+    fn stack_line(&self, frame: &Frame) -> Option<String> {
+        let function = frame.function().ok()?;
+        let loaded = self.modules.of(&function.module().ok()?)?;
+        Some(self.place_line(&loaded, function.token().ok()?, frame.il_offset().ok()))
+    }
+
+    /// One line of a stack trace, as .NET writes it.
+    fn place_line(&self, loaded: &super::modules::Loaded, method: u32, il: Option<u32>) -> String {
+        let name = self.method_display(loaded, method);
+        let point = loaded.pdb.as_ref().ok().zip(il).and_then(|(pdb, il)| {
+            let point = pdb.point_at(method, il)?;
+            Some((self.sources.local(pdb.document(point.document)), point.line))
+        });
+        match point {
+            Some((path, line)) => format!("   at {name} in {path}:line {line}"),
+            None => format!("   at {name}"),
+        }
     }
 }

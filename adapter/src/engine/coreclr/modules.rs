@@ -1,5 +1,7 @@
 //! Loaded modules: whose code they are, their metadata and their symbols.
 
+use std::cell::OnceCell;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -8,6 +10,7 @@ use std::sync::OnceLock;
 use clr_metadata::image::Image;
 use clr_metadata::pdb::{Pdb, PdbProblem};
 use cordebug::module::Module;
+use dap_wire::Failure;
 use serde_json::{Value, json};
 
 use super::session::Session;
@@ -21,9 +24,15 @@ pub(super) struct Loaded {
     image: Arc<OnceLock<Option<Image>>>,
     pub(super) pdb: Result<Pdb, PdbProblem>,
     pub(super) is_user_code: bool,
-    is_optimized: bool,
-    is_framework: bool,
+    pub(super) is_optimized: bool,
+    pub(super) is_framework: bool,
+    /// Methods the user's own attributes take out of the user's code.
+    hidden: OnceCell<HashSet<u32>>,
 }
+
+/// Attributes that take a method out of just-my-code. `DebuggerStepThrough` leaves it breakpoints.
+const HIDING: [&str; 3] =
+    ["DebuggerHiddenAttribute", "DebuggerNonUserCodeAttribute", "DebuggerStepThroughAttribute"];
 
 impl Loaded {
     /// Its metadata; none for modules without a file.
@@ -41,16 +50,55 @@ impl Loaded {
         self.is_framework
     }
 
+    /// Methods that are not the user's code, though their module is.
+    pub(super) fn hidden(&self) -> &HashSet<u32> {
+        self.hidden.get_or_init(|| {
+            let image = self.image();
+            image
+                .map(|image| image.metadata.methods_with_attribute(&HIDING))
+                .unwrap_or_default()
+                .into_iter()
+                .collect()
+        })
+    }
+
+    /// Why nothing can be seen in it, for people.
+    pub(super) fn problem(&self) -> Option<String> {
+        let problem = self.pdb.as_ref().err().filter(|_| !self.is_framework)?;
+        Some(format!("`{}` has no symbols: {problem}", self.name()))
+    }
+
+    pub(super) fn name(&self) -> String {
+        self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
     fn body(&self) -> Value {
-        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
         let status = match &self.pdb {
             Ok(_) if self.is_optimized => "Symbols loaded; the code is optimised".to_owned(),
             Ok(_) => "Symbols loaded".to_owned(),
             Err(_) if self.is_framework => "Framework code, no symbols needed".to_owned(),
             Err(problem) => format!("No symbols: {problem}"),
         };
-        json!({ "id": self.id, "name": name, "path": self.path, "isUserCode": self.is_user_code,
-            "isOptimized": self.is_optimized, "symbolStatus": status })
+        let mut body = json!({ "id": self.id, "name": self.name(), "path": self.path,
+            "isUserCode": self.is_user_code, "isOptimized": self.is_optimized, "symbolStatus": status });
+        if let Some(path) = self.pdb.as_ref().ok().and_then(|pdb| pdb.path.as_ref()) {
+            body["symbolFilePath"] = json!(path);
+        }
+        body
+    }
+
+    /// As `modules` answers it: with what takes a look into the file or the process.
+    fn full_body(&self) -> Value {
+        let mut body = self.body();
+        if let Some(version) = self.image().and_then(|image| image.metadata.assembly_version()) {
+            body["version"] = json!(version);
+        }
+        if let (Ok(start), Ok(size)) = (self.module.base_address(), self.module.size())
+            && start > 0
+        {
+            body["addressRange"] = json!(format!("0x{start:x}-0x{:x}", start + u64::from(size)));
+        }
+        body
     }
 }
 
@@ -60,12 +108,37 @@ pub(super) struct Modules {
     list: Vec<Rc<Loaded>>,
     next: usize,
     runtime: PathBuf,
+    /// Folders where PDBs are looked for, too.
+    symbol_paths: Vec<PathBuf>,
 }
 
 impl Modules {
     /// Where the framework's own modules are.
     pub(super) fn set_runtime(&mut self, folder: &Path) {
         self.runtime = folder.to_path_buf();
+    }
+
+    /// The attribute `symbolPaths`.
+    ///
+    /// # Errors
+    /// When it is no list of strings.
+    pub(super) fn set_symbol_paths(&mut self, attribute: &Value) -> Result<(), Failure> {
+        let wrong =
+            || Failure::invalid(format!("`symbolPaths` must be an array of folders, not {attribute}"));
+        self.symbol_paths = match attribute {
+            Value::Null => Vec::new(),
+            Value::Array(list) => list
+                .iter()
+                .map(|item| item.as_str().map(PathBuf::from).ok_or_else(wrong))
+                .collect::<Result<_, _>>()?,
+            _ => return Err(wrong()),
+        };
+        Ok(())
+    }
+
+    /// Why modules that are not the framework's have no symbols.
+    pub(super) fn problems(&self) -> Vec<String> {
+        self.list.iter().filter_map(|loaded| loaded.problem()).collect()
     }
 
     /// The module behind a handle.
@@ -93,15 +166,18 @@ impl Modules {
         self.list.iter().filter(|loaded| loaded.pdb.is_ok()).cloned().collect()
     }
 
-    pub(super) fn list(&self) -> Value {
-        let list: Vec<Value> = self.list.iter().map(|loaded| loaded.body()).collect();
-        json!({ "modules": list, "totalModules": list.len() })
+    /// `modules`, a page of it if so asked.
+    pub(super) fn list(&self, arguments: &Value) -> Value {
+        let number = |key: &str| arguments[key].as_u64().and_then(|number| usize::try_from(number).ok());
+        let count = number("moduleCount").filter(|count| *count > 0).unwrap_or(usize::MAX);
+        let page = self.list.iter().skip(number("startModule").unwrap_or(0)).take(count);
+        let list: Vec<Value> = page.map(|loaded| loaded.full_body()).collect();
+        json!({ "modules": list, "totalModules": self.list.len() })
     }
 
-    pub(super) fn unloaded(&mut self, module: &Module) -> Option<Value> {
+    fn remove(&mut self, module: &Module) -> Option<Rc<Loaded>> {
         let at = self.list.iter().position(|loaded| loaded.module.is(module))?;
-        let body = self.list.remove(at).body();
-        Some(json!({ "reason": "removed", "module": body }))
+        Some(self.list.remove(at))
     }
 
     fn load(&mut self, module: Module) -> Rc<Loaded> {
@@ -119,6 +195,7 @@ impl Modules {
             is_user_code: false,
             is_optimized: true,
             is_framework,
+            hidden: OnceCell::new(),
         };
         if is_framework {
             if path.ends_with("System.Private.CoreLib.dll") {
@@ -129,7 +206,8 @@ impl Modules {
                 drop(std::thread::Builder::new().name("open-corelib".into()).spawn(ahead));
             }
         } else if let Some(image) = loaded.image() {
-            let (pdb, is_optimized) = (Pdb::open_for(image, &[]), image.metadata.is_optimized());
+            let (pdb, is_optimized) =
+                (Pdb::open_for(image, &self.symbol_paths), image.metadata.is_optimized());
             (loaded.pdb, loaded.is_optimized) = (pdb, is_optimized);
             loaded.is_user_code = loaded.pdb.is_ok() && !loaded.is_optimized;
         }
@@ -144,23 +222,40 @@ impl Session {
     pub(super) fn module_loaded(&mut self, module: Module) {
         let loaded = self.modules.load(module);
         tracing::debug!(path = %loaded.path.display(), "a module is read");
-        if loaded.is_user_code
+        if (loaded.is_user_code || (loaded.pdb.is_ok() && !self.just_my_code))
             && let Err(error) = loaded.module.disable_optimization()
         {
             // After attaching it is too late; a debug build is not optimised anyway.
             tracing::debug!(%error, path = %loaded.path.display(), "the optimiser stays as it is");
         }
         let is_ours = loaded.is_user_code || (loaded.pdb.is_ok() && !self.just_my_code);
-        if is_ours && let Err(error) = loaded.module.set_user_code(true) {
-            tracing::debug!(%error, path = %loaded.path.display(), "not marked as user code");
+        if is_ours {
+            if let Err(error) = loaded.module.set_user_code(true) {
+                tracing::debug!(%error, path = %loaded.path.display(), "not marked as user code");
+            }
+            for method in loaded.hidden() {
+                let set = || loaded.module.function(*method)?.set_user_code(false);
+                if let Err(error) = set() {
+                    tracing::debug!(%error, method, "still marked as user code");
+                }
+            }
         }
         self.tell("module", json!({ "reason": "new", "module": loaded.body() }));
         let is_entry = self.entry_module.as_deref() == Some(loaded.path.as_path());
         if is_entry {
             self.about_the_program(&loaded);
         }
-        if loaded.pdb.is_ok() {
-            self.bind_in(&loaded);
+        self.bind_in(&loaded);
+        if loaded.problem().is_some() {
+            self.tell_why_pending();
+        }
+    }
+
+    /// A module went.
+    pub(super) fn module_unloaded(&mut self, module: &Module) {
+        if let Some(loaded) = self.modules.remove(module) {
+            self.tell("module", json!({ "reason": "removed", "module": loaded.body() }));
+            self.unbind_in(loaded.id);
         }
     }
 

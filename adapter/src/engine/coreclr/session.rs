@@ -16,8 +16,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::breakpoints::Breakpoints;
 use super::cor;
-use super::exceptions::Filters;
+use super::exceptions::{Filters, Thrown, When};
 use super::modules::Modules;
+use super::sources::Sources;
 use super::types::lookup::Known;
 use super::values::References;
 use crate::engine::{EngineEvent, EngineRequest};
@@ -80,7 +81,9 @@ pub(super) struct Session {
     /// Requests that came while code of the program ran for us.
     pub(super) postponed: VecDeque<Input>,
     /// The thread that throws, at an exception stop.
-    pub(super) throwing: Option<(u32, bool)>,
+    pub(super) throwing: Option<(u32, When)>,
+    pub(super) thrown: Thrown,
+    pub(super) sources: Sources,
 }
 
 impl Session {
@@ -112,6 +115,8 @@ impl Session {
             deferred: VecDeque::new(),
             postponed: VecDeque::new(),
             throwing: None,
+            thrown: Thrown::default(),
+            sources: Sources::default(),
         }
     }
 
@@ -169,7 +174,10 @@ impl Session {
             "completions" => self.completions(arguments, inputs),
             "readMemory" => self.read_memory(arguments),
             "exceptionInfo" => self.exception_info(arguments),
-            "modules" => Ok(self.modules.list()),
+            "modules" => Ok(self.modules.list(arguments)),
+            "loadedSources" => Ok(self.loaded_sources()),
+            "source" => self.source(arguments),
+            "breakpointLocations" => self.breakpoint_locations(arguments),
             "continue" => self.go_on(inputs).map(|()| json!({ "allThreadsContinued": true })),
             "next" | "stepIn" | "stepOut" => self.step(&request.command, arguments, inputs),
             "pause" => self.pause(arguments),

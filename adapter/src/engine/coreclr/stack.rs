@@ -45,21 +45,15 @@ impl Session {
             return external("[Unknown code]".into());
         };
         let Some(loaded) = self.modules.of(&module) else { return external("[Unknown module]".into()) };
-        let name = self.frame_name(&loaded, token);
-        let point = loaded.pdb.as_ref().ok().and_then(|pdb| {
-            frame
-                .il_offset()
-                .ok()
-                .and_then(|il| pdb.point_at(token, il))
-                .map(|point| (pdb.document(point.document), point))
-        });
+        let name = self.frame_name(frame, &loaded, token);
+        let point = loaded.pdb.as_ref().ok().and_then(|pdb| pdb.point_at(token, frame.il_offset().ok()?));
         match point {
-            Some((path, point)) => {
+            Some(point) => {
                 let mut body = json!({ "id": reference, "name": name,
-                    "source": { "name": path.rsplit(['/', '\\']).next(), "path": path },
+                    "source": self.source_body(&loaded, point.document),
                     "line": point.line, "column": point.column, "endLine": point.end_line,
                     "endColumn": point.end_column, "moduleId": loaded.id });
-                if !loaded.is_user_code {
+                if !self.is_users(&loaded, token) {
                     body["presentationHint"] = json!("subtle");
                 }
                 body
@@ -72,14 +66,25 @@ impl Session {
         }
     }
 
-    /// `Type.Method(parameters)`; the method people wrote instead of the state machine behind it.
-    fn frame_name(&self, loaded: &Loaded, token: u32) -> String {
-        let Some(image) = loaded.image() else { return format!("[method 0x{token:08x}]") };
-        let written = loaded.pdb.as_ref().ok().and_then(|pdb| pdb.kickoff(token)).unwrap_or(token);
-        let metadata = &image.metadata;
-        let owner = metadata.type_name(metadata.owner_of(written));
-        let owner = super::names::without_arity(&owner);
-        format!("{owner}.{}({})", metadata.method_name(written), metadata.parameters(written).join(", "))
+    /// Whether a method is the user's own code.
+    pub(super) fn is_users(&self, loaded: &Loaded, method: u32) -> bool {
+        loaded.is_user_code && !loaded.hidden().contains(&method)
+    }
+
+    /// Whether a frame is in the user's own code; none when that cannot be known.
+    pub(super) fn is_user_frame(&self, frame: &Frame) -> Option<bool> {
+        let function = frame.function().ok()?;
+        let loaded = self.modules.of(&function.module().ok()?)?;
+        Some(self.is_users(&loaded, function.token().ok()?))
+    }
+
+    /// The method of a frame with the generic arguments it has.
+    fn frame_name(&self, frame: &Frame, loaded: &Loaded, token: u32) -> String {
+        let actual = frame.type_parameters().unwrap_or_default();
+        let spelled: Vec<String> = actual.iter().map(|kind| self.csharp(&self.ty_of_runtime(kind))).collect();
+        // One body serves all reference types; which one it was is not kept.
+        let known = spelled.iter().all(|name| !name.contains("__Canon"));
+        self.method_display_with(loaded, token, if known { &spelled } else { &[] })
     }
 
     pub(super) fn has_user_code(&self, thread: &Thread) -> bool {

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::cor;
 use super::program::{self, Attributes};
 use super::session::{Input, Run, Session};
+use super::sources::Sources;
 use crate::io::ExitInfo;
 
 /// How long a runtime may take to start. A cold disk is slow.
@@ -37,7 +38,7 @@ impl Session {
     ) -> Result<Value, Failure> {
         let attributes = Attributes(arguments);
         self.stop_on_entry = attributes.flag("stopOnEntry", false)?;
-        self.just_my_code = attributes.flag("justMyCode", true)?;
+        self.attributes(arguments)?;
         let (ending, cancel) = (self.ending.clone(), cancel.clone());
         let give_up = || ending.load(Ordering::Relaxed) || cancel.is_cancelled();
         let program = program::resolve(&attributes, &mut |line| self.note(line), &give_up)?;
@@ -81,6 +82,14 @@ impl Session {
             "startMethod": "launch", "pointerSize": 64 }),
         );
         Ok(Value::Null)
+    }
+
+    /// What `launch` and `attach` have in common.
+    fn attributes(&mut self, arguments: &Value) -> Result<(), Failure> {
+        self.just_my_code = Attributes(arguments).flag("justMyCode", true)?;
+        self.modules.set_symbol_paths(&arguments["symbolPaths"])?;
+        self.sources = Sources::parse(&arguments["sourceFileMap"])?;
+        Ok(())
     }
 
     /// The debugging library does not survive the program's end before its own handshake is over, which the first
@@ -164,8 +173,7 @@ impl Session {
     }
 
     pub(super) fn attach(&mut self, arguments: &Value) -> Result<Value, Failure> {
-        let attributes = Attributes(arguments);
-        self.just_my_code = attributes.flag("justMyCode", true)?;
+        self.attributes(arguments)?;
         let pid = arguments["processId"].as_u64().or_else(|| arguments["processId"].as_str()?.parse().ok());
         let Some(pid) = pid.and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid > 0) else {
             return Err(Failure::invalid(format!(

@@ -2,7 +2,7 @@
 
 use std::sync::mpsc::Receiver;
 
-use cordebug::callback::{Callback, exception};
+use cordebug::callback::Callback;
 use cordebug::frame::Breakpoint;
 use cordebug::thread::Thread;
 use serde_json::{Value, json};
@@ -34,21 +34,18 @@ impl Session {
     fn deal_with(&mut self, callback: Callback, inputs: &Receiver<Input>) {
         match callback {
             Callback::Breakpoint { thread, breakpoint } => self.hit(&thread, &breakpoint, inputs),
-            Callback::StepComplete { thread } => self.step_completed(&thread),
+            Callback::StepComplete { thread, .. } => self.step_completed(&thread),
             Callback::Break { thread } => {
-                self.stop_at(&thread, "pause", json!({ "description": "Debugger.Break" }))
+                self.stop_at(&thread, "breakpoint", json!({ "description": "Debugger.Break()" }))
             }
-            Callback::Exception { thread, kind } => self.thrown(&thread, kind),
+            Callback::Exception { thread, frame, kind } => self.thrown(&thread, frame.as_ref(), kind),
             Callback::CreateThread { thread } => self.thread_event(&thread, "started"),
             Callback::ExitThread { thread } => self.thread_event(&thread, "exited"),
             Callback::LoadModule { module } => self.module_loaded(module),
-            Callback::UnloadModule { module } => {
-                if let Some(body) = self.modules.unloaded(&module) {
-                    self.tell("module", body);
-                }
-            }
-            Callback::LogMessage { message } => {
-                self.tell("output", json!({ "category": "console", "output": message }));
+            Callback::UnloadModule { module } => self.module_unloaded(&module),
+            Callback::LogMessage { category, message } => {
+                let prefix = if category.is_empty() { String::new() } else { format!("{category}: ") };
+                self.tell("output", json!({ "category": "console", "output": format!("{prefix}{message}") }));
             }
             Callback::DebuggerError { hresult } => {
                 self.note(&format!("The runtime's debugging services report an error: 0x{hresult:08x}"));
@@ -95,28 +92,6 @@ impl Session {
     fn step_completed(&mut self, thread: &Thread) {
         self.stepper = None;
         self.stop_at(thread, "step", Value::Null);
-    }
-
-    fn thrown(&mut self, thread: &Thread, kind: u32) {
-        let wanted = match kind {
-            exception::USER_FIRST_CHANCE => self.filters.all && self.just_my_code,
-            exception::FIRST_CHANCE => self.filters.all && !self.just_my_code,
-            exception::UNHANDLED => self.filters.unhandled,
-            _ => false,
-        };
-        if !wanted {
-            return;
-        }
-        let id = thread.id().unwrap_or(0);
-        self.throwing = Some((id, kind == exception::UNHANDLED));
-        let (name, message) = self.exception_summary(thread);
-        let description = if kind == exception::UNHANDLED { "Unhandled exception" } else { "Exception" };
-        self.stopped(
-            "exception",
-            id,
-            json!({ "description": format!("{description}: {name}"),
-            "text": message.map_or_else(|| name.clone(), |message| format!("{name}: {message}")) }),
-        );
     }
 
     fn process_ended(&mut self) {

@@ -1,0 +1,62 @@
+//! Attributes a debugger heeds, and what a method is for: accessors, operators.
+
+use super::{Metadata, method_token, row};
+use crate::tables::table;
+
+/// MethodAttributes: the runtime or compiler gives the name a meaning.
+const SPECIAL_NAME: u32 = 0x800;
+
+impl Metadata {
+    /// Methods that are nobody's to step into: those, or whose type, bear one of `attributes` (simple names).
+    pub fn methods_with_attribute(&self, attributes: &[&str]) -> Vec<u32> {
+        let mut found = Vec::new();
+        for at in 1..=self.tables.rows(table::CUSTOM_ATTRIBUTE) {
+            let parent = self.tables.cell(table::CUSTOM_ATTRIBUTE, at, 0);
+            // HasCustomAttribute (II.24.2.6): tag 0 is a method, 3 a type, 9 a property.
+            if !matches!(parent & 31, 0 | 3) || !attributes.contains(&self.attribute_name(at)) {
+                continue;
+            }
+            match parent & 31 {
+                0 => found.push(method_token(parent >> 5)),
+                _ => found.extend(self.methods(0x0200_0000 | parent >> 5)),
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    /// The simple name of an attribute's type.
+    fn attribute_name(&self, at: u32) -> &str {
+        let coded = self.tables.cell(table::CUSTOM_ATTRIBUTE, at, 1);
+        // CustomAttributeType: tag 2 is a method of this module, 3 a MemberRef.
+        match coded & 7 {
+            2 => self.simple_name(self.owner_of(method_token(coded >> 3))),
+            3 => {
+                let class = self.tables.cell(table::MEMBER_REF, coded >> 3, 0);
+                match class & 7 {
+                    0 => self.simple_name(0x0200_0000 | class >> 3),
+                    1 => self.tables.text(self.tables.cell(table::TYPE_REF, class >> 3, 1)),
+                    _ => "",
+                }
+            }
+            _ => "",
+        }
+    }
+
+    /// Whether a method is what a step into calls leaves out: an accessor of a property or an operator.
+    pub fn is_accessor_or_operator(&self, method: u32) -> bool {
+        let special = self.tables.cell(table::METHOD, row(method), 2) & SPECIAL_NAME != 0;
+        // An explicit implementation is named after its interface too.
+        let own = self.method_name(method).rsplit('.').next().unwrap_or_default();
+        special && ["get_", "set_", "op_"].iter().any(|prefix| own.starts_with(prefix))
+    }
+
+    /// The assembly's version, `1.2.3.4`.
+    pub fn assembly_version(&self) -> Option<String> {
+        (self.tables.rows(table::ASSEMBLY) > 0).then_some(())?;
+        // II.22.2: the versions are the 16-bit columns after the hash algorithm.
+        let part = |column| self.tables.cell(table::ASSEMBLY, 1, column).to_string();
+        Some([part(1), part(2), part(3), part(4)].join("."))
+    }
+}

@@ -1,0 +1,264 @@
+//! Method signatures as C# spells them (ECMA-335 II.23.2), for names of frames and for breakpoints by signature.
+
+use super::{Metadata, row};
+use crate::bytes::Reader;
+use crate::tables::table;
+
+/// Deepest nesting of a type in a signature; deeper ones are malformed.
+const DEEPEST: usize = 16;
+/// No real method has more parameters or a type more arguments; a corrupt count must not become a long list.
+const MOST: u32 = 1024;
+
+/// A method's own part of its C# declaration.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Spelled {
+    /// Its generic parameters by name.
+    pub generics: Vec<String>,
+    /// Types of its parameters, without `this`.
+    pub parameters: Vec<String>,
+    /// What it gives.
+    pub returns: String,
+}
+
+/// How type names are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Names {
+    /// `List<int>`.
+    Short,
+    /// `System.Collections.Generic.List<int>`.
+    Full,
+}
+
+impl Metadata {
+    /// A method's signature; what cannot be read is `?`. `actual`: what stands for the generic parameters of its class,
+    /// then its own; where one is missing, the parameter's name stays.
+    pub fn spelled(&self, method: u32, names: Names, actual: &[String]) -> Spelled {
+        let blob = self.tables.blob(self.tables.cell(table::METHOD, row(method), 4));
+        let class = self.generic_parameters(self.owner_of(method));
+        let own = self.generic_parameters(method);
+        let stand_in = |skip: usize, declared: Vec<String>| -> Vec<String> {
+            declared
+                .into_iter()
+                .enumerate()
+                .map(|(at, name)| actual.get(skip + at).cloned().unwrap_or(name))
+                .collect()
+        };
+        let skip = class.len();
+        let (class, generics) = (stand_in(0, class), stand_in(skip, own));
+        let reading = Reading { metadata: self, names, class: &class, own: &generics };
+        let mut reader = Reader::new(blob);
+        let mut spelled = Spelled { generics: generics.clone(), parameters: Vec::new(), returns: "?".into() };
+        let mut read = || -> Option<()> {
+            if reader.u8()? & 0x10 != 0 {
+                reader.compressed()?;
+            }
+            let count = reader.compressed()?.min(MOST);
+            spelled.returns = reading.kind(&mut reader, DEEPEST)?;
+            for _ in 0..count {
+                spelled.parameters.push(reading.kind(&mut reader, DEEPEST)?);
+            }
+            Some(())
+        };
+        // A signature that ends early keeps what was read.
+        let _damaged = read().is_none();
+        spelled
+    }
+
+    /// A type's C# name with its own and its enclosing types' generic parameters, or what stands for them:
+    /// `Outer<T>.Inner`.
+    pub fn spelled_type(&self, token: u32, names: Names, actual: &[String]) -> String {
+        let full = self.type_name(token);
+        let full = match names {
+            Names::Full => full,
+            Names::Short => self.without_namespace(token, full),
+        };
+        let declared = self.generic_parameters(token).into_iter().enumerate();
+        let arguments: Vec<String> =
+            declared.map(|(at, name)| actual.get(at).cloned().unwrap_or(name)).collect();
+        with_arguments(&full, &arguments)
+    }
+
+    fn without_namespace(&self, token: u32, full: String) -> String {
+        let mut outer = token;
+        for _ in 0..32 {
+            match self.enclosing_type(outer) {
+                Some(enclosing) => outer = enclosing,
+                None => break,
+            }
+        }
+        let namespace = self.tables.text(self.tables.cell(table::TYPE_DEF, row(outer), 2));
+        match full.strip_prefix(namespace).and_then(|rest| rest.strip_prefix('.')) {
+            Some(rest) if !namespace.is_empty() => rest.to_owned(),
+            _ => full,
+        }
+    }
+
+    /// The name of a TypeDef, TypeRef or TypeSpec token; for the last, of the type it instantiates.
+    pub fn referenced_type(&self, token: u32) -> String {
+        match token >> 24 {
+            0x01 => self.type_reference(token & 0x00ff_ffff, DEEPEST),
+            0x02 => self.type_name(token),
+            0x1b => {
+                let blob = self.tables.blob(self.tables.cell(table::TYPE_SPEC, row(token), 0));
+                let reading = Reading { metadata: self, names: Names::Full, class: &[], own: &[] };
+                reading.kind(&mut Reader::new(blob), DEEPEST).unwrap_or_else(|| "?".into())
+            }
+            _ => "?".into(),
+        }
+    }
+
+    /// `Namespace.Outer.Inner` of a TypeRef; nested ones refer to their outer type (II.22.38).
+    fn type_reference(&self, at: u32, deeper: usize) -> String {
+        let cell = |column| self.tables.cell(table::TYPE_REF, at, column);
+        let (scope, name, namespace) = (cell(0), self.tables.text(cell(1)), self.tables.text(cell(2)));
+        if scope & 3 == 3 && deeper > 0 {
+            return format!("{}.{name}", self.type_reference(scope >> 2, deeper - 1));
+        }
+        if namespace.is_empty() { name.to_owned() } else { format!("{namespace}.{name}") }
+    }
+}
+
+struct Reading<'a> {
+    metadata: &'a Metadata,
+    names: Names,
+    class: &'a [String],
+    own: &'a [String],
+}
+
+impl Reading<'_> {
+    fn kind(&self, reader: &mut Reader<'_>, deeper: usize) -> Option<String> {
+        let deeper = deeper.checked_sub(1)?;
+        let element = reader.u8()?;
+        Some(match element {
+            0x01 => "void".into(),
+            0x02 => "bool".into(),
+            0x03 => "char".into(),
+            0x04 => "sbyte".into(),
+            0x05 => "byte".into(),
+            0x06 => "short".into(),
+            0x07 => "ushort".into(),
+            0x08 => "int".into(),
+            0x09 => "uint".into(),
+            0x0a => "long".into(),
+            0x0b => "ulong".into(),
+            0x0c => "float".into(),
+            0x0d => "double".into(),
+            0x0e => "string".into(),
+            0x0f => format!("{}*", self.kind(reader, deeper)?),
+            0x10 => format!("ref {}", self.kind(reader, deeper)?),
+            0x11 | 0x12 => self.named(reader.compressed()?, &[]),
+            0x13 | 0x1e => {
+                let number = reader.compressed()? as usize;
+                let names = if element == 0x13 { self.class } else { self.own };
+                names.get(number).cloned().unwrap_or_else(|| format!("T{number}"))
+            }
+            0x14 => {
+                let inner = self.kind(reader, deeper)?;
+                let rank = reader.compressed()?.clamp(1, 32) as usize;
+                for _ in 0..2 {
+                    for _ in 0..reader.compressed()?.min(MOST) {
+                        reader.compressed()?;
+                    }
+                }
+                format!("{inner}[{}]", ",".repeat(rank - 1))
+            }
+            0x15 => {
+                reader.u8()?;
+                let token = reader.compressed()?;
+                let mut arguments = Vec::new();
+                for _ in 0..reader.compressed()?.min(MOST) {
+                    arguments.push(self.kind(reader, deeper)?);
+                }
+                self.named(token, &arguments)
+            }
+            0x16 => "TypedReference".into(),
+            0x18 => "nint".into(),
+            0x19 => "nuint".into(),
+            0x1b => "delegate*".into(),
+            0x1c => "object".into(),
+            0x1d => format!("{}[]", self.kind(reader, deeper)?),
+            // Modifiers, a sentinel, pinned: about the type that follows.
+            0x1f | 0x20 => {
+                reader.compressed()?;
+                self.kind(reader, deeper)?
+            }
+            0x41 | 0x45 => self.kind(reader, deeper)?,
+            _ => return None,
+        })
+    }
+
+    /// A TypeDefOrRef (II.24.2.6) with its arguments.
+    fn named(&self, coded: u32, arguments: &[String]) -> String {
+        let kind = match coded & 3 {
+            0 => 0x0200_0000,
+            1 => 0x0100_0000,
+            _ => 0x1b00_0000,
+        };
+        let token = kind | coded >> 2;
+        let full = self.metadata.referenced_type(token);
+        match (full.as_str(), arguments) {
+            ("System.Nullable`1", [inner]) => return format!("{inner}?"),
+            ("System.Decimal", _) => return "decimal".into(),
+            (name, items) if name.starts_with("System.ValueTuple`") && items.len() > 1 => {
+                return format!("({})", items.join(", "));
+            }
+            _ => {}
+        }
+        let name = match (self.names, token >> 24) {
+            (Names::Full, _) | (_, 0x1b) => full,
+            (Names::Short, 0x02) => self.metadata.without_namespace(token, full),
+            // A nested reference keeps the types around it, which its scope tells from its namespace.
+            (Names::Short, _) => {
+                let mut scope = coded >> 2;
+                for _ in 0..DEEPEST {
+                    match self.metadata.tables.cell(table::TYPE_REF, scope, 0) {
+                        outer if outer & 3 == 3 => scope = outer >> 2,
+                        _ => break,
+                    }
+                }
+                let tables = &self.metadata.tables;
+                let namespace = tables.text(tables.cell(table::TYPE_REF, scope, 2));
+                match full.strip_prefix(namespace).and_then(|rest| rest.strip_prefix('.')) {
+                    Some(rest) if !namespace.is_empty() => rest.to_owned(),
+                    _ => full,
+                }
+            }
+        };
+        with_arguments(&name, arguments)
+    }
+}
+
+/// Puts generic arguments where the arities stand: `` Outer`1.Inner`1 `` and `T, U` give `Outer<T>.Inner<U>`.
+pub fn with_arguments(name: &str, arguments: &[String]) -> String {
+    let mut arguments = arguments.iter();
+    let mut spelled = String::with_capacity(name.len());
+    let mut letters = name.chars().peekable();
+    while let Some(letter) = letters.next() {
+        if letter != '`' {
+            spelled.push(letter);
+            continue;
+        }
+        let mut count = 0usize;
+        while let Some(digit) = letters.next_if(char::is_ascii_digit) {
+            count = (count * 10 + digit as usize - '0' as usize).min(MOST as usize);
+        }
+        let own: Vec<&str> = arguments.by_ref().take(count).map(String::as_str).collect();
+        if !own.is_empty() {
+            spelled.push_str(&format!("<{}>", own.join(", ")));
+        }
+    }
+    spelled
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_arguments;
+
+    #[test]
+    fn generic_arguments_stand_with_the_type_that_takes_them() {
+        let names = ["A".to_owned(), "B".to_owned(), "C".to_owned()];
+        assert_eq!(with_arguments("N.Outer`1.Inner`2", &names), "N.Outer<A>.Inner<B, C>");
+        assert_eq!(with_arguments("Plain", &names), "Plain");
+        assert_eq!(with_arguments("Open`1", &[]), "Open");
+    }
+}

@@ -1,0 +1,201 @@
+//! Function breakpoints: methods by a (partly) qualified name, and by the types of their parameters.
+
+use clr_metadata::metadata::spelling::Names;
+
+use crate::engine::coreclr::methods;
+use crate::engine::coreclr::modules::Loaded;
+
+/// Types that C# has keywords for.
+const KEYWORDS: [(&str, &str); 17] = [
+    ("Boolean", "bool"),
+    ("Char", "char"),
+    ("SByte", "sbyte"),
+    ("Byte", "byte"),
+    ("Int16", "short"),
+    ("UInt16", "ushort"),
+    ("Int32", "int"),
+    ("UInt32", "uint"),
+    ("Int64", "long"),
+    ("UInt64", "ulong"),
+    ("Single", "float"),
+    ("Double", "double"),
+    ("Decimal", "decimal"),
+    ("String", "string"),
+    ("Object", "object"),
+    ("IntPtr", "nint"),
+    ("UIntPtr", "nuint"),
+];
+
+/// `library.dll!Namespace.Type.Method(int, string)`, most of it optional.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Name {
+    module: Option<String>,
+    path: String,
+    parameters: Option<Vec<String>>,
+}
+
+impl Name {
+    /// Reads what people type.
+    ///
+    /// # Errors
+    /// A sentence, when it names no method.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let wrong = || {
+            format!("`{text}` names no method; write for example `Type.Method` or `Type.Method(int, string)`")
+        };
+        let (module, rest) = match text.split_once('!') {
+            Some((module, rest)) => (Some(module.trim().to_owned()), rest),
+            None => (None, text),
+        };
+        let (path, parameters) = match rest.split_once('(') {
+            Some((path, rest)) => {
+                let list = rest.trim_end().strip_suffix(')').ok_or_else(wrong)?;
+                (path, Some(split_types(list)))
+            }
+            None => (rest, None),
+        };
+        let path = without_generics(path).replace("::", ".");
+        let sound = !path.is_empty() && !path.contains(char::is_whitespace) && !path.ends_with('.');
+        sound.then_some(Self { module, path, parameters }).ok_or_else(wrong)
+    }
+
+    /// Whether it may be in the framework, whose many methods are only looked through when they are meant.
+    pub(super) fn is_frameworks(&self) -> bool {
+        ["System.", "Microsoft."].iter().any(|prefix| self.path.starts_with(prefix))
+    }
+
+    /// The methods of a module it means; and the signatures of those with the right name but other parameters.
+    pub(super) fn methods(&self, loaded: &Loaded) -> (Vec<u32>, Vec<String>) {
+        let (mut found, mut others) = (Vec::new(), Vec::new());
+        let Some(image) = loaded.image().filter(|_| self.fits_module(loaded)) else { return (found, others) };
+        let (metadata, pdb) = (&image.metadata, loaded.pdb.as_ref().ok());
+        // The last part must occur in the raw name, whatever the compiler made of it.
+        let own = self.path.rsplit('.').find(|part| !part.is_empty()).unwrap_or_default();
+        let accessor = matches!(own, "get" | "set" | "add" | "remove");
+        for method in metadata.all_methods() {
+            let raw = metadata.method_name(method);
+            let lambda = own == methods::LAMBDA && raw.contains(">b__");
+            if !(accessor || lambda || raw.contains(own) || raw.ends_with("ctor")) {
+                continue;
+            }
+            // `.ctor` and accessors by their metadata names are known to people, too.
+            let qualified = methods::qualified(metadata, pdb, method);
+            let owner = qualified.rsplit_once('.').map_or("", |(owner, _)| owner);
+            let raw_qualified = format!("{owner}.{raw}");
+            let property = [".get", ".set"].iter().find_map(|accessor| qualified.strip_suffix(accessor));
+            let names = [Some(qualified.as_str()), Some(raw_qualified.as_str()), property];
+            if !names.into_iter().flatten().any(|name| ends_with_path(name, &self.path)) {
+                continue;
+            }
+            // A state machine's own method stands behind the one that was written, which is found itself.
+            if pdb.is_some_and(|pdb| pdb.kickoff(method).is_some()) {
+                continue;
+            }
+            let parameters = |names| {
+                let all = metadata.spelled(method, names, &[]).parameters.into_iter();
+                all.filter(|kind| !methods::is_closure(kind)).collect::<Vec<String>>()
+            };
+            let (short, full) = (parameters(Names::Short), parameters(Names::Full));
+            let fits = self.parameters.as_ref().is_none_or(|wanted| {
+                wanted.len() == full.len()
+                    && wanted.iter().zip(short.iter().zip(&full)).all(|(wanted, (short, full))| {
+                        let squeezed = |text: &str| text.replace(' ', "");
+                        let (short, full) = (squeezed(short), squeezed(full));
+                        *wanted == short || ends_with_path(&full, wanted)
+                    })
+            });
+            if fits {
+                found.push(pdb.and_then(|pdb| pdb.move_next(method)).unwrap_or(method));
+            } else {
+                others.push(format!("{qualified}({})", short.join(", ")));
+            }
+        }
+        (found, others)
+    }
+
+    fn fits_module(&self, loaded: &Loaded) -> bool {
+        let name = loaded.name();
+        let stem = name.strip_suffix(".dll").or_else(|| name.strip_suffix(".exe")).unwrap_or(&name);
+        self.module.as_deref().is_none_or(|module| module == name || module == stem)
+    }
+}
+
+/// Whether `name` is `path`, or ends with it behind a dot.
+fn ends_with_path(name: &str, path: &str) -> bool {
+    name.strip_suffix(path).is_some_and(|before| before.is_empty() || before.ends_with('.'))
+}
+
+/// Generic arguments do not tell methods apart here.
+fn without_generics(path: &str) -> String {
+    let (mut plain, mut open, letters) = (String::new(), 0usize, path.trim());
+    // `<lambda>` is a name of ours.
+    for (at, letter) in letters.char_indices() {
+        let is_lambda = letters.get(at..).is_some_and(|rest| rest.starts_with("<lambda>"));
+        match letter {
+            '<' if !is_lambda || open > 0 => open += 1,
+            '>' if open > 0 => open -= 1,
+            _ if open == 0 => plain.push(letter),
+            _ => {}
+        }
+    }
+    plain
+}
+
+/// Types between commas that are not inside generic arguments; `out` and `in` are `ref` to the runtime.
+fn split_types(list: &str) -> Vec<String> {
+    let (mut types, mut open, mut current) = (Vec::new(), 0usize, String::new());
+    for letter in list.chars() {
+        match letter {
+            '<' | '(' | '[' => open += 1,
+            '>' | ')' | ']' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        if letter == ',' && open == 0 {
+            types.push(std::mem::take(&mut current));
+        } else {
+            current.push(letter);
+        }
+    }
+    if !(types.is_empty() && current.trim().is_empty()) {
+        types.push(current);
+    }
+    let plain = |text: &String| {
+        let text = text.trim();
+        let by_reference = ["ref ", "out ", "in "].iter().find_map(|word| text.strip_prefix(word));
+        let (before, kind) = by_reference.map_or(("", text), |rest| ("ref", rest.trim()));
+        let name = kind.strip_prefix("System.").unwrap_or_default();
+        let keyword = KEYWORDS.iter().find(|(known, _)| *known == name).map(|(_, keyword)| *keyword);
+        format!("{before}{}", keyword.unwrap_or(kind).replace(' ', ""))
+    };
+    types.iter().map(plain).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_as_people_type_them() {
+        let name = |text| Name::parse(text).unwrap();
+        assert_eq!(
+            name("app.dll!N.Type<T>.Method<U>( System.Int32, Dictionary<int, string>, out string )"),
+            Name {
+                module: Some("app.dll".into()),
+                path: "N.Type.Method".into(),
+                parameters: Some(vec!["int".into(), "Dictionary<int,string>".into(), "refstring".into()])
+            }
+        );
+        assert_eq!(name("Main()").parameters, Some(vec![]));
+        assert_eq!(name("Main").parameters, None);
+        assert_eq!(name("Main.<lambda>").path, "Main.<lambda>");
+        for bad in ["", "  ", "Main(", "Main(int", "two words", "Type."] {
+            assert!(Name::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_path_ends_a_name_only_at_a_dot() {
+        assert!(ends_with_path("A.B.C", "B.C") && ends_with_path("A", "A"));
+        assert!(!ends_with_path("A.BB.C", "B.C"));
+    }
+}

@@ -1,0 +1,179 @@
+//! Which exceptions stop the program: DAP's filters with their conditions on types.
+
+use serde_json::{Value, json};
+
+/// When an exception matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum When {
+    /// As soon as it is thrown in user code, or passes it (any at all without just-my-code).
+    Thrown,
+    /// When code that is not the user's catches what passed user code.
+    UserUnhandled,
+    /// When nothing catches it.
+    Unhandled,
+}
+
+/// The filters of DAP's `exceptionBreakpointFilters`.
+const FILTERS: [(&str, When); 3] =
+    [("all", When::Thrown), ("userUnhandled", When::UserUnhandled), ("unhandled", When::Unhandled)];
+
+/// `System.IO.*, !System.OperationCanceledException`: some types, or all but some.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Types {
+    wanted: Vec<String>,
+    unwanted: Vec<String>,
+}
+
+impl Types {
+    fn parse(text: &str) -> Result<Self, String> {
+        let mut types = Self::default();
+        for part in text.split([',', ';', '\n']).map(str::trim).filter(|part| !part.is_empty()) {
+            let (list, name) = match part.strip_prefix('!') {
+                Some(name) => (&mut types.unwanted, name.trim()),
+                None => (&mut types.wanted, part),
+            };
+            let sound = |letter: char| letter.is_alphanumeric() || "._*+`<>[]".contains(letter);
+            if name.is_empty() || !name.chars().all(sound) {
+                return Err(format!(
+                    "`{part}` is no type name; write for example `System.IO.*, !System.OperationCanceledException`"
+                ));
+            }
+            list.push(name.replace('+', "."));
+        }
+        Ok(types)
+    }
+
+    /// `lineage`: full names of the thrown type and of its base types, in that order.
+    fn hold(&self, lineage: &[String]) -> bool {
+        let matches = |pattern: &String| match pattern.contains('*') {
+            // Every exception's last base is `System.Exception`: a pattern means the type itself.
+            true => lineage.first().is_some_and(|name| is_like(name, pattern)),
+            false => lineage.iter().any(|name| name == pattern || name.ends_with(&format!(".{pattern}"))),
+        };
+        (self.wanted.is_empty() || self.wanted.iter().any(matches)) && !self.unwanted.iter().any(matches)
+    }
+}
+
+/// Whether a name fits a pattern whose `*` stands for any letters.
+fn is_like(name: &str, pattern: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = parts.next().and_then(|first| name.strip_prefix(first)) else { return false };
+    let mut parts = parts.peekable();
+    while let Some(part) = parts.next() {
+        if parts.peek().is_none() {
+            return rest.ends_with(part);
+        }
+        match rest.find(part) {
+            Some(at) => rest = rest.get(at + part.len()..).unwrap_or_default(),
+            None => return false,
+        }
+    }
+    rest.is_empty()
+}
+
+/// Which exceptions stop the program: any rule that holds does.
+#[derive(Debug)]
+pub(crate) struct Filters(Vec<(When, Types)>);
+
+impl Default for Filters {
+    fn default() -> Self {
+        Self(vec![(When::Unhandled, Types::default())])
+    }
+}
+
+impl Filters {
+    /// `setExceptionBreakpoints`: replaces all; answers for each filter, then for each filter option.
+    pub(crate) fn set(&mut self, arguments: &Value) -> Value {
+        let plain = arguments["filters"].as_array().into_iter().flatten().map(|name| (name, ""));
+        let options = arguments["filterOptions"].as_array().into_iter().flatten();
+        let options =
+            options.map(|option| (&option["filterId"], option["condition"].as_str().unwrap_or_default()));
+        self.0.clear();
+        let mut answers = Vec::new();
+        for (name, condition) in plain.chain(options) {
+            let known = FILTERS.iter().find(|(known, _)| name == known);
+            answers.push(match (known, Types::parse(condition)) {
+                (Some((_, when)), Ok(types)) => {
+                    self.0.push((*when, types));
+                    json!({ "verified": true })
+                }
+                (None, _) => json!({ "verified": false,
+                    "message": format!("there is no exception filter {name}; there are all, userUnhandled, unhandled") }),
+                (_, Err(reason)) => json!({ "verified": false, "message": reason }),
+            });
+        }
+        json!({ "breakpoints": answers })
+    }
+
+    /// Whether anything is asked for at this point of an exception's life; saves looking at its type.
+    pub(crate) fn mind(&self, at: When) -> bool {
+        self.0.iter().any(|(when, _)| applies(*when, at))
+    }
+
+    /// Whether an exception stops the program.
+    pub(crate) fn stop(&self, at: When, lineage: &[String]) -> bool {
+        self.0.iter().any(|(when, types)| applies(*when, at) && types.hold(lineage))
+    }
+}
+
+/// What nothing catches, user code does not catch either.
+fn applies(when: When, at: When) -> bool {
+    when == at || (when == When::UserUnhandled && at == When::Unhandled)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lineage(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn a_condition_names_types_and_leaves_types_out() {
+        let file = lineage(&[
+            "System.IO.FileNotFoundException",
+            "System.IO.IOException",
+            "System.SystemException",
+            "System.Exception",
+            "System.Object",
+        ]);
+        let cancelled = lineage(&[
+            "System.Threading.Tasks.TaskCanceledException",
+            "System.OperationCanceledException",
+            "System.Exception",
+        ]);
+        for (condition, on_file, on_cancelled) in [
+            ("", true, true),
+            ("System.IO.*", true, false),
+            ("System.IO.IOException", true, false),
+            ("FileNotFoundException", true, false),
+            ("NotFoundException", false, false),
+            ("!System.OperationCanceledException", true, false),
+            ("System.*, !System.OperationCanceledException", true, false),
+            ("System.*Exception", true, true),
+            ("*.IO.*", true, false),
+            ("!System.*", false, false),
+            ("System.Exception", true, true),
+        ] {
+            let types = Types::parse(condition).unwrap();
+            assert_eq!((types.hold(&file), types.hold(&cancelled)), (on_file, on_cancelled), "{condition}");
+        }
+        assert!(Types::parse("a b").is_err());
+        assert!(Types::parse("!").is_err());
+    }
+
+    #[test]
+    fn unhandled_is_user_unhandled_too_and_unknown_filters_are_told() {
+        let mut filters = Filters::default();
+        assert!(filters.mind(When::Unhandled) && !filters.mind(When::Thrown));
+        let told = filters.set(&json!({ "filters": ["userUnhandled", "nope"],
+            "filterOptions": [{ "filterId": "all", "condition": "a b" }] }));
+        let verified: Vec<bool> =
+            told["breakpoints"].as_array().unwrap().iter().map(|answer| answer["verified"] == true).collect();
+        assert_eq!(verified, [true, false, false]);
+        assert!(
+            filters.mind(When::Unhandled) && filters.mind(When::UserUnhandled) && !filters.mind(When::Thrown)
+        );
+    }
+}

@@ -1,0 +1,153 @@
+//! Methods as people wrote them: state machines, lambdas, local functions and accessors under their source names.
+
+use clr_metadata::metadata::Metadata;
+use clr_metadata::metadata::spelling::Names;
+use clr_metadata::pdb::Pdb;
+
+use super::modules::Loaded;
+use super::names::without_arity;
+use super::session::Session;
+
+/// What a lambda is called.
+pub(super) const LAMBDA: &str = "<lambda>";
+/// Deepest nesting of compiler-generated names.
+const DEEPEST: usize = 16;
+
+/// The type and the name a method has in the source.
+pub(super) struct Written {
+    /// TypeDef token: the innermost type that was written.
+    pub(super) owner: u32,
+    /// For example `Main`, `Main.Local`, `Main.<lambda>`, `Value.get`; `.ctor` for constructors.
+    pub(super) name: String,
+    /// Token of the method with the parameters that were written.
+    pub(super) method: u32,
+}
+
+/// Finds the source names of a method.
+pub(super) fn written(metadata: &Metadata, pdb: Option<&Pdb>, method: u32) -> Written {
+    let method = pdb.and_then(|pdb| pdb.kickoff(method)).unwrap_or(method);
+    let mut owner = metadata.owner_of(method);
+    for _ in 0..DEEPEST {
+        // Closures and state machines; no C# name begins like that.
+        match metadata.enclosing_type(owner).filter(|_| metadata.simple_name(owner).starts_with('<')) {
+            Some(outer) => owner = outer,
+            None => break,
+        }
+    }
+    Written { owner, name: source_name(metadata.method_name(method), DEEPEST), method }
+}
+
+/// `<Main>b__0_1` is a lambda of `Main`, `<Main>g__Local|0_0` its local function `Local`.
+fn source_name(name: &str, deeper: usize) -> String {
+    if let Some((accessor, property)) = name.split_once('_')
+        && matches!(accessor, "get" | "set" | "add" | "remove")
+        && !property.is_empty()
+    {
+        return format!("{property}.{accessor}");
+    }
+    let Some((outer, rest)) = name.strip_prefix('<').and_then(split_brackets).filter(|_| deeper > 0) else {
+        return name.to_owned();
+    };
+    let outer = source_name(outer, deeper - 1);
+    match (rest.chars().next(), rest.get(1..).and_then(|rest| rest.strip_prefix("__"))) {
+        (Some('b'), _) => format!("{outer}.{LAMBDA}"),
+        (Some('g'), Some(local)) => format!("{outer}.{}", local.split('|').next().unwrap_or_default()),
+        // The method the compiler makes of top-level statements.
+        _ if rest == "$" => outer,
+        _ => name.to_owned(),
+    }
+}
+
+/// What stands between the brackets that are open, and what follows.
+fn split_brackets(text: &str) -> Option<(&str, &str)> {
+    let mut open = 1;
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '<' => open += 1,
+            '>' => open -= 1,
+            _ => {}
+        }
+        if open == 0 {
+            return Some((text.get(..at)?, text.get(at + 1..)?));
+        }
+    }
+    None
+}
+
+/// `Namespace.Outer.Inner.Method` without generic parameters: what breakpoints by name are compared with.
+pub(super) fn qualified(metadata: &Metadata, pdb: Option<&Pdb>, method: u32) -> String {
+    let written = written(metadata, pdb, method);
+    let owner = without_arity(&metadata.type_name(written.owner));
+    format!("{owner}.{}", constructor(metadata, &written))
+}
+
+/// Whether a parameter's type is a closure, which the compiler hands to local functions.
+pub(super) fn is_closure(kind: &str) -> bool {
+    kind.contains("<>c__DisplayClass")
+}
+
+/// A constructor is called like its type.
+fn constructor(metadata: &Metadata, written: &Written) -> String {
+    match written.name.as_str() {
+        ".ctor" | ".cctor" => without_arity(metadata.simple_name(written.owner)),
+        name => name.to_owned(),
+    }
+}
+
+impl Session {
+    /// `Type.Method<T>(int count)`, as C# declares it.
+    pub(super) fn method_display(&self, loaded: &Loaded, method: u32) -> String {
+        self.method_display_with(loaded, method, &[])
+    }
+
+    /// The same with the generic arguments a frame has: its class's, then its own.
+    pub(super) fn method_display_with(&self, loaded: &Loaded, method: u32, actual: &[String]) -> String {
+        let Some(image) = loaded.image() else { return format!("[method 0x{method:08x}]") };
+        let metadata = &image.metadata;
+        let written = written(metadata, loaded.pdb.as_ref().ok(), method);
+        // Closures take over the parameters of what they are in, under their own numbers.
+        let actual = if written.owner == metadata.owner_of(method) { actual } else { &[] };
+        let spelled = metadata.spelled(written.method, Names::Short, actual);
+        let owner = metadata.spelled_type(written.owner, Names::Full, actual);
+        let parameters: Vec<String> = spelled
+            .parameters
+            .iter()
+            .zip(metadata.parameters(written.method))
+            .filter(|(kind, _)| !is_closure(kind))
+            .map(|(kind, name)| format!("{kind} {name}"))
+            .collect();
+        let mut name = constructor(metadata, &written);
+        if written.name == ".cctor" {
+            name = format!("static {name}");
+        }
+        if !spelled.generics.is_empty() {
+            name = format!("{name}<{}>", spelled.generics.join(", "));
+        }
+        format!("{owner}.{name}({})", parameters.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn compilers_names_are_turned_back() {
+        for (name, written) in [
+            ("Main", "Main"),
+            ("<Main>b__0_1", "Main.<lambda>"),
+            ("<Main>g__Local|0_0", "Main.Local"),
+            ("<<Main>g__Local|0_0>b__2", "Main.Local.<lambda>"),
+            ("get_Value", "Value.get"),
+            ("<get_Value>b__3", "Value.get.<lambda>"),
+            ("<Main>$", "Main"),
+            ("get_", "get_"),
+            ("<", "<"),
+            ("<Main", "<Main"),
+            (".ctor", ".ctor"),
+            ("System.Collections.IEnumerator.get_Current", "System.Collections.IEnumerator.get_Current"),
+        ] {
+            assert_eq!(source_name(name, DEEPEST), written, "{name}");
+        }
+    }
+}

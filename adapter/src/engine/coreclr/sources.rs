@@ -1,0 +1,212 @@
+//! Source files: where they are here, whether they are what was compiled, and their text when only the PDB has it.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::path::Path;
+
+use clr_metadata::pdb::Pdb;
+use clr_metadata::pdb::documents::Checksum;
+use dap_wire::{ErrorCode, Failure};
+use serde_json::{Value, json};
+use sha1::Digest;
+
+use super::modules::Loaded;
+use super::session::Session;
+
+/// A document of a module: its id and the document's row.
+type Key = (usize, u32);
+
+/// Where sources are, and what was found out about them.
+#[derive(Default)]
+pub(super) struct Sources {
+    /// `sourceFileMap`: what compiled paths begin with, and what stands there here. Longest first.
+    map: Vec<(String, String)>,
+    bodies: RefCell<HashMap<Key, Value>>,
+}
+
+impl Sources {
+    /// Reads the attribute `sourceFileMap`.
+    ///
+    /// # Errors
+    /// When it is no object of strings.
+    pub(super) fn parse(attribute: &Value) -> Result<Self, Failure> {
+        let wrong = || Failure::invalid(format!("`sourceFileMap` must map paths to paths, not {attribute}"));
+        let mut map = Vec::new();
+        match attribute {
+            Value::Null => {}
+            Value::Object(pairs) => {
+                for (from, to) in pairs {
+                    let to = to.as_str().ok_or_else(wrong)?;
+                    let trimmed = |path: &str| path.trim_end_matches(['/', '\\']).to_owned();
+                    map.push((trimmed(from), trimmed(to)));
+                }
+            }
+            _ => return Err(wrong()),
+        }
+        map.sort_by_key(|(from, _)| std::cmp::Reverse(from.len()));
+        Ok(Self { map, bodies: RefCell::default() })
+    }
+
+    /// Where a compiled path is here.
+    pub(super) fn local(&self, compiled: &str) -> String {
+        let mapped = self.map.iter().find_map(|(from, to)| {
+            let rest = compiled.strip_prefix(from.as_str())?;
+            let whole = rest.is_empty() || rest.starts_with(['/', '\\']);
+            whole.then(|| format!("{to}{}", rest.replace('\\', "/")))
+        });
+        mapped.unwrap_or_else(|| compiled.to_owned())
+    }
+
+    /// The document of a PDB that a path here means: the very path, else the one that ends alike in most parts, when
+    /// it is not known to be another file.
+    pub(super) fn find(&self, pdb: &Pdb, path: &str) -> Option<u32> {
+        let exact = pdb.documents().find(|(_, document)| *document == path || self.local(document) == path);
+        if let Some((row, _)) = exact {
+            return Some(row);
+        }
+        let parts = |path: &str| path.split(['/', '\\']).rev().map(str::to_owned).collect::<Vec<_>>();
+        let wanted = parts(path);
+        let alike = |document: &str| {
+            parts(document).iter().zip(&wanted).take_while(|(have, wanted)| have == wanted).count()
+        };
+        let (row, document) = pdb
+            .documents()
+            .filter(|(_, document)| alike(document) > 0)
+            .max_by_key(|(row, document)| (alike(document), std::cmp::Reverse(*row)))?;
+        // Two files of one name: the one that exists where it was compiled is another one, unless links lead there.
+        let compiled = self.local(document);
+        let (compiled, path) = (Path::new(&compiled), Path::new(path));
+        let same = || {
+            let (one, other) = (compiled.canonicalize(), path.canonicalize());
+            one.is_ok_and(|one| other.is_ok_and(|other| one == other))
+        };
+        (!(compiled.exists() && path.exists()) || same()).then_some(row)
+    }
+
+    /// Whether the file here is another than what was compiled; line ends alone do not count.
+    pub(super) fn differs(pdb: &Pdb, document: u32, path: &str) -> bool {
+        let Some(wanted) = pdb.checksum(document) else { return false };
+        let Ok(text) = std::fs::read(path) else { return false };
+        let hash = |text: &[u8]| match &wanted {
+            Checksum::Sha1(hash) => sha1::Sha1::digest(text).as_slice() == hash.as_slice(),
+            Checksum::Sha256(hash) => sha2::Sha256::digest(text).as_slice() == hash.as_slice(),
+        };
+        if hash(&text) {
+            return false;
+        }
+        let mut unix = Vec::with_capacity(text.len());
+        for (at, byte) in text.iter().enumerate() {
+            if !(*byte == b'\r' && text.get(at + 1) == Some(&b'\n')) {
+                unix.push(*byte);
+            }
+        }
+        let mut dos = Vec::with_capacity(text.len());
+        for byte in &unix {
+            if *byte == b'\n' {
+                dos.push(b'\r');
+            }
+            dos.push(*byte);
+        }
+        !(hash(&unix) || hash(&dos))
+    }
+}
+
+/// The engine's number of a document whose text is in its PDB.
+fn reference((module, document): Key) -> i64 {
+    module as i64 * 0x10_0000 + i64::from(document)
+}
+
+impl Session {
+    /// DAP `Source` of a document.
+    pub(super) fn source_body(&self, loaded: &Loaded, document: u32) -> Value {
+        let key = (loaded.id, document);
+        if let Some(body) = self.sources.bodies.borrow().get(&key) {
+            return body.clone();
+        }
+        let Ok(pdb) = &loaded.pdb else { return Value::Null };
+        let path = self.sources.local(pdb.document(document));
+        let mut body = json!({ "name": path.rsplit(['/', '\\']).next(), "path": path });
+        if !Path::new(&path).exists() {
+            if pdb.has_embedded_source(document) {
+                body["sourceReference"] = json!(reference(key));
+                body["origin"] = json!("embedded in the PDB");
+            } else {
+                body["origin"] = json!("not found here; `sourceFileMap` can say where it is");
+            }
+        }
+        if let Some(checksum) = pdb.checksum(document) {
+            let (algorithm, bytes) = match checksum {
+                Checksum::Sha1(bytes) => ("SHA1", bytes),
+                Checksum::Sha256(bytes) => ("SHA256", bytes),
+            };
+            let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            body["checksums"] = json!([{ "algorithm": algorithm, "checksum": text }]);
+        }
+        self.sources.bodies.borrow_mut().insert(key, body.clone());
+        body
+    }
+
+    /// `loadedSources`: every document of the user's modules.
+    pub(super) fn loaded_sources(&self) -> Value {
+        let mut list = Vec::new();
+        for loaded in self.modules.with_symbols() {
+            let Ok(pdb) = &loaded.pdb else { continue };
+            for (row, _) in pdb.documents() {
+                list.push(self.source_body(&loaded, row));
+            }
+        }
+        json!({ "sources": list })
+    }
+
+    /// `source`: the text of a document that is embedded in its PDB, or of a file.
+    pub(super) fn source(&self, arguments: &Value) -> Result<Value, Failure> {
+        let asked = arguments["source"]["sourceReference"].as_i64().filter(|number| *number > 0);
+        let asked = asked.or_else(|| arguments["sourceReference"].as_i64().filter(|number| *number > 0));
+        let path = arguments["source"]["path"].as_str();
+        for loaded in self.modules.with_symbols() {
+            let Ok(pdb) = &loaded.pdb else { continue };
+            let found = match (asked, path) {
+                (Some(number), _) => pdb.documents().find(|(row, _)| reference((loaded.id, *row)) == number),
+                (None, Some(path)) => pdb
+                    .documents()
+                    .find(|(_, document)| *document == path || self.sources.local(document) == path),
+                (None, None) => {
+                    return Err(Failure::invalid("`source` names neither a reference nor a path"));
+                }
+            };
+            let Some((row, document)) = found else { continue };
+            let text = std::fs::read_to_string(self.sources.local(document)).ok();
+            if let Some(text) = text.or_else(|| pdb.embedded_source(row)) {
+                return Ok(json!({ "content": text, "mimeType": "text/x-csharp" }));
+            }
+            return Err(Failure::new(
+                ErrorCode::InvalidParameter,
+                format!("there is no file `{document}` here, and its text is not in the PDB"),
+            )
+            .hint("`sourceFileMap` can say where it is; `<EmbedAllSources>` puts it into the PDB"));
+        }
+        Err(Failure::invalid(format!("no loaded module was compiled from {}", arguments["source"])))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_mapping_wins_and_only_whole_folders_count() {
+        let sources =
+            Sources::parse(&json!({ "/src/": "/home/me", "/src/lib": "/lib/", "C:\\work": "/w" })).unwrap();
+        for (compiled, here) in [
+            ("/src/a/b.cs", "/home/me/a/b.cs"),
+            ("/src/lib/x.cs", "/lib/x.cs"),
+            ("/src/library/x.cs", "/home/me/library/x.cs"),
+            ("/srcs/x.cs", "/srcs/x.cs"),
+            ("C:\\work\\a\\b.cs", "/w/a/b.cs"),
+        ] {
+            assert_eq!(sources.local(compiled), here);
+        }
+        assert!(Sources::parse(&json!([1])).is_err());
+        assert!(Sources::parse(&json!({ "/a": 1 })).is_err());
+    }
+}

@@ -1,0 +1,97 @@
+//! Which exceptions stop the program, and what is told of them.
+
+use serde_json::{Value, json};
+use tests::client::DapClient;
+use tests::fixture::{self, Runtime};
+use tests::transcript::Transcript;
+
+stories! {
+    exceptions_stop_by_filter_and_type,
+    an_exception_is_told_with_its_cause_and_its_places,
+    an_unusable_filter_is_told,
+}
+
+async fn exceptions_stop_by_filter_and_type(runtime: Runtime) -> anyhow::Result<()> {
+    let option = |filter: &str, condition: &str| json!({ "filterId": filter, "condition": condition });
+    let mut lines = Vec::new();
+    for (filters, options, just_my_code) in [
+        (json!([]), json!([]), true),
+        (json!(["all"]), json!([]), true),
+        (json!(["userUnhandled"]), json!([]), true),
+        (json!(["unhandled"]), json!([]), true),
+        (json!([]), json!([option("all", "System.IO.*")]), true),
+        (json!([]), json!([option("all", "System.IO.IOException")]), true),
+        (
+            json!([]),
+            json!([option("all", "!System.OperationCanceledException, !System.IO.IOException")]),
+            true,
+        ),
+        (json!([]), json!([option("all", "ArgumentException"), option("unhandled", "OwnException")]), true),
+        (json!(["all"]), json!([]), false),
+    ] {
+        lines.push(format!("filters {filters} {options}{}", if just_my_code { "" } else { " all code" }));
+        let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+        editor.ok("initialize", json!({ "clientID": "test" })).await?;
+        let arguments = json!({ "program": fixture::program("filters"), "justMyCode": just_my_code });
+        let launch = editor.send("launch", arguments).await?;
+        editor.event("initialized").await?;
+        editor.ok("setExceptionBreakpoints", json!({ "filters": filters, "filterOptions": options })).await?;
+        editor.ok("configurationDone", Value::Null).await?;
+        anyhow::ensure!(editor.response(launch).await?.success);
+        loop {
+            let (event, body) = editor.any_event(&["stopped", "exited"]).await?;
+            if event == "exited" {
+                break;
+            }
+            let thread = body["threadId"].clone();
+            let info = editor.ok("exceptionInfo", json!({ "threadId": thread })).await?;
+            let stack = editor.ok("stackTrace", json!({ "threadId": thread })).await?;
+            let own = stack["stackFrames"].as_array().into_iter().flatten().find(|frame| frame["line"] != 0);
+            let line = own.and_then(|frame| frame["line"].as_u64()).unwrap_or(0);
+            let text = std::fs::read_to_string(fixture::source("filters"))?;
+            let source =
+                text.lines().nth(usize::try_from(line)?.saturating_sub(1)).unwrap_or_default().trim();
+            let word = |value: &Value| value.as_str().unwrap_or("-").to_owned();
+            lines.push(format!("    {} {}: {source}", word(&info["breakMode"]), word(&info["exceptionId"])));
+            editor.ok("continue", json!({ "threadId": thread })).await?;
+        }
+        editor.finish().await?;
+    }
+    let name = format!("exceptions_stop_by_filter_and_type_{}", runtime.name());
+    insta::assert_snapshot!(name, lines.join("\n"));
+    Ok(())
+}
+
+async fn an_exception_is_told_with_its_cause_and_its_places(runtime: Runtime) -> anyhow::Result<()> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.launch("filters", &[], json!({})).await?;
+    let (thread, frame) = editor.stop().await?;
+    assert_eq!(frame["line"], fixture::line("filters", "own"));
+    let info = editor.ok("exceptionInfo", json!({ "threadId": thread })).await?;
+    assert_eq!((&info["exceptionId"], &info["description"]), (&json!("OwnException"), &json!("own")));
+    let source = fixture::source("filters");
+    let at = |marker: &str| format!("at Program.Own() in {source}:line {}", fixture::line("filters", marker));
+    let stack = info["details"]["stackTrace"].as_str().unwrap_or_default();
+    assert!(stack.contains(&at("own")), "{stack}");
+    let inner = &info["details"]["innerException"][0];
+    assert_eq!(
+        (&inner["fullTypeName"], &inner["message"]),
+        (&json!("System.ArgumentException"), &json!("the cause"))
+    );
+    let stack = inner["stackTrace"].as_str().unwrap_or_default();
+    assert!(stack.contains(&at("cause")), "{inner}");
+    editor.finish().await
+}
+
+async fn an_unusable_filter_is_told(runtime: Runtime) -> anyhow::Result<()> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.launch("messages", &[], json!({})).await?;
+    editor.event("stopped").await?;
+    let wishes = json!({ "filters": ["all", "nope"],
+        "filterOptions": [{ "filterId": "unhandled", "condition": "two words" }] });
+    let told = editor.ok("setExceptionBreakpoints", wishes).await?;
+    let verified: Vec<&Value> =
+        told["breakpoints"].as_array().into_iter().flatten().map(|answer| &answer["verified"]).collect();
+    assert_eq!(verified, [true, false, false]);
+    editor.finish().await
+}
