@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::server::listener::Address;
+use crate::server::listener::{Address, Admission};
 use crate::{io, logging, server};
 
 /// A debug adapter whose sessions an editor and agents ride together.
@@ -15,9 +15,15 @@ use crate::{io, logging, server};
 #[derive(Debug, Parser)]
 #[command(name = "tandem-dap", version)]
 pub struct Flags {
-    /// Serve DAP to any number of connections: HOST:PORT (loopback only) or unix:PATH
+    /// Serve DAP to any number of connections: HOST:PORT (loopback, unless --remote) or unix:PATH
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<Address>,
+    /// With --listen: let other machines connect, with a token that is printed to stderr unless one is given
+    #[arg(long, requires = "listen")]
+    remote: bool,
+    /// With --listen: clients need the token in this file (else the one in TANDEM_TOKEN)
+    #[arg(long, value_name = "FILE", requires = "listen")]
+    token_file: Option<PathBuf>,
     /// Write the log to this file instead of stderr
     #[arg(long, value_name = "FILE", global = true)]
     log: Option<PathBuf>,
@@ -38,7 +44,11 @@ enum Command {
     },
     /// Hosts one session whose first client is connected to stdin (used by tandem-dap itself)
     #[command(hide = true)]
-    Host,
+    Host {
+        /// Its first client must present the token that comes on stdout
+        #[arg(long)]
+        token: bool,
+    },
     /// Becomes a program when it is told to (used by tandem-dap itself)
     #[command(hide = true)]
     ExecHeld {
@@ -65,8 +75,11 @@ pub fn main() -> ExitCode {
     }
     let outcome = match (flags.command, flags.listen) {
         (Some(Command::Sessions { json }), _) => server::sessions::list(json),
-        (Some(Command::Host), _) => server::host::run(),
-        (None, Some(address)) => server::listener::run(&address, &logging),
+        (Some(Command::Host { token }), _) => server::host::run(token),
+        (None, Some(address)) => {
+            let admission = Admission { remote: flags.remote, token_file: flags.token_file };
+            server::listener::run(&address, &admission, &logging)
+        }
         _ => server::relay::run(&logging),
     };
     match outcome {

@@ -1,6 +1,5 @@
 //! What a person may mean: completions for the arguments of prompts and of the resource template.
 
-use crate::registry;
 use crate::resources;
 use crate::server::Bridge;
 
@@ -11,7 +10,7 @@ const MOST: usize = 100;
 pub fn complete(bridge: &Bridge, argument: &str, typed: &str) -> (Vec<String>, bool) {
     let mut found = match argument {
         "program" | "project" | "file" => paths(typed, |folder| bridge.may_read(folder)),
-        "session" => starting(registry::live().into_iter().map(|entry| entry.id), typed),
+        "session" => starting(registry::live(&registry::folder()).into_iter().map(|entry| entry.id), typed),
         "view" => starting(resources::views().map(str::to_owned), typed),
         "processId" => starting(processes(), typed),
         _ => Vec::new(),

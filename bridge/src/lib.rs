@@ -3,7 +3,7 @@
 //! In reading order: [`cli`], [`server`] and [`handler`] (MCP on one side; [`resources`], [`prompts`], [`completion`], [`client_log`]), [`catalog`] (the families of tools), [`tool`] (what a tool
 //! is), [`call`] and [`arguments`] (what agents send), [`tools`] (what each tool does), [`session`] (DAP on the other
 //! side), [`observer`] (events to a picture of where the program stands) and [`journal`] (what happened), [`memory`] (what
-//! the agent was told), [`wishes`] (its breakpoints), [`source`], [`bounds`] (small answers), [`registry`] (sessions to join).
+//! the agent was told), [`wishes`] (its breakpoints), [`source`], [`bounds`] (small answers).
 
 pub mod arguments;
 pub mod bounds;
@@ -18,7 +18,6 @@ pub mod journal;
 pub mod memory;
 pub mod observer;
 pub mod prompts;
-pub mod registry;
 pub mod resources;
 pub mod server;
 pub mod session;

@@ -19,7 +19,6 @@ use workspace::roots::Roots;
 use crate::arguments::Arguments;
 use crate::catalog::Offer;
 use crate::client_log::{ClientLog, worth};
-use crate::registry;
 use crate::session::Session;
 use crate::wishes::Wishes;
 
@@ -156,10 +155,12 @@ impl Bridge {
     /// # Errors
     /// `NO_SESSION`.
     pub async fn join(&self, id: &str) -> Result<Arc<Session>, Failure> {
-        let entry = registry::live().into_iter().find(|entry| entry.id == id).ok_or_else(|| {
-            Failure::new(ErrorCode::NoSession, format!("there is no live session `{id}`"))
-                .hint("debug_sessions lists the live ones")
-        })?;
+        let entry = registry::live(&registry::folder()).into_iter().find(|entry| entry.id == id).ok_or_else(
+            || {
+                Failure::new(ErrorCode::NoSession, format!("there is no live session `{id}`"))
+                    .hint("debug_sessions lists the live ones")
+            },
+        )?;
         Ok(self.add(Session::join(&entry, &self.client()).await?))
     }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use dap_wire::peer::Peer;
 use dap_wire::{ErrorCode, Failure};
+use registry::Entry;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -14,7 +15,6 @@ use tokio_util::sync::CancellationToken;
 use crate::call::Progress;
 use crate::memory::Memory;
 use crate::observer::{Observed, Snapshot, State, observe};
-use crate::registry::Entry;
 use crate::tools::test_run::TestRun;
 use crate::wishes::{FUNCTIONS, Purpose, Wishes};
 

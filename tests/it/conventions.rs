@@ -51,6 +51,7 @@ fn dependencies_point_inward() {
         ("bridge/workspace", &["rmcp", "tandem-bridge", "tandem-adapter", "cordebug"]),
         ("adapter", &["rmcp", "lsp-types", "tandem-bridge"]),
         ("adapter/wire", &["cordebug", "tandem-adapter"]),
+        ("adapter/registry", &["tokio", "dap-wire", "cordebug", "tandem-adapter"]),
         ("adapter/cordebug", &["tokio", "serde", "dap-wire"]),
         ("adapter/clr-metadata", &["tokio", "serde", "cordebug", "dap-wire"]),
     ] {

@@ -24,6 +24,7 @@ macro_rules! stories {
     };
 }
 
+mod access;
 mod agent;
 mod agent_faults;
 mod agent_tools;
@@ -37,10 +38,13 @@ mod exceptions;
 mod execution;
 mod expressions;
 mod finding_code;
+mod flow;
 mod hostile_input;
 mod hostile_objects;
 mod http;
+mod joining;
 mod lifecycle;
+mod listening;
 mod many_clients;
 mod output;
 mod values;

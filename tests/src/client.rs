@@ -71,6 +71,25 @@ impl DapClient {
         Ok(Self::over(name, Box::new(reader), Box::new(writer), None, transcript))
     }
 
+    /// Connects to a listener on this machine.
+    ///
+    /// # Errors
+    /// When nobody listens.
+    pub async fn connect_tcp(name: &'static str, port: u16, transcript: &Transcript) -> anyhow::Result<Self> {
+        let (reader, writer) = tokio::net::TcpStream::connect(("127.0.0.1", port)).await?.into_split();
+        Ok(Self::over(name, Box::new(reader), Box::new(writer), None, transcript))
+    }
+
+    /// Names of the messages that came and that nobody asked for until now.
+    pub fn unclaimed(&self) -> Vec<String> {
+        let name = |message: &Message| match message {
+            Message::Event(event) => event.event.clone(),
+            Message::Response(response) => response.command.clone(),
+            Message::Request(request) => request.command.clone(),
+        };
+        self.waiting.iter().map(name).collect()
+    }
+
     fn over(
         name: &'static str,
         reader: Box<dyn AsyncRead + Send + Unpin>,
@@ -167,6 +186,17 @@ impl DapClient {
         let fits =
             |message: &Message| matches!(message, Message::Response(response) if response.request_seq == seq);
         match self.take(&format!("the answer to request {seq}"), fits).await? {
+            Message::Response(response) => Ok(response),
+            _ => bail!("not a response"),
+        }
+    }
+
+    /// The next answer, to whichever request.
+    ///
+    /// # Errors
+    /// When none comes.
+    pub async fn next_response(&mut self) -> anyhow::Result<Response> {
+        match self.take("an answer", |message| matches!(message, Message::Response(_))).await? {
             Message::Response(response) => Ok(response),
             _ => bail!("not a response"),
         }

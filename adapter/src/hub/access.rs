@@ -2,6 +2,7 @@
 
 use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
+use subtle::ConstantTimeEq;
 
 /// `agentAccess`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -39,6 +40,12 @@ impl AgentAccess {
             Self::ReadOnly => "readOnly",
             Self::None => "none",
         }
+    }
+
+    /// Whether an agent may see an event: with `none` only what concerns its own place in the session.
+    pub fn shows(self, event: &str) -> bool {
+        const OWN: [&str; 5] = ["initialized", "capabilities", "terminated", "sessionChanged", "exited"];
+        self != Self::None || OWN.contains(&event)
     }
 
     /// Whether an agent may send this command.
@@ -83,3 +90,25 @@ const LOOKING: [&str; 14] = [
     "completions",
     "locations",
 ];
+
+/// What a client of a listener must present before it may do anything. Compared in constant time, never shown.
+#[derive(Clone)]
+pub struct Token(Vec<u8>);
+
+impl Token {
+    /// Of its bytes.
+    pub fn new(bytes: Vec<u8>) -> Self {
+        Self(bytes)
+    }
+
+    /// Whether this is it.
+    pub fn is(&self, presented: &str) -> bool {
+        bool::from(self.0.ct_eq(presented.as_bytes()))
+    }
+}
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Token")
+    }
+}

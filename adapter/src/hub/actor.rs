@@ -15,10 +15,11 @@ use regex::Regex;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::codec::FramedRead;
 use tokio_util::sync::CancellationToken;
 
+use super::access::Token;
 use super::event::{
     ClientId, Effect, Event, IoRequest, Origin, Publication, ReadOutput, StartedEngine, Ticket,
 };
@@ -115,6 +116,19 @@ impl Inbox {
 struct Rider {
     queue: mpsc::Sender<Outgoing>,
     reader: CancellationToken,
+    writer: AbortHandle,
+}
+
+impl Rider {
+    /// It may read what is queued for it, for a while; then its connection closes.
+    fn let_go(self) {
+        self.reader.cancel();
+        let writer = self.writer;
+        tokio::spawn(async move {
+            tokio::time::sleep(LAST_WORDS).await;
+            writer.abort();
+        });
+    }
 }
 
 /// The actor.
@@ -133,6 +147,8 @@ pub struct Actor<H> {
     engines: u64,
     cancels: HashMap<Ticket, CancellationToken>,
     writers: JoinSet<()>,
+    /// Clients that were cut off and that the state does not know of yet.
+    stalled: Vec<ClientId>,
     ended: bool,
 }
 
@@ -154,9 +170,15 @@ impl<H: Host> Actor<H> {
             engines: 0,
             cancels: HashMap::new(),
             writers: JoinSet::new(),
+            stalled: Vec::new(),
             ended: false,
         };
         (actor, inbox)
+    }
+
+    /// The first client may do nothing before it presents this.
+    pub fn require_token(&mut self, token: Token) {
+        self.state.require_token(token);
     }
 
     /// Runs the session to its end.
@@ -195,11 +217,19 @@ impl<H: Host> Actor<H> {
         };
         if let Event::ClientLeft { client } = &event {
             self.elsewhere.remove(client);
-            self.riders.remove(client);
+            if let Some(rider) = self.riders.remove(client) {
+                rider.let_go();
+            }
             self.broker.forget_client(client.0);
         }
         for effect in self.state.handle(event) {
             self.carry_out(effect);
+        }
+        while let Some(client) = self.stalled.pop() {
+            self.broker.forget_client(client.0);
+            for effect in self.state.handle(Event::ClientStalled { client }) {
+                self.carry_out(effect);
+            }
         }
     }
 
@@ -232,9 +262,9 @@ impl<H: Host> Actor<H> {
         let (queue, queued) = mpsc::channel(CLIENT_QUEUE);
         let reader = CancellationToken::new();
         let numbers = Numbers::default();
-        self.writers.spawn(writer::run(connection.writer, queued, numbers.clone()));
+        let writer = self.writers.spawn(writer::run(connection.writer, queued, numbers.clone()));
         tokio::spawn(read(id, connection.reader, self.inbox.clone(), reader.clone(), numbers));
-        self.riders.insert(id, Rider { queue, reader });
+        self.riders.insert(id, Rider { queue, reader, writer });
         self.handle(Event::ClientJoined { client: id, origin });
     }
 
@@ -245,13 +275,14 @@ impl<H: Host> Actor<H> {
                 let cursor = self.broker.cursor();
                 self.queue(client, Outgoing::StartOutput(cursor));
             }
+            Effect::StopOutput { client } => self.queue(client, Outgoing::StopOutput),
             Effect::FlushOutput { client } => {
                 let positions = self.broker.settle();
                 self.queue(client, Outgoing::FlushOutput(positions));
             }
             Effect::Close { client } => {
                 if let Some(rider) = self.riders.remove(&client) {
-                    rider.reader.cancel();
+                    rider.let_go();
                 }
                 self.broker.forget_client(client.0);
             }
@@ -291,7 +322,12 @@ impl<H: Host> Actor<H> {
         let Some(rider) = self.riders.get(&client) else { return };
         if let Err(mpsc::error::TrySendError::Full(_)) = rider.queue.try_send(outgoing) {
             tracing::warn!(%client, "dropped: {CLIENT_QUEUE} messages wait for it and it does not read");
-            rider.reader.cancel();
+            if let Some(rider) = self.riders.remove(&client) {
+                rider.reader.cancel();
+                // What it did not read it shall not read later either: the connection closes now.
+                rider.writer.abort();
+            }
+            self.stalled.push(client);
         }
     }
 

@@ -55,6 +55,8 @@ pub struct Client {
     pub origin: Origin,
     /// How far its handshake is.
     pub stage: Stage,
+    /// It presented the token, or needed none.
+    pub admitted: bool,
     /// Its launch or attach made the session.
     pub launched: bool,
     /// `clientName`, else `clientID`, else `client N`.
@@ -90,6 +92,7 @@ impl Client {
             id,
             origin,
             stage: Stage::Connected,
+            admitted: true,
             launched: false,
             name: id.to_string(),
             kind: Kind::Editor,

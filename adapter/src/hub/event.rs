@@ -63,6 +63,11 @@ pub enum Event {
         /// Whose.
         client: ClientId,
     },
+    /// A client has stopped reading and was cut off: too much waits for it.
+    ClientStalled {
+        /// Which.
+        client: ClientId,
+    },
     /// The engine was made, or could not be; follows [`Effect::StartEngine`].
     EngineStarted(Result<StartedEngine, Failure>),
     /// The engine answered [`Effect::AskEngine`].
@@ -102,6 +107,8 @@ pub struct StartedEngine {
 pub enum Timer {
     /// The session is over and its first client gone; others may read output for this long.
     Linger,
+    /// A client has had its time to present the token.
+    Admission(ClientId),
     /// A client has had its time to answer this reverse request.
     Ask(Ask),
 }
@@ -165,6 +172,11 @@ pub enum Effect {
     /// The program's output goes to this client from now on, beginning with what is still kept.
     StartOutput {
         /// To whom.
+        client: ClientId,
+    },
+    /// The program's output does not go to this client any more.
+    StopOutput {
+        /// To whom not.
         client: ClientId,
     },
     /// What the program printed until now goes out before the next message to this client.

@@ -24,17 +24,19 @@ use std::time::Duration;
 use dap_wire::{ErrorCode, Failure, Message, Request, Response};
 use serde_json::Value;
 
-use super::access::AgentAccess;
+use super::access::{AgentAccess, Token};
 use super::breakpoints::Ledger;
 use super::capabilities::Capabilities;
 use super::clients::{Client, Clients, Kind, Stage};
-use super::event::{ClientId, Effect, Event, IoRequest, Ticket};
+use super::event::{ClientId, Effect, Event, IoRequest, Origin, Ticket, Timer};
 use super::facts::Facts;
 use super::ids::IdCounter;
 use super::pending::{Asked, Pending, Waiter};
 use restart::Restart;
 use reverse::Reverse;
 
+/// How long a client may take to present the token.
+const ADMISSION_LIMIT: Duration = Duration::from_secs(60);
 /// How long an engine may take for an ordinary request. Evaluations have the engine's own, shorter deadline.
 const ENGINE_DEADLINE: Duration = Duration::from_secs(30);
 
@@ -72,6 +74,8 @@ pub struct State {
     engine_ready: bool,
     /// It was told `configurationDone`.
     configured: bool,
+    /// What the first client must present.
+    token: Option<Token>,
     access: AgentAccess,
     /// Arguments of the launch or attach that made the session.
     launch: Value,
@@ -108,6 +112,7 @@ impl State {
             capabilities: Capabilities::default(),
             engine_ready: false,
             configured: false,
+            token: None,
             access: AgentAccess::default(),
             launch: Value::Null,
             attached: false,
@@ -130,7 +135,7 @@ impl State {
     /// Takes one event and says what to do about it, in order.
     pub fn handle(&mut self, event: Event) -> Vec<Effect> {
         match event {
-            Event::ClientJoined { client, origin } => self.clients.add(Client::new(client, origin)),
+            Event::ClientJoined { client, origin } => self.joined(client, origin),
             Event::ClientSaid { client, message: Message::Request(request) } => self.asked(client, request),
             Event::ClientSaid { client, message: Message::Response(response) } => {
                 self.client_answered(client, response);
@@ -145,7 +150,8 @@ impl State {
                     self.answer(&Asked { client, seq, command }, Err(failure));
                 }
             }
-            Event::ClientLeft { client } => self.left(client),
+            Event::ClientLeft { client } => self.left(client, None),
+            Event::ClientStalled { client } => self.left(client, Some("it does not read what it is sent")),
             Event::EngineStarted(result) => self.engine_started(result),
             Event::EngineAnswered { ticket, result } => self.engine_answered(ticket, result),
             Event::EngineSaid(event) => self.engine_said(event),
@@ -161,9 +167,71 @@ impl State {
         std::mem::take(&mut self.effects)
     }
 
+    /// Whoever comes first must present this; the session's socket is private to its user and needs none.
+    pub fn require_token(&mut self, token: Token) {
+        self.token = Some(token);
+    }
+
+    fn joined(&mut self, id: ClientId, origin: Origin) {
+        let mut client = Client::new(id, origin);
+        if self.token.is_some() && origin == Origin::First {
+            client.admitted = false;
+            self.effects.push(Effect::StartTimer { timer: Timer::Admission(id), after: ADMISSION_LIMIT });
+        }
+        self.clients.add(client);
+    }
+
+    /// Takes the token out of the arguments: nobody behind here needs it.
+    ///
+    /// # Errors
+    /// `ACCESS_DENIED` without the token, and `Some` guess that was wrong.
+    fn admit(&mut self, asked: &Asked, arguments: &mut Value) -> Result<(), Failure> {
+        let presented = match (asked.command.as_str(), arguments.as_object_mut()) {
+            ("initialize" | "launch" | "attach", Some(arguments)) => arguments.shift_remove("token"),
+            _ => None,
+        };
+        let (Some(token), Some(client)) = (&self.token, self.clients.get_mut(asked.client)) else {
+            return Ok(());
+        };
+        if client.admitted {
+            return Ok(());
+        }
+        let denied = |what: &str| {
+            Err(Failure::new(ErrorCode::AccessDenied, what)
+                .hint("put `\"token\": \"…\"` into the launch configuration; the listener printed it, or its user chose it"))
+        };
+        match presented.as_ref().map(Value::as_str) {
+            Some(Some(presented)) if token.is(presented) => {
+                client.admitted = true;
+                Ok(())
+            }
+            Some(_) => {
+                client.stage = Stage::Leaving;
+                denied("this is not the token of this adapter")
+            }
+            None if matches!(asked.command.as_str(), "initialize" | "disconnect") => Ok(()),
+            None => denied("this adapter wants a token before it does anything"),
+        }
+    }
+
+    /// What a client may do and see.
+    fn access_of(&self, client: &Client) -> AgentAccess {
+        match client.kind {
+            Kind::Agent if !client.launched => self.access,
+            _ => AgentAccess::Full,
+        }
+    }
+
     fn asked(&mut self, id: ClientId, request: Request) {
         let asked = Asked { client: id, seq: request.seq, command: request.command };
         let mut arguments = request.arguments;
+        if let Err(failure) = self.admit(&asked, &mut arguments) {
+            self.answer(&asked, Err(failure));
+            if self.clients.get(id).is_some_and(|client| client.stage == Stage::Leaving) {
+                self.let_client_go(id);
+            }
+            return;
+        }
         let Some(client) = self.clients.get(id) else { return };
         client.convention.to_hub(&mut arguments);
         let outcome = match (client.stage, asked.command.as_str()) {
@@ -173,8 +241,7 @@ impl State {
                 "`{}` came before `initialize`; a client introduces itself first",
                 asked.command
             ))),
-            _ if client.kind == Kind::Agent && !client.launched => self.access.check(&asked.command),
-            _ => Ok(()),
+            _ => self.access_of(client).check(&asked.command),
         };
         match outcome {
             Ok(()) => self.dispatch(asked, arguments),
@@ -256,8 +323,9 @@ impl State {
 
     /// Sends an event to one client, if it takes it, in its own ids, lines and paths.
     fn tell(&mut self, id: ClientId, event: &str, body: &Value) {
+        let access = self.clients.get(id).map_or(AgentAccess::None, |client| self.access_of(client));
         let Some(client) = self.clients.get_mut(id) else { return };
-        if !client.takes(event) {
+        if !client.takes(event) || !access.shows(event) {
             return;
         }
         let mut body = body.clone();

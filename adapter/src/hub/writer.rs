@@ -22,6 +22,8 @@ pub enum Outgoing {
     Message(Message),
     /// From now on output goes out.
     StartOutput(OutputCursor),
+    /// No more output.
+    StopOutput,
     /// Output up to here goes out before what follows.
     FlushOutput(Positions),
 }
@@ -43,6 +45,10 @@ pub async fn run<W: AsyncWrite + Unpin>(socket: W, mut queue: mpsc::Receiver<Out
                 Some(Outgoing::Message(message)) => writer.write(message).await,
                 Some(Outgoing::StartOutput(cursor)) => {
                     output = Some(cursor);
+                    Ok(())
+                }
+                Some(Outgoing::StopOutput) => {
+                    output = None;
                     Ok(())
                 }
                 Some(Outgoing::FlushOutput(positions)) => match &mut output {

@@ -17,8 +17,10 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
-use super::registry::{self, Published};
+use registry::Published;
+
 use crate::engine::{Engine, EngineEvent, select};
+use crate::hub::access::Token;
 use crate::hub::actor::{Actor, Connection, Host, Inbox};
 use crate::hub::event::{Origin, Publication, StartedEngine};
 use crate::io::Broker;
@@ -30,15 +32,16 @@ const DEFAULT_BUFFER: usize = 8 * 1024 * 1024;
 ///
 /// # Errors
 /// When stdin is no connection or the session folder is not safe.
-pub fn run() -> anyhow::Result<()> {
+pub fn run(token: bool) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let outcome = runtime.block_on(host());
+    let outcome = runtime.block_on(host(token));
     // Threads that wait for the program's pipes hold nothing that outlives the process.
     runtime.shutdown_background();
     outcome
 }
 
-async fn host() -> anyhow::Result<()> {
+async fn host(token: bool) -> anyhow::Result<()> {
+    let token = if token { Some(read_token()?) } else { None };
     let folder = registry::folder();
     registry::prepare(&folder)?;
     // Listing sweeps what crashed hosts left.
@@ -49,7 +52,10 @@ async fn host() -> anyhow::Result<()> {
     let stub = std::env::current_exe().context("cannot find the program itself")?;
     let broker = Broker::new(DEFAULT_BUFFER, stub);
     let process = Process { id: id.clone(), folder, published: None };
-    let (actor, inbox) = Actor::new(&id, process, broker);
+    let (mut actor, inbox) = Actor::new(&id, process, broker);
+    if let Some(token) = token {
+        actor.require_token(token);
+    }
     let mut signals = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()]
         .map(signal)
         .into_iter()
@@ -67,9 +73,25 @@ async fn host() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The listener hands the token over on a pipe in the place of stdout, for which a host has no other use: an argument or a
+/// variable could be read by others or be inherited by the program.
+fn read_token() -> anyhow::Result<Token> {
+    let mut text = Vec::new();
+    let mut block = [0u8; 4096];
+    loop {
+        match rustix::io::read(rustix::stdio::stdout(), &mut block).context("cannot read the token")? {
+            0 => return Ok(Token::new(text)),
+            count => text.extend_from_slice(block.get(..count).unwrap_or_default()),
+        }
+    }
+}
+
 /// Stdin is a socket from a relay, or an accepted connection from the listener.
 fn first_client() -> anyhow::Result<Connection> {
     let stdin: OwnedFd = std::io::stdin().as_fd().try_clone_to_owned().context("cannot use stdin")?;
+    // The connection must close when the first client goes, also while others ride on.
+    let null = std::fs::File::open("/dev/null").context("cannot open /dev/null")?;
+    rustix::stdio::dup2_stdin(&null).context("cannot let go of stdin")?;
     let family =
         rustix::net::getsockname(&stdin).context("stdin is no socket; `host` is for tandem-dap itself")?;
     if family.address_family() == rustix::net::AddressFamily::UNIX {
@@ -121,7 +143,7 @@ impl Host for Process {
             Failure::new(ErrorCode::NoSession, format!("cannot join session `{session}`: {reason}"))
                 .hint("`tandem-dap sessions` lists the live ones")
         };
-        let entry = registry::live(&self.folder).into_iter().find(|entry| entry.id == session);
+        let entry = registry::find(&self.folder, session);
         let entry = entry.ok_or_else(|| missing("there is none of this name".into()))?;
         let socket = UnixStream::connect(&entry.socket).map_err(|error| missing(error.to_string()))?;
         socket.set_nonblocking(true).map_err(|error| missing(error.to_string()))?;
@@ -132,7 +154,21 @@ impl Host for Process {
         if self.published.is_some() {
             return;
         }
-        match Published::new(&self.folder, publication, &self.id) {
+        let entry = registry::Entry {
+            id: self.id.clone(),
+            pid: std::process::id(),
+            title: publication.title,
+            program: publication.program,
+            engine: publication.engine,
+            cwd: publication.cwd,
+            started: 0,
+            socket: PathBuf::new(),
+        };
+        let listening = Published::new(&self.folder, entry).and_then(|(published, listener)| {
+            listener.set_nonblocking(true)?;
+            Ok((published, UnixListener::from_std(listener)?))
+        });
+        match listening {
             Ok((published, listener)) => {
                 let accepting = tokio::spawn(accept(listener, inbox.clone()));
                 self.published = Some((published, accepting.abort_handle()));

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 
 use super::relay::start_host;
 use crate::logging::Logging;
@@ -31,29 +31,80 @@ impl FromStr for Address {
         let text = text.replacen("localhost:", "127.0.0.1:", 1);
         let address: SocketAddr =
             text.parse().map_err(|_| format!("`{text}` is neither HOST:PORT nor unix:PATH"))?;
-        if !address.ip().is_loopback() {
-            return Err(format!(
-                "`{address}` can be reached from other machines, and DAP has no passwords: use 127.0.0.1 and a tunnel"
-            ));
-        }
         Ok(Self::Tcp(address))
+    }
+}
+
+/// The variable a token may come from.
+pub const TOKEN_VARIABLE: &str = "TANDEM_TOKEN";
+/// Shortest token of a user, bytes.
+const MIN_TOKEN: usize = 16;
+
+/// Who may connect.
+#[derive(Debug, Default)]
+pub struct Admission {
+    /// Other machines too; then always with a token.
+    pub remote: bool,
+    /// Where the token is, unless it is in [`TOKEN_VARIABLE`].
+    pub token_file: Option<PathBuf>,
+}
+
+impl Admission {
+    /// The token clients must present, and whether it was made here and must be told.
+    fn token(&self, address: &Address) -> anyhow::Result<(Option<String>, bool)> {
+        let far = matches!(address, Address::Tcp(address) if !address.ip().is_loopback());
+        if far && !self.remote {
+            bail!(
+                "this address can be reached from other machines; listen on 127.0.0.1 and use a tunnel, or add --remote: then \
+                 clients need a token, and what they say travels unencrypted"
+            );
+        }
+        let given = match &self.token_file {
+            Some(file) => Some(
+                std::fs::read_to_string(file)
+                    .with_context(|| format!("cannot read the token from `{}`", file.display()))?,
+            ),
+            None => std::env::var(TOKEN_VARIABLE).ok().filter(|token| !token.is_empty()),
+        };
+        let given = given.map(|token| token.trim().to_owned());
+        match given {
+            Some(token) if !(MIN_TOKEN..=1024).contains(&token.len()) => {
+                bail!("the token has {} bytes; it must have {MIN_TOKEN} to 1024", token.len())
+            }
+            None if self.remote => {
+                let mut bytes = [0u8; 16];
+                getrandom::fill(&mut bytes).map_err(|error| anyhow!("cannot make a token: {error}"))?;
+                Ok((Some(bytes.iter().map(|byte| format!("{byte:02x}")).collect()), true))
+            }
+            given => Ok((given, false)),
+        }
     }
 }
 
 /// Serves connections until the process is ended.
 ///
 /// # Errors
-/// When it cannot listen there.
-pub fn run(address: &Address, logging: &Logging) -> anyhow::Result<()> {
+/// When it cannot listen there, or must not.
+pub fn run(address: &Address, admission: &Admission, logging: &Logging) -> anyhow::Result<()> {
+    let (token, made) = admission.token(address)?;
+    let tell_token = || {
+        if let (Some(token), true) = (&token, made) {
+            eprintln!(
+                r#"tandem-dap: clients need this in `initialize`, `launch` or `attach`: "token": "{token}""#
+            );
+        }
+    };
+    let token = token.as_deref();
     match address {
         Address::Tcp(address) => {
             let listener =
                 TcpListener::bind(address).with_context(|| format!("cannot listen on `{address}`"))?;
             eprintln!("tandem-dap: listening on {}", listener.local_addr()?);
+            tell_token();
             loop {
                 let (connection, _) = listener.accept().context("cannot accept a connection")?;
                 connection.set_nodelay(true)?;
-                serve(connection.into(), logging);
+                serve(connection.into(), logging, token);
             }
         }
         Address::Unix(path) => {
@@ -67,16 +118,17 @@ pub fn run(address: &Address, logging: &Logging) -> anyhow::Result<()> {
                 UnixListener::bind(path).with_context(|| format!("cannot listen on `{}`", path.display()))?;
             std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
             eprintln!("tandem-dap: listening on unix:{}", path.display());
+            tell_token();
             loop {
                 let (connection, _) = listener.accept().context("cannot accept a connection")?;
-                serve(connection.into(), logging);
+                serve(connection.into(), logging, token);
             }
         }
     }
 }
 
-fn serve(connection: OwnedFd, logging: &Logging) {
-    match start_host(connection, logging) {
+fn serve(connection: OwnedFd, logging: &Logging, token: Option<&str>) {
+    match start_host(connection, logging, token) {
         Ok(mut host) => {
             // Reaps it; its session is its own affair.
             let reaper =

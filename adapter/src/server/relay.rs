@@ -16,15 +16,28 @@ use crate::logging::Logging;
 const BLOCK: usize = 256 * 1024;
 
 /// Starts a host whose stdin is this end of its first client's connection. The host is in a process group of its own:
-/// whoever kills the editor's group does not keep it from cleaning up.
+/// whoever kills the editor's group does not keep it from cleaning up. With a token its first client must present it.
 ///
 /// # Errors
 /// When the process cannot be started.
-pub fn start_host(connection: OwnedFd, logging: &Logging) -> anyhow::Result<std::process::Child> {
+pub fn start_host(
+    connection: OwnedFd,
+    logging: &Logging,
+    token: Option<&str>,
+) -> anyhow::Result<std::process::Child> {
     let program = std::env::current_exe().context("cannot find the program itself")?;
     let mut command = Command::new(&program);
     command.arg("host").args(logging.flags());
-    command.stdin(connection).stdout(Stdio::null()).stderr(Stdio::inherit()).process_group(0);
+    match token {
+        Some(token) => {
+            let (reader, mut writer) = std::io::pipe().context("cannot make a pipe")?;
+            writer.write_all(token.as_bytes()).context("cannot hand over the token")?;
+            command.arg("--token").stdout(reader);
+        }
+        None => drop(command.stdout(Stdio::null())),
+    }
+    command.env_remove(super::listener::TOKEN_VARIABLE);
+    command.stdin(connection).stderr(Stdio::inherit()).process_group(0);
     command.spawn().with_context(|| format!("cannot start `{} host`", program.display()))
 }
 
@@ -34,7 +47,7 @@ pub fn start_host(connection: OwnedFd, logging: &Logging) -> anyhow::Result<std:
 /// When the host cannot be started.
 pub fn run(logging: &Logging) -> anyhow::Result<()> {
     let (ours, theirs) = UnixStream::pair().context("cannot make a pair of sockets")?;
-    let mut host = start_host(theirs.into(), logging)?;
+    let mut host = start_host(theirs.into(), logging, None)?;
     let from_editor = File::from(std::io::stdin().as_fd().try_clone_to_owned()?);
     let to_editor = File::from(std::io::stdout().as_fd().try_clone_to_owned()?);
     let to_host = ours.try_clone()?;

@@ -10,7 +10,6 @@ use super::{execution, stops};
 use crate::arguments::Arguments;
 use crate::call::Call;
 use crate::observer::State;
-use crate::registry;
 use crate::server::Early;
 use crate::session::{Plan, Session};
 use crate::source::absolute;
@@ -280,7 +279,7 @@ async fn sessions(call: &Call) -> Result<Value, Failure> {
     }
     let current = call.bridge.current().map(|session| session.id.clone());
     let joined = call.bridge.joined();
-    let mut list: Vec<Value> = registry::live()
+    let mut list: Vec<Value> = registry::live(&registry::folder())
         .into_iter()
         .map(|entry| {
             json!({ "session": entry.id, "title": entry.title, "program": entry.program, "engine": entry.engine,

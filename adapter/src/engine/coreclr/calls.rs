@@ -150,7 +150,11 @@ impl Session {
                     break Ok(Outcome::Threw(eval.result()));
                 }
                 Ok(Input::Callback(Callback::EvalComplete { .. } | Callback::EvalException { .. })) => {
-                    break Err(timed_out(what, site.limit));
+                    break Err(if self.cancel.is_cancelled() {
+                        Failure::cancelled()
+                    } else {
+                        timed_out(what, site.limit)
+                    });
                 }
                 Ok(Input::Callback(callback @ Callback::ExitProcess)) => {
                     self.postponed.push_back(Input::Callback(callback));
@@ -168,14 +172,14 @@ impl Session {
                 Err(RecvTimeoutError::Disconnected) => return Err(timed_out(what, site.limit)),
             }
             let waited = start.elapsed();
-            if !together && (waited > site.limit / 2 || self.is_ending()) {
+            if !together && (waited > site.limit / 2 || self.is_ending() || self.cancel.is_cancelled()) {
                 together = true;
                 process.stop().map_err(cor("stop a call that may wait for another thread"))?;
                 alone_off(&process, self, site.thread);
                 go_on()?;
             }
             match aborted {
-                None if waited > site.limit || self.is_ending() => {
+                None if waited > site.limit || self.is_ending() || self.cancel.is_cancelled() => {
                     process.stop().map_err(cor("stop a call that takes too long"))?;
                     eval.abort().map_err(cor("abort a call that takes too long"))?;
                     go_on()?;

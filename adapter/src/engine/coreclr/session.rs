@@ -61,6 +61,8 @@ pub(super) struct Session {
     events: tokio::sync::mpsc::UnboundedSender<EngineEvent>,
     pub(super) inbox: Sender<Input>,
     pub(super) ending: Arc<AtomicBool>,
+    /// Of the request that is answered now.
+    pub(super) cancel: CancellationToken,
     stopping: Arc<AtomicBool>,
     pub(super) run: Run,
     pub(super) child: Option<Child>,
@@ -98,6 +100,7 @@ impl Session {
             events,
             inbox,
             ending,
+            cancel: CancellationToken::new(),
             stopping,
             run: Run::None,
             child: None,
@@ -132,6 +135,7 @@ impl Session {
             };
             match input {
                 Input::Request { request, cancel, reply } => {
+                    self.cancel = cancel.clone();
                     let answer = if cancel.is_cancelled() {
                         Err(Failure::cancelled())
                     } else {

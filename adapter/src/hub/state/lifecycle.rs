@@ -190,11 +190,17 @@ impl State {
     }
 
     /// Tells one client all that the others know already.
-    fn catch_up(&mut self, id: ClientId) {
+    pub(super) fn catch_up(&mut self, id: ClientId) {
+        let shut_out = self.clients.get(id).is_none_or(|client| self.access_of(client) == AgentAccess::None);
+        if shut_out && !matches!(self.phase, Phase::Over { .. }) {
+            return;
+        }
         for (event, body) in self.facts.replay() {
             self.tell(id, event, &body);
         }
-        self.effects.push(Effect::StartOutput { client: id });
+        if !shut_out {
+            self.effects.push(Effect::StartOutput { client: id });
+        }
         if self.is_live() {
             self.show_breakpoints(id);
         }
@@ -261,9 +267,9 @@ impl State {
     }
 
     /// After its last answer: the connection closes, and the rest happens as if it had closed it.
-    fn let_client_go(&mut self, id: ClientId) {
+    pub(super) fn let_client_go(&mut self, id: ClientId) {
         self.effects.push(Effect::Close { client: id });
-        self.left(id);
+        self.left(id, None);
     }
 
     pub(super) fn terminate(&mut self, asked: Asked, arguments: Value) {
@@ -274,7 +280,7 @@ impl State {
     }
 
     /// A connection ended.
-    pub(super) fn left(&mut self, id: ClientId) {
+    pub(super) fn left(&mut self, id: ClientId, reason: Option<&str>) {
         let Some(client) = self.clients.remove(id) else { return };
         for ticket in self.pending.of_client(id) {
             self.effects.push(Effect::Cancel { ticket });
@@ -282,7 +288,10 @@ impl State {
         self.pass_asks_of(id);
         // Whoever only looked whether the session lives was never in it.
         if client.stage >= Stage::Ready {
-            let left = json!({ "session": self.session, "change": "left", "client": client.name });
+            let mut left = json!({ "session": self.session, "change": "left", "client": client.name });
+            if let Some(reason) = reason {
+                left["reason"] = json!(reason);
+            }
             self.tell_all("sessionChanged", &left);
         }
         if client.launched && client.hands_over && self.is_live() && !self.ending {
@@ -357,6 +366,11 @@ impl State {
         match timer {
             Timer::Linger => self.effects.push(Effect::End),
             Timer::Ask(ask) => self.ask_timed_out(ask),
+            Timer::Admission(client) => {
+                if self.clients.get(client).is_some_and(|client| !client.admitted) {
+                    self.let_client_go(client);
+                }
+            }
         }
     }
 }

@@ -7,6 +7,7 @@ use super::lifecycle::hand_over_flag;
 use super::{ENGINE_DEADLINE, Phase, State};
 use crate::hub::access::AgentAccess;
 use crate::hub::clients::{Kind, Stage};
+use crate::hub::event::Effect;
 use crate::hub::pending::{Asked, Waiter};
 
 impl State {
@@ -16,7 +17,14 @@ impl State {
         {
             client.subscribed = subscribe;
         }
+        let shut_out =
+            self.clients.get(asked.client).is_some_and(|client| self.access_of(client) == AgentAccess::None);
         match self.phase {
+            _ if shut_out => {
+                let info = json!({ "id": self.session, "state": self.state_name(),
+                    "agentAccess": self.access.as_str(), "engine": self.engine });
+                self.answer(&asked, Ok(info));
+            }
             Phase::Stopped { .. } => {
                 let arguments = json!({ "threadId": self.stopped_thread(), "startFrame": 0, "levels": 1 });
                 self.ask_engine(Waiter::SessionInfo(asked), "stackTrace", arguments, ENGINE_DEADLINE);
@@ -31,10 +39,7 @@ impl State {
             .iter()
             .filter(|client| client.stage > Stage::Connected && client.stage < Stage::Leaving)
             .map(|client| {
-                let access = match client.kind {
-                    Kind::Agent if !client.launched => self.access,
-                    _ => AgentAccess::Full,
-                };
+                let access = self.access_of(client);
                 json!({ "id": client.id.0, "name": client.name, "kind": client.kind.as_str(),
                     "access": access.as_str(), "launched": client.launched, "you": client.id == asked.client,
                     "breakpoints": self.ledger.owned_by(client.id) })
@@ -85,6 +90,23 @@ impl State {
         }
     }
 
+    /// Agents that may see again are told where things stand; those that may not any more see no output either.
+    fn let_agents_see(&mut self, before: AgentAccess) {
+        let agents: Vec<_> = self
+            .clients
+            .iter()
+            .filter(|client| client.kind == Kind::Agent && !client.launched && client.stage == Stage::Ready)
+            .map(|client| client.id)
+            .collect();
+        for agent in agents {
+            match (before, self.access) {
+                (AgentAccess::None, _) => self.catch_up(agent),
+                (_, AgentAccess::None) => self.effects.push(Effect::StopOutput { client: agent }),
+                _ => {}
+            }
+        }
+    }
+
     fn control(&mut self, asked: &Asked, arguments: &Value) -> Result<(), Failure> {
         let access = match &arguments["agentAccess"] {
             Value::Null => None,
@@ -100,7 +122,8 @@ impl State {
         }
         client.hands_over = hands_over.unwrap_or(client.hands_over);
         if let Some(access) = access.filter(|access| *access != self.access) {
-            self.access = access;
+            let before = std::mem::replace(&mut self.access, access);
+            self.let_agents_see(before);
             let by = self.name_of(asked.client);
             let changed = json!({ "session": self.session, "change": "agentAccess", "client": by,
                 "agentAccess": access.as_str() });

@@ -1,0 +1,166 @@
+//! The folder that says which sessions live: `ID.json` and `ID.sock` for each, both gone when it ends.
+//!
+//! Hosts publish here ([`Published`]), both programs look here ([`live`]). Whoever can write in the folder can make us talk to
+//! a false session, so nothing in it is trusted by its name alone: the folder and every file must be ours and private, no link
+//! is followed, and a file that is none of these is left alone, neither read nor removed.
+//!
+//! Not here: what is said over the sockets.
+
+mod publish;
+#[cfg(test)]
+mod tests;
+
+use std::io::Read;
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use serde::{Deserialize, Serialize};
+
+pub use publish::{Published, new_id};
+
+/// Largest `ID.json`, bytes.
+const MAX_FILE: u64 = 64 * 1024;
+/// A file that was never renamed to its final name is a leftover after this long.
+const UNFINISHED: Duration = Duration::from_secs(60);
+
+/// What `ID.json` holds. Fields of a newer version are ignored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Short and easy to type.
+    pub id: String,
+    /// The host's process.
+    pub pid: u32,
+    /// For people.
+    pub title: String,
+    /// What is debugged.
+    pub program: String,
+    /// Which engine.
+    pub engine: String,
+    /// The program's folder to work in.
+    #[serde(default)]
+    pub cwd: Option<String>,
+    /// Seconds since 1970.
+    #[serde(default)]
+    pub started: u64,
+    /// Where to join.
+    pub socket: PathBuf,
+}
+
+/// `$XDG_RUNTIME_DIR/tandem`, else `tandem-UID` in the temporary folder.
+pub fn folder() -> PathBuf {
+    match std::env::var_os("XDG_RUNTIME_DIR").filter(|folder| !folder.is_empty()) {
+        Some(runtime) => Path::new(&runtime).join("tandem"),
+        None => std::env::temp_dir().join(format!("tandem-{}", user())),
+    }
+}
+
+/// Makes the folder, or checks that it is a real folder of ours that nobody else may enter.
+///
+/// # Errors
+/// When it cannot be made or is not safe.
+pub fn prepare(folder: &Path) -> anyhow::Result<()> {
+    let made = std::fs::DirBuilder::new().recursive(false).mode(0o700).create(folder);
+    if let Err(error) = made
+        && error.kind() != std::io::ErrorKind::AlreadyExists
+    {
+        return Err(error).with_context(|| format!("cannot make the session folder `{}`", folder.display()));
+    }
+    check(folder)
+}
+
+/// Whether the folder is a real folder of ours that nobody else may enter.
+fn check(folder: &Path) -> anyhow::Result<()> {
+    let found = std::fs::symlink_metadata(folder)
+        .with_context(|| format!("cannot look at the session folder `{}`", folder.display()))?;
+    if !found.is_dir() || found.uid() != user() {
+        bail!("the session folder `{}` is not a folder of this user; remove it", folder.display());
+    }
+    if found.permissions().mode() & 0o077 != 0 {
+        bail!("others may enter the session folder `{}`; make it private with `chmod 700`", folder.display());
+    }
+    Ok(())
+}
+
+/// All sessions that live, oldest first; none in a folder that is not safe. What a crashed host left is removed.
+pub fn live(folder: &Path) -> Vec<Entry> {
+    let files = match check(folder) {
+        Ok(()) => std::fs::read_dir(folder).into_iter().flatten().flatten(),
+        Err(_) => return Vec::new(),
+    };
+    let mut entries = Vec::new();
+    for file in files {
+        let path = file.path();
+        let name = file.file_name();
+        let Some((id, ending)) = name.to_str().and_then(|name| name.split_once('.')) else { continue };
+        if !is_id(id) || !is_ours(&path) {
+            continue;
+        }
+        let socket = folder.join(format!("{id}.sock"));
+        match ending {
+            "json" => match read(&path, id) {
+                Some(entry) if answers(&socket) => entries.push(Entry { socket, ..entry }),
+                _ => sweep([&path, &socket]),
+            },
+            // A host may have been killed between its two files. Its socket had listened before it got this name.
+            "sock" if !path.with_extension("json").exists() && !answers(&path) => sweep([&path]),
+            "json.new" | "sock.new" if is_older(&path, UNFINISHED) => sweep([&path]),
+            _ => {}
+        }
+    }
+    entries.sort_by(|one, other| one.started.cmp(&other.started).then_with(|| one.id.cmp(&other.id)));
+    entries
+}
+
+/// The session of this name, if it lives.
+pub fn find(folder: &Path, id: &str) -> Option<Entry> {
+    live(folder).into_iter().find(|entry| entry.id == id)
+}
+
+fn user() -> u32 {
+    rustix::process::getuid().as_raw()
+}
+
+/// Names we give: nothing that could lead out of the folder or hide.
+fn is_id(text: &str) -> bool {
+    (1..=32).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+}
+
+/// A plain file or socket of this user that nobody else may write; a link is not followed.
+fn is_ours(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok_and(|found| {
+        let kind = found.file_type();
+        (kind.is_file() || kind.is_socket()) && found.uid() == user() && found.mode() & 0o022 == 0
+    })
+}
+
+fn is_older(path: &Path, age: Duration) -> bool {
+    let changed = std::fs::symlink_metadata(path).and_then(|found| found.modified());
+    changed.ok().and_then(|changed| changed.elapsed().ok()).is_some_and(|elapsed| elapsed > age)
+}
+
+/// A socket nobody listens on belongs to a host that is gone.
+fn answers(socket: &Path) -> bool {
+    let is_socket = std::fs::symlink_metadata(socket)
+        .is_ok_and(|found| found.file_type().is_socket() && found.uid() == user());
+    is_socket && UnixStream::connect(socket).is_ok()
+}
+
+fn read(path: &Path, id: &str) -> Option<Entry> {
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    let mut options = std::fs::OpenOptions::new();
+    let file = options.read(true).custom_flags(i32::try_from(flags.bits()).ok()?).open(path).ok()?;
+    let mut text = Vec::new();
+    file.take(MAX_FILE).read_to_end(&mut text).ok()?;
+    serde_json::from_slice::<Entry>(&text).ok().filter(|entry| entry.id == id)
+}
+
+fn sweep<const N: usize>(files: [&PathBuf; N]) {
+    for file in files {
+        // Somebody else may have been quicker.
+        drop(std::fs::remove_file(file));
+    }
+}

@@ -1,0 +1,99 @@
+//! The folder under attack, and after crashes.
+
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixListener;
+
+use super::*;
+
+fn entry(id: &str) -> Entry {
+    Entry {
+        id: id.into(),
+        pid: std::process::id(),
+        title: "app".into(),
+        program: "/app.dll".into(),
+        engine: "coreclr".into(),
+        cwd: None,
+        started: 0,
+        socket: PathBuf::new(),
+    }
+}
+
+fn safe_folder() -> tempfile::TempDir {
+    let place = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
+    place
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|file| file.unwrap().file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_folder_that_is_a_link_or_open_to_others_is_refused_and_not_read() {
+    let place = tempfile::tempdir().unwrap();
+    let real = place.path().join("real");
+    prepare(&real).unwrap();
+    prepare(&real).unwrap();
+    let (_published, _listener) = Published::new(&real, entry("fox1")).unwrap();
+    assert_eq!(live(&real).len(), 1);
+    let link = place.path().join("link");
+    symlink(&real, &link).unwrap();
+    assert!(prepare(&link).is_err() && live(&link).is_empty());
+    std::fs::set_permissions(&real, std::fs::Permissions::from_mode(0o755)).unwrap();
+    assert!(prepare(&real).is_err() && live(&real).is_empty());
+}
+
+#[test]
+fn a_session_is_found_while_it_lives_and_swept_when_it_crashed() {
+    let place = safe_folder();
+    let (published, listener) = Published::new(place.path(), entry("fox1")).unwrap();
+    assert_eq!(find(place.path(), "fox1").unwrap().socket, place.path().join("fox1.sock"));
+    assert!(Published::new(place.path(), entry("fox1")).is_err(), "an id is taken from a live session");
+    assert_eq!(live(place.path()).len(), 1);
+    assert_eq!(names(place.path()), ["fox1.json", "fox1.sock"]);
+    // As after a crash: the files stay, nobody listens.
+    std::mem::forget(published);
+    drop(listener);
+    drop(UnixListener::bind(place.path().join("owl2.sock")).unwrap());
+    assert_eq!(live(place.path()), vec![]);
+    assert_eq!(names(place.path()), Vec::<String>::new());
+}
+
+#[test]
+fn links_foreign_names_and_false_entries_are_neither_followed_nor_believed() {
+    let place = safe_folder();
+    let elsewhere = safe_folder();
+    let (_kept, _listener) = Published::new(elsewhere.path(), entry("owl1")).unwrap();
+    let outside = elsewhere.path().join("owl1.json");
+    let write = |name: &str, text: &str| {
+        std::fs::write(place.path().join(name), text).unwrap();
+        let private = std::fs::Permissions::from_mode(0o600);
+        std::fs::set_permissions(place.path().join(name), private).unwrap();
+    };
+    // A link to a sound entry, and a name that leads out of the folder.
+    symlink(&outside, place.path().join("owl1.json")).unwrap();
+    let mut false_one = entry("fox2");
+    false_one.socket = elsewhere.path().join("owl1.sock");
+    write("UPPER.json", &serde_json::to_string(&false_one).unwrap());
+    write("notes.txt", "mine");
+    assert_eq!(live(place.path()), vec![]);
+    assert_eq!(names(place.path()), ["UPPER.json", "notes.txt", "owl1.json"]);
+    assert!(outside.exists());
+    // A socket elsewhere is not where a session of this folder listens.
+    write("fox2.json", &serde_json::to_string(&false_one).unwrap());
+    // Another's id, no JSON at all, and more than a file may hold.
+    write("fox3.json", &serde_json::to_string(&entry("fox4")).unwrap());
+    write("fox5.json", "{");
+    write("fox6.json", &"x".repeat(100_000));
+    // Somebody else may write it.
+    write("fox7.json", "{}");
+    let open = std::fs::Permissions::from_mode(0o666);
+    std::fs::set_permissions(place.path().join("fox7.json"), open).unwrap();
+    assert_eq!(live(place.path()), vec![]);
+    assert_eq!(names(place.path()), ["UPPER.json", "fox7.json", "notes.txt", "owl1.json"]);
+}

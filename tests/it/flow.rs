@@ -1,0 +1,126 @@
+//! Nobody stalls anybody: many clients, deaf ones, slow evaluations, cancelling, and the order of answers.
+
+use std::time::Duration;
+
+use anyhow::Context;
+use serde_json::{Value, json};
+use tests::client::DapClient;
+use tests::fixture::Runtime;
+use tests::transcript::Transcript;
+
+stories! {
+    sixty_four_clients_ride_and_a_deaf_one_is_dropped,
+    answers_come_in_an_order_a_client_can_rely_on,
+    a_wait_is_cancelled_and_the_session_goes_on,
+    a_slow_evaluation_keeps_no_other_waiting_and_is_cancelled,
+}
+
+/// `spin`, running, and its socket.
+async fn spinning(runtime: Runtime) -> anyhow::Result<(DapClient, std::path::PathBuf)> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.launch("spin", &[], json!({})).await?;
+    let socket = editor.socket().await?;
+    Ok((editor, socket))
+}
+
+async fn sixty_four_clients_ride_and_a_deaf_one_is_dropped(runtime: Runtime) -> anyhow::Result<()> {
+    let (mut editor, socket) = spinning(runtime).await?;
+    let mut riders = Vec::new();
+    for _ in 0..62 {
+        let mut rider = DapClient::connect("rider", &socket, &Transcript::default()).await?;
+        rider.join(json!({ "clientID": "other" })).await?;
+        riders.push(rider);
+    }
+    editor.ok("sessionInfo", json!({ "subscribe": true })).await?;
+    // It asks and asks and never reads: its answers fill its socket, then its queue, and then it is dropped.
+    let mut deaf = DapClient::connect("deaf", &socket, &Transcript::default()).await?;
+    deaf.join(json!({ "clientID": "other", "clientName": "deaf" })).await?;
+    assert_eq!(editor.event("sessionChanged").await?["client"], "deaf");
+    let flood = async {
+        // Until the connection is gone; bounded by the deadline below.
+        while deaf.send("sessionInfo", json!({})).await.is_ok() {}
+    };
+    tokio::time::timeout(Duration::from_secs(60), flood).await.context("it is never dropped")?;
+    let left = editor.event("sessionChanged").await?;
+    assert_eq!((&left["change"], &left["client"]), (&json!("left"), &json!("deaf")));
+    assert!(left["reason"].as_str().is_some_and(|reason| reason.contains("does not read")), "{left}");
+    // Everybody else is told of a stop as ever.
+    riders.last_mut().context("no rider")?.ok("pause", json!({})).await?;
+    for rider in &mut riders {
+        rider.event("stopped").await?;
+    }
+    editor.event("stopped").await?;
+    editor.finish().await
+}
+
+async fn answers_come_in_an_order_a_client_can_rely_on(runtime: Runtime) -> anyhow::Result<()> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.launch("tour", &["loop"], json!({})).await?;
+    editor.ok("processWriteInput", json!({ "data": "bob\n" })).await?;
+    let (thread, frame) = editor.stop().await?;
+    // All of these go to the engine; they come back as they went.
+    let mut sent = Vec::new();
+    for round in 0..20 {
+        sent.push(editor.send("stackTrace", json!({ "threadId": thread })).await?);
+        sent.push(editor.send("scopes", json!({ "frameId": frame["id"] })).await?);
+        let expression = json!({ "expression": format!("{round}"), "frameId": frame["id"] });
+        sent.push(editor.send("evaluate", expression).await?);
+        sent.push(editor.send("threads", json!({})).await?);
+    }
+    let mut order = Vec::new();
+    while order.len() < sent.len() {
+        order.push(editor.next_response().await?.request_seq);
+    }
+    assert_eq!(order, sent);
+    editor.finish().await
+}
+
+async fn a_wait_is_cancelled_and_the_session_goes_on(runtime: Runtime) -> anyhow::Result<()> {
+    let (mut editor, _) = spinning(runtime).await?;
+    let wait = json!({ "waitFor": "never printed", "timeoutMs": 600_000 });
+    let waits = editor.send("processReadOutput", wait).await?;
+    // Whatever is asked meanwhile does not wait for it.
+    editor.ok("pause", json!({})).await?;
+    editor.event("stopped").await?;
+    editor.ok("cancel", json!({ "requestId": waits })).await?;
+    let answer = editor.response(waits).await?;
+    assert_eq!((answer.success, answer.message.as_deref()), (false, Some("cancelled")));
+    assert_eq!(answer.body["error"]["variables"]["code"], "CANCELLED");
+    // What is over, or never was, is cancelled without complaint (DAP: a best-effort request).
+    editor.ok("cancel", json!({ "requestId": waits })).await?;
+    editor.ok("cancel", json!({ "requestId": 99_999 })).await?;
+    editor.ok("cancel", json!({})).await?;
+    editor.finish().await
+}
+
+async fn a_slow_evaluation_keeps_no_other_waiting_and_is_cancelled(runtime: Runtime) -> anyhow::Result<()> {
+    let story = Transcript::default();
+    let mut first = DapClient::start("editor", runtime, &story)?;
+    first.launch("spin", &[], json!({ "stopOnEntry": true })).await?;
+    let (thread, _) = first.stop().await?;
+    let mut second = DapClient::connect("second", &first.socket().await?, &story).await?;
+    second.join(json!({ "clientID": "other", "clientName": "second" })).await?;
+    second.event("stopped").await?;
+    // `worker` is made, and then started.
+    let mut frame = Value::Null;
+    for _ in 0..2 {
+        first.ok("next", json!({ "threadId": thread })).await?;
+        (_, frame) = first.stop().await?;
+        second.event("stopped").await?;
+    }
+    // It never ends: the worker spins for as long as the program reads.
+    let join = json!({ "expression": "worker.Join()", "frameId": frame["id"] });
+    let evaluates = first.send("evaluate", join).await?;
+    second.ok("sessionControl", json!({})).await?;
+    second.ok("processReadOutput", json!({})).await?;
+    // The program stands for everybody, whatever of it runs for one of them.
+    assert_eq!(second.refused("pause", json!({ "threadId": thread })).await?, "NOT_RUNNING");
+    first.ok("cancel", json!({ "requestId": evaluates })).await?;
+    let answered = first.response(evaluates).await?;
+    assert_eq!(answered.body["error"]["variables"]["code"], "CANCELLED", "{}", answered.body);
+    second.ok("stackTrace", json!({ "threadId": thread, "levels": 1 })).await?;
+    first.ok("next", json!({ "threadId": thread })).await?;
+    first.stop().await?;
+    second.finish().await?;
+    first.finish().await
+}

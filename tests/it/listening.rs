@@ -1,0 +1,163 @@
+//! `--listen` and the session folder: isolation, tokens, browsers, and what lives.
+
+use std::process::Stdio;
+
+use anyhow::Context;
+use serde_json::{Value, json};
+use tests::client::DapClient;
+use tests::fixture::{self, Runtime};
+use tests::transcript::Transcript;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::process::{Child, ChildStderr};
+
+stories! {
+    a_listener_serves_sessions_that_do_not_hurt_each_other,
+    a_listener_with_a_token_serves_nobody_without_it,
+    live_sessions_are_listed_for_people_and_for_scripts,
+}
+
+/// `tandem-dap --listen`.
+struct Listener {
+    child: Child,
+    stderr: Lines<BufReader<ChildStderr>>,
+    port: u16,
+}
+
+impl Listener {
+    async fn start(runtime: Runtime, flags: &[&str], token: Option<&str>) -> anyhow::Result<Self> {
+        let mut command = tokio::process::Command::new(fixture::binary("tandem-dap"));
+        command.envs(runtime.environment().context("no runtime")?).kill_on_drop(true);
+        if let Some(token) = token {
+            command.env("TANDEM_TOKEN", token);
+        }
+        let mut child = command.args(flags).stdin(Stdio::null()).stderr(Stdio::piped()).spawn()?;
+        let mut stderr = BufReader::new(child.stderr.take().context("no stderr")?).lines();
+        let said = stderr.next_line().await?.context("it said nothing")?;
+        let port = said.rsplit(':').next().and_then(|port| port.parse().ok());
+        Ok(Self { child, stderr, port: port.with_context(|| format!("no port in `{said}`"))? })
+    }
+
+    async fn connect(&self, name: &'static str) -> anyhow::Result<DapClient> {
+        DapClient::connect_tcp(name, self.port, &Transcript::default()).await
+    }
+}
+
+/// Launches `spin` and gives its process id.
+async fn spinning(editor: &mut DapClient) -> anyhow::Result<Value> {
+    editor.launch("spin", &[], json!({})).await?;
+    Ok(editor.event("process").await?["systemProcessId"].clone())
+}
+
+fn parent(pid: &Value) -> anyhow::Result<String> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    let parent = stat.rsplit(')').next().and_then(|rest| rest.split_ascii_whitespace().nth(1));
+    Ok(parent.context("no parent")?.to_owned())
+}
+
+async fn a_listener_serves_sessions_that_do_not_hurt_each_other(runtime: Runtime) -> anyhow::Result<()> {
+    let mut listener = Listener::start(runtime, &["--listen", "127.0.0.1:0"], None).await?;
+    let (mut one, mut two) = (listener.connect("one").await?, listener.connect("two").await?);
+    let (first, second) = (spinning(&mut one).await?, spinning(&mut two).await?);
+    let host = parent(&first)?;
+    assert_ne!(host, parent(&second)?);
+    // A browser: whatever it says after that is not heard.
+    for hello in [
+        "GET / HTTP/1.1\r\nHost: x\r\n\r\n".to_owned(),
+        "POST / HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}".to_owned(),
+        "Content-Length: 2\r\nOrigin: http://evil.example\r\n\r\n{}".to_owned(),
+    ] {
+        let mut browser = tokio::net::TcpStream::connect(("127.0.0.1", listener.port)).await?;
+        browser.write_all(hello.as_bytes()).await?;
+        let mut answer = Vec::new();
+        // Hung up on, or reset.
+        drop(browser.read_to_end(&mut answer).await);
+        assert_eq!(String::from_utf8_lossy(&answer), "");
+    }
+    anyhow::ensure!(std::process::Command::new("kill").args(["-9", &host]).status()?.success());
+    assert!(one.ask("threads", json!({})).await.is_err(), "its host is gone");
+    two.ok("pause", json!({})).await?;
+    two.event("stopped").await?;
+    two.ok("disconnect", json!({})).await?;
+    // The listener outlives both.
+    let mut three = listener.connect("three").await?;
+    three.ok("initialize", json!({ "clientID": "test" })).await?;
+    three.ok("disconnect", json!({})).await?;
+    Ok(listener.child.kill().await?)
+}
+
+async fn a_listener_with_a_token_serves_nobody_without_it(runtime: Runtime) -> anyhow::Result<()> {
+    let mut refused = tokio::process::Command::new(fixture::binary("tandem-dap"));
+    let refused = refused.args(["--listen", "0.0.0.0:0"]).output().await?;
+    assert!(!refused.status.success());
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("--remote"), "{refused:?}");
+
+    // Made by us, told once on stderr.
+    let mut listener = Listener::start(runtime, &["--listen", "0.0.0.0:0", "--remote"], None).await?;
+    let said = listener.stderr.next_line().await?.context("it says no token")?;
+    let token = said.split('"').rev().nth(1).context("no token in what it says")?.to_owned();
+    assert!(token.len() >= 32, "{said}");
+    let mut editor = listener.connect("editor").await?;
+    editor.ok("initialize", json!({ "clientID": "test" })).await?;
+    let program = fixture::program("tour");
+    assert_eq!(editor.refused("launch", json!({ "program": program })).await?, "ACCESS_DENIED");
+    assert_eq!(editor.refused("threads", json!({})).await?, "ACCESS_DENIED");
+    let launch = editor.send("launch", json!({ "program": program, "token": token })).await?;
+    editor.event("initialized").await?;
+    editor.ok("configurationDone", json!({})).await?;
+    assert!(editor.response(launch).await?.success);
+    editor.finish().await?;
+
+    let mut thief = listener.connect("thief").await?;
+    thief.ok("initialize", json!({ "clientID": "test" })).await?;
+    let wrong = json!({ "program": program, "token": "0".repeat(token.len()) });
+    assert_eq!(thief.refused("launch", wrong).await?, "ACCESS_DENIED");
+    // One guess a connection.
+    assert!(thief.ask("launch", json!({ "program": program, "token": token })).await.is_err());
+    listener.child.kill().await?;
+
+    // Given by the user, and asked for on loopback too; `initialize` may bring it.
+    let mut listener =
+        Listener::start(runtime, &["--listen", "127.0.0.1:0"], Some("a secret of 16 b")).await?;
+    let mut editor = listener.connect("editor").await?;
+    editor.ok("initialize", json!({ "clientID": "test", "token": "a secret of 16 b" })).await?;
+    let pid = {
+        let launch = editor.send("launch", json!({ "program": fixture::program("spin") })).await?;
+        editor.event("initialized").await?;
+        editor.ok("configurationDone", json!({})).await?;
+        assert!(editor.response(launch).await?.success);
+        editor.event("process").await?["systemProcessId"].clone()
+    };
+    // The program does not inherit the secret, nor does its host have it where `ps` could show it.
+    for (process, file) in
+        [(pid.to_string(), "environ"), (parent(&pid)?, "environ"), (parent(&pid)?, "cmdline")]
+    {
+        let text = std::fs::read(format!("/proc/{process}/{file}"))?;
+        assert!(!String::from_utf8_lossy(&text).contains("a secret"), "{process} {file}");
+    }
+    editor.finish().await?;
+    Ok(listener.child.kill().await?)
+}
+
+async fn live_sessions_are_listed_for_people_and_for_scripts(runtime: Runtime) -> anyhow::Result<()> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    let pid = spinning(&mut editor).await?;
+    let id = editor.ok("sessionInfo", json!({})).await?["id"].as_str().unwrap_or_default().to_owned();
+    let list = |flags: &'static [&'static str]| {
+        let mut command = std::process::Command::new(fixture::binary("tandem-dap"));
+        let listed = command.arg("sessions").args(flags).output()?;
+        anyhow::ensure!(listed.status.success(), "{listed:?}");
+        Ok(String::from_utf8(listed.stdout)?)
+    };
+    let entries: Vec<Value> = serde_json::from_str(&list(&["--json"])?)?;
+    let entry = entries.iter().find(|entry| entry["id"] == id).context("it is not listed")?;
+    assert_eq!(entry["program"], fixture::program("spin"));
+    assert_eq!((&entry["engine"], &entry["title"]), (&json!("coreclr"), &json!("spin.dll")));
+    assert_eq!(entry["pid"].to_string(), parent(&pid)?);
+    let table = list(&[])?;
+    assert!(table.lines().next().is_some_and(|head| head.starts_with("SESSION")), "{table}");
+    let row = table.lines().find(|line| line.starts_with(&format!("{id} "))).context("no row")?;
+    assert!(row.contains("coreclr") && row.ends_with(&fixture::program("spin")), "{row}");
+    editor.finish().await?;
+    assert!(!list(&[])?.contains(&format!("{id} ")));
+    Ok(())
+}
