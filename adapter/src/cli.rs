@@ -52,6 +52,9 @@ enum Command {
     /// Becomes a program when it is told to (used by tandem-dap itself)
     #[command(hide = true)]
     ExecHeld {
+        /// Its stdin is a terminal that is to be its own
+        #[arg(long)]
+        terminal: bool,
         /// The program and its arguments
         #[arg(required = true, last = true)]
         program: Vec<OsString>,
@@ -61,10 +64,10 @@ enum Command {
 /// Runs the program to its end.
 pub fn main() -> ExitCode {
     let flags = Flags::parse();
-    if let Some(Command::ExecHeld { program }) = &flags.command
+    if let Some(Command::ExecHeld { terminal, program }) = &flags.command
         && let Some((program, args)) = program.split_first()
     {
-        let error = io::child::exec_held(program.as_ref(), args);
+        let error = io::child::exec_held(program.as_ref(), args, *terminal);
         eprintln!("tandem-dap: cannot start `{}`: {error}", program.display());
         return ExitCode::from(127);
     }

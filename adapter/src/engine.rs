@@ -5,12 +5,19 @@
 
 pub mod child;
 pub mod coreclr;
+pub mod kind;
 pub mod select;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use dap_wire::Failure;
 use futures::future::BoxFuture;
 use serde_json::Value;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
+
+use crate::io::Broker;
 
 /// A DAP request to an engine.
 #[derive(Debug, Clone)]
@@ -44,8 +51,59 @@ pub enum EngineEvent {
     /// All it can do, as DAP `Capabilities`, before it says `initialized`; what is not named it cannot. An engine that
     /// never says this offers what `hub::capabilities::initial` promises.
     Capabilities(Value),
+    /// A program that this one has started is debugged too, in a session of its own.
+    Spawned(Spawned),
     /// The engine broke and answers nothing more.
     Died(Failure),
+}
+
+/// Breakpoint requests as an engine got them last: command and source to arguments.
+pub type Marks = BTreeMap<(String, String), Value>;
+
+/// The number under which the hub itself asks a client to open a child session; no engine uses it.
+pub const CHILD_SESSION: i64 = 0;
+
+/// Makes the engine of a session that is about to be.
+type MakeEngine = Box<dyn FnOnce(Broker, mpsc::UnboundedSender<EngineEvent>) -> Arc<dyn Engine> + Send>;
+
+/// What a session for a program that another one has started is made of. Clones are the same.
+#[derive(Clone)]
+pub struct Spawned {
+    /// For people: what it is.
+    pub name: String,
+    /// What its launch would say.
+    pub launch: Value,
+    /// The breakpoints of the session that started it, as they change.
+    pub marks: watch::Receiver<Marks>,
+    make: Arc<Mutex<Option<MakeEngine>>>,
+}
+
+impl Spawned {
+    /// `make` is called once, when the session is there.
+    pub fn new(
+        name: String,
+        launch: Value,
+        marks: watch::Receiver<Marks>,
+        make: impl FnOnce(Broker, mpsc::UnboundedSender<EngineEvent>) -> Arc<dyn Engine> + Send + 'static,
+    ) -> Self {
+        Self { name, launch, marks, make: Arc::new(Mutex::new(Some(Box::new(make)))) }
+    }
+
+    /// The engine; a second time there is none.
+    pub fn engine(
+        &self,
+        broker: Broker,
+        events: mpsc::UnboundedSender<EngineEvent>,
+    ) -> Option<Arc<dyn Engine>> {
+        let make = self.make.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        Some(make(broker, events))
+    }
+}
+
+impl std::fmt::Debug for Spawned {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Spawned").field("name", &self.name).finish_non_exhaustive()
+    }
 }
 
 /// A debugger for one debuggee, built in or delegated to a child adapter: a handle to a thread or task.
@@ -65,6 +123,9 @@ pub trait Engine: Send + Sync {
     /// Takes the one answer to an [`EngineEvent::Asks`] of this engine: the client's body, or why there is none
     /// (`UNSUPPORTED` when no client can do it, `TIMEOUT`, `CANCELLED` when the session ends). Must not block.
     fn answer(&self, ask: i64, result: Result<Value, Failure>) {
+        if ask == CHILD_SESSION {
+            return;
+        }
         // An engine that asks nothing gets nothing.
         tracing::warn!(ask, ?result, "an answer nobody asked for");
     }

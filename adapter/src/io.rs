@@ -1,7 +1,8 @@
 //! The broker: the program's stdin, stdout and stderr are our pipes, always drained, whoever listens.
 //!
 //! In reading order: [`broker`] (what others call), [`ring`] (what is kept of a stream), [`text`] (bytes to text across
-//! borders), [`child`] (starting a program held, its exit, killing it), [`drain`] (the thread per pipe), [`stdin`]
+//! borders), [`child`] (starting a program held, its exit, killing it), [`terminal`] (a terminal
+//! instead of pipes), [`offer`] (pipes for a program that somebody else starts), [`drain`] (the thread per pipe), [`stdin`]
 //! (the queue of what is written), [`waiting`] (does the program wait for input?).
 //!
 //! Knows no DAP and no clients but as a key. Used by the hub's actor (reading, writing) and by engines (spawning).
@@ -9,10 +10,13 @@
 pub mod broker;
 pub mod child;
 pub mod drain;
+pub mod offer;
 pub mod ring;
 pub mod stdin;
+pub mod terminal;
 pub mod text;
 pub mod waiting;
 
 pub use broker::{Broker, Chunk, ClientKey, OutputCursor, OutputRead, Positions, ReadRequest, Written};
 pub use child::{Child, ExitInfo, SpawnSpec};
+pub use offer::Offer;

@@ -10,3 +10,4 @@ pub mod host;
 pub mod listener;
 pub mod relay;
 pub mod sessions;
+pub mod steward;

@@ -32,6 +32,7 @@ told_with! {
     debugpy: Python,
     debugpy_through_its_adapter: PythonAdapter,
     lldb: Lldb,
+    gdb: Gdb,
     bash: Bash,
 }
 

@@ -74,7 +74,7 @@ async fn launches_that_cannot_work_say_why(runtime: Runtime) -> anyhow::Result<(
         (json!({ "program": tour, "agentAccess": "some" }), "INVALID_PARAMETER"),
         (json!({ "program": tour, "outputBufferBytes": 1 }), "INVALID_PARAMETER"),
         (json!({ "program": tour, "engine": "lldb", "enginePath": "/no/such" }), "ENGINE_NOT_FOUND"),
-        (json!({ "program": tour, "pty": true }), "UNSUPPORTED"),
+        (json!({ "program": tour, "console": "integratedTerminal" }), "UNSUPPORTED"),
         (json!({ "program": "/no/such/program.dll" }), "LAUNCH_FAILED"),
         (json!({ "program": tour, "cwd": "/no/such/folder" }), "LAUNCH_FAILED"),
         (json!({ "program": library }), "LAUNCH_FAILED"),
@@ -95,7 +95,10 @@ async fn launches_that_cannot_work_say_why(runtime: Runtime) -> anyhow::Result<(
     editor.ok("initialize", json!({ "clientID": "test" })).await?;
     assert_eq!(editor.refused("attach", json!({})).await?, "NO_SESSION");
     assert_eq!(editor.refused("attach", json!({ "processId": 999_999_999 })).await?, "PROCESS_NOT_FOUND");
-    assert_eq!(editor.refused("attach", json!({ "processId": std::process::id() })).await?, "NOT_DEBUGGABLE");
+    assert_eq!(
+        editor.refused("attach", json!({ "processId": std::process::id(), "engine": "coreclr" })).await?,
+        "NOT_DEBUGGABLE"
+    );
     // The same client may still launch properly.
     let launch = editor.send("launch", json!({ "program": tour })).await?;
     editor.event("initialized").await?;

@@ -31,6 +31,7 @@ mod agent_tools;
 mod builds;
 mod child_adapters;
 mod child_faults;
+mod child_programs;
 mod control;
 mod conventions;
 mod core_tools;

@@ -255,6 +255,23 @@ impl DapClient {
         }
     }
 
+    /// The arguments of the next reverse request of this name, which is answered with success.
+    ///
+    /// # Errors
+    /// When it does not come.
+    pub async fn request(&mut self, command: &str) -> anyhow::Result<Value> {
+        let fits =
+            |message: &Message| matches!(message, Message::Request(request) if request.command == command);
+        let Message::Request(request) = self.take(&format!("`{command}`"), fits).await? else {
+            bail!("not a request");
+        };
+        self.seq += 1;
+        let mut answer = Response::to(request.seq, command, Ok(Value::Null));
+        answer.seq = self.seq;
+        self.writer.send(&Message::Response(answer)).await?;
+        Ok(request.arguments)
+    }
+
     /// The next `breakpoint` event with this reason.
     ///
     /// # Errors

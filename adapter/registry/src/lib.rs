@@ -47,6 +47,9 @@ pub struct Entry {
     pub started: u64,
     /// Where to join.
     pub socket: PathBuf,
+    /// The session whose program started this one's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
 }
 
 /// `$XDG_RUNTIME_DIR/tandem`, else `tandem-UID` in the temporary folder.

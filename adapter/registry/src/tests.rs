@@ -15,6 +15,7 @@ fn entry(id: &str) -> Entry {
         cwd: None,
         started: 0,
         socket: PathBuf::new(),
+        parent: None,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Every language but .NET: a DAP adapter of its own behind the hub, with the program's stdin, stdout and stderr ours.
 //!
 //! In reading order: [`profile`] (what a child adapter is to us: mostly data), one file per adapter ([`debugpy`],
-//! [`lldb`], [`bash`], [`custom`]), [`target`] (what to run, from the attributes), [`find`] (where adapters are), [`connection`] (starting
+//! [`lldb`], [`gdb`], [`delve`], [`js`], [`rdbg`], [`bash`], [`netcoredbg`], [`custom`]), [`target`] (what to run, from the attributes), [`build`], [`find`] (where adapters are), [`connection`] (starting
 //! one and talking to it), [`session`] (handshake, end, and what happens in between), [`terminal`] (`runInTerminal`,
 //! answered by ourselves), [`translate`] (the little that changes on the way).
 //!
@@ -9,13 +9,19 @@
 //! words, and the program ends with it.
 
 mod bash;
+mod build;
 mod connection;
 mod custom;
 mod debuggee;
 mod debugpy;
+mod delve;
 mod find;
+mod gdb;
+mod js;
 mod lldb;
+mod netcoredbg;
 mod profile;
+mod rdbg;
 mod session;
 mod target;
 mod terminal;
@@ -68,6 +74,10 @@ impl Engine for ChildEngine {
     ) -> BoxFuture<'static, Result<Value, Failure>> {
         let session = self.0.clone();
         async move { session.asked(request, cancel).await }.boxed()
+    }
+
+    fn answer(&self, ask: i64, result: Result<Value, Failure>) {
+        self.0.answered(ask, result);
     }
 }
 

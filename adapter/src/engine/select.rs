@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 
 use super::child::ChildEngine;
 use super::coreclr::CoreClr;
-use super::{Engine, EngineEvent};
+use super::{Engine, EngineEvent, kind};
 use crate::hub::event::StartedEngine;
 use crate::io::Broker;
 
@@ -30,7 +30,12 @@ pub fn start(
             )));
         }
     };
-    if engine == "auto" || engine == "coreclr" {
+    let engine = match (engine == "auto", arguments["processId"].as_u64()) {
+        (false, _) => engine,
+        (true, Some(pid)) => json!(kind::engine_for_process(pid)),
+        (true, None) => json!(kind::engine_for_launch(arguments)),
+    };
+    if engine == "coreclr" {
         let started = StartedEngine { name: "coreclr".into(), several_per_line: true };
         return Ok((started, Arc::new(CoreClr::start(broker, events)?)));
     }

@@ -27,7 +27,7 @@ use super::numbers::Numbers;
 use super::proxy;
 use super::state::State;
 use super::writer::{self, Outgoing};
-use crate::engine::{Engine, EngineEvent, EngineRequest};
+use crate::engine::{CHILD_SESSION, Engine, EngineEvent, EngineRequest, Spawned};
 use crate::io::{Broker, ReadRequest};
 
 /// Messages queued for one client; when it is full the client is dropped: it has stopped reading.
@@ -51,6 +51,15 @@ pub trait Host {
         broker: &Broker,
         events: mpsc::UnboundedSender<EngineEvent>,
     ) -> Result<(StartedEngine, Arc<dyn Engine>), Failure>;
+
+    /// Makes a session for a program that this session's program has started; gives its id.
+    ///
+    /// # Errors
+    /// Why there is none; `UNSUPPORTED` from a host with room for one session.
+    fn adopt(&mut self, spawned: Spawned) -> Result<String, Failure> {
+        let message = format!("there is no room for a session of {}", spawned.name);
+        Err(Failure::new(ErrorCode::Unsupported, message))
+    }
 
     /// Connects to another live session's socket.
     ///
@@ -215,6 +224,13 @@ impl<H: Host> Actor<H> {
             }
             other => other,
         };
+        let event = match event {
+            Event::EngineSaid(EngineEvent::Spawned(spawned)) => match self.adopt(spawned) {
+                Some(event) => event,
+                None => return,
+            },
+            other => other,
+        };
         if let Event::ClientLeft { client } = &event {
             self.elsewhere.remove(client);
             if let Some(rider) = self.riders.remove(client) {
@@ -229,6 +245,23 @@ impl<H: Host> Actor<H> {
             self.broker.forget_client(client.0);
             for effect in self.state.handle(Event::ClientStalled { client }) {
                 self.carry_out(effect);
+            }
+        }
+    }
+
+    /// Another session comes into being; an editor that can is asked to open it.
+    fn adopt(&mut self, spawned: Spawned) -> Option<Event> {
+        let name = spawned.name.clone();
+        match self.host.adopt(spawned) {
+            Ok(session) => Some(Event::EngineSaid(EngineEvent::Asks {
+                ask: CHILD_SESSION,
+                command: "startDebugging".into(),
+                arguments: json!({ "request": "attach", "configuration": {
+                    "type": "tandem", "request": "attach", "name": format!("{name} ({session})"), "session": session } }),
+            })),
+            Err(failure) => {
+                tracing::error!(%failure, name, "a program that was started is not debugged");
+                None
             }
         }
     }

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::child::{Child, ExitInfo, Pipes, SpawnSpec};
 use super::drain::{Stream, wait_readable};
+use super::offer::Offer;
 use super::stdin::Stdin;
 use super::text;
 use super::waiting;
@@ -197,21 +198,47 @@ impl Broker {
             return Err(Failure::new(ErrorCode::AlreadyAttached, "this session already has a program"));
         }
         let (child, pipes) = Child::spawn(&self.0.stub, spec)?;
+        self.take_over(child.pid(), pipes, child.exit())?;
+        Ok(child)
+    }
+
+    /// Makes pipes of ours, or a terminal, for a program that somebody else starts.
+    ///
+    /// # Errors
+    /// `LAUNCH_FAILED`, `ALREADY_ATTACHED` when there was a program before.
+    pub fn offer(&self, pty: bool) -> Result<Offer, Failure> {
+        if self.has_live_program() {
+            return Err(Failure::new(ErrorCode::AlreadyAttached, "this session already has a program"));
+        }
+        let (offer, pipes) = Offer::new(pty).map_err(|error| {
+            Failure::new(ErrorCode::LaunchFailed, format!("cannot make pipes for the program: {error}"))
+        })?;
+        self.take_over(0, pipes, offer.exit())?;
+        Ok(offer)
+    }
+
+    fn take_over(
+        &self,
+        pid: u32,
+        pipes: Pipes,
+        exit: watch::Receiver<Option<ExitInfo>>,
+    ) -> Result<(), Failure> {
         let runtime = self.0.runtime.enter();
-        let stdin = Arc::new(Stdin::new(pipes.stdin)?);
+        let stdin = Arc::new(Stdin::new(pipes.stdin, pipes.terminal.as_deref())?);
         drop(runtime);
         let mut streams = self.lock();
-        streams.ownership =
-            Ownership::Ours { pid: child.pid(), reader: child.pid(), stdin, exit: child.exit() };
+        streams.ownership = Ownership::Ours { pid, reader: pid, stdin, exit };
         let failed = |error: std::io::Error| {
             Failure::new(ErrorCode::LaunchFailed, format!("cannot prepare the program's pipes: {error}"))
         };
         let stdout = streams.stdout.attach(pipes.stdout).map_err(failed)?;
-        let stderr = streams.stderr.attach(pipes.stderr).map_err(failed)?;
+        let stderr = pipes.stderr.map(|stderr| streams.stderr.attach(stderr)).transpose().map_err(failed)?;
         drop(streams);
         self.drain_in_thread("program-stdout", stdout, |streams| &mut streams.stdout).map_err(failed)?;
-        self.drain_in_thread("program-stderr", stderr, |streams| &mut streams.stderr).map_err(failed)?;
-        Ok(child)
+        if let Some(stderr) = stderr {
+            self.drain_in_thread("program-stderr", stderr, |streams| &mut streams.stderr).map_err(failed)?;
+        }
+        Ok(())
     }
 
     /// Starts something that serves the debugger and is not the program: its pipes are the caller's.
@@ -382,7 +409,7 @@ impl Broker {
             }
             _ => return false,
         };
-        stdin.is_empty_and_open() && waiting::is_reading(pid, stdin.inode())
+        stdin.is_empty_and_open() && waiting::is_reading(pid, stdin.name())
     }
 
     /// Reads output for a client; waits when the request says so.
@@ -466,8 +493,10 @@ impl Broker {
     /// The last lines the program wrote to stderr, at most `limit` bytes: why it ended.
     pub fn last_words(&self, limit: usize) -> String {
         let streams = self.lock();
-        let from = streams.stderr.ring.end().saturating_sub(limit as u64);
-        take_text(&streams.stderr, from, limit).0.trim().to_owned()
+        // On a terminal there is no stderr.
+        let stream = if streams.stderr.ring.end() == 0 { &streams.stdout } else { &streams.stderr };
+        let from = stream.ring.end().saturating_sub(limit as u64);
+        take_text(stream, from, limit).0.trim().to_owned()
     }
 
     /// A client left: its start is forgotten.

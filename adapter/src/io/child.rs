@@ -14,14 +14,16 @@ use std::process::{Command, Stdio};
 
 use cordebug::exits::{self, Ended};
 use dap_wire::{ErrorCode, Failure};
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 use tokio::sync::watch;
+
+use super::terminal::Terminal;
 
 /// How long the note of an end may take to arrive.
 const NOTE_LIMIT: std::time::Duration = std::time::Duration::from_secs(2);
 
 /// What to run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SpawnSpec {
     /// The executable; absolute, or looked up in PATH.
     pub program: PathBuf,
@@ -31,6 +33,8 @@ pub struct SpawnSpec {
     pub cwd: PathBuf,
     /// Changes to our own environment; `None` unsets.
     pub env: Vec<(String, Option<String>)>,
+    /// A terminal of ours instead of pipes: stdout and stderr are one then.
+    pub pty: bool,
 }
 
 /// How a program ended.
@@ -50,15 +54,17 @@ pub struct Child {
     exit: watch::Receiver<Option<ExitInfo>>,
 }
 
-/// Our ends of the three pipes.
+/// Our ends of the three pipes, or of the one terminal.
 #[derive(Debug)]
 pub struct Pipes {
     /// Write end of the program's stdin.
     pub stdin: File,
     /// Read end of its stdout.
     pub stdout: File,
-    /// Read end of its stderr.
-    pub stderr: File,
+    /// Read end of its stderr; none with a terminal.
+    pub stderr: Option<File>,
+    /// The name of the terminal, if it is one.
+    pub terminal: Option<PathBuf>,
 }
 
 impl Child {
@@ -79,9 +85,24 @@ impl Child {
                 .hint("set `cwd` to an existing folder"));
         }
         let mut command = Command::new(stub);
-        command.arg("exec-held").arg("--").arg(&spec.program).args(&spec.args);
-        command.current_dir(&spec.cwd).process_group(0);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.arg("exec-held");
+        let terminal = if spec.pty { Some(Terminal::open()) } else { None };
+        let terminal =
+            terminal.transpose().map_err(|error| failed(format!("there is no terminal for it: {error}")))?;
+        match &terminal {
+            Some(terminal) => {
+                let end = || terminal.programs.try_clone().map(Stdio::from);
+                let ends = (|| Ok::<_, std::io::Error>((end()?, end()?, end()?)))();
+                let (stdin, stdout, stderr) = ends.map_err(|error| failed(error.to_string()))?;
+                // The leader of a session leads its group too.
+                command.arg("--terminal").stdin(stdin).stdout(stdout).stderr(stderr);
+            }
+            None => {
+                command.process_group(0);
+                command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            }
+        }
+        command.arg("--").arg(&spec.program).args(&spec.args).current_dir(&spec.cwd);
         for (name, value) in &spec.env {
             match value {
                 Some(value) => command.env(name, value),
@@ -90,12 +111,21 @@ impl Child {
         }
         exits::watch();
         let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
+        // It holds the program's ends of a terminal.
+        drop(command);
         let pid = child.id();
-        let pipes = match (child.stdin.take(), child.stdout.take(), child.stderr.take()) {
-            (Some(stdin), Some(stdout), Some(stderr)) => Pipes {
+        let pipes = match (terminal, child.stdin.take(), child.stdout.take(), child.stderr.take()) {
+            (Some(Terminal { ours, path, .. }), ..) => Pipes {
+                stdin: ours.try_clone().map_err(|error| failed(error.to_string()))?,
+                stdout: ours,
+                stderr: None,
+                terminal: Some(path),
+            },
+            (None, Some(stdin), Some(stdout), Some(stderr)) => Pipes {
                 stdin: OwnedFd::from(stdin).into(),
                 stdout: OwnedFd::from(stdout).into(),
-                stderr: OwnedFd::from(stderr).into(),
+                stderr: Some(OwnedFd::from(stderr).into()),
+                terminal: None,
             },
             _ => return Err(failed("its pipes are missing".into())),
         };
@@ -156,9 +186,11 @@ impl Drop for Child {
 
 /// Sends a signal to a process group. That it is gone already is no error.
 pub fn signal_group(pid: u32, signal: Signal) {
-    if let Some(group) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
-        // Only "no such process" can happen to a group of our own user.
-        kill_process_group(group, signal).unwrap_or_default();
+    if let Some(group) = i32::try_from(pid).ok().and_then(Pid::from_raw)
+        && kill_process_group(group, signal).is_err()
+    {
+        // With a terminal it leads no group in its first moment; later only "no such process" can happen.
+        kill_process(group, signal).unwrap_or_default();
     }
 }
 
@@ -195,8 +227,16 @@ fn wait_for_exit(pid: u32) -> ExitInfo {
     }
 }
 
-/// The stub: waits for one byte on stdin, then becomes the program. Returns only when that fails.
-pub fn exec_held(program: &Path, args: &[OsString]) -> std::io::Error {
+/// The stub: waits for one byte on stdin, then becomes the program, in a session of its own if it has a terminal.
+/// Returns only when that fails.
+pub fn exec_held(program: &Path, args: &[OsString], terminal: bool) -> std::io::Error {
+    if terminal {
+        let taken =
+            rustix::process::setsid().and_then(|_| rustix::process::ioctl_tiocsctty(rustix::stdio::stdin()));
+        if let Err(error) = taken {
+            return error.into();
+        }
+    }
     // A host that is killed takes the program with it.
     if let Err(error) = rustix::process::set_parent_process_death_signal(Some(Signal::KILL)) {
         return error.into();

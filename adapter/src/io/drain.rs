@@ -68,6 +68,12 @@ impl Stream {
             }
             Err(rustix::io::Errno::AGAIN) => false,
             Err(rustix::io::Errno::INTR) => true,
+            // What a terminal says when nobody has its other end any more.
+            Err(rustix::io::Errno::IO) => {
+                self.pipe = None;
+                self.block = Vec::new();
+                false
+            }
             Err(error) => {
                 tracing::warn!(%error, "reading the program's output failed");
                 self.pipe = None;

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dap_wire::{ErrorCode, Failure};
@@ -9,16 +10,54 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::unix::pipe;
 use tokio_util::sync::CancellationToken;
 
+use super::terminal::END_OF_INPUT;
+
 /// How long a writer waits for the program to take what is in the full pipe.
 pub const WRITE_DEADLINE: Duration = Duration::from_secs(10);
+
+/// How often a terminal is told that its input ends.
+const ENDS: u8 = 8;
 
 /// Our end of the program's stdin.
 #[derive(Debug)]
 pub struct Stdin {
     /// The lock is fair: writers come in the order they asked.
     /// The only copy of the descriptor: when it goes, the program sees the end of its input.
-    pipe: tokio::sync::Mutex<Option<pipe::Sender>>,
-    inode: u64,
+    pipe: tokio::sync::Mutex<Option<Way>>,
+    name: PathBuf,
+}
+
+/// Where what is written goes.
+#[derive(Debug)]
+enum Way {
+    Pipe(pipe::Sender),
+    Terminal { ours: pipe::Sender, in_line: bool },
+}
+
+impl Way {
+    async fn write(&mut self, data: &[u8]) -> std::io::Result<usize> {
+        match self {
+            Self::Pipe(pipe) => pipe.write(data).await,
+            Self::Terminal { ours, in_line } => {
+                let written = ours.write(data).await?;
+                if let Some(last) = data.get(..written).and_then(<[u8]>::last) {
+                    *in_line = *last != b'\n';
+                }
+                Ok(written)
+            }
+        }
+    }
+
+    /// A pipe ends when it is dropped. A terminal is told: once more in the middle of a line, for what is there, and several
+    /// times, since it forgets, and some programs (Python) read on after the end of a line without one.
+    async fn end(&mut self) -> std::io::Result<()> {
+        if let Self::Terminal { in_line, .. } = self {
+            for _ in 0..ENDS + u8::from(*in_line) {
+                self.write(&[END_OF_INPUT]).await?;
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Stdin {
@@ -26,26 +65,41 @@ impl Stdin {
     ///
     /// # Errors
     /// `IO_FAILED` when the descriptor cannot be prepared.
-    pub fn new(stdin: File) -> Result<Self, Failure> {
+    pub fn new(stdin: File, terminal: Option<&Path>) -> Result<Self, Failure> {
         let failed = |error: std::io::Error| {
             Failure::new(ErrorCode::IoFailed, format!("cannot prepare the program's stdin: {error}"))
         };
-        let inode = rustix::fs::fstat(&stdin).map_err(|error| failed(error.into()))?.st_ino;
         rustix::io::ioctl_fionbio(&stdin, true).map_err(|error| failed(error.into()))?;
-        let sender = pipe::Sender::from_owned_fd(OwnedFd::from(stdin)).map_err(failed)?;
-        Ok(Self { pipe: tokio::sync::Mutex::new(Some(sender)), inode })
+        let (name, way) = match terminal {
+            Some(path) => {
+                // A terminal is no pipe, but is waited for and written to as one.
+                let ours = pipe::Sender::from_owned_fd_unchecked(OwnedFd::from(stdin)).map_err(failed)?;
+                (path.to_path_buf(), Way::Terminal { ours, in_line: false })
+            }
+            None => {
+                let inode = rustix::fs::fstat(&stdin).map_err(|error| failed(error.into()))?.st_ino;
+                let sender = pipe::Sender::from_owned_fd(OwnedFd::from(stdin)).map_err(failed)?;
+                (format!("pipe:[{inode}]").into(), Way::Pipe(sender))
+            }
+        };
+        Ok(Self { pipe: tokio::sync::Mutex::new(Some(way)), name })
     }
 
-    /// The pipe, as `/proc` names it.
-    pub fn inode(&self) -> u64 {
-        self.inode
+    /// What the program reads from, as `/proc` names it.
+    pub fn name(&self) -> &Path {
+        &self.name
     }
 
     /// Whether everything written was read by the program, and it can still read.
     pub fn is_empty_and_open(&self) -> bool {
         // While somebody writes it is not empty, or will not be.
         let Ok(pipe) = self.pipe.try_lock() else { return false };
-        pipe.as_ref().is_some_and(|pipe| rustix::io::ioctl_fionread(pipe).is_ok_and(|unread| unread == 0))
+        match pipe.as_ref() {
+            Some(Way::Pipe(pipe)) => rustix::io::ioctl_fionread(pipe).is_ok_and(|unread| unread == 0),
+            // Who blocks reading a terminal has had every line of it.
+            Some(Way::Terminal { .. }) => true,
+            None => false,
+        }
     }
 
     /// Writes all of `data`, then closes when told so. Gives whether stdin is closed now.
@@ -73,6 +127,12 @@ impl Stdin {
                 }
             }
             if close {
+                if let Some(way) = guard.as_mut() {
+                    way.end().await.map_err(|error| {
+                        let message = format!("ending the program's input failed: {error}");
+                        Failure::new(ErrorCode::IoFailed, message)
+                    })?;
+                }
                 *guard = None;
             }
             Ok(guard.is_none())

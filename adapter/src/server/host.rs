@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context;
+use dap_wire::peer::Peer;
 use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -19,7 +20,8 @@ use tokio::task::AbortHandle;
 
 use registry::Published;
 
-use crate::engine::{Engine, EngineEvent, select};
+use super::steward;
+use crate::engine::{Engine, EngineEvent, Spawned, select};
 use crate::hub::access::Token;
 use crate::hub::actor::{Actor, Connection, Host, Inbox};
 use crate::hub::event::{Origin, Publication, StartedEngine};
@@ -28,7 +30,10 @@ use crate::io::Broker;
 /// `outputBufferBytes` when the launch does not say.
 const DEFAULT_BUFFER: usize = 8 * 1024 * 1024;
 
-/// Hosts one session to its end.
+/// Messages on their way to and from the steward of a child session, bytes.
+const STEWARD_BUFFER: usize = 64 * 1024;
+
+/// Hosts one session to its end, with those of the programs its program starts.
 ///
 /// # Errors
 /// When stdin is no connection or the session folder is not safe.
@@ -50,8 +55,8 @@ async fn host(token: bool) -> anyhow::Result<()> {
     let id = registry::new_id(&folder);
     let first = first_client()?;
     let stub = std::env::current_exe().context("cannot find the program itself")?;
-    let broker = Broker::new(DEFAULT_BUFFER, stub);
-    let process = Process { id: id.clone(), folder, published: None };
+    let broker = Broker::new(DEFAULT_BUFFER, stub.clone());
+    let process = Process { id: id.clone(), folder, stub, published: None, parent: None, waiting: None };
     let (mut actor, inbox) = Actor::new(&id, process, broker);
     if let Some(token) = token {
         actor.require_token(token);
@@ -114,7 +119,12 @@ fn halves<S: AsyncRead + AsyncWrite + Send + 'static>(socket: S) -> Connection {
 struct Process {
     id: String,
     folder: PathBuf,
+    /// `tandem-dap` itself.
+    stub: PathBuf,
     published: Option<(Published, AbortHandle)>,
+    /// The session whose program started this one's, and the engine that waits for it.
+    parent: Option<String>,
+    waiting: Option<Spawned>,
 }
 
 impl Host for Process {
@@ -124,6 +134,12 @@ impl Host for Process {
         broker: &Broker,
         events: mpsc::UnboundedSender<EngineEvent>,
     ) -> Result<(StartedEngine, Arc<dyn Engine>), Failure> {
+        if let Some(spawned) = &self.waiting {
+            let gone = || Failure::new(ErrorCode::NoSession, "the program of this session has ended");
+            let engine = spawned.engine(broker.clone(), events).ok_or_else(gone)?;
+            let name = arguments["engine"].as_str().unwrap_or_default().to_owned();
+            return Ok((StartedEngine { name, several_per_line: false }, engine));
+        }
         match &arguments["outputBufferBytes"] {
             Value::Null => {}
             bytes => match bytes.as_u64().and_then(|bytes| usize::try_from(bytes).ok()) {
@@ -136,6 +152,33 @@ impl Host for Process {
             },
         }
         select::start(arguments, broker.clone(), events)
+    }
+
+    fn adopt(&mut self, spawned: Spawned) -> Result<String, Failure> {
+        let id = registry::new_id(&self.folder);
+        // Its stdin, stdout and stderr are those of the program that started it.
+        let broker = Broker::new(DEFAULT_BUFFER, self.stub.clone());
+        broker.set_not_owned();
+        let (launch, marks) = (spawned.launch.clone(), spawned.marks.clone());
+        let process = Self {
+            id: id.clone(),
+            folder: self.folder.clone(),
+            stub: self.stub.clone(),
+            published: None,
+            parent: Some(self.id.clone()),
+            waiting: Some(spawned),
+        };
+        let (actor, inbox) = Actor::new(&id, process, broker);
+        let (ours, theirs) = tokio::io::duplex(STEWARD_BUFFER);
+        let (reader, writer) = tokio::io::split(ours);
+        let (peer, incoming) = Peer::start(reader, writer);
+        tokio::spawn(async move {
+            inbox.connected(Origin::First, halves(theirs)).await;
+            drop(inbox);
+            actor.run().await;
+        });
+        tokio::spawn(steward::run(peer, incoming, launch, marks));
+        Ok(id)
     }
 
     fn connect(&mut self, session: &str) -> Result<Connection, Failure> {
@@ -163,6 +206,7 @@ impl Host for Process {
             cwd: publication.cwd,
             started: 0,
             socket: PathBuf::new(),
+            parent: self.parent.clone(),
         };
         let listening = Published::new(&self.folder, entry).and_then(|(published, listener)| {
             listener.set_nonblocking(true)?;

@@ -28,7 +28,7 @@ impl Profile for Bash {
         let is_python = adapter.file_name().is_some_and(|name| name.to_string_lossy().starts_with("python"));
         let args = if is_python { vec!["-m".into(), "bash_dap".into()] } else { Vec::new() };
         Ok(Plan {
-            spec: SpawnSpec { program: adapter, args, cwd: target.cwd.clone(), env: Vec::new() },
+            spec: SpawnSpec { program: adapter, args, cwd: target.cwd.clone(), ..SpawnSpec::default() },
             transport: Transport::Stdio,
             program_io: ProgramIo::Terminal,
             adapter_id: "bashdap".into(),

@@ -32,7 +32,7 @@ const LAST_LINES: usize = 20;
 const LINE_LIMIT: usize = 400;
 
 /// How long the last lines may take after the connection has ended.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+pub(super) const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// The last lines of an adapter's stderr. Clones are the same.
 #[derive(Debug, Clone, Default)]
@@ -65,6 +65,8 @@ pub(super) struct Connection {
     pub(super) peer: Peer,
     /// What was started: the adapter, or the program that has it inside.
     pub(super) process: Process,
+    /// The port it listens on.
+    pub(super) port: Option<u16>,
     /// Further connections to the port that was dialled: subprocesses of the program.
     pub(super) listener: Option<TcpListener>,
 }
@@ -75,12 +77,15 @@ pub(super) enum Process {
     Adapter(Child, LastLines),
     /// The program, or what hands its stdio on to it.
     Program(Child),
+    /// Nothing: another session's adapter is used.
+    Elsewhere,
 }
 
 impl Process {
-    pub(super) fn child(&self) -> &Child {
+    pub(super) fn child(&self) -> Option<&Child> {
         match self {
-            Self::Adapter(child, _) | Self::Program(child) => child,
+            Self::Adapter(child, _) | Self::Program(child) => Some(child),
+            Self::Elsewhere => None,
         }
     }
 
@@ -88,7 +93,7 @@ impl Process {
     pub(super) fn lines(&self) -> Option<LastLines> {
         match self {
             Self::Adapter(_, lines) => Some(lines.clone()),
-            Self::Program(_) => None,
+            Self::Program(_) | Self::Elsewhere => None,
         }
     }
 
@@ -96,6 +101,7 @@ impl Process {
     pub(super) fn last_words(&self, broker: &Broker) -> String {
         match self {
             Self::Adapter(_, lines) => lines.text(),
+            Self::Elsewhere => String::new(),
             Self::Program(_) => {
                 broker.settle();
                 broker.last_words(2000)
@@ -127,17 +133,20 @@ pub(super) async fn start(
             *argument = argument.to_string_lossy().replace("{port}", &port.to_string()).into();
         }
     }
-    let listener = if plan.transport == Transport::DialsBack { bound } else { None };
+    // A port that the adapter binds itself must be free by then.
+    let listener = bound.filter(|_| plan.transport == Transport::DialsBack);
     let (process, pipes) = if plan.program_io == ProgramIo::Inherited {
         let mut child = broker.spawn(&spec)?;
         child.release()?;
         (Process::Program(child), None)
     } else {
-        let (mut child, Pipes { stdin, stdout, stderr }) = broker.spawn_helper(&spec)?;
+        let (mut child, Pipes { stdin, stdout, stderr, .. }) = broker.spawn_helper(&spec)?;
         child.release()?;
         let lines = LastLines::default();
         let receive = |file| pipe::Receiver::from_owned_fd(nonblocking(file)?);
-        tokio::spawn(keep_lines(receive(stderr).map_err(failed)?, lines.clone()));
+        if let Some(stderr) = stderr {
+            tokio::spawn(keep_lines(receive(stderr).map_err(failed)?, lines.clone()));
+        }
         let (to, from) = (
             pipe::Sender::from_owned_fd(nonblocking(stdin).map_err(failed)?).map_err(failed)?,
             receive(stdout).map_err(failed)?,
@@ -161,18 +170,20 @@ pub(super) async fn start(
             },
         }
     };
-    let mut exit = process.child().exit();
+    let mut exit = process.child().map(Child::exit);
     let outcome = tokio::select! {
         biased;
         reached = reached => reached.map_err(|error| error.to_string()),
-        ended = ended(&mut exit) => Err(format!("it ended with {}", ended.code)),
+        ended = ended_if_any(exit.as_mut()) => Err(format!("it ended with {}", ended.code)),
         () = tokio::time::sleep(START_LIMIT) =>
             Err(format!("it could not be reached within {} s", START_LIMIT.as_secs())),
     };
     match outcome {
-        Ok((peer, incoming)) => Ok((Connection { peer, process, listener }, incoming)),
+        Ok((peer, incoming)) => Ok((Connection { peer, process, port, listener }, incoming)),
         Err(reason) => {
-            process.child().signal(rustix::process::Signal::KILL);
+            if let Some(child) = process.child() {
+                child.signal(rustix::process::Signal::KILL);
+            }
             Err(with_last_words(format!("cannot talk to `{what}`: {reason}"), &process.last_words(broker)))
         }
     }
@@ -183,6 +194,21 @@ pub(super) fn with_last_words(message: String, words: &str) -> Failure {
     let quoted = if words.is_empty() { String::new() } else { format!("; its last words: {words}") };
     Failure::new(ErrorCode::EngineFailed, format!("{message}{quoted}"))
         .hint("the session is over; launch again, or run the adapter by itself to see what ails it")
+}
+
+/// One more connection to an adapter that listens.
+///
+/// # Errors
+/// When nobody listens there any more.
+pub(super) async fn connect(port: u16) -> std::io::Result<(Peer, mpsc::UnboundedReceiver<Incoming>)> {
+    Ok(over_tcp(TcpStream::connect(("127.0.0.1", port)).await?))
+}
+
+async fn ended_if_any(exit: Option<&mut watch::Receiver<Option<ExitInfo>>>) -> ExitInfo {
+    match exit {
+        Some(exit) => ended(exit).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// Resolves when it has ended.

@@ -74,7 +74,7 @@ impl Custom {
                 program,
                 args: self.args.iter().map(Into::into).collect(),
                 cwd: target.cwd.clone(),
-                env: Vec::new(),
+                ..SpawnSpec::default()
             },
             transport: self.transport,
             program_io: ProgramIo::Told,

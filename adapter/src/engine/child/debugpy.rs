@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::find;
 use super::profile::{Plan, Profile, ProgramIo, Quirks, Transport};
-use super::target::Target;
+use super::target::{Console, Target};
 use crate::io::SpawnSpec;
 
 /// Where a project keeps its Python.
@@ -35,7 +35,8 @@ impl Profile for Debugpy {
     fn launch(&self, target: &Target) -> Result<Plan, Failure> {
         let what = what_to_run(target)?;
         let python = find_python(target)?;
-        if target.attribute("engineOptions")["throughAdapter"] == true {
+        let terminal = target.console != Console::Piped;
+        if terminal || target.attribute("engineOptions")["throughAdapter"] == true {
             return through_adapter(
                 target,
                 &python,
@@ -68,6 +69,7 @@ impl Profile for Debugpy {
                 args: args.into_iter().map(Into::into).collect(),
                 cwd: target.cwd.clone(),
                 env,
+                pty: target.pty,
             },
             transport: Transport::DialsBack,
             program_io: ProgramIo::Inherited,
@@ -104,6 +106,7 @@ fn through_adapter(
             args: adapter,
             cwd: target.cwd.clone(),
             env: vec![("PYTHONUNBUFFERED".into(), Some("1".into()))],
+            pty: false,
         },
         transport: Transport::Stdio,
         program_io: if command == "launch" { ProgramIo::Terminal } else { ProgramIo::Told },

@@ -28,6 +28,10 @@ impl Profile for Lldb {
         "lldb"
     }
 
+    fn builds(&self) -> bool {
+        true
+    }
+
     fn launch(&self, target: &Target) -> Result<Plan, Failure> {
         let program = target.existing_program()?.display().to_string();
         // Both spellings: the first is what version 22 reads, the second what 19 does; each ignores the other.
@@ -49,7 +53,7 @@ fn plan(target: &Target, command: &'static str, ours: Value) -> Result<Plan, Fai
         .end()?;
     Ok(Plan {
         // Version 19 starts itself anew as the program and derives its path from the first word: it must be whole.
-        spec: SpawnSpec { program: adapter, args: Vec::new(), cwd: target.cwd.clone(), env: Vec::new() },
+        spec: SpawnSpec { program: adapter, cwd: target.cwd.clone(), ..SpawnSpec::default() },
         transport: Transport::Stdio,
         program_io: if command == "launch" { ProgramIo::Terminal } else { ProgramIo::Told },
         adapter_id: "lldb-dap".into(),

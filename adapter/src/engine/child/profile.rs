@@ -1,13 +1,14 @@
 //! What a child adapter is to us: how to find, start and configure it, and who has the program's stdio. One file per
 //! adapter, mostly data.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use dap_wire::Failure;
 use serde_json::Value;
 
 use super::target::Target;
-use super::{bash, debugpy, find, lldb};
+use super::{bash, debugpy, delve, find, gdb, js, lldb, netcoredbg, rdbg};
 use crate::io::SpawnSpec;
 
 /// How DAP reaches the adapter.
@@ -28,6 +29,10 @@ pub(super) enum ProgramIo {
     Terminal,
     /// What we start is the program itself, or hands its own stdio on to it.
     Inherited,
+    /// The adapter starts the program with pipes we made, which `{stdin}`, `{stdout}` and `{stderr}` stand for.
+    Offered,
+    /// They belong to the session whose program started this one.
+    Elsewhere,
     /// The adapter keeps them: output comes as `output` events, and there is no stdin.
     Told,
 }
@@ -58,14 +63,38 @@ pub(super) struct Plan {
 pub(super) struct Quirks {
     /// What was started is not the program but hands its stdio on: its exit code is not the program's.
     pub(super) code_is_told: bool,
+    /// Its connection ends with the program, without a word.
+    pub(super) ends_silently: bool,
+    /// What it launches is only where the program comes from, as its first child.
+    pub(super) first_child_is_program: bool,
     /// It says `attach` in its `process` event because we had to attach to what we launched.
     pub(super) attached_for_us: bool,
+}
+
+impl Plan {
+    /// Puts the paths of the program's pipes where they belong.
+    pub(super) fn hand_over(&mut self, paths: &[PathBuf; 3]) {
+        let filled = |text: &str| {
+            ["{stdin}", "{stdout}", "{stderr}"]
+                .iter()
+                .zip(paths)
+                .fold(text.to_owned(), |text, (name, path)| text.replace(name, &path.display().to_string()))
+        };
+        for argument in &mut self.spec.args {
+            *argument = filled(&argument.to_string_lossy()).into();
+        }
+    }
 }
 
 /// One child adapter.
 pub(super) trait Profile: Send + Sync {
     /// The launch attribute `engine`.
     fn name(&self) -> &str;
+
+    /// Whether what it debugs is compiled by somebody else: then packages and sources are built first.
+    fn builds(&self) -> bool {
+        false
+    }
 
     /// Works out how to launch. May look at files and run short commands: it is called where blocking is fine.
     ///
@@ -92,7 +121,12 @@ pub(super) fn named(name: &str) -> Option<Arc<dyn Profile>> {
     Some(match name {
         "debugpy" => Arc::new(debugpy::Debugpy),
         "lldb" => Arc::new(lldb::Lldb),
+        "gdb" => Arc::new(gdb::Gdb),
+        "delve" => Arc::new(delve::Delve),
+        "js" => Arc::new(js::Js),
+        "rdbg" => Arc::new(rdbg::Rdbg),
         "bash" => Arc::new(bash::Bash),
+        "netcoredbg" => Arc::new(netcoredbg::Netcoredbg),
         _ => return None,
     })
 }

@@ -1,17 +1,26 @@
 //! The session with one adapter: handshake, requests and events in between, and the end.
 //!
-//! The answer to `launch` may come before or after `configurationDone`, and `initialized` before, after, twice or never:
-//! the hub is told of it once, after the launch was sent. At the end the program's exit code is the kernel's word where
-//! the program is our child, else the adapter's; `exited` and `terminated` are told once, whatever the adapter says.
+//! In reading order: this file (the handshake, and what the adapter says), [`requests`] (asking it), [`reverse`] (what it asks),
+//! [`family`] (programs that the program starts), [`ending`].
 //!
-//! Tasks: one that takes what the adapter says (ends with the connection), one for the end (bounded).
+//! The answer to `launch` may come before or after `configurationDone`, and `initialized` before, after, twice or never:
+//! the hub is told of it once, after the launch was sent. `exited` and `terminated` are told
+//! once, whatever the adapter says.
+//!
+//! Tasks: one per connection that takes what the adapter says (ends with the connection), one that takes further connections
+//! (ends with the session), one for the end (bounded).
 
+mod ending;
+mod family;
+mod requests;
+mod reverse;
+
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use dap_wire::peer::{Incoming, Peer};
 use dap_wire::{ErrorCode, Event, Failure, Request};
-use rustix::process::Signal;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -19,10 +28,11 @@ use tokio_util::sync::CancellationToken;
 use super::connection::{self, Connection, with_last_words};
 use super::debuggee::Debuggee;
 use super::profile::{Plan, Profile, ProgramIo};
-use super::target::Target;
-use super::{terminal, translate};
-use crate::engine::{EngineEvent, EngineRequest};
-use crate::io::{Broker, Child};
+use super::target::{Console, Target};
+use super::{build, translate};
+use crate::engine::{EngineEvent, EngineRequest, Marks};
+use crate::io::{Broker, Child, Offer};
+use family::Adopted;
 
 /// How long an adapter may take for its `initialize`.
 const HELLO_LIMIT: Duration = Duration::from_secs(20);
@@ -39,8 +49,10 @@ const LATE_WORD: Duration = Duration::from_secs(2);
 /// How long an adapter may keep quiet about a process that runs or about being ready.
 const SILENCE: Duration = Duration::from_millis(300);
 
-/// Requests whose refusal is about what was typed, not about the engine.
-const EVALUATING: [&str; 3] = ["evaluate", "setVariable", "setExpression"];
+/// Between two looks at whether a program has opened its pipes.
+const PROBE: Duration = Duration::from_millis(5);
+/// The answer to a launch waits for clients, who may take their time.
+const FOREVER: Duration = Duration::from_secs(24 * 3600);
 
 /// How far the session is. Nothing in it goes back.
 #[derive(Debug, Clone, Default)]
@@ -72,8 +84,12 @@ struct Live {
     capabilities: Value,
     /// Started for a `runInTerminal`.
     program: Option<Child>,
+    /// Pipes the program is to open.
+    offer: Option<Offer>,
     /// The process the adapter told of, or that we know.
     debuggee: Option<Debuggee>,
+    /// The adapter's first connection, when the program has one of its own.
+    parent: Option<Peer>,
 }
 
 /// One session.
@@ -83,8 +99,16 @@ pub(super) struct Session {
     events: mpsc::UnboundedSender<EngineEvent>,
     progress: watch::Sender<Progress>,
     live: Mutex<Option<Live>>,
+    /// A connection that is there already, for a program another one has started.
+    adopted: Mutex<Option<Adopted>>,
+    /// Breakpoints as the adapter has them, for the programs that this one starts.
+    marks: watch::Sender<Marks>,
+    /// What the adapter asked a client, by our number.
+    asks: Mutex<HashMap<i64, (Peer, Request)>>,
     /// Somebody wants the end: a launch in progress gives up.
     give_up: CancellationToken,
+    /// No more connections are taken.
+    closing: CancellationToken,
 }
 
 impl Session {
@@ -99,7 +123,11 @@ impl Session {
             events,
             progress: watch::Sender::default(),
             live: Mutex::default(),
+            adopted: Mutex::default(),
+            marks: watch::Sender::default(),
+            asks: Mutex::default(),
             give_up: CancellationToken::new(),
+            closing: CancellationToken::new(),
         }
     }
 
@@ -127,12 +155,13 @@ impl Session {
         cancel: CancellationToken,
     ) -> Result<Value, Failure> {
         let EngineRequest { command, mut arguments } = request;
+        self.note_marks(&command, &arguments);
         match command.as_str() {
             "launch" | "attach" => self.launch(command == "attach", &arguments, &cancel).await,
             "configurationDone" => self.configured(&cancel).await,
             "disconnect" => {
                 self.give_up.cancel();
-                self.let_go().await;
+                self.let_go(arguments["terminateDebuggee"] == true).await;
                 Ok(Value::Null)
             }
             "terminate" => self.terminate(arguments).await,
@@ -151,80 +180,6 @@ impl Session {
         }
     }
 
-    fn capabilities(&self) -> Value {
-        self.live().as_ref().map_or(Value::Null, |live| live.capabilities.clone())
-    }
-
-    fn peer(&self) -> Result<Peer, Failure> {
-        let gone = || Failure::new(ErrorCode::EngineFailed, "the debug adapter does not run");
-        self.live().as_ref().map(|live| live.connection.peer.clone()).ok_or_else(gone)
-    }
-
-    /// Asks the adapter; a failure of the adapter itself quotes its last words.
-    async fn ask(
-        &self,
-        command: &str,
-        arguments: Value,
-        cancel: &CancellationToken,
-    ) -> Result<Value, Failure> {
-        let peer = self.peer()?;
-        let understands_cancel = self.capabilities()["supportsCancelRequest"] == true;
-        let outcome = if understands_cancel {
-            peer.request_or_cancel(command, arguments, REQUEST_LIMIT, cancel).await
-        } else {
-            tokio::select! {
-                outcome = peer.request(command, arguments, REQUEST_LIMIT) => outcome,
-                () = cancel.cancelled() => Err(Failure::cancelled()),
-            }
-        };
-        match outcome {
-            Err(failure) if peer.is_closed() && failure.code == ErrorCode::EngineFailed => {
-                Err(self.why_it_broke(&format!("before it answered `{command}`")).await)
-            }
-            Err(failure) if failure.code == ErrorCode::Timeout => {
-                let words = self.last_words().await;
-                let quoted = if words.is_empty() { words } else { format!("; its last words: {words}") };
-                Err(Failure { message: format!("{}{quoted}", failure.message), ..failure })
-            }
-            Err(failure) if failure.code == ErrorCode::EngineFailed && EVALUATING.contains(&command) => {
-                Err(Failure { code: ErrorCode::EvaluationFailed, ..failure })
-            }
-            outcome => outcome,
-        }
-    }
-
-    async fn last_words(&self) -> String {
-        let lines = match self.live().as_ref() {
-            Some(live) => live.connection.process.lines(),
-            None => None,
-        };
-        if let Some(lines) = lines {
-            lines.settled().await;
-        }
-        self.live().as_ref().map_or_else(String::new, |live| live.connection.process.last_words(&self.broker))
-    }
-
-    async fn why_it_broke(&self, when: &str) -> Failure {
-        let words = self.last_words().await;
-        let (what, code, why) = match self.live().as_ref() {
-            Some(live) => (
-                live.plan.spec.program.display().to_string(),
-                live.connection.process.child().exited(),
-                live.connection.peer.why_broken(),
-            ),
-            None => (self.profile.name().to_owned(), None, None),
-        };
-        let how = match (why, code) {
-            (Some(why), _) => format!("broke the protocol ({why})"),
-            (None, Some(info)) => match info.signal {
-                Some(signal) => format!("was ended by signal {signal}"),
-                None => format!("ended with {}", info.code),
-            },
-            (None, None) => "hung up".into(),
-        };
-        with_last_words(format!("the debug adapter `{what}` {how} {when}"), &words)
-    }
-
     async fn launch(
         self: &Arc<Self>,
         attach: bool,
@@ -237,35 +192,89 @@ impl Session {
             () = cancel.cancelled() => Err(Failure::cancelled()),
         };
         if outcome.is_err() {
-            self.let_go().await;
+            self.let_go(true).await;
         }
         outcome
     }
 
     async fn start(self: &Arc<Self>, attach: bool, attributes: &Value) -> Result<Value, Failure> {
-        let target = Target::parse(attributes)?;
+        let adopted = self.adopted.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let (plan, target, offer, connection, incoming) = match adopted {
+            Some(adopted) => {
+                let Adopted { plan, target, connection, incoming } = adopted;
+                (plan, target, None, connection, incoming)
+            }
+            None => {
+                let target = Target::parse(attributes)?;
+                let mut plan = self.plan(attach, &target).await?;
+                let offer = match plan.program_io {
+                    _ if attach || target.console != Console::Piped => {
+                        self.broker.set_not_owned();
+                        None
+                    }
+                    ProgramIo::Told => {
+                        self.broker.set_told();
+                        None
+                    }
+                    ProgramIo::Offered => Some(self.broker.offer(target.pty)?),
+                    ProgramIo::Inherited | ProgramIo::Terminal | ProgramIo::Elsewhere => None,
+                };
+                if let Some(offer) = &offer {
+                    plan.hand_over(&offer.paths);
+                }
+                let (connection, incoming) = connection::start(&plan, &self.broker).await?;
+                (plan, target, offer, connection, incoming)
+            }
+        };
+        self.take_in(connection, plan, target, offer, incoming).await
+    }
+
+    async fn plan(&self, attach: bool, target: &Target) -> Result<Plan, Failure> {
         let (profile, asked) = (self.profile.clone(), target.clone());
-        let planning =
-            tokio::task::spawn_blocking(
-                move || {
-                    if attach { profile.attach(&asked) } else { profile.launch(&asked) }
-                },
-            );
-        let plan = planning.await.map_err(|error| {
+        let events = self.events.clone();
+        let give_up = self.give_up.clone();
+        let planning = tokio::task::spawn_blocking(move || {
+            let say = |line: &str| {
+                let body = json!({ "category": "console", "output": format!("{line}\n") });
+                drop(events.send(EngineEvent::Dap { event: "output".into(), body }));
+            };
+            match (attach, profile.builds()) {
+                (true, _) => profile.attach(&asked),
+                (false, true) => profile.launch(&build::built(asked, &say, &|| give_up.is_cancelled())?),
+                (false, false) => profile.launch(&asked),
+            }
+        });
+        planning.await.map_err(|error| {
             Failure::new(ErrorCode::EngineFailed, format!("preparing the launch failed: {error}"))
-        })??;
-        if attach {
-            self.broker.set_not_owned();
-        } else if plan.program_io == ProgramIo::Told {
-            self.broker.set_told();
-        }
-        let (connection, incoming) = connection::start(&plan, &self.broker).await?;
+        })?
+    }
+
+    /// Shakes hands with an adapter that can be talked to, and asks it to launch.
+    async fn take_in(
+        self: &Arc<Self>,
+        mut connection: Connection,
+        plan: Plan,
+        target: Target,
+        offer: Option<Offer>,
+        incoming: mpsc::UnboundedReceiver<Incoming>,
+    ) -> Result<Value, Failure> {
         let peer = connection.peer.clone();
         let (command, arguments) = (plan.command, plan.arguments.clone());
         let hello = introduction(&plan.adapter_id);
-        *self.live() =
-            Some(Live { connection, plan, target, capabilities: Value::Null, program: None, debuggee: None });
-        tokio::spawn(self.clone().listen(incoming));
+        if let Some(listener) = connection.listener.take() {
+            self.take_in_children(listener);
+        }
+        *self.live() = Some(Live {
+            connection,
+            plan,
+            target,
+            capabilities: Value::Null,
+            program: None,
+            offer,
+            debuggee: None,
+            parent: None,
+        });
+        tokio::spawn(self.clone().listen(peer.clone(), incoming));
         let introduced = peer.request("initialize", hello, HELLO_LIMIT).await;
         let capabilities = match introduced {
             Ok(capabilities) => capabilities,
@@ -277,7 +286,7 @@ impl Session {
         self.learn_capabilities(&capabilities);
         self.progress.send_modify(|now| now.asked = true);
         let answer = tokio::select! {
-            answer = peer.request(command, arguments, Duration::from_secs(24 * 3600)) => answer,
+            answer = peer.request(command, arguments, FOREVER) => answer,
             stalled = self.stalled() => Err(with_last_words(stalled, &self.last_words().await)),
         };
         let body = match answer {
@@ -302,7 +311,8 @@ impl Session {
 
     /// Some adapters never say `initialized`, and some nothing of the process.
     async fn say_what_the_adapter_does_not(self: Arc<Self>) {
-        if !self.reached(SILENCE, |now| now.initialized).await {
+        let limit = if self.waits_for_first_child() { LAUNCH_LIMIT } else { SILENCE };
+        if !self.reached(limit, |now| now.initialized || now.over).await {
             self.initialized();
         }
         let mut progress = self.progress.subscribe();
@@ -315,7 +325,8 @@ impl Session {
                 let ours = live.program.as_ref().map(Child::pid);
                 let inherited = (live.plan.program_io == ProgramIo::Inherited
                     && !live.plan.quirks.code_is_told)
-                    .then(|| live.connection.process.child().pid());
+                    .then(|| live.connection.process.child().map(Child::pid))
+                    .flatten();
                 (ours.or(inherited), live.target.program.display().to_string())
             }
             None => return,
@@ -357,13 +368,16 @@ impl Session {
         self.tell("initialized", Value::Null);
     }
 
-    fn process(&self, mut body: Value) {
+    fn process(self: &Arc<Self>, mut body: Value) {
         if let Some(live) = self.live().as_mut() {
             if live.plan.quirks.attached_for_us {
                 body["startMethod"] = json!("launch");
             }
             if let Some(pid) = body["systemProcessId"].as_u64().and_then(|pid| u32::try_from(pid).ok()) {
                 live.debuggee = Debuggee::of(pid);
+                if live.offer.is_some() {
+                    tokio::spawn(self.clone().until_taken(pid));
+                }
                 self.broker.set_reader(pid);
             }
         }
@@ -371,12 +385,23 @@ impl Session {
         self.tell("process", body);
     }
 
+    /// The program is told of before it has opened its pipes: what starts it does that first thing.
+    async fn until_taken(self: Arc<Self>, pid: u32) {
+        let taken = || {
+            let mut live = self.live();
+            live.as_mut().and_then(|live| live.offer.as_mut()).is_none_or(|offer| offer.taken_by(pid))
+        };
+        while !taken() && !self.progress.borrow().over {
+            tokio::time::sleep(PROBE).await;
+        }
+    }
+
     /// Takes all that the adapter says, until it hangs up.
-    async fn listen(self: Arc<Self>, mut incoming: mpsc::UnboundedReceiver<Incoming>) {
+    async fn listen(self: Arc<Self>, peer: Peer, mut incoming: mpsc::UnboundedReceiver<Incoming>) {
         while let Some(said) = incoming.recv().await {
             match said {
                 Incoming::Event(event) => self.said(event).await,
-                Incoming::Request(request) => self.wanted(&request),
+                Incoming::Request(request) => self.wanted(&peer, request),
             }
         }
         self.progress.send_modify(|now| now.closed = true);
@@ -385,6 +410,7 @@ impl Session {
 
     async fn said(self: &Arc<Self>, Event { event, body, .. }: Event) {
         match event.as_str() {
+            "initialized" if self.waits_for_first_child() => self.configure_parent(),
             "initialized" => {
                 // Some say so before they were asked to launch.
                 self.reached(HELLO_LIMIT, |now| now.asked || now.over).await;
@@ -414,176 +440,6 @@ impl Session {
         match translate::plain_output(&body) {
             Some((category, text)) if told => self.broker.feed(category == "stderr", text),
             _ => self.tell("output", body),
-        }
-    }
-
-    /// A reverse request.
-    fn wanted(self: &Arc<Self>, request: &Request) {
-        let outcome = match request.command.as_str() {
-            "runInTerminal" => self.run_program(&request.arguments),
-            other => Err(Failure::new(ErrorCode::Unsupported, format!("`{other}` is not supported here"))),
-        };
-        if let Ok(peer) = self.peer() {
-            peer.answer(request, outcome);
-        }
-    }
-
-    fn run_program(self: &Arc<Self>, arguments: &Value) -> Result<Value, Failure> {
-        let mut live = self.live();
-        let Some(live) = live.as_mut() else { return Err(Failure::cancelled()) };
-        let mut child = self.broker.spawn(&terminal::spec(arguments, &live.target, &live.plan.spec)?)?;
-        child.release()?;
-        let pid = child.pid();
-        // An adapter that seemed to keep the program's stdio has given them to us.
-        live.plan.program_io = ProgramIo::Terminal;
-        self.watch(&child);
-        live.program = Some(child);
-        Ok(json!({ "processId": pid }))
-    }
-
-    /// The kernel knows of the program's end; an adapter that hangs may never say so.
-    fn watch(self: &Arc<Self>, child: &Child) {
-        let (session, mut exit) = (self.clone(), child.exit());
-        tokio::spawn(async move {
-            connection::ended(&mut exit).await;
-            session.reached(LATE_WORD, |now| now.terminated || now.closed || now.over).await;
-            session.finish().await;
-        });
-    }
-
-    /// The kernel's word on the program's end, if it is our child.
-    fn own_exit(&self) -> Option<watch::Receiver<Option<crate::io::ExitInfo>>> {
-        let live = self.live();
-        let live = live.as_ref()?;
-        let inherited = live.plan.program_io == ProgramIo::Inherited && !live.plan.quirks.code_is_told;
-        match &live.program {
-            Some(program) => Some(program.exit()),
-            None if inherited => Some(live.connection.process.child().exit()),
-            None => None,
-        }
-    }
-
-    /// Sees to the end, once, whatever made it noticed.
-    async fn finish(self: Arc<Self>) {
-        if !self.progress.send_if_modified(|now| !std::mem::replace(&mut now.ending, true)) {
-            return;
-        }
-        let own = self.own_exit();
-        let mut code = None;
-        if let Some(mut exit) = own {
-            code = tokio::time::timeout(LATE_WORD, connection::ended(&mut exit))
-                .await
-                .ok()
-                .map(|info| info.code);
-        }
-        let now = self.progress.borrow().clone();
-        if code.is_none() && now.exit.is_none() && now.closed && !now.terminated {
-            let failure = self.why_it_broke("while the program was being debugged").await;
-            self.kill();
-            self.progress.send_modify(|now| now.over = true);
-            // A hub that has gone needs no telling.
-            drop(self.events.send(EngineEvent::Died(failure)));
-            return;
-        }
-        if code.is_none() && now.exit.is_none() {
-            // Some say how it ended only when they are told goodbye.
-            self.say_goodbye(true).await;
-        } else {
-            self.reached(LATE_WORD, |now| now.terminated || now.closed).await;
-        }
-        let code = code.map(i64::from).or(self.progress.borrow().exit);
-        self.broker.told_end();
-        if let Some(code) = code {
-            self.tell("exited", json!({ "exitCode": code }));
-        }
-        self.tell("terminated", Value::Null);
-        self.progress.send_modify(|now| now.over = true);
-        self.say_goodbye(true).await;
-        self.kill();
-    }
-
-    async fn say_goodbye(&self, kill: bool) {
-        let Ok(peer) = self.peer() else { return };
-        if !peer.is_closed() {
-            let arguments = json!({ "restart": false, "terminateDebuggee": kill });
-            let answer = peer.request("disconnect", arguments, GOODBYE_LIMIT).await;
-            if let Err(failure) = answer {
-                tracing::debug!(%failure, "the adapter did not say goodbye");
-            }
-        }
-    }
-
-    /// The hub wants the end: an attached program lives on, one we launched ends with its pipes.
-    async fn let_go(&self) {
-        self.progress.send_modify(|now| (now.ending, now.over) = (true, true));
-        let launched = self.live().as_ref().is_some_and(|live| live.plan.launched);
-        self.say_goodbye(launched).await;
-        self.kill();
-        if let Some(mut exit) = self.own_exit() {
-            // It was killed; this only waits for the kernel to say so.
-            drop(tokio::time::timeout(GOODBYE_LIMIT, connection::ended(&mut exit)).await);
-        }
-        self.broker.told_end();
-    }
-
-    async fn terminate(self: Arc<Self>, arguments: Value) -> Result<Value, Failure> {
-        if self.capabilities()["supportsTerminateRequest"] == true {
-            let cancel = CancellationToken::new();
-            if let Err(failure) = self.ask("terminate", arguments, &cancel).await {
-                tracing::debug!(%failure, "the adapter did not end the program");
-            }
-            let session = self.clone();
-            tokio::spawn(async move {
-                if !session.reached(TERM_LIMIT, |now| now.ending).await {
-                    session.end_program().await;
-                }
-            });
-        } else {
-            self.end_program().await;
-        }
-        Ok(Value::Null)
-    }
-
-    /// Ends the program whatever it wants, and tells of it as of any end.
-    async fn end_program(self: Arc<Self>) {
-        self.say_goodbye(true).await;
-        if let Some(live) = self.live().as_ref() {
-            live.signal(Signal::KILL);
-        }
-        self.finish().await;
-    }
-
-    /// The adapter and the program are no more.
-    fn kill(&self) {
-        if let Some(live) = self.live().as_mut() {
-            live.connection.peer.close();
-            live.connection.listener = None;
-            live.connection.process.child().signal(Signal::KILL);
-            if live.plan.launched {
-                live.signal(Signal::KILL);
-            }
-        }
-    }
-
-    /// The handle was dropped: nobody asks or listens any more.
-    pub(super) fn abandon(&self) {
-        self.give_up.cancel();
-        self.progress.send_modify(|now| (now.ending, now.over) = (true, true));
-        self.kill();
-    }
-}
-
-impl Live {
-    /// To the program, wherever it is.
-    fn signal(&self, signal: Signal) {
-        if let Some(program) = &self.program {
-            program.signal(signal);
-        }
-        if self.plan.program_io == ProgramIo::Inherited {
-            self.connection.process.child().signal(signal);
-        }
-        if let Some(debuggee) = &self.debuggee {
-            debuggee.signal(signal);
         }
     }
 }

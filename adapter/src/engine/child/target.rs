@@ -100,6 +100,11 @@ impl Target {
         Ok(target)
     }
 
+    /// The same with another program: the one that was built.
+    pub(super) fn with_program(self, program: PathBuf) -> Self {
+        Self { program, ..self }
+    }
+
     /// Any attribute.
     pub(super) fn attribute(&self, key: &str) -> &Value {
         &self.attributes[key]

@@ -36,6 +36,7 @@ pub(super) fn spec(request: &Value, target: &Target, adapter: &SpawnSpec) -> Res
         },
         cwd: cwd.filter(|cwd| cwd.is_dir()).unwrap_or_else(|| target.cwd.clone()),
         env,
+        pty: target.pty,
     })
 }
 
@@ -53,6 +54,7 @@ mod tests {
             args: vec![],
             cwd: "/".into(),
             env: vec![("A".into(), Some("1".into())), ("LD_LIBRARY_PATH".into(), Some("/private".into()))],
+            pty: false,
         };
         let asked =
             json!({ "args": ["/bin/echo", "a b"], "cwd": "/nowhere", "env": { "B": null, "C": "3" } });
@@ -71,7 +73,7 @@ mod tests {
     #[test]
     fn a_request_without_a_command_is_refused() {
         let target = Target::parse(&json!({})).unwrap();
-        let adapter = SpawnSpec { program: "/bin/x".into(), args: vec![], cwd: "/".into(), env: vec![] };
+        let adapter = SpawnSpec::default();
         for asked in [json!({}), json!({ "args": [] }), json!({ "args": [1] })] {
             assert!(spec(&asked, &target, &adapter).is_err(), "{asked}");
         }

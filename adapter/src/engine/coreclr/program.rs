@@ -86,12 +86,10 @@ pub(super) fn resolve(
     say: &mut dyn FnMut(&str),
     give_up: &dyn Fn() -> bool,
 ) -> Result<Program, Failure> {
-    if attributes.flag("pty", false)? || !matches!(attributes.text("console")?, None | Some("piped")) {
-        return Err(Failure::new(
-            ErrorCode::Unsupported,
-            "only `console: piped` without `pty` is built in yet",
-        )
-        .hint("leave both out; Tandem owns the program's stdin, stdout and stderr"));
+    if !matches!(attributes.text("console")?, None | Some("piped" | "internalConsole")) {
+        let message = "the .NET engine starts programs with stdio of its own only: `console: piped`";
+        return Err(Failure::new(ErrorCode::Unsupported, message)
+            .hint("leave it out; with `pty: true` the program has a terminal of Tandem's"));
     }
     for name in ["DOTNET_EnableDiagnostics", "COMPlus_EnableDiagnostics"] {
         if attributes.variable(name).as_deref() == Some("0") {
@@ -165,7 +163,7 @@ fn command(attributes: &Attributes<'_>, target: PathBuf) -> Result<Program, Fail
         let assembly = PathBuf::from(format!("{}.dll", target.display()));
         (target, assembly.exists().then_some(assembly))
     };
-    Ok(Program { spec: SpawnSpec { program, args, cwd, env }, assembly })
+    Ok(Program { spec: SpawnSpec { program, args, cwd, env, pty: attributes.flag("pty", false)? }, assembly })
 }
 
 /// The `dotnet` of DOTNET_ROOT, of PATH, or of the usual places.

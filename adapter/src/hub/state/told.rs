@@ -21,6 +21,8 @@ impl State {
                 self.capabilities.replace(all);
                 self.tell_capabilities();
             }
+            // The actor has made a session of it.
+            EngineEvent::Spawned(_) => {}
             EngineEvent::Died(failure) => self.engine_died(&failure),
         }
     }

@@ -1,0 +1,363 @@
+//! Building before launching: a Cargo package, example, binary or test; one C, C++ or Rust file; a folder with a Makefile or
+//! a CMakeLists.txt (`project`). The compiler's errors come back as places.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::{Duration, Instant};
+
+use dap_wire::{ErrorCode, Failure};
+use serde_json::{Value, json};
+
+use super::find;
+use super::target::Target;
+
+/// How long a build may take.
+const BUILD_LIMIT: Duration = Duration::from_secs(10 * 60);
+
+/// The target with the program that was built, or as it is when there is nothing to build.
+///
+/// # Errors
+/// `BUILD_FAILED` with `data.diagnostics`, `ENGINE_NOT_FOUND` when there is no compiler, `CANCELLED`.
+pub(super) fn built(
+    target: Target,
+    say: &dyn Fn(&str),
+    give_up: &dyn Fn() -> bool,
+) -> Result<Target, Failure> {
+    let build = Build { target: &target, say, give_up };
+    if let Some(project) = target.text("project")? {
+        let built = build.project(&target.cwd.join(project))?;
+        let program = built.filter(|_| target.program.as_os_str().is_empty());
+        return Ok(match program {
+            Some(program) => target.with_program(program),
+            None => target,
+        });
+    }
+    let program = &target.program;
+    let ending = program.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    let built = if program.is_dir() || program.file_name().is_some_and(|name| name == "Cargo.toml") {
+        build.project(program)?
+    } else {
+        match ending {
+            "rs" if program.is_file() => match manifest_above(program) {
+                Some(manifest) => Some(build.cargo(&manifest, cargo_target(&manifest, program))?),
+                None => Some(build.single("rustc", &["-g"])?),
+            },
+            "c" if program.is_file() => Some(build.single("cc", &["-g", "-O0"])?),
+            "cc" | "cpp" | "cxx" if program.is_file() => Some(build.single("c++", &["-g", "-O0"])?),
+            _ => None,
+        }
+    };
+    Ok(match built {
+        Some(program) => target.with_program(program),
+        None => target,
+    })
+}
+
+struct Build<'a> {
+    target: &'a Target,
+    say: &'a dyn Fn(&str),
+    give_up: &'a dyn Fn() -> bool,
+}
+
+/// What a compiler said.
+#[derive(Default)]
+struct Told {
+    diagnostics: Vec<Value>,
+    executables: Vec<(String, PathBuf)>,
+    last: String,
+}
+
+impl Build<'_> {
+    /// A folder, or a `Cargo.toml`; gives the program where the build says which it is.
+    fn project(&self, project: &Path) -> Result<Option<PathBuf>, Failure> {
+        let folder = if project.is_dir() { project } else { project.parent().unwrap_or(project) };
+        let has = |name: &str| folder.join(name).is_file();
+        if has("Cargo.toml") {
+            return self.cargo(&folder.join("Cargo.toml"), Vec::new()).map(Some);
+        }
+        if has("CMakeLists.txt") {
+            let out = folder.join("build");
+            let mut configure = self.command("cmake", folder)?;
+            configure.arg("-S").arg(folder).arg("-B").arg(&out).arg("-DCMAKE_BUILD_TYPE=Debug");
+            self.run(configure, folder, gnu)?;
+            let mut build = self.command("cmake", folder)?;
+            build.arg("--build").arg(&out);
+            return self.run(build, folder, gnu).map(|_| None);
+        }
+        if has("Makefile") || has("makefile") || has("GNUmakefile") {
+            let mut make = self.command("make", folder)?;
+            make.arg("-C").arg(folder);
+            return self.run(make, folder, gnu).map(|_| None);
+        }
+        let message = format!(
+            "cannot build `{}`: there is no Cargo.toml, CMakeLists.txt or Makefile",
+            folder.display()
+        );
+        Err(Failure::new(ErrorCode::BuildFailed, message).hint("name an executable as `program`"))
+    }
+
+    fn cargo(&self, manifest: &Path, chosen: Vec<String>) -> Result<PathBuf, Failure> {
+        let folder = manifest.parent().unwrap_or(manifest);
+        let mut cargo = self.command("cargo", folder)?;
+        let own: Vec<String> = self.target.attribute("cargo")["args"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|word| word.as_str().map(str::to_owned))
+            .collect();
+        let words = match (own.is_empty(), chosen.is_empty()) {
+            (false, _) => own,
+            (true, false) => chosen,
+            (true, true) => vec!["build".to_owned()],
+        };
+        cargo.args(&words).arg("--message-format=json").arg("--manifest-path").arg(manifest);
+        let told = self.run(cargo, folder, rustc)?;
+        match told.executables.as_slice() {
+            [(_, only)] => Ok(only.clone()),
+            [] => {
+                let message = format!("`{}` was built, but it has no program", folder.display());
+                Err(Failure::new(ErrorCode::LaunchFailed, message)
+                    .hint("name an example (`examples/x.rs`) or a test (`tests/x.rs`) as `program`"))
+            }
+            several => {
+                let names: Vec<&str> = several.iter().map(|(name, _)| name.as_str()).collect();
+                let message = format!("`{}` has several programs: {}", folder.display(), names.join(", "));
+                Err(Failure::new(ErrorCode::LaunchFailed, message)
+                    .hint("choose one: `cargo: { \"args\": [\"build\", \"--bin\", \"NAME\"] }`"))
+            }
+        }
+    }
+
+    /// One file, built into a folder of its own in the temporary folder.
+    fn single(&self, compiler: &str, flags: &[&str]) -> Result<PathBuf, Failure> {
+        let source = &self.target.program;
+        let folder = source.parent().unwrap_or(source);
+        let name = source.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        let out = folder.join(".tandem");
+        std::fs::create_dir_all(&out).map_err(|error| {
+            Failure::new(ErrorCode::BuildFailed, format!("cannot make `{}`: {error}", out.display()))
+        })?;
+        let out = out.join(name);
+        let mut command = self.command(compiler, folder)?;
+        command.args(flags).arg("-o").arg(&out).arg(source);
+        self.run(command, folder, gnu)?;
+        Ok(out)
+    }
+
+    fn command(&self, name: &str, folder: &Path) -> Result<Command, Failure> {
+        let path = self.target.variable("PATH").unwrap_or_default();
+        let cargo_home =
+            self.target.variable("HOME").map(|home| Path::new(&home).join(".cargo/bin").join(name));
+        let found = find::on_path(&path, name).or_else(|| cargo_home.filter(|file| file.is_file()));
+        let program = found.ok_or_else(|| {
+            let message =
+                format!("cannot build `{}`: `{name}` is not on PATH", self.target.program.display());
+            Failure::new(ErrorCode::EngineNotFound, message).hint(format!(
+                "install it, or build the program yourself and name the executable (`{name}` builds it)"
+            ))
+        })?;
+        let mut command = Command::new(program);
+        command.current_dir(folder);
+        for (name, value) in &self.target.env {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        Ok(command)
+    }
+
+    fn run(
+        &self,
+        mut command: Command,
+        folder: &Path,
+        read: fn(&str, &Path, &mut Told) -> Option<String>,
+    ) -> Result<Told, Failure> {
+        let failed = |reason: String| {
+            let message = format!("cannot build `{}`: {reason}", folder.display());
+            Failure::new(ErrorCode::BuildFailed, message)
+        };
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
+        let (lines, received) = std::sync::mpsc::channel();
+        let stdout = child.stdout.take().map(|pipe| Box::new(pipe) as Box<dyn std::io::Read + Send>);
+        let stderr = child.stderr.take().map(|pipe| Box::new(pipe) as Box<dyn std::io::Read + Send>);
+        for pipe in [stdout, stderr].into_iter().flatten() {
+            let lines = lines.clone();
+            let copy = move || {
+                for line in BufReader::new(pipe).lines().map_while(Result::ok) {
+                    if lines.send(line).is_err() {
+                        break;
+                    }
+                }
+            };
+            let thread = std::thread::Builder::new().name("build-output".into());
+            thread.spawn(copy).map_err(|error| failed(error.to_string()))?;
+        }
+        drop(lines);
+        let deadline = Instant::now() + BUILD_LIMIT;
+        let mut told = Told::default();
+        loop {
+            match received.recv_timeout(Duration::from_millis(50)) {
+                Ok(line) => {
+                    if let Some(shown) = read(&line, folder, &mut told) {
+                        (self.say)(shown.trim_end());
+                        if !shown.trim().is_empty() {
+                            told.last = shown.trim().to_owned();
+                        }
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            let late = Instant::now() > deadline;
+            if late || (self.give_up)() {
+                crate::io::child::signal_group(child.id(), rustix::process::Signal::KILL);
+                drop(child.wait());
+                return Err(if late { failed("it took too long".into()) } else { Failure::cancelled() });
+            }
+        }
+        let status = child.wait().map_err(|error| failed(error.to_string()))?;
+        if status.success() {
+            return Ok(told);
+        }
+        let errors: Vec<&Value> =
+            told.diagnostics.iter().filter(|found| found["severity"] == "error").collect();
+        let reason = match errors.first() {
+            Some(first) => format!(
+                "{} error(s), the first in `{}` line {}: {}",
+                errors.len(),
+                first["file"].as_str().unwrap_or_default(),
+                first["line"],
+                first["message"].as_str().unwrap_or_default()
+            ),
+            None => told.last.clone(),
+        };
+        Err(failed(reason)
+            .hint("mend the errors in `data.diagnostics` and launch again")
+            .data(json!({ "diagnostics": told.diagnostics })))
+    }
+}
+
+/// The package a source belongs to.
+fn manifest_above(source: &Path) -> Option<PathBuf> {
+    source.ancestors().skip(1).map(|folder| folder.join("Cargo.toml")).find(|manifest| manifest.is_file())
+}
+
+/// Which target of the package a source is, by Cargo's conventions; nothing when only the manifest would tell.
+fn cargo_target(manifest: &Path, source: &Path) -> Vec<String> {
+    let inside = manifest.parent().and_then(|folder| source.strip_prefix(folder).ok());
+    let words: Vec<String> = inside
+        .into_iter()
+        .flat_map(Path::components)
+        .map(|part| part.as_os_str().to_string_lossy().into_owned())
+        .collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let build =
+        |kind: &str, name: &str| vec!["build".into(), kind.into(), name.trim_end_matches(".rs").into()];
+    match words.as_slice() {
+        ["src", "bin", name] | ["src", "bin", name, "main.rs"] => build("--bin", name),
+        ["examples", name] | ["examples", name, "main.rs"] => build("--example", name),
+        ["tests", name] | ["tests", name, "main.rs"] => {
+            vec!["test".into(), "--no-run".into(), "--test".into(), name.trim_end_matches(".rs").into()]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Cargo's JSON messages (The Cargo Book, "External tools"); gives what a person is shown.
+fn rustc(line: &str, folder: &Path, told: &mut Told) -> Option<String> {
+    let Ok(message) = serde_json::from_str::<Value>(line) else { return Some(line.to_owned()) };
+    match message["reason"].as_str() {
+        Some("compiler-artifact") => {
+            if let Some(executable) = message["executable"].as_str() {
+                let name = message["target"]["name"].as_str().unwrap_or_default().to_owned();
+                told.executables.push((name, executable.into()));
+            }
+            None
+        }
+        Some("compiler-message") => {
+            let found = &message["message"];
+            let spans = found["spans"].as_array().into_iter().flatten();
+            let severity = found["level"].as_str().unwrap_or_default();
+            if let Some(span) = spans.clone().find(|span| span["is_primary"] == true)
+                && matches!(severity, "error" | "warning")
+            {
+                told.diagnostics.push(json!({
+                    "file": folder.join(span["file_name"].as_str().unwrap_or_default()),
+                    "line": span["line_start"], "column": span["column_start"], "severity": severity,
+                    "code": found["code"]["code"].as_str().unwrap_or_default(), "message": found["message"],
+                }));
+            }
+            found["rendered"].as_str().map(str::to_owned)
+        }
+        _ => None,
+    }
+}
+
+/// `file:line:column: error: message`, as compilers of C and C++ say it.
+fn gnu(line: &str, folder: &Path, told: &mut Told) -> Option<String> {
+    if let Some(found) = gnu_diagnostic(line, folder)
+        && !told.diagnostics.contains(&found)
+    {
+        told.diagnostics.push(found);
+    }
+    Some(line.to_owned())
+}
+
+fn gnu_diagnostic(line: &str, folder: &Path) -> Option<Value> {
+    let (place, rest) = line.split_once(": ")?;
+    let (severity, message) = rest.split_once(": ")?;
+    let severity = severity.trim_start_matches("fatal ");
+    if !matches!(severity, "error" | "warning") {
+        return None;
+    }
+    let mut parts = place.rsplitn(3, ':');
+    let (column, line, file) = (parts.next()?, parts.next()?, parts.next()?);
+    let (line, column): (u32, u32) = (line.parse().ok()?, column.parse().ok()?);
+    Some(json!({ "file": folder.join(file), "line": line, "column": column, "severity": severity, "code": "",
+        "message": message }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_of_a_package_is_built_as_what_it_is() {
+        let target =
+            |inside: &str| cargo_target(Path::new("/p/Cargo.toml"), &Path::new("/p").join(inside)).join(" ");
+        assert_eq!(target("src/main.rs"), "");
+        assert_eq!(target("src/bin/tool.rs"), "build --bin tool");
+        assert_eq!(target("examples/shown/main.rs"), "build --example shown");
+        assert_eq!(target("tests/it.rs"), "test --no-run --test it");
+    }
+
+    #[test]
+    fn errors_of_compilers_become_places() {
+        let found = gnu_diagnostic("src/a.c:3:5: error: unknown type name 'x'", Path::new("/p")).unwrap();
+        assert_eq!(
+            found,
+            json!({ "file": "/p/src/a.c", "line": 3, "column": 5, "severity": "error", "code": "",
+            "message": "unknown type name 'x'" })
+        );
+        assert_eq!(
+            gnu_diagnostic("/a.h:1:1: fatal error: no such file", Path::new("/p")).unwrap()["severity"],
+            "error"
+        );
+        for line in ["a.c: In function 'main':", "ld: cannot find -lx", "", "a:b:c: error: d"] {
+            assert_eq!(gnu_diagnostic(line, Path::new("/p")), None, "{line}");
+        }
+        let mut told = Told::default();
+        let line = json!({ "reason": "compiler-message", "message": { "level": "error", "message": "mismatched types",
+            "rendered": "error[E0308]…\n", "code": { "code": "E0308" },
+            "spans": [{ "is_primary": true, "file_name": "src/main.rs", "line_start": 2, "column_start": 9 }] } });
+        assert_eq!(rustc(&line.to_string(), Path::new("/p"), &mut told).as_deref(), Some("error[E0308]…\n"));
+        assert_eq!(told.diagnostics[0]["file"], "/p/src/main.rs");
+        assert_eq!(told.diagnostics[0]["code"], "E0308");
+        assert_eq!(rustc("   Compiling x", Path::new("/p"), &mut told).as_deref(), Some("   Compiling x"));
+    }
+}

@@ -1,0 +1,86 @@
+//! Go through `dlv dap`, which dials a port of ours. Its stdio, which it hands on to the program, are pipes of ours.
+
+use dap_wire::Failure;
+use serde_json::{Value, json};
+
+use super::find::Search;
+use super::profile::{Plan, Profile, ProgramIo, Quirks, Transport};
+use super::target::Target;
+use crate::io::SpawnSpec;
+
+/// The profile.
+pub(super) struct Delve;
+
+impl Profile for Delve {
+    fn name(&self) -> &str {
+        "delve"
+    }
+
+    fn exit_code_in(&self, output: &str) -> Option<i64> {
+        exit_code(output)
+    }
+
+    fn launch(&self, target: &Target) -> Result<Plan, Failure> {
+        let program = target.existing_program()?;
+        let source = program.is_dir() || program.extension().is_some_and(|ending| ending == "go");
+        let mut ours = json!({ "program": program.display().to_string(), "cwd": target.cwd });
+        if target.text("mode")?.is_none() {
+            ours["mode"] = json!(if source { "debug" } else { "exec" });
+        }
+        plan(target, "launch", ours)
+    }
+
+    fn attach(&self, target: &Target) -> Result<Plan, Failure> {
+        plan(target, "attach", json!({ "mode": "local", "processId": target.process_id()? }))
+    }
+}
+
+fn plan(target: &Target, command: &'static str, ours: Value) -> Result<Plan, Failure> {
+    let home = |folder: &str| target.variable("HOME").map(|home| std::path::Path::new(&home).join(folder));
+    let own = target.variable("GOPATH").map(|path| std::path::Path::new(&path).join("bin/dlv"));
+    let adapter = Search::new("delve", "`dlv`", "go install github.com/go-delve/delve/cmd/dlv@latest")
+        .given(target)?
+        .on_path(target, &["dlv"])
+        .files(own.into_iter().chain(home("go/bin/dlv")).collect(), "GOPATH/bin")
+        .end()?;
+    let launched = command == "launch";
+    let args = ["dap", "--client-addr=127.0.0.1:{port}", "--check-go-version=false"].map(Into::into).to_vec();
+    Ok(Plan {
+        // dlv starts the program, and `go` to build it, with its own environment.
+        spec: SpawnSpec {
+            program: adapter,
+            args,
+            cwd: target.cwd.clone(),
+            env: target.env.clone(),
+            pty: target.pty,
+        },
+        transport: Transport::DialsBack,
+        program_io: if launched { ProgramIo::Inherited } else { ProgramIo::Told },
+        adapter_id: "go".into(),
+        command,
+        arguments: target.for_adapter(ours),
+        launched,
+        quirks: Quirks { code_is_told: true, ..Quirks::default() },
+    })
+}
+
+/// Versions before 1.27 tell of the program's end only so, and only when they are told goodbye.
+fn exit_code(output: &str) -> Option<i64> {
+    let rest = output.strip_prefix("Process ")?;
+    let (pid, status) = rest.split_once(" has exited with status ")?;
+    pid.parse::<u32>().ok()?;
+    status.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_exit_code_is_read_from_delves_own_words_only() {
+        assert_eq!(exit_code("Process 11739 has exited with status 7\n"), Some(7));
+        assert_eq!(exit_code("Process 1 has exited with status -1\n"), Some(-1));
+        assert_eq!(exit_code("my Process 1 has exited with status 7\n"), None);
+        assert_eq!(exit_code("Process x has exited with status 7\n"), None);
+    }
+}

@@ -1,0 +1,105 @@
+//! Native code through `gdb -i dap` (gdb 14 and later). It never asks anybody to start the program, so it is told to start
+//! it through a shell that puts pipes of ours in place.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use dap_wire::{ErrorCode, Failure};
+use serde_json::{Value, json};
+
+use super::find::Search;
+use super::profile::{Plan, Profile, ProgramIo, Quirks, Transport};
+use super::target::Target;
+use crate::io::SpawnSpec;
+
+/// The first version that speaks DAP.
+const FIRST_VERSION: u32 = 14;
+
+/// The profile.
+pub(super) struct Gdb;
+
+impl Profile for Gdb {
+    fn name(&self) -> &str {
+        "gdb"
+    }
+
+    fn builds(&self) -> bool {
+        true
+    }
+
+    fn launch(&self, target: &Target) -> Result<Plan, Failure> {
+        let program = target.existing_program()?.display().to_string();
+        let mut ours = json!({ "program": program, "cwd": target.cwd, "env": environment(target) });
+        // At the first line of the user's code, not of the loader's.
+        if target.flag("stopOnEntry", false)? {
+            ours["stopOnEntry"] = json!(false);
+            ours["stopAtBeginningOfMainSubprogram"] = json!(true);
+        }
+        let mut plan = plan(target, "launch", ours)?;
+        let redirect = "set exec-wrapper sh -c 'exec \"$0\" \"$@\" <{stdin} >{stdout} 2>{stderr}'";
+        plan.spec.args.extend(["-iex".into(), redirect.into()]);
+        plan.program_io = ProgramIo::Offered;
+        Ok(plan)
+    }
+
+    fn attach(&self, target: &Target) -> Result<Plan, Failure> {
+        plan(target, "attach", json!({ "pid": target.process_id()? }))
+    }
+}
+
+fn plan(target: &Target, command: &'static str, ours: Value) -> Result<Plan, Failure> {
+    let gdb = Search::new("gdb", "gdb 14 or later", "apt-get install gdb")
+        .given(target)?
+        .on_path(target, &["gdb"])
+        .end()?;
+    check_version(&gdb)?;
+    let args = ["-q", "-nx", "-i", "dap", "-iex", "set debuginfod enabled off"].map(Into::into).to_vec();
+    Ok(Plan {
+        spec: SpawnSpec { program: gdb, args, cwd: target.cwd.clone(), ..SpawnSpec::default() },
+        transport: Transport::Stdio,
+        program_io: ProgramIo::Told,
+        adapter_id: "gdb".into(),
+        command,
+        arguments: target.for_adapter(ours),
+        launched: command == "launch",
+        quirks: Quirks::default(),
+    })
+}
+
+/// gdb knows no `null`: what is unset is left out, and gdb's own environment has it not.
+fn environment(target: &Target) -> Value {
+    target.env.iter().filter_map(|(name, value)| Some((name.clone(), json!(value.clone()?)))).collect()
+}
+
+fn check_version(gdb: &Path) -> Result<(), Failure> {
+    let told = Command::new(gdb).arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).output();
+    let text = told.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    let first = text.lines().next().unwrap_or_default();
+    match major(first) {
+        Some(version) if version < FIRST_VERSION => Err(Failure::new(
+            ErrorCode::EngineNotFound,
+            format!("`{}` is too old for DAP: `{first}`, and {FIRST_VERSION} is needed", gdb.display()),
+        )
+        .hint("set `enginePath` to a newer gdb, or use the engine `lldb`: `apt-get install lldb-19`")),
+        // An unknown answer is gdb's to explain.
+        _ => Ok(()),
+    }
+}
+
+/// `GNU gdb (Debian 13.1-3) 13.1`: the last word counts.
+fn major(line: &str) -> Option<u32> {
+    line.split_ascii_whitespace().last()?.split('.').next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_is_the_last_word() {
+        assert_eq!(major("GNU gdb (Debian 13.1-3) 13.1"), Some(13));
+        assert_eq!(major("GNU gdb (GDB) 18.1"), Some(18));
+        assert_eq!(major("GNU gdb (GDB) Fedora Linux 14.2-1.fc40"), None);
+        assert_eq!(major(""), None);
+    }
+}

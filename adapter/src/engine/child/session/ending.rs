@@ -1,0 +1,182 @@
+//! The end: noticed in one of several ways, seen to once. The program's exit code is the kernel's word where the program is
+//! our child, else the adapter's.
+
+use std::sync::Arc;
+
+use dap_wire::Failure;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::super::connection;
+use super::super::profile::ProgramIo;
+use super::{GOODBYE_LIMIT, LATE_WORD, Live, Session, TERM_LIMIT};
+use crate::engine::EngineEvent;
+use crate::io::Child;
+
+impl Session {
+    /// The kernel knows of the program's end; an adapter that hangs may never say so.
+    pub(super) fn watch(self: &Arc<Self>, child: &Child) {
+        let (session, mut exit) = (self.clone(), child.exit());
+        tokio::spawn(async move {
+            connection::ended(&mut exit).await;
+            session.reached(LATE_WORD, |now| now.terminated || now.closed || now.over).await;
+            session.finish().await;
+        });
+    }
+
+    /// The kernel's word on the program's end, if it is our child.
+    fn own_exit(&self) -> Option<watch::Receiver<Option<crate::io::ExitInfo>>> {
+        let live = self.live();
+        let live = live.as_ref()?;
+        let inherited = live.plan.program_io == ProgramIo::Inherited && !live.plan.quirks.code_is_told;
+        match &live.program {
+            Some(program) => Some(program.exit()),
+            None if inherited => live.connection.process.child().map(Child::exit),
+            None => None,
+        }
+    }
+
+    /// Sees to the end, once, whatever made it noticed.
+    pub(super) async fn finish(self: Arc<Self>) {
+        if !self.progress.send_if_modified(|now| !std::mem::replace(&mut now.ending, true)) {
+            return;
+        }
+        let own = self.own_exit();
+        let mut code = None;
+        if let Some(mut exit) = own {
+            code = tokio::time::timeout(LATE_WORD, connection::ended(&mut exit))
+                .await
+                .ok()
+                .map(|info| info.code);
+        }
+        let now = self.progress.borrow().clone();
+        let silent = self.live().as_ref().is_some_and(|live| live.plan.quirks.ends_silently);
+        if code.is_none() && now.exit.is_none() && now.closed && !now.terminated && !silent {
+            let failure = self.why_it_broke("while the program was being debugged").await;
+            self.kill();
+            self.progress.send_modify(|now| now.over = true);
+            // A hub that has gone needs no telling.
+            drop(self.events.send(EngineEvent::Died(failure)));
+            return;
+        }
+        if code.is_none() && now.exit.is_none() {
+            // Some say how it ended only when they are told goodbye.
+            self.say_goodbye(true).await;
+        } else {
+            self.reached(LATE_WORD, |now| now.terminated || now.closed).await;
+        }
+        let code = code.map(i64::from).or(self.progress.borrow().exit);
+        self.program_ended(code);
+        if let Some(code) = code {
+            self.tell("exited", json!({ "exitCode": code }));
+        }
+        self.tell("terminated", Value::Null);
+        self.progress.send_modify(|now| now.over = true);
+        self.say_goodbye(true).await;
+        self.kill();
+    }
+
+    /// Nothing more comes out of the program.
+    fn program_ended(&self, code: Option<i64>) {
+        self.broker.told_end();
+        if let Some(offer) = self.live().as_mut().and_then(|live| live.offer.as_mut()) {
+            offer.ended(code.and_then(|code| i32::try_from(code).ok()).unwrap_or(-1));
+        }
+    }
+
+    async fn say_goodbye(&self, kill: bool) {
+        let Ok(peer) = self.peer() else { return };
+        if !peer.is_closed() {
+            let arguments = json!({ "restart": false, "terminateDebuggee": kill });
+            let answer = peer.request("disconnect", arguments, GOODBYE_LIMIT).await;
+            if let Err(failure) = answer {
+                tracing::debug!(%failure, "the adapter did not say goodbye");
+            }
+        }
+    }
+
+    /// The hub wants the end: an attached program lives on, one we launched ends with its pipes.
+    pub(in super::super) async fn let_go(&self, terminate: bool) {
+        self.progress.send_modify(|now| (now.ending, now.over) = (true, true));
+        let launched = self.live().as_ref().is_some_and(|live| live.plan.launched);
+        self.say_goodbye(launched || terminate).await;
+        if terminate && let Some(live) = self.live().as_ref() {
+            live.signal(Signal::KILL);
+        }
+        self.kill();
+        if let Some(mut exit) = self.own_exit() {
+            // It was killed; this only waits for the kernel to say so.
+            drop(tokio::time::timeout(GOODBYE_LIMIT, connection::ended(&mut exit)).await);
+        }
+        self.program_ended(None);
+    }
+
+    pub(super) async fn terminate(self: Arc<Self>, arguments: Value) -> Result<Value, Failure> {
+        if self.capabilities()["supportsTerminateRequest"] == true {
+            let cancel = CancellationToken::new();
+            if let Err(failure) = self.ask("terminate", arguments, &cancel).await {
+                tracing::debug!(%failure, "the adapter did not end the program");
+            }
+            let session = self.clone();
+            tokio::spawn(async move {
+                if !session.reached(TERM_LIMIT, |now| now.ending).await {
+                    session.end_program().await;
+                }
+            });
+        } else {
+            self.end_program().await;
+        }
+        Ok(Value::Null)
+    }
+
+    /// Ends the program whatever it wants, and tells of it as of any end.
+    async fn end_program(self: Arc<Self>) {
+        self.say_goodbye(true).await;
+        if let Some(live) = self.live().as_ref() {
+            live.signal(Signal::KILL);
+        }
+        self.finish().await;
+    }
+
+    /// The adapter and the program are no more.
+    pub(super) fn kill(&self) {
+        self.closing.cancel();
+        if let Some(live) = self.live().as_mut() {
+            live.connection.peer.close();
+            if let Some(parent) = live.parent.take() {
+                parent.close();
+            }
+            if let Some(process) = live.connection.process.child() {
+                process.signal(Signal::KILL);
+            }
+            if live.plan.launched {
+                live.signal(Signal::KILL);
+            }
+        }
+    }
+
+    /// The handle was dropped: nobody asks or listens any more.
+    pub(in super::super) fn abandon(&self) {
+        self.give_up.cancel();
+        self.progress.send_modify(|now| (now.ending, now.over) = (true, true));
+        self.kill();
+    }
+}
+
+impl Live {
+    /// To the program, wherever it is.
+    fn signal(&self, signal: Signal) {
+        if let Some(program) = &self.program {
+            program.signal(signal);
+        }
+        if let (ProgramIo::Inherited, Some(process)) = (self.plan.program_io, self.connection.process.child())
+        {
+            process.signal(signal);
+        }
+        if let Some(debuggee) = &self.debuggee {
+            debuggee.signal(signal);
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Programs that the program starts and that are debugged too: each becomes a session of its own. Where the adapter debugs
+//! everything in such a child (js-debug), the first one *is* this session's program.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use dap_wire::peer::{Incoming, Peer};
+use dap_wire::{ErrorCode, Failure};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::sync::{mpsc, watch};
+
+use super::super::ChildEngine;
+use super::super::connection::{self, Connection, Process};
+use super::super::profile::{Plan, ProgramIo, Quirks, Transport};
+use super::super::target::Target;
+use super::{HELLO_LIMIT, LAUNCH_LIMIT, Session, introduction};
+use crate::engine::{EngineEvent, Marks, Spawned};
+use crate::io::SpawnSpec;
+
+/// A connection to an adapter for a program that somebody else has started.
+pub(super) struct Adopted {
+    pub(super) plan: Plan,
+    pub(super) target: Target,
+    pub(super) connection: Connection,
+    pub(super) incoming: mpsc::UnboundedReceiver<Incoming>,
+}
+
+impl Session {
+    /// Remembers breakpoints for the programs that this one starts.
+    pub(super) fn note_marks(&self, command: &str, arguments: &Value) {
+        let place = match command {
+            "setBreakpoints" => arguments["source"]["path"].as_str().unwrap_or_default(),
+            "setFunctionBreakpoints" | "setExceptionBreakpoints" => "",
+            _ => return,
+        };
+        let key = (command.to_owned(), place.to_owned());
+        self.marks.send_modify(|marks| drop(marks.insert(key, arguments.clone())));
+    }
+
+    /// Whoever dials the port that the program dialled is a process below it.
+    pub(super) fn take_in_children(self: &Arc<Self>, listener: TcpListener) {
+        let session = self.clone();
+        tokio::spawn(async move {
+            loop {
+                let accepted = tokio::select! {
+                    accepted = listener.accept() => accepted,
+                    () = session.closing.cancelled() => return,
+                };
+                match accepted {
+                    Ok((socket, _)) => {
+                        let (peer, incoming) = connection::over_tcp(socket);
+                        session.adopt("subprocess", None, peer, incoming);
+                    }
+                    Err(error) => tracing::warn!(%error, "a subprocess could not connect"),
+                }
+            }
+        });
+    }
+
+    /// The adapter has another program to debug, on a connection of its own.
+    pub(super) fn start_debugging(self: &Arc<Self>, arguments: &Value) -> Result<Value, Failure> {
+        let configuration = arguments["configuration"].clone();
+        let own = self.live().as_ref().and_then(|live| live.connection.port);
+        let told = configuration["connect"]["port"].as_u64().and_then(|port| u16::try_from(port).ok());
+        let Some(port) = told.or(own) else {
+            let message = "the adapter has a further program to debug but listens on no port";
+            return Err(Failure::new(ErrorCode::Unsupported, message));
+        };
+        let command = if arguments["request"] == "launch" { "launch" } else { "attach" };
+        let name = configuration["name"].as_str().unwrap_or("subprocess").to_owned();
+        let session = self.clone();
+        tokio::spawn(async move {
+            match connection::connect(port).await {
+                Ok((peer, incoming)) if session.waits_for_first_child() => {
+                    session.become_child(command, configuration, peer, incoming).await;
+                }
+                Ok((peer, incoming)) => {
+                    session.adopt(&name, Some((command, configuration)), peer, incoming);
+                }
+                Err(error) => tracing::warn!(%error, port, "a further program cannot be debugged"),
+            }
+        });
+        Ok(json!({}))
+    }
+
+    /// Makes a session of its own of a connection.
+    fn adopt(
+        self: &Arc<Self>,
+        name: &str,
+        asked: Option<(&'static str, Value)>,
+        peer: Peer,
+        incoming: mpsc::UnboundedReceiver<Incoming>,
+    ) {
+        let Some((plan, target)) = self.live().as_ref().map(|live| {
+            let (command, arguments) = asked.unwrap_or((live.plan.command, live.plan.arguments.clone()));
+            let plan = Plan {
+                spec: SpawnSpec::default(),
+                transport: Transport::Stdio,
+                program_io: ProgramIo::Elsewhere,
+                adapter_id: live.plan.adapter_id.clone(),
+                command,
+                arguments,
+                launched: false,
+                quirks: Quirks { ends_silently: true, ..Quirks::default() },
+            };
+            (plan, live.target.clone())
+        }) else {
+            return;
+        };
+        let program: PathBuf = target.program.clone();
+        let connection = Connection { peer, process: Process::Elsewhere, listener: None, port: None };
+        let adopted = Adopted { plan, target, connection, incoming };
+        let (profile, engine) = (self.profile.clone(), self.profile.name().to_owned());
+        let launch = json!({ "program": program, "engine": engine });
+        let marks: watch::Receiver<Marks> = self.marks.subscribe();
+        let spawned = Spawned::new(name.to_owned(), launch, marks, move |broker, events| {
+            let session =
+                Session { adopted: Mutex::new(Some(adopted)), ..Session::new(profile, broker, events) };
+            Arc::new(ChildEngine(Arc::new(session)))
+        });
+        // A hub that has gone needs no telling.
+        drop(self.events.send(EngineEvent::Spawned(spawned)));
+    }
+
+    /// Whether the program of this session is still to come, as a child of what was launched.
+    pub(super) fn waits_for_first_child(&self) -> bool {
+        self.live()
+            .as_ref()
+            .is_some_and(|live| live.plan.quirks.first_child_is_program && live.parent.is_none())
+    }
+
+    /// What was launched is only where the program will come from: it is configured without any client.
+    pub(super) fn configure_parent(self: &Arc<Self>) {
+        let session = self.clone();
+        tokio::spawn(async move {
+            session.reached(HELLO_LIMIT, |now| now.asked || now.over).await;
+            let Ok(peer) = session.peer() else { return };
+            if let Err(failure) = peer.request("configurationDone", json!({}), LAUNCH_LIMIT).await {
+                tracing::warn!(%failure, "the adapter could not be configured");
+            }
+        });
+    }
+
+    /// From now on requests go to the child, which says `initialized` when it can be configured.
+    async fn become_child(
+        self: Arc<Self>,
+        command: &'static str,
+        configuration: Value,
+        peer: Peer,
+        incoming: mpsc::UnboundedReceiver<Incoming>,
+    ) {
+        let adapter_id = match self.live().as_mut() {
+            Some(live) => {
+                live.parent = Some(std::mem::replace(&mut live.connection.peer, peer.clone()));
+                live.plan.adapter_id.clone()
+            }
+            None => return,
+        };
+        tokio::spawn(self.clone().listen(peer.clone(), incoming));
+        match peer.request("initialize", introduction(&adapter_id), HELLO_LIMIT).await {
+            Ok(capabilities) => self.learn_capabilities(&capabilities),
+            Err(failure) => return tracing::warn!(%failure, "the program's own connection does not answer"),
+        }
+        // Answered once the clients have configured.
+        if let Err(failure) = peer.request(command, configuration, super::FOREVER).await {
+            tracing::warn!(%failure, "the program could not be taken over");
+            self.finish().await;
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! What an adapter asks: to start the program, which we do unless a client's terminal is wanted, and to debug another.
+
+use std::sync::{Arc, PoisonError};
+
+use dap_wire::peer::Peer;
+use dap_wire::{ErrorCode, Failure, Request};
+use serde_json::{Value, json};
+
+use super::super::profile::ProgramIo;
+use super::super::target::Console;
+use super::super::terminal;
+use super::Session;
+use crate::engine::EngineEvent;
+
+impl Session {
+    pub(super) fn wanted(self: &Arc<Self>, peer: &Peer, request: Request) {
+        let outcome = match request.command.as_str() {
+            "runInTerminal" => match self.console() {
+                Console::Piped => self.run_program(&request.arguments),
+                Console::Terminal { external } => return self.ask_client(peer, request, external),
+            },
+            "startDebugging" => self.start_debugging(&request.arguments),
+            other => {
+                let message = format!("`{other}` is nothing an adapter can ask of Tandem");
+                Err(Failure::new(ErrorCode::Unsupported, message))
+            }
+        };
+        if let Err(failure) = &outcome {
+            tracing::warn!(%failure, command = request.command, "an adapter's request was refused");
+        }
+        peer.answer(&request, outcome);
+    }
+
+    fn console(&self) -> Console {
+        self.live().as_ref().map_or(Console::Piped, |live| live.target.console)
+    }
+
+    /// The program gets pipes of ours, or a terminal of ours.
+    fn run_program(self: &Arc<Self>, arguments: &Value) -> Result<Value, Failure> {
+        let mut live = self.live();
+        let Some(live) = live.as_mut() else { return Err(Failure::cancelled()) };
+        let mut child = self.broker.spawn(&terminal::spec(arguments, &live.target, &live.plan.spec)?)?;
+        child.release()?;
+        let pid = child.pid();
+        // An adapter that seemed to keep the program's stdio has given them to us.
+        live.plan.program_io = ProgramIo::Terminal;
+        self.watch(&child);
+        live.program = Some(child);
+        Ok(json!({ "processId": pid }))
+    }
+
+    /// The program gets the terminal of a client that has one.
+    fn ask_client(&self, peer: &Peer, request: Request, external: bool) {
+        let mut asks = self.asks.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = i64::try_from(asks.len()).unwrap_or(0) + 1;
+        let (command, mut arguments) = (request.command.clone(), request.arguments.clone());
+        if external {
+            arguments["kind"] = json!("external");
+        }
+        asks.insert(number, (peer.clone(), request));
+        // A hub that has gone ends the session anyway.
+        drop(self.events.send(EngineEvent::Asks { ask: number, command, arguments }));
+    }
+
+    /// What the client answered.
+    pub(in super::super) fn answered(&self, ask: i64, result: Result<Value, Failure>) {
+        let asks = self.asks.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((peer, request)) = asks.get(&ask) {
+            peer.answer(request, result);
+        }
+    }
+}

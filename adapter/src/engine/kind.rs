@@ -1,0 +1,191 @@
+//! `engine: auto`: which engine a program needs, by what it is. Looks at names, first lines and sections of executables;
+//! starts nothing.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+/// What `program` is debugged with when the launch does not say; the .NET engine, which says what it needs, when
+/// nothing else fits.
+pub fn engine_for_launch(arguments: &Value) -> &'static str {
+    let Some(program) = arguments["program"].as_str().filter(|program| !program.is_empty()) else {
+        return if arguments["module"].is_string() || arguments["code"].is_string() {
+            "debugpy"
+        } else {
+            "coreclr"
+        };
+    };
+    let path = match arguments["cwd"].as_str() {
+        Some(cwd) => Path::new(cwd).join(program),
+        None => PathBuf::from(program),
+    };
+    of_path(&path).unwrap_or("coreclr")
+}
+
+/// The same for a running process.
+pub fn engine_for_process(pid: u64) -> &'static str {
+    let process = Path::new("/proc").join(pid.to_string());
+    let maps = std::fs::read_to_string(process.join("maps")).unwrap_or_default();
+    if maps.contains("libcoreclr.so") {
+        return "coreclr";
+    }
+    let executable = std::fs::read_link(process.join("exe")).unwrap_or_default();
+    let name = executable.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    if name.starts_with("python") {
+        return "debugpy";
+    }
+    of_executable(&process.join("exe")).unwrap_or("coreclr")
+}
+
+fn of_path(path: &Path) -> Option<&'static str> {
+    if path.is_dir() {
+        return of_folder(path);
+    }
+    match path.file_name()?.to_str()? {
+        "Cargo.toml" => return Some("lldb"),
+        "go.mod" => return Some("delve"),
+        _ => {}
+    }
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    match ending {
+        "dll" | "exe" | "csproj" | "fsproj" | "vbproj" | "sln" => Some("coreclr"),
+        "py" | "pyw" => Some("debugpy"),
+        "go" => Some("delve"),
+        "js" | "mjs" | "cjs" | "ts" | "mts" | "cts" => Some("js"),
+        "rb" => Some("rdbg"),
+        "sh" | "bash" => Some("bash"),
+        "c" | "cc" | "cpp" | "cxx" | "rs" => Some("lldb"),
+        // An app host runs the assembly of its own name.
+        _ if PathBuf::from(format!("{}.dll", path.display())).exists() => Some("coreclr"),
+        _ => of_first_line(path).or_else(|| of_executable(path)),
+    }
+}
+
+fn of_folder(folder: &Path) -> Option<&'static str> {
+    let has = |name: &str| folder.join(name).exists();
+    let engines =
+        [("Cargo.toml", "lldb"), ("go.mod", "delve"), ("__main__.py", "debugpy"), ("package.json", "js")];
+    let projects = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    if projects.filter_map(|path| of_path_ending(&path)).any(|ending| ending == "csproj" || ending == "sln") {
+        return Some("coreclr");
+    }
+    engines.into_iter().find(|(name, _)| has(name)).map(|(_, engine)| engine)
+}
+
+fn of_path_ending(path: &Path) -> Option<String> {
+    path.extension().map(|ending| ending.to_string_lossy().into_owned())
+}
+
+/// `#!/usr/bin/env python3` and the like.
+fn of_first_line(path: &Path) -> Option<&'static str> {
+    let mut start = [0; 128];
+    let count = File::open(path).ok()?.read(&mut start).ok()?;
+    let text = String::from_utf8_lossy(start.get(..count)?);
+    let line = text.strip_prefix("#!")?.lines().next()?;
+    let mut words = line.split_ascii_whitespace().map(|word| word.rsplit('/').next().unwrap_or(word));
+    let mut interpreter = words.next()?;
+    while interpreter == "env" || interpreter.starts_with('-') {
+        interpreter = words.next()?;
+    }
+    match interpreter {
+        "sh" | "bash" | "dash" => Some("bash"),
+        "node" | "nodejs" => Some("js"),
+        "ruby" => Some("rdbg"),
+        python if python.starts_with("python") => Some("debugpy"),
+        _ => None,
+    }
+}
+
+/// An ELF file: Go by the notes its linker leaves, anything else with DWARF natively.
+fn of_executable(path: &Path) -> Option<&'static str> {
+    let names = section_names(&File::open(path).ok()?)?;
+    let has = |name: &str| names.split(|byte| *byte == 0).any(|section| section == name.as_bytes());
+    if has(".go.buildinfo") || has(".note.go.buildid") {
+        Some("delve")
+    } else if has(".debug_info") || has(".zdebug_info") || has(".gnu_debuglink") {
+        Some("lldb")
+    } else {
+        None
+    }
+}
+
+/// The section header string table of a 64-bit little-endian ELF file (ELF-64 Object File Format 1.5, "Sections"):
+/// names, each ended by a zero byte.
+fn section_names(file: &File) -> Option<Vec<u8>> {
+    let mut header = [0; 64];
+    file.read_exact_at(&mut header, 0).ok()?;
+    if !header.starts_with(b"\x7fELF\x02\x01") {
+        return None;
+    }
+    let number = |at: usize, size: usize| -> Option<u64> {
+        Some(header.get(at..at + size)?.iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte)))
+    };
+    let (table, size, index) = (number(0x28, 8)?, number(0x3a, 2)?, number(0x3e, 2)?);
+    let mut entry = [0; 64];
+    file.read_exact_at(&mut entry, table.checked_add(size.checked_mul(index)?)?).ok()?;
+    let long = |at: usize| -> Option<u64> {
+        Some(entry.get(at..at + 8)?.iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte)))
+    };
+    // A table of names is small; a file that says otherwise is broken.
+    let (offset, length) =
+        (long(0x18)?, usize::try_from(long(0x20)?).ok().filter(|length| *length < 1 << 20)?);
+    let mut names = vec![0; length];
+    file.read_exact_at(&mut names, offset).ok()?;
+    Some(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_program_is_known_by_its_name_its_first_line_or_its_sections() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &[u8]| {
+            std::fs::write(folder.path().join(name), text).unwrap();
+            json!({ "program": name, "cwd": folder.path() })
+        };
+        for (name, text, engine) in [
+            ("a.py", &b""[..], "debugpy"),
+            ("a.dll", b"", "coreclr"),
+            ("a.go", b"", "delve"),
+            ("a.mjs", b"", "js"),
+            ("a.rb", b"", "rdbg"),
+            ("a.sh", b"", "bash"),
+            ("a.c", b"", "lldb"),
+            ("tool", b"#!/usr/bin/env -S python3.11 -u\n", "debugpy"),
+            ("script", b"#! /bin/bash -e\n", "bash"),
+            ("strange", b"#!", "coreclr"),
+            ("broken", b"\x7fELF\x02\x01", "coreclr"),
+            ("empty", b"", "coreclr"),
+        ] {
+            assert_eq!(engine_for_launch(&file(name, text)), engine, "{name}");
+        }
+        // This test itself is native code with debug information.
+        let own = std::env::current_exe().unwrap();
+        assert_eq!(engine_for_launch(&json!({ "program": own })), "lldb");
+        assert_eq!(engine_for_launch(&json!({ "module": "http.server" })), "debugpy");
+        assert_eq!(engine_for_launch(&json!({ "program": "/no/such" })), "coreclr");
+        file("Cargo.toml", b"");
+        assert_eq!(engine_for_launch(&json!({ "program": folder.path() })), "lldb");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_file_is_too_strange_to_look_at(mut bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..300)) {
+            for (at, magic) in b"\x7fELF\x02\x01".iter().enumerate() {
+                if let Some(byte) = bytes.get_mut(at) {
+                    *byte = *magic;
+                }
+            }
+            let mut file = tempfile::tempfile().unwrap();
+            std::io::Write::write_all(&mut file, &bytes).unwrap();
+            drop(section_names(&file));
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! What programs of other languages need beside a debugger: a terminal, a build, an engine picked for them, subprocesses.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use anyhow::Context;
+use serde_json::{Value, json};
+use tests::child::{self, Subject};
+use tests::client::DapClient;
+use tests::fixture;
+use tests::transcript::Transcript;
+
+fn editor() -> anyhow::Result<DapClient> {
+    DapClient::start_in("editor", HashMap::new(), &Transcript::default())
+}
+
+/// With `pty` a program has a terminal of ours, whatever debugs it: one stream, no buffering, and an end of input.
+async fn has_a_terminal(subject: Subject) -> anyhow::Result<()> {
+    let mut editor = editor()?;
+    let mut launch = subject.launch();
+    (launch["pty"], launch["args"]) = (json!(true), json!(["on a terminal"]));
+    editor.launch_child(launch, &subject.source(), &[]).await?;
+    let printed = editor.read_stdout("on a terminal").await?;
+    assert!(printed.contains("to stderr\nready"), "{printed:?}");
+    editor.ok("processWriteInput", json!({ "data": "half", "closeAfter": true })).await?;
+    assert_eq!(editor.event("exited").await?["exitCode"], 7);
+    editor.event("terminated").await?;
+    assert!(editor.output[0].ends_with("got 4: half\neof 4\n"), "{:?}", editor.output);
+    assert_eq!(editor.output[1], "");
+    editor.finish().await
+}
+
+macro_rules! on_a_terminal {
+    ($($name:ident: $subject:ident),* $(,)?) => {
+        $(#[tokio::test]
+        async fn $name() -> anyhow::Result<()> {
+            if Subject::$subject.is_set_up() { has_a_terminal(Subject::$subject).await } else { Ok(()) }
+        })*
+    };
+}
+
+on_a_terminal! {
+    a_python_program_has_a_terminal: Python,
+    a_native_program_has_a_terminal_under_lldb: Lldb,
+    a_native_program_has_a_terminal_under_gdb: Gdb,
+}
+
+/// Launches without `engine` and gives the engine that was picked; the program waits for input.
+async fn picked(launch: Value, source: &Path) -> anyhow::Result<String> {
+    let mut editor = editor()?;
+    editor.launch_child(launch, source, &[]).await?;
+    let info = editor.ok("sessionInfo", json!({})).await?;
+    editor.finish().await?;
+    Ok(info["engine"].as_str().context("no engine")?.to_owned())
+}
+
+#[tokio::test]
+async fn the_engine_is_picked_by_what_the_program_is() -> anyhow::Result<()> {
+    if !Subject::Python.is_set_up() {
+        return Ok(());
+    }
+    for (subject, engine) in [(Subject::Python, "debugpy"), (Subject::Lldb, "lldb"), (Subject::Bash, "bash")]
+    {
+        let mut launch = subject.launch();
+        launch.as_object_mut().context("no attributes")?.shift_remove("engine");
+        assert_eq!(picked(launch, &subject.source()).await?, engine);
+    }
+    Ok(())
+}
+
+/// A package with a program that stops at line 2 of its example.
+fn package(folder: &Path, example: &str) -> anyhow::Result<()> {
+    std::fs::create_dir_all(folder.join("examples"))?;
+    std::fs::create_dir_all(folder.join("src"))?;
+    std::fs::write(
+        folder.join("Cargo.toml"),
+        "[package]\nname = \"p\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[workspace]\n",
+    )?;
+    std::fs::write(folder.join("src/lib.rs"), "")?;
+    Ok(std::fs::write(folder.join("examples/shown.rs"), example)?)
+}
+
+#[tokio::test]
+async fn a_cargo_example_is_built_and_debugged() -> anyhow::Result<()> {
+    if !Subject::Lldb.is_set_up() {
+        return Ok(());
+    }
+    let folder = tempfile::tempdir()?;
+    package(folder.path(), "fn main() {\n    let answer = 42;\n    println!(\"{answer}\");\n}\n")?;
+    let source = folder.path().join("examples/shown.rs");
+    let mut editor = editor()?;
+    let engine = Subject::Lldb.launch()["enginePath"].clone();
+    editor.launch_child(json!({ "program": source, "enginePath": engine }), &source, &[3]).await?;
+    let (thread, frame) = editor.stop().await?;
+    assert_eq!(frame["line"], 3);
+    let answer = editor
+        .ok("evaluate", json!({ "expression": "answer", "frameId": frame["id"], "context": "watch" }))
+        .await?;
+    assert_eq!(answer["result"], "42");
+    // The line may have several places in the code.
+    editor.break_on(&source, &[]).await?;
+    editor.ok("continue", json!({ "threadId": thread })).await?;
+    assert_eq!(editor.event("exited").await?["exitCode"], 0);
+    editor.event("terminated").await?;
+    assert_eq!(editor.output[0], "42\n");
+    editor.finish().await
+}
+
+#[tokio::test]
+async fn errors_of_a_build_are_places() -> anyhow::Result<()> {
+    if !Subject::Lldb.is_set_up() {
+        return Ok(());
+    }
+    let folder = tempfile::tempdir()?;
+    package(folder.path(), "fn main() {\n    let answer: u8 = \"x\";\n}\n")?;
+    let broken = folder.path().join("broken.c");
+    std::fs::write(&broken, "int main(void) {\n    return nothing;\n}\n")?;
+    let engine = Subject::Lldb.launch()["enginePath"].clone();
+    for (program, line) in [(folder.path().join("examples/shown.rs"), 2), (broken, 2)] {
+        let mut editor = editor()?;
+        editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
+        let refused = editor.ask("launch", json!({ "program": program, "enginePath": engine })).await?;
+        let error = &refused.body["error"];
+        assert_eq!(error["variables"]["code"], "BUILD_FAILED", "{error}");
+        let found = error["data"]["diagnostics"].as_array().context("no diagnostics")?;
+        let first = found.iter().find(|found| found["severity"] == "error").context("no error")?;
+        assert_eq!((&first["file"], &first["line"]), (&json!(program), &json!(line)));
+        editor.finish().await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_subprocess_is_a_session_with_a_parent() -> anyhow::Result<()> {
+    if !Subject::Python.is_set_up() {
+        return Ok(());
+    }
+    let story = Transcript::default();
+    let (parent, program) = (child::source("parent.py"), child::source("echo.py"));
+    let mut editor = DapClient::start_in("editor", HashMap::new(), &story)?;
+    editor
+        .ok(
+            "initialize",
+            json!({ "clientID": "test", "adapterID": "tandem", "supportsStartDebuggingRequest": true }),
+        )
+        .await?;
+    let launch = editor.send("launch", child::python("parent.py")).await?;
+    editor.event("initialized").await?;
+    editor.break_on(&program, &[Subject::Python.line("handle")]).await?;
+    editor.break_on(&parent, &[child::line(&parent, "done")]).await?;
+    editor.ok("configurationDone", Value::Null).await?;
+    editor.response(launch).await?;
+    // The editor is asked to open it, as any attach to a session.
+    let asked = editor.request("startDebugging").await?;
+    assert_eq!(asked["configuration"]["type"], "tandem");
+    let id = asked["configuration"]["session"].as_str().context("no session")?.to_owned();
+    let socket = editor.socket().await?.with_file_name(format!("{id}.sock"));
+    let listed =
+        std::process::Command::new(fixture::binary("tandem-dap")).args(["sessions", "--json"]).output()?;
+    let listed: Vec<Value> = serde_json::from_slice(&listed.stdout)?;
+    let own = editor.ok("sessionInfo", json!({})).await?["id"].clone();
+    let entry = listed.iter().find(|entry| entry["id"] == id.as_str()).context("not listed")?;
+    assert_eq!(entry["parent"], own);
+
+    let mut other = DapClient::connect("other", &socket, &story).await?;
+    other.join(json!({ "clientID": "other", "adapterID": "tandem" })).await?;
+    // Its stdin is the parent's.
+    assert_eq!(other.refused("processWriteInput", json!({ "data": "x\n" })).await?, "IO_NOT_OWNED");
+    editor.ok("processWriteInput", json!({ "data": "abc\n", "closeAfter": true })).await?;
+    // The parent's breakpoints hold in the child.
+    let (thread, frame) = other.stop().await?;
+    assert_eq!(frame["name"], "handle");
+    let length = other
+        .ok("evaluate", json!({ "expression": "length", "frameId": frame["id"], "context": "watch" }))
+        .await?;
+    assert_eq!(length["result"], "3");
+    other.ok("continue", json!({ "threadId": thread })).await?;
+    other.event("terminated").await?;
+    other.finish().await?;
+    let (thread, frame) = editor.stop().await?;
+    assert_eq!(frame["name"], "<module>");
+    editor.ok("continue", json!({ "threadId": thread })).await?;
+    assert_eq!(editor.event("exited").await?["exitCode"], 0);
+    assert!(editor.output[0].contains("got 3: abc\neof 3\nchild ended with 7\n"), "{:?}", editor.output);
+    editor.finish().await
+}
