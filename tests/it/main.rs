@@ -32,6 +32,7 @@ mod builds;
 mod child_adapters;
 mod child_faults;
 mod child_programs;
+mod child_replays;
 mod control;
 mod conventions;
 mod core_tools;

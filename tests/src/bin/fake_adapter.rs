@@ -1,93 +1,142 @@
 //! A child adapter that plays a script, for what real adapters cannot be made to show and for those that no registry has.
 //!
-//! `fake_adapter SCRIPT [LOG]`, DAP on stdio. The script has one step a line. `{"dir": "out", "m": REQUEST}` waits for a
-//! request of that command (what else comes is kept for later steps); `{"dir": "in", "m": MESSAGE}` sends a message as it
-//! stands, but for `request_seq`, which becomes that of the request the script means. `{"do": …}`: `stderr` (`text`),
-//! `raw` (`text`), `exit` (`code`), `hang`, `signal` (ends by SIGKILL). All that was received is written to LOG.
+//! `fake_adapter SCRIPT [LOG [PORT]]`: DAP on stdio, or on a port it listens on, where each `initialize` of the script is a
+//! connection of its own. The script has one step a line. `{"dir": "out", "m": REQUEST}` waits for a request of that command
+//! (what else comes is kept for later steps); `{"dir": "in", "m": MESSAGE}` sends a message as it stands, but for
+//! `request_seq`, which becomes that of the request the script means. `{"do": …}`: `stderr` (`text`), `raw` (`text`), `exit`
+//! (`code`), `hang`, `signal` (ends by SIGABRT). All that was received is written to LOG.
 
 use std::collections::HashMap;
-use std::io::{BufRead, Write};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
 
 use serde_json::{Value, json};
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
+/// The connection the script is about now.
+struct Adapter {
+    input: Box<dyn BufRead>,
+    output: Box<dyn Write>,
+    /// Connections the script has left; closing them would say something.
+    before: Vec<Box<dyn Write>>,
+    listener: Option<TcpListener>,
+    log: Option<File>,
+    /// Messages for later steps.
+    kept: Vec<Value>,
+    /// Recorded number of a request to the one it has now.
+    numbers: HashMap<i64, Value>,
+}
+
+fn main() -> Outcome<()> {
     let mut arguments = std::env::args().skip(1);
     let script = std::fs::read_to_string(arguments.next().ok_or("no script")?)?;
-    let mut log = arguments.next().map(std::fs::File::create).transpose()?;
-    let (mut input, mut output) = (std::io::stdin().lock(), std::io::stdout().lock());
-    let mut kept: Vec<Value> = Vec::new();
-    // Recorded number of a request to the one it has now.
-    let mut numbers: HashMap<i64, Value> = HashMap::new();
-    let mut receive =
-        |kept: &mut Vec<Value>, fits: &dyn Fn(&Value) -> bool| -> std::io::Result<Option<Value>> {
-            if let Some(at) = kept.iter().position(fits) {
-                return Ok(Some(kept.remove(at)));
-            }
-            while let Some(message) = read(&mut input)? {
-                if let Some(log) = &mut log {
-                    writeln!(log, "{message}")?;
-                }
-                if fits(&message) {
-                    return Ok(Some(message));
-                }
-                kept.push(message);
-            }
-            Ok(None)
-        };
+    let log = arguments.next().map(File::create).transpose()?;
+    let port = arguments.next().map(|port| port.parse::<u16>()).transpose()?;
+    let mut adapter = Adapter {
+        input: Box::new(BufReader::new(std::io::stdin())),
+        output: Box::new(std::io::stdout()),
+        before: Vec::new(),
+        listener: port.map(|port| TcpListener::bind(("127.0.0.1", port))).transpose()?,
+        log,
+        kept: Vec::new(),
+        numbers: HashMap::new(),
+    };
     for line in script.lines().filter(|line| !line.trim().is_empty()) {
-        let step: Value = serde_json::from_str(line)?;
-        let message = &step["m"];
-        match (step["dir"].as_str(), step["do"].as_str()) {
-            (Some("out"), _) => {
-                let fits =
-                    |got: &Value| got["type"] == message["type"] && got["command"] == message["command"];
-                let Some(got) = receive(&mut kept, &fits)? else { return Ok(()) };
-                if let Some(recorded) = message["seq"].as_i64() {
-                    numbers.insert(recorded, got["seq"].clone());
-                }
-            }
-            (Some("in"), _) => {
-                let mut sent = message.clone();
-                if let Some(known) = sent["request_seq"].as_i64().and_then(|recorded| numbers.get(&recorded))
-                {
-                    sent["request_seq"] = known.clone();
-                }
-                send(&mut output, &sent)?;
-            }
-            (_, Some("stderr")) => eprintln!("{}", step["text"].as_str().unwrap_or_default()),
-            (_, Some("raw")) => {
-                output.write_all(step["text"].as_str().unwrap_or_default().as_bytes())?;
-                output.flush()?;
-            }
-            (_, Some("exit")) => {
-                let code = step["code"].as_i64().and_then(|code| i32::try_from(code).ok()).unwrap_or(1);
-                std::process::exit(code);
-            }
-            (_, Some("hang")) => loop {
-                std::thread::park();
-            },
-            (_, Some("signal")) => std::process::abort(),
-            _ => return Err(format!("no such step: {line}").into()),
+        if !adapter.play(&serde_json::from_str(line)?)? {
+            return Ok(());
         }
     }
     // The script is over: whoever asks to disconnect is answered, and the end of input ends us.
-    while let Some(got) = receive(&mut kept, &|_| true)? {
+    while let Some(got) = adapter.receive(|_| true)? {
         if got["type"] == "request" {
-            let answer = json!({ "seq": 0, "type": "response", "request_seq": got["seq"], "success": got["command"] == "disconnect",
-                "command": got["command"], "message": "the script is over" });
-            send(&mut output, &answer)?;
+            let fine = got["command"] == "disconnect";
+            adapter
+                .send(&json!({ "seq": 0, "type": "response", "request_seq": got["seq"], "success": fine,
+                "command": got["command"], "message": "the script is over" }))?;
         }
     }
     Ok(())
 }
 
-fn send(output: &mut impl Write, message: &Value) -> std::io::Result<()> {
-    let body = message.to_string();
-    write!(output, "Content-Length: {}\r\n\r\n{body}", body.len())?;
-    output.flush()
+impl Adapter {
+    /// Plays one step; `false` when the other side has gone.
+    fn play(&mut self, step: &Value) -> Outcome<bool> {
+        let message = &step["m"];
+        match (step["dir"].as_str(), step["do"].as_str()) {
+            (Some("out"), _) => {
+                if message["command"] == "initialize" {
+                    self.accept()?;
+                }
+                let (kind, command) = (message["type"].clone(), message["command"].clone());
+                let Some(got) = self.receive(|got| got["type"] == kind && got["command"] == command)? else {
+                    return Ok(false);
+                };
+                if let Some(recorded) = message["seq"].as_i64() {
+                    self.numbers.insert(recorded, got["seq"].clone());
+                }
+            }
+            (Some("in"), _) => {
+                let mut sent = message.clone();
+                let known = sent["request_seq"].as_i64().and_then(|recorded| self.numbers.get(&recorded));
+                if let Some(known) = known {
+                    sent["request_seq"] = known.clone();
+                }
+                self.send(&sent)?;
+            }
+            (_, Some("stderr")) => eprintln!("{}", step["text"].as_str().unwrap_or_default()),
+            (_, Some("raw")) => {
+                self.output.write_all(step["text"].as_str().unwrap_or_default().as_bytes())?;
+                self.output.flush()?;
+            }
+            (_, Some("exit")) => {
+                let code = step["code"].as_i64().and_then(|code| i32::try_from(code).ok());
+                std::process::exit(code.unwrap_or(1));
+            }
+            (_, Some("hang")) => loop {
+                std::thread::park();
+            },
+            (_, Some("signal")) => std::process::abort(),
+            _ => return Err(format!("no such step: {step}").into()),
+        }
+        Ok(true)
+    }
+
+    fn accept(&mut self) -> Outcome<()> {
+        if let Some(listener) = &self.listener {
+            let (socket, _) = listener.accept()?;
+            self.input = Box::new(BufReader::new(socket.try_clone()?));
+            self.before.push(std::mem::replace(&mut self.output, Box::new(socket)));
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, message: &Value) -> Outcome<()> {
+        let body = message.to_string();
+        write!(self.output, "Content-Length: {}\r\n\r\n{body}", body.len())?;
+        Ok(self.output.flush()?)
+    }
+
+    /// The next message that fits; the others stay for later steps.
+    fn receive(&mut self, fits: impl Fn(&Value) -> bool) -> Outcome<Option<Value>> {
+        if let Some(at) = self.kept.iter().position(&fits) {
+            return Ok(Some(self.kept.remove(at)));
+        }
+        while let Some(message) = read(&mut self.input)? {
+            if let Some(log) = &mut self.log {
+                writeln!(log, "{message}")?;
+            }
+            if fits(&message) {
+                return Ok(Some(message));
+            }
+            self.kept.push(message);
+        }
+        Ok(None)
+    }
 }
 
-fn read(input: &mut impl BufRead) -> std::io::Result<Option<Value>> {
+fn read(input: &mut impl BufRead) -> Outcome<Option<Value>> {
     let mut length = 0;
     loop {
         let mut line = String::new();

@@ -74,12 +74,13 @@ impl Profile for Debugpy {
             transport: Transport::DialsBack,
             program_io: ProgramIo::Inherited,
             adapter_id: "python".into(),
-            command: "attach",
+            // What dials has not run a line yet: for it this is a launch, and only then `stopOnEntry` holds.
+            command: "launch",
             arguments: target.for_adapter(json!({
                 "redirectOutput": false, "justMyCode": target.flag("justMyCode", true)?,
             })),
             launched: true,
-            quirks: Quirks { attached_for_us: true, ..Quirks::default() },
+            quirks: Quirks::default(),
         })
     }
 

@@ -44,7 +44,10 @@ fn plan(target: &Target, command: &'static str, ours: Value) -> Result<Plan, Fai
         .files(own.into_iter().chain(home("go/bin/dlv")).collect(), "GOPATH/bin")
         .end()?;
     let launched = command == "launch";
-    let args = ["dap", "--client-addr=127.0.0.1:{port}", "--check-go-version=false"].map(Into::into).to_vec();
+    // What it logs would mix with what the program prints.
+    let mut args = ["dap", "--client-addr=127.0.0.1:{port}", "--log-dest=/dev/null"].map(Into::into).to_vec();
+    let flags = target.attribute("dlvFlags").as_array().into_iter().flatten();
+    args.extend(flags.filter_map(|flag| flag.as_str().map(Into::into)));
     Ok(Plan {
         // dlv starts the program, and `go` to build it, with its own environment.
         spec: SpawnSpec {

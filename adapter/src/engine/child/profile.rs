@@ -67,8 +67,6 @@ pub(super) struct Quirks {
     pub(super) ends_silently: bool,
     /// What it launches is only where the program comes from, as its first child.
     pub(super) first_child_is_program: bool,
-    /// It says `attach` in its `process` event because we had to attach to what we launched.
-    pub(super) attached_for_us: bool,
 }
 
 impl Plan {

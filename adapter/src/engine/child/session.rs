@@ -368,18 +368,14 @@ impl Session {
         self.tell("initialized", Value::Null);
     }
 
-    fn process(self: &Arc<Self>, mut body: Value) {
-        if let Some(live) = self.live().as_mut() {
-            if live.plan.quirks.attached_for_us {
-                body["startMethod"] = json!("launch");
+    fn process(self: &Arc<Self>, body: Value) {
+        let pid = body["systemProcessId"].as_u64().and_then(|pid| u32::try_from(pid).ok());
+        if let (Some(live), Some(pid)) = (self.live().as_mut(), pid) {
+            live.debuggee = Debuggee::of(pid);
+            if live.offer.is_some() {
+                tokio::spawn(self.clone().until_taken(pid));
             }
-            if let Some(pid) = body["systemProcessId"].as_u64().and_then(|pid| u32::try_from(pid).ok()) {
-                live.debuggee = Debuggee::of(pid);
-                if live.offer.is_some() {
-                    tokio::spawn(self.clone().until_taken(pid));
-                }
-                self.broker.set_reader(pid);
-            }
+            self.broker.set_reader(pid);
         }
         self.progress.send_modify(|now| now.process = true);
         self.tell("process", body);

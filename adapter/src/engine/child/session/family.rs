@@ -93,7 +93,7 @@ impl Session {
         incoming: mpsc::UnboundedReceiver<Incoming>,
     ) {
         let Some((plan, target)) = self.live().as_ref().map(|live| {
-            let (command, arguments) = asked.unwrap_or((live.plan.command, live.plan.arguments.clone()));
+            let (command, arguments) = asked.unwrap_or_else(|| ("attach", live.plan.arguments.clone()));
             let plan = Plan {
                 spec: SpawnSpec::default(),
                 transport: Transport::Stdio,

@@ -1,0 +1,345 @@
+//! Recorded sessions of real adapters, played again through the hub by a scripted adapter: nothing is lost on the way, and
+//! nothing changes but ids. They stand in for the adapters that no registry has (js-debug, newer versions of Delve).
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use anyhow::{Context, bail, ensure};
+use serde_json::{Value, json};
+use tests::client::DapClient;
+use tests::fixture;
+use tests::transcript::Transcript;
+
+/// Events that the hub keeps, merges or repeats by its own rules.
+const NOT_COMPARED: [&str; 4] = ["initialized", "capabilities", "continued", "output"];
+/// Events from before a client has configured that it is told of then.
+const REPEATED: [&str; 3] = ["process", "thread", "module"];
+
+struct Step {
+    to_adapter: bool,
+    message: Value,
+}
+
+fn recorded(name: &str) -> anyhow::Result<Vec<Step>> {
+    let path = fixture::root().join(format!("fixtures/transcripts/{name}.jsonl"));
+    let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    let steps = text.lines().map(|line| {
+        let step: Value = serde_json::from_str(line)?;
+        Ok(Step { to_adapter: step["dir"] == "out", message: step["m"].clone() })
+    });
+    steps.collect()
+}
+
+/// A recording as script and as what a client says: `runInTerminal` is ours to answer and was left to the adapter.
+fn without_reverse_requests(steps: Vec<Step>) -> Vec<Step> {
+    let reverse = |step: &Step| {
+        step.message["command"] == "runInTerminal" || step.message["command"] == "startDebugging"
+    };
+    steps.into_iter().filter(|step| !reverse(step)).collect()
+}
+
+/// What ids became on the way: kind and recorded id to the client's.
+#[derive(Default)]
+struct Ids(HashMap<(&'static str, i64), i64>);
+
+impl Ids {
+    fn kind(key: &str, path: &str) -> Option<&'static str> {
+        match key {
+            "frameId" => Some("frame"),
+            "variablesReference" => Some("variables"),
+            "declarationLocationReference" | "valueLocationReference" => Some("location"),
+            "sourceReference" => Some("source"),
+            "id" if path.contains("stackFrames") => Some("frame"),
+            "id" if path.contains("breakpoint") => Some("breakpoint"),
+            _ => None,
+        }
+    }
+
+    /// Recorded arguments with the client's ids.
+    fn outward(&self, value: &Value) -> Value {
+        match value {
+            Value::Object(object) => object
+                .iter()
+                .map(|(key, inner)| {
+                    let id = inner.as_i64().zip(Self::kind(key, ""));
+                    let known = id.and_then(|(id, kind)| self.0.get(&(kind, id)));
+                    (key.clone(), known.map_or_else(|| self.outward(inner), |id| json!(id)))
+                })
+                .collect(),
+            Value::Array(list) => list.iter().map(|item| self.outward(item)).collect(),
+            other => other.clone(),
+        }
+    }
+
+    /// Whether what arrived is what was recorded, but for ids, which are learnt.
+    fn same(&mut self, path: &str, recorded: &Value, arrived: &Value) -> anyhow::Result<()> {
+        let key = path.rsplit('/').next().unwrap_or_default();
+        match (recorded, arrived) {
+            (Value::Number(one), Value::Number(other)) if Self::kind(key, path).is_some() => {
+                let (one, other) = (one.as_i64().unwrap_or(0), other.as_i64().unwrap_or(0));
+                // 0 means nothing, except for frames and breakpoints.
+                if one == 0 && !key.eq("id") {
+                    ensure!(other == 0, "{path}: {other} of nothing");
+                } else {
+                    self.0.insert((Self::kind(key, path).unwrap_or_default(), one), other);
+                }
+            }
+            (Value::Array(one), Value::Array(other)) if key == "hitBreakpointIds" => {
+                let known: Vec<Option<i64>> =
+                    one.iter().map(|id| self.0.get(&("breakpoint", id.as_i64()?)).copied()).collect();
+                let told: Vec<Option<i64>> = other.iter().map(Value::as_i64).collect();
+                ensure!(known == told, "{path}: {told:?}, not {known:?}");
+            }
+            (Value::Array(one), Value::Array(other)) => {
+                ensure!(one.len() == other.len(), "{path}: {} items, not {}", other.len(), one.len());
+                for (one, other) in one.iter().zip(other) {
+                    self.same(&format!("{path}[]"), one, other)?;
+                }
+            }
+            (Value::Object(one), Value::Object(other)) => {
+                for (key, inner) in one {
+                    let found =
+                        other.get(key).with_context(|| format!("{path}/{key} was lost: {arrived}"))?;
+                    self.same(&format!("{path}/{key}"), inner, found)?;
+                }
+                // Breakpoints get a place where the adapter gave none, and `continue` says that all threads run.
+                let added: Vec<&String> = other.keys().filter(|key| !one.contains_key(*key)).collect();
+                let ours =
+                    path.contains("breakpoint") || added.iter().all(|key| *key == "allThreadsContinued");
+                ensure!(ours, "{path}: {added:?} came from nowhere");
+            }
+            (one, other) => ensure!(one == other, "{path}: {other}, not {one}"),
+        }
+        Ok(())
+    }
+}
+
+struct Replay {
+    folder: tempfile::TempDir,
+    launch: Value,
+}
+
+impl Replay {
+    /// Writes the script and makes the attributes that launch it.
+    fn new(steps: &[Step], engine: &Value) -> anyhow::Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let script: Vec<String> = steps
+            .iter()
+            .map(|step| {
+                let direction = if step.to_adapter { "out" } else { "in" };
+                json!({ "dir": direction, "m": step.message }).to_string()
+            })
+            .collect();
+        std::fs::write(folder.path().join("script"), script.join("\n"))?;
+        let asked = steps.iter().find(|step| step.to_adapter && step.message["command"] == "launch");
+        let mut launch = asked.context("no launch")?.message["arguments"].clone();
+        launch["cwd"] = json!(folder.path());
+        launch["engine"] = engine.clone();
+        if let Some(launch) = launch.as_object_mut() {
+            launch.shift_remove("console");
+        }
+        Ok(Self { folder, launch })
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+}
+
+/// A client says what was said when the session was recorded, and gets what was answered.
+async fn replay(name: &str) -> anyhow::Result<()> {
+    let mut steps = without_reverse_requests(recorded(name)?);
+    for step in &mut steps {
+        // A program that was attached to by hand is launched here.
+        if step.message["command"] == "attach" {
+            step.message["command"] = json!("launch");
+        }
+    }
+    let mut replay = Replay::new(&steps, &Value::Null)?;
+    replay.launch["engine"] = json!({ "command": fixture::binary("fake_adapter"),
+        "args": [replay.path("script"), replay.path("log")] });
+    let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
+    let (mut ids, mut numbers) = (Ids::default(), HashMap::new());
+    let (mut ready, mut configured, mut over) = (false, false, false);
+    let mut early: Vec<(&str, &Value)> = Vec::new();
+    let mut last_breakpoint: Option<&Value> = None;
+    let mut printed = [String::new(), String::new()];
+    for Step { to_adapter, message } in &steps {
+        let command = message["command"].as_str().unwrap_or_default();
+        let recorded_seq = message["seq"].as_i64().unwrap_or(0);
+        if *to_adapter {
+            if command == "disconnect" {
+                break;
+            }
+            // Clients configure when they are told to, whenever the adapter said so.
+            if command == "setBreakpoints" && !ready {
+                editor.event("initialized").await?;
+                ready = true;
+            }
+            let arguments = match command {
+                "launch" => replay.launch.clone(),
+                _ => ids.outward(&message["arguments"]),
+            };
+            numbers.insert(recorded_seq, editor.send(command, arguments).await?);
+            continue;
+        }
+        match message["type"].as_str() {
+            Some("response") => {
+                let asked = message["request_seq"].as_i64().unwrap_or(0);
+                let seq = *numbers.get(&asked).with_context(|| format!("{name}: nobody asked {message}"))?;
+                let answer = editor.response(seq).await?;
+                ensure!(answer.success == (message["success"] == true), "{name}: {message}: {}", answer.body);
+                // What the session can do, and all clients' filters together, are the hub's to say.
+                let ours = command == "initialize" || command == "setExceptionBreakpoints";
+                if answer.success && !ours {
+                    ids.same(command, &message["body"], &answer.body).with_context(|| name.to_owned())?;
+                }
+                if command == "configurationDone" {
+                    configured = true;
+                    let mut arrived = Vec::new();
+                    for (event, _) in &early {
+                        arrived.push((*event, editor.event(event).await?));
+                    }
+                    for (event, body) in early.drain(..) {
+                        // Modules come in the hub's own order.
+                        let id = &body["module"]["id"];
+                        let fits =
+                            |(name, told): &(&str, Value)| *name == event && told["module"]["id"] == *id;
+                        let at = arrived.iter().position(fits);
+                        let at = at.with_context(|| format!("{name}: {event} {body} was lost"))?;
+                        let mut arrived = arrived.remove(at).1;
+                        if event == "module" {
+                            // To who comes late every module is new.
+                            arrived["reason"] = body["reason"].clone();
+                        }
+                        ids.same(event, body, &arrived).with_context(|| name.to_owned())?;
+                    }
+                }
+            }
+            Some("event") => {
+                let event = message["event"].as_str().unwrap_or_default();
+                let body = &message["body"];
+                if event == "output" {
+                    let stream = ["stdout", "stderr"].iter().position(|stream| body["category"] == *stream);
+                    if let Some(printed) = stream.and_then(|at| printed.get_mut(at)) {
+                        printed.push_str(body["output"].as_str().unwrap_or_default());
+                    }
+                }
+                if NOT_COMPARED.contains(&event) || over {
+                    continue;
+                }
+                if !configured {
+                    if REPEATED.contains(&event) {
+                        // Of a module the last word counts.
+                        let id = &body["module"]["id"];
+                        early.retain(|(_, known)| id.is_null() || known["module"]["id"] != *id);
+                        if body["reason"] != "removed" {
+                            early.push((event, body));
+                        }
+                    }
+                    continue;
+                }
+                over = event == "terminated";
+                if event == "breakpoint" && last_breakpoint == Some(body) {
+                    // What changes nothing is told once.
+                    continue;
+                }
+                last_breakpoint = (event == "breakpoint").then_some(body).or(last_breakpoint);
+                let arrived = editor.event(event).await?;
+                if !over {
+                    ids.same(event, body, &arrived).with_context(|| name.to_owned())?;
+                }
+            }
+            _ => bail!("{name}: {message}"),
+        }
+    }
+    if over {
+        assert_eq!(editor.output[..2], printed);
+    }
+    // The adapter was asked with the client's own words.
+    let log = std::fs::read_to_string(replay.path("log"))?;
+    let sent = log.lines().map(serde_json::from_str::<Value>).collect::<Result<Vec<_>, _>>()?;
+    let launched = sent.iter().find(|message| message["command"] == "launch").context("never launched")?;
+    if let Some(expected) = replay.launch.as_object_mut() {
+        expected.shift_remove("engine");
+    }
+    assert_eq!(launched["arguments"], replay.launch);
+    editor.finish().await
+}
+
+macro_rules! replayed {
+    ($($name:ident: $file:literal),* $(,)?) => {
+        $(#[tokio::test]
+        async fn $name() -> anyhow::Result<()> {
+            replay($file).await
+        })*
+    };
+}
+
+replayed! {
+    lldb_dap_19: "lldb19",
+    lldb_dap_22: "lldb22",
+    debugpys_adapter: "debugpy",
+    delve_127: "dlv127",
+    gdb_18: "gdb18",
+    rdbg: "rdbg",
+    bash_dap: "bash",
+}
+
+/// js-debug debugs everything in a child session on a connection of its own: here it is the one session there is.
+#[tokio::test]
+async fn js_debugs_first_child_is_the_sessions_program() -> anyhow::Result<()> {
+    let mut steps = recorded("js")?;
+    // We configure the parent without breakpoints: they belong to the child.
+    let mut second = false;
+    steps.retain(|step| {
+        let (command, seq) = (&step.message["command"], step.message["request_seq"].as_i64());
+        second |= command == "startDebugging";
+        let parents = !second && command == "setBreakpoints" || command == "setExceptionBreakpoints";
+        let last = second && command == "disconnect";
+        !(parents
+            || last
+            || step.message["event"] == "loadedSource"
+            || seq == Some(8) && command == "disconnect")
+    });
+    for step in &mut steps {
+        if step.message["command"] == "runInTerminal" && !step.to_adapter {
+            step.message["arguments"]["args"] = json!(["sh", "-c", "read line; echo got $line; exit 7"]);
+        }
+    }
+    let mut replay = Replay::new(&steps, &Value::Null)?;
+    let program = replay.path("echo.js");
+    std::fs::write(&program, "")?;
+    let command = format!(
+        "#!/bin/sh\nexec '{}' '{}' '{}' \"$1\"\n",
+        fixture::binary("fake_adapter").display(),
+        replay.path("script").display(),
+        replay.path("log").display()
+    );
+    let adapter = replay.path("js-debug");
+    std::fs::write(&adapter, command)?;
+    std::fs::set_permissions(&adapter, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+    replay.launch = json!({ "program": program, "enginePath": adapter });
+    let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
+    editor.launch_child(replay.launch.clone(), "/workspace/echo.js".as_ref(), &[4]).await?;
+    assert_eq!(editor.event("stopped").await?["threadId"], 0);
+    editor.ok("threads", Value::Null).await?;
+    let stack = editor.ok("stackTrace", json!({ "threadId": 0, "startFrame": 0, "levels": 2 })).await?;
+    let frame = &stack["stackFrames"][0];
+    assert_eq!(frame["name"], "Interface.handle");
+    let total = editor
+        .ok("evaluate", json!({ "expression": "total", "frameId": frame["id"], "context": "watch" }))
+        .await?;
+    assert_eq!(total["result"], "0");
+    for _ in 0..2 {
+        editor.ok("next", json!({ "threadId": 0 })).await?;
+        editor.event("stopped").await?;
+    }
+    editor.ok("processWriteInput", json!({ "data": "it\n" })).await?;
+    editor.break_on("/workspace/echo.js".as_ref(), &[]).await?;
+    editor.ok("continue", json!({ "threadId": 0 })).await?;
+    assert_eq!(editor.event("exited").await?["exitCode"], 7);
+    editor.event("terminated").await?;
+    assert!(editor.output[0].contains("got it\n"), "{:?}", editor.output);
+    editor.finish().await
+}
