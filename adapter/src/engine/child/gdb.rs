@@ -99,7 +99,8 @@ mod tests {
     fn the_version_is_the_last_word() {
         assert_eq!(major("GNU gdb (Debian 13.1-3) 13.1"), Some(13));
         assert_eq!(major("GNU gdb (GDB) 18.1"), Some(18));
-        assert_eq!(major("GNU gdb (GDB) Fedora Linux 14.2-1.fc40"), None);
+        assert_eq!(major("GNU gdb (GDB) Fedora Linux 14.2-1.fc40"), Some(14));
+        assert_eq!(major("nonsense"), None);
         assert_eq!(major(""), None);
     }
 }

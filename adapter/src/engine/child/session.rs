@@ -63,6 +63,8 @@ struct Progress {
     initialized: bool,
     /// The hub has configured.
     configured: bool,
+    /// `launch` or `attach` was answered with success: until then its answer tells what is wrong.
+    launched: bool,
     /// The hub was told of the process.
     process: bool,
     /// The adapter said `exited`, with this code.
@@ -293,6 +295,7 @@ impl Session {
             Err(_) if peer.is_closed() => return Err(self.why_it_broke("before the program ran").await),
             answer => answer.map_err(launch_failed)?,
         };
+        self.progress.send_modify(|now| now.launched = true);
         tokio::spawn(self.clone().say_what_the_adapter_does_not());
         Ok(body)
     }

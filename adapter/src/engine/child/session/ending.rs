@@ -56,6 +56,10 @@ impl Session {
         if code.is_none() && now.exit.is_none() && now.closed && !now.terminated && !silent {
             let failure = self.why_it_broke("while the program was being debugged").await;
             self.kill();
+            if !self.progress.borrow().launched {
+                // The answer to the launch says so, and the same client may launch again.
+                return;
+            }
             self.progress.send_modify(|now| now.over = true);
             // A hub that has gone needs no telling.
             drop(self.events.send(EngineEvent::Died(failure)));
