@@ -105,7 +105,7 @@ fn of_executable(path: &Path) -> Option<&'static str> {
     let has = |name: &str| names.split(|byte| *byte == 0).any(|section| section == name.as_bytes());
     if has(".go.buildinfo") || has(".note.go.buildid") {
         Some("delve")
-    } else if has(".debug_info") || has(".zdebug_info") || has(".gnu_debuglink") {
+    } else if has(".debug_info") || has(".zdebug_info") {
         Some("lldb")
     } else {
         None
