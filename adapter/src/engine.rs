@@ -5,6 +5,7 @@
 
 pub mod child;
 pub mod coreclr;
+pub mod hit_condition;
 pub mod kind;
 pub mod select;
 

@@ -50,4 +50,5 @@ mod listening;
 mod many_clients;
 mod output;
 mod values;
+mod shared_breakpoints;
 mod who_is_here;

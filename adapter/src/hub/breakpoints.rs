@@ -23,6 +23,7 @@ use serde_json::Value;
 
 pub use place::{Place, Wished, wished};
 pub use push::{Owed, Push};
+pub use shadows::Reflects;
 pub use sheet::{Change, Entry, Sheet};
 pub use slots::{Abilities, Slot};
 
@@ -66,7 +67,7 @@ impl Ledger {
         counter: &mut IdCounter,
         client: ClientId,
         wished: Wished,
-        reflects: bool,
+        reflects: Reflects,
     ) -> Change {
         let sheet =
             self.sheets.entry(wished.place.clone()).or_insert_with(|| Sheet::new(wished.place.clone()));

@@ -2,8 +2,11 @@
 
 use std::collections::HashMap;
 
+use serde_json::Value;
+
 use super::breakpoints::Place;
 use super::event::{ClientId, Ticket};
+use super::state::Touched;
 
 /// A request of a client that is owed its one answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +26,15 @@ pub enum Waiter {
     Client(Asked),
     /// The broker's answer, as it is.
     Io(Asked),
+    /// The same, for what is asked of the engine as it is.
+    Inspect {
+        /// Whose.
+        asked: Asked,
+        /// The stop it belongs to, if it belongs to one.
+        stop: Option<u64>,
+        /// What it changes.
+        touched: Touched,
+    },
     /// The answer to `launch` or `attach`.
     Launch(Asked),
     /// The answer to `continue`, a step, or the like.
@@ -42,6 +54,10 @@ pub enum Waiter {
         /// Which engine it was, counted.
         engine: u64,
     },
+    /// A question of ours about a stop, by its number.
+    Question(u64),
+    /// The program goes on after a stop nobody wanted: the body of the stop.
+    GoOn(Value),
     /// The place of the stop for `sessionInfo`.
     SessionInfo(Asked),
     /// The launching client's `disconnect`, or its silent leaving.
@@ -57,11 +73,17 @@ impl Waiter {
             Self::Client(asked)
             | Self::Io(asked)
             | Self::Pause(asked)
+            | Self::Inspect { asked, .. }
             | Self::Launch(asked)
             | Self::Resume(asked)
             | Self::SessionInfo(asked) => Some(asked),
             Self::Ending(asked) => asked.as_ref(),
-            Self::Breakpoints { .. } | Self::Nobody | Self::Restarting | Self::Relaunched => None,
+            Self::Breakpoints { .. }
+            | Self::Question(_)
+            | Self::GoOn(_)
+            | Self::Nobody
+            | Self::Restarting
+            | Self::Relaunched => None,
         }
     }
 }

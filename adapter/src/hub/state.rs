@@ -3,14 +3,20 @@
 //!
 //! In reading order: this file (the state, who said what, answering), [`lifecycle`] (handshakes, launch, leaving, end),
 //! [`control`] (resuming and pausing), [`restart`], [`inspect`] (everything that is asked of the engine as it is), [`marks`]
-//! (breakpoints and exception filters), [`program_io`] (stdin, output, the debug console), [`session`] (sessionInfo,
-//! sessionControl), [`told`] (what the engine says of its own accord), [`reverse`] (what it asks of a client).
+//! (breakpoints and exception filters), [`judge`] (stops only the hub can tell from others), [`program_io`] (stdin,
+//! output, the debug console), [`session`] (sessionInfo, sessionControl), [`told`] (what the engine says of its own
+//! accord), [`reverse`] (what it asks of a client).
 
 mod control;
 mod inspect;
+mod judge;
 mod lifecycle;
 mod marks;
 mod program_io;
+#[cfg(test)]
+mod races;
+#[cfg(any(test, feature = "rehearsal"))]
+pub mod rehearsal;
 mod restart;
 mod reverse;
 mod session;
@@ -32,6 +38,8 @@ use super::event::{ClientId, Effect, Event, IoRequest, Origin, Ticket, Timer};
 use super::facts::Facts;
 use super::ids::IdCounter;
 use super::pending::{Asked, Pending, Waiter};
+pub use inspect::Touched;
+use judge::Judging;
 use restart::Restart;
 use reverse::Reverse;
 
@@ -89,9 +97,12 @@ pub struct State {
     several_per_line: bool,
     /// Who changed breakpoints the engine has not answered for.
     changed_by: BTreeSet<ClientId>,
+    judging: Judging,
     facts: Facts,
     reverse: Reverse,
     restart: Option<Restart>,
+    /// Counts stops and resumes: what was asked at one stop is nothing at the next.
+    stops: u64,
     /// Who resumed the program last, for whoever came second.
     resumed_by: Option<String>,
     /// `exited` was sent.
@@ -122,9 +133,11 @@ impl State {
             engines: 0,
             several_per_line: true,
             changed_by: BTreeSet::new(),
+            judging: Judging::default(),
             facts: Facts::default(),
             reverse: Reverse::default(),
             restart: None,
+            stops: 0,
             resumed_by: None,
             told_exit: false,
             ending: false,
@@ -280,7 +293,8 @@ impl State {
     fn engine_answered(&mut self, ticket: Ticket, result: Result<Value, Failure>) {
         match self.pending.take(ticket) {
             None | Some(Waiter::Nobody) => {}
-            Some(Waiter::Client(asked)) => self.inspected(&asked, result),
+            Some(Waiter::Client(asked)) => self.inspected(&asked, None, Touched::Nothing, result),
+            Some(Waiter::Inspect { asked, stop, touched }) => self.inspected(&asked, stop, touched, result),
             Some(Waiter::Launch(asked)) => self.launched(&asked, result),
             // The broker answers elsewhere.
             Some(Waiter::Io(asked)) => self.answer(&asked, result),
@@ -291,6 +305,8 @@ impl State {
             Some(Waiter::Breakpoints { place, ids, engine }) => {
                 self.breakpoints_applied(&place, &ids, engine, result);
             }
+            Some(Waiter::Question(question)) => self.question_answered(question, result),
+            Some(Waiter::GoOn(body)) => self.went_on(body, result),
             Some(Waiter::SessionInfo(asked)) => self.session_info_with_place(&asked, result.ok()),
             Some(Waiter::Ending(asked)) => self.engine_let_go(asked.as_ref(), result),
         }

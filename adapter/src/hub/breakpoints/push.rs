@@ -1,6 +1,7 @@
 //! What of a sheet is on its way to the engine: one list at a time, and the latest wins. Requests that came meanwhile wait
 //! for the answer to a list that has them in it.
 
+use crate::hub::event::ClientId;
 use crate::hub::pending::Asked;
 
 /// A request that is owed an answer about these entries, in this order.
@@ -12,6 +13,8 @@ pub struct Owed {
     pub list: Vec<i64>,
     /// Version of the sheet it made.
     pub version: u64,
+    /// Entries of the list that somebody else removed meanwhile: told of after the answer that names them.
+    pub lost: Vec<i64>,
 }
 
 /// The engine's copy of a sheet, and who waits for it.
@@ -56,7 +59,13 @@ impl Push {
     /// Somebody waits for the sheet as it is now.
     pub fn owe(&mut self, asked: Asked, list: Vec<i64>) {
         let version = self.version;
-        self.owed.push(Owed { asked, list, version });
+        self.owed.push(Owed { asked, list, version, lost: Vec::new() });
+    }
+
+    /// Somebody removed an entry of this client; says whether the client has yet to be told that it exists.
+    pub fn lose(&mut self, client: ClientId, id: i64) -> bool {
+        let owed = self.owed.iter_mut().find(|owed| owed.asked.client == client && owed.list.contains(&id));
+        owed.map(|owed| owed.lost.push(id)).is_some()
     }
 
     /// The list under way was answered; gives the requests that are answered with it.
@@ -83,7 +92,6 @@ impl Push {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hub::event::ClientId;
 
     fn asked(seq: i64) -> Asked {
         Asked { client: ClientId(1), seq, command: "setBreakpoints".into() }

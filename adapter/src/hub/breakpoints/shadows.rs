@@ -3,8 +3,8 @@
 //! Editors put what they are shown into their own list and send it back with the next `setBreakpoints` of the file, as a
 //! plain breakpoint (VS Code, nvim-dap, dape). That is no wish of their user: taken for one, it would make the other's
 //! condition void and outlive its owner. So what is sent back is recognised by its line, and a shadow that is there no
-//! more means that the user removed it, which is for all. Some editors keep no such list (Helix, Zed, agents): as long
-//! as a client has not shown that it does, what it leaves out means nothing.
+//! more means that the user removed it, which is for all. Agents keep no such list, and of an editor we do not know we learn
+//! it when it sends something back: until then what it leaves out means nothing.
 //!
 //! A client is shown one breakpoint per line, and none where it has one itself: dape removes its own when it is told of
 //! a new one on its line.
@@ -16,11 +16,22 @@ use super::place::is_plain;
 use super::sheet::{Item, Sheet};
 use crate::hub::event::ClientId;
 
+/// Whether a client puts what it is shown into its own list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reflects {
+    /// An agent does not: what it sends is what it wants.
+    Never,
+    /// An editor may.
+    Perhaps,
+    /// This one does.
+    Surely,
+}
+
 /// An entry of others that a client was shown.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Shadow {
     pub(super) id: i64,
-    /// Every line it was shown at: an editor may send back the first or the latest.
+    /// Every line it was shown at, the latest last: an editor may send back the first or the latest.
     lines: Vec<i64>,
     /// The client sent it back at least once.
     confirmed: bool,
@@ -28,7 +39,8 @@ pub(super) struct Shadow {
 
 impl Shadow {
     pub(super) fn moved_to(&mut self, line: Option<i64>) {
-        if let Some(line) = line.filter(|line| !self.lines.contains(line)) {
+        if let Some(line) = line {
+            self.lines.retain(|before| *before != line);
             self.lines.push(line);
         }
     }
@@ -45,18 +57,26 @@ pub(super) fn shown(mut body: Value, wish: &Value) -> Value {
 }
 
 impl Sheet {
-    /// The entry of others that this wish sends back, if it does.
-    pub(super) fn reflection(&mut self, client: ClientId, wish: &Value) -> Option<i64> {
-        let line = wish["line"].as_i64()?;
+    /// The entry of others that this wish sends back, if it does; `sent` are those the same list has sent back already.
+    pub(super) fn reflection(&mut self, client: ClientId, wish: &Value, sent: &[Item]) -> Option<i64> {
+        // Nobody was told a condition: one that has any was written by the client's own user.
+        let line = wish["line"].as_i64().filter(|_| is_plain(wish))?;
         let shadows = self.shadows.get_mut(&client)?;
-        let shadow = shadows.iter_mut().find(|shadow| shadow.lines.contains(&line))?;
-        let entry = self.entries.iter().find(|entry| entry.id == shadow.id)?;
-        // What an editor's user has edited is a wish of its own.
-        let same = is_plain(wish)
-            || ["condition", "hitCondition", "logMessage"].iter().all(|key| wish[*key] == entry.wish[*key]);
-        if !same {
-            return None;
-        }
+        // One that moved may have left a line for another to be shown there.
+        let is_sent = |shadow: &Shadow| sent.iter().any(|item| item.id == shadow.id);
+        // Who was shown no column does not send one back.
+        let shown_column = |shadow: &Shadow| {
+            let entry = self.entries.iter().find(|entry| entry.id == shadow.id);
+            entry.is_some_and(|entry| !entry.wish["column"].is_null())
+        };
+        let mut fitting: Vec<&mut Shadow> = shadows
+            .iter_mut()
+            .filter(|shadow| shadow.lines.contains(&line))
+            .filter(|shadow| wish["column"].is_null() || shown_column(shadow))
+            .collect();
+        fitting.sort_by_key(|shadow| is_sent(shadow));
+        let shadow = fitting.into_iter().next()?;
+        // It may be gone already and the client not yet told: then it is no wish either.
         shadow.confirmed = true;
         Some(shadow.id)
     }
@@ -70,7 +90,7 @@ impl Sheet {
         let shadows = self.shadows.remove(&client).unwrap_or_default();
         let (mut left, mut gone_lines) = (Vec::new(), Vec::new());
         for shadow in shadows {
-            let is_back = items.iter().any(|item| item.id == shadow.id);
+            let is_back = items.iter().any(|item| item.id == shadow.id && !item.own);
             let covered = shadow.lines.iter().any(|line| own_lines.contains(line));
             match (is_back, covered) {
                 (true, _) => left.push(shadow),
@@ -80,7 +100,8 @@ impl Sheet {
                 (false, false) => left.push(shadow),
             }
         }
-        self.shadows.insert(client, left);
+        // Of two dots on one line it is not known which is gone: the client is told of all that go.
+        self.shadows.insert(client, left.into_iter().chain(gone_lines.iter().cloned()).collect());
         let mut lost = Vec::new();
         for shadow in gone_lines {
             // One dot stood for everything on its line.
@@ -127,7 +148,7 @@ impl Sheet {
         for entry in self.entries.iter().filter(|entry| !entry.owners.contains(&client)) {
             let Some(line) = entry.line() else { continue };
             let seen = own_lines.contains(&line)
-                || shadows.iter().any(|shadow| shadow.id == entry.id || shadow.lines.contains(&line));
+                || shadows.iter().any(|shadow| shadow.id == entry.id || shadow.lines.last() == Some(&line));
             if !seen {
                 shadows.push(Shadow { id: entry.id, lines: vec![line], confirmed: false });
                 let body = shown(entry.body(self.spelled(client)), &entry.wish);

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::place::{Place, Wished};
 use super::push::{Owed, Push};
-use super::shadows::Shadow;
+use super::shadows::{Reflects, Shadow};
 use crate::hub::event::ClientId;
 use crate::hub::ids::IdCounter;
 
@@ -125,7 +125,7 @@ impl Sheet {
         counter: &mut IdCounter,
         client: ClientId,
         wished: Wished,
-        reflects: bool,
+        reflects: Reflects,
         kept: &BTreeSet<ClientId>,
     ) -> Change {
         if self.source.is_null() && !wished.source.is_null() {
@@ -141,7 +141,9 @@ impl Sheet {
         let mut items = Vec::with_capacity(wished.list.len());
         let mut reflected = false;
         for wish in &wished.list {
-            if let Some(id) = self.reflection(client, wish) {
+            if reflects != Reflects::Never
+                && let Some(id) = self.reflection(client, wish, &items)
+            {
                 reflected = true;
                 items.push(Item { id, own: false });
                 continue;
@@ -157,7 +159,7 @@ impl Sheet {
         let unchanged = self.own_ids(client) == own(&items) || items.is_empty();
         self.lists.insert(client, items);
         self.recount();
-        let lost = self.removed_by(client, (reflects || reflected) && unchanged);
+        let lost = self.removed_by(client, (reflects == Reflects::Surely || reflected) && unchanged);
         self.recount();
         Change { list, changed: before != self.ids(), lost, reflected }
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Abilities, Change, Ledger, Place, wished};
+use super::{Abilities, Change, Ledger, Place, Reflects, wished};
 use crate::hub::event::ClientId;
 use crate::hub::ids::IdCounter;
 
@@ -32,7 +32,7 @@ impl Desk {
 
     fn ask(&mut self, client: ClientId, command: &str, arguments: Value) -> Change {
         let wished = wished(command, &arguments).unwrap();
-        self.ledger.set(&mut self.counter, client, wished, false)
+        self.ledger.set(&mut self.counter, client, wished, Reflects::Perhaps)
     }
 
     fn union(&self) -> Value {
@@ -116,7 +116,7 @@ fn a_shadow_that_was_there_and_is_gone_is_removed_for_all() {
     assert_eq!(change.lost.iter().map(|(owner, _)| *owner).collect::<Vec<_>>(), [A]);
     assert_eq!(desk.union(), json!([{ "line": 11 }]));
     assert_eq!(desk.lines_shown(C), [("removed", Value::Null)]);
-    assert_eq!(desk.lines_shown(B), []);
+    assert_eq!(desk.lines_shown(B), [("removed", Value::Null)]);
 }
 
 #[test]
@@ -131,6 +131,18 @@ fn a_client_that_sends_nothing_back_removes_nothing() {
 }
 
 #[test]
+fn what_an_agent_sets_where_an_editor_has_something_is_its_own() {
+    let mut desk = Desk::default();
+    desk.set(A, json!([{ "line": 10, "condition": "i == 3" }]));
+    desk.lines_shown(B);
+    let plain = json!({ "source": { "path": "/x.cs" }, "breakpoints": [{ "line": 10 }] });
+    let wished = wished("setBreakpoints", &plain).unwrap();
+    assert!(desk.ledger.set(&mut desk.counter, B, wished, Reflects::Never).changed);
+    desk.ledger.forget(A);
+    assert_eq!(desk.union(), json!([{ "line": 10 }]));
+}
+
+#[test]
 fn the_first_click_on_a_dot_of_somebody_else_counts_for_an_editor_that_is_known() {
     let mut desk = Desk::default();
     desk.set(A, json!([{ "line": 10 }]));
@@ -138,10 +150,12 @@ fn the_first_click_on_a_dot_of_somebody_else_counts_for_an_editor_that_is_known(
     desk.lines_shown(B);
     let place = json!({ "source": { "path": "/x.cs" }, "breakpoints": [{ "line": 5 }, { "line": 6 }] });
     // It was sent before the editor saw the other's: something else changed in it.
-    let change = desk.ledger.set(&mut desk.counter, B, wished("setBreakpoints", &place).unwrap(), true);
+    let change =
+        desk.ledger.set(&mut desk.counter, B, wished("setBreakpoints", &place).unwrap(), Reflects::Surely);
     assert_eq!(change.lost, []);
     // Only the dot is gone.
-    let change = desk.ledger.set(&mut desk.counter, B, wished("setBreakpoints", &place).unwrap(), true);
+    let change =
+        desk.ledger.set(&mut desk.counter, B, wished("setBreakpoints", &place).unwrap(), Reflects::Surely);
     assert_eq!(change.lost.len(), 1);
 }
 

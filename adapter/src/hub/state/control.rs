@@ -44,6 +44,8 @@ impl State {
         if !matches!(self.phase, Phase::Stopped { .. }) {
             return;
         }
+        self.stop_judging();
+        self.judging.last_resume.clone_from(&asked.command);
         let thread = self.stopped_thread();
         self.running(Some(self.name_of(asked.client)));
         // DAP: whoever resumed knows from the answer; everybody else needs the event.
@@ -66,6 +68,7 @@ impl State {
     pub(super) fn running(&mut self, by: Option<String>) {
         self.phase = Phase::Running;
         self.resumed_by = by;
+        self.stops += 1;
         for client in self.clients.iter_mut() {
             client.ids.expire(&self.counter);
         }
@@ -82,6 +85,7 @@ impl State {
             self.check(&asked, &mut arguments)
         };
         match checked {
+            Ok(()) if self.pause_while_judging() => self.answer(&asked, Ok(Value::Null)),
             Ok(()) => self.ask_engine(Waiter::Pause(asked), "pause", arguments, ENGINE_DEADLINE),
             Err(failure) => self.refuse(&asked, failure),
         }
@@ -90,6 +94,9 @@ impl State {
     /// A pause that came too late, because somebody's pause or a breakpoint was quicker, has what it wants.
     pub(super) fn paused(&mut self, asked: &Asked, result: Result<Value, Failure>) {
         let stands = matches!(self.phase, Phase::Stopped { .. });
+        if result.is_err() {
+            self.judging.pause_wanted = false;
+        }
         let result = match result {
             Err(failure) if failure.code == ErrorCode::NotRunning && stands => Ok(Value::Null),
             other => other,

@@ -29,6 +29,30 @@ const NEED_STOP: [&str; 19] = [
     "dataBreakpointInfo",
 ];
 
+/// What an answered request changed in the program, for everybody else.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Touched {
+    /// Nothing.
+    Nothing,
+    /// Values of variables, perhaps.
+    Values,
+    /// Memory: body of the `memory` event.
+    Memory(Value),
+}
+
+impl Touched {
+    fn by(command: &str, arguments: &Value) -> Self {
+        match command {
+            "setVariable" | "setExpression" => Self::Values,
+            // What a person types may assign or call; a watch or a hover is asked to do neither.
+            "evaluate" if matches!(arguments["context"].as_str(), None | Some("repl")) => Self::Values,
+            "writeMemory" => Self::Memory(json!({ "memoryReference": arguments["memoryReference"],
+                "offset": arguments["offset"].as_i64().unwrap_or(0), "count": 0 })),
+            _ => Self::Nothing,
+        }
+    }
+}
+
 impl State {
     /// What every request passes before an engine sees it: the program stands where the command needs it to, and the
     /// arguments have the engine's ids.
@@ -50,35 +74,40 @@ impl State {
             return self.refuse(&asked, failure);
         }
         let command = asked.command.clone();
-        self.ask_engine(Waiter::Client(asked), &command, arguments, ENGINE_DEADLINE);
+        let touched = Touched::by(&command, &arguments);
+        let stop = NEED_STOP.contains(&command.as_str()).then_some(self.stops);
+        self.ask_engine(Waiter::Inspect { asked, stop, touched }, &command, arguments, ENGINE_DEADLINE);
     }
 
-    /// Passes the engine's answer back with the client's ids.
-    pub(super) fn inspected(&mut self, asked: &Asked, result: Result<Value, Failure>) {
-        let result = match result {
+    /// Passes the engine's answer back with the client's ids; `stop` is the stop it was asked at.
+    pub(super) fn inspected(
+        &mut self,
+        asked: &Asked,
+        stop: Option<u64>,
+        touched: Touched,
+        result: Result<Value, Failure>,
+    ) {
+        let result = result.and_then(|mut body| {
             // It was asked at a stop that is over: its frames and variables would be stale from the start.
-            Ok(_)
-                if NEED_STOP.contains(&asked.command.as_str()) && self.need_stop(&asked.command).is_err() =>
-            {
-                Err(Failure::new(
-                    ErrorCode::NotStopped,
-                    format!("the program went on before `{}` was answered", asked.command),
-                )
-                .quiet())
+            if stop.is_some_and(|stop| stop != self.stops) {
+                let message = format!("the program went on before `{}` was answered", asked.command);
+                return Err(Failure::new(ErrorCode::NotStopped, message).quiet());
             }
-            Ok(mut body) => {
-                if let Some(client) = self.clients.get_mut(asked.client) {
-                    client.ids.to_client(&mut self.counter, &asked.command, &mut body);
-                }
-                Ok(body)
+            if let Some(client) = self.clients.get_mut(asked.client) {
+                client.ids.to_client(&mut self.counter, &asked.command, &mut body);
             }
-            Err(failure) => Err(failure),
-        };
-        let changed = result.is_ok() && matches!(asked.command.as_str(), "setVariable" | "setExpression");
+            Ok(body)
+        });
+        let written = result.as_ref().ok().map(|body| body["bytesWritten"].clone());
         self.answer(asked, result);
-        if changed {
-            let body = json!({ "areas": ["variables"] });
-            self.tell_all_but(Some(asked.client), "invalidated", &body);
+        let Some(written) = written else { return };
+        if let Touched::Memory(body) = &touched {
+            let mut body = body.clone();
+            body["count"] = written;
+            self.tell_all_but(Some(asked.client), "memory", &body);
+        }
+        if touched != Touched::Nothing {
+            self.tell_all_but(Some(asked.client), "invalidated", &json!({ "areas": ["variables"] }));
         }
     }
 

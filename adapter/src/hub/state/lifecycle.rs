@@ -90,7 +90,8 @@ impl State {
     }
 
     pub(super) fn launched(&mut self, asked: &Asked, result: Result<Value, Failure>) {
-        if result.is_err() {
+        // An engine that died has ended the session already.
+        if result.is_err() && !matches!(self.phase, Phase::Over { .. }) {
             // Nothing runs: the same client may try again with better arguments.
             self.abandon_asks(&Failure::cancelled());
             self.phase = Phase::Idle;
@@ -339,6 +340,7 @@ impl State {
 
     /// The program is gone, one way or the other; everybody is told once.
     pub(super) fn over(&mut self, exit_code: Option<i64>) {
+        self.stop_judging();
         if !matches!(self.phase, Phase::Over { .. }) {
             self.phase = Phase::Over { exit_code };
         }

@@ -7,7 +7,8 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
 use super::{ENGINE_DEADLINE, State};
-use crate::hub::breakpoints::{Abilities, Owed, Place, wished};
+use crate::hub::breakpoints::{Abilities, Owed, Place, Reflects, wished};
+use crate::hub::clients::{Kind, Stage};
 use crate::hub::event::ClientId;
 use crate::hub::pending::{Asked, Waiter};
 
@@ -19,7 +20,11 @@ impl State {
     pub(super) fn set_breakpoints(&mut self, asked: Asked, mut arguments: Value) {
         let Some(client) = self.clients.get(asked.client) else { return };
         let known = client.introduction["clientID"].as_str().is_some_and(|id| REFLECTING.contains(&id));
-        let reflects = known || client.reflects;
+        let reflects = match client.kind {
+            Kind::Agent => Reflects::Never,
+            Kind::Editor if known || client.reflects => Reflects::Surely,
+            Kind::Editor => Reflects::Perhaps,
+        };
         let source = arguments.get_mut("source").map_or(Ok(()), |source| client.ids.to_engine(source));
         let wished = source.and_then(|()| wished(&asked.command, &arguments)).and_then(|wished| {
             self.can_hold(&wished.place, wished.list.is_empty())?;
@@ -38,25 +43,31 @@ impl State {
         {
             client.reflects = true;
         }
-        for (owner, id) in &change.lost {
-            if *owner != asked.client {
-                let body = json!({ "reason": "removed", "breakpoint": { "id": id, "verified": false } });
-                self.tell_if_ready(*owner, "breakpoint", &body);
-            }
-        }
         if change.changed {
             self.changed_by.insert(asked.client);
         }
         let takes = self.takes_breakpoints();
         let Some(sheet) = self.ledger.sheet_mut(&place) else { return };
         sheet.push.set(change.changed || first);
+        let mut lost = change.lost;
+        lost.retain(|(owner, id)| !sheet.push.lose(*owner, *id));
         if !takes || sheet.push.is_settled() {
             let answer = sheet.answer(asked.client, &change.list);
             self.answer_breakpoints(&asked, answer);
+            self.tell_lost(&lost);
             return self.share_breakpoints();
         }
         sheet.push.owe(asked, change.list);
         self.push_breakpoints(&place);
+        self.tell_lost(&lost);
+    }
+
+    /// Owners whose breakpoints somebody else removed.
+    fn tell_lost(&mut self, lost: &[(ClientId, i64)]) {
+        let watching = self.watching();
+        for (owner, id) in lost.iter().filter(|(owner, _)| watching.contains(owner)) {
+            self.tell_removed(*owner, &json!({ "id": id, "verified": false }));
+        }
     }
 
     /// Whether the engine takes breakpoints now.
@@ -135,14 +146,11 @@ impl State {
         let changed = result.as_ref().map(|body| sheet.applied(ids, body)).unwrap_or_default();
         let owed = sheet.push.answered(result.is_ok());
         let mut answered = Vec::new();
-        for Owed { asked, list, .. } in owed {
-            answered.push(asked.client);
+        for owed in owed {
+            answered.push(owed.asked.client);
             match &result {
-                Ok(_) => {
-                    let body = self.ledger.sheet(place).map(|sheet| sheet.answer(asked.client, &list));
-                    self.answer_breakpoints(&asked, body.unwrap_or_default());
-                }
-                Err(failure) => self.refuse(&asked, failure.clone()),
+                Ok(_) => self.answer_owed(place, owed),
+                Err(failure) => self.refuse(&owed.asked, failure.clone()),
             }
         }
         for id in changed {
@@ -159,22 +167,25 @@ impl State {
             return self.push_breakpoints(place);
         }
         let owed = self.ledger.sheet_mut(place).map(|sheet| sheet.push.engine_gone()).unwrap_or_default();
-        self.answer_owed(place, owed);
+        owed.into_iter().for_each(|owed| self.answer_owed(place, owed));
     }
 
-    fn answer_owed(&mut self, place: &Place, owed: Vec<Owed>) {
-        for Owed { asked, list, .. } in owed {
-            let body = self.ledger.sheet(place).map(|sheet| sheet.answer(asked.client, &list));
-            self.answer_breakpoints(&asked, body.unwrap_or_default());
-        }
+    fn answer_owed(&mut self, place: &Place, owed: Owed) {
+        let client = owed.asked.client;
+        let body = self.ledger.sheet(place).map(|sheet| sheet.answer(client, &owed.list));
+        self.answer_breakpoints(&owed.asked, body.unwrap_or_default());
+        let lost: Vec<(ClientId, i64)> = owed.lost.iter().map(|id| (client, *id)).collect();
+        self.tell_lost(&lost);
     }
 
     /// The engine is gone: what it said of breakpoints is void, and who waits for it is answered. The next engine gets
     /// everything anew.
     pub(super) fn forget_engine_breakpoints(&mut self) {
         self.engines += 1;
+        self.stop_judging();
+        self.judging.last_resume.clear();
         for (place, owed) in self.ledger.engine_gone() {
-            self.answer_owed(&place, owed);
+            owed.into_iter().for_each(|owed| self.answer_owed(&place, owed));
         }
     }
 
@@ -196,7 +207,7 @@ impl State {
 
     /// Tells everybody who knows this breakpoint what became of it.
     fn tell_changed(&mut self, id: i64, but: &[ClientId]) {
-        for client in self.clients.ready() {
+        for client in self.watching() {
             if !but.contains(&client)
                 && let Some(breakpoint) = self.ledger.seen_by(client, id)
             {
@@ -208,7 +219,7 @@ impl State {
     /// Brings everybody's view of the others' breakpoints up to date.
     fn share_breakpoints(&mut self) {
         let by = std::mem::take(&mut self.changed_by);
-        for client in self.clients.ready() {
+        for client in self.watching() {
             self.show_breakpoints(client);
             // Function, data and exception breakpoints of others are told of by no event of their own.
             if by.iter().any(|by| *by != client) {
@@ -252,16 +263,22 @@ impl State {
     /// What a client was shown is not its own: it is taken back before the client goes, or the session does. An editor
     /// would keep it for the next session.
     pub(super) fn take_back_breakpoints(&mut self, client: ClientId) {
-        for news in self.ledger.take_back(client) {
-            let body = json!({ "reason": "removed", "breakpoint": news.body });
-            self.tell_if_ready(client, "breakpoint", &body);
+        let news = self.ledger.take_back(client);
+        if self.clients.ready().contains(&client) {
+            news.iter().for_each(|news| self.tell_removed(client, &news.body));
         }
     }
 
-    fn tell_if_ready(&mut self, client: ClientId, event: &str, body: &Value) {
-        if self.clients.ready().contains(&client) {
-            self.tell(client, event, body);
-        }
+    /// Those that ride and were not told of the end: to the others breakpoints are nothing any more.
+    fn watching(&self) -> Vec<ClientId> {
+        let watching =
+            self.clients.iter().filter(|client| client.stage == Stage::Ready && !client.told_terminated);
+        watching.map(|client| client.id).collect()
+    }
+
+    fn tell_removed(&mut self, client: ClientId, breakpoint: &Value) {
+        let body = json!({ "reason": "removed", "breakpoint": breakpoint });
+        self.tell(client, "breakpoint", &body);
     }
 
     /// A client left: its wishes go, unless it asked to keep them.

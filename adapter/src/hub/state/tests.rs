@@ -437,3 +437,19 @@ proptest! {
         }
     }
 }
+
+/// Bytes that keep to the point: mostly known lines, clients that are there, answers in between.
+#[test]
+fn a_play_that_was_written_down() {
+    super::rehearsal::rehearse(&[]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
+
+    /// The rules of `rehearsal` hold in any play.
+    #[test]
+    fn any_play_keeps_the_rules(bytes in proptest::collection::vec(any::<u8>(), 0..360)) {
+        super::rehearsal::rehearse(&bytes);
+    }
+}

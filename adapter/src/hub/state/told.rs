@@ -27,9 +27,9 @@ impl State {
         }
     }
 
-    fn engine_event(&mut self, event: &str, mut body: Value) {
+    fn engine_event(&mut self, event: &str, body: Value) {
         let is_over = matches!(self.phase, Phase::Over { .. });
-        if is_over && matches!(event, "initialized" | "stopped" | "continued" | "process") {
+        if is_over && matches!(event, "initialized" | "stopped" | "continued" | "process" | "exited") {
             // A program that has ended does not come back, whatever its engine still says.
             tracing::debug!(event, "said after the end");
             return;
@@ -51,17 +51,7 @@ impl State {
                     .collect();
                 waiting.into_iter().for_each(|id| self.offer_configuration(id));
             }
-            "stopped" => {
-                self.answer_resume();
-                if !body["hitBreakpointIds"].is_null() {
-                    let hit = self.ledger.hit(&body["hitBreakpointIds"]);
-                    body["hitBreakpointIds"] = hit.iter().map(|hit| json!(hit.id)).collect();
-                }
-                // A stop while stopped (another thread) is a new stop: what was asked before it is stale.
-                self.running(None);
-                self.phase = Phase::Stopped { body: body.clone() };
-                self.flush_and_tell("stopped", &body);
-            }
+            "stopped" => self.engine_stopped(body),
             "continued" => {
                 if matches!(self.phase, Phase::Stopped { .. }) && self.pending.resume().is_none() {
                     self.running(None);
@@ -73,6 +63,7 @@ impl State {
             }
             "exited" => {
                 self.answer_resume();
+                self.stop_judging();
                 self.phase = Phase::Over { exit_code: body["exitCode"].as_i64() };
                 if !self.told_exit {
                     self.told_exit = true;
@@ -99,7 +90,7 @@ impl State {
     }
 
     /// The answer to a resume may overtake the stop it led to; a client must see them in order.
-    fn answer_resume(&mut self) {
+    pub(super) fn answer_resume(&mut self) {
         if let Some((ticket, asked)) = self.pending.resume() {
             self.pending.take(ticket);
             self.resumed(&asked, Ok(Value::Null));
@@ -107,7 +98,7 @@ impl State {
     }
 
     /// What the program printed before goes out before.
-    fn flush_and_tell(&mut self, event: &str, body: &Value) {
+    pub(super) fn flush_and_tell(&mut self, event: &str, body: &Value) {
         for id in self.clients.ready() {
             self.effects.push(Effect::FlushOutput { client: id });
             self.tell(id, event, body);

@@ -1,0 +1,57 @@
+//! What people type as a hit condition: `5`, `= 5`, `== 5`, `> 5`, `>= 5`, `< 5`, `<= 5`, `% 5`. DAP leaves its meaning
+//! to the adapter; this is ours, for engines that count themselves and for the hub, which counts for the others.
+
+use serde_json::Value;
+
+/// Which hits count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HitTest {
+    /// The one with this number, from 1.
+    Equal(u64),
+    /// Those after it.
+    Above(u64),
+    /// It and those after it.
+    AtLeast(u64),
+    /// Those before it.
+    Below(u64),
+    /// Those before it, and it.
+    AtMost(u64),
+    /// Every so many.
+    Every(u64),
+}
+
+impl HitTest {
+    /// Whether the hit with this number, from 1, counts.
+    pub fn holds(self, hits: u64) -> bool {
+        match self {
+            Self::Equal(count) => hits == count,
+            Self::Above(count) => hits > count,
+            Self::AtLeast(count) => hits >= count,
+            Self::Below(count) => hits < count,
+            Self::AtMost(count) => hits <= count,
+            Self::Every(count) => hits.is_multiple_of(count),
+        }
+    }
+}
+
+/// Reads a `hitCondition`; without one each hit counts.
+///
+/// # Errors
+/// What is wrong with it, as a sentence.
+pub fn hit_condition(value: &Value) -> Result<Option<HitTest>, String> {
+    let Some(text) = value.as_str().map(str::trim).filter(|text| !text.is_empty()) else { return Ok(None) };
+    let digits = text.find(|letter: char| letter.is_ascii_digit()).unwrap_or(text.len());
+    let (operator, number) = text.split_at(digits);
+    let wrong =
+        || format!("the hit condition `{text}` is not understood; use 5, > 5, >= 5, < 5, <= 5 or % 5");
+    let count: u64 = number.trim().parse().map_err(|_| wrong())?;
+    match operator.trim() {
+        "" | "=" | "==" => Ok(Some(HitTest::Equal(count))),
+        ">" => Ok(Some(HitTest::Above(count))),
+        ">=" => Ok(Some(HitTest::AtLeast(count))),
+        "<" => Ok(Some(HitTest::Below(count))),
+        "<=" => Ok(Some(HitTest::AtMost(count))),
+        "%" if count > 0 => Ok(Some(HitTest::Every(count))),
+        _ => Err(wrong()),
+    }
+}

@@ -1,0 +1,307 @@
+//! Breakpoints of several owners: each gets what it asked for, sees the others', and nobody's condition gets lost.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+use tests::agent::Agent;
+use tests::child::Subject;
+use tests::client::DapClient;
+use tests::fixture::{self, Runtime};
+use tests::transcript::Transcript;
+
+stories! {
+    three_owners_of_one_line_each_get_what_they_asked_for,
+    what_an_editor_sends_back_stays_the_agents,
+    a_dot_that_its_user_removes_is_gone_for_all,
+    an_agents_breakpoint_is_taken_back_before_the_end,
+    exception_filters_of_a_joiner_take_nothing_away,
+    breakpoints_that_were_left_behind_stay_and_can_be_taken_over,
+    a_breakpoint_has_its_id_from_before_the_launch,
+    values_come_with_what_was_announced_and_changes_are_told,
+}
+
+/// A first client at the start of `Work` in `tour`, with a clean slate.
+async fn at_work(runtime: Runtime, story: &Transcript) -> anyhow::Result<(DapClient, i64)> {
+    let mut first = DapClient::start("first", runtime, story)?;
+    first.launch("tour", &["work"], json!({})).await?;
+    first.ok("processWriteInput", json!({ "data": "bob\n" })).await?;
+    let (thread, _) = first.stop().await?;
+    Ok((first, thread))
+}
+
+async fn joined(name: &'static str, with: &mut DapClient, story: &Transcript) -> anyhow::Result<DapClient> {
+    let mut client = DapClient::connect(name, &with.socket().await?, story).await?;
+    client.join(json!({ "clientID": name, "clientName": name, "supportsInvalidatedEvent": true })).await?;
+    client.event("stopped").await?;
+    Ok(client)
+}
+
+/// A breakpoint in the loop of `tour`, with something more.
+fn in_loop(more: Value) -> Value {
+    let mut wish = json!({ "line": fixture::line("tour", "loop") });
+    if let (Some(wish), Some(more)) = (wish.as_object_mut(), more.as_object()) {
+        wish.extend(more.clone());
+    }
+    wish
+}
+
+async fn set(client: &mut DapClient, wishes: Value) -> anyhow::Result<Value> {
+    let source = json!({ "path": fixture::source("tour") });
+    let answer = client.ok("setBreakpoints", json!({ "source": source, "breakpoints": wishes })).await?;
+    Ok(answer["breakpoints"].clone())
+}
+
+/// The next stop's breakpoints and the value of `i` there.
+async fn stop_in_loop(client: &mut DapClient) -> anyhow::Result<(Value, String)> {
+    let stopped = client.event("stopped").await?;
+    let stack = client.ok("stackTrace", json!({ "threadId": stopped["threadId"] })).await?;
+    let frame = &stack["stackFrames"][0];
+    assert_eq!(frame["line"], fixture::line("tour", "loop"));
+    let value =
+        client.ok("evaluate", json!({ "expression": "i", "frameId": frame["id"], "context": "watch" }));
+    Ok((stopped["hitBreakpointIds"].clone(), value.await?["result"].as_str().unwrap_or_default().to_owned()))
+}
+
+async fn three_owners_of_one_line_each_get_what_they_asked_for(runtime: Runtime) -> anyhow::Result<()> {
+    let story = Transcript::default();
+    let (mut first, thread) = at_work(runtime, &story).await?;
+    let mut second = joined("second", &mut first, &story).await?;
+    let mut third = joined("third", &mut first, &story).await?;
+    let one = set(&mut first, json!([in_loop(json!({ "condition": "i == 1" }))])).await?;
+    let two = set(&mut second, json!([in_loop(json!({ "hitCondition": "4" }))])).await?;
+    set(&mut third, json!([in_loop(json!({ "logMessage": "round {i}" }))])).await?;
+    first.ok("continue", json!({ "threadId": thread })).await?;
+    assert_eq!(stop_in_loop(&mut first).await?, (json!([one[0]["id"]]), "1".into()));
+    first.ok("continue", json!({ "threadId": thread })).await?;
+    assert_eq!(stop_in_loop(&mut first).await?, (json!([two[0]["id"]]), "3".into()));
+    second.ok("continue", json!({ "threadId": thread })).await?;
+    for client in [&mut first, &mut third] {
+        assert_eq!(client.event("exited").await?["exitCode"], 3);
+        assert_eq!(client.output[2], "round 0\nround 1\nround 2\nround 3\n");
+    }
+    third.finish().await?;
+    second.finish().await?;
+    first.finish().await
+}
+
+async fn what_an_editor_sends_back_stays_the_agents(runtime: Runtime) -> anyhow::Result<()> {
+    let story = Transcript::default();
+    let (mut editor, thread) = at_work(runtime, &story).await?;
+    set(&mut editor, json!([])).await?;
+    let mut agent = joined("agent", &mut editor, &story).await?;
+    story.note("the agent's breakpoint appears in the editor, which sends it back with its own, plain");
+    set(&mut agent, json!([in_loop(json!({ "condition": "i == 2" }))])).await?;
+    let shown = editor.breakpoint("new").await?["breakpoint"].clone();
+    let after = json!({ "line": fixture::line("tour", "after") });
+    let answer = set(&mut editor, json!([after, { "line": shown["line"] }])).await?;
+    assert_eq!(answer[1]["id"], shown["id"]);
+    story.note("its condition holds still");
+    editor.ok("continue", json!({ "threadId": thread })).await?;
+    assert_eq!(stop_in_loop(&mut editor).await?, (json!([shown["id"]]), "2".into()));
+    story.note("it goes with the agent");
+    agent.finish().await?;
+    assert_eq!(editor.breakpoint("removed").await?["breakpoint"]["id"], shown["id"]);
+    editor.ok("continue", json!({ "threadId": thread })).await?;
+    let (_, frame) = editor.stop().await?;
+    assert_eq!(frame["line"], after["line"]);
+    editor.finish().await?;
+    insta::assert_snapshot!("what_an_editor_sends_back_stays_the_agents", story.text());
+    Ok(())
+}
+
+async fn a_dot_that_its_user_removes_is_gone_for_all(runtime: Runtime) -> anyhow::Result<()> {
+    let story = Transcript::default();
+    let (mut editor, thread) = at_work(runtime, &story).await?;
+    let id = editor.ok("sessionInfo", json!({})).await?["id"].clone();
+    let mut agent = Agent::start("agent", runtime, &Transcript::default()).await?;
+    agent.call("debug_sessions", json!({ "select": id })).await?;
+    let file = fixture::source("tour");
+    let wish = json!({ "sourceFile": file, "line": fixture::line("tour", "loop"), "condition": "i == 2" });
+    agent.call("debug_set_breakpoint", wish).await?;
+    let line = editor.breakpoint("new").await?["breakpoint"]["line"].clone();
+    let work = json!({ "line": fixture::line("tour", "work") });
+    set(&mut editor, json!([work, { "line": line }])).await?;
+    // A click on the dot.
+    set(&mut editor, json!([work])).await?;
+    let list = agent.call("debug_list_breakpoints", json!({})).await?;
+    assert_eq!(list["breakpoints"], json!([]), "{list}");
+    // Nor does it come back with the agent's next one.
+    let wish = json!({ "sourceFile": file, "line": fixture::line("tour", "end") });
+    agent.call("debug_set_breakpoint", wish).await?;
+    editor.ok("continue", json!({ "threadId": thread })).await?;
+    let (_, frame) = editor.stop().await?;
+    assert_eq!(frame["line"], fixture::line("tour", "end"));
+    agent.finish().await?;
+    editor.finish().await
+}
+
+async fn an_agents_breakpoint_is_taken_back_before_the_end(runtime: Runtime) -> anyhow::Result<()> {
+    let story = Transcript::default();
+    let (mut editor, thread) = at_work(runtime, &story).await?;
+    let mut agent = joined("agent", &mut editor, &story).await?;
+    set(&mut agent, json!([{ "line": fixture::line("tour", "main") }])).await?;
+    let shown = editor.breakpoint("new").await?["breakpoint"].clone();
+    editor.ok("continue", json!({ "threadId": thread })).await?;
+    editor.event("exited").await?;
+    // The editor would keep it for its next session.
+    assert_eq!(editor.breakpoint("removed").await?["breakpoint"]["id"], shown["id"]);
+    editor.event("terminated").await?;
+    agent.finish().await?;
+    editor.finish().await
+}
+
+async fn exception_filters_of_a_joiner_take_nothing_away(runtime: Runtime) -> anyhow::Result<()> {
+    let story = Transcript::default();
+    let mut first = DapClient::start("first", runtime, &story)?;
+    first.launch("throws", &["throw"], json!({})).await?;
+    let (thread, _) = first.stop().await?;
+    let mut second = joined("second", &mut first, &story).await?;
+    // As VS Code does when it joins: it has none ticked, and no function breakpoints.
+    second.ok("setExceptionBreakpoints", json!({ "filters": [] })).await?;
+    second.ok("setFunctionBreakpoints", json!({ "breakpoints": [] })).await?;
+    let source = json!({ "path": fixture::source("throws") });
+    first.ok("setBreakpoints", json!({ "source": source, "breakpoints": [] })).await?;
+    first.ok("continue", json!({ "threadId": thread })).await?;
+    // Nobody asked for unhandled exceptions in so many words: it is the default of who launched.
+    assert_eq!(first.event("stopped").await?["reason"], "exception");
+    second.finish().await?;
+    first.finish().await
+}
+
+async fn breakpoints_that_were_left_behind_stay_and_can_be_taken_over(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
+    let story = Transcript::default();
+    let (mut first, thread) = at_work(runtime, &story).await?;
+    let mut second = joined("second", &mut first, &story).await?;
+    let wishes =
+        json!([{ "line": fixture::line("tour", "after") }, { "line": fixture::line("tour", "end") }]);
+    set(&mut second, wishes.clone()).await?;
+    let kept = first.breakpoint("new").await?["breakpoint"]["id"].clone();
+    second.ok("disconnect", json!({ "keepBreakpoints": true })).await?;
+    first.ok("continue", json!({ "threadId": thread })).await?;
+    let stopped = first.event("stopped").await?;
+    assert_eq!(stopped["hitBreakpointIds"], json!([kept]));
+    // It comes back and sets the same again: they are its own, and go with it.
+    let mut again = DapClient::connect("again", &first.socket().await?, &story).await?;
+    again.ok("initialize", json!({ "clientID": "second" })).await?;
+    again.ok("attach", json!({})).await?;
+    again.event("initialized").await?;
+    assert_eq!(set(&mut again, wishes).await?[0]["id"], kept);
+    again.ok("configurationDone", json!({})).await?;
+    again.finish().await?;
+    first.ok("continue", json!({ "threadId": thread })).await?;
+    assert_eq!(first.event("exited").await?["exitCode"], 3);
+    first.finish().await
+}
+
+async fn a_breakpoint_has_its_id_from_before_the_launch(runtime: Runtime) -> anyhow::Result<()> {
+    let story = Transcript::default();
+    let mut editor = DapClient::start("editor", runtime, &story)?;
+    editor.ok("initialize", json!({ "clientID": "test" })).await?;
+    let answer = set(&mut editor, json!([in_loop(json!({}))])).await?;
+    assert_eq!(answer[0]["verified"], false);
+    let launch = editor.send("launch", json!({ "program": fixture::program("tour") })).await?;
+    editor.event("initialized").await?;
+    editor.ok("configurationDone", Value::Null).await?;
+    editor.response(launch).await?;
+    // First the engine knows it, then the module it is in comes.
+    loop {
+        let changed = editor.breakpoint("changed").await?["breakpoint"].clone();
+        assert_eq!(changed["id"], answer[0]["id"]);
+        if changed["verified"] == true {
+            break;
+        }
+    }
+    editor.ok("processWriteInput", json!({ "data": "bob\n" })).await?;
+    assert_eq!(stop_in_loop(&mut editor).await?, (json!([answer[0]["id"]]), "0".into()));
+    editor.finish().await
+}
+
+async fn values_come_with_what_was_announced_and_changes_are_told(runtime: Runtime) -> anyhow::Result<()> {
+    let story = Transcript::default();
+    let mut first = DapClient::start("first", runtime, &story)?;
+    first.launch("tour", &["loop"], json!({})).await?;
+    first.ok("processWriteInput", json!({ "data": "bob\n" })).await?;
+    let (thread, _) = first.stop().await?;
+    let mut bare = DapClient::connect("bare", &first.socket().await?, &story).await?;
+    bare.join(json!({ "clientID": "bare", "supportsVariableType": false, "supportsInvalidatedEvent": true }))
+        .await?;
+    bare.event("stopped").await?;
+    let mut types = Vec::new();
+    for client in [&mut first, &mut bare] {
+        let stack = client.ok("stackTrace", json!({ "threadId": thread })).await?;
+        let frame = stack["stackFrames"][0]["id"].clone();
+        let value =
+            client.ok("evaluate", json!({ "expression": "i", "frameId": frame, "context": "watch" })).await?;
+        types.push(value["type"].clone());
+        let scopes = client.ok("scopes", json!({ "frameId": frame })).await?;
+        let locals = scopes["scopes"][0]["variablesReference"].clone();
+        if client.ok("variables", json!({ "variablesReference": locals })).await?["variables"][0]["type"]
+            .is_null()
+        {
+            continue;
+        }
+        client
+            .ok("setVariable", json!({ "variablesReference": locals, "name": "total", "value": "5" }))
+            .await?;
+    }
+    assert_eq!(types, [json!("int"), Value::Null]);
+    assert_eq!(bare.event("invalidated").await?["areas"], json!(["variables"]));
+    // What the other wants there is news too.
+    set(&mut first, json!([])).await?;
+    assert_eq!(bare.event("invalidated").await?["areas"], json!(["breakpoints"]));
+    bare.finish().await?;
+    first.finish().await
+}
+
+/// debugpy keeps one breakpoint per line: the hub stops there for everybody and judges.
+#[tokio::test]
+async fn in_python_three_owners_of_one_line_each_get_what_they_asked_for() -> anyhow::Result<()> {
+    if Subject::Python.is_set_up() { judged(Subject::Python, "length == 3").await } else { Ok(()) }
+}
+
+/// lldb-dap keeps one breakpoint per line too.
+#[tokio::test]
+async fn in_c_three_owners_of_one_line_each_get_what_they_asked_for() -> anyhow::Result<()> {
+    if Subject::Lldb.is_set_up() { judged(Subject::Lldb, "length == 3").await } else { Ok(()) }
+}
+
+async fn judged(subject: Subject, condition: &str) -> anyhow::Result<()> {
+    let story = Transcript::default();
+    let mut first = DapClient::start_in("first", HashMap::new(), &story)?;
+    first.launch_child(subject.launch(), &subject.source(), &[]).await?;
+    let socket = first.socket().await?;
+    let mut second = DapClient::connect("second", &socket, &story).await?;
+    second.join(json!({ "clientID": "second" })).await?;
+    let mut third = DapClient::connect("third", &socket, &story).await?;
+    third.join(json!({ "clientID": "third" })).await?;
+    let line = subject.line("handle");
+    let mut ids = Vec::new();
+    for (client, more) in [
+        (&mut first, json!({ "line": line, "condition": condition })),
+        (&mut second, json!({ "line": line, "hitCondition": "4" })),
+        (&mut third, json!({ "line": line, "logMessage": "length {length}" })),
+    ] {
+        let wished = json!({ "source": { "path": subject.source() }, "breakpoints": [more] });
+        ids.push(client.ok("setBreakpoints", wished).await?["breakpoints"][0]["id"].clone());
+    }
+    let input = json!({ "data": "a\nbb\nccc\ndddd\neeeee\n", "closeAfter": true });
+    first.ok("processWriteInput", input).await?;
+    for (id, length) in [(&ids[0], "3"), (&ids[1], "4")] {
+        let stopped = first.event("stopped").await?;
+        assert_eq!(stopped["hitBreakpointIds"], json!([id]));
+        let stack = first.ok("stackTrace", json!({ "threadId": stopped["threadId"] })).await?;
+        let frame = &stack["stackFrames"][0];
+        let asked = json!({ "expression": "length", "frameId": frame["id"], "context": "watch" });
+        assert_eq!(first.ok("evaluate", asked).await?["result"], length);
+        first.ok("continue", json!({ "threadId": stopped["threadId"] })).await?;
+    }
+    assert_eq!(first.event("exited").await?["exitCode"], 7);
+    for length in 1..=5 {
+        assert!(first.output[2].contains(&format!("length {length}\n")), "{:?}", first.output);
+    }
+    third.finish().await?;
+    second.finish().await?;
+    first.finish().await
+}
