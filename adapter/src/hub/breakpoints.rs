@@ -201,6 +201,11 @@ impl Ledger {
         self.sheets.values_mut().find_map(|sheet| sheet.seen_by(client, id))
     }
 
+    /// For `sessionInfo`: what clients that left have left behind.
+    pub fn left_behind(&self) -> Vec<Value> {
+        self.kept.iter().flat_map(|owner| self.owned_by(*owner)).collect()
+    }
+
     /// For `sessionInfo`: what one client wants, everywhere.
     pub fn owned_by(&self, client: ClientId) -> Vec<Value> {
         self.sheets.values().flat_map(|sheet| sheet.owned_by(client)).collect()

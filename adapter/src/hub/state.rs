@@ -24,7 +24,7 @@ mod session;
 mod tests;
 mod told;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use dap_wire::{ErrorCode, Failure, Message, Request, Response};
@@ -97,6 +97,8 @@ pub struct State {
     several_per_line: bool,
     /// Who changed breakpoints the engine has not answered for.
     changed_by: BTreeSet<ClientId>,
+    /// Data ids that do not outlive their stop, and the stop.
+    data_ids: BTreeMap<String, u64>,
     judging: Judging,
     facts: Facts,
     reverse: Reverse,
@@ -133,6 +135,7 @@ impl State {
             engines: 0,
             several_per_line: true,
             changed_by: BTreeSet::new(),
+            data_ids: BTreeMap::new(),
             judging: Judging::default(),
             facts: Facts::default(),
             reverse: Reverse::default(),

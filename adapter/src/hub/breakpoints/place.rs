@@ -1,5 +1,7 @@
 //! Places and wishes, read from requests and checked.
 
+use std::collections::BTreeSet;
+
 use dap_wire::{Failure, types};
 use serde_json::{Map, Value, json};
 
@@ -73,6 +75,8 @@ pub struct Wished {
     pub source: Value,
     /// The wishes in the client's order, without what does not change their meaning.
     pub list: Vec<Value>,
+    /// Positions of wishes that mean nothing any more: they are answered, and nobody gets them.
+    pub void: BTreeSet<usize>,
 }
 
 /// Reads and checks a request that sets breakpoints.
@@ -107,7 +111,7 @@ fn listed(place: Place, arguments: &Value, key: &str) -> Result<Wished, Failure>
         }
         check_texts(wish)?;
     }
-    Ok(Wished { place, source: Value::Null, list: list.iter().map(essence).collect() })
+    Ok(Wished { place, source: Value::Null, list: list.iter().map(essence).collect(), void: BTreeSet::new() })
 }
 
 fn in_source(arguments: &Value) -> Result<Wished, Failure> {
@@ -147,7 +151,7 @@ fn in_source(arguments: &Value) -> Result<Wished, Failure> {
     {
         source["name"] = json!(path.rsplit(['/', '\\']).next());
     }
-    Ok(Wished { place, source, list: list.iter().map(essence).collect() })
+    Ok(Wished { place, source, list: list.iter().map(essence).collect(), void: BTreeSet::new() })
 }
 
 /// Filters, options and path options are wishes in this order, as their answers are (DAP `setExceptionBreakpoints`).
@@ -170,7 +174,7 @@ fn exceptions(arguments: &Value) -> Result<Wished, Failure> {
         list.push(essence(option));
     }
     list.extend(arguments["exceptionOptions"].as_array().into_iter().flatten().map(essence));
-    Ok(Wished { place: Place::Exceptions, source: Value::Null, list })
+    Ok(Wished { place: Place::Exceptions, source: Value::Null, list, void: BTreeSet::new() })
 }
 
 fn check_texts(wish: &Value) -> Result<(), Failure> {

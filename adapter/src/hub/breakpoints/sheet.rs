@@ -140,7 +140,11 @@ impl Sheet {
         let before = self.ids();
         let mut items = Vec::with_capacity(wished.list.len());
         let mut reflected = false;
-        for wish in &wished.list {
+        for (at, wish) in wished.list.iter().enumerate() {
+            if wished.void.contains(&at) {
+                items.push(Item { id: counter.take(), own: false });
+                continue;
+            }
             if reflects != Reflects::Never
                 && let Some(id) = self.reflection(client, wish, &items)
             {
@@ -247,7 +251,11 @@ impl Sheet {
 
     /// The body a client is owed for these entries, in this order.
     pub fn answer(&self, client: ClientId, list: &[i64]) -> Value {
-        let gone = |id: i64| json!({ "id": id, "verified": false, "message": "removed meanwhile", "reason": "failed" });
+        let why = match self.place {
+            Place::Data => "its `dataId` belongs to an earlier stop; ask `dataBreakpointInfo` again",
+            _ => "removed meanwhile",
+        };
+        let gone = |id: i64| json!({ "id": id, "verified": false, "message": why, "reason": "failed" });
         let bodies: Vec<Value> = list
             .iter()
             .map(|id| {

@@ -93,6 +93,9 @@ impl State {
                 let message = format!("the program went on before `{}` was answered", asked.command);
                 return Err(Failure::new(ErrorCode::NotStopped, message).quiet());
             }
+            if asked.command == "dataBreakpointInfo" {
+                self.learn_data_id(&body);
+            }
             if let Some(client) = self.clients.get_mut(asked.client) {
                 client.ids.to_client(&mut self.counter, &asked.command, &mut body);
             }

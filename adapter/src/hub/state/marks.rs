@@ -7,7 +7,7 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
 use super::{ENGINE_DEADLINE, State};
-use crate::hub::breakpoints::{Abilities, Owed, Place, Reflects, wished};
+use crate::hub::breakpoints::{Abilities, Owed, Place, Reflects, Wished, wished};
 use crate::hub::clients::{Kind, Stage};
 use crate::hub::event::ClientId;
 use crate::hub::pending::{Asked, Waiter};
@@ -31,7 +31,7 @@ impl State {
             Ok(wished)
         });
         let wished = match wished {
-            Ok(wished) => wished,
+            Ok(wished) => self.without_stale_data(wished),
             Err(failure) => return self.refuse(&asked, failure),
         };
         let place = wished.place.clone();
@@ -67,6 +67,30 @@ impl State {
         let watching = self.watching();
         for (owner, id) in lost.iter().filter(|(owner, _)| watching.contains(owner)) {
             self.tell_removed(*owner, &json!({ "id": id, "verified": false }));
+        }
+    }
+
+    /// A `dataId` that may not outlive its stop (DAP `canPersist`) names another variable by now, unless the engine has
+    /// held it ever since.
+    fn without_stale_data(&self, mut wished: Wished) -> Wished {
+        if wished.place == Place::Data {
+            let held = self.ledger.wishes(&Place::Data);
+            for (at, wish) in wished.list.iter().enumerate() {
+                let id = &wish["dataId"];
+                let stale =
+                    id.as_str().and_then(|id| self.data_ids.get(id)).is_some_and(|stop| *stop != self.stops);
+                if stale && !held.iter().any(|held| held["dataId"] == *id) {
+                    wished.void.insert(at);
+                }
+            }
+        }
+        wished
+    }
+
+    /// Remembers until when a `dataId` means what it means.
+    pub(super) fn learn_data_id(&mut self, info: &Value) {
+        if let Some(id) = info["dataId"].as_str().filter(|_| info["canPersist"] != true) {
+            self.data_ids.insert(id.to_owned(), self.stops);
         }
     }
 

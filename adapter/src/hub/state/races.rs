@@ -57,6 +57,10 @@ impl Table {
         self.feed(Event::EngineSaid(EngineEvent::Dap { event: event.into(), body }));
     }
 
+    fn say_all(&mut self, capabilities: Value) {
+        self.feed(Event::EngineSaid(EngineEvent::Capabilities(capabilities)));
+    }
+
     /// The engine answers the oldest question of this name.
     fn answer(&mut self, command: &str, result: Result<Value, Failure>) {
         let at = self.asks.iter().position(|(_, asked, _)| asked == command);
@@ -341,4 +345,23 @@ fn what_a_client_types_in_the_console_or_writes_to_memory_is_news_for_the_others
     table.ask(AGENT, "evaluate", json!({ "expression": "x", "context": "watch" }));
     table.answer("evaluate", Ok(json!({ "result": "1", "variablesReference": 0 })));
     assert_eq!(table.look(), ["agent: ok evaluate"]);
+}
+
+#[test]
+fn a_data_id_means_nothing_at_the_next_stop_unless_the_engine_holds_it() {
+    let mut table = Table::laid(false);
+    table.say_all(json!({ "supportsDataBreakpoints": true }));
+    table.say("stopped", json!({ "reason": "entry", "threadId": 1 }));
+    for id in ["held", "stale"] {
+        table.ask(EDITOR, "dataBreakpointInfo", json!({ "name": id }));
+        table.answer("dataBreakpointInfo", Ok(json!({ "dataId": id, "description": id })));
+    }
+    table.ask(EDITOR, "setDataBreakpoints", json!({ "breakpoints": [{ "dataId": "held" }] }));
+    table.answer("setDataBreakpoints", Ok(json!({ "breakpoints": [{ "id": 1, "verified": true }] })));
+    table.ask(EDITOR, "continue", json!({ "threadId": 1 }));
+    table.answer("continue", Ok(Value::Null));
+    let both = json!([{ "dataId": "stale" }, { "dataId": "held" }, { "dataId": "of an earlier session" }]);
+    table.ask(EDITOR, "setDataBreakpoints", json!({ "breakpoints": both }));
+    let (_, _, list) = table.asks.last().expect("no list");
+    assert_eq!(list["breakpoints"], json!([{ "dataId": "held" }, { "dataId": "of an earlier session" }]));
 }
