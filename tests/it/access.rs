@@ -72,9 +72,9 @@ async fn an_agent_that_is_let_in_later_is_told_everything(runtime: Runtime) -> a
     let (same, _) = agent.stop().await?;
     assert_eq!(same, thread);
     assert_eq!(agent.output[0], "welcome\nname? ");
-    agent.ok("evaluate", json!({ "expression": "name" })).await?;
+    agent.ok("evaluate", json!({ "expression": "1" })).await?;
     editor.ok("sessionControl", json!({ "agentAccess": "readOnly" })).await?;
-    assert_eq!(agent.refused("evaluate", json!({ "expression": "name" })).await?, "ACCESS_DENIED");
+    assert_eq!(agent.refused("evaluate", json!({ "expression": "1" })).await?, "ACCESS_DENIED");
     agent.ok("processReadOutput", json!({ "stream": "stderr" })).await?;
     editor.ok("sessionControl", json!({ "agentAccess": "none" })).await?;
     assert_eq!(agent.refused("threads", json!({})).await?, "ACCESS_DENIED");

@@ -49,6 +49,6 @@ mod lifecycle;
 mod listening;
 mod many_clients;
 mod output;
-mod values;
 mod shared_breakpoints;
+mod values;
 mod who_is_here;
