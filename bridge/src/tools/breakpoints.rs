@@ -155,6 +155,8 @@ async fn list(call: &Call) -> Result<Value, Failure> {
         }));
     }
     let session = call.bridge.session(&call.arguments).await?;
+    // Somebody may have removed one just now. Of a session that is gone, what is known stays readable.
+    drop(session.sync().await);
     let (own, filters) =
         (session.with_wishes(|wishes| wishes.bodies()), session.with_plan(|plan| plan.filters.clone()));
     let mut answer = json!({ "breakpoints": own, "exceptions": filters, "others": [] });
