@@ -34,6 +34,9 @@ const LINE_LIMIT: usize = 400;
 /// How long the last lines may take after the connection has ended.
 pub(super) const LAST_WORDS: Duration = Duration::from_millis(500);
 
+/// What is quoted of the stderr of a program that has its adapter inside, bytes.
+pub(super) const WORDS_BYTES: usize = 2000;
+
 /// The last lines of an adapter's stderr. Clones are the same.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LastLines(Arc<Mutex<VecDeque<String>>>, CancellationToken);
@@ -104,7 +107,7 @@ impl Process {
             Self::Elsewhere => String::new(),
             Self::Program(_) => {
                 broker.settle();
-                broker.last_words(2000)
+                broker.last_words(WORDS_BYTES)
             }
         }
     }

@@ -3,11 +3,12 @@
 use dap_wire::peer::Peer;
 use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::super::connection::{self, LAST_WORDS, with_last_words};
+use super::super::connection::{self, LAST_WORDS, LastLines, Process, WORDS_BYTES, with_last_words};
 use super::{REQUEST_LIMIT, Session};
-use crate::io::Child;
+use crate::io::{Broker, Child, ExitInfo};
 
 /// Requests whose refusal is about what was typed, not about the engine.
 const EVALUATING: [&str; 3] = ["evaluate", "setVariable", "setExpression"];
@@ -29,7 +30,7 @@ impl Session {
         arguments: Value,
         cancel: &CancellationToken,
     ) -> Result<Value, Failure> {
-        let peer = self.peer()?;
+        let (peer, witness) = (self.peer()?, self.witness());
         let understands_cancel = self.capabilities()["supportsCancelRequest"] == true;
         let outcome = if understands_cancel {
             peer.request_or_cancel(command, arguments, REQUEST_LIMIT, cancel).await
@@ -41,7 +42,11 @@ impl Session {
         };
         match outcome {
             Err(failure) if peer.is_closed() && failure.code == ErrorCode::EngineFailed => {
-                Err(self.why_it_broke(&format!("before it answered `{command}`")).await)
+                let when = format!("before it answered `{command}`");
+                Err(match witness {
+                    Some(witness) => witness.why_it_broke(&when).await,
+                    None => failure,
+                })
             }
             Err(failure) if failure.code == ErrorCode::Timeout => {
                 let words = self.last_words().await;
@@ -55,33 +60,68 @@ impl Session {
         }
     }
 
+    /// What tells why the adapter broke, also after the session has let go of it.
+    fn witness(&self) -> Option<Witness> {
+        self.live().as_ref().map(|live| Witness {
+            program: live.plan.spec.program.display().to_string(),
+            peer: live.connection.peer.clone(),
+            exit: live.connection.process.child().map(Child::exit),
+            lines: live.connection.process.lines(),
+            inside: matches!(live.connection.process, Process::Program(_)).then(|| self.broker.clone()),
+        })
+    }
+
     pub(super) async fn last_words(&self) -> String {
-        let lines = match self.live().as_ref() {
-            Some(live) => live.connection.process.lines(),
-            None => None,
-        };
-        if let Some(lines) = lines {
-            lines.settled().await;
+        match self.witness() {
+            Some(witness) => witness.last_words().await,
+            None => String::new(),
         }
-        self.live().as_ref().map_or_else(String::new, |live| live.connection.process.last_words(&self.broker))
     }
 
     pub(super) async fn why_it_broke(&self, when: &str) -> Failure {
-        let words = self.last_words().await;
-        let exit = self.live().as_ref().and_then(|live| live.connection.process.child().map(Child::exit));
-        if let Some(mut exit) = exit {
-            // It has hung up; most likely it has ended too.
-            drop(tokio::time::timeout(LAST_WORDS, connection::ended(&mut exit)).await);
+        match self.witness() {
+            Some(witness) => witness.why_it_broke(when).await,
+            None => {
+                with_last_words(format!("the debug adapter `{}` hung up {when}", self.profile.name()), "")
+            }
         }
-        let (what, code, why) = match self.live().as_ref() {
-            Some(live) => (
-                live.plan.spec.program.display().to_string(),
-                live.connection.process.child().and_then(Child::exited),
-                live.connection.peer.why_broken(),
-            ),
-            None => (self.profile.name().to_owned(), None, None),
-        };
-        let how = match (why, code) {
+    }
+}
+
+/// An adapter as seen by those who wait for it. It is taken before they wait: whoever notices the end first clears the
+/// session, and the others must still be able to say why.
+struct Witness {
+    program: String,
+    peer: Peer,
+    exit: Option<watch::Receiver<Option<ExitInfo>>>,
+    lines: Option<LastLines>,
+    /// When the adapter is inside the program: the program's stderr is its own.
+    inside: Option<Broker>,
+}
+
+impl Witness {
+    async fn last_words(&self) -> String {
+        match (&self.lines, &self.inside) {
+            (Some(lines), _) => {
+                lines.settled().await;
+                lines.text()
+            }
+            (None, Some(broker)) => {
+                broker.settle();
+                broker.last_words(WORDS_BYTES)
+            }
+            (None, None) => String::new(),
+        }
+    }
+
+    async fn why_it_broke(mut self, when: &str) -> Failure {
+        let words = self.last_words().await;
+        let mut code = None;
+        if let Some(exit) = &mut self.exit {
+            // It has hung up; most likely it has ended too.
+            code = tokio::time::timeout(LAST_WORDS, connection::ended(exit)).await.ok();
+        }
+        let how = match (self.peer.why_broken(), code) {
             (Some(why), _) => format!("broke the protocol ({why})"),
             (None, Some(info)) => match info.signal {
                 Some(signal) => format!("was ended by signal {signal}"),
@@ -89,6 +129,6 @@ impl Session {
             },
             (None, None) => "hung up".into(),
         };
-        with_last_words(format!("the debug adapter `{what}` {how} {when}"), &words)
+        with_last_words(format!("the debug adapter `{}` {how} {when}", self.program), &words)
     }
 }
