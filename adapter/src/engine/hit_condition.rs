@@ -55,3 +55,29 @@ pub fn hit_condition(value: &Value) -> Result<Option<HitTest>, String> {
         _ => Err(wrong()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn hit_conditions_are_those_people_type() {
+        for (text, hits, holds) in [
+            ("3", 3, true),
+            ("3", 4, false),
+            ("> 2", 3, true),
+            (">=2", 2, true),
+            ("% 5", 10, true),
+            ("%5", 11, false),
+            ("<= 1", 2, false),
+        ] {
+            let test = hit_condition(&json!(text)).unwrap().unwrap();
+            assert_eq!(test.holds(hits), holds, "{text} at {hits}");
+        }
+        assert_eq!(hit_condition(&Value::Null), Ok(None));
+        assert!(hit_condition(&json!("often")).is_err());
+        assert!(hit_condition(&json!("% 0")).is_err());
+    }
+}

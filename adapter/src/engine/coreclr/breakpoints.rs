@@ -21,8 +21,8 @@ use super::cor;
 use super::modules::Loaded;
 use super::session::Session;
 use super::sources::Sources;
+use crate::engine::hit_condition::hit_condition;
 use functions::Name;
-use hits::hit_condition;
 
 /// The place of function breakpoints in the map of places.
 const FUNCTIONS: &str = "";

@@ -6,6 +6,7 @@ use cordebug::frame::Breakpoint;
 use serde_json::Value;
 
 use crate::engine::coreclr::session::{Input, Session};
+use crate::engine::hit_condition::hit_condition;
 
 /// What a hit means.
 pub(crate) enum Verdict {
@@ -141,52 +142,8 @@ fn expression(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum HitTest {
-    Equal(u64),
-    Above(u64),
-    AtLeast(u64),
-    Below(u64),
-    AtMost(u64),
-    Every(u64),
-}
-
-impl HitTest {
-    fn holds(self, hits: u64) -> bool {
-        match self {
-            Self::Equal(count) => hits == count,
-            Self::Above(count) => hits > count,
-            Self::AtLeast(count) => hits >= count,
-            Self::Below(count) => hits < count,
-            Self::AtMost(count) => hits <= count,
-            Self::Every(count) => hits.is_multiple_of(count),
-        }
-    }
-}
-
-/// `5`, `= 5`, `== 5`, `> 5`, `>= 5`, `< 5`, `<= 5`, `% 5`.
-pub(super) fn hit_condition(value: &Value) -> Result<Option<HitTest>, String> {
-    let Some(text) = value.as_str().map(str::trim).filter(|text| !text.is_empty()) else { return Ok(None) };
-    let digits = text.find(|letter: char| letter.is_ascii_digit()).unwrap_or(text.len());
-    let (operator, number) = text.split_at(digits);
-    let wrong =
-        || format!("the hit condition `{text}` is not understood; use 5, > 5, >= 5, < 5, <= 5 or % 5");
-    let count: u64 = number.trim().parse().map_err(|_| wrong())?;
-    match operator.trim() {
-        "" | "=" | "==" => Ok(Some(HitTest::Equal(count))),
-        ">" => Ok(Some(HitTest::Above(count))),
-        ">=" => Ok(Some(HitTest::AtLeast(count))),
-        "<" => Ok(Some(HitTest::Below(count))),
-        "<=" => Ok(Some(HitTest::AtMost(count))),
-        "%" if count > 0 => Ok(Some(HitTest::Every(count))),
-        _ => Err(wrong()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -198,24 +155,5 @@ mod tests {
         assert_eq!(pieces("{new { a = 1 }}"), [expression("new { a = 1 }")]);
         assert_eq!(pieces("{{json}} {}"), [text("{json} {}")]);
         assert_eq!(pieces("open {a"), [text("open {a")]);
-    }
-
-    #[test]
-    fn hit_conditions_are_those_people_type() {
-        for (text, hits, holds) in [
-            ("3", 3, true),
-            ("3", 4, false),
-            ("> 2", 3, true),
-            (">=2", 2, true),
-            ("% 5", 10, true),
-            ("%5", 11, false),
-            ("<= 1", 2, false),
-        ] {
-            let test = hit_condition(&json!(text)).unwrap().unwrap();
-            assert_eq!(test.holds(hits), holds, "{text} at {hits}");
-        }
-        assert_eq!(hit_condition(&Value::Null), Ok(None));
-        assert!(hit_condition(&json!("often")).is_err());
-        assert!(hit_condition(&json!("% 0")).is_err());
     }
 }
