@@ -24,9 +24,10 @@ async fn tell(runtime: Runtime) -> anyhow::Result<()> {
     let id = editor.ok("sessionInfo", json!({})).await?["id"].clone();
     let mut agent = Agent::start("agent ", runtime, &story).await?;
     agent.call("debug_sessions", json!({ "select": id })).await?;
-    story.note("the program asks for a name; the agent answers, the editor sees the stop");
+    story.note("the program asks for a name; the agent answers, both see the stop");
     agent.call("debug_wait", json!({})).await?;
     agent.call("process_write_input", json!({ "data": "world\n" })).await?;
+    agent.call("debug_wait", json!({})).await?;
     let (thread, frame) = editor.stop().await?;
     story.note("the editor looks at variables; the agent evaluates and steps");
     let scopes = editor.ok("scopes", json!({ "frameId": frame["id"] })).await?;

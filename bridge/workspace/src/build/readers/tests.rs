@@ -7,7 +7,7 @@ use lsp_types::DiagnosticSeverity;
 use super::*;
 
 fn read(mut reader: Reader, text: &str) -> crate::build::report::Written {
-    let mut report = Report::new(Path::new("/work/app"), 1 << 20);
+    let mut report = Report::new(Path::new("/src/app"), 1 << 20);
     text.lines().for_each(|line| reader.line(line, &mut report));
     reader.end(&mut report);
     report.written()
@@ -33,20 +33,20 @@ fn found(text: &str) -> Vec<String> {
 fn lines_of_compilers_are_findings_once() {
     for (text, wanted) in [
         (
-            "/work/app/Program.cs(5,21): error CS0029: Cannot implicitly convert type 'string' to 'int' [/work/app/app.csproj]",
+            "/src/app/Program.cs(5,21): error CS0029: Cannot implicitly convert type 'string' to 'int' [/src/app/app.csproj]",
             "Program.cs 4:20 error CS0029 Cannot implicitly convert type 'string' to 'int'",
         ),
         (
-            "     2>Sub/A.cs(7,9,7,12): warning CS0168: The variable 'x' [y] is declared [/work/app/b.csproj::TargetFramework=net9.0]",
+            "     2>Sub/A.cs(7,9,7,12): warning CS0168: The variable 'x' [y] is declared [/src/app/b.csproj::TargetFramework=net9.0]",
             "Sub/A.cs 6:8 warning CS0168 The variable 'x' [y] is declared",
         ),
         (
-            "CSC : error CS5001: Program does not contain a static 'Main' method [/work/app/app.csproj]",
+            "CSC : error CS5001: Program does not contain a static 'Main' method [/src/app/app.csproj]",
             " 0:0 error CS5001 Program does not contain a static 'Main' method",
         ),
         (
-            "/work/app/app.csproj : error NU1101: Unable to find package x. [/work/app/app.sln]",
-            "app.csproj 0:0 error NU1101 Unable to find package x. [/work/app/app.sln]",
+            "/src/app/app.csproj : error NU1101: Unable to find package x. [/src/app/app.sln]",
+            "app.csproj 0:0 error NU1101 Unable to find package x. [/src/app/app.sln]",
         ),
         (
             "MSBUILD : error MSB1009: Project file does not exist.",
@@ -98,9 +98,9 @@ fn findings_are_bounded_and_errors_go_first() {
 
 #[test]
 fn rustc_speaks_json_and_libtest_does_not() {
-    let message = r#"{"reason":"compiler-message","manifest_path":"/work/app/Cargo.toml","message":{"rendered":"error[E0308]: mismatched types\n","level":"error","code":{"code":"E0308"},"message":"mismatched types","spans":[{"file_name":"src/main.rs","line_start":2,"line_end":2,"column_start":18,"column_end":21,"is_primary":true,"label":"expected `u32`"}],"children":[]}}"#;
+    let message = r#"{"reason":"compiler-message","manifest_path":"/src/app/Cargo.toml","message":{"rendered":"error[E0308]: mismatched types\n","level":"error","code":{"code":"E0308"},"message":"mismatched types","spans":[{"file_name":"src/main.rs","line_start":2,"line_end":2,"column_start":18,"column_end":21,"is_primary":true,"label":"expected `u32`"}],"children":[]}}"#;
     let text = format!("{message}\n{{\"reason\":\"build-finished\",\"success\":false}}\n");
-    let written = read(Reader::cargo(Path::new("/work/app")), &text);
+    let written = read(Reader::cargo(Path::new("/src/app")), &text);
     let one = &written.diagnostics["src/main.rs"][0];
     assert_eq!(one.message, "mismatched types\nexpected `u32`");
     assert_eq!((one.range.start.line, one.range.start.character, one.range.end.character), (1, 17, 20));
@@ -110,7 +110,7 @@ fn rustc_speaks_json_and_libtest_does_not() {
         ---- a::bad stdout ----\n\nthread 'a::bad' (123) panicked at src/lib.rs:9:9:\nassertion `left == right` failed\n  left: 1\n \
         right: 2\nnote: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n\n\nfailures:\n    a::bad\n\n\
         test result: FAILED. 1 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s\n";
-    let tests = read(Reader::cargo(Path::new("/work/app")), text).tests.unwrap();
+    let tests = read(Reader::cargo(Path::new("/src/app")), text).tests.unwrap();
     assert_eq!((tests.total, tests.passed, tests.failed, tests.skipped), (3, 1, 1, 1));
     let failed = &tests.failures[0];
     assert_eq!(
@@ -142,9 +142,9 @@ fn go_tests_are_counted_and_placed() {
 #[test]
 fn tap_has_reasons_and_places() {
     let text = "TAP version 13\n# Subtest: good\nok 1 - good\n  ---\n  duration_ms: 1\n  ...\n# Subtest: group\n    # Subtest: bad\n    \
-        not ok 1 - bad\n      ---\n      type: 'test'\n      location: '/work/app/a.test.js:6:3'\n      failureType: 'testCodeFailure'\n      \
+        not ok 1 - bad\n      ---\n      type: 'test'\n      location: '/src/app/a.test.js:6:3'\n      failureType: 'testCodeFailure'\n      \
         error: |-\n        Expected values to be strictly equal:\n        \n        1 !== 2\n        \n      code: 'ERR_ASSERTION'\n      \
-        ...\n    1..1\nnot ok 2 - group\n  ---\n  type: 'suite'\n  location: '/work/app/a.test.js:5:1'\n  failureType: 'subtestsFailed'\n  \
+        ...\n    1..1\nnot ok 2 - group\n  ---\n  type: 'suite'\n  location: '/src/app/a.test.js:5:1'\n  failureType: 'subtestsFailed'\n  \
         error: '1 subtest failed'\n  ...\nok 3 - off # SKIP\n1..3\n# tests 3\n# suites 1\n# pass 1\n# fail 1\n# cancelled 0\n# skipped 1\n# todo 0\n";
     let tests = read(Reader::tap(), text).tests.unwrap();
     assert_eq!((tests.total, tests.passed, tests.failed, tests.skipped), (3, 1, 1, 1));
@@ -164,7 +164,7 @@ fn files_of_test_runners_are_read() {
 <UnitTestResult testName="N.C.Good" outcome="Passed" />
 <UnitTestResult testName="N.C.Off" outcome="NotExecuted"></UnitTestResult>
 <UnitTestResult testName="N.C.Bad" outcome="Failed"><Output><ErrorInfo><Message>Assert.Equal() Failure &lt;1&gt;</Message>
-<StackTrace>   at N.C.Bad() in /work/app/C.cs:line 12</StackTrace></ErrorInfo></Output></UnitTestResult></Results></TestRun>"#;
+<StackTrace>   at N.C.Bad() in /src/app/C.cs:line 12</StackTrace></ErrorInfo></Output></UnitTestResult></Results></TestRun>"#;
     let junit = r#"<testsuites><testsuite><testcase classname="test_a" name="test_good" file="test_a.py" line="0"/>
 <testcase classname="test_a" name="test_bad" file="test_a.py" line="3"><failure message="assert 1 == 2">test_a.py:6: in test_bad
     assert 1 == 2
@@ -180,7 +180,7 @@ E   assert 1 == 2</failure></testcase>
             6,
         ),
     ] {
-        let mut report = Report::new(Path::new("/work/app"), 100);
+        let mut report = Report::new(Path::new("/src/app"), 100);
         results::xml(text, &mut report);
         let tests = report.written().tests.unwrap();
         assert_eq!((tests.total, tests.passed, tests.failed, tests.skipped), (3, 1, 1, 1));
@@ -189,7 +189,7 @@ E   assert 1 == 2</failure></testcase>
         assert_eq!((failed.file.as_deref(), failed.line), (Some(file), Some(line)));
         // Cut anywhere, it is still read as far as it goes.
         for end in 0..text.len() {
-            results::xml(&text[..end], &mut Report::new(Path::new("/work/app"), 100));
+            results::xml(&text[..end], &mut Report::new(Path::new("/src/app"), 100));
         }
     }
 }
