@@ -1,6 +1,6 @@
 /** What the extension reads of the machine: processes, live sessions, agents' configurations. */
 import assert from "node:assert/strict";
-import { mkdtempSync, mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import * as os from "node:os";
 import * as path from "node:path";
 import { test } from "node:test";
@@ -21,9 +21,13 @@ test("this machine's own processes are found, but not this one", async () => {
   assert.ok(!found.some((one) => one.pid === process.pid));
 });
 
-test("sessions are those whose host lives, in a folder nobody else may enter", async () => {
+test("sessions are those whose host lives, in a folder nobody else may enter", async (t) => {
   assert.equal(sessionFolder({ XDG_RUNTIME_DIR: "/run/me" }), "/run/me/tandem");
-  const folder = path.join(mkdtempSync(path.join(os.tmpdir(), "tandem-sessions-")), "tandem");
+  const scratch = mkdtempSync(path.join(os.tmpdir(), "tandem-sessions-"));
+  t.after(() => {
+    rmSync(scratch, { recursive: true, force: true });
+  });
+  const folder = path.join(scratch, "tandem");
   mkdirSync(folder, { mode: 0o700 });
   const entry = (id: string, pid: number, started: number) => {
     const socket = path.join(folder, `${id}.sock`);
