@@ -48,12 +48,26 @@ pub enum Subject {
     Gdb,
     /// Bash, bash-dap.
     Bash,
+    /// Go, Delve.
+    Delve,
+    /// Ruby, the gem `debug`.
+    Rdbg,
+    /// JavaScript, vscode-js-debug.
+    Js,
 }
 
 impl Subject {
     /// Whether its adapter is set up; `false` only when the user said to go on without, loudly.
     pub fn is_set_up(self) -> bool {
-        setting("python").is_some()
+        let key = match self {
+            Self::Python | Self::PythonAdapter | Self::Bash => "python",
+            Self::Lldb => "lldbDap",
+            Self::Gdb => "gdb",
+            Self::Delve => "dlv",
+            Self::Rdbg => "ruby",
+            Self::Js => "jsDebug",
+        };
+        setting(key).is_some()
     }
 
     /// Its source.
@@ -62,13 +76,15 @@ impl Subject {
             Self::Python | Self::PythonAdapter => "echo.py",
             Self::Lldb | Self::Gdb => "echo.c",
             Self::Bash => "echo.sh",
+            Self::Delve => "go-echo/main.go",
+            Self::Rdbg => "echo.rb",
+            Self::Js => "echo.js",
         };
         source(name)
     }
 
     /// The attributes that launch it.
     pub fn launch(self) -> Value {
-        let setting = |key| setting(key).unwrap_or_default();
         match self {
             Self::Python => python("echo.py"),
             Self::PythonAdapter => {
@@ -76,14 +92,30 @@ impl Subject {
                 launch["engineOptions"] = json!({ "throughAdapter": true });
                 launch
             }
-            Self::Lldb => json!({ "engine": "lldb", "enginePath": setting("lldbDap"),
-                "program": format!("{}/echo", setting("childPrograms")) }),
-            Self::Gdb => json!({ "engine": "gdb", "enginePath": setting("gdb"),
-                "program": format!("{}/echo", setting("childPrograms")) }),
-            Self::Bash => {
-                json!({ "engine": "bash", "enginePath": setting("python"), "program": self.source() })
-            }
+            Self::Lldb | Self::Gdb => self.with(json!({ "program": built("echo") })),
+            Self::Delve => self.with(json!({ "program": built("go-echo") })),
+            Self::Bash | Self::Rdbg | Self::Js => self.with(json!({ "program": self.source() })),
         }
+    }
+
+    /// These attributes, and those that say which engine it is and where.
+    pub fn with(self, mut attributes: Value) -> Value {
+        let found = |key| setting(key).unwrap_or_default();
+        let own = match self {
+            Self::Python | Self::PythonAdapter => json!({ "engine": "debugpy", "python": found("python") }),
+            Self::Lldb => json!({ "engine": "lldb", "enginePath": found("lldbDap") }),
+            Self::Gdb => json!({ "engine": "gdb", "enginePath": found("gdb") }),
+            Self::Bash => json!({ "engine": "bash", "enginePath": found("python") }),
+            // The Go here is newer than Debian's Delve.
+            Self::Delve => json!({ "engine": "delve", "enginePath": found("dlv"),
+                "dlvFlags": ["--check-go-version=false"] }),
+            Self::Rdbg => json!({ "engine": "rdbg" }),
+            Self::Js => json!({ "engine": "js", "enginePath": found("jsDebug") }),
+        };
+        if let (Some(attributes), Value::Object(own)) = (attributes.as_object_mut(), own) {
+            attributes.extend(own);
+        }
+        attributes
     }
 
     /// The line with this marker.
@@ -95,6 +127,26 @@ impl Subject {
 /// The attributes that launch a Python fixture.
 pub fn python(name: &str) -> Value {
     json!({ "engine": "debugpy", "python": setting("python").unwrap_or_default(), "program": source(name) })
+}
+
+/// What set-up has built of a native fixture.
+pub fn built(name: &str) -> String {
+    format!("{}/{name}", setting("childPrograms").unwrap_or_default())
+}
+
+/// The interpreter that set-up found, by its key: `python`, `ruby`, `node`.
+pub fn interpreter(key: &str) -> String {
+    setting(key).unwrap_or_default()
+}
+
+/// A tool that set-up found, such as `go`.
+///
+/// # Errors
+/// When there is none.
+pub fn tool(name: &str) -> anyhow::Result<PathBuf> {
+    let text = std::fs::read_to_string(fixture::cache().join("env.json"))?;
+    let found = serde_json::from_str::<Value>(&text)?["tools"][name].as_str().map(PathBuf::from);
+    found.with_context(|| format!("scripts/setup brings no `{name}`"))
 }
 
 /// A fixture of another language than .NET's.
@@ -125,19 +177,42 @@ impl DapClient {
         source: &std::path::Path,
         lines: &[i64],
     ) -> anyhow::Result<()> {
+        self.begin("launch", launch, source, lines).await
+    }
+
+    /// The same for a program that runs already.
+    ///
+    /// # Errors
+    /// When anything on the way fails.
+    pub async fn attach_child(
+        &mut self,
+        attach: Value,
+        source: &std::path::Path,
+        lines: &[i64],
+    ) -> anyhow::Result<()> {
+        self.begin("attach", attach, source, lines).await
+    }
+
+    async fn begin(
+        &mut self,
+        command: &str,
+        attributes: Value,
+        source: &std::path::Path,
+        lines: &[i64],
+    ) -> anyhow::Result<()> {
         self.ok(
             "initialize",
             json!({ "clientID": "test", "adapterID": "tandem", "supportsVariableType": true }),
         )
         .await?;
-        let launch = self.send("launch", launch).await?;
+        let launch = self.send(command, attributes).await?;
         self.event("initialized").await?;
         if !lines.is_empty() {
             self.break_on(source, lines).await?;
         }
         self.ok("configurationDone", Value::Null).await?;
         let launched = self.response(launch).await?;
-        anyhow::ensure!(launched.success, "launch failed: {}", launched.body);
+        anyhow::ensure!(launched.success, "`{command}` failed: {}", launched.body);
         Ok(())
     }
 
