@@ -184,7 +184,19 @@ async fn what_no_schema_knows_passes_both_ways_and_a_second_answer_is_dropped() 
     steps.push(event("unheardOf", &json!({ "a": [1, { "b": null }] })));
     steps.push(wait_for("inventedRequest", 6));
     steps.push(answer("inventedRequest", 6, &json!({ "x": 1e300 })));
-    steps.push(event("terminated", &Value::Null));
+    let mut answered = answer("inventedRequest", 7, &json!({ "x": 1 }));
+    answered["m"]["beside"] = json!([1, null]);
+    steps.push(wait_for("inventedRequest", 7));
+    steps.push(answered);
+    let error = json!({ "id": 4711, "format": "no {what}", "variables": { "what": "way" }, "showUser": false,
+        "url": "https://example.com/why", "urlLabel": "why" });
+    let mut refusal = answer("inventedRequest", 8, &json!({ "error": error, "more": true }));
+    (refusal["m"]["success"], refusal["m"]["message"]) = (json!(false), json!("noWay"));
+    steps.push(wait_for("inventedRequest", 8));
+    steps.push(refusal);
+    let mut goodbye = event("terminated", &json!({ "restart": { "odd": 1 } }));
+    goodbye["m"]["statistics"] = json!({ "memory": 1 });
+    steps.push(goodbye);
     steps.push(event("terminated", &Value::Null));
     let fake = Fake::new(&steps)?;
     let (mut editor, pid) = start(&fake).await?;
@@ -196,7 +208,18 @@ async fn what_no_schema_knows_passes_both_ways_and_a_second_answer_is_dropped() 
     assert_eq!(fake.was_sent("launch")?["unheardOf"], json!({ "deep": [null, 1.5] }));
     assert_eq!(fake.was_sent("launch")?.as_object().map(serde_json::Map::len), Some(2));
     assert_eq!(fake.was_sent("initialize")?["supportsRunInTerminalRequest"], true);
-    editor.event("terminated").await?;
+    let beside = |body: &Value| body[dap_wire::BESIDE].clone();
+    assert_eq!(beside(&editor.ok("inventedRequest", json!({})).await?), json!({ "beside": [1, null] }));
+    let refused = editor.ask("inventedRequest", json!({})).await?;
+    assert_eq!(refused.message.as_deref(), Some("noWay"));
+    let mut expected = json!({ "error": error, "more": true });
+    expected["error"]["variables"] = json!({ "what": "way", "code": "ENGINE_FAILED", "message": "no way" });
+    assert_eq!(refused.body, expected);
+    let goodbye = editor.event("terminated").await?;
+    assert_eq!(
+        (&goodbye["restart"], beside(&goodbye)),
+        (&json!({ "odd": 1 }), json!({ "statistics": { "memory": 1 } }))
+    );
     gone(&pid).await?;
     editor.finish().await
 }

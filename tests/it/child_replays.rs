@@ -114,6 +114,26 @@ impl Ids {
     }
 }
 
+/// A body, and what stood beside it in its message.
+fn parted(mut body: Value) -> (Value, Value) {
+    let beside = body.as_object_mut().and_then(|body| body.shift_remove(dap_wire::BESIDE));
+    if body == json!({}) && beside.is_some() {
+        body = Value::Null;
+    }
+    (body, beside.unwrap_or_else(|| json!({})))
+}
+
+/// What stands in a recorded message beside its body.
+fn beside(message: &Value) -> Value {
+    const KNOWN: [&str; 9] =
+        ["seq", "type", "event", "command", "request_seq", "success", "message", "body", "arguments"];
+    let fields = message.as_object().into_iter().flatten();
+    fields
+        .filter(|(key, _)| !KNOWN.contains(&key.as_str()))
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect()
+}
+
 struct Replay {
     folder: tempfile::TempDir,
     launch: Value,
@@ -245,10 +265,9 @@ async fn replay(name: &str) -> anyhow::Result<()> {
                     continue;
                 }
                 last_breakpoint = (event == "breakpoint").then_some(body).or(last_breakpoint);
-                let arrived = editor.event(event).await?;
-                if !over {
-                    ids.same(event, body, &arrived).with_context(|| name.to_owned())?;
-                }
+                let (arrived, stood_beside) = parted(editor.event(event).await?);
+                ids.same(event, body, &arrived).with_context(|| name.to_owned())?;
+                ensure!(stood_beside == beside(message), "{name}: {event}: {stood_beside} beside the body");
             }
             _ => bail!("{name}: {message}"),
         }
@@ -284,6 +303,92 @@ replayed! {
     gdb_18: "gdb18",
     rdbg: "rdbg",
     bash_dap: "bash",
+}
+
+/// A Delve that is too old for the Go at hand: its refusal arrives as it gave it.
+#[tokio::test]
+async fn delve_120_refuses_in_its_own_words() -> anyhow::Result<()> {
+    let steps = recorded("dlv120")?;
+    let refusal = steps.iter().find(|step| !step.to_adapter && step.message["command"] == "launch");
+    let refusal = refusal.context("no refusal")?.message.clone();
+    let mut replay = Replay::new(&steps, &Value::Null)?;
+    replay.launch["engine"] = json!({ "command": fixture::binary("fake_adapter"),
+        "args": [replay.path("script"), replay.path("log")] });
+    let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
+    editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
+    let refused = editor.ask("launch", replay.launch).await?;
+    assert_eq!(refused.message.as_deref(), refusal["message"].as_str());
+    let (mut error, recorded) = (refused.body["error"].clone(), &refusal["body"]["error"]);
+    let added = error.as_object_mut().and_then(|error| error.shift_remove("variables"));
+    assert_eq!(&error, recorded);
+    assert_eq!(added.context("no variables")?["code"], "LAUNCH_FAILED");
+    editor.finish().await
+}
+
+/// debugpy's adapter asks for a further connection for a subprocess: it becomes a session of its own.
+#[tokio::test]
+async fn debugpys_adapter_with_a_subprocess() -> anyhow::Result<()> {
+    let mut script = Vec::new();
+    let mut connections = 0;
+    // What the parent says is numbered on, the child begins anew.
+    let mut said = 0;
+    for step in recorded("debugpy_sub")? {
+        let Step { to_adapter, mut message } = step;
+        let command = message["command"].as_str().unwrap_or_default().to_owned();
+        connections += i32::from(to_adapter && command == "initialize");
+        if !to_adapter && command == "startDebugging" {
+            // The port is whatever is free now.
+            if let Some(configuration) = message["arguments"]["configuration"].as_object_mut() {
+                configuration.shift_remove("connect");
+            }
+        }
+        if !to_adapter && command == "runInTerminal" {
+            message["arguments"]["args"] = json!(["sh", "-c", "read line; echo got $line"]);
+        }
+        if to_adapter && command == "disconnect" {
+            break;
+        }
+        let mut line = json!({ "dir": if to_adapter { "out" } else { "in" }, "m": message });
+        if !to_adapter {
+            let seq = line["m"]["seq"].as_i64().unwrap_or(0);
+            if connections == 2 && seq == said + 1 {
+                line["on"] = json!(1);
+            }
+            if connections == 1 || line["on"] == 1 {
+                said = seq;
+            }
+        }
+        script.push(line.to_string());
+    }
+    let folder = tempfile::tempdir()?;
+    std::fs::write(folder.path().join("script"), script.join("\n"))?;
+    let story = Transcript::default();
+    let mut editor = DapClient::start_in("editor", HashMap::new(), &story)?;
+    let hello = json!({ "clientID": "test", "adapterID": "tandem", "supportsStartDebuggingRequest": true });
+    editor.ok("initialize", hello).await?;
+    let launch = json!({ "program": "/workspace/parent.py", "cwd": folder.path(), "engine": {
+        "command": fixture::binary("fake_adapter"), "connection": "listen",
+        "args": [folder.path().join("script"), folder.path().join("log"), "{port}"] } });
+    let launched = editor.send("launch", launch).await?;
+    editor.event("initialized").await?;
+    editor.break_on("/workspace/child.py".as_ref(), &[5]).await?;
+    editor.ok("configurationDone", Value::Null).await?;
+    ensure!(editor.response(launched).await?.success, "not launched");
+    let asked = editor.request("startDebugging").await?;
+    let id = asked["configuration"]["session"].as_str().context("no session")?.to_owned();
+    let socket = editor.socket().await?.with_file_name(format!("{id}.sock"));
+    let mut child = DapClient::connect("child", &socket, &story).await?;
+    child.join(json!({ "clientID": "other", "adapterID": "tandem" })).await?;
+    let stopped = child.event("stopped").await?;
+    assert_eq!((&stopped["reason"], &stopped["preserveFocusHint"]), (&json!("breakpoint"), &json!(false)));
+    child.ok("continue", json!({ "threadId": 1 })).await?;
+    child.event("terminated").await?;
+    child.finish().await?;
+    editor.ok("processWriteInput", json!({ "data": "it\n" })).await?;
+    assert_eq!(editor.event("exited").await?["exitCode"], 0);
+    editor.event("terminated").await?;
+    assert_eq!(editor.output[0], "got it\n");
+    editor.finish().await
 }
 
 /// js-debug debugs everything in a child session on a connection of its own: here it is the one session there is.

@@ -109,6 +109,8 @@ pub struct State {
     resumed_by: Option<String>,
     /// `exited` was sent.
     told_exit: bool,
+    /// Body of the engine's `terminated`.
+    farewell: Value,
     /// The session ends; everything else is refused.
     ending: bool,
     effects: Vec<Effect>,
@@ -143,6 +145,7 @@ impl State {
             stops: 0,
             resumed_by: None,
             told_exit: false,
+            farewell: Value::Null,
             ending: false,
             effects: Vec::new(),
         }

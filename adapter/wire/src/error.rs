@@ -106,12 +106,43 @@ pub struct Failure {
     pub show_user: bool,
     /// More for programs: goes into `body.error.data` (for example build diagnostics). `Null` when there is none.
     pub data: Value,
+    /// A foreign adapter's refusal, which passes as it came.
+    pub foreign: Option<Box<Foreign>>,
+}
+
+/// What a foreign adapter said when it refused.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Foreign {
+    /// `Response.message`.
+    pub message: Option<String>,
+    /// `Response.body`.
+    pub body: Value,
+}
+
+impl Foreign {
+    /// Its body with our code for those who look for it, and our words where it has none.
+    fn body(&self, failure: &Failure) -> Value {
+        let mut body = if self.body.is_object() { self.body.clone() } else { json!({}) };
+        if !body["error"].is_object() {
+            body["error"] = failure.own_error();
+            return body;
+        }
+        let variables = &mut body["error"]["variables"];
+        if !variables.is_object() {
+            *variables = json!({});
+        }
+        if let Some(variables) = variables.as_object_mut() {
+            variables.entry("code").or_insert_with(|| failure.code.as_str().into());
+            variables.entry("message").or_insert_with(|| failure.message.as_str().into());
+        }
+        body
+    }
 }
 
 impl Failure {
     /// A failure without a hint, shown to the user.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), hint: None, show_user: true, data: Value::Null }
+        Self { code, message: message.into(), hint: None, show_user: true, data: Value::Null, foreign: None }
     }
 
     /// Adds the remedy.
@@ -146,16 +177,25 @@ impl Failure {
     }
 
     /// `Response.message`: DAP's own words where it has them, else the sentence.
-    pub(crate) fn short(&self) -> String {
-        match self.code {
-            ErrorCode::Cancelled => "cancelled".into(),
-            ErrorCode::NotStopped => "notStopped".into(),
-            _ => self.message.clone(),
+    pub(crate) fn short(&self) -> Option<String> {
+        match (&self.foreign, self.code) {
+            (Some(foreign), _) => foreign.message.clone(),
+            (None, ErrorCode::Cancelled) => Some("cancelled".into()),
+            (None, ErrorCode::NotStopped) => Some("notStopped".into()),
+            _ => Some(self.message.clone()),
         }
     }
 
     /// `ErrorResponse.body`: `{error: {id, format, variables: {code, message, hint?}, showUser, data?}}`.
+    /// A foreign adapter's refusal keeps its own, with our `code` among the variables.
     pub fn to_body(&self) -> Value {
+        match &self.foreign {
+            Some(foreign) => foreign.body(self),
+            None => json!({ "error": self.own_error() }),
+        }
+    }
+
+    fn own_error(&self) -> Value {
         let mut variables = json!({ "code": self.code.as_str(), "message": self.message });
         let mut format = "{message}";
         if let Some(hint) = &self.hint {
@@ -167,7 +207,7 @@ impl Failure {
         if !self.data.is_null() {
             error["data"] = self.data.clone();
         }
-        json!({ "error": error })
+        error
     }
 
     /// Reads an error response, ours (lossless) or a foreign adapter's (`EngineFailed` with its words).
@@ -192,8 +232,12 @@ impl Failure {
             code,
             message,
             hint: variables["hint"].as_str().filter(|_| ours.is_some()).map(str::to_owned),
-            show_user: error["showUser"].as_bool().unwrap_or(true),
+            // An adapter that does not ask for it does not want it.
+            show_user: error["showUser"].as_bool().unwrap_or(false),
             data: error["data"].clone(),
+            foreign: ours.is_none().then(|| {
+                Box::new(Foreign { message: response.message.clone(), body: response.body.clone() })
+            }),
         }
     }
 }

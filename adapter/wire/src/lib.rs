@@ -11,4 +11,4 @@ pub mod peer;
 pub mod types;
 
 pub use error::{ErrorCode, Failure};
-pub use message::{Event, Message, MessageError, Request, Response};
+pub use message::{BESIDE, Event, Message, MessageError, Request, Response};

@@ -1,12 +1,17 @@
 //! The envelope of the Debug Adapter Protocol: request, response, event.
 //!
-//! Bodies stay [`Value`] until somebody asks for a type, so that a message no schema knows passes unchanged.
+//! Bodies stay [`Value`] until somebody asks for a type, so that a message no schema knows passes unchanged. What stands in a
+//! message beside its body (some adapters put things there) travels in the body, under [`BESIDE`], and stands beside it
+//! again when the message is written.
 //! Not here: bytes (`codec`), pairing of requests with responses (`peer`), what a command means (the hub).
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value};
 
 use crate::error::Failure;
+
+/// The key in a body under which the message's other fields travel. No adapter's own key begins like that.
+pub const BESIDE: &str = "\0beside";
 
 /// A message of either direction.
 #[derive(Debug, Clone, PartialEq)]
@@ -95,7 +100,7 @@ impl Response {
                 request_seq,
                 success: false,
                 command,
-                message: Some(failure.short()),
+                message: failure.short(),
                 body: failure.to_body(),
             },
         }
@@ -142,7 +147,10 @@ impl Message {
         let command = object.get("command").and_then(Value::as_str).map(str::to_owned);
         let fail = |reason: &str| MessageError { seq, command: command.clone(), reason: reason.into() };
         let kind = object.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let take = |object: &mut Map<String, Value>, key: &str| object.remove(key).unwrap_or(Value::Null);
+        let take = |object: &mut Map<String, Value>, key: &str| {
+            let body = object.shift_remove(key).unwrap_or(Value::Null);
+            with_beside(body, object, &kind)
+        };
         match kind.as_str() {
             "request" => Ok(Self::Request(Request {
                 seq: seq.unwrap_or(0),
@@ -175,6 +183,33 @@ impl Message {
     }
 }
 
+/// The body with all that the envelope does not need.
+fn with_beside(mut body: Value, envelope: &mut Map<String, Value>, kind: &str) -> Value {
+    let own: &[&str] = match kind {
+        "request" => &["seq", "type", "command"],
+        "response" => &["seq", "type", "command", "request_seq", "success", "message"],
+        _ => &["seq", "type", "event"],
+    };
+    if let Some(body) = body.as_object_mut() {
+        // It would come out beside the body, where its sender did not put it.
+        body.shift_remove(BESIDE);
+    }
+    let beside: Map<String, Value> = envelope
+        .iter()
+        .filter(|(key, _)| !own.contains(&key.as_str()))
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect();
+    if !beside.is_empty() {
+        match &mut body {
+            Value::Object(body) => drop(body.insert(BESIDE.into(), beside.into())),
+            Value::Null => body = Value::Object(Map::from_iter([(BESIDE.into(), beside.into())])),
+            // A body that is no object is no DAP; it passes alone.
+            _ => {}
+        }
+    }
+    body
+}
+
 /// The JSON object that is framed and sent. Absent parts are left out, never `null`.
 impl Serialize for Message {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -202,8 +237,20 @@ impl Serialize for Message {
                 ("body", &event.body)
             }
         };
-        if !body.is_null() {
-            object.serialize_entry(key, body)?;
+        match body.get(BESIDE).and_then(Value::as_object) {
+            None if body.is_null() => {}
+            None => object.serialize_entry(key, body)?,
+            Some(beside) => {
+                let inside = body.as_object().into_iter().flatten().filter(|(key, _)| *key != BESIDE);
+                let inside: Map<String, Value> =
+                    inside.map(|(key, value)| (key.clone(), value.clone())).collect();
+                if !inside.is_empty() {
+                    object.serialize_entry(key, &inside)?;
+                }
+                for (key, value) in beside {
+                    object.serialize_entry(key, value)?;
+                }
+            }
         }
         object.end()
     }
@@ -211,4 +258,63 @@ impl Serialize for Message {
 
 fn lenient_number(value: &Value) -> Option<i64> {
     value.as_i64().or_else(|| value.as_str().and_then(|text| text.trim().parse().ok()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_stands_beside_a_body_stands_there_again() {
+        for whole in [
+            json!({ "seq": 1, "type": "event", "event": "terminated", "statistics": { "memory": [1, null] } }),
+            json!({ "seq": 1, "type": "event", "event": "stopped", "body": { "reason": "step" }, "odd": null }),
+            json!({ "seq": 1, "type": "request", "command": "next", "arguments": { "threadId": 1 }, "trace": "x" }),
+            json!({ "seq": 1, "type": "response", "request_seq": 2, "success": true, "command": "next", "took": 3 }),
+            json!({ "seq": 1, "type": "event", "event": "plain" }),
+        ] {
+            let message = Message::from_value(whole.clone()).unwrap();
+            assert_eq!(serde_json::to_value(&message).unwrap(), whole);
+        }
+        // A body cannot put anything beside itself.
+        let sly = json!({ "\u{0}beside": { "seq": 9 }, "a": 1 });
+        let sly = json!({ "seq": 1, "type": "event", "event": "output", "body": sly });
+        let message = serde_json::to_value(Message::from_value(sly).unwrap()).unwrap();
+        assert_eq!(message, json!({ "seq": 1, "type": "event", "event": "output", "body": { "a": 1 } }));
+    }
+
+    #[test]
+    fn a_foreign_refusal_passes_with_our_code_among_its_variables() {
+        let refuse = |message: Value, body: Value| {
+            let mut whole = json!({ "seq": 1, "type": "response", "request_seq": 2, "success": false,
+                "command": "evaluate", "body": body });
+            if !message.is_null() {
+                whole["message"] = message;
+            }
+            let Message::Response(response) = Message::from_value(whole).unwrap() else {
+                panic!("no response")
+            };
+            let failure = response.into_result().unwrap_err();
+            let passed = Response::to(2, "evaluate", Err(failure.clone()));
+            (failure, passed)
+        };
+        let error = json!({ "id": 3000, "format": "cannot {what}", "variables": { "what": "go" }, "showUser": true,
+            "url": "https://example.com", "urlLabel": "why", "sendTelemetry": false });
+        let (failure, passed) = refuse(Value::Null, json!({ "error": error, "more": 1 }));
+        assert_eq!((failure.message.as_str(), failure.show_user), ("cannot go", true));
+        assert_eq!(passed.message, None);
+        let mut expected = json!({ "error": error, "more": 1 });
+        expected["error"]["variables"] =
+            json!({ "what": "go", "code": "ENGINE_FAILED", "message": "cannot go" });
+        assert_eq!(passed.body, expected);
+        // Where there is no error object it is ours, and nobody is bothered with it.
+        let (_, passed) = refuse(json!("no such thing"), Value::Null);
+        assert_eq!(passed.message.as_deref(), Some("no such thing"));
+        assert_eq!(passed.body["error"]["variables"]["message"], "no such thing");
+        assert_eq!(passed.body["error"]["showUser"], false);
+        // And the other side of our own connection reads our code.
+        assert!(passed.into_result().unwrap_err().foreign.is_none());
+    }
 }

@@ -1,7 +1,7 @@
 //! A child adapter that plays a script, for what real adapters cannot be made to show and for those that no registry has.
 //!
-//! `fake_adapter SCRIPT [LOG [PORT]]`: DAP on stdio, or on a port it listens on, where each `initialize` of the script is a
-//! connection of its own. The script has one step a line. `{"dir": "out", "m": REQUEST}` waits for a request of that command
+//! `fake_adapter SCRIPT [LOG [PORT]]`: DAP on stdio, or on a port (or the path of a socket) it listens on, where each
+//! `initialize` of the script is a connection of its own, and `"on": N` sends on the Nth instead of the last. The script has one step a line. `{"dir": "out", "m": REQUEST}` waits for a request of that command
 //! (what else comes is kept for later steps); `{"dir": "in", "m": MESSAGE}` sends a message as it stands, but for
 //! `request_seq`, which becomes that of the request the script means. `{"do": …}`: `stderr` (`text`), `raw` (`text`), `exit`
 //! (`code`), `hang`, `signal` (ends by SIGABRT). All that was received is written to LOG.
@@ -10,10 +10,17 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
+use std::os::unix::net::UnixListener;
 
 use serde_json::{Value, json};
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
+/// Where connections come from.
+enum Listener {
+    Port(TcpListener),
+    Path(UnixListener),
+}
 
 /// The connection the script is about now.
 struct Adapter {
@@ -21,7 +28,7 @@ struct Adapter {
     output: Box<dyn Write>,
     /// Connections the script has left; closing them would say something.
     before: Vec<Box<dyn Write>>,
-    listener: Option<TcpListener>,
+    listener: Option<Listener>,
     log: Option<File>,
     /// Messages for later steps.
     kept: Vec<Value>,
@@ -33,12 +40,18 @@ fn main() -> Outcome<()> {
     let mut arguments = std::env::args().skip(1);
     let script = std::fs::read_to_string(arguments.next().ok_or("no script")?)?;
     let log = arguments.next().map(File::create).transpose()?;
-    let port = arguments.next().map(|port| port.parse::<u16>()).transpose()?;
+    let listener = match arguments.next() {
+        Some(place) => Some(match place.parse::<u16>() {
+            Ok(port) => Listener::Port(TcpListener::bind(("127.0.0.1", port))?),
+            Err(_) => Listener::Path(UnixListener::bind(place)?),
+        }),
+        None => None,
+    };
     let mut adapter = Adapter {
         input: Box::new(BufReader::new(std::io::stdin())),
         output: Box::new(std::io::stdout()),
         before: Vec::new(),
-        listener: port.map(|port| TcpListener::bind(("127.0.0.1", port))).transpose()?,
+        listener,
         log,
         kept: Vec::new(),
         numbers: HashMap::new(),
@@ -83,7 +96,11 @@ impl Adapter {
                 if let Some(known) = known {
                     sent["request_seq"] = known.clone();
                 }
-                self.send(&sent)?;
+                match step["on"].as_u64().and_then(|on| self.before.get_mut(usize::try_from(on).ok()?)) {
+                    // The first of them is stdout, before anybody connected.
+                    Some(earlier) => send(earlier, &sent)?,
+                    None => self.send(&sent)?,
+                }
             }
             (_, Some("stderr")) => eprintln!("{}", step["text"].as_str().unwrap_or_default()),
             (_, Some("raw")) => {
@@ -104,18 +121,24 @@ impl Adapter {
     }
 
     fn accept(&mut self) -> Outcome<()> {
-        if let Some(listener) = &self.listener {
-            let (socket, _) = listener.accept()?;
-            self.input = Box::new(BufReader::new(socket.try_clone()?));
-            self.before.push(std::mem::replace(&mut self.output, Box::new(socket)));
-        }
+        let (input, output): (Box<dyn BufRead>, Box<dyn Write>) = match &self.listener {
+            None => return Ok(()),
+            Some(Listener::Port(listener)) => {
+                let (socket, _) = listener.accept()?;
+                (Box::new(BufReader::new(socket.try_clone()?)), Box::new(socket))
+            }
+            Some(Listener::Path(listener)) => {
+                let (socket, _) = listener.accept()?;
+                (Box::new(BufReader::new(socket.try_clone()?)), Box::new(socket))
+            }
+        };
+        self.input = input;
+        self.before.push(std::mem::replace(&mut self.output, output));
         Ok(())
     }
 
     fn send(&mut self, message: &Value) -> Outcome<()> {
-        let body = message.to_string();
-        write!(self.output, "Content-Length: {}\r\n\r\n{body}", body.len())?;
-        Ok(self.output.flush()?)
+        send(&mut self.output, message)
     }
 
     /// The next message that fits; the others stay for later steps.
@@ -134,6 +157,12 @@ impl Adapter {
         }
         Ok(None)
     }
+}
+
+fn send(output: &mut impl Write, message: &Value) -> Outcome<()> {
+    let body = message.to_string();
+    write!(output, "Content-Length: {}\r\n\r\n{body}", body.len())?;
+    Ok(output.flush()?)
 }
 
 fn read(input: &mut impl BufRead) -> Outcome<Option<Value>> {

@@ -85,7 +85,7 @@ impl State {
         }
         self.facts = Default::default();
         self.forget_engine_breakpoints();
-        (self.engine_ready, self.told_exit) = (false, false);
+        (self.engine_ready, self.told_exit, self.farewell) = (false, false, Value::Null);
     }
 
     /// What the engine of the old program still says is nobody's news. Its output is.

@@ -72,6 +72,9 @@ impl State {
             }
             "terminated" => {
                 self.answer_resume();
+                if self.farewell.is_null() {
+                    self.farewell = body;
+                }
                 self.over(None);
             }
             "capabilities" => {
