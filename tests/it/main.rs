@@ -30,6 +30,7 @@ mod agent_faults;
 mod agent_tools;
 mod builds;
 mod child_adapters;
+mod child_attach;
 mod child_faults;
 mod child_programs;
 mod child_replays;

@@ -1,12 +1,13 @@
 //! The folder that says which sessions live: `ID.json` and `ID.sock` for each, both gone when it ends.
 //!
-//! Hosts publish here ([`Published`]), both programs look here ([`live`]). Whoever can write in the folder can make us talk to
+//! Hosts publish here ([`Published`]) and keep what adapters write ([`Scratch`]), both programs look here ([`live`]). Whoever can write in the folder can make us talk to
 //! a false session, so nothing in it is trusted by its name alone: the folder and every file must be ours and private, no link
 //! is followed, and a file that is none of these is left alone, neither read nor removed.
 //!
 //! Not here: what is said over the sockets.
 
 mod publish;
+mod scratch;
 #[cfg(test)]
 mod tests;
 
@@ -20,6 +21,7 @@ use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
 
 pub use publish::{Published, new_id};
+pub use scratch::Scratch;
 
 /// Largest `ID.json`, bytes.
 const MAX_FILE: u64 = 64 * 1024;
@@ -98,6 +100,9 @@ pub fn live(folder: &Path) -> Vec<Entry> {
         let path = file.path();
         let name = file.file_name();
         let Some((id, ending)) = name.to_str().and_then(|name| name.split_once('.')) else { continue };
+        if is_id(id) && ending == "d" {
+            scratch::sweep(&path);
+        }
         if !is_id(id) || !is_ours(&path) {
             continue;
         }

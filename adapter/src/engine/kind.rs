@@ -11,7 +11,8 @@ use serde_json::Value;
 /// What `program` is debugged with when the launch does not say; the .NET engine, which says what it needs, when
 /// nothing else fits.
 pub fn engine_for_launch(arguments: &Value) -> &'static str {
-    let Some(program) = arguments["program"].as_str().filter(|program| !program.is_empty()) else {
+    let text = |key: &str| arguments[key].as_str().filter(|text| !text.is_empty());
+    let Some(program) = text("program").or_else(|| text("project")) else {
         return if arguments["module"].is_string() || arguments["code"].is_string() {
             "debugpy"
         } else {
@@ -34,8 +35,10 @@ pub fn engine_for_process(pid: u64) -> &'static str {
     }
     let executable = std::fs::read_link(process.join("exe")).unwrap_or_default();
     let name = executable.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    if name.starts_with("python") {
-        return "debugpy";
+    match name.as_str() {
+        python if python.starts_with("python") => return "debugpy",
+        "node" | "nodejs" => return "js",
+        _ => {}
     }
     of_executable(&process.join("exe")).unwrap_or("coreclr")
 }
@@ -66,8 +69,15 @@ fn of_path(path: &Path) -> Option<&'static str> {
 
 fn of_folder(folder: &Path) -> Option<&'static str> {
     let has = |name: &str| folder.join(name).exists();
-    let engines =
-        [("Cargo.toml", "lldb"), ("go.mod", "delve"), ("__main__.py", "debugpy"), ("package.json", "js")];
+    let engines = [
+        ("Cargo.toml", "lldb"),
+        ("go.mod", "delve"),
+        ("main.go", "delve"),
+        ("__main__.py", "debugpy"),
+        ("package.json", "js"),
+        ("CMakeLists.txt", "lldb"),
+        ("Makefile", "lldb"),
+    ];
     let projects = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     if projects.filter_map(|path| of_path_ending(&path)).any(|ending| ending == "csproj" || ending == "sln") {
         return Some("coreclr");
@@ -173,6 +183,7 @@ mod tests {
         assert_eq!(engine_for_launch(&json!({ "program": "/no/such" })), "coreclr");
         file("Cargo.toml", b"");
         assert_eq!(engine_for_launch(&json!({ "program": folder.path() })), "lldb");
+        assert_eq!(engine_for_launch(&json!({ "project": folder.path() })), "lldb");
     }
 
     proptest::proptest! {

@@ -30,9 +30,12 @@ pub fn start(
             )));
         }
     };
-    let engine = match (engine == "auto", arguments["processId"].as_u64()) {
+    let pid = &arguments["processId"];
+    let engine = match (engine == "auto", pid.as_u64().or_else(|| pid.as_str()?.parse().ok())) {
         (false, _) => engine,
         (true, Some(pid)) => json!(kind::engine_for_process(pid)),
+        // Python's own word for it.
+        (true, None) if !arguments["connect"].is_null() => json!("debugpy"),
         (true, None) => json!(kind::engine_for_launch(arguments)),
     };
     if engine == "coreclr" {

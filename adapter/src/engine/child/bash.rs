@@ -37,7 +37,8 @@ impl Profile for Bash {
                 "program": program, "cwd": target.cwd, "console": "integratedTerminal",
             })),
             launched: true,
-            quirks: Quirks::default(),
+            // Its folder of pipes for the program.
+            quirks: Quirks { litters: true, ..Quirks::default() },
         })
     }
 }

@@ -1,5 +1,8 @@
-//! Building before launching: a Cargo package, example, binary or test; one C, C++ or Rust file; a folder with a Makefile or
-//! a CMakeLists.txt (`project`). The compiler's errors come back as places.
+//! Building before launching: a Cargo package, example, binary or test; a Go package or file; one C, C++ or Rust file; a
+//! folder with a CMakeLists.txt or (`project`) a Makefile. The compiler's errors come back as places ([`readers`]).
+
+mod cmake;
+mod readers;
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -12,6 +15,7 @@ use serde_json::{Value, json};
 
 use super::find;
 use super::target::Target;
+use readers::{Told, gnu, go, rustc};
 
 /// How long a build may take.
 const BUILD_LIMIT: Duration = Duration::from_secs(10 * 60);
@@ -28,16 +32,19 @@ pub(super) fn built(
     let build = Build { target: &target, say, give_up };
     if let Some(project) = target.text("project")? {
         let built = build.project(&target.cwd.join(project))?;
-        let program = built.filter(|_| target.program.as_os_str().is_empty());
-        return Ok(match program {
-            Some(program) => target.with_program(program),
-            None => target,
-        });
+        return match built {
+            _ if !target.program.as_os_str().is_empty() => Ok(target),
+            Some(program) => Ok(target.with_program(program)),
+            None => Err(nameless(&target.cwd.join(project))),
+        };
     }
     let program = &target.program;
     let ending = program.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     let built = if program.is_dir() || program.file_name().is_some_and(|name| name == "Cargo.toml") {
-        build.project(program)?
+        match build.project(program)? {
+            Some(built) => Some(built),
+            None => return Err(nameless(program)),
+        }
     } else {
         match ending {
             "rs" if program.is_file() => match manifest_above(program) {
@@ -45,6 +52,7 @@ pub(super) fn built(
                 None => Some(build.single("rustc", &["-g"])?),
             },
             "c" if program.is_file() => Some(build.single("cc", &["-g", "-O0"])?),
+            "go" if program.is_file() => Some(build.go(program)?),
             "cc" | "cpp" | "cxx" if program.is_file() => Some(build.single("c++", &["-g", "-O0"])?),
             _ => None,
         }
@@ -55,18 +63,17 @@ pub(super) fn built(
     })
 }
 
+/// It was built, but nothing says what to run.
+fn nameless(project: &Path) -> Failure {
+    let message = format!("`{}` was built, but nothing says which program to run", project.display());
+    Failure::new(ErrorCode::LaunchFailed, message)
+        .hint("name the folder as `project`, and the executable it builds as `program`")
+}
+
 struct Build<'a> {
     target: &'a Target,
     say: &'a dyn Fn(&str),
     give_up: &'a dyn Fn() -> bool,
-}
-
-/// What a compiler said.
-#[derive(Default)]
-struct Told {
-    diagnostics: Vec<Value>,
-    executables: Vec<(String, PathBuf)>,
-    last: String,
 }
 
 impl Build<'_> {
@@ -78,13 +85,10 @@ impl Build<'_> {
             return self.cargo(&folder.join("Cargo.toml"), Vec::new()).map(Some);
         }
         if has("CMakeLists.txt") {
-            let out = folder.join("build");
-            let mut configure = self.command("cmake", folder)?;
-            configure.arg("-S").arg(folder).arg("-B").arg(&out).arg("-DCMAKE_BUILD_TYPE=Debug");
-            self.run(configure, folder, gnu)?;
-            let mut build = self.command("cmake", folder)?;
-            build.arg("--build").arg(&out);
-            return self.run(build, folder, gnu).map(|_| None);
+            return self.cmake(folder);
+        }
+        if has("go.mod") || find::any_file(folder, "go") {
+            return self.go(folder).map(Some);
         }
         if has("Makefile") || has("makefile") || has("GNUmakefile") {
             let mut make = self.command("make", folder)?;
@@ -92,7 +96,7 @@ impl Build<'_> {
             return self.run(make, folder, gnu).map(|_| None);
         }
         let message = format!(
-            "cannot build `{}`: there is no Cargo.toml, CMakeLists.txt or Makefile",
+            "cannot build `{}`: there is no Cargo.toml, go.mod, CMakeLists.txt or Makefile",
             folder.display()
         );
         Err(Failure::new(ErrorCode::BuildFailed, message).hint("name an executable as `program`"))
@@ -114,32 +118,46 @@ impl Build<'_> {
         };
         cargo.args(&words).arg("--message-format=json").arg("--manifest-path").arg(manifest);
         let told = self.run(cargo, folder, rustc)?;
-        match told.executables.as_slice() {
-            [(_, only)] => Ok(only.clone()),
-            [] => {
-                let message = format!("`{}` was built, but it has no program", folder.display());
-                Err(Failure::new(ErrorCode::LaunchFailed, message)
-                    .hint("name an example (`examples/x.rs`) or a test (`tests/x.rs`) as `program`"))
-            }
-            several => {
-                let names: Vec<&str> = several.iter().map(|(name, _)| name.as_str()).collect();
-                let message = format!("`{}` has several programs: {}", folder.display(), names.join(", "));
-                Err(Failure::new(ErrorCode::LaunchFailed, message)
-                    .hint("choose one: `cargo: { \"args\": [\"build\", \"--bin\", \"NAME\"] }`"))
-            }
+        if told.executables.is_empty() {
+            let message = format!("`{}` was built, but it has no program", folder.display());
+            return Err(Failure::new(ErrorCode::LaunchFailed, message)
+                .hint("name an example (`examples/x.rs`) or a test (`tests/x.rs`) as `program`"));
         }
+        the_only(
+            folder,
+            &told.executables,
+            "choose one: `cargo: { \"args\": [\"build\", \"--bin\", \"NAME\"] }`",
+        )
     }
 
-    /// One file, built into a folder of its own in the temporary folder.
+    /// A Go package, or one file; without optimisation, as `dlv` would build it.
+    fn go(&self, program: &Path) -> Result<PathBuf, Failure> {
+        let folder = if program.is_dir() { program } else { program.parent().unwrap_or(program) };
+        let name = program.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        let out = own_folder(folder)?.join(name);
+        let mut build = self.command("go", folder)?;
+        build.args(["build", "-gcflags=all=-N -l", "-o"]).arg(&out);
+        match self.target.attribute("buildFlags") {
+            Value::String(flags) => drop(build.args(flags.split_ascii_whitespace())),
+            Value::Array(flags) => drop(build.args(flags.iter().filter_map(Value::as_str))),
+            _ => {}
+        }
+        build.arg(if program.is_dir() { Path::new(".") } else { program });
+        self.run(build, folder, go)?;
+        if find::is_executable(&out) {
+            return Ok(out);
+        }
+        let message = format!("`{}` was built, but it has no `package main`", folder.display());
+        Err(Failure::new(ErrorCode::LaunchFailed, message)
+            .hint("name the folder of a command as `program`; tests need `mode: \"test\"`"))
+    }
+
+    /// One file, built into our folder beside it.
     fn single(&self, compiler: &str, flags: &[&str]) -> Result<PathBuf, Failure> {
         let source = &self.target.program;
         let folder = source.parent().unwrap_or(source);
         let name = source.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-        let out = folder.join(".tandem");
-        std::fs::create_dir_all(&out).map_err(|error| {
-            Failure::new(ErrorCode::BuildFailed, format!("cannot make `{}`: {error}", out.display()))
-        })?;
-        let out = out.join(name);
+        let out = own_folder(folder)?.join(name);
         let mut command = self.command(compiler, folder)?;
         command.args(flags).arg("-o").arg(&out).arg(source);
         self.run(command, folder, gnu)?;
@@ -242,6 +260,26 @@ impl Build<'_> {
     }
 }
 
+/// The one program that was built.
+fn the_only(folder: &Path, programs: &[(String, PathBuf)], hint: &str) -> Result<PathBuf, Failure> {
+    if let [(_, only)] = programs {
+        return Ok(only.clone());
+    }
+    let names: Vec<&str> = programs.iter().map(|(name, _)| name.as_str()).collect();
+    let message = format!("`{}` has several programs: {}", folder.display(), names.join(", "));
+    Err(Failure::new(ErrorCode::LaunchFailed, message).hint(hint))
+}
+
+/// Where what we build ourselves goes; hidden from tools that look for sources, and from git.
+fn own_folder(folder: &Path) -> Result<PathBuf, Failure> {
+    let out = folder.join(".tandem");
+    let made = std::fs::create_dir_all(&out).and_then(|()| std::fs::write(out.join(".gitignore"), "*\n"));
+    made.map_err(|error| {
+        Failure::new(ErrorCode::BuildFailed, format!("cannot write to `{}`: {error}", out.display()))
+    })?;
+    Ok(out)
+}
+
 /// The package a source belongs to.
 fn manifest_above(source: &Path) -> Option<PathBuf> {
     source.ancestors().skip(1).map(|folder| folder.join("Cargo.toml")).find(|manifest| manifest.is_file())
@@ -268,60 +306,6 @@ fn cargo_target(manifest: &Path, source: &Path) -> Vec<String> {
     }
 }
 
-/// Cargo's JSON messages (The Cargo Book, "External tools"); gives what a person is shown.
-fn rustc(line: &str, folder: &Path, told: &mut Told) -> Option<String> {
-    let Ok(message) = serde_json::from_str::<Value>(line) else { return Some(line.to_owned()) };
-    match message["reason"].as_str() {
-        Some("compiler-artifact") => {
-            if let Some(executable) = message["executable"].as_str() {
-                let name = message["target"]["name"].as_str().unwrap_or_default().to_owned();
-                told.executables.push((name, executable.into()));
-            }
-            None
-        }
-        Some("compiler-message") => {
-            let found = &message["message"];
-            let spans = found["spans"].as_array().into_iter().flatten();
-            let severity = found["level"].as_str().unwrap_or_default();
-            if let Some(span) = spans.clone().find(|span| span["is_primary"] == true)
-                && matches!(severity, "error" | "warning")
-            {
-                told.diagnostics.push(json!({
-                    "file": folder.join(span["file_name"].as_str().unwrap_or_default()),
-                    "line": span["line_start"], "column": span["column_start"], "severity": severity,
-                    "code": found["code"]["code"].as_str().unwrap_or_default(), "message": found["message"],
-                }));
-            }
-            found["rendered"].as_str().map(str::to_owned)
-        }
-        _ => None,
-    }
-}
-
-/// `file:line:column: error: message`, as compilers of C and C++ say it.
-fn gnu(line: &str, folder: &Path, told: &mut Told) -> Option<String> {
-    if let Some(found) = gnu_diagnostic(line, folder)
-        && !told.diagnostics.contains(&found)
-    {
-        told.diagnostics.push(found);
-    }
-    Some(line.to_owned())
-}
-
-fn gnu_diagnostic(line: &str, folder: &Path) -> Option<Value> {
-    let (place, rest) = line.split_once(": ")?;
-    let (severity, message) = rest.split_once(": ")?;
-    let severity = severity.trim_start_matches("fatal ");
-    if !matches!(severity, "error" | "warning") {
-        return None;
-    }
-    let mut parts = place.rsplitn(3, ':');
-    let (column, line, file) = (parts.next()?, parts.next()?, parts.next()?);
-    let (line, column): (u32, u32) = (line.parse().ok()?, column.parse().ok()?);
-    Some(json!({ "file": folder.join(file), "line": line, "column": column, "severity": severity, "code": "",
-        "message": message }))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -334,30 +318,5 @@ mod tests {
         assert_eq!(target("src/bin/tool.rs"), "build --bin tool");
         assert_eq!(target("examples/shown/main.rs"), "build --example shown");
         assert_eq!(target("tests/it.rs"), "test --no-run --test it");
-    }
-
-    #[test]
-    fn errors_of_compilers_become_places() {
-        let found = gnu_diagnostic("src/a.c:3:5: error: unknown type name 'x'", Path::new("/p")).unwrap();
-        assert_eq!(
-            found,
-            json!({ "file": "/p/src/a.c", "line": 3, "column": 5, "severity": "error", "code": "",
-            "message": "unknown type name 'x'" })
-        );
-        assert_eq!(
-            gnu_diagnostic("/a.h:1:1: fatal error: no such file", Path::new("/p")).unwrap()["severity"],
-            "error"
-        );
-        for line in ["a.c: In function 'main':", "ld: cannot find -lx", "", "a:b:c: error: d"] {
-            assert_eq!(gnu_diagnostic(line, Path::new("/p")), None, "{line}");
-        }
-        let mut told = Told::default();
-        let line = json!({ "reason": "compiler-message", "message": { "level": "error", "message": "mismatched types",
-            "rendered": "error[E0308]…\n", "code": { "code": "E0308" },
-            "spans": [{ "is_primary": true, "file_name": "src/main.rs", "line_start": 2, "column_start": 9 }] } });
-        assert_eq!(rustc(&line.to_string(), Path::new("/p"), &mut told).as_deref(), Some("error[E0308]…\n"));
-        assert_eq!(told.diagnostics[0]["file"], "/p/src/main.rs");
-        assert_eq!(told.diagnostics[0]["code"], "E0308");
-        assert_eq!(rustc("   Compiling x", Path::new("/p"), &mut told).as_deref(), Some("   Compiling x"));
     }
 }

@@ -1,25 +1,23 @@
-//! Starting an adapter and talking to it: on its pipes, on a port of its own, or on one it dials.
+//! Starting an adapter and talking to it: on its pipes, on a port or socket of its own, or on a port it dials.
 //!
-//! Every socket is set for small messages (TCP_NODELAY, and TCP_QUICKACK again after each read): with delayed
-//! acknowledgements each request of debugpy takes 40 ms longer. What the adapter says on stderr is kept, a few lines of
-//! it, to say why it broke.
+//! What the adapter says on stderr is kept, a few lines of it, to say why it broke.
 
 use std::collections::VecDeque;
-use std::pin::Pin;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use dap_wire::peer::{Incoming, Peer};
 use dap_wire::{ErrorCode, Failure};
-use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader, ReadBuf};
-use tokio::net::tcp::OwnedReadHalf;
+use registry::Scratch;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::net::TcpListener;
 use tokio::net::unix::pipe;
-use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::profile::{Plan, ProgramIo, Transport};
+use super::socket::{self, Place};
 use crate::io::child::Pipes;
 use crate::io::{Broker, Child, ExitInfo};
 
@@ -68,10 +66,12 @@ pub(super) struct Connection {
     pub(super) peer: Peer,
     /// What was started: the adapter, or the program that has it inside.
     pub(super) process: Process,
-    /// The port it listens on.
-    pub(super) port: Option<u16>,
+    /// Where it listens.
+    pub(super) place: Option<Place>,
     /// Further connections to the port that was dialled: subprocesses of the program.
     pub(super) listener: Option<TcpListener>,
+    /// Where it keeps its sockets and temporary files.
+    pub(super) scratch: Option<Scratch>,
 }
 
 /// What was started.
@@ -80,8 +80,19 @@ pub(super) enum Process {
     Adapter(Child, LastLines),
     /// The program, or what hands its stdio on to it.
     Program(Child),
-    /// Nothing: another session's adapter is used.
+    /// Nothing: another session's adapter is used, or one that ran before.
     Elsewhere,
+}
+
+impl Connection {
+    /// Where the adapter takes a connection for a further program: on the port it told, or where it took this one.
+    pub(super) fn further(&self, told: Option<u16>) -> Option<Place> {
+        match (&self.place, told) {
+            (Some(place), Some(port)) => Some(place.with_port(port)),
+            (None, Some(port)) => Some(Place::Port(port)),
+            (place, None) => place.clone(),
+        }
+    }
 }
 
 impl Process {
@@ -116,7 +127,8 @@ impl Process {
 /// Starts what the plan says and connects to it.
 ///
 /// # Errors
-/// `LAUNCH_FAILED` when it cannot be started, `ENGINE_FAILED` with its last words when it ends or does not answer.
+/// `LAUNCH_FAILED` when it cannot be started, `ENGINE_FAILED` with its last words when it ends or does not answer,
+/// `PROCESS_NOT_FOUND` when one that should run does not.
 pub(super) async fn start(
     plan: &Plan,
     broker: &Broker,
@@ -124,17 +136,38 @@ pub(super) async fn start(
     let failed = |error: std::io::Error| {
         Failure::new(ErrorCode::EngineFailed, format!("cannot prepare a connection: {error}"))
     };
+    if let Transport::Runs(address) = plan.transport {
+        return attach_to(address).await;
+    }
     // A port that is only chosen stays bound until the adapter needs it.
     let bound = match plan.transport {
-        Transport::Stdio => None,
-        _ => Some(TcpListener::bind(("127.0.0.1", 0)).await.map_err(failed)?),
+        Transport::DialsBack | Transport::Listens => {
+            Some(TcpListener::bind(("127.0.0.1", 0)).await.map_err(failed)?)
+        }
+        _ => None,
     };
     let port = bound.as_ref().and_then(|bound| bound.local_addr().ok()).map(|address| address.port());
+    let wants_folder = plan.quirks.litters || plan.transport == Transport::ListensLocally;
+    let scratch = wants_folder.then(|| Scratch::new(&registry::folder())).transpose().map_err(failed)?;
+    let place = match (plan.transport, port, &scratch) {
+        (Transport::Listens, Some(port), _) => Some(Place::Port(port)),
+        (Transport::ListensLocally, _, Some(scratch)) => Some(Place::Folder(scratch.path().join("dap"))),
+        _ => None,
+    };
     let mut spec = plan.spec.clone();
-    if let Some(port) = port {
-        for argument in &mut spec.args {
-            *argument = argument.to_string_lossy().replace("{port}", &port.to_string()).into();
-        }
+    for argument in &mut spec.args {
+        let text = argument.to_string_lossy();
+        *argument = match (&place, port) {
+            (Some(Place::Folder(socket)), _) => {
+                text.replace("{socket}", &socket.display().to_string()).into()
+            }
+            (_, Some(port)) => text.replace("{port}", &port.to_string()).into(),
+            _ => continue,
+        };
+    }
+    if let Some(scratch) = scratch.as_ref().filter(|_| plan.quirks.litters) {
+        // Its own alone: a program that it asks us to start has the variable as it was.
+        spec.env.push(("TMPDIR".into(), Some(scratch.path().display().to_string())));
     }
     // A port that the adapter binds itself must be free by then.
     let listener = bound.filter(|_| plan.transport == Transport::DialsBack);
@@ -158,19 +191,18 @@ pub(super) async fn start(
     };
     let what = plan.spec.program.display().to_string();
     let reached = async {
-        match (plan.transport, pipes) {
-            (Transport::Stdio, Some((from, to))) => Ok(Peer::start(from, to)),
-            (Transport::DialsBack, _) => {
-                let Some(listener) = &listener else { return Err(std::io::Error::other("no port")) };
-                Ok(over_tcp(listener.accept().await?.0))
-            }
-            _ => loop {
+        match (&place, &listener, pipes) {
+            (Some(place), ..) => loop {
                 // Nothing tells from outside when it listens; trying costs nothing.
-                match TcpStream::connect(("127.0.0.1", port.unwrap_or_default())).await {
-                    Ok(socket) => return Ok(over_tcp(socket)),
-                    Err(_) => tokio::time::sleep(RETRY).await,
+                match place.connect().await {
+                    Ok(ends) => return Ok(ends),
+                    Err(error) => tracing::trace!(%error, "the adapter does not listen yet"),
                 }
+                tokio::time::sleep(RETRY).await;
             },
+            (None, Some(listener), _) => socket::accept(listener).await,
+            (None, None, Some((from, to))) => Ok(Peer::start(from, to)),
+            (None, None, None) => Err(std::io::Error::other("nothing says how to talk to it")),
         }
     };
     let mut exit = process.child().map(Child::exit);
@@ -182,7 +214,7 @@ pub(super) async fn start(
             Err(format!("it could not be reached within {} s", START_LIMIT.as_secs())),
     };
     match outcome {
-        Ok((peer, incoming)) => Ok((Connection { peer, process, port, listener }, incoming)),
+        Ok((peer, incoming)) => Ok((Connection { peer, process, place, listener, scratch }, incoming)),
         Err(reason) => {
             if let Some(child) = process.child() {
                 child.signal(rustix::process::Signal::KILL);
@@ -192,19 +224,27 @@ pub(super) async fn start(
     }
 }
 
+/// Connects to an adapter that runs already; nothing is started.
+async fn attach_to(address: SocketAddr) -> Result<(Connection, mpsc::UnboundedReceiver<Incoming>), Failure> {
+    let missing = |reason: String| {
+        let message = format!("no debug adapter answers at `{address}`: {reason}");
+        Failure::new(ErrorCode::ProcessNotFound, message)
+            .hint("start the program so that its debugger listens there, or correct `connect`")
+    };
+    let place = Place::Named(address);
+    let (peer, incoming) = tokio::time::timeout(START_LIMIT, place.connect())
+        .await
+        .map_err(|_| missing(format!("nothing came within {} s", START_LIMIT.as_secs())))?
+        .map_err(|error| missing(error.to_string()))?;
+    let process = Process::Elsewhere;
+    Ok((Connection { peer, process, place: Some(place), listener: None, scratch: None }, incoming))
+}
+
 /// `ENGINE_FAILED` with what the adapter said last.
 pub(super) fn with_last_words(message: String, words: &str) -> Failure {
     let quoted = if words.is_empty() { String::new() } else { format!("; its last words: {words}") };
     Failure::new(ErrorCode::EngineFailed, format!("{message}{quoted}"))
         .hint("the session is over; launch again, or run the adapter by itself to see what ails it")
-}
-
-/// One more connection to an adapter that listens.
-///
-/// # Errors
-/// When nobody listens there any more.
-pub(super) async fn connect(port: u16) -> std::io::Result<(Peer, mpsc::UnboundedReceiver<Incoming>)> {
-    Ok(over_tcp(TcpStream::connect(("127.0.0.1", port)).await?))
 }
 
 async fn ended_if_any(exit: Option<&mut watch::Receiver<Option<ExitInfo>>>) -> ExitInfo {
@@ -225,32 +265,6 @@ pub(super) async fn ended(exit: &mut watch::Receiver<Option<ExitInfo>>) -> ExitI
 fn nonblocking(file: std::fs::File) -> std::io::Result<std::os::fd::OwnedFd> {
     rustix::io::ioctl_fionbio(&file, true)?;
     Ok(file.into())
-}
-
-/// Speaks DAP over a socket set for small messages.
-pub(super) fn over_tcp(socket: TcpStream) -> (Peer, mpsc::UnboundedReceiver<Incoming>) {
-    // Without these it works, slower.
-    socket.set_nodelay(true).unwrap_or_default();
-    rustix::net::sockopt::set_tcp_quickack(&socket, true).unwrap_or_default();
-    let (reader, writer) = socket.into_split();
-    Peer::start(QuickAck(reader), writer)
-}
-
-/// A socket that acknowledges at once; the kernel forgets the wish with each read.
-struct QuickAck(OwnedReadHalf);
-
-impl AsyncRead for QuickAck {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<std::io::Result<()>> {
-        let polled = Pin::new(&mut self.0).poll_read(context, buffer);
-        if polled.is_ready() {
-            rustix::net::sockopt::set_tcp_quickack(self.0.as_ref(), true).unwrap_or_default();
-        }
-        polled
-    }
 }
 
 async fn keep_lines(stderr: pipe::Receiver, lines: LastLines) {

@@ -1,4 +1,5 @@
-//! Any other DAP adapter, by `engine: { command, args?, port?, name?, cwd?, env? }`: attributes reach it untouched.
+//! Any other DAP adapter, by `engine: { command, args?, connection?, adapterID? }`: attributes reach it untouched, but for
+//! `{stdin}`, `{stdout}` and `{stderr}`, which stand for pipes of ours: many adapters can be told where the program's go.
 
 use std::path::PathBuf;
 
@@ -6,7 +7,7 @@ use dap_wire::Failure;
 use serde_json::{Value, json};
 
 use super::find;
-use super::profile::{Plan, Profile, ProgramIo, Quirks, Transport};
+use super::profile::{Plan, Profile, ProgramIo, Quirks, Transport, names_pipe};
 use super::target::Target;
 use crate::io::SpawnSpec;
 
@@ -69,6 +70,9 @@ impl Custom {
             find::missing("{command}", &format!("`{}`", self.command), &[looked.into()])
                 .hint("correct `engine.command`, or give its absolute path")
         })?;
+        let arguments = target.for_adapter(ours);
+        let pipes = command == "launch"
+            && (names_pipe(&arguments) || self.args.iter().any(|argument| argument.contains("{stdout}")));
         Ok(Plan {
             spec: SpawnSpec {
                 program,
@@ -77,12 +81,12 @@ impl Custom {
                 ..SpawnSpec::default()
             },
             transport: self.transport,
-            program_io: ProgramIo::Told,
+            program_io: if pipes { ProgramIo::Offered } else { ProgramIo::Told },
             adapter_id: self.adapter_id.clone(),
             command,
-            arguments: target.for_adapter(ours),
+            arguments,
             launched: command == "launch",
-            quirks: Quirks::default(),
+            quirks: Quirks { told_of_pipes: true, ..Quirks::default() },
         })
     }
 }
@@ -100,7 +104,10 @@ impl Profile for Custom {
     }
 
     fn attach(&self, target: &Target) -> Result<Plan, Failure> {
-        self.plan(target, "attach", json!({}))
+        match Plan::to_running(target, &self.adapter_id, json!({}))? {
+            Some(plan) => Ok(plan),
+            None => self.plan(target, "attach", json!({})),
+        }
     }
 }
 

@@ -32,6 +32,12 @@ impl Debuggee {
     }
 }
 
+/// What a process runs, for people.
+pub(super) fn name_of(pid: u32) -> String {
+    let program = std::fs::read_link(format!("/proc/{pid}/exe"));
+    program.map(|program| program.display().to_string()).unwrap_or_default()
+}
+
 /// Field 22 of `/proc/PID/stat`, proc(5).
 fn start_time(pid: u32) -> Option<String> {
     let stat = std::fs::read_to_string(PathBuf::from(format!("/proc/{pid}/stat"))).ok()?;

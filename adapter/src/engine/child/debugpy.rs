@@ -85,6 +85,10 @@ impl Profile for Debugpy {
     }
 
     fn attach(&self, target: &Target) -> Result<Plan, Failure> {
+        if let Some(plan) = Plan::to_running(target, "python", json!({ "redirectOutput": false }))? {
+            return Ok(plan);
+        }
+        target.process_id()?;
         let python = find_python(target)?;
         through_adapter(target, &python, "attach", json!({ "redirectOutput": false }))
     }

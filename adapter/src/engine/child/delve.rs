@@ -20,17 +20,25 @@ impl Profile for Delve {
         exit_code(output)
     }
 
+    /// With a `mode` of its own, such as `test`, it is asked to build itself.
+    fn builds(&self, target: &Target) -> bool {
+        matches!(target.attribute("mode").as_str(), None | Some("auto" | "debug"))
+    }
+
     fn launch(&self, target: &Target) -> Result<Plan, Failure> {
         let program = target.existing_program()?;
-        let source = program.is_dir() || program.extension().is_some_and(|ending| ending == "go");
         let mut ours = json!({ "program": program.display().to_string(), "cwd": target.cwd });
-        if target.text("mode")?.is_none() {
-            ours["mode"] = json!(if source { "debug" } else { "exec" });
+        if self.builds(target) {
+            ours["mode"] = json!("exec");
         }
         plan(target, "launch", ours)
     }
 
     fn attach(&self, target: &Target) -> Result<Plan, Failure> {
+        // A `dlv --headless --accept-multiclient` that has the program.
+        if let Some(plan) = Plan::to_running(target, "go", json!({ "mode": "remote" }))? {
+            return Ok(Plan { quirks: Quirks { code_is_told: true, ..Quirks::default() }, ..plan });
+        }
         plan(target, "attach", json!({ "mode": "local", "processId": target.process_id()? }))
     }
 }

@@ -114,6 +114,14 @@ pub(super) fn unsupported(engine: &str, target: &Target, what: &str) -> Failure 
     Failure::new(ErrorCode::Unsupported, format!("the engine `{engine}` cannot {what}"))
 }
 
+/// Whether a folder has a file with this ending.
+pub(super) fn any_file(folder: &Path, ending: &str) -> bool {
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    files
+        .map(|entry| entry.path())
+        .any(|path| path.is_file() && path.extension().is_some_and(|found| found == ending))
+}
+
 /// An executable on a PATH.
 pub(super) fn on_path(path: &str, name: &str) -> Option<PathBuf> {
     std::env::split_paths(path)
@@ -122,7 +130,8 @@ pub(super) fn on_path(path: &str, name: &str) -> Option<PathBuf> {
         .find(|file| is_executable(file))
 }
 
-fn is_executable(file: &Path) -> bool {
+/// Whether it is a file that may be run.
+pub(super) fn is_executable(file: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     std::fs::metadata(file).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }

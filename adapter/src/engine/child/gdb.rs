@@ -23,7 +23,7 @@ impl Profile for Gdb {
         "gdb"
     }
 
-    fn builds(&self) -> bool {
+    fn builds(&self, _target: &Target) -> bool {
         true
     }
 
@@ -43,7 +43,10 @@ impl Profile for Gdb {
     }
 
     fn attach(&self, target: &Target) -> Result<Plan, Failure> {
-        plan(target, "attach", json!({ "pid": target.process_id()? }))
+        // It knows more ways than by number: they reach it as they are.
+        let otherwise = !target.names_any(&["processId"]) && target.names_any(&["target", "coreFile"]);
+        let ours = if otherwise { json!({}) } else { json!({ "pid": target.process_id()? }) };
+        plan(target, "attach", ours)
     }
 }
 

@@ -28,7 +28,7 @@ impl Profile for Lldb {
         "lldb"
     }
 
-    fn builds(&self) -> bool {
+    fn builds(&self, _target: &Target) -> bool {
         true
     }
 
@@ -41,7 +41,11 @@ impl Profile for Lldb {
     }
 
     fn attach(&self, target: &Target) -> Result<Plan, Failure> {
-        plan(target, "attach", json!({ "pid": target.process_id()? }))
+        // It knows more ways than by number: they reach it as they are.
+        let otherwise = !target.names_any(&["processId"])
+            && target.names_any(&["program", "coreFile", "attachCommands", "gdb-remote-port", "waitFor"]);
+        let ours = if otherwise { json!({}) } else { json!({ "pid": target.process_id()? }) };
+        plan(target, "attach", ours)
     }
 }
 

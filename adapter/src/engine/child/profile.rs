@@ -1,6 +1,7 @@
 //! What a child adapter is to us: how to find, start and configure it, and who has the program's stdio. One file per
 //! adapter, mostly data.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -11,6 +12,9 @@ use super::target::Target;
 use super::{bash, debugpy, delve, find, gdb, js, lldb, netcoredbg, rdbg};
 use crate::io::SpawnSpec;
 
+/// What stands for the paths of the program's pipes.
+const PIPES: [&str; 3] = ["{stdin}", "{stdout}", "{stderr}"];
+
 /// How DAP reaches the adapter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Transport {
@@ -20,6 +24,10 @@ pub(super) enum Transport {
     DialsBack,
     /// It listens on the port that `{port}` in its arguments stands for.
     Listens,
+    /// It listens on the socket that `{socket}` in its arguments stands for, in a folder nobody else may enter.
+    ListensLocally,
+    /// It runs already and listens there: nothing is started.
+    Runs(SocketAddr),
 }
 
 /// Where the program's stdin, stdout and stderr come from.
@@ -67,13 +75,17 @@ pub(super) struct Quirks {
     pub(super) ends_silently: bool,
     /// What it launches is only where the program comes from, as its first child.
     pub(super) first_child_is_program: bool,
+    /// Its attributes say where the paths of the program's pipes go.
+    pub(super) told_of_pipes: bool,
+    /// Killed, it leaves temporary files behind: it gets a folder for them that goes with the session.
+    pub(super) litters: bool,
 }
 
 impl Plan {
     /// Puts the paths of the program's pipes where they belong.
     pub(super) fn hand_over(&mut self, paths: &[PathBuf; 3]) {
         let filled = |text: &str| {
-            ["{stdin}", "{stdout}", "{stderr}"]
+            PIPES
                 .iter()
                 .zip(paths)
                 .fold(text.to_owned(), |text, (name, path)| text.replace(name, &path.display().to_string()))
@@ -81,6 +93,51 @@ impl Plan {
         for argument in &mut self.spec.args {
             *argument = filled(&argument.to_string_lossy()).into();
         }
+        if self.quirks.told_of_pipes {
+            fill_whole(&mut self.arguments, &filled);
+        }
+    }
+
+    /// To attach through an adapter that runs already; `None` when the attributes name none (`connect`).
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER` for a place that is none, `PROCESS_NOT_FOUND` for a host nobody knows.
+    pub(super) fn to_running(
+        target: &Target,
+        adapter_id: &str,
+        ours: Value,
+    ) -> Result<Option<Self>, Failure> {
+        let Some(address) = target.connect()? else { return Ok(None) };
+        Ok(Some(Self {
+            spec: SpawnSpec { program: address.to_string().into(), ..SpawnSpec::default() },
+            transport: Transport::Runs(address),
+            program_io: ProgramIo::Told,
+            adapter_id: adapter_id.to_owned(),
+            command: "attach",
+            arguments: target.for_adapter(ours),
+            launched: false,
+            quirks: Quirks::default(),
+        }))
+    }
+}
+
+/// Strings that are nothing but the name of a pipe.
+fn fill_whole(value: &mut Value, filled: &impl Fn(&str) -> String) {
+    match value {
+        Value::String(text) if PIPES.contains(&text.as_str()) => *text = filled(text),
+        Value::Array(list) => list.iter_mut().for_each(|item| fill_whole(item, filled)),
+        Value::Object(object) => object.values_mut().for_each(|item| fill_whole(item, filled)),
+        _ => {}
+    }
+}
+
+/// Whether there is such a string.
+pub(super) fn names_pipe(value: &Value) -> bool {
+    match value {
+        Value::String(text) => PIPES.contains(&text.as_str()),
+        Value::Array(list) => list.iter().any(names_pipe),
+        Value::Object(object) => object.values().any(names_pipe),
+        _ => false,
     }
 }
 
@@ -90,7 +147,7 @@ pub(super) trait Profile: Send + Sync {
     fn name(&self) -> &str;
 
     /// Whether what it debugs is compiled by somebody else: then packages and sources are built first.
-    fn builds(&self) -> bool {
+    fn builds(&self, _target: &Target) -> bool {
         false
     }
 
@@ -105,7 +162,7 @@ pub(super) trait Profile: Send + Sync {
         None
     }
 
-    /// Works out how to attach to `processId`.
+    /// Works out how to attach to a running process, mostly by `processId`.
     ///
     /// # Errors
     /// As [`Profile::launch`]; `UNSUPPORTED` where the adapter cannot.

@@ -1,4 +1,5 @@
-//! Ruby through the `debug` gem, which lives inside the program: it listens, and what we start is the program itself.
+//! Ruby through the `debug` gem, which lives inside the program: it listens on a socket of ours, and what we start is the
+//! program itself.
 
 use dap_wire::Failure;
 use serde_json::json;
@@ -26,17 +27,17 @@ impl Profile for Rdbg {
             .on_path(target, &["rdbg"])
             .files(gems, "Ruby's own gems")
             .end()?;
-        // It stops before the first line and waits for somebody to attach; `launch` lets it run on, `attach` does not.
+        // It stops before the first line and waits for somebody; `launch` lets it run on, `attach` does not.
         let stop = target.flag("stopOnEntry", false)?;
         let mut args: Vec<std::ffi::OsString> =
-            ["--open", "--host", "127.0.0.1", "--port", "{port}", "--", &program].map(Into::into).to_vec();
+            ["--open", "--sock-path={socket}", "--", &program].map(Into::into).to_vec();
         args.extend(target.args.iter().map(Into::into));
         // It would announce its port on the program's stderr.
         let mut env = vec![("RUBY_DEBUG_LOG_LEVEL".to_owned(), Some("ERROR".to_owned()))];
         env.extend(target.env.iter().cloned());
         Ok(Plan {
             spec: SpawnSpec { program: adapter, args, cwd: target.cwd.clone(), env, pty: target.pty },
-            transport: Transport::Listens,
+            transport: Transport::ListensLocally,
             program_io: ProgramIo::Inherited,
             adapter_id: "rdbg".into(),
             command: if stop { "attach" } else { "launch" },

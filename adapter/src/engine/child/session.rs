@@ -26,7 +26,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::connection::{self, Connection, with_last_words};
-use super::debuggee::Debuggee;
+use super::debuggee::{self, Debuggee};
 use super::profile::{Plan, Profile, ProgramIo};
 use super::target::{Console, Target};
 use super::{build, translate};
@@ -107,6 +107,8 @@ pub(super) struct Session {
     marks: watch::Sender<Marks>,
     /// What the adapter asked a client, by our number.
     asks: Mutex<HashMap<i64, (Peer, Request)>>,
+    /// Bodies of the adapter's `exited` and `terminated`, which may say more than we look at.
+    farewell: Mutex<[Value; 2]>,
     /// Somebody wants the end: a launch in progress gives up.
     give_up: CancellationToken,
     /// No more connections are taken.
@@ -128,6 +130,7 @@ impl Session {
             adopted: Mutex::default(),
             marks: watch::Sender::default(),
             asks: Mutex::default(),
+            farewell: Mutex::default(),
             give_up: CancellationToken::new(),
             closing: CancellationToken::new(),
         }
@@ -240,7 +243,7 @@ impl Session {
                 let body = json!({ "category": "console", "output": format!("{line}\n") });
                 drop(events.send(EngineEvent::Dap { event: "output".into(), body }));
             };
-            match (attach, profile.builds()) {
+            match (attach, profile.builds(&asked)) {
                 (true, _) => profile.attach(&asked),
                 (false, true) => profile.launch(&build::built(asked, &say, &|| give_up.is_cancelled())?),
                 (false, false) => profile.launch(&asked),
@@ -323,18 +326,23 @@ impl Session {
         if self.reached(SILENCE, |now| now.process || now.over).await {
             return;
         }
-        let (pid, name) = match self.live().as_ref() {
+        let (pid, name, how) = match self.live().as_ref() {
+            Some(live) if !live.plan.launched => {
+                let pid = live.target.process_id().ok();
+                let known = || live.target.program.display().to_string();
+                (pid, pid.map_or_else(known, debuggee::name_of), "attach")
+            }
             Some(live) => {
                 let ours = live.program.as_ref().map(Child::pid);
                 let inherited = (live.plan.program_io == ProgramIo::Inherited
                     && !live.plan.quirks.code_is_told)
                     .then(|| live.connection.process.child().map(Child::pid))
                     .flatten();
-                (ours.or(inherited), live.target.program.display().to_string())
+                (ours.or(inherited), live.target.program.display().to_string(), "launch")
             }
             None => return,
         };
-        let mut body = json!({ "name": name, "isLocalProcess": true, "startMethod": "launch" });
+        let mut body = json!({ "name": name, "isLocalProcess": true, "startMethod": how });
         if let Some(pid) = pid {
             body["systemProcessId"] = json!(pid);
         }
@@ -419,15 +427,25 @@ impl Session {
             "process" => self.process(body),
             "exited" => {
                 let code = body["exitCode"].as_i64().unwrap_or(0);
+                self.said_farewell(0, body);
                 self.progress.send_modify(|now| now.exit = Some(code));
                 tokio::spawn(self.clone().finish());
             }
             "terminated" => {
+                self.said_farewell(1, body);
                 self.progress.send_modify(|now| now.terminated = true);
                 tokio::spawn(self.clone().finish());
             }
             "output" => self.output(body),
             _ => self.tell(&event, body),
+        }
+    }
+
+    /// The first word counts; some say it twice, the second time with less.
+    fn said_farewell(&self, which: usize, body: Value) {
+        let mut farewell = self.farewell.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(said) = farewell.get_mut(which).filter(|said| said.is_null()) {
+            *said = body;
         }
     }
 

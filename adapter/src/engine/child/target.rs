@@ -1,5 +1,6 @@
 //! What to run, from the launch attributes, checked; and the attributes as a child adapter may see them.
 
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 
 use dap_wire::{ErrorCode, Failure};
@@ -164,6 +165,36 @@ impl Target {
             return Err(Failure::new(ErrorCode::ProcessNotFound, format!("there is no process {pid}")));
         }
         Ok(pid)
+    }
+
+    /// Whether the attributes say in an adapter's own way what to attach to.
+    pub(super) fn names_any(&self, keys: &[&str]) -> bool {
+        keys.iter().any(|key| !self.attributes[*key].is_null())
+    }
+
+    /// `connect: { host, port }`: where an adapter listens that runs already.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER` for a place that is none, `PROCESS_NOT_FOUND` for a host nobody knows.
+    pub(super) fn connect(&self) -> Result<Option<SocketAddr>, Failure> {
+        let connect = &self.attributes["connect"];
+        if connect.is_null() {
+            return Ok(None);
+        }
+        let port = connect["port"].as_u64().or_else(|| connect["port"].as_str()?.trim().parse().ok());
+        let Some(port) = port.and_then(|port| u16::try_from(port).ok()).filter(|port| *port > 0) else {
+            return Err(Failure::invalid(format!("`connect` must be {{host, port}}, not {connect}")));
+        };
+        let host = match &connect["host"] {
+            Value::Null => "127.0.0.1",
+            Value::String(host) => host,
+            other => return Err(Failure::invalid(format!("`connect.host` must be a string, not {other}"))),
+        };
+        let unknown = |reason: String| {
+            Failure::new(ErrorCode::ProcessNotFound, format!("cannot find the host `{host}`: {reason}"))
+        };
+        let mut found = (host, port).to_socket_addrs().map_err(|error| unknown(error.to_string()))?;
+        found.next().map(Some).ok_or_else(|| unknown("it has no address".into()))
     }
 
     /// A variable as the program will see it.

@@ -76,7 +76,14 @@ impl State {
         let Ok(engine) = result else { return };
         let text = |key: &str| self.launch[key].as_str().map(str::to_owned);
         let program = text("program").or_else(|| text("project")).unwrap_or_else(|| {
-            self.launch["processId"].as_i64().map_or_else(String::new, |pid| format!("process {pid}"))
+            let connect = &self.launch["connect"];
+            match (&self.launch["processId"], &connect["port"]) {
+                (Value::Null, Value::Null) => String::new(),
+                (Value::Null, port) => {
+                    format!("{}:{}", connect["host"].as_str().unwrap_or("127.0.0.1"), plain(port))
+                }
+                (pid, _) => format!("process {}", plain(pid)),
+            }
         });
         let title = program.rsplit('/').next().unwrap_or_default().to_owned();
         self.engine = Some(engine.name.clone());
@@ -109,7 +116,10 @@ impl State {
 
     /// Joins this session, or attaches to a process.
     pub(super) fn attach(&mut self, asked: Asked, arguments: Value) {
-        if !arguments["processId"].is_null() {
+        let names = |key: &str| !arguments[key].is_null();
+        // An engine of another language may be told in its own way what to attach to.
+        let by_engine = self.phase == Phase::Idle && names("engine") && !names("session");
+        if names("processId") || names("connect") || by_engine {
             return self.launch(asked, arguments, true);
         }
         let own = arguments["session"].as_str().is_none_or(|session| session == self.session);
@@ -118,7 +128,7 @@ impl State {
         }
         if self.phase == Phase::Idle {
             let failure = Failure::new(ErrorCode::NoSession, "there is no program in this session to join")
-                .hint("`launch` one, or `attach` with `processId` or `session`");
+                .hint("`launch` one, or `attach` with `processId`, `connect` or `session`");
             return self.refuse(&asked, failure);
         }
         let joined = self.clients.get_mut(asked.client).is_some_and(|client| {
@@ -227,7 +237,8 @@ impl State {
         {
             client.told_terminated = true;
             self.take_back_breakpoints(id);
-            self.tell(id, "terminated", &Value::Null);
+            let body = self.farewell.clone();
+            self.tell(id, "terminated", &body);
         }
     }
 
@@ -375,6 +386,11 @@ impl State {
             }
         }
     }
+}
+
+/// A number that may have been given as text.
+fn plain(number: &Value) -> String {
+    number.as_str().map_or_else(|| number.to_string(), str::to_owned)
 }
 
 /// `handOver` of `launch`, `attach` and `sessionControl`.

@@ -1,9 +1,10 @@
 //! The end: noticed in one of several ways, seen to once. The program's exit code is the kernel's word where the program is
 //! our child, else the adapter's.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use dap_wire::Failure;
+use registry::Scratch;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -73,10 +74,16 @@ impl Session {
         }
         let code = code.map(i64::from).or(self.progress.borrow().exit);
         self.program_ended(code);
+        let [mut exited, terminated] =
+            std::mem::take(&mut *self.farewell.lock().unwrap_or_else(PoisonError::into_inner));
         if let Some(code) = code {
-            self.tell("exited", json!({ "exitCode": code }));
+            match exited.as_object_mut() {
+                Some(body) => drop(body.insert("exitCode".into(), code.into())),
+                None => exited = json!({ "exitCode": code }),
+            }
+            self.tell("exited", exited);
         }
-        self.tell("terminated", Value::Null);
+        self.tell("terminated", terminated);
         self.progress.send_modify(|now| now.over = true);
         self.say_goodbye(true).await;
         self.kill();
@@ -158,6 +165,10 @@ impl Session {
             if live.plan.launched {
                 live.signal(Signal::KILL);
             }
+            if let Some(scratch) = live.connection.scratch.take() {
+                let exit = live.connection.process.child().map(Child::exit);
+                spawn_removal(scratch, exit);
+            }
         }
     }
 
@@ -167,6 +178,17 @@ impl Session {
         self.progress.send_modify(|now| (now.ending, now.over) = (true, true));
         self.kill();
     }
+}
+
+/// What an adapter wrote goes when it writes no more. When the host ends sooner, then with it.
+fn spawn_removal(scratch: Scratch, exit: Option<watch::Receiver<Option<crate::io::ExitInfo>>>) {
+    let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+    runtime.spawn(async move {
+        if let Some(mut exit) = exit {
+            drop(tokio::time::timeout(GOODBYE_LIMIT, connection::ended(&mut exit)).await);
+        }
+        drop(scratch);
+    });
 }
 
 impl Live {

@@ -11,8 +11,9 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 
 use super::super::ChildEngine;
-use super::super::connection::{self, Connection, Process};
+use super::super::connection::{Connection, Process};
 use super::super::profile::{Plan, ProgramIo, Quirks, Transport};
+use super::super::socket;
 use super::super::target::Target;
 use super::{HELLO_LIMIT, LAUNCH_LIMIT, Session, introduction};
 use crate::engine::{EngineEvent, Marks, Spawned};
@@ -44,14 +45,11 @@ impl Session {
         tokio::spawn(async move {
             loop {
                 let accepted = tokio::select! {
-                    accepted = listener.accept() => accepted,
+                    accepted = socket::accept(&listener) => accepted,
                     () = session.closing.cancelled() => return,
                 };
                 match accepted {
-                    Ok((socket, _)) => {
-                        let (peer, incoming) = connection::over_tcp(socket);
-                        session.adopt("subprocess", None, peer, incoming);
-                    }
+                    Ok((peer, incoming)) => session.adopt("subprocess", None, peer, incoming),
                     Err(error) => tracing::warn!(%error, "a subprocess could not connect"),
                 }
             }
@@ -61,24 +59,23 @@ impl Session {
     /// The adapter has another program to debug, on a connection of its own.
     pub(super) fn start_debugging(self: &Arc<Self>, arguments: &Value) -> Result<Value, Failure> {
         let configuration = arguments["configuration"].clone();
-        let own = self.live().as_ref().and_then(|live| live.connection.port);
         let told = configuration["connect"]["port"].as_u64().and_then(|port| u16::try_from(port).ok());
-        let Some(port) = told.or(own) else {
-            let message = "the adapter has a further program to debug but listens on no port";
+        let Some(place) = self.live().as_ref().and_then(|live| live.connection.further(told)) else {
+            let message = "the adapter has a further program to debug but listens nowhere";
             return Err(Failure::new(ErrorCode::Unsupported, message));
         };
         let command = if arguments["request"] == "launch" { "launch" } else { "attach" };
         let name = configuration["name"].as_str().unwrap_or("subprocess").to_owned();
         let session = self.clone();
         tokio::spawn(async move {
-            match connection::connect(port).await {
+            match place.connect().await {
                 Ok((peer, incoming)) if session.waits_for_first_child() => {
                     session.become_child(command, configuration, peer, incoming).await;
                 }
                 Ok((peer, incoming)) => {
                     session.adopt(&name, Some((command, configuration)), peer, incoming);
                 }
-                Err(error) => tracing::warn!(%error, port, "a further program cannot be debugged"),
+                Err(error) => tracing::warn!(%error, ?place, "a further program cannot be debugged"),
             }
         });
         Ok(json!({}))
@@ -109,7 +106,8 @@ impl Session {
             return;
         };
         let program: PathBuf = target.program.clone();
-        let connection = Connection { peer, process: Process::Elsewhere, listener: None, port: None };
+        let connection =
+            Connection { peer, process: Process::Elsewhere, listener: None, place: None, scratch: None };
         let adopted = Adopted { plan, target, connection, incoming };
         let (profile, engine) = (self.profile.clone(), self.profile.name().to_owned());
         let launch = json!({ "program": program, "engine": engine });

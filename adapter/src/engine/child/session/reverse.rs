@@ -39,6 +39,10 @@ impl Session {
     fn run_program(self: &Arc<Self>, arguments: &Value) -> Result<Value, Failure> {
         let mut live = self.live();
         let Some(live) = live.as_mut() else { return Err(Failure::cancelled()) };
+        if !live.plan.launched {
+            let message = "an adapter that was attached to may not start programs";
+            return Err(Failure::new(ErrorCode::AccessDenied, message));
+        }
         let mut child = self.broker.spawn(&terminal::spec(arguments, &live.target, &live.plan.spec)?)?;
         child.release()?;
         let pid = child.pid();

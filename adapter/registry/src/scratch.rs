@@ -1,0 +1,98 @@
+//! A folder for what an adapter writes while a session lives: its sockets and temporary files. Some adapters leave theirs
+//! behind when they are killed; here they go with the session, and what a killed host could not remove goes with the next
+//! look at live sessions.
+
+use std::fs::File;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::fs::{FlockOperation, flock};
+
+use crate::{UNFINISHED, is_older, user};
+
+/// Such a folder, mode 0700, removed with all that is in it when this is dropped.
+#[derive(Debug)]
+pub struct Scratch {
+    path: PathBuf,
+    /// Held as long as the folder is in use: the kernel lets go of it however this process ends.
+    _lock: File,
+}
+
+impl Scratch {
+    /// Makes one in the session folder, which must be there.
+    ///
+    /// # Errors
+    /// From the file system.
+    pub fn new(folder: &Path) -> std::io::Result<Self> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        loop {
+            let number = NEXT.fetch_add(1, Ordering::Relaxed);
+            let path = folder.join(format!("{}-{number}.d", std::process::id()));
+            match std::fs::DirBuilder::new().mode(0o700).create(&path) {
+                // A leftover of an earlier process of our number.
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+                Ok(()) => {
+                    let lock = File::open(&path)?;
+                    flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+                    return Ok(Self { path, _lock: lock });
+                }
+            }
+        }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // Gone already is as good; what cannot be removed now the next host tries again.
+        drop(std::fs::remove_dir_all(&self.path));
+    }
+}
+
+/// Removes such a folder when nobody uses it any more.
+pub(crate) fn sweep(path: &Path) {
+    let ours = std::fs::symlink_metadata(path).is_ok_and(|found| found.is_dir() && found.uid() == user());
+    // One that was made this moment is not locked yet.
+    if !ours || !is_older(path, UNFINISHED) {
+        return;
+    }
+    if let Ok(folder) = File::open(path)
+        && flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok()
+    {
+        // Somebody else may have been quicker.
+        drop(std::fs::remove_dir_all(path));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_goes_with_its_session_and_a_leftover_with_the_next_look() {
+        let sessions = tempfile::tempdir().unwrap();
+        let scratch = Scratch::new(sessions.path()).unwrap();
+        let path = scratch.path().to_owned();
+        std::fs::write(path.join("socket"), "").unwrap();
+        let long_ago = std::time::SystemTime::now() - 2 * UNFINISHED;
+        File::open(&path).unwrap().set_modified(long_ago).unwrap();
+        sweep(&path);
+        assert!(path.join("socket").exists(), "it is in use");
+        drop(scratch);
+        assert!(!path.exists());
+
+        std::fs::create_dir(&path).unwrap();
+        std::fs::write(path.join("socket"), "").unwrap();
+        sweep(&path);
+        assert!(path.exists(), "it may be one that is being made");
+        File::open(&path).unwrap().set_modified(long_ago).unwrap();
+        sweep(&path);
+        assert!(!path.exists());
+    }
+}

@@ -1,0 +1,78 @@
+//! A CMake project: configured into `build`, built, and asked for its programs (cmake-file-api(7)).
+
+use std::path::{Path, PathBuf};
+
+use dap_wire::{ErrorCode, Failure};
+use serde_json::Value;
+
+use super::{Build, gnu, the_only};
+
+impl Build<'_> {
+    /// Builds it; gives its program if it has only one. When `program` says what to run, it may have any number.
+    pub(super) fn cmake(&self, folder: &Path) -> Result<Option<PathBuf>, Failure> {
+        let out = folder.join("build");
+        let query = out.join(".cmake/api/v1/query");
+        let asked =
+            std::fs::create_dir_all(&query).and_then(|()| std::fs::write(query.join("codemodel-v2"), ""));
+        asked.map_err(|error| {
+            Failure::new(ErrorCode::BuildFailed, format!("cannot write to `{}`: {error}", out.display()))
+        })?;
+        let mut configure = self.command("cmake", folder)?;
+        configure.arg("-S").arg(folder).arg("-B").arg(&out).arg("-DCMAKE_BUILD_TYPE=Debug");
+        self.run(configure, folder, gnu)?;
+        let mut build = self.command("cmake", folder)?;
+        build.arg("--build").arg(&out);
+        self.run(build, folder, gnu)?;
+        let named = self.target.text("project")?.is_some() && !self.target.program.as_os_str().is_empty();
+        match programs(&out) {
+            found if found.is_empty() || named => Ok(None),
+            found => the_only(folder, &found, "name the folder as `project`, and one of them as `program`")
+                .map(Some),
+        }
+    }
+}
+
+/// Targets that are executables, from the reply; none when there is no reply that can be read.
+fn programs(out: &Path) -> Vec<(String, PathBuf)> {
+    let reply = out.join(".cmake/api/v1/reply");
+    let read = |path: PathBuf| -> Option<Value> { serde_json::from_slice(&std::fs::read(path).ok()?).ok() };
+    let files = std::fs::read_dir(&reply).into_iter().flatten().flatten().map(|entry| entry.path());
+    let about_target =
+        |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("target-"));
+    let mut found: Vec<(String, PathBuf)> = files
+        .filter(about_target)
+        .filter_map(read)
+        .filter(|target| target["type"] == "EXECUTABLE")
+        .filter_map(|target| {
+            let artifact = target["artifacts"][0]["path"].as_str()?;
+            Some((target["name"].as_str()?.to_owned(), out.join(artifact)))
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_executables_are_programs() {
+        let out = tempfile::tempdir().unwrap();
+        assert_eq!(programs(out.path()), []);
+        let reply = out.path().join(".cmake/api/v1/reply");
+        std::fs::create_dir_all(&reply).unwrap();
+        let write = |name: &str, text: &str| std::fs::write(reply.join(name), text).unwrap();
+        write(
+            "target-a-Debug.json",
+            r#"{ "type": "EXECUTABLE", "name": "a", "artifacts": [{ "path": "bin/a" }] }"#,
+        );
+        write(
+            "target-l-Debug.json",
+            r#"{ "type": "STATIC_LIBRARY", "name": "l", "artifacts": [{ "path": "l.a" }] }"#,
+        );
+        write("target-broken.json", "{");
+        write("codemodel-v2.json", r#"{ "type": "EXECUTABLE" }"#);
+        assert_eq!(programs(out.path()), [("a".to_owned(), out.path().join("bin/a"))]);
+    }
+}

@@ -1,0 +1,132 @@
+//! What compilers say, as places: Cargo's JSON, the lines of C and C++ compilers and of Go's. One line at a time; what a
+//! person is shown of it comes back.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+/// What a compiler said.
+#[derive(Default)]
+pub(super) struct Told {
+    /// Errors and warnings with their places.
+    pub(super) diagnostics: Vec<Value>,
+    /// Programs that were built: name and path.
+    pub(super) executables: Vec<(String, PathBuf)>,
+    /// The last line that said something.
+    pub(super) last: String,
+}
+
+/// Cargo's JSON messages (The Cargo Book, "External tools"); gives what a person is shown.
+pub(super) fn rustc(line: &str, folder: &Path, told: &mut Told) -> Option<String> {
+    let Ok(message) = serde_json::from_str::<Value>(line) else { return Some(line.to_owned()) };
+    match message["reason"].as_str() {
+        Some("compiler-artifact") => {
+            if let Some(executable) = message["executable"].as_str() {
+                let name = message["target"]["name"].as_str().unwrap_or_default().to_owned();
+                told.executables.push((name, executable.into()));
+            }
+            None
+        }
+        Some("compiler-message") => {
+            let found = &message["message"];
+            let spans = found["spans"].as_array().into_iter().flatten();
+            let severity = found["level"].as_str().unwrap_or_default();
+            if let Some(span) = spans.clone().find(|span| span["is_primary"] == true)
+                && matches!(severity, "error" | "warning")
+            {
+                told.diagnostics.push(json!({
+                    "file": folder.join(span["file_name"].as_str().unwrap_or_default()),
+                    "line": span["line_start"], "column": span["column_start"], "severity": severity,
+                    "code": found["code"]["code"].as_str().unwrap_or_default(), "message": found["message"],
+                }));
+            }
+            found["rendered"].as_str().map(str::to_owned)
+        }
+        _ => None,
+    }
+}
+
+/// `file:line:column: error: message`, as compilers of C and C++ say it.
+pub(super) fn gnu(line: &str, folder: &Path, told: &mut Told) -> Option<String> {
+    if let Some(found) = gnu_diagnostic(line, folder)
+        && !told.diagnostics.contains(&found)
+    {
+        told.diagnostics.push(found);
+    }
+    Some(line.to_owned())
+}
+
+/// `file.go:line:column: message`, as the Go compiler says it; indented lines belong to the one before.
+pub(super) fn go(line: &str, folder: &Path, told: &mut Told) -> Option<String> {
+    if let Some(found) = go_diagnostic(line, folder) {
+        told.diagnostics.push(found);
+    } else if let (Some(more), Some(last)) = (line.strip_prefix('\t'), told.diagnostics.last_mut()) {
+        let message = format!("{}\n{more}", last["message"].as_str().unwrap_or_default());
+        last["message"] = json!(message);
+    }
+    Some(line.to_owned())
+}
+
+fn go_diagnostic(line: &str, folder: &Path) -> Option<Value> {
+    let (file, rest) = line.split_once(".go:")?;
+    let (place, message) = rest.split_once(": ")?;
+    let (line, column) = place.split_once(':').unwrap_or((place, "1"));
+    let (line, column): (u32, u32) = (line.parse().ok()?, column.parse().ok()?);
+    let file = folder.join(format!("{}.go", file.strip_prefix("./").unwrap_or(file)));
+    Some(
+        json!({ "file": file, "line": line, "column": column, "severity": "error", "code": "", "message": message }),
+    )
+}
+
+fn gnu_diagnostic(line: &str, folder: &Path) -> Option<Value> {
+    let (place, rest) = line.split_once(": ")?;
+    let (severity, message) = rest.split_once(": ")?;
+    let severity = severity.trim_start_matches("fatal ");
+    if !matches!(severity, "error" | "warning") {
+        return None;
+    }
+    let mut parts = place.rsplitn(3, ':');
+    let (column, line, file) = (parts.next()?, parts.next()?, parts.next()?);
+    let (line, column): (u32, u32) = (line.parse().ok()?, column.parse().ok()?);
+    Some(json!({ "file": folder.join(file), "line": line, "column": column, "severity": severity, "code": "",
+        "message": message }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_compilers_become_places() {
+        let found = gnu_diagnostic("src/a.c:3:5: error: unknown type name 'x'", Path::new("/p")).unwrap();
+        assert_eq!(
+            found,
+            json!({ "file": "/p/src/a.c", "line": 3, "column": 5, "severity": "error", "code": "",
+            "message": "unknown type name 'x'" })
+        );
+        assert_eq!(
+            gnu_diagnostic("/a.h:1:1: fatal error: no such file", Path::new("/p")).unwrap()["severity"],
+            "error"
+        );
+        for line in ["a.c: In function 'main':", "ld: cannot find -lx", "", "a:b:c: error: d"] {
+            assert_eq!(gnu_diagnostic(line, Path::new("/p")), None, "{line}");
+        }
+        assert_eq!(
+            go_diagnostic("./main.go:5:2: undefined: x", Path::new("/p")),
+            Some(json!({ "file": "/p/main.go", "line": 5, "column": 2, "severity": "error", "code": "",
+                "message": "undefined: x" }))
+        );
+        for line in ["# example.com/p", "note: module requires Go 1.99", "\thave (int)", "go: no main.go: x"]
+        {
+            assert_eq!(go_diagnostic(line, Path::new("/p")), None, "{line}");
+        }
+        let mut told = Told::default();
+        let line = json!({ "reason": "compiler-message", "message": { "level": "error", "message": "mismatched types",
+            "rendered": "error[E0308]…\n", "code": { "code": "E0308" },
+            "spans": [{ "is_primary": true, "file_name": "src/main.rs", "line_start": 2, "column_start": 9 }] } });
+        assert_eq!(rustc(&line.to_string(), Path::new("/p"), &mut told).as_deref(), Some("error[E0308]…\n"));
+        assert_eq!(told.diagnostics[0]["file"], "/p/src/main.rs");
+        assert_eq!(told.diagnostics[0]["code"], "E0308");
+        assert_eq!(rustc("   Compiling x", Path::new("/p"), &mut told).as_deref(), Some("   Compiling x"));
+    }
+}

@@ -1,0 +1,77 @@
+//! The port on which a running Node takes a debugger. One that has none yet opens it when it is sent SIGUSR1
+//! (Node.js, "Debugging": "Enabling the inspector"); its adapter does not do that by itself.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use dap_wire::{ErrorCode, Failure};
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::socket;
+
+/// Where Node listens when nobody says otherwise.
+const USUAL: u16 = 9229;
+/// How long it may take to open its port.
+const LIMIT: Duration = Duration::from_secs(3);
+const PROBE: Duration = Duration::from_millis(20);
+
+/// Finds the port, or has it opened. Blocks for a moment.
+///
+/// # Errors
+/// `NOT_DEBUGGABLE` for what is no Node, or one that opens no port.
+pub(super) fn port_of(pid: u32) -> Result<u16, Failure> {
+    let undebuggable = |what: &str| {
+        Failure::new(ErrorCode::NotDebuggable, format!("process {pid} {what}"))
+            .hint("start it with `node --inspect` and give the `port` that it shows")
+    };
+    // Any other program would end by the signal.
+    let executable = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
+    let name = executable.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    if name != "node" && name != "nodejs" {
+        return Err(undebuggable(&format!("is `{}`, not Node", executable.display())));
+    }
+    let before = ports(pid);
+    if before.contains(&USUAL) {
+        return Ok(USUAL);
+    }
+    let known = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    let sent = known.map(|pid| kill_process(pid, Signal::USR1));
+    if !matches!(sent, Some(Ok(()))) {
+        return Err(undebuggable("cannot be sent a signal: it has ended, or is another user's"));
+    }
+    let deadline = Instant::now() + LIMIT;
+    while Instant::now() < deadline {
+        if let Some(opened) = ports(pid).difference(&before).next() {
+            return Ok(*opened);
+        }
+        std::thread::sleep(PROBE);
+    }
+    Err(undebuggable("opened no port for a debugger"))
+}
+
+/// The ports that a process listens on.
+fn ports(pid: u32) -> HashSet<u16> {
+    let descriptors = std::fs::read_dir(Path::new("/proc").join(pid.to_string()).join("fd"));
+    let links =
+        descriptors.into_iter().flatten().flatten().filter_map(|entry| std::fs::read_link(entry.path()).ok());
+    let inodes: HashSet<u64> = links
+        .filter_map(|link| link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok())
+        .collect();
+    socket::listening(|inode| inodes.contains(&inode))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_asked_for_its_port_only_when_it_is_node() {
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        assert!(ports(std::process::id()).contains(&port));
+        let failure = port_of(std::process::id()).unwrap_err();
+        assert_eq!(failure.code, ErrorCode::NotDebuggable);
+        assert!(failure.message.contains("not Node"), "{failure}");
+    }
+}

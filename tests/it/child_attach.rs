@@ -1,0 +1,196 @@
+//! Attaching to programs of other languages: by process id, and to a debugger that listens. The program's stdio stay whose
+//! they are, and it runs on when the session ends.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context, ensure};
+use serde_json::{Value, json};
+use tests::child::{self, Subject};
+use tests::client::DapClient;
+use tests::transcript::Transcript;
+
+/// A program that runs without us; it ends with the test.
+struct Running(Child);
+
+impl Running {
+    fn start(program: &str, args: &[&str]) -> anyhow::Result<Self> {
+        let mut command = Command::new(program);
+        command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        Ok(Self(command.spawn().with_context(|| program.to_owned())?))
+    }
+
+    /// Whether it lives and nobody holds it.
+    fn is_free(&mut self) -> anyhow::Result<bool> {
+        ensure!(self.0.try_wait()?.is_none(), "it has ended");
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.0.id()))?;
+        let stopped =
+            status.lines().any(|line| line.starts_with("State:\tT") || line.starts_with("State:\tt"));
+        Ok(!stopped && status.contains("TracerPid:\t0"))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.kill().unwrap_or_default();
+        self.0.wait().map(drop).unwrap_or_default();
+    }
+}
+
+fn editor() -> anyhow::Result<DapClient> {
+    DapClient::start_in("editor", HashMap::new(), &Transcript::default())
+}
+
+/// One visit: a breakpoint, a value, a step, no stdio, and gone. Gives how far the program had counted.
+async fn visit(attach: &Value, source: &PathBuf) -> anyhow::Result<i64> {
+    let line = child::line(source, "spin");
+    let mut editor = editor()?;
+    editor.attach_child(attach.clone(), source, &[line]).await?;
+    let (mut thread, mut frame) = editor.stop().await?;
+    if frame["line"] != line {
+        // gdb stands where the program was met.
+        editor.ok("continue", json!({ "threadId": thread })).await?;
+        (thread, frame) = editor.stop().await?;
+    }
+    assert_eq!((&frame["line"], &frame["source"]["path"]), (&json!(line), &json!(source)));
+    let asked = json!({ "expression": "total", "frameId": frame["id"], "context": "watch" });
+    let total = editor.ok("evaluate", asked).await?;
+    editor.ok("next", json!({ "threadId": thread })).await?;
+    let (_, frame) = editor.stop().await?;
+    assert_ne!(frame["line"], line);
+    for command in ["processWriteInput", "processReadOutput"] {
+        assert_eq!(editor.refused(command, json!({ "data": "x" })).await?, "IO_NOT_OWNED");
+    }
+    editor.finish().await?;
+    total["result"].as_str().context("no result")?.parse().with_context(|| total.to_string())
+}
+
+/// Two visits: the program ran on in between.
+async fn visited(mut program: Running, attach: Value, source: PathBuf) -> anyhow::Result<()> {
+    let first = visit(&attach, &source).await?;
+    let freed = async {
+        while !program.is_free()? {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+        anyhow::Ok(())
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(10), freed).await.context("it is held")??;
+    let second = visit(&attach, &source).await?;
+    ensure!(second > first, "it stood still at {first}");
+    Ok(())
+}
+
+/// Waits until a program has got as far as its own code.
+async fn is_under_way(program: &Running) -> anyhow::Result<()> {
+    let stat = format!("/proc/{}/stat", program.0.id());
+    let waiting = async {
+        loop {
+            let text = std::fs::read_to_string(&stat)?;
+            // It sleeps between two counts.
+            if text.rsplit_once(')').is_some_and(|(_, rest)| rest.starts_with(" S")) {
+                return anyhow::Ok(());
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(10), waiting).await?
+}
+
+fn free_port() -> anyhow::Result<u16> {
+    Ok(std::net::TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+}
+
+async fn listens(port: u16) -> anyhow::Result<()> {
+    let row = format!("0100007F:{port:04X} 00000000:0000 0A");
+    let waiting = async {
+        while !std::fs::read_to_string("/proc/net/tcp")?.contains(&row) {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+        anyhow::Ok(())
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(20), waiting).await.context("nobody listens")?
+}
+
+async fn by_process_id(subject: Subject, program: &str, args: &[&str], source: &str) -> anyhow::Result<()> {
+    if !subject.is_set_up() {
+        return Ok(());
+    }
+    let running = Running::start(program, args)?;
+    is_under_way(&running).await?;
+    let attach = subject.with(json!({ "processId": running.0.id() }));
+    visited(running, attach, child::source(source)).await
+}
+
+#[tokio::test]
+async fn a_native_program_by_process_id_with_lldb() -> anyhow::Result<()> {
+    by_process_id(Subject::Lldb, &child::built("spin"), &[], "spin.c").await
+}
+
+#[tokio::test]
+async fn a_native_program_by_process_id_with_gdb() -> anyhow::Result<()> {
+    by_process_id(Subject::Gdb, &child::built("spin"), &[], "spin.c").await
+}
+
+#[tokio::test]
+async fn a_go_program_by_process_id() -> anyhow::Result<()> {
+    by_process_id(Subject::Delve, &child::built("go-spin"), &[], "go-spin/main.go").await
+}
+
+#[tokio::test]
+async fn a_python_program_by_process_id() -> anyhow::Result<()> {
+    let source = child::source("spin.py").display().to_string();
+    by_process_id(Subject::Python, &child::interpreter("python"), &[&source], "spin.py").await
+}
+
+#[tokio::test]
+async fn a_python_program_whose_debugger_listens() -> anyhow::Result<()> {
+    if !Subject::Python.is_set_up() {
+        return Ok(());
+    }
+    let (port, source) = (free_port()?, child::source("spin.py"));
+    let (listen, path) = (format!("127.0.0.1:{port}"), source.display().to_string());
+    let args = ["-Xfrozen_modules=off", "-m", "debugpy", "--listen", &listen, "--wait-for-client", &path];
+    let running = Running::start(&child::interpreter("python"), &args)?;
+    listens(port).await?;
+    // Without an engine too: this is Python's own word.
+    visited(running, json!({ "connect": { "host": "127.0.0.1", "port": port } }), source).await
+}
+
+#[tokio::test]
+async fn a_node_program_by_the_port_it_inspects_on() -> anyhow::Result<()> {
+    if !Subject::Js.is_set_up() {
+        return Ok(());
+    }
+    let (port, source) = (free_port()?, child::source("spin.js"));
+    let inspect = format!("--inspect=127.0.0.1:{port}");
+    let running = Running::start(&child::interpreter("node"), &[&inspect, &source.display().to_string()])?;
+    listens(port).await?;
+    visited(running, Subject::Js.with(json!({ "port": port })), source).await
+}
+
+#[tokio::test]
+async fn what_cannot_be_attached_to_is_refused_with_the_reason() -> anyhow::Result<()> {
+    if !Subject::Python.is_set_up() {
+        return Ok(());
+    }
+    let port = free_port()?;
+    let asleep = Running::start("sleep", &["1000"])?;
+    for (attach, code, part) in [
+        (json!({ "engine": "debugpy", "connect": { "port": port } }), "PROCESS_NOT_FOUND", "refused"),
+        (json!({ "engine": "debugpy", "connect": { "host": "x" } }), "INVALID_PARAMETER", "connect"),
+        (json!({ "engine": "debugpy", "processId": 999_999_999 }), "PROCESS_NOT_FOUND", "999999999"),
+        (Subject::Lldb.with(json!({})), "INVALID_PARAMETER", "processId"),
+        (Subject::Js.with(json!({ "processId": asleep.0.id() })), "NOT_DEBUGGABLE", "not Node"),
+        (json!({ "engine": "bash", "processId": asleep.0.id() }), "UNSUPPORTED", "attach"),
+    ] {
+        let mut editor = editor()?;
+        editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
+        let refused = editor.ask("attach", attach.clone()).await?;
+        let told = &refused.body["error"]["variables"];
+        assert_eq!(told["code"], code, "{attach}: {told}");
+        assert!(told["message"].as_str().context("no message")?.contains(part), "{attach}: {told}");
+        editor.finish().await?;
+    }
+    Ok(())
+}
