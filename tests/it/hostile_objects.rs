@@ -10,6 +10,11 @@ stories! {
     evaluations_that_throw_say_what_was_thrown,
     an_evaluation_that_ends_the_program_ends_the_session_in_order,
     hovering_runs_no_code_of_the_program,
+    a_call_that_blocks_leaves_the_session_alive_and_a_step_waits_for_it,
+    a_call_that_waits_for_ever_can_be_left_and_the_program_be_paused,
+    a_display_that_blocks_spoils_only_itself,
+    an_evaluation_that_overflows_the_stack_ends_the_program_and_the_session_says_so,
+    an_evaluation_that_fails_fast_ends_the_session_in_order,
 }
 
 async fn started(runtime: Runtime) -> anyhow::Result<(DapClient, i64, Value)> {
@@ -73,5 +78,108 @@ async fn hovering_runs_no_code_of_the_program(runtime: Runtime) -> anyhow::Resul
         assert_eq!(editor.refused("evaluate", hover(expression)).await?, "EVALUATION_FAILED", "{expression}");
     }
     assert_eq!(editor.ok("evaluate", hover("watched")).await?["result"], "1");
+    editor.finish().await
+}
+
+/// Names of the frames of a thread.
+async fn names(editor: &mut DapClient, thread: i64) -> anyhow::Result<Vec<String>> {
+    let stack = editor.ok("stackTrace", json!({ "threadId": thread })).await?;
+    let frames = stack["stackFrames"].as_array().cloned().unwrap_or_default();
+    Ok(frames.iter().map(|frame| frame["name"].as_str().unwrap_or_default().to_owned()).collect())
+}
+
+async fn a_call_that_blocks_leaves_the_session_alive_and_a_step_waits_for_it(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
+    let (mut editor, thread, frame) = started(runtime).await?;
+    let (code, told) = message(&mut editor, &frame, "hanger.Sleeps(9000)").await?;
+    assert_eq!(code, "EVALUATION_TIMEOUT", "{told}");
+    // Nothing of the call is to be seen, and what needs no code is served.
+    assert_eq!(names(&mut editor, thread).await?, ["Program.Main()"]);
+    let at = |expression: &str| json!({ "expression": expression, "frameId": frame });
+    assert_eq!(editor.ok("evaluate", at("watched + hanger.Fine")).await?["result"], "3");
+    let scopes = editor.ok("scopes", json!({ "frameId": frame })).await?;
+    let locals = json!({ "variablesReference": scopes["scopes"][0]["variablesReference"] });
+    let rows = editor.ok("variables", locals).await?;
+    assert!(rows["variables"].as_array().is_some_and(|rows| rows.len() > 5), "{rows}");
+    if runtime == Runtime::Net9 {
+        // A wait cannot be ended there: the thread runs nothing else until it is over.
+        let (code, told) = message(&mut editor, &frame, "thrower.GetHashCode()").await?;
+        assert!(code == "EVALUATION_FAILED" && told.contains("is still in `hanger.Sleeps("), "{code} {told}");
+    } else {
+        editor.ok("evaluate", at("thrower.GetHashCode()")).await?;
+    }
+    editor.break_at("hostile", &[]).await?;
+    editor.ok("next", json!({ "threadId": thread })).await?;
+    let (_, frame) = editor.stop().await?;
+    assert_eq!(frame["line"], tests::fixture::line("hostile", "after"));
+    // The thread is as any other again.
+    let again = json!({ "expression": "thrower.GetHashCode() != 0", "frameId": frame["id"] });
+    assert_eq!(editor.ok("evaluate", again).await?["result"], "true");
+    editor.ok("continue", json!({ "threadId": thread })).await?;
+    assert_eq!(editor.event("exited").await?["exitCode"], 0);
+    editor.finish().await
+}
+
+async fn a_call_that_waits_for_ever_can_be_left_and_the_program_be_paused(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
+    let (mut editor, thread, frame) = started(runtime).await?;
+    let filters = json!({ "filters": ["all"] });
+    editor.ok("setExceptionBreakpoints", filters).await?;
+    let (code, told) = message(&mut editor, &frame, "hanger.Locked").await?;
+    assert_eq!(code, "EVALUATION_TIMEOUT", "{told}");
+    let threads = editor.ok("threads", json!({})).await?["threads"].clone();
+    for other in threads.as_array().into_iter().flatten() {
+        names(&mut editor, other["id"].as_i64().context("a thread without an id")?).await?;
+    }
+    if runtime == Runtime::Net9 {
+        editor.ok("continue", json!({ "threadId": thread })).await?;
+        editor.ok("pause", json!({ "threadId": thread })).await?;
+        assert_eq!(editor.event("stopped").await?["reason"], "pause");
+        assert_eq!(names(&mut editor, thread).await?, ["Program.Main()"]);
+    }
+    editor.finish().await
+}
+
+async fn a_display_that_blocks_spoils_only_itself(runtime: Runtime) -> anyhow::Result<()> {
+    let (mut editor, thread, frame) = started(runtime).await?;
+    let scopes = editor.ok("scopes", json!({ "frameId": frame })).await?;
+    let locals = json!({ "variablesReference": scopes["scopes"][0]["variablesReference"] });
+    for _ in 0..2 {
+        let rows = editor.ok("variables", locals.clone()).await?;
+        let row = |name: &str| {
+            let rows = rows["variables"].as_array().into_iter().flatten();
+            rows.into_iter().find(|row| row["name"] == name).map(|row| row["value"].clone())
+        };
+        assert_eq!(row("slow"), Some(json!("{SlowShown}")));
+        assert_eq!(row("watched"), Some(json!("1")));
+        assert_eq!(row("killer"), Some(json!("{Killer}")));
+    }
+    assert!(editor.output[2].contains("The display of `SlowShown` took too long"), "{:?}", editor.output);
+    assert_eq!(names(&mut editor, thread).await?, ["Program.Main()"]);
+    editor.finish().await
+}
+
+async fn an_evaluation_that_overflows_the_stack_ends_the_program_and_the_session_says_so(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
+    let (mut editor, _, frame) = started(runtime).await?;
+    let (code, told) = message(&mut editor, &frame, "killer.Bottomless(0)").await?;
+    assert!(code == "EVALUATION_FAILED" && told.contains("the program ended during"), "{code} {told}");
+    editor.event("exited").await?;
+    editor.event("terminated").await?;
+    assert!(editor.output[1].contains("Stack overflow."), "{:?}", editor.output);
+    let told = editor.output[2].contains("overflowed its stack");
+    assert_eq!(told, runtime == Runtime::Net9, "{:?}", editor.output);
+    editor.finish().await
+}
+
+async fn an_evaluation_that_fails_fast_ends_the_session_in_order(runtime: Runtime) -> anyhow::Result<()> {
+    let (mut editor, _, frame) = started(runtime).await?;
+    let (code, told) = message(&mut editor, &frame, "killer.FailsFast").await?;
+    assert!(code == "EVALUATION_FAILED" && told.contains("the program ended during"), "{code} {told}");
+    assert_eq!(editor.event("exited").await?["exitCode"], 134);
+    editor.event("terminated").await?;
     editor.finish().await
 }

@@ -53,20 +53,37 @@ hresults! {
     CORDBG_E_CODE_NOT_AVAILABLE = 0x8013_1309 "the code is not available";
     CORDBG_E_FUNCTION_NOT_IL = 0x8013_130a "the function has no IL";
     CORDBG_E_CANT_SET_IP_INTO_FINALLY = 0x8013_130e "the next statement cannot be set into a finally block";
-    CORDBG_E_FUNC_EVAL_BAD_START_POINT = 0x8013_1314 "the thread cannot run an evaluation where it stands";
-    CORDBG_E_INVALID_OBJECT = 0x8013_1315 "the object is not valid any more";
-    CORDBG_E_FUNC_EVAL_NOT_COMPLETE = 0x8013_1316 "the evaluation is not complete";
+    CORDBG_E_FUNC_EVAL_BAD_START_POINT = 0x8013_1313 "the thread cannot run an evaluation where it stands";
+    CORDBG_E_INVALID_OBJECT = 0x8013_1314 "the object is not valid any more";
+    CORDBG_E_FUNC_EVAL_NOT_COMPLETE = 0x8013_1315 "the evaluation is not complete";
     CORDBG_E_STATIC_VAR_NOT_AVAILABLE = 0x8013_131a "the static field is not available yet";
     CORDBG_E_OBJECT_NEUTERED = 0x8013_134f "the object belongs to an earlier stop";
     CORDBG_E_PROCESS_DETACHED = 0x8013_1c00 "the debugger has detached";
     CORDBG_E_TIMEOUT = 0x8013_1c08 "the process did not answer the debugger in time";
     CORDBG_E_CANNOT_BE_ON_ATTACH = 0x8013_1c13 "not possible after attaching to a running process";
-    CORDBG_E_ILLEGAL_IN_OPTIMIZED_CODE = 0x8013_1c26 "not possible in optimised code";
+    CORDBG_E_DETACH_FAILED_OUTSTANDING_EVALS = 0x8013_1c18 "an evaluation still runs in the process";
+    CORDBG_E_ILLEGAL_IN_STACK_OVERFLOW = 0x8013_1c22 "the thread has no stack left";
     CORDBG_E_ILLEGAL_AT_GC_UNSAFE_POINT = 0x8013_1c23 "the thread stands where no evaluation is safe";
+    CORDBG_E_ILLEGAL_IN_PROLOG = 0x8013_1c24 "the thread is at the very start of a method";
+    CORDBG_E_ILLEGAL_IN_NATIVE_CODE = 0x8013_1c25 "the thread is in native code";
+    CORDBG_E_ILLEGAL_IN_OPTIMIZED_CODE = 0x8013_1c26 "not possible in optimised code";
     CORDBG_E_DEBUGGING_DISABLED = 0x8013_1c35 "debugging is switched off in the process";
 }
 
 impl CorError {
+    /// Whether it says that a thread stands where no code can be run on it.
+    pub fn is_unsafe_place(&self) -> bool {
+        matches!(
+            self.hresult,
+            CORDBG_E_FUNC_EVAL_BAD_START_POINT
+                | CORDBG_E_ILLEGAL_IN_STACK_OVERFLOW
+                | CORDBG_E_ILLEGAL_AT_GC_UNSAFE_POINT
+                | CORDBG_E_ILLEGAL_IN_PROLOG
+                | CORDBG_E_ILLEGAL_IN_NATIVE_CODE
+                | CORDBG_E_ILLEGAL_IN_OPTIMIZED_CODE
+        )
+    }
+
     /// Passes success codes on.
     pub(crate) fn check(call: &'static str, hresult: i32) -> Result<i32, Self> {
         if hresult < 0 { Err(Self { call, hresult: hresult as u32 }) } else { Ok(hresult) }

@@ -21,6 +21,8 @@ pub enum Walked {
 
 /// CORDBG_S_AT_END_OF_STACK.
 const END_OF_STACK: i32 = 0x0013_1324;
+/// Of CorDebugUserState.
+const WAIT_SLEEP_JOIN: u32 = 0x20;
 /// Of CorDebugStepperUnmapped and CorDebugIntercept: nothing.
 const NONE: u32 = 0;
 
@@ -91,6 +93,16 @@ impl Thread {
     /// From the runtime; also when it has none yet.
     pub fn object(&self) -> Result<Value> {
         get!(self.0, ICorDebugThread.GetObject()).map(Value)
+    }
+
+    /// Whether it waits in the runtime: sleeps, joins another thread, waits for a lock or an event.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn waits(&self) -> Result<bool> {
+        let mut state = 0;
+        call!(self.0, ICorDebugThread.GetUserState(&raw mut state))?;
+        Ok(state & WAIT_SLEEP_JOIN != 0)
     }
 
     /// An evaluation on this thread.

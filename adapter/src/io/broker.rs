@@ -349,6 +349,37 @@ impl Broker {
         positions
     }
 
+    /// Waits until the program prints this from now on, on stderr or its terminal. `false` when it ends
+    /// before.
+    pub async fn prints_error(&self, text: &[u8]) -> bool {
+        let mut changed = self.0.changed.subscribe();
+        let overlap = text.len().saturating_sub(1) as u64;
+        let mut scanned = None;
+        loop {
+            let ended = {
+                let streams = self.lock();
+                let stream = if streams.stderr.attached() == 0 { &streams.stdout } else { &streams.stderr };
+                let scanned = scanned.get_or_insert(stream.ring.end());
+                while *scanned < stream.ring.end() {
+                    let slice = stream.ring.read(scanned.saturating_sub(overlap), CHUNK);
+                    if slice.bytes.windows(text.len()).any(|window| window == text) {
+                        return true;
+                    }
+                    *scanned = slice.end;
+                }
+                has_exited(&streams)
+            };
+            if ended || changed.changed().await.is_err() {
+                return false;
+            }
+        }
+    }
+
+    /// Whether a program we started has ended.
+    pub fn has_ended(&self) -> bool {
+        has_exited(&self.lock())
+    }
+
     /// Waits until nothing more can come, at most `limit`: a grandchild may hold the pipes.
     pub async fn drained(&self, limit: Duration) {
         let mut changed = self.0.changed.subscribe();

@@ -2,16 +2,19 @@
 //!
 //! The thread of the stop runs the code; the others stand still at first, so that looking does not move the program. Each
 //! call has a deadline: past half of it the others run too, in case it waits for one of them; past the whole it is aborted,
-//! first politely, then not; and when even that does not end it, it is left behind and the session goes on. Requests that
-//! come meanwhile wait; stops and exceptions inside the call are not the clients'.
+//! first politely, then not; and when even that does not end it, it is left where it is ([`left`]) and the session goes on.
+//! Requests that come meanwhile wait; stops and exceptions inside the call are not the clients'.
 
+pub(super) mod left;
 pub(super) mod supply;
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use cordebug::callback::Callback;
+use cordebug::debugger::Process;
 use cordebug::eval::Eval;
+use cordebug::hresult::CORDBG_E_PROCESS_TERMINATED;
 use cordebug::value::Value as ClrValue;
 use dap_wire::{ErrorCode, Failure};
 
@@ -26,7 +29,7 @@ pub(super) const CALL_LIMIT: Duration = Duration::from_secs(5);
 /// How long a call may run that only makes a row nicer.
 pub(super) const DISPLAY_LIMIT: Duration = Duration::from_millis(400);
 /// How long an aborted call may take to end.
-const ABORT_LIMIT: Duration = Duration::from_secs(2);
+const ABORT_LIMIT: Duration = Duration::from_secs(1);
 /// How often a call looks whether the session ends.
 const SLICE: Duration = Duration::from_millis(50);
 
@@ -63,8 +66,11 @@ impl Session {
             .hint("evaluate it in the console or as a watch")
             .quiet());
         }
+        if let Some(refusal) = self.left.refusal(site.thread, what) {
+            return Err(refusal);
+        }
         let eval = self.thread(site.thread)?.create_eval().map_err(cor("prepare a call"))?;
-        setup(&eval).map_err(cor(format!("call `{what}`")))?;
+        setup(&eval).map_err(|error| no_call(what, site.thread, error))?;
         match self.finish(&eval, site, what)? {
             Outcome::Value(value) => Ok(value),
             Outcome::Threw(thrown) => {
@@ -143,6 +149,8 @@ impl Session {
         let outcome = loop {
             let patience = if aborted.is_none() { site.limit.saturating_sub(start.elapsed()) } else { SLICE };
             match site.inputs.recv_timeout(patience.clamp(Duration::from_millis(1), SLICE)) {
+                // A call that was given up before ends on another thread meanwhile.
+                Ok(Input::Callback(callback)) if self.of_left_call(&callback) => go_on()?,
                 Ok(Input::Callback(Callback::EvalComplete { eval, .. })) if aborted.is_none() => {
                     break Ok(Outcome::Value(eval.result()));
                 }
@@ -150,18 +158,16 @@ impl Session {
                     break Ok(Outcome::Threw(eval.result()));
                 }
                 Ok(Input::Callback(Callback::EvalComplete { .. } | Callback::EvalException { .. })) => {
-                    break Err(if self.cancel.is_cancelled() {
-                        Failure::cancelled()
-                    } else {
-                        timed_out(what, site.limit)
+                    break Err(match self.cancel.is_cancelled() {
+                        true => Failure::cancelled(),
+                        false => timed_out(what, site.limit, "and was aborted")
+                            .hint("it may wait for a lock that a stopped thread holds"),
                     });
                 }
                 Ok(Input::Callback(callback @ Callback::ExitProcess)) => {
                     self.postponed.push_back(Input::Callback(callback));
-                    return Err(Failure::new(
-                        ErrorCode::EvaluationFailed,
-                        format!("the program ended during `{what}`"),
-                    ));
+                    self.dead = true;
+                    return Err(ended(what));
                 }
                 Ok(Input::Callback(callback)) => {
                     self.bookkeeping(callback);
@@ -169,35 +175,44 @@ impl Session {
                 }
                 Ok(other) => self.postponed.push_back(other),
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return Err(timed_out(what, site.limit)),
+                Err(RecvTimeoutError::Disconnected) => return Err(timed_out(what, site.limit, "")),
             }
             let waited = start.elapsed();
             if !together && (waited > site.limit / 2 || self.is_ending() || self.cancel.is_cancelled()) {
                 together = true;
-                process.stop().map_err(cor("stop a call that may wait for another thread"))?;
+                self.halt(&process, "stop a call that may wait for another thread", what)?;
                 alone_off(&process, self, site.thread);
                 go_on()?;
             }
             match aborted {
                 None if waited > site.limit || self.is_ending() || self.cancel.is_cancelled() => {
-                    process.stop().map_err(cor("stop a call that takes too long"))?;
+                    self.halt(&process, "stop a call that takes too long", what)?;
                     eval.abort().map_err(cor("abort a call that takes too long"))?;
                     go_on()?;
                     aborted = Some((Instant::now(), false));
                 }
-                Some((since, false)) if since.elapsed() > ABORT_LIMIT => {
-                    process.stop().map_err(cor("stop a call that cannot be aborted"))?;
+                Some((since, rudely)) if since.elapsed() > ABORT_LIMIT => {
+                    self.halt(&process, "stop a call that cannot be aborted", what)?;
+                    // A wait that did not end by the first does not end by the second either.
+                    let waits = self.thread(site.thread).is_ok_and(|thread| thread.waits() == Ok(true));
+                    if rudely || waits {
+                        if let Ok(below) = top {
+                            self.leave(site.thread, below, what);
+                        }
+                        break Err(timed_out(
+                            what,
+                            site.limit,
+                            "and cannot be aborted: the runtime does not end a wait",
+                        )
+                        .hint(format!(
+                            "thread {} stays in it until the wait is over; variables can still be read",
+                            site.thread
+                        )));
+                    }
                     // Last resort: the thread is unwound without its handlers.
                     eval.rude_abort().map_err(cor("abort a call that does not end"))?;
                     go_on()?;
                     aborted = Some((Instant::now(), true));
-                }
-                Some((since, true)) if since.elapsed() > ABORT_LIMIT => {
-                    process.stop().map_err(cor("stop a call that nothing ends"))?;
-                    self.known.left.set(top.ok().map(|range| (site.thread, range)));
-                    break Err(timed_out(what, site.limit).hint(
-                        "it could not be aborted; its thread goes on with it when the program goes on",
-                    ));
                 }
                 _ => {}
             }
@@ -207,19 +222,41 @@ impl Session {
         }
         outcome
     }
+
+    /// Stops the program while a call runs in it.
+    fn halt(&mut self, process: &Process, why: &str, what: &str) -> Result<(), Failure> {
+        self.stand(process).map_err(|error| match error.hresult {
+            CORDBG_E_PROCESS_TERMINATED => {
+                self.dead = true;
+                ended(what)
+            }
+            _ => cor(why)(error),
+        })
+    }
 }
 
-fn alone_off(process: &cordebug::debugger::Process, session: &Session, thread: u32) {
+fn ended(what: &str) -> Failure {
+    Failure::new(ErrorCode::EvaluationFailed, format!("the program ended during `{what}`"))
+}
+
+fn alone_off(process: &Process, session: &Session, thread: u32) {
     let let_go = session.thread(thread).ok().map(|thread| process.hold_others(&thread, false));
     if let Some(Err(error)) = let_go {
         tracing::debug!(%error, "the other threads could not be let go");
     }
 }
 
-fn timed_out(what: &str, limit: Duration) -> Failure {
-    Failure::new(
-        ErrorCode::EvaluationTimeout,
-        format!("`{what}` did not end within {} ms and was aborted", limit.as_millis()),
-    )
-    .hint("it may wait for a lock that a stopped thread holds")
+fn timed_out(what: &str, limit: Duration, fate: &str) -> Failure {
+    let message = format!("`{what}` did not end within {} ms {fate}", limit.as_millis());
+    Failure::new(ErrorCode::EvaluationTimeout, message.trim_end())
+}
+
+/// The runtime does not even begin a call.
+fn no_call(what: &str, thread: u32, error: cordebug::CorError) -> Failure {
+    if !error.is_unsafe_place() {
+        return cor(format!("call `{what}`"))(error);
+    }
+    let reason = error.meaning().map_or("it stands at an unsafe place", |(_, sentence)| sentence);
+    Failure::new(ErrorCode::EvaluationFailed, format!("`{what}` cannot run on thread {thread}: {reason}"))
+        .hint("variables and fields can be read; step to a statement, or evaluate on a thread that stands at one")
 }

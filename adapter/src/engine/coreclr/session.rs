@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
+use std::time::{Duration, Instant};
 
 use cordebug::callback::Callback;
 use cordebug::debugger::{Debugger, Process};
@@ -15,6 +16,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::breakpoints::Breakpoints;
+use super::calls::left::LeftCalls;
 use super::cor;
 use super::exceptions::{Filters, Thrown, When};
 use super::modules::Modules;
@@ -23,6 +25,10 @@ use super::types::lookup::Known;
 use super::values::References;
 use crate::engine::{EngineEvent, EngineRequest};
 use crate::io::{Broker, Child, ExitInfo};
+
+/// How long a pause lets the runtime tell what happened before, and how long it waits for one piece of it.
+const SETTLE_LIMIT: Duration = Duration::from_secs(3);
+const SETTLE_SLICE: Duration = Duration::from_millis(50);
 
 /// What comes to the engine's thread.
 pub(super) enum Input {
@@ -66,6 +72,10 @@ pub(super) struct Session {
     stopping: Arc<AtomicBool>,
     pub(super) run: Run,
     pub(super) child: Option<Child>,
+    /// It has ended, though its end was not told yet: the debugging library must not look at it any more.
+    pub(super) dead: bool,
+    /// Of the program, launched or attached to.
+    pub(super) pid: Option<u32>,
     pub(super) debugger: Option<Debugger>,
     pub(super) process: Option<Rc<Process>>,
     pub(super) modules: Modules,
@@ -73,6 +83,8 @@ pub(super) struct Session {
     pub(super) filters: Filters,
     pub(super) references: References,
     pub(super) known: Known,
+    /// Calls of evaluations that nothing could end.
+    pub(super) left: LeftCalls,
     pub(super) stepper: Option<Stepper>,
     /// The program's own assembly, for the entry stop.
     pub(super) entry_module: Option<std::path::PathBuf>,
@@ -104,6 +116,8 @@ impl Session {
             stopping,
             run: Run::None,
             child: None,
+            dead: false,
+            pid: None,
             debugger: None,
             process: None,
             modules: Modules::default(),
@@ -111,6 +125,7 @@ impl Session {
             filters: Filters::default(),
             references: References::default(),
             known: Known::default(),
+            left: LeftCalls::default(),
             stepper: None,
             entry_module: None,
             stop_on_entry: false,
@@ -159,12 +174,16 @@ impl Session {
         inputs: &Receiver<Input>,
     ) -> Result<Value, Failure> {
         let arguments = &request.arguments;
+        let is_end = matches!(request.command.as_str(), "disconnect" | "terminate");
+        if !is_end && self.run != Run::None && self.has_died() {
+            return Err(Failure::new(ErrorCode::NoSession, "the program has ended").quiet());
+        }
         match request.command.as_str() {
             "launch" => self.launch(arguments, cancel, inputs),
-            "attach" => self.attach(arguments),
+            "attach" => self.attach(arguments, inputs),
             "configurationDone" => self.configured(inputs),
-            "disconnect" => self.disconnect(arguments),
-            "terminate" => self.terminate(),
+            "disconnect" => self.disconnect(arguments, inputs),
+            "terminate" => self.terminate(inputs),
             "setBreakpoints" => self.set_breakpoints(arguments),
             "setFunctionBreakpoints" => self.set_function_breakpoints(arguments),
             "setExceptionBreakpoints" => Ok(self.filters.set(arguments)),
@@ -183,8 +202,12 @@ impl Session {
             "source" => self.source(arguments),
             "breakpointLocations" => self.breakpoint_locations(arguments),
             "continue" => self.go_on(inputs).map(|()| json!({ "allThreadsContinued": true })),
+            step @ ("next" | "stepIn" | "stepOut") if self.left.holds(self.thread_of(arguments)?) => {
+                self.step_when_call_ends(self.thread_of(arguments)?, step, arguments);
+                self.go_on(inputs).map(|()| Value::Null)
+            }
             "next" | "stepIn" | "stepOut" => self.step(&request.command, arguments, inputs),
-            "pause" => self.pause(arguments),
+            "pause" => self.pause(arguments, inputs),
             other => {
                 Err(Failure::new(ErrorCode::Unsupported, format!("the .NET engine does not offer `{other}`"))
                     .hint("the capabilities say what it offers")
@@ -202,6 +225,19 @@ impl Session {
     /// A line in the debug console.
     pub(super) fn note(&self, text: &str) {
         self.tell("output", json!({ "category": "console", "output": format!("{text}\n") }));
+    }
+
+    /// The same, for another thread.
+    pub(super) fn notes(&self) -> impl Fn(&str) + Send + use<> {
+        let events = self.events.clone();
+        move |text| {
+            let body = json!({ "category": "console", "output": format!("{text}\n") });
+            drop(events.send(EngineEvent::Dap { event: "output".into(), body }));
+        }
+    }
+
+    fn has_died(&self) -> bool {
+        self.dead || self.child.as_ref().is_some_and(|child| child.exited().is_some())
     }
 
     pub(super) fn is_ending(&self) -> bool {
@@ -255,10 +291,32 @@ impl Session {
         stopped
     }
 
+    /// Stops the program behind what the runtime already had to tell: after attaching, all its modules and threads.
+    /// Says whether it is this stop that holds; else one of those callbacks stopped it.
+    fn stand_settled(&mut self, process: &Process, inputs: &Receiver<Input>) -> Result<bool, Failure> {
+        let deadline = Instant::now() + SETTLE_LIMIT;
+        loop {
+            self.stand(process).map_err(cor("pause the program"))?;
+            let told = inputs.try_recv().ok();
+            let more = told.is_some() || process.has_queued_callbacks() == Ok(true);
+            if !more || Instant::now() > deadline {
+                self.postponed.extend(told);
+                return Ok(true);
+            }
+            process.resume().map_err(cor("let the program go on"))?;
+            match told.or_else(|| inputs.recv_timeout(SETTLE_SLICE).ok()) {
+                Some(Input::Callback(callback)) => self.called_back(callback, inputs),
+                other => self.postponed.extend(other),
+            }
+            if self.run != Run::Running {
+                return Ok(false);
+            }
+        }
+    }
+
     /// Lets the program run: first from the stop clients know of, then through what happened meanwhile.
     pub(super) fn go_on(&mut self, inputs: &Receiver<Input>) -> Result<(), Failure> {
         self.references.clear();
-        self.known.left.set(None);
         self.throwing = None;
         self.run = Run::Running;
         self.process()?.resume().map_err(cor("let the program go on"))?;
@@ -283,12 +341,14 @@ impl Session {
         Ok(Value::Null)
     }
 
-    fn pause(&mut self, arguments: &Value) -> Result<Value, Failure> {
+    fn pause(&mut self, arguments: &Value, inputs: &Receiver<Input>) -> Result<Value, Failure> {
         if self.run != Run::Running {
             return Err(Failure::new(ErrorCode::NotRunning, "the program does not run").quiet());
         }
         let process = self.process()?;
-        self.stand(&process).map_err(cor("pause the program"))?;
+        if !self.stand_settled(&process, inputs)? {
+            return Ok(Value::Null);
+        }
         let threads = process.threads().map_err(cor("list the threads"))?;
         let wanted = arguments["threadId"].as_u64().and_then(|id| u32::try_from(id).ok());
         let ids: Vec<u32> = threads.iter().filter_map(|thread| thread.id().ok()).collect();
@@ -308,6 +368,7 @@ impl Session {
     pub(super) fn stopped(&mut self, reason: &str, thread: u32, more: Value) {
         self.run = Run::Stopped { thread };
         tracing::debug!(reason, thread, "the program stands");
+        self.left.forget_step();
         if let Some(stepper) = self.stepper.take() {
             // A step that was overtaken; one that completed does not mind.
             stepper.deactivate().unwrap_or_default();

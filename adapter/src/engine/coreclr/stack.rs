@@ -11,7 +11,7 @@ use super::session::Session;
 use super::values::Node;
 
 /// Deepest stack that is walked.
-const DEEPEST: usize = 10_000;
+pub(super) const DEEPEST: usize = 10_000;
 
 impl Session {
     pub(super) fn stack_trace(&mut self, arguments: &Value) -> Result<Value, Failure> {
@@ -99,7 +99,7 @@ impl Session {
         let named = thread.object().ok().and_then(|object| self.text_field(&object, "_name"));
         named.filter(|name| !name.is_empty()).unwrap_or_else(|| {
             // The operating system's name, where the runtime gave it one.
-            let pid = self.child.as_ref().map(crate::io::Child::pid);
+            let pid = self.pid;
             let comm =
                 pid.and_then(|pid| std::fs::read_to_string(format!("/proc/{pid}/task/{id}/comm")).ok());
             match comm.as_deref().map(str::trim) {

@@ -7,6 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
+use cordebug::callback::Callback;
+use cordebug::debugger::Process;
+use cordebug::hresult::CORDBG_E_DETACH_FAILED_OUTSTANDING_EVALS;
 use cordebug::runtime::{self, Runtime, RuntimeError};
 use cordebug::startup::{Started, StartupHold};
 use dap_wire::{ErrorCode, Failure};
@@ -15,6 +18,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::cor;
+use super::overflow;
 use super::program::{self, Attributes};
 use super::session::{Input, Run, Session};
 use super::sources::Sources;
@@ -26,6 +30,8 @@ const START_LIMIT: Duration = Duration::from_secs(60);
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
 /// How long a debugger that has let go of a process may take to hang up.
 const HANG_UP_LIMIT: Duration = Duration::from_secs(2);
+/// How long a call that could not be aborted may take to end when the program is let go.
+const LAST_CALL_LIMIT: Duration = Duration::from_secs(5);
 /// How long a program may take to end after SIGTERM.
 const TERM_LIMIT: Duration = Duration::from_secs(3);
 
@@ -73,6 +79,7 @@ impl Session {
         drop(hold);
         self.run = Run::Held;
         self.watch_exit();
+        overflow::watch(&self.broker, pid, self.notes());
         self.wait_for_first_callback(inputs);
         tracing::debug!(pid, "the first callback came");
         let name = self.entry_module.as_deref().unwrap_or(&program.spec.program).display().to_string();
@@ -139,6 +146,7 @@ impl Session {
     /// Loads the debugging library of the runtime in the process and attaches to it.
     fn take_control(&mut self, pid: u32, failed: &dyn Fn(String) -> Failure) -> Result<(), Failure> {
         let runtime = only_runtime(pid)?;
+        self.pid = Some(pid);
         let debugger = runtime::create_debugger(pid, &runtime).map_err(|error| failed(error.to_string()))?;
         tracing::debug!(pid, "the debugging library is loaded");
         let inbox = self.inbox.clone();
@@ -172,7 +180,7 @@ impl Session {
         }
     }
 
-    pub(super) fn attach(&mut self, arguments: &Value) -> Result<Value, Failure> {
+    pub(super) fn attach(&mut self, arguments: &Value, inputs: &Receiver<Input>) -> Result<Value, Failure> {
         self.attributes(arguments)?;
         let pid = arguments["processId"].as_u64().or_else(|| arguments["processId"].as_str()?.parse().ok());
         let Some(pid) = pid.and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid > 0) else {
@@ -193,6 +201,7 @@ impl Session {
         })?;
         self.broker.set_not_owned();
         self.run = Run::Held;
+        self.wait_for_first_callback(inputs);
         self.tell("initialized", Value::Null);
         let name = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default().display().to_string();
         self.tell(
@@ -206,7 +215,11 @@ impl Session {
     }
 
     /// Ends the program or lets it go on alone; the hub waits for this answer.
-    pub(super) fn disconnect(&mut self, arguments: &Value) -> Result<Value, Failure> {
+    pub(super) fn disconnect(
+        &mut self,
+        arguments: &Value,
+        inputs: &Receiver<Input>,
+    ) -> Result<Value, Failure> {
         // A program we started has our pipes for its stdio: it cannot outlive the session.
         let kill = self.child.is_some() || arguments["terminateDebuggee"].as_bool().unwrap_or(false);
         match (kill, self.process.take()) {
@@ -220,8 +233,12 @@ impl Session {
                     stepper.deactivate().unwrap_or_default();
                 }
                 self.references.clear();
-                process.detach().map_err(cor("detach"))?;
+                let detached = self.detach(&process, inputs);
+                if let Err(failure) = &detached {
+                    self.note(&failure.to_string());
+                }
                 self.end(None);
+                detached?;
             }
             (true, Some(process)) => {
                 match &self.child {
@@ -247,10 +264,47 @@ impl Session {
         Ok(Value::Null)
     }
 
+    /// Lets go of the program, which stands. A call of an evaluation that is still on a thread keeps the runtime from it:
+    /// then the program runs until that has ended.
+    fn detach(&mut self, process: &Rc<Process>, inputs: &Receiver<Input>) -> Result<(), Failure> {
+        let deadline = Instant::now() + LAST_CALL_LIMIT;
+        loop {
+            match process.detach() {
+                Err(error) if error.hresult == CORDBG_E_DETACH_FAILED_OUTSTANDING_EVALS => {}
+                done => return done.map_err(cor("detach")),
+            }
+            process.resume().map_err(cor("let the program go on"))?;
+            loop {
+                let Ok(input) = inputs.recv_timeout(deadline.saturating_duration_since(Instant::now()))
+                else {
+                    // It runs; nothing more can be done for it.
+                    return Err(Failure::new(
+                        ErrorCode::EngineFailed,
+                        format!(
+                            "cannot detach in order: {} is still under way in the program",
+                            self.left.named()
+                        ),
+                    )
+                    .hint("the program goes on, but may stand still at its next new thread or module"));
+                };
+                let Input::Callback(callback) = input else { continue };
+                if matches!(callback, Callback::ExitProcess) {
+                    return Ok(());
+                }
+                let ended =
+                    matches!(callback, Callback::EvalComplete { .. } | Callback::EvalException { .. });
+                if self.of_left_call(&callback) && ended {
+                    break;
+                }
+                process.resume().map_err(cor("let the program go on"))?;
+            }
+        }
+    }
+
     /// Asks the program to end, and ends it when it does not.
-    pub(super) fn terminate(&mut self) -> Result<Value, Failure> {
+    pub(super) fn terminate(&mut self, inputs: &Receiver<Input>) -> Result<Value, Failure> {
         let Some(child) = &self.child else {
-            return self.disconnect(&json!({ "terminateDebuggee": true }));
+            return self.disconnect(&json!({ "terminateDebuggee": true }), inputs);
         };
         // A stopped program cannot answer a signal.
         if self.run != Run::Running {

@@ -21,7 +21,13 @@ impl Session {
             // The program stands: this happened before it did, and is dealt with when it goes on.
             Run::None | Run::Held | Run::Stopped { .. } => return self.deferred.push_back(callback),
         }
-        self.deal_with(callback, inputs);
+        if self.of_left_call(&callback) {
+            if self.make_due_step(inputs) {
+                return;
+            }
+        } else {
+            self.deal_with(callback, inputs);
+        }
         if self.run == Run::Running
             && let Some(process) = &self.process
             && let Err(error) = process.resume()
@@ -50,7 +56,6 @@ impl Session {
             Callback::DebuggerError { hresult } => {
                 self.note(&format!("The runtime's debugging services report an error: 0x{hresult:08x}"));
             }
-            // An evaluation that was given up ends here.
             Callback::EvalComplete { .. } | Callback::EvalException { .. } => {}
             Callback::ExitProcess | Callback::Other(_) => {}
         }

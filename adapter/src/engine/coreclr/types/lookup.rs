@@ -34,8 +34,6 @@ pub(crate) struct Known {
     pub(crate) stack: RefCell<Option<Stack>>,
     /// Types whose display took too long, or broke: they are not asked again.
     pub(crate) mute: RefCell<std::collections::HashSet<String>>,
-    /// A thread with a call that nothing ended, and the stack range of the frame that was on top before it.
-    pub(crate) left: std::cell::Cell<Option<(u32, (u64, u64))>>,
     /// How deep displays are in displays.
     pub(crate) depth: std::cell::Cell<u32>,
     /// IL of short getters.

@@ -7,18 +7,10 @@ use super::path::{Path, Root, bare};
 use crate::engine::coreclr::cor;
 use crate::engine::coreclr::expression::tuple_names;
 use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::stack::DEEPEST;
 use crate::engine::coreclr::types::lookup::Stack;
 
 impl Session {
-    /// Frames of a call that could not be ended are not the program's own: they are left out.
-    pub(crate) fn without_left(&self, thread: u32, frames: Vec<Frame>) -> Vec<Frame> {
-        let Some((_, range)) = self.known.left.get().filter(|(of, _)| *of == thread) else { return frames };
-        match frames.iter().position(|frame| frame.stack_range() == Ok(range)) {
-            Some(at) => frames.into_iter().skip(at).collect(),
-            None => frames,
-        }
-    }
-
     /// A frame of a thread, counted from the top; looked up once per stop.
     pub(crate) fn frame_at(&self, thread: u32, index: usize) -> Result<Frame, Failure> {
         let resumes = self.process()?.resumes();
@@ -28,8 +20,9 @@ impl Session {
             .filter(|stack| stack.resumes == resumes && stack.thread == thread && stack.asked > index);
         if fresh.is_none() {
             let asked = (index + 1).next_multiple_of(8);
-            let more = if self.known.left.get().is_some() { 64 } else { 0 };
-            let frames = self.thread(thread)?.frames(asked + more).map_err(cor("walk the stack"))?;
+            // How deep a call is that could not be ended nobody knows.
+            let deep = if self.left.holds(thread) { DEEPEST } else { asked };
+            let frames = self.thread(thread)?.frames(deep).map_err(cor("walk the stack"))?;
             let frames = self.without_left(thread, frames);
             *stack = Some(Stack { resumes, thread, asked, frames });
         }
@@ -42,7 +35,8 @@ impl Session {
     /// Arguments and locals of a frame, under the names of the source.
     pub(crate) fn locals(&self, thread: u32, index: usize) -> Result<Vec<(String, Path)>, Failure> {
         let frame = self.frame_at(thread, index)?;
-        let function = frame.function().map_err(cor("find the frame's function"))?;
+        // Native code has no names.
+        let Ok(function) = frame.function() else { return Ok(Vec::new()) };
         let (token, module) = (function.token().map_err(cor("find the frame's method"))?, function.module());
         let Some(loaded) = module.ok().and_then(|module| self.modules.of(&module)) else {
             return Ok(Vec::new());

@@ -1,0 +1,120 @@
+//! Attaching to processes that are in the middle of something, and letting go of them again.
+
+use std::process::Stdio;
+
+use anyhow::Context;
+use serde_json::{Value, json};
+use tests::client::DapClient;
+use tests::fixture::{self, Runtime};
+use tests::transcript::Transcript;
+use tokio::io::{AsyncBufReadExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdout};
+
+stories! {
+    a_pause_right_after_attaching_knows_every_module_and_thread,
+    a_busy_process_with_many_threads_and_modules_is_debugged_and_let_go_again_and_again,
+    a_call_that_blocks_does_not_keep_a_process_from_being_let_go,
+}
+
+/// A program that nobody debugs yet, after its first line.
+async fn running(runtime: Runtime, program: &str) -> anyhow::Result<(Child, Lines<BufReader<ChildStdout>>)> {
+    let mut command = tokio::process::Command::new(runtime.dotnet().context("no dotnet")?);
+    command.arg(fixture::program(program)).envs(runtime.environment().context("no runtime")?);
+    let mut process = command.kill_on_drop(true).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+    let mut lines = BufReader::new(process.stdout.take().context("no stdout")?).lines();
+    lines.next_line().await?.context("the program prints nothing")?;
+    Ok((process, lines))
+}
+
+async fn attached(
+    runtime: Runtime,
+    process: &Child,
+    program: &str,
+    markers: &[&str],
+) -> anyhow::Result<DapClient> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.ok("initialize", json!({ "clientID": "test" })).await?;
+    let attach = editor.send("attach", json!({ "processId": process.id() })).await?;
+    editor.event("initialized").await?;
+    editor.break_at(program, markers).await?;
+    editor.ok("configurationDone", Value::Null).await?;
+    anyhow::ensure!(editor.response(attach).await?.success);
+    Ok(editor)
+}
+
+/// Ends the program and sees it end well.
+async fn ends_well(mut process: Child) -> anyhow::Result<()> {
+    drop(process.stdin.take());
+    anyhow::ensure!(process.wait().await?.success(), "the program did not end well");
+    Ok(())
+}
+
+async fn a_pause_right_after_attaching_knows_every_module_and_thread(runtime: Runtime) -> anyhow::Result<()> {
+    let (process, _lines) = running(runtime, "spin").await?;
+    let mut editor = attached(runtime, &process, "spin", &[]).await?;
+    editor.ok("pause", json!({ "threadId": process.id() })).await?;
+    let stopped = editor.event("stopped").await?;
+    let threads = editor.ok("threads", json!({})).await?["threads"].clone();
+    let mut named = Vec::new();
+    for thread in threads.as_array().into_iter().flatten() {
+        named.push(thread["name"].as_str().unwrap_or_default().to_owned());
+        let stack = editor.ok("stackTrace", json!({ "threadId": thread["id"] })).await?;
+        for frame in stack["stackFrames"].as_array().into_iter().flatten() {
+            assert_ne!(frame["name"], "[Unknown module]", "{stack}");
+        }
+    }
+    for name in ["Main Thread", "worker", "beat"] {
+        assert!(named.iter().any(|named| named == name), "{named:?}");
+    }
+    assert_eq!(stopped["reason"], "pause");
+    editor.finish().await?;
+    ends_well(process).await
+}
+
+async fn a_busy_process_with_many_threads_and_modules_is_debugged_and_let_go_again_and_again(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
+    let (process, _lines) = running(runtime, "busy").await?;
+    for _ in 0..3 {
+        let mut editor = attached(runtime, &process, "busy", &["work"]).await?;
+        for _ in 0..3 {
+            let (thread, frame) = editor.stop().await?;
+            assert_eq!(frame["line"], fixture::line("busy", "work"));
+            let asked = json!({ "expression": "round >= 0 && seen.Count > 0", "frameId": frame["id"] });
+            assert_eq!(editor.ok("evaluate", asked).await?["result"], "true");
+            editor.ok("continue", json!({ "threadId": thread })).await?;
+        }
+        editor.break_at("busy", &[]).await?;
+        let modules = editor.ok("modules", json!({})).await?;
+        assert!(modules["totalModules"].as_u64().is_some_and(|count| count > 100), "{modules}");
+        let threads = editor.ok("threads", json!({})).await?["threads"].clone();
+        let workers = threads
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter(|thread| thread["name"].as_str().is_some_and(|name| name.starts_with("worker ")));
+        assert_eq!(workers.count(), 60);
+        editor.finish().await?;
+    }
+    ends_well(process).await
+}
+
+async fn a_call_that_blocks_does_not_keep_a_process_from_being_let_go(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
+    let (process, mut lines) = running(runtime, "spin").await?;
+    let mut editor = attached(runtime, &process, "spin", &["beat"]).await?;
+    let (_, frame) = editor.stop().await?;
+    let asked = json!({ "expression": "System.Threading.Thread.Sleep(9000)", "frameId": frame["id"] });
+    assert_eq!(editor.refused("evaluate", asked).await?, "EVALUATION_TIMEOUT");
+    editor.finish().await?;
+    let count = |line: &str| line.strip_prefix("beat ").and_then(|count| count.parse::<u32>().ok());
+    let mut beats = Vec::new();
+    // It beats on once the call is over, from where it stood.
+    while beats.len() < 60 {
+        let line = lines.next_line().await?.context("the program has ended")?;
+        beats.push(count(&line).context("no beat")?);
+    }
+    assert!(beats.is_sorted_by(|one, next| *next == one + 1), "{beats:?}");
+    ends_well(process).await
+}

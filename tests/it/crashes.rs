@@ -1,0 +1,66 @@
+//! Programs that end badly: each end is told in order, with its reason and the exit code the program really had.
+
+use serde_json::json;
+use tests::client::DapClient;
+use tests::fixture::Runtime;
+use tests::transcript::Transcript;
+
+stories! {
+    a_program_that_ends_itself_or_is_killed_is_told_with_its_exit_code,
+    a_program_nobody_can_save_stops_once_and_then_ends,
+    a_stack_overflow_ends_the_program,
+}
+
+async fn started(runtime: Runtime, way: &str) -> anyhow::Result<DapClient> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.launch("crashes", &[], json!({ "args": [way] })).await?;
+    Ok(editor)
+}
+
+async fn a_program_that_ends_itself_or_is_killed_is_told_with_its_exit_code(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
+    for (way, code) in [("exit", 42), ("", 3), ("abort", 134), ("kill", 137)] {
+        let mut editor = started(runtime, way).await?;
+        assert_eq!(editor.event("exited").await?["exitCode"], code, "{way}");
+        editor.event("terminated").await?;
+        assert!(editor.output[0].starts_with("ends by"), "{way}: {:?}", editor.output);
+        editor.finish().await?;
+    }
+    Ok(())
+}
+
+async fn a_program_nobody_can_save_stops_once_and_then_ends(runtime: Runtime) -> anyhow::Result<()> {
+    for (way, name, words) in [
+        ("throw", "System.InvalidOperationException", "nobody catches this"),
+        ("null", "System.NullReferenceException", "Object reference"),
+        ("segfault", "System.AccessViolationException", "protected memory"),
+        ("failfast", "System.ExecutionEngineException", "the reactor is hot"),
+    ] {
+        let mut editor = started(runtime, way).await?;
+        let stopped = editor.event("stopped").await?;
+        assert_eq!(stopped["reason"], "exception", "{way}");
+        let thread = json!({ "threadId": stopped["threadId"] });
+        assert_eq!(editor.ok("exceptionInfo", thread.clone()).await?["exceptionId"], name, "{way}");
+        let stack = editor.ok("stackTrace", thread.clone()).await?["stackFrames"].clone();
+        let frames = stack.as_array().into_iter().flatten();
+        let main = frames.into_iter().any(|frame| frame["name"] == "Program.Main(string[] args)");
+        assert!(main, "{way}: {stack}");
+        editor.ok("continue", thread).await?;
+        assert_eq!(editor.event("exited").await?["exitCode"], 134, "{way}");
+        editor.event("terminated").await?;
+        assert!(editor.output[1].contains(words), "{way}: {:?}", editor.output);
+        editor.finish().await?;
+    }
+    Ok(())
+}
+
+async fn a_stack_overflow_ends_the_program(runtime: Runtime) -> anyhow::Result<()> {
+    let mut editor = started(runtime, "overflow").await?;
+    // Under a debugger the newer runtime hangs when it should end.
+    let code = if runtime == Runtime::Net9 { 137 } else { 134 };
+    assert_eq!(editor.event("exited").await?["exitCode"], code);
+    editor.event("terminated").await?;
+    assert!(editor.output[1].contains("Stack overflow."), "{:?}", editor.output);
+    editor.finish().await
+}
