@@ -53,5 +53,6 @@ mod listening;
 mod many_clients;
 mod output;
 mod shared_breakpoints;
+mod undebugged;
 mod values;
 mod who_is_here;

@@ -91,8 +91,9 @@ pub(super) fn resolve(
         return Err(Failure::new(ErrorCode::Unsupported, message)
             .hint("leave it out; with `pty: true` the program has a terminal of Tandem's"));
     }
+    let debugged = !attributes.flag("noDebug", false)?;
     for name in ["DOTNET_EnableDiagnostics", "COMPlus_EnableDiagnostics"] {
-        if attributes.variable(name).as_deref() == Some("0") {
+        if debugged && attributes.variable(name).as_deref() == Some("0") {
             return Err(Failure::new(
                 ErrorCode::NotDebuggable,
                 format!("`{name}` is 0: the runtime would start without its debugging services"),

@@ -72,6 +72,8 @@ pub(super) struct Session {
     stopping: Arc<AtomicBool>,
     pub(super) run: Run,
     pub(super) child: Option<Child>,
+    /// Whether it runs without a debugger.
+    pub(super) undebugged: bool,
     /// It has ended, though its end was not told yet: the debugging library must not look at it any more.
     pub(super) dead: bool,
     /// Of the program, launched or attached to.
@@ -117,6 +119,7 @@ impl Session {
             run: Run::None,
             child: None,
             dead: false,
+            undebugged: false,
             pid: None,
             debugger: None,
             process: None,
@@ -177,6 +180,9 @@ impl Session {
         let is_end = matches!(request.command.as_str(), "disconnect" | "terminate");
         if !is_end && self.run != Run::None && self.has_died() {
             return Err(Failure::new(ErrorCode::NoSession, "the program has ended").quiet());
+        }
+        if self.undebugged && !is_end {
+            return self.answer_undebugged(&request.command, arguments);
         }
         match request.command.as_str() {
             "launch" => self.launch(arguments, cancel, inputs),

@@ -32,6 +32,8 @@ const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
 const HANG_UP_LIMIT: Duration = Duration::from_secs(2);
 /// How long a call that could not be aborted may take to end when the program is let go.
 const LAST_CALL_LIMIT: Duration = Duration::from_secs(5);
+/// How long a killed program may take to end.
+const KILL_LIMIT: Duration = Duration::from_secs(3);
 /// How long a program may take to end after SIGTERM.
 const TERM_LIMIT: Duration = Duration::from_secs(3);
 
@@ -48,6 +50,9 @@ impl Session {
         let (ending, cancel) = (self.ending.clone(), cancel.clone());
         let give_up = || ending.load(Ordering::Relaxed) || cancel.is_cancelled();
         let program = program::resolve(&attributes, &mut |line| self.note(line), &give_up)?;
+        if attributes.flag("noDebug", false)? {
+            return self.launch_undebugged(&program);
+        }
         self.entry_module = program.assembly;
         // Clients configure while the runtime starts.
         self.tell("initialized", Value::Null);
@@ -166,7 +171,7 @@ impl Session {
         Ok(())
     }
 
-    fn watch_exit(&self) {
+    pub(super) fn watch_exit(&self) {
         let Some(child) = &self.child else { return };
         let (mut exit, inbox) = (child.exit(), self.inbox.clone());
         let watch = move || {
@@ -223,7 +228,13 @@ impl Session {
         // A program we started has our pipes for its stdio: it cannot outlive the session.
         let kill = self.child.is_some() || arguments["terminateDebuggee"].as_bool().unwrap_or(false);
         match (kill, self.process.take()) {
-            (_, None) => {}
+            (_, None) => {
+                if let Some(child) = self.child.as_ref().filter(|child| child.exited().is_none()) {
+                    child.signal(Signal::KILL);
+                    let info = wait_for_exit(child, KILL_LIMIT);
+                    self.end(info);
+                }
+            }
             (false, Some(process)) => {
                 if self.run == Run::Running {
                     self.stand(&process).map_err(cor("stop the program to detach from it"))?;
@@ -249,7 +260,7 @@ impl Session {
                             self.stand(&process).unwrap_or_default();
                         }
                         child.signal(Signal::KILL);
-                        let info = wait_for_exit(child, Duration::from_secs(3));
+                        let info = wait_for_exit(child, KILL_LIMIT);
                         self.end(info);
                     }
                     None => {
