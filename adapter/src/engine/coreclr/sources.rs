@@ -21,6 +21,10 @@ type Key = (usize, u32);
 pub(super) struct Sources {
     /// `sourceFileMap`: what compiled paths begin with, and what stands there here. Longest first.
     map: Vec<(String, String)>,
+    /// Folders or files that clients reach by links: where the compiler saw them, and how the clients spell them.
+    links: RefCell<Vec<(String, String)>>,
+    /// Files that a client spells as the compiler did: that spelling is everybody's then.
+    plain: RefCell<Vec<String>>,
     bodies: RefCell<HashMap<Key, Value>>,
 }
 
@@ -44,24 +48,44 @@ impl Sources {
             _ => return Err(wrong()),
         }
         map.sort_by_key(|(from, _)| std::cmp::Reverse(from.len()));
-        Ok(Self { map, bodies: RefCell::default() })
+        Ok(Self { map, ..Self::default() })
     }
 
-    /// Where a compiled path is here.
+    /// Where a compiled path is here, as the clients spell it.
     pub(super) fn local(&self, compiled: &str) -> String {
-        let mapped = self.map.iter().find_map(|(from, to)| {
-            let rest = compiled.strip_prefix(from.as_str())?;
-            let whole = rest.is_empty() || rest.starts_with(['/', '\\']);
-            whole.then(|| format!("{to}{}", rest.replace('\\', "/")))
-        });
-        mapped.unwrap_or_else(|| compiled.to_owned())
+        let here = self.mapped(compiled);
+        let links = self.links.borrow();
+        links.iter().find_map(|(from, to)| replaced(&here, from, to)).unwrap_or(here)
     }
 
-    /// The document of a PDB that a path here means: the very path, else the one that ends alike in most parts, when
-    /// it is not known to be another file.
+    /// Where `sourceFileMap` says a compiled path is.
+    fn mapped(&self, compiled: &str) -> String {
+        let found = self.map.iter().find_map(|(from, to)| replaced(compiled, from, to));
+        found.unwrap_or_else(|| compiled.to_owned())
+    }
+
+    /// The document of a PDB that a path here means: the very path, else the same file by another way, else the one that
+    /// ends alike in most parts, when it is not known to be another file.
     pub(super) fn find(&self, pdb: &Pdb, path: &str) -> Option<u32> {
-        let exact = pdb.documents().find(|(_, document)| *document == path || self.local(document) == path);
-        if let Some((row, _)) = exact {
+        let exact = pdb.documents().find(|(_, document)| *document == path || self.mapped(document) == path);
+        if let Some((row, document)) = exact {
+            self.keep_plain(self.mapped(document));
+            return Some(row);
+        }
+        let given = Path::new(path);
+        let here = given.canonicalize().ok();
+        let linked = here.as_ref().and_then(|here| {
+            pdb.documents().find_map(|(row, document)| {
+                let compiled = self.mapped(document);
+                // Names are compared first: following every document's links takes time.
+                let may_be = Path::new(&compiled).file_name() == here.file_name()
+                    || Path::new(&compiled).file_name() == given.file_name();
+                let same = may_be && Path::new(&compiled).canonicalize().is_ok_and(|file| file == *here);
+                same.then_some((row, compiled))
+            })
+        });
+        if let Some((row, compiled)) = linked {
+            self.learn_link(&compiled, path);
             return Some(row);
         }
         let parts = |path: &str| path.split(['/', '\\']).rev().map(str::to_owned).collect::<Vec<_>>();
@@ -73,14 +97,43 @@ impl Sources {
             .documents()
             .filter(|(_, document)| alike(document) > 0)
             .max_by_key(|(row, document)| (alike(document), std::cmp::Reverse(*row)))?;
-        // Two files of one name: the one that exists where it was compiled is another one, unless links lead there.
-        let compiled = self.local(document);
-        let (compiled, path) = (Path::new(&compiled), Path::new(path));
-        let same = || {
-            let (one, other) = (compiled.canonicalize(), path.canonicalize());
-            one.is_ok_and(|one| other.is_ok_and(|other| one == other))
-        };
-        (!(compiled.exists() && path.exists()) || same()).then_some(row)
+        // Two files of one name: the one that exists where it was compiled is another one.
+        (!(Path::new(&self.mapped(document)).exists() && given.exists())).then_some(row)
+    }
+
+    /// A client reaches a file by links: what is shown from the same folder is spelled its way.
+    fn learn_link(&self, compiled: &str, path: &str) {
+        let (mut from, mut to) = (Path::new(compiled), Path::new(path));
+        // Up to where the two ways part.
+        while let (Some(one), Some(other)) = (from.parent(), to.parent())
+            && from.file_name() == to.file_name()
+            && one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
+        {
+            (from, to) = (one, other);
+        }
+        let link = (from.display().to_string(), to.display().to_string());
+        if self.plain.borrow().iter().any(|file| replaced(file, &link.0, &link.1).is_some()) {
+            return;
+        }
+        let mut links = self.links.borrow_mut();
+        if from != Path::new("/") && !links.iter().any(|(known, _)| *known == link.0) {
+            links.push(link);
+            self.bodies.borrow_mut().clear();
+        }
+    }
+
+    /// A client spells a file as the compiler did.
+    fn keep_plain(&self, compiled: String) {
+        if self.plain.borrow().contains(&compiled) {
+            return;
+        }
+        let mut links = self.links.borrow_mut();
+        let before = links.len();
+        links.retain(|(from, to)| replaced(&compiled, from, to).is_none());
+        if links.len() != before {
+            self.bodies.borrow_mut().clear();
+        }
+        self.plain.borrow_mut().push(compiled);
     }
 
     /// Whether the file here is another than what was compiled; line ends alone do not count.
@@ -187,6 +240,13 @@ impl Session {
         }
         Err(Failure::invalid(format!("no loaded module was compiled from {}", arguments["source"])))
     }
+}
+
+/// A path below another one, in the place of that.
+fn replaced(path: &str, from: &str, to: &str) -> Option<String> {
+    let rest = path.strip_prefix(from)?;
+    let whole = rest.is_empty() || rest.starts_with(['/', '\\']);
+    whole.then(|| format!("{to}{}", rest.replace('\\', "/")))
 }
 
 #[cfg(test)]
