@@ -2,7 +2,7 @@
 //!
 //! One OS thread owns every COM pointer of the session ([`session`]); requests and the runtime's callbacks come to it
 //! through one inbox, in order. In reading order: [`session`] (the thread's loop and the commands), [`program`] (what to
-//! run, building it), [`start`] (launch held before user code, attach), [`overflow`], [`undebugged`] (`noDebug`), [`told`] (callbacks), [`modules`], [`sources`],
+//! run, building it), [`launch_settings`], [`start`] (launch held before user code, attach), [`overflow`], [`undebugged`] (`noDebug`), [`told`] (callbacks), [`modules`], [`sources`],
 //! [`breakpoints`], [`stepping`], [`exceptions`], [`stack`], [`methods`] (names people wrote), [`values`] (what is in a
 //! variable), [`types`] and [`names`] (types, and how C#
 //! spells them), [`calls`] (running code of the program), [`expression`] (what people type).
@@ -11,6 +11,7 @@ mod breakpoints;
 mod calls;
 mod exceptions;
 mod expression;
+mod launch_settings;
 mod methods;
 mod modules;
 mod names;

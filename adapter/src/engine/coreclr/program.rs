@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
+use super::launch_settings::{self, LaunchSettings, Profile};
 use crate::io::SpawnSpec;
 
 /// How long a build may take.
@@ -21,6 +22,9 @@ pub(super) struct Program {
     /// The assembly whose entry method is the program's, when it is known.
     pub(super) assembly: Option<PathBuf>,
 }
+
+/// Where a project, or a folder, has its launch profiles.
+const SETTINGS: &str = "Properties/launchSettings.json";
 
 /// Launch attributes of the contract, checked one by one so that each error names its attribute.
 pub(super) struct Attributes<'a>(pub(super) &'a Value);
@@ -126,8 +130,42 @@ pub(super) fn resolve(
         let built = project.map_or(target.as_path(), Path::new);
         build(attributes, built, say, give_up)?;
     }
+    // A folder of the project: what is launched or built, else where the launch says to be.
+    let place = match (needs_build, project) {
+        (true, _) => Some(target.clone()),
+        (false, Some(project)) => Some(PathBuf::from(project)),
+        (false, None) => attributes.text("cwd")?.map(PathBuf::from),
+    };
+    let settings = settings_at(attributes, place.as_deref())?.unwrap_or_default();
+    if !settings.origin.is_empty() {
+        say(&format!("Launch profile {}", settings.origin));
+    }
     let target = if needs_build { output_of(&target)? } else { target };
-    command(attributes, target)
+    command(attributes, target, settings)
+}
+
+/// The launch profile the attributes ask for, or that the project has.
+fn settings_at(attributes: &Attributes<'_>, place: Option<&Path>) -> Result<Option<LaunchSettings>, Failure> {
+    let wanted = match &attributes.0["launchSettingsProfile"] {
+        Value::Null => Profile::First,
+        Value::String(name) if name.is_empty() => return Ok(None),
+        Value::String(name) => Profile::Named(name),
+        other => {
+            return Err(Failure::invalid(format!("`launchSettingsProfile` must be a string, not {other}")));
+        }
+    };
+    let given = attributes.text("launchSettingsFilePath")?.map(PathBuf::from);
+    let folder = place.map(|place| if place.is_dir() { place } else { place.parent().unwrap_or(place) });
+    let file = given.clone().or_else(|| Some(folder?.join(SETTINGS)));
+    match file.filter(|file| given.is_some() || file.is_file()) {
+        Some(file) => launch_settings::read(&file, wanted),
+        None if wanted == Profile::First => Ok(None),
+        None => {
+            let message = format!("there is no `{SETTINGS}` for `launchSettingsProfile`");
+            Err(Failure::new(ErrorCode::LaunchFailed, message)
+                .hint("launch the project, or name the file with `launchSettingsFilePath`"))
+        }
+    }
 }
 
 fn is_project(path: &Path) -> bool {
@@ -135,11 +173,19 @@ fn is_project(path: &Path) -> bool {
         .is_some_and(|ending| ["csproj", "fsproj", "vbproj", "sln"].iter().any(|known| ending == *known))
 }
 
-fn command(attributes: &Attributes<'_>, target: PathBuf) -> Result<Program, Failure> {
+fn command(
+    attributes: &Attributes<'_>,
+    target: PathBuf,
+    settings: LaunchSettings,
+) -> Result<Program, Failure> {
     let mut args = attributes.args()?;
+    if attributes.0["args"].is_null() {
+        args.extend(settings.args.into_iter().map(OsString::from));
+    }
     let folder = target.parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf);
-    let cwd = attributes.text("cwd")?.map_or(folder, PathBuf::from);
-    let mut env = attributes.env()?;
+    let cwd = attributes.text("cwd")?.map(PathBuf::from).or(settings.cwd).unwrap_or(folder);
+    let mut env: Vec<_> = settings.env.into_iter().map(|(name, value)| (name, Some(value))).collect();
+    env.extend(attributes.env()?);
     // The runtime's debugging pipes live in its temporary folder, which must be ours.
     match std::env::var("TMPDIR") {
         Ok(own) => env.push(("TMPDIR".into(), Some(own))),

@@ -1,0 +1,132 @@
+//! Ways to launch a .NET program: launch profiles, executables of their own, terminals.
+
+use std::path::Path;
+
+use anyhow::Context;
+use serde_json::{Value, json};
+use tests::client::DapClient;
+use tests::fixture::{self, Runtime};
+use tests::transcript::Transcript;
+
+stories! {
+    a_launch_profile_gives_what_the_launch_does_not_say,
+    a_launch_profile_that_cannot_be_used_says_why,
+    an_executable_of_its_own_is_debugged,
+    a_terminal_serves_console_programs,
+}
+
+fn folder() -> String {
+    let source = fixture::source("settings");
+    Path::new(&source).parent().unwrap_or(Path::new("/")).display().to_string()
+}
+
+/// What the program says it was started with.
+async fn printed(runtime: Runtime, more: Value) -> anyhow::Result<Vec<String>> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.launch("settings", &[], more).await?;
+    assert_eq!(editor.event("exited").await?["exitCode"], 0);
+    editor.event("terminated").await?;
+    let lines = editor.output[0].lines().map(str::to_owned).collect();
+    editor.finish().await?;
+    Ok(lines)
+}
+
+async fn a_launch_profile_gives_what_the_launch_does_not_say(runtime: Runtime) -> anyhow::Result<()> {
+    let folder = folder();
+    let urls = "ASPNETCORE_URLS=https://localhost:5001;http://localhost:5000";
+    let expected =
+        ["DOTNET_LAUNCH_PROFILE=plain", urls, "MODE=plain", "GREETING=hello", "args=one|two three"];
+    // The file below `cwd`, and its first profile that runs the project.
+    let lines = printed(runtime, json!({ "cwd": folder })).await?;
+    assert_eq!(lines.get(..5).context("too few lines")?, expected, "{lines:?}");
+    assert_eq!(lines[5], format!("cwd={folder}"));
+    // What the launch says wins.
+    let more = json!({ "cwd": folder, "args": ["mine"], "env": { "MODE": "launch", "GREETING": null } });
+    let lines = printed(runtime, more).await?;
+    assert_eq!(lines.get(2..5).context("too few lines")?, ["MODE=launch", "GREETING=", "args=mine"]);
+    // Another profile, of a file elsewhere.
+    let file = format!("{folder}/Properties/launchSettings.json");
+    let more = json!({ "launchSettingsFilePath": file, "launchSettingsProfile": "other" });
+    let lines = printed(runtime, more).await?;
+    assert_eq!((lines[2].as_str(), lines[4].as_str()), ("MODE=other", "args="));
+    assert_eq!(lines[5], format!("cwd={folder}/Properties"));
+    // None.
+    let lines = printed(runtime, json!({ "cwd": folder, "launchSettingsProfile": "" })).await?;
+    assert_eq!(lines[0], "DOTNET_LAUNCH_PROFILE=", "{lines:?}");
+    Ok(())
+}
+
+async fn a_launch_profile_that_cannot_be_used_says_why(runtime: Runtime) -> anyhow::Result<()> {
+    let folder = folder();
+    let program = fixture::program("settings");
+    let scratch = tempfile::tempdir()?;
+    let broken = scratch.path().join("launchSettings.json");
+    std::fs::write(&broken, "{ \"profiles\": ")?;
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.ok("initialize", json!({ "clientID": "test" })).await?;
+    for (more, code, said) in [
+        (
+            json!({ "cwd": folder, "launchSettingsProfile": "nobody" }),
+            "LAUNCH_FAILED",
+            "IIS Express, plain, other",
+        ),
+        (json!({ "cwd": folder, "launchSettingsProfile": "IIS Express" }), "LAUNCH_FAILED", "IISExpress"),
+        (json!({ "cwd": scratch.path(), "launchSettingsProfile": "plain" }), "LAUNCH_FAILED", "there is no"),
+        (json!({ "launchSettingsFilePath": broken }), "LAUNCH_FAILED", "it is no JSON"),
+        (json!({ "launchSettingsFilePath": "/no/such/file" }), "LAUNCH_FAILED", "/no/such/file"),
+        (json!({ "launchSettingsProfile": 7 }), "INVALID_PARAMETER", "must be a string"),
+    ] {
+        let mut arguments = json!({ "program": program });
+        if let (Some(arguments), Some(more)) = (arguments.as_object_mut(), more.as_object()) {
+            arguments.extend(more.clone());
+        }
+        let told = editor.ask("launch", arguments).await?;
+        let of = |key: &str| told.body["error"]["variables"][key].as_str().unwrap_or_default().to_owned();
+        assert!(!told.success && of("code") == code && of("message").contains(said), "{more}: {}", told.body);
+    }
+    editor.finish().await
+}
+
+async fn an_executable_of_its_own_is_debugged(runtime: Runtime) -> anyhow::Result<()> {
+    let program = fixture::program("apphost");
+    let host = program.strip_suffix(".dll").context("no .dll")?;
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.launch("apphost", &["here"], json!({ "program": host, "args": ["a", "b"] })).await?;
+    let (thread, frame) = editor.stop().await?;
+    assert_eq!(frame["line"], fixture::line("apphost", "here"));
+    let asked = json!({ "expression": "count", "frameId": frame["id"] });
+    assert_eq!(editor.ok("evaluate", asked).await?["result"], "2");
+    editor.ok("continue", json!({ "threadId": thread })).await?;
+    assert_eq!(editor.event("exited").await?["exitCode"], 42);
+    editor.finish().await?;
+    // Its entry, too.
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.launch("apphost", &[], json!({ "program": host, "stopOnEntry": true })).await?;
+    assert_eq!(editor.event("stopped").await?["reason"], "entry");
+    editor.finish().await
+}
+
+async fn a_terminal_serves_console_programs(runtime: Runtime) -> anyhow::Result<()> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.launch("echo", &["line"], json!({ "pty": true })).await?;
+    editor.ok("processWriteInput", json!({ "data": "wörld\n" })).await?;
+    let (thread, frame) = editor.stop().await?;
+    for (expression, value) in [
+        ("line", "\"wörld\""),
+        ("Console.IsOutputRedirected || Console.IsInputRedirected || Console.IsErrorRedirected", "false"),
+        ("Console.WindowWidth", "120"),
+    ] {
+        let asked = json!({ "expression": expression, "frameId": frame["id"] });
+        assert_eq!(editor.ok("evaluate", asked).await?["result"], value, "{expression}");
+    }
+    editor.ok("continue", json!({ "threadId": thread })).await?;
+    let read = json!({ "waitFor": "echo: wörld", "timeoutMs": 20_000 });
+    assert_eq!(editor.ok("processReadOutput", read).await?["matched"], "echo: wörld");
+    editor.ok("processWriteInput", json!({ "data": "", "closeAfter": true })).await?;
+    assert_eq!(editor.event("exited").await?["exitCode"], 0);
+    editor.event("terminated").await?;
+    // What was typed is echoed by the terminal, as on any.
+    let shown = &editor.output[0];
+    assert!(shown.contains("wörld\necho: wörld\n") && shown.ends_with("eof\n"), "{shown:?}");
+    editor.finish().await
+}
