@@ -49,7 +49,9 @@ impl Session {
         let mut found: Vec<(String, Path)> = Vec::new();
         let is_state_machine = pdb.is_some_and(|pdb| pdb.kickoff(token).is_some());
         let has_this = !metadata.is_static(token);
-        if has_this && is_state_machine {
+        // Of a lambda's closure, too, people know the variables only.
+        let is_closure = metadata.simple_name(metadata.owner_of(token)).starts_with("<>c");
+        if has_this && (is_state_machine || is_closure) {
             self.hoisted(&at(argument(index), "this"), &mut found);
         } else if has_this {
             found.push(("this".into(), at(argument(index), "this")));

@@ -75,6 +75,12 @@ impl Session {
     }
 
     fn show_object(&self, inner: &ClrValue, ty: &Ty, kind: String, format: &Format, deeper: usize) -> Shown {
+        // A nullable is what it holds.
+        if self.nullable(ty).is_some()
+            && let Some(value) = self.field_named(inner, "value")
+        {
+            return Shown { kind, ..self.show_as(&value, format, deeper) };
+        }
         let name = self.full_name(ty);
         let plain = |text: String| Shown { text, kind: kind.clone(), items: 0, opens: false };
         let opens = |text: String| Shown { text, kind: kind.clone(), items: 0, opens: true };
