@@ -9,6 +9,7 @@ use tests::transcript::Transcript;
 
 stories! {
     expressions_have_the_values_the_compiler_gives_them,
+    what_is_not_supported_is_refused_by_its_name,
 }
 
 /// What stands between `Check(` and `);` in the program, in order.
@@ -54,4 +55,36 @@ async fn expressions_have_the_values_the_compiler_gives_them(runtime: Runtime) -
         wrong.join("\n")
     );
     Ok(())
+}
+
+async fn what_is_not_supported_is_refused_by_its_name(runtime: Runtime) -> anyhow::Result<()> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.launch("values", &["collections"], json!({})).await?;
+    let (_, frame) = editor.stop().await?;
+    for (expression, named) in [
+        ("map.TryGetValue(\"k\", out var v)", "`out` arguments"),
+        ("System.Threading.Interlocked.Increment(ref million)", "`ref` arguments"),
+        ("from x in list select x", "query syntax"),
+        ("list.Select(x => { return x; })", "lambda with statements"),
+        ("list.ForEach(x => Console.WriteLine(x))", "`ForEach` with a lambda"),
+        ("(Func<int, int>)(x => x)", "is a lambda"),
+        ("delegate(int x) { return x; }", "is a lambda"),
+        ("new int[2, 2]", "one dimension"),
+        ("new { A = 1 }", "anonymous object creation"),
+        ("stackalloc int[3]", "stackalloc"),
+        ("await Task.FromResult(1)", "cannot be awaited"),
+        ("throw new Exception()", "throw expression"),
+        ("list with { }", "with expression"),
+        ("list.Cnt", "has no `Cnt`"),
+        ("int.MaxValue + 1", "OverflowException"),
+        ("1 / 0", "DivideByZeroException"),
+        ("1 +", "is no C# expression"),
+    ] {
+        let asked = json!({ "expression": expression, "frameId": frame["id"], "context": "repl" });
+        let told = editor.ask("evaluate", asked).await?;
+        let of = |key: &str| told.body["error"]["variables"][key].as_str().unwrap_or_default().to_owned();
+        let (code, message) = (of("code"), of("message"));
+        assert!(code == "EVALUATION_FAILED" && message.contains(named), "{expression}: {}", told.body);
+    }
+    editor.finish().await
 }

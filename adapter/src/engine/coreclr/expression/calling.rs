@@ -11,7 +11,7 @@ use crate::engine::coreclr::calls::supply::Method;
 use crate::engine::coreclr::cor;
 use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::types::Ty;
-use crate::engine::coreclr::values::Path;
+use crate::engine::coreclr::values::{Path, bare};
 
 impl Session {
     pub(super) fn invocation(&mut self, node: Syntax<'_>, scope: &Scope<'_>) -> Result<Found, Failure> {
@@ -306,10 +306,31 @@ impl Session {
 
     /// A new array of zeros.
     pub(super) fn array_of(&mut self, of: &Ty, length: u32, scope: &Scope<'_>) -> Result<Val, Failure> {
-        let element = self.runtime_type(scope.site.thread, of)?;
         let what = format!("new {}[{length}]", self.csharp(of));
+        if of.is_value() && (!matches!(of, Ty::Primitive(_)) || self.is_decimal(of)) {
+            return self.array_of_structs(of, length, &what, scope);
+        }
+        let element = self.runtime_type(scope.site.thread, of)?;
         let made = self.run_in(&scope.site, &what, |eval| eval.new_array(&element, length))?;
         self.given(made, &of.clone().vector(), &what)
+    }
+
+    /// The runtime's evaluations make no arrays of structs; a list makes one for itself.
+    fn array_of_structs(
+        &mut self,
+        of: &Ty,
+        length: u32,
+        what: &str,
+        scope: &Scope<'_>,
+    ) -> Result<Val, Failure> {
+        let lost = || failed(format!("`{what}` cannot be made"));
+        let list = self.ty_generic("System.Collections.Generic.List`1", vec![of.clone()]).ok_or_else(lost)?;
+        let length = Val::plain(super::Constant::Int(element::I4, length.into()));
+        let list = self.made(&list, vec![length], &[None], scope)?;
+        let path = list.path().ok_or_else(lost)?;
+        let value = bare(&self.fetch(path)?).ok_or_else(lost)?;
+        let step = self.member(&value, "_items").ok_or_else(lost)?;
+        Ok(Val::at(path.step(step, what.to_owned()), of.clone().vector()))
     }
 
     /// A value that writing needs to be in the program already: strings and boxes.

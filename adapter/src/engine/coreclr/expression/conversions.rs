@@ -181,7 +181,7 @@ impl Session {
 
     /// An explicit conversion.
     pub(super) fn cast(&mut self, val: Val, to: &Ty, scope: &Scope<'_>) -> Result<Val, Failure> {
-        let checked = scope.overflow.get() == Overflow::Fails || val.literal;
+        let checked = scope.overflow.get().of_constants(val.literal) == Overflow::Fails;
         if let Some(inner) = self.nullable(to) {
             if self.is_null_val(&val)? {
                 return Ok(Val::constant_of(Constant::Null, to.clone()));

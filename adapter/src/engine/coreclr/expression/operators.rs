@@ -18,10 +18,19 @@ pub(crate) enum Problem {
 /// How whole numbers that do not fit are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Overflow {
-    /// They wrap around, as outside of `checked`.
+    /// They wrap around, as outside of `checked`; those of constants fail.
     Wraps,
+    /// They wrap around even there, as in `unchecked`.
+    Ignored,
     /// They fail, as in `checked` and in constant expressions.
     Fails,
+}
+
+impl Overflow {
+    /// What holds where all operands are constants, or are not.
+    pub(crate) fn of_constants(self, constant: bool) -> Self {
+        if constant && self == Self::Wraps { Self::Fails } else { self }
+    }
 }
 
 /// The common type of two whole numbers; `literal` says which of them is written as a number and so may change sign.
@@ -60,7 +69,7 @@ pub(crate) fn compute(
 ) -> Result<Constant, Problem> {
     use Constant::{Bool, Decimal, Double, Int, Null, Single, Text};
     let both_literal = literals.0 && literals.1;
-    let overflow = if both_literal { Overflow::Fails } else { overflow };
+    let overflow = overflow.of_constants(both_literal);
     match (operator, left, right) {
         ("==", Null, other) | ("==", other, Null) => return Ok(Bool(*other == Null)),
         ("!=", Null, other) | ("!=", other, Null) => return Ok(Bool(*other != Null)),
@@ -224,7 +233,7 @@ pub(crate) fn compute_unary(
     overflow: Overflow,
 ) -> Result<Constant, Problem> {
     use Constant::{Bool, Decimal, Double, Int, Null, Single};
-    let overflow = if literal { Overflow::Fails } else { overflow };
+    let overflow = overflow.of_constants(literal);
     match (operator, operand) {
         (_, Null) => Ok(Null),
         ("!", Bool(value)) => Ok(Bool(!value)),

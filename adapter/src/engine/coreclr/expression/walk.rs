@@ -103,7 +103,7 @@ impl Session {
             "checked_expression" => {
                 let is_checked = text.trim_start().starts_with("checked");
                 let before =
-                    scope.overflow.replace(if is_checked { Overflow::Fails } else { Overflow::Wraps });
+                    scope.overflow.replace(if is_checked { Overflow::Fails } else { Overflow::Ignored });
                 let found = enclosed(node).and_then(|inner| self.walk(inner, scope));
                 scope.overflow.set(before);
                 found
