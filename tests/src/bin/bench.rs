@@ -1,6 +1,6 @@
 //! The speed table: each figure beside what it is compared with, in one run; medians. Build with `--release`.
 //!
-//! Prints Markdown on stdout; with arguments, only the groups they name (`launch step inspect output memory`). Not a test: machines differ, so nothing here passes or fails.
+//! Prints Markdown on stdout; with arguments, only the groups they name (`launch step breakpoint inspect output memory`). Not a test: machines differ, so nothing here passes or fails.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -55,7 +55,16 @@ async fn measure(runtime: Runtime) -> anyhow::Result<Rows> {
         let step = mcp_step(runtime).await?;
         rows.push(("one step, MCP client (with place and source line), median of 60", ms(step)));
     }
+    if wanted("breakpoint") {
+        let rate = conditional_hits(runtime).await?;
+        rows.push(("hits of a breakpoint whose condition is false, each second", format!("{rate:.0}")));
+    }
     if wanted("inspect") {
+        let mut taken = Vec::new();
+        for _ in 0..5 {
+            taken.push(members(runtime).await?);
+        }
+        rows.push(("`variables` of an object with 100 members, median of 5", ms(median(taken))));
         let mut taken = Vec::new();
         for _ in 0..5 {
             taken.push(inspect(runtime).await?);
@@ -180,6 +189,51 @@ async fn mcp_step(runtime: Runtime) -> anyhow::Result<Duration> {
     }
     agent.finish().await?;
     Ok(median(taken))
+}
+
+/// How often a loop passes a breakpoint whose condition never holds.
+async fn conditional_hits(runtime: Runtime) -> anyhow::Result<f64> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.keeps_output = false;
+    editor.launch("spin", &["beat"], json!({})).await?;
+    let thread = editor.event("stopped").await?["threadId"].clone();
+    let line = fixture::line("spin", "spin");
+    let wish = json!({ "source": { "path": fixture::source("spin") },
+        "breakpoints": [{ "line": line, "condition": "rounds < 0" }] });
+    editor.ok("setBreakpoints", wish).await?;
+    let (mut counted, mut since) = (Vec::new(), Instant::now());
+    for _ in 0..3 {
+        // Alone with its thread: what the others do is not counted.
+        let asked = json!({ "expression": "Program.rounds" });
+        let told = editor.ok("evaluate", asked).await?;
+        counted.push((told["result"].as_str().context("no count")?.parse::<f64>()?, since.elapsed()));
+        editor.ok("continue", json!({ "threadId": thread })).await?;
+        since = Instant::now();
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        editor.ok("pause", json!({ "threadId": thread })).await?;
+        editor.event("stopped").await?;
+    }
+    editor.finish().await?;
+    let rates = counted.windows(2).filter_map(|pair| match pair {
+        [(before, _), (after, taken)] => Some((after - before) / taken.as_secs_f64()),
+        _ => None,
+    });
+    rates.reduce(f64::max).context("nothing was counted")
+}
+
+/// A page of 100 fields, as a client asks for it that opens the row.
+async fn members(runtime: Runtime) -> anyhow::Result<Duration> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.launch("values", &["objects"], json!({})).await?;
+    let (_, frame) = editor.stop().await?;
+    let asked = json!({ "expression": "big", "frameId": frame["id"] });
+    let reference = editor.ok("evaluate", asked).await?["variablesReference"].clone();
+    let start = Instant::now();
+    let rows = editor.ok("variables", json!({ "variablesReference": reference })).await?;
+    let taken = start.elapsed();
+    anyhow::ensure!(rows["variables"].as_array().is_some_and(|rows| rows.len() >= 100), "{rows}");
+    editor.finish().await?;
+    Ok(taken)
 }
 
 async fn inspect(runtime: Runtime) -> anyhow::Result<Duration> {
