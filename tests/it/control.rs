@@ -94,6 +94,9 @@ async fn a_client_that_joined_restarts_a_program_that_runs(runtime: Runtime) -> 
     let (_, frame) = first.stop().await?;
     assert!(frame["name"].as_str().is_some_and(|name| name.contains("Main")), "{frame}");
     assert_eq!(second.event("stopped").await?["reason"], "entry");
+    // Whoever looks for sessions finds the program that runs now.
+    let published = std::fs::read_to_string(first.socket().await?.with_extension("json"))?;
+    assert_eq!(serde_json::from_str::<Value>(&published)?["title"], "tour.dll");
     second.finish().await?;
     first.finish().await
 }

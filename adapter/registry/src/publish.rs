@@ -15,6 +15,7 @@ use crate::Entry;
 pub struct Published {
     json: PathBuf,
     socket: PathBuf,
+    entry: Entry,
 }
 
 impl Published {
@@ -33,14 +34,29 @@ impl Published {
             UnixListener::bind(&new).with_context(|| format!("cannot listen on `{}`", new.display()))?;
         std::fs::set_permissions(&new, std::fs::Permissions::from_mode(0o600))?;
         finish(&new, &socket)?;
-        let published = Self { json, socket };
-        entry.socket = published.socket.clone();
+        entry.socket = socket.clone();
         entry.started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        let new = folder.join(format!("{}.json.new", entry.id));
-        std::fs::write(&new, serde_json::to_vec_pretty(&entry)?)?;
-        std::fs::set_permissions(&new, std::fs::Permissions::from_mode(0o600))?;
-        finish(&new, &published.json)?;
+        let published = Self { json, socket, entry };
+        finish(&published.write()?, &published.json)?;
         Ok((published, listener))
+    }
+
+    /// The same session runs another program now: its file says so from here on.
+    ///
+    /// # Errors
+    /// From the file system; the file is as it was then.
+    pub fn change(&mut self, change: impl FnOnce(&mut Entry)) -> anyhow::Result<()> {
+        change(&mut self.entry);
+        let new = self.write()?;
+        std::fs::rename(&new, &self.json).with_context(|| format!("cannot replace `{}`", self.json.display()))
+    }
+
+    /// The file under a name nobody reads, complete.
+    fn write(&self) -> anyhow::Result<PathBuf> {
+        let new = self.json.with_extension("json.new");
+        std::fs::write(&new, serde_json::to_vec_pretty(&self.entry)?)?;
+        std::fs::set_permissions(&new, std::fs::Permissions::from_mode(0o600))?;
+        Ok(new)
     }
 }
 

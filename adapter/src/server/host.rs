@@ -194,8 +194,15 @@ impl Host for Process {
     }
 
     fn publish(&mut self, publication: Publication, inbox: &Inbox) {
-        if self.published.is_some() {
-            return;
+        if let Some((published, _)) = &mut self.published {
+            let changed = published.change(|entry| {
+                entry.title = publication.title;
+                entry.program = publication.program;
+                entry.engine = publication.engine;
+                entry.cwd = publication.cwd;
+            });
+            return changed
+                .unwrap_or_else(|error| tracing::error!("the session's file is out of date: {error:#}"));
         }
         let entry = registry::Entry {
             id: self.id.clone(),

@@ -61,19 +61,7 @@ impl State {
     /// Nothing that was said of the old program holds for the new one.
     fn forget_program(&mut self, by: &str) {
         self.abandon_asks(&Failure::cancelled());
-        for (ticket, waiter) in self.pending.take_engines() {
-            self.effects.push(Effect::Cancel { ticket });
-            match waiter {
-                Waiter::SessionInfo(asked) => self.session_info_with_place(&asked, None),
-                other => {
-                    if let Some(asked) = other.asked() {
-                        let message =
-                            format!("{by} restarted the program before `{}` was answered", asked.command);
-                        self.refuse(asked, Failure::new(ErrorCode::Cancelled, message).quiet());
-                    }
-                }
-            }
-        }
+        self.forget_questions(by);
         if matches!(self.phase, Phase::Stopped { .. }) {
             let continued = json!({ "threadId": self.stopped_thread(), "allThreadsContinued": true });
             self.tell_all("continued", &continued);
@@ -88,6 +76,23 @@ impl State {
         (self.engine_ready, self.told_exit, self.farewell) = (false, false, Value::Null);
     }
 
+    /// The engine of the old program answers nothing any more.
+    fn forget_questions(&mut self, by: &str) {
+        for (ticket, waiter) in self.pending.take_engines() {
+            self.effects.push(Effect::Cancel { ticket });
+            match waiter {
+                Waiter::SessionInfo(asked) => self.session_info_with_place(&asked, None),
+                other => {
+                    if let Some(asked) = other.asked() {
+                        let message =
+                            format!("{by} restarted the program before `{}` was answered", asked.command);
+                        self.refuse(asked, Failure::new(ErrorCode::Cancelled, message).quiet());
+                    }
+                }
+            }
+        }
+    }
+
     /// What the engine of the old program still says is nobody's news. Its output is.
     pub(super) fn is_old_news(&self, event: &EngineEvent) -> bool {
         let is_output = matches!(event, EngineEvent::Dap { event, .. } if event == "output");
@@ -96,9 +101,12 @@ impl State {
 
     /// The old engine has let go of its program; the actor has seen to it when it did not.
     pub(super) fn relaunch(&mut self) {
-        let Some(restart) = &mut self.restart else { return };
+        let Some(mut restart) = self.restart.take() else { return };
+        // What was asked while it let go.
+        self.forget_questions(&self.name_of(restart.asked.client));
         restart.relaunched = true;
         self.launch = restart.arguments.clone();
+        self.restart = Some(restart);
         self.effects.push(Effect::StartEngine { arguments: self.launch.clone() });
         self.ask_engine(Waiter::Relaunched, "launch", self.launch.clone(), LAUNCH_DEADLINE);
     }

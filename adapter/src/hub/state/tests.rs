@@ -438,12 +438,6 @@ proptest! {
     }
 }
 
-/// Bytes that keep to the point: mostly known lines, clients that are there, answers in between.
-#[test]
-fn a_play_that_was_written_down() {
-    super::rehearsal::rehearse(&[]);
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
 

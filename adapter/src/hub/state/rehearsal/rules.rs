@@ -1,0 +1,149 @@
+//! The rules a play must keep: who may be told what and when, and what must fit when nothing is under way.
+
+use dap_wire::Message;
+use serde_json::Value;
+
+use super::view::breakpoint_told;
+use super::{FILES, Stage};
+use crate::hub::breakpoints::Place;
+use crate::hub::event::ClientId;
+use crate::hub::state::Phase;
+
+impl Stage {
+    /// An engine that keeps one breakpoint per line is never asked for two.
+    pub(super) fn check_list(&self, command: &str, arguments: &Value) {
+        if self.several || command != "setBreakpoints" {
+            return;
+        }
+        let list = arguments["breakpoints"].as_array().cloned().unwrap_or_default();
+        let spots: Vec<(Value, Value)> =
+            list.iter().map(|wish| (wish["line"].clone(), wish["column"].clone())).collect();
+        let distinct = spots.iter().enumerate().all(|(at, spot)| !spots[..at].contains(spot));
+        assert!(distinct, "two on one spot: {list:?}");
+    }
+
+    pub(super) fn sent(&mut self, client: ClientId, message: &Message) {
+        self.prompt_book.push(format!("{client} ← {message:?}"));
+        let view = self.clients.get_mut(&client).expect("a client that never came is told something");
+        assert!(view.here, "{client} has left and is still told {message:?}");
+        match message {
+            Message::Response(response) => {
+                let asked = self.owed.remove(&(client, response.request_seq));
+                assert!(asked.is_some(), "{client} is answered twice or unasked: {response:?}");
+                let body = &response.body;
+                for breakpoint in body["breakpoints"].as_array().into_iter().flatten() {
+                    view.known.extend(breakpoint["id"].as_i64());
+                }
+                match response.command.as_str() {
+                    "setBreakpoints" if !response.success => view.refused = true,
+                    "configurationDone" if response.success => view.ready = true,
+                    "continue" | "next" | "stepOut" if response.success => view.stopped = false,
+                    _ => {}
+                }
+            }
+            Message::Event(event) => {
+                let early = matches!(event.event.as_str(), "initialized" | "capabilities");
+                assert!(early || view.ready, "{client} gets {} before it is ready", event.event);
+                let late = matches!(
+                    event.event.as_str(),
+                    "output" | "sessionChanged" | "capabilities" | "invalidated"
+                );
+                assert!(late || !view.terminated, "{client} gets {} after its end", event.event);
+                match event.event.as_str() {
+                    "stopped" => view.stopped = true,
+                    "continued" => {
+                        assert!(view.stopped, "{client} is told that what runs goes on");
+                        view.stopped = false;
+                    }
+                    "exited" => {
+                        assert!(!std::mem::replace(&mut view.exited, true), "{client} is told an exit twice")
+                    }
+                    "terminated" => {
+                        view.terminated = true;
+                        assert!(
+                            view.blurred || view.shown.is_empty(),
+                            "{client} is left with {:?}",
+                            view.shown
+                        );
+                    }
+                    "breakpoint" => breakpoint_told(client, view, &event.body),
+                    _ => {}
+                }
+            }
+            Message::Request(request) => panic!("the hub asks a client: {request:?}"),
+        }
+    }
+
+    pub(super) fn check_always(&self) {
+        for (client, view) in self.clients.iter().filter(|(_, view)| view.here && view.ready) {
+            let stopped = matches!(self.state.phase, Phase::Stopped { .. });
+            assert!(
+                view.terminated || view.stopped == stopped,
+                "{client} thinks stopped is {}",
+                view.stopped
+            );
+        }
+    }
+
+    /// Everything that is under way arrives; then all must fit.
+    pub(super) fn last_act(&mut self) {
+        for _ in 0..2_000 {
+            if self.asks.is_empty() || self.ended {
+                break;
+            }
+            self.answer(0, 0);
+            self.check_always();
+        }
+        if self.ended {
+            return;
+        }
+        assert!(self.asks.is_empty(), "the hub never stops asking: {:?}", self.asks);
+        assert!(self.owed.is_empty(), "never answered: {:?}", self.owed);
+        if self.state.engine_ready && self.state.is_live() && !self.state.ending && !self.dead {
+            self.check_union();
+            self.check_views();
+            let stopped = matches!(self.state.phase, Phase::Stopped { .. });
+            assert_eq!(stopped, self.stands, "the program stands or runs, and clients think otherwise");
+        }
+    }
+
+    pub(super) fn check_union(&self) {
+        for file in FILES.into_iter().filter(|file| !self.refused.contains(*file)) {
+            let held = self.held.get(&("setBreakpoints".into(), file.into()));
+            let held: Vec<&Value> = held.into_iter().flatten().map(|(wish, _)| wish).collect();
+            let wanted = self.state.ledger.wishes(&Place::of_path(file));
+            if self.several {
+                assert_eq!(held, wanted, "the engine does not hold the union of {file}");
+            } else {
+                let spot = |wish: &Value| (wish["line"].clone(), wish["column"].clone());
+                let mut spots: Vec<_> = wanted.iter().map(|wish| spot(wish)).collect();
+                spots.dedup();
+                assert!(held.iter().all(|held| spots.contains(&spot(held))), "too much in {file}: {held:?}");
+                assert!(
+                    spots.iter().all(|spot_| held.iter().any(|held| spot(held) == *spot_)),
+                    "too little in {file}"
+                );
+            }
+        }
+    }
+
+    /// Every rider sees a breakpoint on each line where somebody has one.
+    pub(super) fn check_views(&self) {
+        for (id, view) in
+            self.clients.iter().filter(|(_, view)| view.here && view.ready && !view.blurred && !view.refused)
+        {
+            for (client, bodies) in
+                self.clients.keys().map(|other| (other, self.state.ledger.owned_by(*other)))
+            {
+                for body in bodies.iter().filter(|body| body["source"].is_object() && client != id) {
+                    let own = self.state.ledger.owned_by(*id);
+                    let path = body["source"]["path"].as_str().unwrap_or_default();
+                    // Its own there may have moved from or to the line, and hides what else is on it.
+                    let mine = own.iter().any(|own| own["source"]["path"] == path);
+                    let shown = view.shown.values().any(|dot| dot.path == path);
+                    assert!(mine || shown, "{id} does not see {body} of {client}");
+                }
+            }
+        }
+    }
+}
