@@ -12,8 +12,7 @@ pub mod select;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use dap_wire::Failure;
-use futures::future::BoxFuture;
+use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -27,6 +26,52 @@ pub struct EngineRequest {
     pub command: String,
     /// DAP arguments; `Null` when there are none.
     pub arguments: Value,
+}
+
+/// An engine's answer to a request of the hub.
+#[derive(Debug)]
+pub struct Answer {
+    /// The hub's number of the request.
+    pub number: u64,
+    /// DAP command.
+    pub command: String,
+    /// The body, with the engine's ids.
+    pub result: Result<Value, Failure>,
+}
+
+/// Where the one answer to a request goes. Answers reach the hub in the order in which they are given, from whatever
+/// thread: one queue carries them all.
+#[derive(Debug)]
+pub struct Reply {
+    number: u64,
+    /// Taken with the answer.
+    command: Option<String>,
+    answers: mpsc::UnboundedSender<Answer>,
+}
+
+impl Reply {
+    /// For the request of this number and command.
+    pub fn new(number: u64, command: String, answers: mpsc::UnboundedSender<Answer>) -> Self {
+        Self { number, command: Some(command), answers }
+    }
+
+    /// Gives the answer.
+    pub fn send(mut self, result: Result<Value, Failure>) {
+        self.give(result);
+    }
+
+    fn give(&mut self, result: Result<Value, Failure>) {
+        if let Some(command) = self.command.take() {
+            // A hub that has ended needs no answer.
+            drop(self.answers.send(Answer { number: self.number, command, result }));
+        }
+    }
+}
+
+impl Drop for Reply {
+    fn drop(&mut self) {
+        self.give(Err(Failure::new(ErrorCode::EngineFailed, "the debug engine has ended")));
+    }
 }
 
 /// What an engine tells of its own accord.
@@ -111,15 +156,12 @@ impl std::fmt::Debug for Spawned {
 ///
 /// Events travel on a channel handed over when the engine is made (see `engine::select`).
 pub trait Engine: Send + Sync {
-    /// Answers one request. Several may be in flight, so that `pause` can overtake `evaluate`.
+    /// Takes one request, and gives its answer to `reply`. Several may be in flight, so that `pause` can overtake
+    /// `evaluate`. Must not block.
     ///
-    /// The future answers with `CANCELLED` soon after `cancel` fires, and never hangs: an engine that died
-    /// answers everything with `ENGINE_FAILED`.
-    fn request(
-        &self,
-        request: EngineRequest,
-        cancel: CancellationToken,
-    ) -> BoxFuture<'static, Result<Value, Failure>>;
+    /// The answer is `CANCELLED` soon after `cancel` fires, and never stays away: an engine that died answers everything
+    /// with `ENGINE_FAILED`, be it by dropping `reply`.
+    fn request(&self, request: EngineRequest, cancel: CancellationToken, reply: Reply);
 
     /// Takes the one answer to an [`EngineEvent::Asks`] of this engine: the client's body, or why there is none
     /// (`UNSUPPORTED` when no client can do it, `TIMEOUT`, `CANCELLED` when the session ends). Must not block.

@@ -32,13 +32,11 @@ mod translate;
 use std::sync::Arc;
 
 use dap_wire::Failure;
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::{Engine, EngineEvent, EngineRequest};
+use super::{Engine, EngineEvent, EngineRequest, Reply};
 use crate::io::Broker;
 use profile::Profile;
 use session::Session;
@@ -69,13 +67,9 @@ impl ChildEngine {
 }
 
 impl Engine for ChildEngine {
-    fn request(
-        &self,
-        request: EngineRequest,
-        cancel: CancellationToken,
-    ) -> BoxFuture<'static, Result<Value, Failure>> {
+    fn request(&self, request: EngineRequest, cancel: CancellationToken, reply: Reply) {
         let session = self.0.clone();
-        async move { session.asked(request, cancel).await }.boxed()
+        tokio::spawn(async move { reply.send(session.asked(request, cancel).await) });
     }
 
     fn answer(&self, ask: i64, result: Result<Value, Failure>) {

@@ -32,13 +32,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
 use dap_wire::{ErrorCode, Failure};
-use futures::FutureExt;
-use futures::future::BoxFuture;
-use serde_json::Value;
-use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::{Engine, EngineEvent, EngineRequest};
+use super::{Engine, EngineEvent, EngineRequest, Reply};
 use crate::io::Broker;
 use session::{Input, Session};
 
@@ -76,11 +72,7 @@ impl CoreClr {
 }
 
 impl Engine for CoreClr {
-    fn request(
-        &self,
-        request: EngineRequest,
-        cancel: CancellationToken,
-    ) -> BoxFuture<'static, Result<Value, Failure>> {
+    fn request(&self, request: EngineRequest, cancel: CancellationToken, reply: Reply) {
         if request.command == "disconnect" || request.command == "terminate" {
             self.ending.store(true, Ordering::Relaxed);
         }
@@ -88,14 +80,8 @@ impl Engine for CoreClr {
             // Only the program's end wakes the engine's thread now.
             self.broker.kill();
         }
-        let (reply, answer) = oneshot::channel();
-        let sent = self.inbox.send(Input::Request { request, cancel, reply });
-        async move {
-            let gone = || Failure::new(ErrorCode::EngineFailed, "the .NET engine has ended");
-            sent.map_err(|_| gone())?;
-            answer.await.unwrap_or_else(|_| Err(gone()))
-        }
-        .boxed()
+        // A thread that has ended drops the request, and that is an answer.
+        drop(self.inbox.send(Input::Request { request, cancel, reply }));
     }
 }
 

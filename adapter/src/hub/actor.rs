@@ -1,8 +1,12 @@
 //! The task that owns the session: events in, one at a time; effects carried out, never waiting for anybody.
 //!
 //! Tasks and what ends them: one reader per client (its socket ends, or the actor drops it), one writer per client (its
-//! queue is dropped), one pump for engine events (the engine's channel ends), one task per engine or broker request
-//! (answer, deadline or cancellation). The actor ends with [`Effect::End`]; everything else ends with it.
+//! queue is dropped), one pump for engine events (the engine's channel ends), one per request to the engine that watches its
+//! deadline (answer or deadline), one per request to the broker (answer or cancellation). The actor ends with [`Effect::End`]; everything else ends with it.
+
+mod asking;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,7 +15,6 @@ use std::time::Duration;
 use dap_wire::codec::DapCodec;
 use dap_wire::{ErrorCode, Failure, Message, Response};
 use futures::StreamExt;
-use regex::Regex;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
@@ -20,15 +23,14 @@ use tokio_util::codec::FramedRead;
 use tokio_util::sync::CancellationToken;
 
 use super::access::Token;
-use super::event::{
-    ClientId, Effect, Event, IoRequest, Origin, Publication, ReadOutput, StartedEngine, Ticket,
-};
+use super::event::{ClientId, Effect, Event, Origin, Publication, StartedEngine, Ticket};
 use super::numbers::Numbers;
 use super::proxy;
 use super::state::State;
 use super::writer::{self, Outgoing};
-use crate::engine::{CHILD_SESSION, Engine, EngineEvent, EngineRequest, Spawned};
-use crate::io::{Broker, ReadRequest};
+use crate::engine::{Answer, CHILD_SESSION, Engine, EngineEvent, Spawned};
+use crate::io::Broker;
+use asking::{Asking, NoEngine};
 
 /// Messages queued for one client; when it is full the client is dropped: it has stopped reading.
 const CLIENT_QUEUE: usize = 4096;
@@ -154,7 +156,11 @@ pub struct Actor<H> {
     engine: Option<Arc<dyn Engine>>,
     /// Counts the engines: a restart makes another.
     engines: u64,
-    cancels: HashMap<Ticket, CancellationToken>,
+    /// What the engine and the broker were asked and have not answered.
+    asking: HashMap<Ticket, Asking>,
+    /// The engine's answers, in the order it gave them.
+    answers: mpsc::UnboundedSender<Answer>,
+    given: mpsc::UnboundedReceiver<Answer>,
     writers: JoinSet<()>,
     /// Clients that were cut off and that the state does not know of yet.
     stalled: Vec<ClientId>,
@@ -166,6 +172,7 @@ impl<H: Host> Actor<H> {
     pub fn new(session: &str, host: H, broker: Broker) -> (Self, Inbox) {
         let (sender, wakes) = mpsc::channel(INBOX);
         let inbox = Inbox(sender);
+        let (answers, given) = mpsc::unbounded_channel();
         let actor = Self {
             host,
             state: State::new(session),
@@ -177,7 +184,9 @@ impl<H: Host> Actor<H> {
             next_client: 0,
             engine: None,
             engines: 0,
-            cancels: HashMap::new(),
+            asking: HashMap::new(),
+            answers,
+            given,
             writers: JoinSet::new(),
             stalled: Vec::new(),
             ended: false,
@@ -193,7 +202,14 @@ impl<H: Host> Actor<H> {
     /// Runs the session to its end.
     pub async fn run(mut self) {
         while !self.ended {
-            let Some(wake) = self.wakes.recv().await else { break };
+            let wake = tokio::select! {
+                Some(wake) = self.wakes.recv() => wake,
+                Some(answer) = self.given.recv() => {
+                    self.answered(answer);
+                    continue;
+                }
+                else => break,
+            };
             match wake {
                 Wake::Connected { origin, client } => self.welcome(origin, client),
                 Wake::Event(event) => self.handle(event),
@@ -216,7 +232,7 @@ impl<H: Host> Actor<H> {
 
     fn handle(&mut self, event: Event) {
         if let Event::EngineAnswered { ticket, .. } | Event::IoAnswered { ticket, .. } = &event {
-            self.cancels.remove(ticket);
+            self.asking.remove(ticket);
         }
         let event = match event {
             Event::ClientSaid { client, message } if self.elsewhere.contains_key(&client) => {
@@ -324,7 +340,7 @@ impl<H: Host> Actor<H> {
                 self.join_other(client, &session, introduction, seq);
             }
             Effect::AskEngine { ticket, command, arguments, deadline } => {
-                self.ask_engine(ticket, EngineRequest { command, arguments }, deadline);
+                self.ask_engine(ticket, command, arguments, deadline);
             }
             Effect::AnswerEngine { ask, result } => {
                 if let Some(engine) = &self.engine {
@@ -332,8 +348,8 @@ impl<H: Host> Actor<H> {
                 }
             }
             Effect::Cancel { ticket } => {
-                if let Some(cancel) = self.cancels.get(&ticket) {
-                    cancel.cancel();
+                if let Some(asking) = self.asking.get(&ticket) {
+                    asking.cancel.cancel();
                 }
             }
             Effect::Io { ticket, client, request } => self.ask_broker(ticket, client, request),
@@ -379,83 +395,6 @@ impl<H: Host> Actor<H> {
             self.carry_out(effect);
         }
     }
-
-    fn ask_engine(&mut self, ticket: Ticket, request: EngineRequest, deadline: Duration) {
-        let Some(engine) = self.engine.clone() else { return };
-        let (cancel, inbox) = (CancellationToken::new(), self.inbox.clone());
-        self.cancels.insert(ticket, cancel.clone());
-        let command = request.command.clone();
-        let broker = self.broker.clone();
-        // Called here, not in the task: engines see requests in the order the hub decided them.
-        let answer = engine.request(request, cancel);
-        tokio::spawn(async move {
-            let result = tokio::time::timeout(deadline, answer).await.unwrap_or_else(|_| {
-                Err(Failure::new(
-                    ErrorCode::Timeout,
-                    format!("the engine did not answer `{command}` within {} s", deadline.as_secs()),
-                ))
-            });
-            if command == "disconnect" {
-                // Whatever comes next finds no program of ours and all it printed in the rings.
-                if result.is_err() {
-                    broker.kill();
-                }
-                broker.ended(DRAIN_LIMIT).await;
-            }
-            inbox.event(Event::EngineAnswered { ticket, result }).await;
-        });
-    }
-
-    fn ask_broker(&mut self, ticket: Ticket, client: ClientId, request: IoRequest) {
-        let (cancel, inbox, broker) = (CancellationToken::new(), self.inbox.clone(), self.broker.clone());
-        self.cancels.insert(ticket, cancel.clone());
-        tokio::spawn(async move {
-            let result = match request {
-                IoRequest::Write { data, close } => {
-                    broker.write_input(&data, close, &cancel).await.map(|written| {
-                        json!({ "bytesWritten": written.bytes_written, "stdinClosed": written.stdin_closed,
-                        // For the debug console, whose answer this may be.
-                        "result": "", "variablesReference": 0 })
-                    })
-                }
-                IoRequest::Read(read) => read_output(&broker, client, read, &cancel).await,
-            };
-            inbox.event(Event::IoAnswered { ticket, result }).await;
-        });
-    }
-}
-
-async fn read_output(
-    broker: &Broker,
-    client: ClientId,
-    read: ReadOutput,
-    cancel: &CancellationToken,
-) -> Result<Value, Failure> {
-    let wait_for = read.wait_for.as_deref().map(Regex::new).transpose();
-    let request = ReadRequest {
-        stdout: read.stdout,
-        stderr: read.stderr,
-        clear: read.clear,
-        since: read.since,
-        max_bytes: read.max_bytes,
-        wait_for: wait_for.map_err(|error| Failure::invalid(error.to_string()))?,
-        timeout: read.timeout,
-    };
-    let answer = broker.read_output(client.0, &request, cancel).await?;
-    let mut body = json!({ "cursor": answer.cursor, "dropped": answer.dropped,
-        "waitingForInput": answer.waiting_for_input, "exited": answer.exited });
-    for (name, bytes, text) in
-        [("stdout", "stdoutBytes", answer.stdout), ("stderr", "stderrBytes", answer.stderr)]
-    {
-        if let Some(text) = text {
-            body[bytes] = json!(text.len());
-            body[name] = json!(text);
-        }
-    }
-    if let Some(matched) = answer.matched {
-        body["matched"] = json!(matched);
-    }
-    Ok(body)
 }
 
 /// Engine events in order; output that came before a stop or an end is in the rings before it is told.
@@ -500,20 +439,3 @@ async fn read(
     }
     inbox.event(Event::ClientLeft { client }).await;
 }
-
-/// Stands in for an engine that could not be made, and says why to whoever asks.
-struct NoEngine(Failure);
-
-impl Engine for NoEngine {
-    fn request(
-        &self,
-        _: EngineRequest,
-        _: CancellationToken,
-    ) -> futures::future::BoxFuture<'static, Result<Value, Failure>> {
-        let failure = self.0.clone();
-        Box::pin(async move { Err(failure) })
-    }
-}
-
-#[cfg(test)]
-mod tests;

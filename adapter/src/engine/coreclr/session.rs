@@ -12,7 +12,6 @@ use cordebug::debugger::{Debugger, Process};
 use cordebug::thread::{Stepper, Thread};
 use dap_wire::{ErrorCode, Failure, types};
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::breakpoints::Breakpoints;
@@ -23,7 +22,7 @@ use super::modules::Modules;
 use super::sources::Sources;
 use super::types::lookup::Known;
 use super::values::References;
-use crate::engine::{EngineEvent, EngineRequest};
+use crate::engine::{EngineEvent, EngineRequest, Reply};
 use crate::io::{Broker, Child, ExitInfo};
 
 /// How long a pause lets the runtime tell what happened before, and how long it waits for one piece of it.
@@ -33,11 +32,7 @@ const SETTLE_SLICE: Duration = Duration::from_millis(50);
 /// What comes to the engine's thread.
 pub(super) enum Input {
     /// A request; dropping `reply` answers "the engine has ended".
-    Request {
-        request: EngineRequest,
-        cancel: CancellationToken,
-        reply: oneshot::Sender<Result<Value, Failure>>,
-    },
+    Request { request: EngineRequest, cancel: CancellationToken, reply: Reply },
     /// The runtime tells something.
     Callback(Callback),
     /// The program we started has ended.
@@ -159,8 +154,7 @@ impl Session {
                     } else {
                         self.answer(&request, &cancel, inputs)
                     };
-                    // A client that left needs no answer.
-                    drop(reply.send(answer));
+                    reply.send(answer);
                 }
                 Input::Callback(callback) => self.called_back(callback, inputs),
                 Input::Exited(info) => self.exited(info),
