@@ -184,3 +184,18 @@ async fn a_subprocess_is_a_session_with_a_parent() -> anyhow::Result<()> {
     assert!(editor.output[0].contains("got 3: abc\neof 3\nchild ended with 7\n"), "{:?}", editor.output);
     editor.finish().await
 }
+
+/// debugpy says goodbye before the interpreter has taken its last steps; they are the program's, and are not cut short.
+#[tokio::test]
+async fn a_program_that_ends_slowly_is_waited_for() -> anyhow::Result<()> {
+    if !Subject::Python.is_set_up() {
+        return Ok(());
+    }
+    let mut editor = editor()?;
+    let source = child::source("slow_end.py");
+    editor.launch_child(child::python("slow_end.py"), &source, &[]).await?;
+    assert_eq!(editor.event("exited").await?["exitCode"], 5);
+    editor.event("terminated").await?;
+    assert_eq!(editor.output[0], "done\nflushed\n");
+    editor.finish().await
+}

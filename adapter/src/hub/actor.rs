@@ -214,6 +214,7 @@ impl<H: Host> Actor<H> {
                 Wake::Connected { origin, client } => self.welcome(origin, client),
                 Wake::Event(event) => self.handle(event),
                 Wake::EngineSaid { engine, event } if engine == self.engines => {
+                    tracing::trace!(?event, "said by the engine");
                     self.handle(Event::EngineSaid(event));
                 }
                 Wake::EngineSaid { event, .. } => {

@@ -46,6 +46,8 @@ const GOODBYE_LIMIT: Duration = Duration::from_secs(2);
 const TERM_LIMIT: Duration = Duration::from_secs(3);
 /// How long an adapter may keep quiet about the program's end after the kernel told us of it.
 const LATE_WORD: Duration = Duration::from_secs(2);
+/// How long a program of ours may take to end after its adapter said that debugging is over.
+const LAST_STEPS: Duration = Duration::from_secs(30);
 /// How long an adapter may keep quiet about a process that runs or about being ready.
 const SILENCE: Duration = Duration::from_millis(300);
 

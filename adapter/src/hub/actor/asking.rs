@@ -29,6 +29,7 @@ impl<H: Host> Actor<H> {
         deadline: Duration,
     ) {
         let Some(engine) = self.engine.clone() else { return };
+        tracing::trace!(number = ticket.0, command, %arguments, "asked of the engine");
         let cancel = CancellationToken::new();
         let reply = Reply::new(ticket.0, command.clone(), self.answers.clone());
         let (late, give_up, name) = (self.answers.clone(), cancel.clone(), command.clone());
@@ -48,6 +49,7 @@ impl<H: Host> Actor<H> {
     /// The engine answered, or its time is up.
     pub(super) fn answered(&mut self, answer: Answer) {
         let Answer { number, command, result } = answer;
+        tracing::trace!(number, command, ?result, "answered by the engine");
         let event = Event::EngineAnswered { ticket: Ticket(number), result };
         if command != "disconnect" || !self.asking.contains_key(&Ticket(number)) {
             return self.handle(event);

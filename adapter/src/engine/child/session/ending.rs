@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::connection;
 use super::super::profile::ProgramIo;
-use super::{GOODBYE_LIMIT, LATE_WORD, Live, Session, TERM_LIMIT};
+use super::{GOODBYE_LIMIT, LAST_STEPS, LATE_WORD, Live, Session, TERM_LIMIT};
 use crate::engine::EngineEvent;
 use crate::io::Child;
 
@@ -47,10 +47,11 @@ impl Session {
         let own = self.own_exit();
         let mut code = None;
         if let Some(mut exit) = own {
-            code = tokio::time::timeout(LATE_WORD, connection::ended(&mut exit))
-                .await
-                .ok()
-                .map(|info| info.code);
+            // A program with the debugger inside it (Python) says that debugging is over before it has shut down: its last
+            // steps are not to be cut short.
+            let inside = self.live().as_ref().is_some_and(|live| live.program.is_none());
+            let limit = if inside && self.progress.borrow().terminated { LAST_STEPS } else { LATE_WORD };
+            code = tokio::time::timeout(limit, connection::ended(&mut exit)).await.ok().map(|info| info.code);
         }
         let now = self.progress.borrow().clone();
         let silent = self.live().as_ref().is_some_and(|live| live.plan.quirks.ends_silently);
