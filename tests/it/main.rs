@@ -56,5 +56,6 @@ mod many_clients;
 mod output;
 mod shared_breakpoints;
 mod undebugged;
+mod stepping;
 mod values;
 mod who_is_here;

@@ -1,6 +1,9 @@
 //! Portable PDBs: source lines and local names of an assembly's methods.
 
 pub mod documents;
+mod steps;
+
+pub use steps::AwaitStep;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -15,9 +18,6 @@ use crate::tables::{Tables, table};
 const DEBUGGER_HIDDEN: u32 = 1;
 /// The line number that stands for "no source".
 const HIDDEN_LINE: u32 = 0xfeefee;
-/// Kind of CustomDebugInformation with the steps of an async method: {54FD2AC5-E925-401A-9C2A-F94F171072F8}.
-const ASYNC_STEPS: [u8; 16] =
-    [0xc5, 0x2a, 0xfd, 0x54, 0x25, 0xe9, 0x1a, 0x40, 0x9c, 0x2a, 0xf9, 0x4f, 0x17, 0x10, 0x72, 0xf8];
 
 /// Why an assembly has no symbols.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -81,17 +81,6 @@ pub struct Local {
     pub row: u32,
     /// Its name in the source.
     pub name: String,
-}
-
-/// One `await`: IL offsets where the method yields and where it goes on, and the method that goes on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AwaitStep {
-    /// It yields here.
-    pub yield_il: u32,
-    /// It goes on here.
-    pub resume_il: u32,
-    /// MethodDef token of the method that goes on.
-    pub method: u32,
 }
 
 type LineIndex = HashMap<u32, Vec<Location>>;
@@ -261,21 +250,6 @@ impl Pdb {
         self.points(method).iter().rev().find(|point| point.il <= il && !point.is_hidden()).copied()
     }
 
-    /// The IL range to step over for a whole statement: up to the next visible one.
-    pub fn step_range(&self, method: u32, il: u32, code_size: u32) -> (u32, u32) {
-        let points = self.points(method);
-        let start = points
-            .iter()
-            .rev()
-            .find(|point| point.il <= il && !point.is_hidden())
-            .map_or(0, |point| point.il);
-        let end = points
-            .iter()
-            .find(|point| point.il > il && !point.is_hidden())
-            .map_or(code_size, |point| point.il);
-        (start, end)
-    }
-
     fn line_index(&self) -> &LineIndex {
         self.lines.get_or_init(|| {
             let mut index = LineIndex::new();
@@ -403,28 +377,6 @@ impl Pdb {
             .take_while(|at| at.point.line <= *lines.end())
             .copied()
             .collect()
-    }
-
-    /// The awaits of an async method's `MoveNext`.
-    pub fn await_steps(&self, move_next: u32) -> Vec<AwaitStep> {
-        let row = move_next & 0x00ff_ffff;
-        // HasCustomDebugInformation: tag 0 is a method, in 5 bits.
-        let parent = row << 5;
-        let cell = |at, column| self.tables.cell(table::CUSTOM_DEBUG, at, column);
-        let mut steps = Vec::new();
-        for at in 1..=self.tables.rows(table::CUSTOM_DEBUG) {
-            if cell(at, 0) != parent || self.tables.guid(cell(at, 1)) != ASYNC_STEPS {
-                continue;
-            }
-            let mut reader = Reader::new(self.tables.blob(cell(at, 2)));
-            reader.u32();
-            while let (Some(yield_il), Some(resume_il), Some(method)) =
-                (reader.u32(), reader.u32(), reader.compressed())
-            {
-                steps.push(AwaitStep { yield_il, resume_il, method: method_token(method) });
-            }
-        }
-        steps
     }
 }
 

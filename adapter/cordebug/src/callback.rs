@@ -27,6 +27,14 @@ pub mod exception {
     pub const UNHANDLED: u32 = 4;
 }
 
+/// Where a step ended, in [`Callback::StepComplete`]: CorDebugStepReason.
+pub mod step {
+    /// In the frame where it began.
+    pub const NORMAL: u32 = 0;
+    /// In a caller of it.
+    pub const RETURN: u32 = 1;
+}
+
 /// One call of the runtime. Each must be answered by exactly one `Process::resume`, but for [`Callback::ExitProcess`].
 #[allow(missing_docs, reason = "named after the methods of ICorDebugManagedCallback")]
 pub enum Callback {
@@ -34,9 +42,11 @@ pub enum Callback {
         thread: Thread,
         breakpoint: Breakpoint,
     },
+    /// `reason`: one of [`step`].
     StepComplete {
         thread: Thread,
         stepper: Stepper,
+        reason: u32,
     },
     Break {
         thread: Thread,
@@ -230,9 +240,9 @@ static FIRST: ICorDebugManagedCallbackVtbl = ICorDebugManagedCallbackVtbl {
     Breakpoint: tell!(0, First, (_domain: Domain, thread: Threads, breakpoint: *mut ICorDebugBreakpoint) =>
         kept(thread).zip(kept(breakpoint)).map(|(thread, breakpoint)| Callback::Breakpoint {
             thread: Thread(thread), breakpoint: Breakpoint(breakpoint) })),
-    StepComplete: tell!(0, First, (_domain: Domain, thread: Threads, stepper: *mut ICorDebugStepper, _reason: u32) =>
+    StepComplete: tell!(0, First, (_domain: Domain, thread: Threads, stepper: *mut ICorDebugStepper, reason: u32) =>
         kept(thread).zip(kept(stepper)).map(|(thread, stepper)| Callback::StepComplete {
-            thread: Thread(thread), stepper: Stepper(stepper) })),
+            thread: Thread(thread), stepper: Stepper(stepper), reason })),
     Break: tell!(0, First, (_domain: Domain, thread: Threads) =>
         kept(thread).map(|thread| Callback::Break { thread: Thread(thread) })),
     // The older form of ICorDebugManagedCallback2::Exception, which tells more.

@@ -138,14 +138,15 @@ struct StepRange {
 }
 
 impl Stepper {
-    /// Steps until the thread leaves the IL range `[start, end)`; into calls when `into`.
+    /// Steps until the thread leaves these IL ranges, each `[start, end)`; into calls when `into`.
     ///
     /// # Errors
     /// From the runtime.
-    pub fn step_range(&self, into: bool, start: u32, end: u32) -> Result<()> {
-        let mut range = StepRange { start, end };
-        let ranges = (&raw mut range).cast();
-        call!(self.0, ICorDebugStepper.StepRange(i32::from(into), ranges, 1)).map(drop)
+    pub fn step_ranges(&self, into: bool, ranges: &[(u32, u32)]) -> Result<()> {
+        let mut ranges: Vec<StepRange> =
+            ranges.iter().map(|(start, end)| StepRange { start: *start, end: *end }).collect();
+        let (list, count) = (ranges.as_mut_ptr().cast(), ranges.len() as u32);
+        call!(self.0, ICorDebugStepper.StepRange(i32::from(into), list, count)).map(drop)
     }
 
     /// Steps out of the current function.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use cordebug::callback::Callback;
 use cordebug::debugger::{Debugger, Process};
-use cordebug::thread::{Stepper, Thread};
+use cordebug::thread::Thread;
 use dap_wire::{ErrorCode, Failure, types};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -20,6 +20,7 @@ use super::cor;
 use super::exceptions::{Filters, Thrown, When};
 use super::modules::Modules;
 use super::sources::Sources;
+use super::stepping::Step;
 use super::types::lookup::Known;
 use super::values::References;
 use crate::engine::{EngineEvent, EngineRequest, Reply};
@@ -82,7 +83,7 @@ pub(super) struct Session {
     pub(super) known: Known,
     /// Calls of evaluations that nothing could end.
     pub(super) left: LeftCalls,
-    pub(super) stepper: Option<Stepper>,
+    pub(super) step: Option<Step>,
     /// The program's own assembly, for the entry stop.
     pub(super) entry_module: Option<std::path::PathBuf>,
     pub(super) stop_on_entry: bool,
@@ -124,7 +125,7 @@ impl Session {
             references: References::default(),
             known: Known::default(),
             left: LeftCalls::default(),
-            stepper: None,
+            step: None,
             entry_module: None,
             stop_on_entry: false,
             just_my_code: true,
@@ -369,10 +370,7 @@ impl Session {
         self.run = Run::Stopped { thread };
         tracing::debug!(reason, thread, "the program stands");
         self.left.forget_step();
-        if let Some(stepper) = self.stepper.take() {
-            // A step that was overtaken; one that completed does not mind.
-            stepper.deactivate().unwrap_or_default();
-        }
+        self.give_up_step();
         let mut body = json!({ "reason": reason, "threadId": thread, "allThreadsStopped": true });
         if let (Some(body), Some(more)) = (body.as_object_mut(), more.as_object()) {
             body.extend(more.clone());

@@ -240,9 +240,7 @@ impl Session {
                     self.stand(&process).map_err(cor("stop the program to detach from it"))?;
                 }
                 self.breakpoints.remove_all();
-                if let Some(stepper) = self.stepper.take() {
-                    stepper.deactivate().unwrap_or_default();
-                }
+                self.give_up_step();
                 self.references.clear();
                 let detached = self.detach(&process, inputs);
                 if let Err(failure) = &detached {

@@ -40,7 +40,9 @@ impl Session {
     fn deal_with(&mut self, callback: Callback, inputs: &Receiver<Input>) {
         match callback {
             Callback::Breakpoint { thread, breakpoint } => self.hit(&thread, &breakpoint, inputs),
-            Callback::StepComplete { thread, .. } => self.step_completed(&thread),
+            Callback::StepComplete { thread, stepper, reason } => {
+                self.step_completed(&thread, &stepper, reason, inputs);
+            }
             Callback::Break { thread } => {
                 self.stop_at(&thread, "breakpoint", json!({ "description": "Debugger.Break()" }))
             }
@@ -82,6 +84,9 @@ impl Session {
     }
 
     fn hit(&mut self, thread: &Thread, breakpoint: &Breakpoint, inputs: &Receiver<Input>) {
+        if self.step_breakpoint(thread, breakpoint, inputs) {
+            return;
+        }
         if self.breakpoints.take_entry(breakpoint) {
             return self.stop_at(thread, "entry", Value::Null);
         }
@@ -94,14 +99,10 @@ impl Session {
         }
     }
 
-    fn step_completed(&mut self, thread: &Thread) {
-        self.stepper = None;
-        self.stop_at(thread, "step", Value::Null);
-    }
-
     fn process_ended(&mut self) {
         if let Some(debugger) = self.debugger.take() {
             self.references.clear();
+            self.step = None;
             self.deferred.clear();
             self.process = None;
             if let Err(error) = debugger.terminate() {

@@ -1,0 +1,94 @@
+//! What a step needs to know of a method: the range of a statement, code without source, awaits.
+
+use super::{Pdb, SequencePoint};
+use crate::bytes::Reader;
+use crate::metadata::method_token;
+use crate::tables::table;
+
+/// Kind of CustomDebugInformation with the steps of an async method: {54FD2AC5-E925-401A-9C2A-F94F171072F8}.
+const ASYNC_STEPS: [u8; 16] =
+    [0xc5, 0x2a, 0xfd, 0x54, 0x25, 0xe9, 0x1a, 0x40, 0x9c, 0x2a, 0xf9, 0x4f, 0x17, 0x10, 0x72, 0xf8];
+
+/// One `await`: IL offsets where the method yields and where it goes on, and the method that goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AwaitStep {
+    /// It yields here.
+    pub yield_il: u32,
+    /// It goes on here.
+    pub resume_il: u32,
+    /// MethodDef token of the method that goes on.
+    pub method: u32,
+}
+
+impl Pdb {
+    /// The IL range of the statement at an offset: from the last visible point to the next one.
+    pub fn statement(&self, method: u32, il: u32, code_size: u32) -> (u32, u32) {
+        let points = self.points(method);
+        let visible = |point: &&SequencePoint| !point.is_hidden();
+        let start = points.iter().rev().filter(visible).find(|point| point.il <= il);
+        let end = points.iter().filter(visible).find(|point| point.il > il);
+        (start.map_or(0, |point| point.il), end.map_or(code_size, |point| point.il))
+    }
+
+    /// The IL ranges without source in a method, wherever they are: a step that comes there goes on.
+    pub fn hidden_ranges(&self, method: u32, code_size: u32) -> Vec<(u32, u32)> {
+        let mut ranges: Vec<(u32, u32)> = Vec::new();
+        let mut open = None;
+        for point in self.points(method).iter() {
+            match (open, point.is_hidden()) {
+                (None, true) => open = Some(point.il),
+                (Some(start), false) => {
+                    ranges.push((start, point.il));
+                    open = None;
+                }
+                _ => {}
+            }
+        }
+        ranges.extend(open.map(|start| (start, code_size)));
+        ranges
+    }
+
+    /// Whether an IL offset is in code without source.
+    pub fn is_hidden(&self, method: u32, il: u32) -> bool {
+        self.points(method).iter().rfind(|point| point.il <= il).is_none_or(SequencePoint::is_hidden)
+    }
+
+    /// The first statement of a method that has source.
+    pub fn first_statement(&self, method: u32) -> Option<SequencePoint> {
+        self.points(method).iter().find(|point| !point.is_hidden()).copied()
+    }
+
+    /// The last statement of a method that has source: of an async method its closing brace, behind which it completes.
+    pub fn last_statement(&self, method: u32) -> Option<SequencePoint> {
+        self.points(method).iter().rfind(|point| !point.is_hidden()).copied()
+    }
+
+    /// The awaits of an async method's `MoveNext`.
+    pub fn await_steps(&self, move_next: u32) -> Vec<AwaitStep> {
+        // HasCustomDebugInformation: tag 0 is a method, in 5 bits.
+        let parent = (move_next & 0x00ff_ffff) << 5;
+        let cell = |at, column| self.tables.cell(table::CUSTOM_DEBUG, at, column);
+        let count = self.tables.rows(table::CUSTOM_DEBUG);
+        // Sorted by parent (portable PDB format, CustomDebugInformation).
+        let (mut low, mut high) = (1, count + 1);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if cell(middle, 0) < parent { low = middle + 1 } else { high = middle }
+        }
+        let mut steps = Vec::new();
+        for at in (low..=count).take_while(|at| cell(*at, 0) == parent) {
+            if self.tables.guid(cell(at, 1)) != ASYNC_STEPS {
+                continue;
+            }
+            let mut reader = Reader::new(self.tables.blob(cell(at, 2)));
+            // Where the exceptions of an `async void` are caught.
+            reader.u32();
+            while let (Some(yield_il), Some(resume_il), Some(method)) =
+                (reader.u32(), reader.u32(), reader.compressed())
+            {
+                steps.push(AwaitStep { yield_il, resume_il, method: method_token(method) });
+            }
+        }
+        steps
+    }
+}

@@ -1,0 +1,276 @@
+//! Steps across `await`: the next statement may come later and on another thread, and the caller that waits is not on
+//! the stack.
+//!
+//! Over an await: a breakpoint where the method yields; when it is met, one where it goes on, for the same state
+//! machine. Out of an async method that was resumed: the runtime is asked to call `Task.NotifyDebuggerOfWaitCompletion`
+//! when whoever awaits the method's task goes on, and a breakpoint waits there.
+
+use std::rc::Rc;
+use std::sync::mpsc::Receiver;
+
+use clr_metadata::pdb::AwaitStep;
+use cordebug::frame::{Breakpoint, Frame};
+use cordebug::thread::Thread;
+use cordebug::value::{Handle, Value as ClrValue, element};
+use dap_wire::{ErrorCode, Failure};
+use serde_json::Value;
+
+use super::{Position, Step, Way};
+use crate::engine::coreclr::calls::{CALL_LIMIT, Site};
+use crate::engine::coreclr::cor;
+use crate::engine::coreclr::modules::Loaded;
+use crate::engine::coreclr::session::{Input, Session};
+use crate::engine::coreclr::values::bare;
+
+const TASK: &str = "System.Threading.Tasks.Task";
+/// Asks for a call of [`NOTIFIED`].
+const NOTIFY: &str = "SetNotificationForWaitCompletion";
+/// What the runtime calls when an awaited task has completed.
+const NOTIFIED: &str = "NotifyDebuggerOfWaitCompletion";
+/// Deepest stack between a state machine and the method that began it.
+const MOST_FRAMES: usize = 32;
+
+/// What a step waits for besides its stepper.
+pub(super) enum Awaiting {
+    Nothing,
+    /// The method may yield within the statement.
+    Yield {
+        loaded: Rc<Loaded>,
+        places: Vec<(Breakpoint, AwaitStep)>,
+        machine: Machine,
+    },
+    /// It has yielded; here it goes on.
+    Resume {
+        breakpoint: Breakpoint,
+        machine: Machine,
+    },
+    /// The method's task completes.
+    Completion(Breakpoint),
+}
+
+impl Awaiting {
+    /// Takes its breakpoints out of the program.
+    pub(super) fn clear(self) {
+        let remove = |breakpoint: Breakpoint| breakpoint.remove().unwrap_or_default();
+        match self {
+            Self::Nothing => {}
+            Self::Yield { places, machine, .. } => {
+                places.into_iter().for_each(|(breakpoint, _)| remove(breakpoint));
+                machine.release();
+            }
+            Self::Resume { breakpoint, machine } => {
+                remove(breakpoint);
+                machine.release();
+            }
+            Self::Completion(breakpoint) => remove(breakpoint),
+        }
+    }
+
+    fn is_met_by(&self, hit: &Breakpoint) -> bool {
+        match self {
+            Self::Nothing => false,
+            Self::Yield { places, .. } => places.iter().any(|(breakpoint, _)| breakpoint.is(hit)),
+            Self::Resume { breakpoint, .. } | Self::Completion(breakpoint) => breakpoint.is(hit),
+        }
+    }
+}
+
+/// The state machine of a call of an async method: what tells it from other calls.
+pub(super) enum Machine {
+    Object(Handle),
+    /// In optimised code it is a struct, here until it yields for the first time.
+    Struct(u64),
+    Unknown,
+}
+
+impl Machine {
+    fn release(self) {
+        if let Self::Object(handle) = self {
+            handle.dispose().unwrap_or_default();
+        }
+    }
+
+    /// Whether it is the one a frame runs. `moved`: it has yielded meanwhile, so that a struct is elsewhere.
+    fn runs_in(&self, frame: &Frame, moved: bool) -> bool {
+        let address = |value: &ClrValue| value.as_reference()?.dereference().ok()?.address().ok();
+        let here = frame.argument(0).ok().as_ref().and_then(address);
+        match self {
+            Self::Object(handle) => here.is_some() && here == handle.value().ok().as_ref().and_then(address),
+            Self::Struct(place) => moved || here == Some(*place),
+            Self::Unknown => true,
+        }
+    }
+}
+
+impl Session {
+    /// Prepares a step that begins in an async method. `true` when no stepper is needed.
+    pub(super) fn prepare_awaits(
+        &mut self,
+        step: &mut Step,
+        from: &Position,
+        inputs: &Receiver<Input>,
+    ) -> bool {
+        let Ok(pdb) = &from.loaded.pdb else { return false };
+        let awaits = pdb.await_steps(from.method);
+        if awaits.is_empty() {
+            return false;
+        }
+        let Some(statement) = step.origin.as_ref().map(|origin| origin.statement) else { return false };
+        step.is_async = true;
+        let is_ahead = |il: u32| il >= from.il && il < statement.1;
+        let ahead: Vec<_> = awaits.into_iter().filter(|at| is_ahead(at.yield_il)).collect();
+        let last = pdb.last_statement(from.method).map(|last| last.il);
+        if step.way == Way::Out || (last == Some(statement.0) && ahead.is_empty()) {
+            return self.wait_for_completion(step, inputs).unwrap_or_else(|failure| {
+                // Whoever awaits a source of its own, not a task, is called on this thread as a rule.
+                tracing::debug!(%failure, "no notice of the task's completion");
+                false
+            });
+        }
+        let mut places = Vec::new();
+        for at in ahead {
+            match from.function.set_breakpoint(at.yield_il) {
+                Ok(breakpoint) => places.push((breakpoint, at)),
+                Err(error) => tracing::debug!(%error, "an await is not stepped over"),
+            }
+        }
+        if !places.is_empty() {
+            let (loaded, machine) = (from.loaded.clone(), self.machine(step.thread));
+            step.awaiting = Awaiting::Yield { loaded, places, machine };
+        }
+        false
+    }
+
+    /// The state machine that runs on top of a thread's stack.
+    fn machine(&self, thread: u32) -> Machine {
+        let find = || {
+            let object =
+                self.frame_at(thread, 0).ok()?.argument(0).ok()?.as_reference()?.dereference().ok()?;
+            match object.handle() {
+                Ok(handle) => Some(Machine::Object(handle)),
+                Err(_) => object.address().ok().map(Machine::Struct),
+            }
+        };
+        find().unwrap_or(Machine::Unknown)
+    }
+
+    /// Asks for a call when the task of the method on top completes. `false`: its caller is on the stack, and a plain
+    /// step finds it.
+    fn wait_for_completion(&mut self, step: &mut Step, inputs: &Receiver<Input>) -> Result<bool, Failure> {
+        let frames = self.thread(step.thread)?.frames(MOST_FRAMES).map_err(cor("walk the stack"))?;
+        if self.is_called_by_its_beginning(&frames) {
+            return Ok(false);
+        }
+        let lost = |what: &str| Failure::new(ErrorCode::EngineFailed, format!("{what} was not found"));
+        let machine = frames.first().and_then(|frame| frame.argument(0).ok());
+        let task = machine.and_then(|machine| self.task_of(&machine)).ok_or_else(|| lost("its task"))?;
+        let (core, class) = self.type_named(TASK).ok_or_else(|| lost(TASK))?;
+        let function = |name: &str| {
+            let metadata = &core.image().ok_or_else(|| lost(TASK))?.metadata;
+            let token = metadata.methods(class).find(|method| metadata.method_name(*method) == name);
+            let token = token.ok_or_else(|| lost(name))?;
+            core.module.function(token).map_err(cor(format!("find `{name}`")))
+        };
+        let (notify, notified) = (function(NOTIFY)?, function(NOTIFIED)?);
+        let site = Site { thread: step.thread, frame: 0, inputs, runs: true, limit: CALL_LIMIT };
+        self.run_in(&site, NOTIFY, |eval| {
+            let on = eval.create_value(element::BOOLEAN)?;
+            on.set_bytes(&[1])?;
+            eval.call(&notify, &[], &[task, on])
+        })?;
+        let breakpoint = notified.set_breakpoint(0).map_err(cor("set a breakpoint"))?;
+        step.awaiting = Awaiting::Completion(breakpoint);
+        Ok(true)
+    }
+
+    /// Whether the async method on top has not yielded yet: the method that began it is the next that is not the
+    /// framework's.
+    fn is_called_by_its_beginning(&self, frames: &[Frame]) -> bool {
+        let mut own =
+            frames.iter().filter_map(|frame| self.position_of(frame)).filter(|at| !at.loaded.is_framework);
+        let (Some(top), Some(below)) = (own.next(), own.next()) else { return false };
+        let kickoff = top.loaded.pdb.as_ref().ok().and_then(|pdb| pdb.kickoff(top.method));
+        below.loaded.id == top.loaded.id && kickoff == Some(below.method)
+    }
+
+    /// The task of a state machine: its builder's.
+    pub(crate) fn task_of(&self, machine: &ClrValue) -> Option<ClrValue> {
+        let mut builder = self.field_named(machine, "<>t__builder")?;
+        // A builder of another kind of task has one of a plain kind inside.
+        for _ in 0..4 {
+            let task = self.field_named(&builder, "m_task").or_else(|| self.field_named(&builder, "_task"));
+            if let Some(task) = task {
+                return bare(&task).map(|_| task);
+            }
+            let inner = self.field_named(&builder, "m_builder");
+            builder = inner.or_else(|| self.field_named(&builder, "_methodBuilder"))?;
+        }
+        None
+    }
+
+    /// A breakpoint of the step under way was met. `true` when it was one: it is nobody else's affair.
+    pub(crate) fn step_breakpoint(
+        &mut self,
+        thread: &Thread,
+        hit: &Breakpoint,
+        inputs: &Receiver<Input>,
+    ) -> bool {
+        let Some(mut step) = self.step.take_if(|step| step.awaiting.is_met_by(hit)) else { return false };
+        let id = thread.id().unwrap_or(0);
+        let arrived = match &step.awaiting {
+            Awaiting::Yield { machine, .. } => id == step.thread && self.runs_on(machine, id, false),
+            Awaiting::Resume { machine, .. } => self.runs_on(machine, id, true),
+            Awaiting::Completion(_) => true,
+            Awaiting::Nothing => false,
+        };
+        let went = if arrived { self.arrived(&mut step, id, hit, inputs) } else { Ok(()) };
+        self.step = Some(step);
+        if let Err(failure) = went {
+            tracing::debug!(%failure, "the step stops early");
+            self.stop_at(thread, "step", Value::Null);
+        }
+        true
+    }
+
+    fn runs_on(&self, machine: &Machine, thread: u32, moved: bool) -> bool {
+        self.frame_at(thread, 0).is_ok_and(|frame| machine.runs_in(&frame, moved))
+    }
+
+    /// The step has come to the breakpoint it waited for.
+    fn arrived(
+        &mut self,
+        step: &mut Step,
+        thread: u32,
+        hit: &Breakpoint,
+        inputs: &Receiver<Input>,
+    ) -> Result<(), Failure> {
+        match std::mem::replace(&mut step.awaiting, Awaiting::Nothing) {
+            Awaiting::Nothing => {}
+            Awaiting::Yield { loaded, places, machine } => {
+                let at = places.iter().find(|(breakpoint, _)| breakpoint.is(hit)).map(|(_, at)| *at);
+                Awaiting::Yield { loaded: loaded.clone(), places, machine: Machine::Unknown }.clear();
+                let Some(at) = at else { return Ok(()) };
+                let set = || loaded.module.function(at.method)?.set_breakpoint(at.resume_il);
+                let breakpoint = set().map_err(cor("set a breakpoint where the method goes on"))?;
+                if let Some(stepper) = step.stepper.take() {
+                    stepper.deactivate().unwrap_or_default();
+                }
+                step.awaiting = Awaiting::Resume { breakpoint, machine };
+            }
+            resume @ Awaiting::Resume { .. } => {
+                resume.clear();
+                step.thread = thread;
+                // The rest of the statement, which may await again.
+                let lost = || Failure::new(ErrorCode::EngineFailed, "the method that goes on has no frame");
+                let position = self.position(thread).ok_or_else(lost)?;
+                self.set_out(step, &position, inputs)?;
+            }
+            completion @ Awaiting::Completion(_) => {
+                completion.clear();
+                (step.thread, step.way, step.origin) = (thread, Way::Out, None);
+                step.stepper = Some(self.stepper(thread, Way::Out, &[])?);
+            }
+        }
+        Ok(())
+    }
+}

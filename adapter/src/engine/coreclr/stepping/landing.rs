@@ -1,0 +1,90 @@
+//! Where a step comes down: a stop, or a place people do not want to be.
+
+use std::sync::mpsc::Receiver;
+
+use cordebug::callback::step;
+use cordebug::thread::{Stepper, Thread};
+use dap_wire::Failure;
+use serde_json::Value;
+
+use super::{Position, Step, Way};
+use crate::engine::coreclr::session::{Input, Session};
+
+/// What comes after a landing.
+enum Next {
+    Stop,
+    /// A step of this kind, from here.
+    Go(Way),
+    /// The step from the beginning, for the rest of its statement.
+    SetOut,
+}
+
+impl Session {
+    /// The runtime says that a step is complete.
+    pub(crate) fn step_completed(
+        &mut self,
+        thread: &Thread,
+        stepper: &Stepper,
+        reason: u32,
+        inputs: &Receiver<Input>,
+    ) {
+        let is_current = |step: &Step| step.stepper.as_ref().is_some_and(|own| own.is(stepper));
+        // Another one was given up while it was on its way.
+        let Some(mut step) = self.step.take_if(|step| is_current(step)) else { return };
+        // Within its frame it ends at another statement: no look needed, but where awaits hide.
+        if (reason != step::NORMAL || step.is_async)
+            && let Some(position) = self.position(step.thread)
+        {
+            match self.another_go(&mut step, &position, reason, inputs) {
+                Ok(true) => return self.step = Some(step),
+                Ok(false) => {}
+                Err(failure) => tracing::debug!(%failure, "the step stops early"),
+            }
+        }
+        self.step = Some(step);
+        self.stop_at(thread, "step", Value::Null);
+    }
+
+    /// Goes on from a place where the step must not end; `false` where it may.
+    fn another_go(
+        &mut self,
+        step: &mut Step,
+        at: &Position,
+        reason: u32,
+        inputs: &Receiver<Input>,
+    ) -> Result<bool, Failure> {
+        match judge(step, at, reason) {
+            Next::Stop => return Ok(false),
+            Next::Go(way) => step.stepper = Some(self.stepper(step.thread, way, &at.ranges(false))?),
+            Next::SetOut => self.set_out(step, at, inputs)?,
+        }
+        Ok(true)
+    }
+}
+
+fn judge(step: &mut Step, at: &Position, reason: u32) -> Next {
+    let Ok(pdb) = &at.loaded.pdb else { return Next::Stop };
+    let Some(first) = pdb.first_statement(at.method) else {
+        // What the compiler made: the constructor of a closure, the `Main` around an async one. What is stepped into may
+        // still lie ahead: a state machine is made before it is begun.
+        step.returning = step.way == Way::Into;
+        return Next::Go(if step.returning { Way::Into } else { Way::Out });
+    };
+    let is_home =
+        step.origin.as_ref().is_some_and(|home| (home.module, home.method) == (at.loaded.id, at.method));
+    if let Some(home) = step.origin.as_ref().filter(|_| is_home && step.returning)
+        && at.il >= home.statement.0
+        && at.il < home.statement.1
+    {
+        return Next::SetOut;
+    }
+    if at.il < first.il {
+        // A state machine finds out where it was before it comes to a statement.
+        return Next::Go(Way::Over);
+    }
+    // Code without source leads on; but back in a caller, in the middle of its statement, all is well.
+    match pdb.is_hidden(at.method, at.il) && reason != step::RETURN {
+        true => Next::SetOut,
+        false => Next::Stop,
+    }
+}
