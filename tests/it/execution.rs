@@ -165,7 +165,7 @@ async fn conditions_hit_counts_and_log_messages_do_what_they_say(runtime: Runtim
 
 async fn steps_go_over_into_and_out_of_calls(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
-    editor.launch("steps", &["call"], json!({})).await?;
+    editor.launch("steps", &["call"], json!({ "enableStepFiltering": false })).await?;
     let (mut thread, _) = editor.stop().await?;
     let mut lines = Vec::new();
     for step in [

@@ -19,7 +19,7 @@ stories! {
 }
 
 /// The method and the source line a frame stands at.
-fn place(program: &str, frame: &Value) -> String {
+pub(crate) fn place(program: &str, frame: &Value) -> String {
     let text = std::fs::read_to_string(fixture::source(program)).unwrap_or_default();
     let line = usize::try_from(frame["line"].as_i64().unwrap_or(0)).unwrap_or(0);
     let source = text.lines().nth(line.saturating_sub(1)).unwrap_or_default().trim();
@@ -27,7 +27,11 @@ fn place(program: &str, frame: &Value) -> String {
 }
 
 /// Takes steps and notes where each ends.
-async fn walk(editor: &mut DapClient, program: &str, steps: &[&str]) -> anyhow::Result<Vec<String>> {
+pub(crate) async fn walk(
+    editor: &mut DapClient,
+    program: &str,
+    steps: &[&str],
+) -> anyhow::Result<Vec<String>> {
     let (mut thread, frame) = editor.stop().await?;
     let mut lines = vec![format!("{:8} {}", "", place(program, &frame))];
     for step in steps {

@@ -7,6 +7,7 @@
 //! memory. Used by the .NET engine.
 
 pub mod bytes;
+pub mod il;
 pub mod image;
 pub mod imports;
 pub mod members;

@@ -60,6 +60,14 @@ impl Process {
         call!(self.0, ICorDebugController.SetAllThreadsDebugState(u32::from(hold), but.0.as_ptr())).map(drop)
     }
 
+    /// Lets every thread run when it goes on. It must be stopped.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn hold_nobody(&self) -> Result<()> {
+        call!(self.0, ICorDebugController.SetAllThreadsDebugState(0, core::ptr::null_mut())).map(drop)
+    }
+
     /// How often it was resumed: frames and values of an earlier count are stale.
     pub fn resumes(&self) -> u64 {
         self.1.get()
@@ -123,15 +131,6 @@ impl Process {
             // SAFETY: the enumerator gave us one reference.
             threads.push(Thread(unsafe { ComPtr::own("ICorDebugThreadEnum::Next", next) }?));
         }
-    }
-
-    /// Freezes or thaws every thread but one: frozen ones stand while the others run.
-    ///
-    /// # Errors
-    /// From the runtime.
-    pub fn freeze_all_but(&self, frozen: bool, thread: Option<&Thread>) -> Result<()> {
-        let but = thread.map_or(core::ptr::null_mut(), |thread| thread.0.as_ptr());
-        call!(self.0, ICorDebugController.SetAllThreadsDebugState(u32::from(frozen), but)).map(drop)
     }
 
     /// Lets it run on without a debugger. It must be stopped.

@@ -46,6 +46,17 @@ impl Frame {
         Ok(offset)
     }
 
+    /// Whether [`Frame::il_offset`] is where it stands, not just what comes before that.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn is_exactly_mapped(&self) -> Result<bool> {
+        let (mut offset, mut mapping) = (0, 0);
+        call!(self.il()?, ICorDebugILFrame.GetIP(&raw mut offset, &raw mut mapping))?;
+        // CorDebugMappingResult: MAPPING_PROLOG is 1, MAPPING_EXACT 0x10.
+        Ok(matches!(mapping, 1 | 0x10))
+    }
+
     /// Whether the next instruction may be set to this IL offset.
     ///
     /// # Errors

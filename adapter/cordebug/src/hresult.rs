@@ -53,10 +53,14 @@ hresults! {
     CORDBG_E_CODE_NOT_AVAILABLE = 0x8013_1309 "the code is not available";
     CORDBG_E_FUNCTION_NOT_IL = 0x8013_130a "the function has no IL";
     CORDBG_E_CANT_SET_IP_INTO_FINALLY = 0x8013_130e "the next statement cannot be set into a finally block";
+    CORDBG_E_CANT_SET_IP_OUT_OF_FINALLY = 0x8013_130f "the next statement cannot be set out of a finally block";
+    CORDBG_E_CANT_SET_IP_INTO_CATCH = 0x8013_1310 "the next statement cannot be set into a catch block";
     CORDBG_E_FUNC_EVAL_BAD_START_POINT = 0x8013_1313 "the thread cannot run an evaluation where it stands";
     CORDBG_E_INVALID_OBJECT = 0x8013_1314 "the object is not valid any more";
     CORDBG_E_FUNC_EVAL_NOT_COMPLETE = 0x8013_1315 "the evaluation is not complete";
     CORDBG_E_STATIC_VAR_NOT_AVAILABLE = 0x8013_131a "the static field is not available yet";
+    CORDBG_E_CANT_SET_IP_OUT_OF_FINALLY_ON_WIN64 = 0x8013_131e "the next statement cannot be set out of a finally block";
+    CORDBG_E_CANT_SET_IP_OUT_OF_CATCH_ON_WIN64 = 0x8013_131f "the next statement cannot be set out of a catch block";
     CORDBG_E_OBJECT_NEUTERED = 0x8013_134f "the object belongs to an earlier stop";
     CORDBG_E_PROCESS_DETACHED = 0x8013_1c00 "the debugger has detached";
     CORDBG_E_TIMEOUT = 0x8013_1c08 "the process did not answer the debugger in time";

@@ -43,6 +43,9 @@ pub fn initial() -> Value {
         "supportsCancelRequest": true,
         "supportsLoadedSourcesRequest": true,
         "supportsBreakpointLocationsRequest": true,
+        "supportsStepInTargetsRequest": true,
+        "supportsGotoTargetsRequest": true,
+        "supportsSingleThreadExecutionRequests": true,
         "supportedChecksumAlgorithms": ["SHA1", "SHA256"],
         "supportsExceptionFilterOptions": true,
         "exceptionBreakpointFilters": [

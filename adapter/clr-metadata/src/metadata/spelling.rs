@@ -93,6 +93,32 @@ impl Metadata {
         }
     }
 
+    /// The full name of the type and the name of the method a call's token means, and the method itself when it is one
+    /// of this assembly.
+    pub fn called(&self, token: u32) -> Option<(String, &str, Option<u32>)> {
+        match token >> 24 {
+            0x06 => Some((self.type_name(self.owner_of(token)), self.method_name(token), Some(token))),
+            0x0a => {
+                let cell = |column| self.tables.cell(table::MEMBER_REF, row(token), column);
+                // MemberRefParent: 0 a type, 1 a reference to one, 4 an instantiation of one.
+                let kind = match cell(0) & 7 {
+                    0 => 0x0200_0000,
+                    1 => 0x0100_0000,
+                    4 => 0x1b00_0000,
+                    _ => return None,
+                };
+                Some((self.referenced_type(kind | cell(0) >> 3), self.tables.text(cell(1)), None))
+            }
+            0x2b => {
+                // MethodDefOrRef: tag 0 is a method, 1 a reference. No deeper than that: an instantiation is of neither.
+                let coded = self.tables.cell(table::METHOD_SPEC, row(token), 0);
+                let kind = if coded & 1 == 0 { 0x0600_0000 } else { 0x0a00_0000 };
+                self.called(kind | coded >> 1)
+            }
+            _ => None,
+        }
+    }
+
     /// The name of a TypeDef, TypeRef or TypeSpec token; for the last, of the type it instantiates.
     pub fn referenced_type(&self, token: u32) -> String {
         match token >> 24 {

@@ -1,6 +1,6 @@
 //! Loaded modules: whose code they are, their metadata and their symbols.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -26,6 +26,8 @@ pub(super) struct Loaded {
     pub(super) is_user_code: bool,
     pub(super) is_optimized: bool,
     pub(super) is_framework: bool,
+    /// The runtime knows it as a place where steps may end.
+    pub(super) is_marked: Cell<bool>,
     /// Methods the user's own attributes take out of the user's code.
     hidden: OnceCell<HashSet<u32>>,
 }
@@ -33,6 +35,8 @@ pub(super) struct Loaded {
 /// Attributes that take a method out of just-my-code. `DebuggerStepThrough` leaves it breakpoints.
 const HIDING: [&str; 3] =
     ["DebuggerHiddenAttribute", "DebuggerNonUserCodeAttribute", "DebuggerStepThroughAttribute"];
+/// Those of them that steps pass over in any case.
+const STEP_THROUGH: [&str; 2] = ["DebuggerHiddenAttribute", "DebuggerStepThroughAttribute"];
 
 impl Loaded {
     /// Its metadata; none for modules without a file.
@@ -195,6 +199,7 @@ impl Modules {
             is_user_code: false,
             is_optimized: true,
             is_framework,
+            is_marked: Cell::new(false),
             hidden: OnceCell::new(),
         };
         if is_framework {
@@ -228,17 +233,8 @@ impl Session {
             // After attaching it is too late; a debug build is not optimised anyway.
             tracing::debug!(%error, path = %loaded.path.display(), "the optimiser stays as it is");
         }
-        let is_ours = loaded.is_user_code || (loaded.pdb.is_ok() && !self.just_my_code);
-        if is_ours {
-            if let Err(error) = loaded.module.set_user_code(true) {
-                tracing::debug!(%error, path = %loaded.path.display(), "not marked as user code");
-            }
-            for method in loaded.hidden() {
-                let set = || loaded.module.function(*method)?.set_user_code(false);
-                if let Err(error) = set() {
-                    tracing::debug!(%error, method, "still marked as user code");
-                }
-            }
+        if loaded.is_user_code || (loaded.pdb.is_ok() && !self.just_my_code) {
+            self.mark_for_steps(&loaded);
         }
         self.tell("module", json!({ "reason": "new", "module": loaded.body() }));
         let is_entry = self.entry_module.as_deref() == Some(loaded.path.as_path());
@@ -248,6 +244,24 @@ impl Session {
         self.bind_in(&loaded);
         if loaded.problem().is_some() {
             self.tell_why_pending();
+        }
+    }
+
+    /// Tells the runtime where steps may end.
+    fn mark_for_steps(&self, loaded: &Loaded) {
+        match loaded.module.set_user_code(true) {
+            Ok(()) => loaded.is_marked.set(true),
+            Err(error) => tracing::debug!(%error, path = %loaded.path.display(), "not marked as user code"),
+        }
+        let passed = match (self.just_my_code, loaded.image()) {
+            (false, Some(image)) => image.metadata.methods_with_attribute(&STEP_THROUGH),
+            _ => loaded.hidden().iter().copied().collect(),
+        };
+        for method in passed {
+            let set = || loaded.module.function(method)?.set_user_code(false);
+            if let Err(error) = set() {
+                tracing::debug!(%error, method, "still marked as user code");
+            }
         }
     }
 

@@ -20,7 +20,7 @@ use super::cor;
 use super::exceptions::{Filters, Thrown, When};
 use super::modules::Modules;
 use super::sources::Sources;
-use super::stepping::Step;
+use super::stepping::{Step, Target};
 use super::types::lookup::Known;
 use super::values::References;
 use crate::engine::{EngineEvent, EngineRequest, Reply};
@@ -84,6 +84,12 @@ pub(super) struct Session {
     /// Calls of evaluations that nothing could end.
     pub(super) left: LeftCalls,
     pub(super) step: Option<Step>,
+    /// Calls and statements that clients were offered at this stop.
+    pub(super) targets: Vec<Target>,
+    /// The thread that runs alone until the next stop.
+    pub(super) alone: Option<u32>,
+    /// Steps into calls leave out accessors and operators.
+    pub(super) step_filters: bool,
     /// The program's own assembly, for the entry stop.
     pub(super) entry_module: Option<std::path::PathBuf>,
     pub(super) stop_on_entry: bool,
@@ -126,6 +132,9 @@ impl Session {
             known: Known::default(),
             left: LeftCalls::default(),
             step: None,
+            targets: Vec::new(),
+            alone: None,
+            step_filters: true,
             entry_module: None,
             stop_on_entry: false,
             just_my_code: true,
@@ -202,11 +211,14 @@ impl Session {
             "loadedSources" => Ok(self.loaded_sources()),
             "source" => self.source(arguments),
             "breakpointLocations" => self.breakpoint_locations(arguments),
-            "continue" => self.go_on(inputs).map(|()| json!({ "allThreadsContinued": true })),
+            "continue" => self.continue_request(arguments, inputs),
             step @ ("next" | "stepIn" | "stepOut") if self.left.holds(self.thread_of(arguments)?) => {
                 self.step_when_call_ends(self.thread_of(arguments)?, step, arguments);
                 self.go_on(inputs).map(|()| Value::Null)
             }
+            "stepInTargets" => self.step_in_targets(arguments),
+            "gotoTargets" => self.goto_targets(arguments),
+            "goto" => self.goto(arguments),
             "next" | "stepIn" | "stepOut" => self.step(&request.command, arguments, inputs),
             "pause" => self.pause(arguments, inputs),
             other => {
@@ -317,12 +329,18 @@ impl Session {
 
     /// Lets the program run: first from the stop clients know of, then through what happened meanwhile.
     pub(super) fn go_on(&mut self, inputs: &Receiver<Input>) -> Result<(), Failure> {
-        self.references.clear();
+        self.forget_stop();
         self.throwing = None;
         self.run = Run::Running;
         self.process()?.resume().map_err(cor("let the program go on"))?;
         self.catch_up(inputs);
         Ok(())
+    }
+
+    /// What clients were given at this stop is stale.
+    pub(super) fn forget_stop(&mut self) {
+        self.references.clear();
+        self.targets.clear();
     }
 
     /// Handles deferred callbacks until one stops the program again.

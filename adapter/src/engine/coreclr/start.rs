@@ -99,6 +99,7 @@ impl Session {
     /// What `launch` and `attach` have in common.
     fn attributes(&mut self, arguments: &Value) -> Result<(), Failure> {
         self.just_my_code = Attributes(arguments).flag("justMyCode", true)?;
+        self.step_filters = Attributes(arguments).flag("enableStepFiltering", true)?;
         self.modules.set_symbol_paths(&arguments["symbolPaths"])?;
         self.sources = Sources::parse(&arguments["sourceFileMap"])?;
         Ok(())
@@ -241,7 +242,8 @@ impl Session {
                 }
                 self.breakpoints.remove_all();
                 self.give_up_step();
-                self.references.clear();
+                process.hold_nobody().unwrap_or_default();
+                self.forget_stop();
                 let detached = self.detach(&process, inputs);
                 if let Err(failure) = &detached {
                     self.note(&failure.to_string());

@@ -92,7 +92,8 @@ impl Session {
         }
         let id = thread.id().unwrap_or(0);
         match self.judge(id, breakpoint, inputs) {
-            Verdict::GoOn => {}
+            // What a condition ran had the other threads go on.
+            Verdict::GoOn => self.hold_others_again(),
             Verdict::Stop(ids) => {
                 self.stopped("breakpoint", id, json!({ "hitBreakpointIds": ids }));
             }

@@ -90,16 +90,36 @@ impl Machine {
         }
     }
 
-    /// Whether it is the one a frame runs. `moved`: it has yielded meanwhile, so that a struct is elsewhere.
-    fn runs_in(&self, frame: &Frame, moved: bool) -> bool {
+    /// Whether it is the one on top of a thread's stack. `moved`: it has yielded meanwhile, so that a struct is elsewhere.
+    fn runs_on(&self, thread: &Thread, moved: bool) -> bool {
         let address = |value: &ClrValue| value.as_reference()?.dereference().ok()?.address().ok();
-        let here = frame.argument(0).ok().as_ref().and_then(address);
+        let here = || address(&own_argument(thread)?);
         match self {
-            Self::Object(handle) => here.is_some() && here == handle.value().ok().as_ref().and_then(address),
-            Self::Struct(place) => moved || here == Some(*place),
+            Self::Object(handle) => {
+                let known = handle.value().ok().as_ref().and_then(address);
+                known.is_some() && known == here()
+            }
+            Self::Struct(place) => moved || here() == Some(*place),
             Self::Unknown => true,
         }
     }
+}
+
+/// The state machine that runs on top of a thread's stack.
+fn machine(thread: &Thread) -> Machine {
+    let find = || {
+        let object = own_argument(thread)?.as_reference()?.dereference().ok()?;
+        match object.handle() {
+            Ok(handle) => Some(Machine::Object(handle)),
+            Err(_) => object.address().ok().map(Machine::Struct),
+        }
+    };
+    find().unwrap_or(Machine::Unknown)
+}
+
+/// `this` of the method on top.
+fn own_argument(thread: &Thread) -> Option<ClrValue> {
+    thread.frames(1).ok()?.first()?.argument(0).ok()
 }
 
 impl Session {
@@ -107,6 +127,7 @@ impl Session {
     pub(super) fn prepare_awaits(
         &mut self,
         step: &mut Step,
+        thread: &Thread,
         from: &Position,
         inputs: &Receiver<Input>,
     ) -> bool {
@@ -121,7 +142,7 @@ impl Session {
         let ahead: Vec<_> = awaits.into_iter().filter(|at| is_ahead(at.yield_il)).collect();
         let last = pdb.last_statement(from.method).map(|last| last.il);
         if step.way == Way::Out || (last == Some(statement.0) && ahead.is_empty()) {
-            return self.wait_for_completion(step, inputs).unwrap_or_else(|failure| {
+            return self.wait_for_completion(step, thread, inputs).unwrap_or_else(|failure| {
                 // Whoever awaits a source of its own, not a task, is called on this thread as a rule.
                 tracing::debug!(%failure, "no notice of the task's completion");
                 false
@@ -135,29 +156,21 @@ impl Session {
             }
         }
         if !places.is_empty() {
-            let (loaded, machine) = (from.loaded.clone(), self.machine(step.thread));
+            let (loaded, machine) = (from.loaded.clone(), machine(thread));
             step.awaiting = Awaiting::Yield { loaded, places, machine };
         }
         false
     }
 
-    /// The state machine that runs on top of a thread's stack.
-    fn machine(&self, thread: u32) -> Machine {
-        let find = || {
-            let object =
-                self.frame_at(thread, 0).ok()?.argument(0).ok()?.as_reference()?.dereference().ok()?;
-            match object.handle() {
-                Ok(handle) => Some(Machine::Object(handle)),
-                Err(_) => object.address().ok().map(Machine::Struct),
-            }
-        };
-        find().unwrap_or(Machine::Unknown)
-    }
-
     /// Asks for a call when the task of the method on top completes. `false`: its caller is on the stack, and a plain
     /// step finds it.
-    fn wait_for_completion(&mut self, step: &mut Step, inputs: &Receiver<Input>) -> Result<bool, Failure> {
-        let frames = self.thread(step.thread)?.frames(MOST_FRAMES).map_err(cor("walk the stack"))?;
+    fn wait_for_completion(
+        &mut self,
+        step: &mut Step,
+        thread: &Thread,
+        inputs: &Receiver<Input>,
+    ) -> Result<bool, Failure> {
+        let frames = thread.frames(MOST_FRAMES).map_err(cor("walk the stack"))?;
         if self.is_called_by_its_beginning(&frames) {
             return Ok(false);
         }
@@ -218,12 +231,12 @@ impl Session {
         let Some(mut step) = self.step.take_if(|step| step.awaiting.is_met_by(hit)) else { return false };
         let id = thread.id().unwrap_or(0);
         let arrived = match &step.awaiting {
-            Awaiting::Yield { machine, .. } => id == step.thread && self.runs_on(machine, id, false),
-            Awaiting::Resume { machine, .. } => self.runs_on(machine, id, true),
+            Awaiting::Yield { machine, .. } => id == step.thread && machine.runs_on(thread, false),
+            Awaiting::Resume { machine, .. } => machine.runs_on(thread, true),
             Awaiting::Completion(_) => true,
             Awaiting::Nothing => false,
         };
-        let went = if arrived { self.arrived(&mut step, id, hit, inputs) } else { Ok(()) };
+        let went = if arrived { self.arrived(&mut step, thread, hit, inputs) } else { Ok(()) };
         self.step = Some(step);
         if let Err(failure) = went {
             tracing::debug!(%failure, "the step stops early");
@@ -232,15 +245,11 @@ impl Session {
         true
     }
 
-    fn runs_on(&self, machine: &Machine, thread: u32, moved: bool) -> bool {
-        self.frame_at(thread, 0).is_ok_and(|frame| machine.runs_in(&frame, moved))
-    }
-
     /// The step has come to the breakpoint it waited for.
     fn arrived(
         &mut self,
         step: &mut Step,
-        thread: u32,
+        thread: &Thread,
         hit: &Breakpoint,
         inputs: &Receiver<Input>,
     ) -> Result<(), Failure> {
@@ -259,16 +268,16 @@ impl Session {
             }
             resume @ Awaiting::Resume { .. } => {
                 resume.clear();
-                step.thread = thread;
+                step.thread = thread.id().unwrap_or(0);
                 // The rest of the statement, which may await again.
                 let lost = || Failure::new(ErrorCode::EngineFailed, "the method that goes on has no frame");
                 let position = self.position(thread).ok_or_else(lost)?;
-                self.set_out(step, &position, inputs)?;
+                self.set_out(step, thread, &position, inputs)?;
             }
             completion @ Awaiting::Completion(_) => {
                 completion.clear();
-                (step.thread, step.way, step.origin) = (thread, Way::Out, None);
-                step.stepper = Some(self.stepper(thread, Way::Out, &[])?);
+                (step.thread, step.way, step.origin) = (thread.id().unwrap_or(0), Way::Out, None);
+                step.stepper = Some(self.stepper_out(thread)?);
             }
         }
         Ok(())

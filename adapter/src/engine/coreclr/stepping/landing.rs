@@ -33,9 +33,9 @@ impl Session {
         let Some(mut step) = self.step.take_if(|step| is_current(step)) else { return };
         // Within its frame it ends at another statement: no look needed, but where awaits hide.
         if (reason != step::NORMAL || step.is_async)
-            && let Some(position) = self.position(step.thread)
+            && let Some(position) = self.position(thread)
         {
-            match self.another_go(&mut step, &position, reason, inputs) {
+            match self.another_go(&mut step, thread, &position, reason, inputs) {
                 Ok(true) => return self.step = Some(step),
                 Ok(false) => {}
                 Err(failure) => tracing::debug!(%failure, "the step stops early"),
@@ -49,16 +49,34 @@ impl Session {
     fn another_go(
         &mut self,
         step: &mut Step,
+        thread: &Thread,
         at: &Position,
         reason: u32,
         inputs: &Receiver<Input>,
     ) -> Result<bool, Failure> {
+        let is_call = !matches!(reason, step::NORMAL | step::RETURN);
+        if is_call && step.way == Way::Into && self.is_passed_over(step, thread, at) {
+            step.returning = true;
+            step.stepper = Some(self.stepper_out(thread)?);
+            return Ok(true);
+        }
         match judge(step, at, reason) {
             Next::Stop => return Ok(false),
-            Next::Go(way) => step.stepper = Some(self.stepper(step.thread, way, &at.ranges(false))?),
-            Next::SetOut => self.set_out(step, at, inputs)?,
+            Next::Go(Way::Out) => step.stepper = Some(self.stepper_out(thread)?),
+            Next::Go(way) => step.stepper = Some(self.stepper(thread, way, at, false)?),
+            Next::SetOut => self.set_out(step, thread, at, inputs)?,
         }
         Ok(true)
+    }
+
+    /// Whether a step into calls leaves out what it has come to: another call than the chosen one; without a choice,
+    /// accessors and operators.
+    fn is_passed_over(&self, step: &Step, thread: &Thread, at: &Position) -> bool {
+        if let (Some(target), Some(origin)) = (step.target, &step.origin) {
+            return self.call_under_way(thread, origin).is_some_and(|call| call != target);
+        }
+        let image = at.loaded.image();
+        self.step_filters && image.is_some_and(|image| image.metadata.is_accessor_or_operator(at.method))
     }
 }
 

@@ -1,0 +1,77 @@
+//! Calls in IL (ECMA-335 III): what a statement may step into.
+
+use crate::bytes::Reader;
+
+/// A call instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Call {
+    /// Its IL offset.
+    pub il: u32,
+    /// MethodDef, MemberRef or MethodSpec token of what it calls.
+    pub token: u32,
+}
+
+/// The calls of a method body, in order. Ends at the first byte that is no instruction.
+pub fn calls(body: &[u8]) -> Vec<Call> {
+    let mut reader = Reader::new(body);
+    let mut found = Vec::new();
+    let mut next = || -> Option<()> {
+        let il = u32::try_from(reader.position()).ok()?;
+        let opcode = match reader.u8()? {
+            0xfe => 0xfe00 | u16::from(reader.u8()?),
+            plain => u16::from(plain),
+        };
+        match opcode {
+            // call, callvirt, newobj
+            0x28 | 0x6f | 0x73 => found.push(Call { il, token: reader.u32()? }),
+            // switch: a count and as many targets
+            0x45 => drop(reader.u32().and_then(|count| reader.take((count as usize).checked_mul(4)?))?),
+            other => drop(reader.take(operand(other)?)?),
+        }
+        Some(())
+    };
+    while next().is_some() {}
+    found
+}
+
+/// Size of an instruction's operand, bytes; none for what is no instruction.
+fn operand(opcode: u16) -> Option<usize> {
+    Some(match opcode {
+        0x0e..=0x13 | 0x1f | 0x2b..=0x37 | 0xde | 0xfe12 | 0xfe19 => 1,
+        0xfe09..=0xfe0e => 2,
+        0x20 | 0x22 | 0x27 | 0x29 | 0x38..=0x44 | 0x70..=0x72 | 0x74 | 0x75 | 0x79 | 0x7b..=0x81 => 4,
+        0x8c | 0x8d | 0x8f | 0xa3..=0xa5 | 0xc2 | 0xc6 | 0xd0 | 0xdd => 4,
+        0xfe06 | 0xfe07 | 0xfe15 | 0xfe16 | 0xfe1c => 4,
+        0x21 | 0x23 => 8,
+        0x00..=0x0d | 0x14..=0x1e | 0x25 | 0x26 | 0x2a | 0x46..=0x6e | 0x76 | 0x7a | 0x82..=0x8b | 0x8e => 0,
+        0x90..=0xa2 | 0xb3..=0xba | 0xc3 | 0xd1..=0xdc | 0xdf | 0xe0 => 0,
+        0xfe00..=0xfe05 | 0xfe0f | 0xfe11 | 0xfe13 | 0xfe14 | 0xfe17 | 0xfe18 | 0xfe1a | 0xfe1d | 0xfe1e => 0,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn calls_are_found_between_other_instructions() {
+        // ldarg.0; ldc.i4.s 40; switch (1); call 0A000001; ldstr; callvirt 06000002; constrained.; newobj 06000003; ret
+        let body = [
+            0x02, 0x1f, 0x28, 0x45, 1, 0, 0, 0, 0x6f, 0, 0, 0, 0x28, 1, 0, 0, 0x0a, 0x72, 0x28, 0, 0, 0x70,
+            0x6f, 2, 0, 0, 6, 0xfe, 0x16, 0x73, 0, 0, 2, 0x73, 3, 0, 0, 6, 0x2a,
+        ];
+        let call = |il, token| Call { il, token };
+        assert_eq!(calls(&body), [call(12, 0x0a00_0001), call(22, 0x0600_0002), call(33, 0x0600_0003)]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_end(body in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let found = calls(&body);
+            prop_assert!(found.iter().all(|call| (call.il as usize) < body.len()));
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! `gotoTargets` and `goto`: setting the next statement. Nothing between here and there runs.
+
+use clr_metadata::pdb::Location;
+use dap_wire::{ErrorCode, Failure};
+use serde_json::{Value, json};
+
+use super::Target;
+use crate::engine::coreclr::session::{Run, Session};
+
+impl Session {
+    /// `gotoTargets`: statements of a line that the thread of the stop may go to: those of its own method.
+    pub(crate) fn goto_targets(&mut self, arguments: &Value) -> Result<Value, Failure> {
+        let path = arguments["source"]["path"].as_str();
+        let path = path.ok_or_else(|| Failure::invalid("`source.path` is missing"))?;
+        let number = |key: &str| arguments[key].as_u64().and_then(|number| u32::try_from(number).ok());
+        let line = number("line").ok_or_else(|| Failure::invalid("`line` is missing"))?;
+        let Run::Stopped { thread } = self.run else { return Ok(json!({ "targets": [] })) };
+        let mut list = Vec::new();
+        if let Some(position) = self.position(&self.thread(thread)?)
+            && let Ok(pdb) = &position.loaded.pdb
+            && let Some(document) = self.sources.find(pdb, path)
+        {
+            let covers = |at: &Location, column: u32| {
+                at.point.column <= column && (column < at.point.end_column || at.point.end_line > line)
+            };
+            let mut own = pdb.statements(document, line..=line);
+            own.retain(|at| at.method == position.method);
+            own.retain(|at| number("column").is_none_or(|column| covers(at, column)));
+            for at in own {
+                let id = self.add_target(Target::Statement { thread, il: at.point.il });
+                list.push(
+                    json!({ "id": id, "label": format!("line {}, column {}", at.point.line, at.point.column),
+                    "line": at.point.line, "column": at.point.column, "endLine": at.point.end_line,
+                    "endColumn": at.point.end_column }),
+                );
+            }
+        }
+        Ok(json!({ "targets": list }))
+    }
+
+    /// `goto`.
+    pub(crate) fn goto(&mut self, arguments: &Value) -> Result<Value, Failure> {
+        let id = self.thread_of(arguments)?;
+        let il = match self.target(arguments)? {
+            Some(Target::Statement { thread, il }) if thread == id => il,
+            Some(_) => return Err(Failure::invalid("`targetId` is no place that this thread may go to")),
+            None => return Err(Failure::invalid("`targetId` is missing; `gotoTargets` gives it")),
+        };
+        let frame = self.frame_at(id, 0)?;
+        let went = frame.can_set_il_offset(il).and_then(|()| frame.set_il_offset(il));
+        went.map_err(|error| {
+            Failure::new(ErrorCode::Unsupported, format!("the runtime refuses to go there: {error}"))
+                .hint("it goes neither into nor out of `catch` and `finally`, and nowhere while an exception is thrown")
+        })?;
+        // Frames and values of before are stale, as if it had run.
+        self.forget_stop();
+        self.known.stack.take();
+        self.stopped("goto", id, Value::Null);
+        Ok(Value::Null)
+    }
+}

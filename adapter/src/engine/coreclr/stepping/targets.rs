@@ -1,0 +1,136 @@
+//! `stepInTargets`: the calls of a statement, to step into a chosen one. A call is known by its place in the code, so that
+//! it does not matter what it turns out to reach: an override, a delegate, a lambda that the framework calls.
+
+use clr_metadata::il::{self, Call};
+use cordebug::thread::Thread;
+use dap_wire::Failure;
+use serde_json::{Value, json};
+
+use super::{MOST_FRAMES, Origin, Position};
+use crate::engine::coreclr::methods;
+use crate::engine::coreclr::modules::Loaded;
+use crate::engine::coreclr::names::without_arity;
+use crate::engine::coreclr::session::Session;
+
+/// What a `targetId` stands for, until the program runs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Target {
+    /// A call in the statement on top of a thread's stack, by its IL offset.
+    Call { thread: u32, il: u32 },
+    /// A statement of the method there, by IL offset.
+    Statement { thread: u32, il: u32 },
+}
+
+impl Position {
+    /// The calls of its statement, in the order they are made.
+    fn calls(&self) -> Vec<Call> {
+        let Some((start, end)) = self.statement() else { return Vec::new() };
+        let mut calls = il::calls(&self.function.il_bytes().unwrap_or_default());
+        calls.retain(|call| call.il >= start && call.il < end);
+        calls
+    }
+
+    /// The call that is being made, or was just made. Machine code is mapped to IL behind each call, so that the place it
+    /// returns to counts as whatever follows the call before.
+    fn current_call(&self) -> Option<u32> {
+        self.calls().into_iter().find(|call| call.il >= self.il).map(|call| call.il)
+    }
+}
+
+impl Session {
+    /// A number for a target.
+    pub(super) fn add_target(&mut self, target: Target) -> usize {
+        self.targets.push(target);
+        self.targets.len()
+    }
+
+    /// The target a request names.
+    pub(super) fn target(&self, arguments: &Value) -> Result<Option<Target>, Failure> {
+        let id = &arguments["targetId"];
+        if id.is_null() {
+            return Ok(None);
+        }
+        let at = id.as_u64().and_then(|id| usize::try_from(id).ok()?.checked_sub(1));
+        let found = at.and_then(|at| self.targets.get(at)).copied();
+        found.map(Some).ok_or_else(|| {
+            Failure::invalid(format!("there is no target {id}"))
+                .hint("targets are those of the last stop; ask for them again")
+        })
+    }
+
+    /// The call a `stepIn` shall go into.
+    pub(super) fn chosen_call(&self, arguments: &Value, of: u32) -> Result<Option<u32>, Failure> {
+        match self.target(arguments)? {
+            None => Ok(None),
+            Some(Target::Call { thread, il }) if thread == of => Ok(Some(il)),
+            Some(Target::Call { thread, .. }) => {
+                Err(Failure::invalid(format!("this target is a call of thread {thread}, not of thread {of}")))
+            }
+            Some(Target::Statement { .. }) => {
+                Err(Failure::invalid("this target is a place for `goto`, not a call for `stepIn`"))
+            }
+        }
+    }
+
+    /// `stepInTargets`: what the rest of a statement calls and a step can go into.
+    pub(crate) fn step_in_targets(&mut self, arguments: &Value) -> Result<Value, Failure> {
+        let (thread, index) = self.frame_asked(arguments)?;
+        // Only the statement on top goes on with calls; the others are in one.
+        let top = if index == 0 { self.frame_at(thread, 0).ok() } else { None };
+        let position = top.as_ref().and_then(|frame| self.position_of(frame));
+        let Some((position, frame)) = position.zip(top) else { return Ok(json!({ "targets": [] })) };
+        // In the middle of a statement, the call it came back from is behind it.
+        let is_behind = frame.is_exactly_mapped() != Ok(true);
+        let made = position.current_call().filter(|_| is_behind);
+        let mut list = Vec::new();
+        for call in position.calls() {
+            if call.il < position.il || made.is_some_and(|made| call.il <= made) {
+                continue;
+            }
+            if let Some(label) = self.call_label(&position.loaded, call.token) {
+                let id = self.add_target(Target::Call { thread, il: call.il });
+                list.push(json!({ "id": id, "label": label }));
+            }
+        }
+        Ok(json!({ "targets": list }))
+    }
+
+    /// The call a step is in, by the frame it began in.
+    pub(super) fn call_under_way(&self, thread: &Thread, origin: &Origin) -> Option<u32> {
+        let frames = thread.frames(MOST_FRAMES).ok()?;
+        let mut below = frames.iter().skip(1).filter_map(|frame| self.position_of(frame));
+        below.find(|at| (at.loaded.id, at.method) == (origin.module, origin.method))?.current_call()
+    }
+
+    /// What a call is called, if it may lead to code of the user's: to a method of theirs, or through a delegate.
+    fn call_label(&self, loaded: &Loaded, token: u32) -> Option<String> {
+        let metadata = &loaded.image()?.metadata;
+        let (owner, name, own) = metadata.called(token)?;
+        if let Some(method) = own {
+            return self.reaches(loaded, method).then(|| self.method_display(loaded, method));
+        }
+        let owner = without_arity(owner.split('<').next().unwrap_or_default());
+        if name == "Invoke" && (owner.starts_with("System.Func") || owner.starts_with("System.Action")) {
+            return Some(format!("{owner}.Invoke"));
+        }
+        // A method of another module of the user's: which overload does not matter for a name.
+        self.modules.with_symbols().iter().find_map(|other| {
+            let metadata = &other.image()?.metadata;
+            let method = metadata.all_methods().find(|method| {
+                metadata.method_name(*method) == name
+                    && without_arity(&metadata.type_name(metadata.owner_of(*method))) == owner
+                    && self.reaches(other, *method)
+            })?;
+            Some(methods::qualified(metadata, other.pdb.as_ref().ok(), method))
+        })
+    }
+
+    /// Whether a step can go into a method, or through it: it has source, also in a state machine behind it, and is not
+    /// `DebuggerHidden` or the like.
+    fn reaches(&self, loaded: &Loaded, method: u32) -> bool {
+        let Ok(pdb) = &loaded.pdb else { return false };
+        let body = pdb.move_next(method).unwrap_or(method);
+        let is_abstract = || loaded.image().is_some_and(|image| image.metadata.method_rva(method) == 0);
+        pdb.first_statement(body).map_or_else(is_abstract, |_| self.is_users(loaded, body))
+    }
+}
