@@ -130,6 +130,72 @@ async fn errors_of_a_build_are_places() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Set-up's Go and CMake, wherever they are; Debian's Delve is older than that Go.
+fn with_tools(mut launch: Value) -> anyhow::Result<Value> {
+    let mut path = std::env::var("PATH").unwrap_or_default();
+    for tool in ["go", "cmake"] {
+        let found = child::tool(tool)?;
+        let folder = found.parent().context("no folder")?;
+        path = format!("{}:{path}", folder.display());
+    }
+    launch["env"] = json!({ "PATH": path, "GOEXPERIMENT": "nodwarf5", "GOFLAGS": "-buildvcs=false", "GOTOOLCHAIN": "local" });
+    Ok(launch)
+}
+
+#[tokio::test]
+async fn a_go_package_is_built_and_debugged_and_its_errors_are_places() -> anyhow::Result<()> {
+    if !Subject::Delve.is_set_up() {
+        return Ok(());
+    }
+    let folder = tempfile::tempdir()?;
+    let source = folder.path().join("main.go");
+    std::fs::write(folder.path().join("go.mod"), "module p\n\ngo 1.20\n")?;
+    std::fs::write(&source, "package main\n\nfunc main() {\n\tanswer := 42\n\tprintln(answer)\n}\n")?;
+    let launch = with_tools(Subject::Delve.with(json!({ "program": folder.path() })))?;
+    let mut debugging = editor()?;
+    debugging.launch_child(launch.clone(), &source, &[5]).await?;
+    let (thread, frame) = debugging.stop().await?;
+    let asked = json!({ "expression": "answer", "frameId": frame["id"], "context": "watch" });
+    assert_eq!(debugging.ok("evaluate", asked).await?["result"], "42");
+    debugging.ok("continue", json!({ "threadId": thread })).await?;
+    assert_eq!(debugging.event("exited").await?["exitCode"], 0);
+    debugging.event("terminated").await?;
+    assert_eq!(debugging.output[1], "42\n");
+    debugging.finish().await?;
+
+    std::fs::write(&source, "package main\n\nfunc main() {\n\tprintln(nothing)\n}\n")?;
+    let mut editor = editor()?;
+    editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
+    let refused = editor.ask("launch", launch).await?;
+    let error = &refused.body["error"];
+    assert_eq!(error["variables"]["code"], "BUILD_FAILED", "{error}");
+    let first = &error["data"]["diagnostics"][0];
+    assert_eq!((&first["file"], &first["line"]), (&json!(source), &json!(4)), "{error}");
+    editor.finish().await
+}
+
+#[tokio::test]
+async fn a_cmake_project_is_built_and_its_only_program_debugged() -> anyhow::Result<()> {
+    if !Subject::Lldb.is_set_up() {
+        return Ok(());
+    }
+    let folder = tempfile::tempdir()?;
+    let source = folder.path().join("main.c");
+    let lists = "cmake_minimum_required(VERSION 3.10)\nproject(p C)\nadd_executable(shown main.c)\n";
+    std::fs::write(folder.path().join("CMakeLists.txt"), lists)?;
+    std::fs::write(&source, "int main(void) {\n    int answer = 42;\n    return answer - 40;\n}\n")?;
+    let mut editor = editor()?;
+    let launch = with_tools(Subject::Lldb.with(json!({ "program": folder.path() })))?;
+    editor.launch_child(launch, &source, &[3]).await?;
+    let (thread, frame) = editor.stop().await?;
+    let asked = json!({ "expression": "answer", "frameId": frame["id"], "context": "watch" });
+    assert_eq!(editor.ok("evaluate", asked).await?["result"], "42");
+    editor.ok("continue", json!({ "threadId": thread })).await?;
+    assert_eq!(editor.event("exited").await?["exitCode"], 2);
+    editor.event("terminated").await?;
+    editor.finish().await
+}
+
 #[tokio::test]
 async fn a_subprocess_is_a_session_with_a_parent() -> anyhow::Result<()> {
     if !Subject::Python.is_set_up() {

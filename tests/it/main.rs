@@ -34,6 +34,7 @@ mod child_adapters;
 mod child_attach;
 mod child_faults;
 mod child_programs;
+mod child_python;
 mod child_replays;
 mod control;
 mod conventions;

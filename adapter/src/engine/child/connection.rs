@@ -16,6 +16,7 @@ use tokio::net::unix::pipe;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
+use super::debuggee;
 use super::profile::{Plan, ProgramIo, Transport};
 use super::socket::{self, Place};
 use crate::io::child::Pipes;
@@ -25,6 +26,8 @@ use crate::io::{Broker, Child, ExitInfo};
 const START_LIMIT: Duration = Duration::from_secs(20);
 /// Between two attempts to reach an adapter that is about to listen.
 const RETRY: Duration = Duration::from_millis(10);
+/// How often in a row it must be seen waiting.
+const READY_LOOKS: u32 = 4;
 /// How much is kept of what an adapter says on stderr.
 const LAST_LINES: usize = 20;
 const LINE_LIMIT: usize = 400;
@@ -193,6 +196,9 @@ pub(super) async fn start(
     let reached = async {
         match (&place, &listener, pipes) {
             (Some(place), ..) => loop {
+                if let (Process::Program(program), Place::Folder(socket)) = (&process, place) {
+                    until_it_waits(program.pid(), socket).await;
+                }
                 // Nothing tells from outside when it listens; trying costs nothing.
                 match place.connect().await {
                     Ok(ends) => return Ok(ends),
@@ -221,6 +227,16 @@ pub(super) async fn start(
             }
             Err(with_last_words(format!("cannot talk to `{what}`: {reason}"), &process.last_words(broker)))
         }
+    }
+}
+
+/// rdbg listens before it is ready, and breaks when somebody comes then. When it is ready it does nothing but wait.
+async fn until_it_waits(pid: u32, socket: &std::path::Path) {
+    let mut in_a_row = 0;
+    while in_a_row < READY_LOOKS {
+        let ready = socket.exists() && debuggee::is_asleep(pid);
+        in_a_row = if ready { in_a_row + 1 } else { 0 };
+        tokio::time::sleep(RETRY).await;
     }
 }
 

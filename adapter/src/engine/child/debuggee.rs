@@ -32,6 +32,17 @@ impl Debuggee {
     }
 }
 
+/// Whether no thread of a process has anything to do.
+pub(super) fn is_asleep(pid: u32) -> bool {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let states = threads.map(|thread| {
+        let stat = std::fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+        stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('S'))
+    });
+    let states: Vec<bool> = states.collect();
+    !states.is_empty() && states.into_iter().all(|asleep| asleep)
+}
+
 /// What a process runs, for people.
 pub(super) fn name_of(pid: u32) -> String {
     let program = std::fs::read_link(format!("/proc/{pid}/exe"));

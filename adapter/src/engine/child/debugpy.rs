@@ -80,7 +80,7 @@ impl Profile for Debugpy {
                 "redirectOutput": false, "justMyCode": target.flag("justMyCode", true)?,
             })),
             launched: true,
-            quirks: Quirks::default(),
+            quirks: Quirks { speaks_as_stdout: true, ..Quirks::default() },
         })
     }
 
@@ -119,7 +119,7 @@ fn through_adapter(
         command,
         arguments: target.for_adapter(ours),
         launched: command == "launch",
-        quirks: Quirks::default(),
+        quirks: Quirks { speaks_as_stdout: true, ..Quirks::default() },
     })
 }
 

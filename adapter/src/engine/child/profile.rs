@@ -75,6 +75,8 @@ pub(super) struct Quirks {
     pub(super) ends_silently: bool,
     /// What it launches is only where the program comes from, as its first child.
     pub(super) first_child_is_program: bool,
+    /// What it says as `stdout` is its own word (a log point): the program's pipes are ours.
+    pub(super) speaks_as_stdout: bool,
     /// Its attributes say where the paths of the program's pipes go.
     pub(super) told_of_pipes: bool,
     /// Killed, it leaves temporary files behind: it gets a folder for them that goes with the session.

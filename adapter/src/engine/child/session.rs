@@ -451,8 +451,14 @@ impl Session {
         }
     }
 
-    fn output(&self, body: Value) {
-        let told = self.live().as_ref().is_some_and(|live| live.plan.program_io == ProgramIo::Told);
+    fn output(&self, mut body: Value) {
+        let (told, own_word) = match self.live().as_ref() {
+            Some(live) => (live.plan.program_io == ProgramIo::Told, live.plan.quirks.speaks_as_stdout),
+            None => (false, false),
+        };
+        if own_word && body["category"] == "stdout" {
+            body["category"] = json!("console");
+        }
         if let Some(code) = self.profile.exit_code_in(body["output"].as_str().unwrap_or_default()) {
             self.progress.send_modify(|now| now.exit = Some(code));
         }

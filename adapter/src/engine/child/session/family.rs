@@ -99,7 +99,11 @@ impl Session {
                 command,
                 arguments,
                 launched: false,
-                quirks: Quirks { ends_silently: true, ..Quirks::default() },
+                quirks: Quirks {
+                    ends_silently: true,
+                    speaks_as_stdout: live.plan.quirks.speaks_as_stdout,
+                    ..Quirks::default()
+                },
             };
             (plan, live.target.clone())
         }) else {

@@ -13,6 +13,9 @@ use crate::io::{Broker, Child, ExitInfo};
 /// Requests whose refusal is about what was typed, not about the engine.
 const EVALUATING: [&str; 3] = ["evaluate", "setVariable", "setExpression"];
 
+/// Requests after which the program runs.
+const RESUMING: [&str; 4] = ["continue", "next", "stepIn", "stepOut"];
+
 impl Session {
     pub(super) fn capabilities(&self) -> Value {
         self.live().as_ref().map_or(Value::Null, |live| live.capabilities.clone())
@@ -40,7 +43,10 @@ impl Session {
                 () = cancel.cancelled() => Err(Failure::cancelled()),
             }
         };
+        let silent = self.live().as_ref().is_some_and(|live| live.plan.quirks.ends_silently);
         match outcome {
+            // It went on, and was gone before it could say so.
+            Err(_) if silent && peer.is_closed() && RESUMING.contains(&command) => Ok(Value::Null),
             Err(failure) if peer.is_closed() && failure.code == ErrorCode::EngineFailed => {
                 let when = format!("before it answered `{command}`");
                 Err(match witness {
@@ -63,7 +69,11 @@ impl Session {
     /// What tells why the adapter broke, also after the session has let go of it.
     fn witness(&self) -> Option<Witness> {
         self.live().as_ref().map(|live| Witness {
-            program: live.plan.spec.program.display().to_string(),
+            program: match live.plan.spec.program.display().to_string() {
+                // Another session's.
+                none if none.is_empty() => self.profile.name().to_owned(),
+                program => program,
+            },
             peer: live.connection.peer.clone(),
             exit: live.connection.process.child().map(Child::exit),
             lines: live.connection.process.lines(),

@@ -1,0 +1,205 @@
+//! What a Python programmer uses, through the direct connection to the debugged process.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use serde_json::{Value, json};
+use tests::child::{self, Subject};
+use tests::client::DapClient;
+use tests::transcript::Transcript;
+
+fn editor() -> anyhow::Result<DapClient> {
+    DapClient::start_in("editor", HashMap::new(), &Transcript::default())
+}
+
+/// A program of its own for one story.
+struct Script {
+    folder: tempfile::TempDir,
+}
+
+impl Script {
+    fn new(text: &str) -> anyhow::Result<Self> {
+        let folder = tempfile::tempdir()?;
+        std::fs::write(folder.path().join("main.py"), text)?;
+        Ok(Self { folder })
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("main.py")
+    }
+
+    fn launch(&self, more: Value) -> Value {
+        let mut launch = Subject::Python.with(json!({ "program": self.path() }));
+        if let (Some(launch), Value::Object(more)) = (launch.as_object_mut(), more) {
+            launch.extend(more);
+        }
+        launch
+    }
+}
+
+async fn value(editor: &mut DapClient, expression: &str, frame: &Value) -> anyhow::Result<Value> {
+    let asked = json!({ "expression": expression, "frameId": frame["id"], "context": "watch" });
+    Ok(editor.ok("evaluate", asked).await?["result"].clone())
+}
+
+async fn to_the_end(editor: &mut DapClient, thread: i64) -> anyhow::Result<Value> {
+    editor.ok("continue", json!({ "threadId": thread })).await?;
+    let exited = editor.event("exited").await?;
+    editor.event("terminated").await?;
+    Ok(exited["exitCode"].clone())
+}
+
+const COUNTS: &str = "total = 0\nfor i in range(10):\n    total += i\nprint('sum', total)\n";
+
+#[tokio::test]
+async fn a_stop_on_entry_is_before_the_first_line() -> anyhow::Result<()> {
+    if !Subject::Python.is_set_up() {
+        return Ok(());
+    }
+    let script = Script::new(COUNTS)?;
+    let mut editor = editor()?;
+    editor.launch_child(script.launch(json!({ "stopOnEntry": true })), &script.path(), &[]).await?;
+    let stopped = editor.event("stopped").await?;
+    assert_eq!(stopped["reason"], "entry");
+    let thread = stopped["threadId"].as_i64().context("no thread")?;
+    let stack = editor.ok("stackTrace", json!({ "threadId": thread })).await?;
+    assert_eq!(
+        (&stack["stackFrames"][0]["line"], &stack["stackFrames"][0]["name"]),
+        (&json!(1), &json!("<module>"))
+    );
+    assert_eq!(to_the_end(&mut editor, thread).await?, 0);
+    assert_eq!(editor.output[0], "sum 45\n");
+    editor.finish().await
+}
+
+async fn breakpoint(editor: &mut DapClient, script: &Script, wish: Value) -> anyhow::Result<()> {
+    editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
+    let launched = editor.send("launch", script.launch(json!({}))).await?;
+    editor.event("initialized").await?;
+    editor
+        .ok("setBreakpoints", json!({ "source": { "path": script.path() }, "breakpoints": [wish] }))
+        .await?;
+    editor.ok("configurationDone", Value::Null).await?;
+    anyhow::ensure!(editor.response(launched).await?.success, "not launched");
+    Ok(())
+}
+
+#[tokio::test]
+async fn conditions_hit_counts_and_log_messages_hold() -> anyhow::Result<()> {
+    if !Subject::Python.is_set_up() {
+        return Ok(());
+    }
+    let script = Script::new(COUNTS)?;
+    for (wish, expected) in
+        [(json!({ "line": 3, "condition": "i == 7" }), "7"), (json!({ "line": 3, "hitCondition": "3" }), "2")]
+    {
+        let mut editor = editor()?;
+        breakpoint(&mut editor, &script, wish).await?;
+        let (thread, frame) = editor.stop().await?;
+        assert_eq!(value(&mut editor, "i", &frame).await?, expected);
+        assert_eq!(to_the_end(&mut editor, thread).await?, 0);
+        editor.finish().await?;
+    }
+    let mut editor = editor()?;
+    breakpoint(&mut editor, &script, json!({ "line": 3, "logMessage": "{i} of {total}" })).await?;
+    editor.event("exited").await?;
+    editor.event("terminated").await?;
+    // What the program did not print does not stand on its stdout.
+    assert_eq!(editor.output[0], "sum 45\n");
+    assert!(editor.output[2].contains("3 of 3\n4 of 6\n"), "{:?}", editor.output);
+    editor.finish().await
+}
+
+#[tokio::test]
+async fn exceptions_stop_by_filter() -> anyhow::Result<()> {
+    if !Subject::Python.is_set_up() {
+        return Ok(());
+    }
+    let script = Script::new("try:\n    int('a')\nexcept ValueError:\n    print('caught')\nint('b')\n")?;
+    for (filters, line) in [(json!(["raised"]), 2), (json!(["uncaught"]), 5)] {
+        let mut editor = editor()?;
+        editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
+        let launched = editor.send("launch", script.launch(json!({}))).await?;
+        editor.event("initialized").await?;
+        editor.ok("setExceptionBreakpoints", json!({ "filters": filters })).await?;
+        editor.ok("configurationDone", Value::Null).await?;
+        editor.response(launched).await?;
+        let (thread, frame) = editor.stop().await?;
+        assert_eq!(frame["line"], line);
+        let told = editor.ok("exceptionInfo", json!({ "threadId": thread })).await?;
+        assert_eq!(told["exceptionId"], "ValueError");
+        editor.finish().await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_forked_child_that_ends_at_once_answers_the_continue() -> anyhow::Result<()> {
+    if !Subject::Python.is_set_up() {
+        return Ok(());
+    }
+    let text =
+        "import os\npid = os.fork()\nif pid == 0:\n    os._exit(3)\nprint(os.waitpid(pid, 0)[1] >> 8)\n";
+    let script = Script::new(text)?;
+    let story = Transcript::default();
+    let mut editor = DapClient::start_in("editor", HashMap::new(), &story)?;
+    let hello = json!({ "clientID": "test", "adapterID": "tandem", "supportsStartDebuggingRequest": true });
+    editor.ok("initialize", hello).await?;
+    let launched = editor.send("launch", script.launch(json!({}))).await?;
+    editor.event("initialized").await?;
+    editor.break_on(&script.path(), &[4]).await?;
+    editor.ok("configurationDone", Value::Null).await?;
+    editor.response(launched).await?;
+    let asked = editor.request("startDebugging").await?;
+    let id = asked["configuration"]["session"].as_str().context("no session")?.to_owned();
+    let mut forked =
+        DapClient::connect("forked", &editor.socket().await?.with_file_name(format!("{id}.sock")), &story)
+            .await?;
+    forked.join(json!({ "clientID": "other", "adapterID": "tandem" })).await?;
+    let (thread, frame) = forked.stop().await?;
+    assert_eq!(frame["line"], 4);
+    forked.ok("continue", json!({ "threadId": thread })).await?;
+    forked.event("terminated").await?;
+    forked.finish().await?;
+    assert_eq!(editor.event("exited").await?["exitCode"], 0);
+    assert_eq!(editor.output[0], "3\n");
+    editor.finish().await
+}
+
+#[tokio::test]
+async fn an_endless_loop_is_paused_and_ended() -> anyhow::Result<()> {
+    if !Subject::Python.is_set_up() {
+        return Ok(());
+    }
+    let script = Script::new("x = 0\nprint('on')\nwhile True:\n    x += 1\n")?;
+    let mut editor = editor()?;
+    editor.launch_child(script.launch(json!({})), &script.path(), &[]).await?;
+    let pid = editor.event("process").await?["systemProcessId"].clone();
+    editor.read_stdout("on").await?;
+    editor.ok("pause", json!({ "threadId": 1 })).await?;
+    let (thread, _) = editor.stop().await?;
+    editor.ok("continue", json!({ "threadId": thread })).await?;
+    editor.ok("terminate", json!({})).await?;
+    editor.event("terminated").await?;
+    assert!(!Path::new(&format!("/proc/{pid}")).exists(), "{pid} survives");
+    editor.finish().await
+}
+
+#[tokio::test]
+async fn the_projects_own_environment_is_used() -> anyhow::Result<()> {
+    if !Subject::Python.is_set_up() {
+        return Ok(());
+    }
+    let script = Script::new("import sys\nprint(sys.prefix)\n")?;
+    let python = PathBuf::from(child::interpreter("python"));
+    let environment = python.parent().and_then(Path::parent).context("no environment")?;
+    let own = script.folder.path().join(".venv");
+    std::os::unix::fs::symlink(environment, &own)?;
+    let mut editor = editor()?;
+    editor.launch_child(json!({ "program": script.path() }), &script.path(), &[]).await?;
+    editor.event("exited").await?;
+    editor.event("terminated").await?;
+    assert_eq!(editor.output[0].trim(), own.display().to_string());
+    editor.finish().await
+}
