@@ -35,6 +35,14 @@ impl Arguments {
         Self(known)
     }
 
+    /// The same with another value there.
+    #[must_use]
+    pub fn with(&self, key: &str, value: Value) -> Self {
+        let mut changed = self.clone();
+        changed.0.insert(key.into(), value);
+        changed
+    }
+
     /// The value as it came; `Null` when absent.
     pub fn value(&self, key: &str) -> Value {
         self.0.get(key).cloned().unwrap_or(Value::Null)

@@ -5,13 +5,14 @@ use rmcp::model::Tool as Listed;
 
 use crate::tool::{Family, Tool};
 use crate::tools::{
-    breakpoints, builds, execution, files, git, inspect, launch, program_io, snapshot, test_run, timeline,
-    trace,
+    breakpoints, builds, execution, files, git, inspect, launch, program_io, sessions, snapshot, test_run,
+    timeline, trace,
 };
 
 /// All families, in the order they are listed.
 pub const FAMILIES: &[&Family] = &[
     &launch::FAMILY,
+    &sessions::FAMILY,
     &breakpoints::FAMILY,
     &execution::FAMILY,
     &snapshot::FAMILY,

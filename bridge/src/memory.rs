@@ -18,6 +18,8 @@ pub type Values = BTreeMap<String, String>;
 pub struct Kept {
     /// Its id.
     pub id: u64,
+    /// How deep it looked.
+    pub depth: u64,
     /// Where it was taken, as tools answer a place.
     pub place: Value,
     /// What it saw.
@@ -32,6 +34,8 @@ struct Inner {
     news: u64,
     /// A run was answered with `pending`.
     pending: bool,
+    /// The last run was answered with a stop the agent did not know, and nothing was run.
+    held_back: bool,
     /// It was told that the program asks for input, and nothing was written since.
     asked: bool,
     /// The last event told, with its `news`.
@@ -66,9 +70,26 @@ impl Memory {
         self.with(|inner| inner.pending = pending);
     }
 
-    /// Whether the last run was answered with `pending`, and whether its outcome was not told since.
-    pub fn pending(&self, news: u64) -> (bool, bool) {
-        self.with(|inner| (inner.pending, inner.news < news))
+    /// Whether the last run was answered with `pending`.
+    pub fn pending(&self) -> bool {
+        self.with(|inner| inner.pending)
+    }
+
+    /// Whether a run asked for now is to be answered with the stop the agent does not know yet, instead of running from a
+    /// place it does not know. Never twice in a row: who asks again means it.
+    pub fn holds_back(&self, news: u64) -> bool {
+        self.with(|inner| {
+            inner.held_back = inner.news < news && !inner.held_back;
+            inner.held_back
+        })
+    }
+
+    /// Another program runs since; what there was of the old one is old.
+    pub fn forget_run(&self, news: u64) {
+        self.told(news);
+        self.with(|inner| {
+            (inner.asked, inner.held_back, inner.event, inner.variables) = (false, false, None, None);
+        });
     }
 
     /// The agent is told that the program asks for input.
@@ -87,6 +108,11 @@ impl Memory {
             inner.news = inner.news.max(news);
             inner.pending = false;
         });
+    }
+
+    /// The agent was shown where this stop is, by a tool that does not run anything.
+    pub fn seen(&self, news: u64) {
+        self.with(|inner| inner.news = inner.news.max(news));
     }
 
     /// The event told of a stop, if it was.
@@ -131,11 +157,11 @@ impl Memory {
     }
 
     /// Keeps a snapshot; gives its id.
-    pub fn keep(&self, place: Value, values: Values) -> u64 {
+    pub fn keep(&self, depth: u64, place: Value, values: Values) -> u64 {
         self.with(|inner| {
             inner.last_snapshot += 1;
             let id = inner.last_snapshot;
-            inner.snapshots.push(Kept { id, place, values });
+            inner.snapshots.push(Kept { id, depth, place, values });
             if inner.snapshots.len() > SNAPSHOTS {
                 inner.snapshots.remove(0);
             }
@@ -176,8 +202,19 @@ mod tests {
     fn a_pending_run_is_over_once_its_outcome_was_told() {
         let memory = Memory::default();
         memory.set_pending(true);
-        assert_eq!(memory.pending(1), (true, true));
         memory.told(1);
-        assert_eq!(memory.pending(1), (false, false));
+        assert!(!memory.pending());
+    }
+
+    #[test]
+    fn a_run_is_held_back_by_an_unknown_stop_and_never_twice_in_a_row() {
+        let memory = Memory::default();
+        assert!(!memory.holds_back(0));
+        assert!(memory.holds_back(1));
+        // Somebody else stopped it elsewhere meanwhile; the agent asks again.
+        memory.told(1);
+        assert!(!memory.holds_back(2));
+        memory.told(2);
+        assert!(memory.holds_back(3));
     }
 }

@@ -47,6 +47,10 @@ pub struct Snapshot {
     pub state: State,
     /// Counts stops and ends: a change means something happened.
     pub news: u64,
+    /// How often another program took the place of the one before.
+    pub restarts: u64,
+    /// `news` when that happened last: what is newer is of the program that runs now.
+    pub restarted_at: u64,
     /// `initialized` came: breakpoints may be set.
     pub initialized: bool,
     /// Body of the last `stopped`.
@@ -159,6 +163,12 @@ fn learn(snapshot: &mut Snapshot, event: &Event) -> bool {
         "continued" => snapshot.state = State::Running,
         "sessionChanged" if event.body["change"] == "resumed" => {
             snapshot.resumed_by = event.body["client"].as_str().map(str::to_owned);
+        }
+        "sessionChanged" if event.body["change"] == "restarted" => {
+            snapshot.state = State::Running;
+            snapshot.stop = Value::Null;
+            snapshot.restarts += 1;
+            snapshot.restarted_at = snapshot.news;
         }
         "breakpoint" if event.body["reason"] == "changed" => {
             let told = &event.body["breakpoint"];

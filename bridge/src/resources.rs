@@ -12,7 +12,7 @@ use crate::arguments::Arguments;
 use crate::bounds::Budget;
 use crate::server::Bridge;
 use crate::session::Session;
-use crate::tools::{breakpoints, launch, timeline};
+use crate::tools::{breakpoints, sessions, timeline};
 
 /// Where every address begins.
 const PREFIX: &str = "debug://sessions/";
@@ -121,7 +121,7 @@ pub async fn read(bridge: &Bridge, address: &Address) -> Result<Value, Failure> 
         }
         Some("output") => session.ask("processReadOutput", json!({ "maxBytes": OUTPUT })).await,
         Some("timeline") => Ok(timeline::read(&session, 1, &[], 500, Budget::of(&Arguments::default())?)),
-        _ => launch::state_of(&session).await,
+        _ => sessions::state_of(&session).await,
     }
 }
 

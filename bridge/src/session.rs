@@ -12,16 +12,18 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::arguments::Arguments;
 use crate::call::Progress;
 use crate::memory::Memory;
 use crate::observer::{Observed, Snapshot, State, observe};
+use crate::source::absolute;
 use crate::tools::test_run::TestRun;
-use crate::wishes::{FUNCTIONS, Purpose, Wishes};
+use crate::wishes::{FUNCTIONS, Purpose, Wish, Wishes};
 
 /// How long an ordinary request may take.
 pub const DEADLINE: Duration = Duration::from_secs(30);
 /// A launch may build first.
-const LAUNCH_DEADLINE: Duration = Duration::from_secs(15 * 60);
+pub const LAUNCH_DEADLINE: Duration = Duration::from_secs(15 * 60);
 
 /// What a session is started with; kept, to start it again.
 #[derive(Debug, Clone, Default)]
@@ -82,17 +84,12 @@ impl Session {
         };
         let (peer, incoming) = Peer::start(stdout, stdin);
         let observed = observe(incoming, peer.clone());
+        let capabilities = initialize(&peer, client).await?;
         let mut session = Self {
-            id: String::new(),
-            client: client.to_owned(),
             launched: true,
-            capabilities: initialize(&peer, client).await?,
-            observed,
-            memory: Memory::default(),
-            peer,
             plan: Mutex::new(plan),
-            run: Mutex::default(),
             adapter: tokio::sync::Mutex::new(Some(child)),
+            ..Self::of(peer, observed, capabilities, client)
         };
         let (name, attributes, filters) = session.with_plan(|plan| {
             (if plan.attach { "attach" } else { "launch" }, plan.attributes.clone(), plan.filters.clone())
@@ -149,8 +146,15 @@ impl Session {
             Failure::new(ErrorCode::Timeout, format!("session `{}` is not ready to be joined", entry.id))
         })?;
         peer.request("configurationDone", Value::Null, DEADLINE).await?;
-        let mut session = Self {
-            id: entry.id.clone(),
+        let mut session = Self { id: entry.id.clone(), ..Self::of(peer, observed, capabilities, client) };
+        session.named().await?;
+        Ok(session)
+    }
+
+    /// A session behind a connection, which is not known to be ours.
+    fn of(peer: Peer, observed: Arc<Observed>, capabilities: Value, client: &str) -> Self {
+        Self {
+            id: String::new(),
             client: client.to_owned(),
             launched: false,
             capabilities,
@@ -159,10 +163,8 @@ impl Session {
             peer,
             plan: Mutex::default(),
             run: Mutex::default(),
-            adapter: tokio::sync::Mutex::new(None),
-        };
-        session.named().await?;
-        Ok(session)
+            adapter: tokio::sync::Mutex::default(),
+        }
     }
 
     /// Learns its id, and asks to be told who does what.
@@ -178,6 +180,7 @@ impl Session {
         }
         Ok(())
     }
+
     /// Asks within the usual deadline.
     ///
     /// # Errors
@@ -309,8 +312,26 @@ impl Session {
         Ok(())
     }
 
-    /// The path of a source the debugger has shown in this session, by its path or the end of it.
-    pub async fn known_source(&self, file: &str) -> Option<String> {
+    /// Reads a place as [`Wish::read`] does. A file that is not there by its path is looked for among the program's
+    /// sources: agents name files as people and stack traces do.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER`, also when several sources may be meant.
+    pub async fn wish(&self, arguments: &Arguments) -> Result<Wish, Failure> {
+        if let Some(named) = arguments.text("sourceFile")?
+            && !Path::new(&absolute(&named)).exists()
+            && let Some(known) = self.known_source(&named).await?
+        {
+            return Wish::read(&arguments.with("sourceFile", json!(known)));
+        }
+        Wish::read(arguments)
+    }
+
+    /// The path of a source of the program, by its path or the end of it, as far as the debugger knows them.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER` when several may be meant.
+    pub async fn known_source(&self, file: &str) -> Result<Option<String>, Failure> {
         let mut known = self.with_wishes(|wishes| wishes.files());
         let picture = self.snapshot();
         if picture.state == State::Stopped {
@@ -320,8 +341,26 @@ impl Session {
                 known.extend(frames.filter_map(|frame| frame["source"]["path"].as_str().map(str::to_owned)));
             }
         }
+        if self.can("supportsLoadedSourcesRequest")
+            && let Ok(loaded) = self.ask("loadedSources", json!({})).await
+        {
+            let sources = loaded["sources"].as_array().into_iter().flatten();
+            known.extend(sources.filter_map(|source| source["path"].as_str().map(str::to_owned)));
+        }
         let end = format!("/{}", file.trim_start_matches("./"));
-        known.into_iter().find(|path| path == file || path.ends_with(&end))
+        if known.iter().any(|path| path == file) {
+            return Ok(Some(file.to_owned()));
+        }
+        known.retain(|path| path.ends_with(&end));
+        known.sort();
+        known.dedup();
+        if known.len() > 1 {
+            known.truncate(20);
+            return Err(Failure::invalid(format!("several sources of the program end in `{file}`"))
+                .data(json!({ "files": known }))
+                .hint("give more of the path"));
+        }
+        Ok(known.pop())
     }
 
     /// Whether the engine says it can do something: what it said last counts.

@@ -29,7 +29,7 @@ pub type Outcome = Pin<Box<dyn Future<Output = Result<Value, Failure>> + Send>>;
 
 /// One tool.
 ///
-/// Schemas are written `name:type`, with `!` behind the type when required and `=meaning` at the end. Types: `s` string,
+/// Schemas are written `name:type`, with `!` behind the type when required and `=meaning` (or `=default`) at the end. Types: `s` string,
 /// `i` integer, `n` number, `b` boolean, `a` array, `o` object, `x` anything; `as`, `ao`, `ai` arrays of these.
 #[derive(Clone, Copy)]
 pub struct Tool {
@@ -43,7 +43,7 @@ pub struct Tool {
     pub about: &'static str,
     /// Parameters.
     pub takes: &'static [&'static str],
-    /// Fields of the answer, besides `success`, which each has and none lists: that would cost a model 300 tokens.
+    /// Fields of the answer, besides `success`, which each has and none lists: that would cost a model 400 tokens.
     pub gives: &'static [&'static str],
     /// Carries it out; made with [`run!`].
     pub run: fn(Call) -> Outcome,
@@ -89,17 +89,15 @@ impl Tool {
     /// As MCP lists it; `None` when its tables are wrong, which a test excludes.
     pub fn listed(&self, of_session: bool) -> Option<Listed> {
         let session = of_session.then_some("session:s");
-        let takes = schema(self.takes.iter().copied().chain(session), true)?;
-        let gives = schema(self.gives.iter().copied(), false)?;
+        let takes = schema(self.takes.iter().copied().chain(session))?;
+        let gives = schema(self.gives.iter().copied())?;
         let tool = json!({ "name": self.name, "description": self.about, "inputSchema": takes,
             "outputSchema": gives, "annotations": self.effect.annotations() });
         serde_json::from_value(tool).ok()
     }
 }
 
-/// `whole` gives every type; else only lists and objects have theirs, and not what is in them. The types of what comes back
-/// are the dearest part of a listing and the least read: together they cost some 600 tokens.
-fn schema<'a>(fields: impl Iterator<Item = &'a str>, whole: bool) -> Option<Value> {
+fn schema<'a>(fields: impl Iterator<Item = &'a str>) -> Option<Value> {
     let (mut properties, mut required) = (Map::new(), Vec::new());
     for field in fields {
         let (name, rest) = field.split_once(':')?;
@@ -108,14 +106,12 @@ fn schema<'a>(fields: impl Iterator<Item = &'a str>, whole: bool) -> Option<Valu
             required.push(name);
         }
         let mut property = kind_schema(kind.trim_end_matches('!'))?;
-        if !whole {
-            property = match property["type"].as_str() {
-                Some(kind @ ("array" | "object")) => json!({ "type": kind }),
-                _ => json!({}),
-            };
-        }
         if let Some(meaning) = meaning {
-            property["description"] = json!(meaning);
+            // A bare number or truth value is the default.
+            match serde_json::from_str(meaning) {
+                Ok(default @ (Value::Number(_) | Value::Bool(_))) => property["default"] = default,
+                _ => property["description"] = json!(meaning),
+            }
         }
         properties.insert(name.into(), property);
     }
@@ -146,13 +142,12 @@ mod tests {
 
     #[test]
     fn a_schema_is_written_in_one_line_per_field() {
-        let made = schema(["file:s!=where", "lines:as", "any:x"].into_iter(), true).unwrap();
+        let made = schema(["file:s!=where", "lines:as", "any:x", "count:i=20"].into_iter()).unwrap();
         let wanted = json!({ "type": "object", "properties": {
             "file": { "type": "string", "description": "where" },
-            "lines": { "type": "array", "items": { "type": "string" } }, "any": {} }, "required": ["file"] });
+            "lines": { "type": "array", "items": { "type": "string" } }, "any": {},
+            "count": { "type": "integer", "default": 20 } }, "required": ["file"] });
         assert_eq!(made, wanted);
-        let short = schema(["file:s", "lines:as"].into_iter(), false).unwrap();
-        assert_eq!(short["properties"], json!({ "file": {}, "lines": { "type": "array" } }));
-        assert_eq!(schema(["file:q"].into_iter(), true), None);
+        assert_eq!(schema(["file:q"].into_iter()), None);
     }
 }

@@ -1,7 +1,7 @@
 //! What each tool does. One verb, one object; each answers with all an agent needs to go on. Each module opens with the
 //! table of its tools.
 //!
-//! By need: [`launch`] (sessions), [`breakpoints`], [`execution`] (running and waiting), [`inspect`] and [`snapshot`]
+//! By need: [`launch`] and [`sessions`], [`breakpoints`], [`execution`] (running and waiting), [`inspect`] and [`snapshot`]
 //! (looking), [`trace`] and [`timeline`] (over time), [`test_run`], [`program_io`]; [`files`], [`git`], [`builds`].
 
 use dap_wire::{ErrorCode, Failure};
@@ -16,6 +16,7 @@ pub mod git;
 pub mod inspect;
 pub mod launch;
 pub mod program_io;
+pub mod sessions;
 pub mod snapshot;
 mod stops;
 pub mod test_run;

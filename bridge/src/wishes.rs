@@ -199,12 +199,22 @@ impl Wishes {
     #[must_use]
     pub fn anew(&self) -> Self {
         let mut anew = self.clone();
-        anew.take_all(Purpose::RunTo);
-        anew.take_all(Purpose::Trace);
-        for (file, list) in &mut anew.0 {
+        anew.relocate();
+        for wanted in anew.all_mut() {
+            (wanted.dap, wanted.state) = (None, Value::Null);
+        }
+        anew.sweep();
+        anew
+    }
+
+    /// Moves each breakpoint whose line's text moved, and drops those that were there for one run. Files with nothing left
+    /// stay until they are swept: their empty list is still to be sent.
+    pub fn relocate(&mut self) {
+        self.take_all(Purpose::RunTo);
+        self.take_all(Purpose::Trace);
+        for (file, list) in &mut self.0 {
             let source = Source::read(file);
             for wanted in list {
-                (wanted.dap, wanted.state) = (None, Value::Null);
                 if let (Some(text), Some(source)) = (&wanted.text, &source)
                     && let Ok(line) = source.anchor(file, text, wanted.wish["line"].as_u64())
                 {
@@ -212,8 +222,6 @@ impl Wishes {
                 }
             }
         }
-        anew.sweep();
-        anew
     }
 
     /// Takes in others; they come last.

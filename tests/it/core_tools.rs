@@ -205,5 +205,16 @@ async fn hostile_paths_are_refused_by_every_tool() -> anyhow::Result<()> {
         assert_eq!(refused["error"]["code"], "INVALID_PARAMETER");
     }
     assert_eq!(std::fs::read_to_string(outer.path().join("secret.txt"))?, "secret");
+    // Debug answers show lines of sources; what is no text file of a sensible size is none, and is not waited for.
+    let pipe = root.join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status()?.success());
+    std::fs::File::create(root.join("huge.cs"))?.set_len(1 << 30)?;
+    for file in ["pipe", "huge.cs", ".", "/dev/zero", "/dev/stdin"] {
+        let asked = json!({ "sourceFile": file, "text": "secret" });
+        let refused = agent.call("debug_set_breakpoint", asked).await?;
+        assert_eq!(refused["error"]["code"], "INVALID_PARAMETER", "{file}");
+        let kept = agent.call("debug_set_breakpoint", json!({ "sourceFile": file, "line": 1 })).await?;
+        assert_eq!((&kept["verified"], &kept["source"]), (&json!(false), &Value::Null), "{file}");
+    }
     agent.finish().await
 }

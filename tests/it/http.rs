@@ -204,20 +204,14 @@ async fn what_an_mcp_session_started_ends_with_it_and_with_no_other() -> anyhow:
     ended(first).await?;
     ended(command).await?;
     assert_eq!(two.call("debug_status", &json!({})).await?["state"], "stopped");
-    assert!(alive(second));
+    assert!(fixture::alive(second));
     server.stop().await?;
     ended(second).await
 }
 
-/// Whether a process is there and no zombie.
-fn alive(pid: u64) -> bool {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    status.rsplit(')').next().is_some_and(|rest| !rest.trim().is_empty() && !rest.trim().starts_with('Z'))
-}
-
 async fn ended(pid: u64) -> anyhow::Result<()> {
     let until = std::time::Instant::now() + DEADLINE;
-    while alive(pid) {
+    while fixture::alive(pid) {
         anyhow::ensure!(std::time::Instant::now() < until, "process {pid} is left");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }

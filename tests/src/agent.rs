@@ -10,6 +10,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout};
 
 use crate::fixture::{self, Runtime};
+use crate::schema::Schemas;
 use crate::transcript::Transcript;
 
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -22,6 +23,9 @@ pub struct Agent {
     lines: Lines<BufReader<ChildStdout>>,
     id: i64,
     transcript: Transcript,
+    schemas: Schemas,
+    /// Notifications, in their order, since they were last taken.
+    heard: Vec<Value>,
 }
 
 impl Agent {
@@ -67,11 +71,13 @@ impl Agent {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let stdin = child.stdin.take().context("no stdin")?;
         let lines = BufReader::new(child.stdout.take().context("no stdout")?).lines();
-        let mut agent = Self { name, child, stdin, lines, id: 0, transcript: transcript.clone() };
+        let (transcript, schemas) = (transcript.clone(), Schemas::default());
+        let mut agent = Self { name, child, stdin, lines, id: 0, transcript, schemas, heard: Vec::new() };
         let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": {},
             "clientInfo": { "name": name, "version": "1" } });
         agent.rpc("initialize", hello).await?;
         agent.write(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).await?;
+        agent.schemas = Schemas::of(&agent.rpc("tools/list", json!({})).await?)?;
         Ok(agent)
     }
 
@@ -88,14 +94,44 @@ impl Agent {
         self.id += 1;
         let id = self.id;
         self.write(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })).await?;
+        self.result(id).await.with_context(|| format!("`{method}` fails"))
+    }
+
+    /// The result of a request that was sent; what is told meanwhile is kept.
+    ///
+    /// # Errors
+    /// When it is not answered.
+    pub async fn result(&mut self, id: i64) -> anyhow::Result<Value> {
         loop {
-            let line = tokio::time::timeout(DEADLINE, self.lines.next_line()).await;
-            let line = line
-                .with_context(|| format!("`{method}` is not answered"))??
-                .context("tandem-mcp has ended")?;
-            let message: Value = serde_json::from_str(&line)?;
+            let message = self.message().await?;
             if message["id"] == id {
                 return Ok(message["result"].clone());
+            }
+            self.heard.push(message);
+        }
+    }
+
+    async fn message(&mut self) -> anyhow::Result<Value> {
+        let line = tokio::time::timeout(DEADLINE, self.lines.next_line()).await;
+        let line = line.context("tandem-mcp says nothing")??.context("tandem-mcp has ended")?;
+        Ok(serde_json::from_str(&line)?)
+    }
+
+    /// The next notification of this kind; those before it are gone.
+    ///
+    /// # Errors
+    /// When none comes.
+    pub async fn told(&mut self, method: &str) -> anyhow::Result<Value> {
+        while !self.heard.is_empty() {
+            let message = self.heard.remove(0);
+            if message["method"] == method {
+                return Ok(message["params"].clone());
+            }
+        }
+        loop {
+            let message = self.message().await.with_context(|| format!("no `{method}` comes"))?;
+            if message["method"] == method {
+                return Ok(message["params"].clone());
             }
         }
     }
@@ -107,6 +143,10 @@ impl Agent {
     pub async fn call(&mut self, tool: &str, arguments: Value) -> anyhow::Result<Value> {
         self.transcript.sent(self.name, tool, &arguments);
         let result = self.rpc("tools/call", json!({ "name": tool, "arguments": arguments })).await?;
+        // A tool that there is none of is a protocol error, and has no result.
+        if !result.is_null() {
+            self.schemas.judge(tool, &result)?;
+        }
         let answer = result["structuredContent"].clone();
         self.transcript.answered(self.name, &answer);
         Ok(answer)
@@ -141,7 +181,8 @@ impl Agent {
     /// When the connection is gone.
     pub async fn begin(&mut self, tool: &str, arguments: Value) -> anyhow::Result<i64> {
         self.id += 1;
-        let params = json!({ "name": tool, "arguments": arguments });
+        let meta = json!({ "progressToken": self.id });
+        let params = json!({ "name": tool, "arguments": arguments, "_meta": meta });
         self.write(&json!({ "jsonrpc": "2.0", "id": self.id, "method": "tools/call", "params": params }))
             .await?;
         Ok(self.id)

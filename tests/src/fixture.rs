@@ -154,6 +154,17 @@ pub fn line(name: &str, marker: &str) -> i64 {
     i64::try_from(at).unwrap_or_default() + 1
 }
 
+/// Whether a process is there and no zombie.
+pub fn alive(pid: u64) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    status.rsplit(')').next().is_some_and(|rest| !rest.trim().is_empty() && !rest.trim().starts_with('Z'))
+}
+
+/// The socket of a live session.
+pub fn session_socket(id: &str) -> PathBuf {
+    registry::folder().join(format!("{id}.sock"))
+}
+
 /// One of our programs, beside the test or in the folder above it.
 ///
 /// # Panics

@@ -13,6 +13,7 @@ use tokio::net::TcpStream;
 use tokio::process::Child;
 
 use crate::fixture;
+use crate::schema::Schemas;
 
 const DEADLINE: Duration = Duration::from_secs(60);
 
@@ -138,6 +139,19 @@ impl Server {
         headers: &[(&str, &str)],
         body: &[u8],
     ) -> anyhow::Result<Answer> {
+        let bytes = self.message(method, path, headers, body);
+        let answer = self.raw(&bytes).await?;
+        let text = String::from_utf8_lossy(&answer).into_owned();
+        let status = text.split(' ').nth(1).and_then(|status| status.parse().ok());
+        let status = status.with_context(|| format!("no HTTP comes back: {text:?}"))?;
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+        let chunked = head.to_ascii_lowercase().contains("transfer-encoding: chunked");
+        let body = if chunked { unchunk(body) } else { body.to_owned() };
+        Ok(Answer { status, body, text })
+    }
+
+    /// A request as bytes.
+    fn message(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
         let mut request =
             format!("{method} {path} HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n", body.len());
         let host = format!("127.0.0.1:{}", self.port());
@@ -150,15 +164,7 @@ impl Server {
         for (name, value) in usual.iter().filter(|(name, _)| !given(name)).chain(headers) {
             request += &format!("{name}: {value}\r\n");
         }
-        let bytes = [request.as_bytes(), b"\r\n", body].concat();
-        let answer = self.raw(&bytes).await?;
-        let text = String::from_utf8_lossy(&answer).into_owned();
-        let status = text.split(' ').nth(1).and_then(|status| status.parse().ok());
-        let status = status.with_context(|| format!("no HTTP comes back: {text:?}"))?;
-        let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
-        let chunked = head.to_ascii_lowercase().contains("transfer-encoding: chunked");
-        let body = if chunked { unchunk(body) } else { body.to_owned() };
-        Ok(Answer { status, body, text })
+        [request.as_bytes(), b"\r\n", body].concat()
     }
 
     /// An agent in an MCP session of its own.
@@ -166,8 +172,8 @@ impl Server {
     /// # Errors
     /// When it is not let in.
     pub async fn agent(&self, token: &str) -> anyhow::Result<HttpAgent<'_>> {
-        let mut agent =
-            HttpAgent { server: self, token: format!("Bearer {token}"), session: String::new(), id: 0 };
+        let (token, session, schemas) = (format!("Bearer {token}"), String::new(), Schemas::default());
+        let mut agent = HttpAgent { server: self, token, session, id: 0, schemas };
         let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": {},
             "clientInfo": { "name": "test", "version": "1" } });
         let answer = agent
@@ -179,6 +185,7 @@ impl Server {
         });
         agent.session = session.with_context(|| format!("no session: {}", answer.text))?;
         agent.post(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).await?;
+        agent.schemas = Schemas::of(&agent.rpc("tools/list", &json!({})).await?)?;
         Ok(agent)
     }
 
@@ -211,16 +218,21 @@ pub struct HttpAgent<'a> {
     token: String,
     session: String,
     id: u64,
+    schemas: Schemas,
 }
 
 impl HttpAgent<'_> {
-    async fn send(&self, method: &str, body: &[u8]) -> anyhow::Result<Answer> {
+    fn headers(&self) -> Vec<(&str, &str)> {
         let mut headers = vec![("Authorization", self.token.as_str())];
         if !self.session.is_empty() {
             headers.push(("Mcp-Session-Id", &self.session));
             headers.push(("Mcp-Protocol-Version", "2025-06-18"));
         }
-        let answer = self.server.request(method, "/mcp", &headers, body).await?;
+        headers
+    }
+
+    async fn send(&self, method: &str, body: &[u8]) -> anyhow::Result<Answer> {
+        let answer = self.server.request(method, "/mcp", &self.headers(), body).await?;
         ensure!(answer.status < 300, "refused: {}", answer.text);
         Ok(answer)
     }
@@ -229,22 +241,53 @@ impl HttpAgent<'_> {
         self.send("POST", message.to_string().as_bytes()).await
     }
 
-    /// Calls a tool; gives its structured answer, success or not.
+    /// One JSON-RPC request.
     ///
     /// # Errors
     /// When it is not answered.
-    pub async fn call(&mut self, tool: &str, arguments: &Value) -> anyhow::Result<Value> {
+    pub async fn rpc(&mut self, method: &str, params: &Value) -> anyhow::Result<Value> {
         self.id += 1;
         let answer = self
-            .post(&json!({ "jsonrpc": "2.0", "id": self.id, "method": "tools/call",
-                "params": { "name": tool, "arguments": arguments } }))
+            .post(&json!({ "jsonrpc": "2.0", "id": self.id, "method": method, "params": params }))
             .await?;
         let messages =
             answer.body.lines().filter_map(|line| serde_json::from_str(line.strip_prefix("data: ")?).ok());
         let mut messages: Vec<Value> = messages.collect();
         let at = messages.iter().position(|message| message["id"] == self.id);
-        let at = at.with_context(|| format!("`{tool}` is not answered: {}", answer.body))?;
-        Ok(messages.swap_remove(at)["result"]["structuredContent"].take())
+        let at = at.with_context(|| format!("`{method}` is not answered: {}", answer.body))?;
+        Ok(messages.swap_remove(at)["result"].take())
+    }
+
+    /// Sends a tool call and does not wait for its answer; gives its id, and the connection it would come by.
+    ///
+    /// # Errors
+    /// When nobody listens.
+    pub async fn begin(&mut self, tool: &str, arguments: &Value) -> anyhow::Result<(u64, TcpStream)> {
+        self.id += 1;
+        let params = json!({ "name": tool, "arguments": arguments });
+        let call = json!({ "jsonrpc": "2.0", "id": self.id, "method": "tools/call", "params": params });
+        let bytes = self.server.message("POST", "/mcp", &self.headers(), call.to_string().as_bytes());
+        let mut stream = TcpStream::connect(("127.0.0.1", self.server.port())).await?;
+        stream.write_all(&bytes).await?;
+        Ok((self.id, stream))
+    }
+
+    /// Sends a notification.
+    ///
+    /// # Errors
+    /// When it is refused.
+    pub async fn notify(&self, method: &str, params: &Value) -> anyhow::Result<()> {
+        self.post(&json!({ "jsonrpc": "2.0", "method": method, "params": params })).await.map(drop)
+    }
+
+    /// Calls a tool; gives its structured answer, success or not.
+    ///
+    /// # Errors
+    /// When it is not answered, or not as its schema says.
+    pub async fn call(&mut self, tool: &str, arguments: &Value) -> anyhow::Result<Value> {
+        let mut result = self.rpc("tools/call", &json!({ "name": tool, "arguments": arguments })).await?;
+        self.schemas.judge(tool, &result)?;
+        Ok(result["structuredContent"].take())
     }
 
     /// Ends the session.

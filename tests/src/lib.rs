@@ -9,4 +9,5 @@ pub mod child;
 pub mod client;
 pub mod fixture;
 pub mod http;
+pub mod schema;
 pub mod transcript;

@@ -19,16 +19,16 @@ pub const FAMILY: Family = Family {
             name: "debug_set_breakpoint",
             core: true,
             effect: Effect::Acts,
-            about: "Set a breakpoint, also before launch, by line or by the line's text, which survives edits. Returns \
-                    id and where it bound.",
+            about: "Set a breakpoint, also before launch, by line, or by its text, which survives edits. Returns \
+                    where it bound.",
             takes: &[
                 "sourceFile:s",
-                "line:i=1-based",
-                "text:s=(part of) the line",
+                "line:i",
+                "text:s=of the line",
                 "function:s",
                 "condition:s",
-                "hitCondition:s=like > 5 or % 10",
-                "logMessage:s=log {expressions}, do not stop",
+                "hitCondition:s=> 5, % 10",
+                "logMessage:s=log {expressions}, no stop",
                 "dllPath:s",
             ],
             gives: &["id:i", "file:s", "line:i", "verified:b", "message:s"],
@@ -47,7 +47,7 @@ pub const FAMILY: Family = Family {
             name: "debug_list_breakpoints",
             core: false,
             effect: Effect::Looks,
-            about: "Your breakpoints and exception filters, and the breakpoints of others.",
+            about: "Your breakpoints and exception filters, and others' breakpoints.",
             takes: &[],
             gives: &["breakpoints:a", "exceptions:a", "others:a"],
             run: run!(list),
@@ -56,9 +56,9 @@ pub const FAMILY: Family = Family {
             name: "debug_set_function_breakpoint",
             core: false,
             effect: Effect::Acts,
-            about: "Stop where a function begins: name, Type.Name or Namespace.Type.Name.",
+            about: "Stop where a function begins, named like Name or Type.Name.",
             takes: &["function:s!", "condition:s", "hitCondition:s"],
-            gives: &["id:i", "function:s", "line:i", "verified:b", "message:s"],
+            gives: &["id:i", "line:i", "verified:b"],
             run: run!(set_function),
         },
         Tool {
@@ -66,7 +66,7 @@ pub const FAMILY: Family = Family {
             core: false,
             effect: Effect::Sets,
             about: "Choose which exceptions stop the program, also before launch.",
-            takes: &["filters:as!=all, unhandled (.NET); none when empty"],
+            takes: &["filters:as!=.NET: all, unhandled"],
             gives: &["filters:a"],
             run: run!(set_exception),
         },
@@ -74,10 +74,10 @@ pub const FAMILY: Family = Family {
 };
 
 async fn set(call: &Call) -> Result<Value, Failure> {
-    let wish = Wish::read(&call.arguments)?;
-    let asked = (wish.file.clone(), wish.dap["line"].as_u64());
     let id = call.bridge.next_breakpoint();
     if call.arguments.text("session")?.is_none() && call.bridge.current().is_none() {
+        let wish = Wish::read(&call.arguments)?;
+        let asked = asked(&wish);
         let wanted = call.bridge.with_early(|early| {
             early.wishes.add(wish, id, Purpose::Stop);
             early.wishes.find(id).map(|(_, wanted)| wanted.clone())
@@ -87,12 +87,19 @@ async fn set(call: &Call) -> Result<Value, Failure> {
         return Ok(answer);
     }
     let session = call.bridge.session(&call.arguments).await?;
+    let wish = session.wish(&call.arguments).await?;
+    let asked = asked(&wish);
     session.with_wishes(|wishes| wishes.add(wish, id, Purpose::Stop));
     if let Err(failure) = session.send_breakpoints(&asked.0).await {
         session.with_wishes(|wishes| wishes.take(id));
         return Err(failure);
     }
     Ok(told(&asked, find(&session, id).as_ref()))
+}
+
+/// The file and line of a wish.
+fn asked(wish: &Wish) -> (String, Option<u64>) {
+    (wish.file.clone(), wish.dap["line"].as_u64())
 }
 
 fn find(session: &Session, id: u64) -> Option<Wanted> {

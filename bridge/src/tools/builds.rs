@@ -26,9 +26,6 @@ const OUTPUT_BYTES: u64 = 8 << 10;
 /// At most.
 const MOST_OUTPUT_BYTES: u64 = 1 << 20;
 
-const PROJECT: &str = "projectPath:s=folder or project file";
-const TOOL: &str = "tool:s=dotnet, cargo, go, npm, cmake, pytest, make";
-
 /// Builds and commands.
 pub const FAMILY: Family = Family {
     name: "builds",
@@ -38,9 +35,13 @@ pub const FAMILY: Family = Family {
             name: "build",
             core: false,
             effect: Effect::Acts,
-            about: "Build what the folder holds (dotnet, cargo, go, npm, cmake, make, Python). Returns LSP diagnostics by file. \
-                    `pending`: call again to wait on.",
-            takes: &[PROJECT, TOOL, "timeoutMs:i=50000", "maxBytes:i=of output"],
+            about: "Build what the folder holds. Returns LSP diagnostics by file; pending: call again to wait on.",
+            takes: &[
+                "projectPath:s=folder or project file",
+                "tool:s=dotnet, cargo, go, npm, cmake, pytest, make",
+                "timeoutMs:i=50000",
+                "maxBytes:i=8192",
+            ],
             gives: &["exitCode:i", "output:s", "diagnostics:o", "errors:i", "warnings:i", "pending:b"],
             run: run!(project, Action::Build),
         },
@@ -48,8 +49,8 @@ pub const FAMILY: Family = Family {
             name: "run_tests",
             core: false,
             effect: Effect::Acts,
-            about: "Run the tests. Returns counts, and of each failed one message and place.",
-            takes: &[PROJECT, TOOL, "timeoutMs:i", "maxBytes:i"],
+            about: "Like build: run the tests. Returns counts, and why each failed one did.",
+            takes: &["projectPath:s", "tool:s", "timeoutMs:i"],
             gives: &["exitCode:i", "output:s", "tests:o", "diagnostics:o", "pending:b"],
             run: run!(project, Action::Test),
         },
@@ -57,8 +58,8 @@ pub const FAMILY: Family = Family {
             name: "restore",
             core: false,
             effect: Effect::Sets,
-            about: "Fetch the project's dependencies.",
-            takes: &[PROJECT, TOOL, "timeoutMs:i", "maxBytes:i"],
+            about: "Like build: fetch dependencies.",
+            takes: &["projectPath:s", "tool:s", "timeoutMs:i"],
             gives: &["exitCode:i", "output:s", "pending:b"],
             run: run!(project, Action::Restore),
         },
@@ -66,8 +67,8 @@ pub const FAMILY: Family = Family {
             name: "get_diagnostics",
             core: false,
             effect: Effect::Sets,
-            about: "Errors and warnings as LSP diagnostics by file, from the compiler's check.",
-            takes: &[PROJECT, TOOL, "timeoutMs:i", "maxBytes:i"],
+            about: "Like build: the compiler's check alone.",
+            takes: &["projectPath:s", "tool:s", "timeoutMs:i"],
             gives: &["diagnostics:o", "errors:i", "warnings:i", "pending:b"],
             run: run!(project, Action::Check),
         },
@@ -76,13 +77,7 @@ pub const FAMILY: Family = Family {
             core: false,
             effect: Effect::Destroys,
             about: "Run a program, without a shell. Double quotes keep spaces.",
-            takes: &[
-                "command:s!",
-                "args:as=more arguments",
-                "workingDirectory:s",
-                "timeoutMs:i",
-                "maxBytes:i",
-            ],
+            takes: &["command:s!", "args:as", "workingDirectory:s", "timeoutMs:i", "maxBytes:i"],
             gives: &["exitCode:i", "stdout:s", "stderr:s", "pending:b"],
             run: run!(command),
         },

@@ -11,7 +11,7 @@ use crate::call::Call;
 use crate::observer::State;
 use crate::session::{DEADLINE, Session};
 use crate::tool::{Effect, Family, Tool, run};
-use crate::wishes::{Purpose, Wish};
+use crate::wishes::Purpose;
 
 /// Waits end before clients cut calls.
 const WAIT: Duration = Duration::from_secs(30);
@@ -38,7 +38,8 @@ pub const FAMILY: Family = Family {
             core: true,
             effect: Effect::Acts,
             about: "Resume and wait (30 s) for the next event: breakpointHit, stopped, exception, exited or \
-                    waitingForInput, with place, lines, variables, new output. pending: still running, call again.",
+                    waitingForInput, with place, lines, variables, new output. pending: still running, call again. At a stop you have not \
+                    seen it runs nothing and tells that (event.unseen).",
             takes: &["threadId:i", "timeoutMs:i"],
             gives: GIVES,
             run: run!(run, "continue"),
@@ -47,8 +48,8 @@ pub const FAMILY: Family = Family {
             name: "debug_step_over",
             core: true,
             effect: Effect::Acts,
-            about: "Run the current line without entering calls. Answers like debug_continue, with changed variables.",
-            takes: &["count:i=steps, default 1", "threadId:i", "timeoutMs:i"],
+            about: "Run the current line without entering calls. Answers like debug_continue.",
+            takes: &["count:i=1", "threadId:i", "timeoutMs:i"],
             gives: GIVES,
             run: run!(run, "next"),
         },
@@ -83,8 +84,7 @@ pub const FAMILY: Family = Family {
             name: "debug_wait",
             core: true,
             effect: Effect::Looks,
-            about: "Wait (30 s) for the next event, whoever caused it; at a stop it answers at once. Answers like \
-                    debug_continue.",
+            about: "Wait for the next event, whoever causes it; at a stop it answers at once. Answers like debug_continue.",
             takes: &["timeoutMs:i"],
             gives: GIVES,
             run: run!(wait),
@@ -114,15 +114,12 @@ pub(super) async fn run(call: &Call, command: &str) -> Result<Value, Failure> {
         return Err(Failure::invalid(format!("`count` is {count}; it must be 1 to {STEPS}")));
     }
     let now = session.snapshot();
-    match (session.memory.pending(now.news), now.state) {
-        // The same call resumes the wait.
-        ((true, _), State::Running) => return wait_for_news(call, &session, now.news, until).await,
-        // It runs already, so what is left to do is wait.
-        (_, State::Running) if command == "continue" => {
-            return wait_for_news(call, &session, now.news, until).await;
-        }
-        ((true, true), _) => return Ok(report(&session).await),
-        _ => {}
+    // The same call resumes the wait; and of a program that runs already, waiting is what is left to do.
+    if now.state == State::Running && (session.memory.pending() || command == "continue") {
+        return wait_for_news(call, &session, now.news, until).await;
+    }
+    if let Some(answer) = unseen(&session).await {
+        return Ok(answer);
     }
     let mut step = 1;
     loop {
@@ -138,6 +135,19 @@ pub(super) async fn run(call: &Call, command: &str) -> Result<Value, Failure> {
         }
         step += 1;
     }
+}
+
+/// The stop or end the agent was not told of: it came after a wait in vain, or somebody else led to it. Running on from
+/// there would skip what may be just what the agent waits for, so that is told, and nothing is run.
+async fn unseen(session: &Session) -> Option<Value> {
+    let now = session.snapshot();
+    let stands = matches!(now.state, State::Stopped | State::Exited);
+    if !stands || !session.memory.holds_back(now.news) {
+        return None;
+    }
+    let mut answer = report(session).await;
+    answer["event"]["unseen"] = json!(true);
+    Some(answer)
 }
 
 fn thread(call: &Call, stop: &Value) -> Result<Value, Failure> {
@@ -192,8 +202,11 @@ async fn wait(call: &Call) -> Result<Value, Failure> {
 
 async fn run_to(call: &Call) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
-    let wish = Wish::read(&call.arguments)?;
+    let wish = session.wish(&call.arguments).await?;
     let until = Instant::now() + limit(call)?;
+    if let Some(answer) = unseen(&session).await {
+        return Ok(answer);
+    }
     let before = session.snapshot();
     // Refused before anything is set.
     super::stops::stopped_thread(&session)?;

@@ -30,10 +30,10 @@ pub const FAMILY: Family = Family {
             name: "debug_variables",
             core: true,
             effect: Effect::Looks,
-            about: "Variables of a frame (default: top), or what is inside one value. next: the start to go on with.",
+            about: "Variables of a frame, or what is inside one value.",
             takes: &[
                 "frameId:i",
-                "path:s=expression to look into",
+                "path:s=value to look into",
                 "scope:s",
                 "depth:i=1",
                 "start:i",
@@ -47,17 +47,16 @@ pub const FAMILY: Family = Family {
             name: "debug_stacktrace",
             core: true,
             effect: Effect::Looks,
-            about: "The call stack: frames with id, function, file, line, source line.",
-            takes: &["threadId:i", "start:i", "count:i=20", "maxTokens:i"],
-            gives: &["frames:a", "threadId:i", "totalFrames:i", "next:i"],
+            about: "The call stack: id, function, file, line, source of frames.",
+            takes: &["threadId:i", "start:i", "count:i=20"],
+            gives: &["frames:a", "next:i"],
             run: run!(stacktrace),
         },
         Tool {
             name: "debug_evaluate",
             core: true,
             effect: Effect::Acts,
-            about: "Evaluate an expression in the program's language at the stop, or a list: then each of results has \
-                    its own or an error.",
+            about: "Evaluate an expression at the stop, or a list: results has a value or an error for each.",
             takes: &["expression:s", "expressions:as", "frameId:i"],
             gives: &["result:s", "type:s", "children:a", "results:a"],
             run: run!(evaluate),
@@ -66,7 +65,7 @@ pub const FAMILY: Family = Family {
             name: "debug_threads",
             core: false,
             effect: Effect::Looks,
-            about: "The program's threads; at a stop with where each stands when places is true.",
+            about: "Threads; places adds where each stands.",
             takes: &["places:b", "start:i", "count:i=50"],
             gives: &["threads:a", "next:i"],
             run: run!(threads),
@@ -75,8 +74,8 @@ pub const FAMILY: Family = Family {
             name: "debug_exception_info",
             core: false,
             effect: Effect::Looks,
-            about: "Type, message, stack and inner exceptions of the exception it stopped at.",
-            takes: &["threadId:i"],
+            about: "Type, message, stack, inner exceptions of the exception it stopped at.",
+            takes: &[],
             gives: &["exceptionId:s", "description:s", "breakMode:s", "details:o"],
             run: run!(exception_info),
         },
@@ -84,13 +83,9 @@ pub const FAMILY: Family = Family {
             name: "debug_set_variable",
             core: false,
             effect: Effect::Sets,
-            about: "Change a variable, member or element at the stop.",
-            takes: &[
-                "name:s!=like total, person.Age, numbers[1]",
-                "value:s!=literal or expression",
-                "frameId:i",
-            ],
-            gives: &["name:s", "value:s", "type:s"],
+            about: "Give a variable, member or element another value.",
+            takes: &["name:s!=total, person.Age, numbers[1]", "value:s!", "frameId:i"],
+            gives: &["value:s", "type:s"],
             run: run!(set_variable),
         },
         Tool {
@@ -98,7 +93,7 @@ pub const FAMILY: Family = Family {
             core: false,
             effect: Effect::Looks,
             about: "Loaded modules and whether their symbols were found.",
-            takes: &["name:s=part of the name", "start:i", "count:i=100"],
+            takes: &["name:s=part of it", "start:i", "count:i=100"],
             gives: &["modules:a", "next:i"],
             run: run!(modules),
         },
@@ -106,9 +101,9 @@ pub const FAMILY: Family = Family {
             name: "debug_source",
             core: false,
             effect: Effect::Looks,
-            about: "Numbered source lines around where a frame stands, or of a file of the program.",
+            about: "Numbered source lines around a frame, or of a file of the program.",
             takes: &["frameId:i", "sourceFile:s", "line:i", "count:i=40"],
-            gives: &["file:s", "lines:a", "totalLines:i", "next:i"],
+            gives: &["file:s", "lines:a", "next:i"],
             run: run!(source),
         },
     ],
@@ -184,7 +179,11 @@ async fn stacktrace(call: &Call) -> Result<Value, Failure> {
         None => stopped_thread(&session)?,
     };
     let ((start, count), budget) = (page(call, 20, 200)?, Budget::of(&call.arguments)?);
+    let news = session.snapshot().news;
     let told = stack(&session, &thread, start, count).await?;
+    if start == 0 {
+        session.memory.seen(news);
+    }
     let frames = frames(&told);
     let mut answer = json!({ "threadId": thread });
     if let Some(total) = told["totalFrames"].as_u64() {
@@ -318,7 +317,7 @@ async fn source(call: &Call) -> Result<Value, Failure> {
     let count = call.arguments.number("count")?.unwrap_or(LINES).clamp(1, 500);
     let line = call.arguments.number("line")?;
     if let Some(file) = call.arguments.text("sourceFile")? {
-        let known = session.known_source(&file).await;
+        let known = session.known_source(&file).await?;
         let Some(path) = known.or_else(|| call.bridge.may_read(&absolute(&file)).then(|| absolute(&file)))
         else {
             return Err(Failure::new(

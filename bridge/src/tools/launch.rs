@@ -1,15 +1,15 @@
-//! Sessions: starting, joining, starting again and leaving them, and where they stand.
+//! The ways into a session: starting a program, attaching to one, joining a session that lives. What is done with a session
+//! as a whole afterwards is [`super::sessions`].
 
 use std::time::Duration;
 
-use dap_wire::{ErrorCode, Failure};
+use dap_wire::Failure;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::{execution, stops};
 use crate::arguments::Arguments;
 use crate::call::Call;
-use crate::observer::State;
 use crate::server::Early;
 use crate::session::{Plan, Session};
 use crate::source::absolute;
@@ -17,28 +17,43 @@ use crate::tool::{Effect, Family, Tool, run};
 use crate::wishes::{Purpose, Wish, Wishes};
 
 /// How long the entry stop may take once the program is attached.
-const ENTRY: Duration = Duration::from_secs(30);
+pub(super) const ENTRY: Duration = Duration::from_secs(30);
 
-/// Starting, joining and leaving sessions.
+/// Launch attributes that go on to the session as they are.
+const PASSED_ON: [&str; 11] = [
+    "args",
+    "engine",
+    "enginePath",
+    "engineOptions",
+    "justMyCode",
+    "console",
+    "pty",
+    "agentAccess",
+    "outputBufferBytes",
+    "sourceFileMap",
+    "symbolPaths",
+];
+
+/// Starting and joining sessions.
 pub const FAMILY: Family = Family {
-    name: "sessions",
-    of_session: true,
+    name: "launch",
+    of_session: false,
     tools: &[
         Tool {
             name: "debug_launch",
             core: true,
             effect: Effect::Acts,
-            about: "Start a program under the debugger, building a project first. Held at entry until debug_continue; \
-                    with run it goes on to the first stop.",
+            about: "Debug a program, building a project first. Held at entry until debug_continue; with run it goes on \
+                    to the first stop.",
             takes: &[
                 "program:s=.dll, .csproj, executable, .py…",
                 "projectPath:s=built first",
                 "appDllPath:s",
-                "args:a",
+                "args:as",
                 "cwd:s",
                 "env:o",
-                "stopAtEntry:b=default true",
-                "breakpoints:a=[{sourceFile, line|text|function, condition?}]",
+                "stopAtEntry:b=true",
+                "breakpoints:a=of {sourceFile, line|text|function, condition?}",
                 "run:b",
                 "timeoutMs:i",
                 "engine:s",
@@ -50,7 +65,7 @@ pub const FAMILY: Family = Family {
             name: "debug_attach",
             core: true,
             effect: Effect::Acts,
-            about: "Attach to a running process. Its stdin and output are not ours.",
+            about: "Attach to a process. Its stdin and output are not ours.",
             takes: &["processId:i!", "engine:s"],
             gives: &["state:s", "session:s", "pid:i", "processName:s", "runtimeVersion:s"],
             run: run!(attach),
@@ -59,37 +74,10 @@ pub const FAMILY: Family = Family {
             name: "debug_sessions",
             core: true,
             effect: Effect::Looks,
-            about: "Live sessions, also those of editors; select joins one and makes it current.",
+            about: "Live sessions, also of editors; select joins one and makes it current.",
             takes: &["select:s=id"],
             gives: &["sessions:a", "state:s", "event:o"],
             run: run!(sessions),
-        },
-        Tool {
-            name: "debug_status",
-            core: true,
-            effect: Effect::Looks,
-            about: "Whether it is idle, running, stopped (reason, place) or exited (code), and who is in the session.",
-            takes: &[],
-            gives: &["state:s", "session:s", "reason:s", "place:o", "clients:a"],
-            run: run!(status),
-        },
-        Tool {
-            name: "debug_disconnect",
-            core: true,
-            effect: Effect::Overwrites,
-            about: "End the session you launched, or leave one you joined.",
-            takes: &["terminate:b"],
-            gives: &["state:s"],
-            run: run!(disconnect),
-        },
-        Tool {
-            name: "debug_restart",
-            core: false,
-            effect: Effect::Destroys,
-            about: "Build and start it again with your breakpoints. Answers like debug_launch.",
-            takes: &["run:b", "timeoutMs:i"],
-            gives: &["state:s", "session:s", "pid:i", "event:o", "breakpoints:a"],
-            run: run!(restart),
         },
     ],
 };
@@ -120,7 +108,7 @@ fn plan(call: &Call, early: Early) -> Result<Plan, Failure> {
             attributes[key] = json!(absolute(&value));
         }
     }
-    for key in ["args", "engine", "justMyCode", "console", "agentAccess", "engineOptions", "sourceFileMap"] {
+    for key in PASSED_ON {
         if !arguments.value(key).is_null() {
             attributes[key] = arguments.value(key);
         }
@@ -175,14 +163,19 @@ pub(super) async fn start(call: &Call, plan: Plan) -> Result<Value, Failure> {
         }
         stops::report(&session).await
     };
+    describe(&mut answer, &session);
+    Ok(answer)
+}
+
+/// Adds which session it is, its process and the breakpoints in it.
+pub(super) fn describe(answer: &mut Value, session: &Session) {
     answer["session"] = json!(session.id);
     answer["pid"] = session.snapshot().process["systemProcessId"].clone();
     let set = session.with_wishes(|wishes| wishes.bodies());
     if !set.is_empty() {
         answer["breakpoints"] = json!(set);
     }
-    drop_null(&mut answer, "pid");
-    Ok(answer)
+    drop_null(answer, "pid");
 }
 
 /// Fields with a type in the output schema are absent rather than null.
@@ -192,27 +185,6 @@ fn drop_null(answer: &mut Value, key: &str) {
     {
         answer.shift_remove(key);
     }
-}
-
-async fn restart(call: &Call) -> Result<Value, Failure> {
-    let session = call.bridge.session(&call.arguments).await?;
-    if !session.launched || session.with_plan(|plan| plan.attach) {
-        return Err(Failure::new(
-            ErrorCode::Unsupported,
-            format!("session `{}` was not launched by you, so you cannot start it again", session.id),
-        )
-        .hint("ask who launched it, or use debug_launch for a session of your own"));
-    }
-    let mut plan = session.with_plan(|plan| plan.clone());
-    plan.wishes = plan.wishes.anew();
-    let runs = call.arguments.flag("run")?.unwrap_or(false);
-    plan.attributes["stopOnEntry"] = json!(!runs && call.arguments.flag("stopAtEntry")?.unwrap_or(true));
-    // A session that is gone already is no reason not to start anew.
-    if let Err(failure) = session.leave(None).await {
-        tracing::debug!(%failure, "left a session that was gone");
-    }
-    call.bridge.forget(&session.id);
-    start(call, plan).await
 }
 
 async fn attach(call: &Call) -> Result<Value, Failure> {
@@ -256,18 +228,6 @@ async fn runtime_version(session: &Session) -> Value {
     json!(core)
 }
 
-async fn disconnect(call: &Call) -> Result<Value, Failure> {
-    let session = match call.bridge.session(&call.arguments).await {
-        Ok(session) => session,
-        // Nothing to leave is what was wanted.
-        Err(_) if call.arguments.text("session")?.is_none() => return Ok(json!({ "state": "idle" })),
-        Err(failure) => return Err(failure),
-    };
-    let outcome = session.leave(call.arguments.flag("terminate")?).await;
-    call.bridge.forget(&session.id);
-    outcome.map(|()| json!({ "state": "idle" }))
-}
-
 async fn sessions(call: &Call) -> Result<Value, Failure> {
     let select = call.arguments.text("select")?;
     if let Some(id) = &select {
@@ -308,57 +268,5 @@ async fn sessions(call: &Call) -> Result<Value, Failure> {
             drop_null(&mut answer, key);
         }
     }
-    Ok(answer)
-}
-
-async fn status(call: &Call) -> Result<Value, Failure> {
-    let named = call.arguments.text("session")?.is_some();
-    if !named && call.bridge.current().is_none() {
-        return Ok(json!({ "state": "idle" }));
-    }
-    let session = call.bridge.session(&call.arguments).await?;
-    state_of(&session).await
-}
-
-/// As `debug_status` answers.
-///
-/// # Errors
-/// None at present: a session that is gone is `exited`.
-pub async fn state_of(session: &Session) -> Result<Value, Failure> {
-    let picture = session.snapshot();
-    let mut answer = json!({ "state": picture.state.as_str(), "session": session.id });
-    if let Some(code) = picture.exit_code {
-        answer["exitCode"] = json!(code);
-    }
-    if picture.state == State::Stopped {
-        answer["reason"] = picture.stop["reason"].clone();
-        answer["threadId"] = picture.stop["threadId"].clone();
-    }
-    let Ok(info) = session.ask("sessionInfo", json!({})).await else { return Ok(answer) };
-    for key in ["state", "reason", "threadId", "agentAccess", "exitCode", "engine"] {
-        if !info[key].is_null() {
-            answer[key] = info[key].clone();
-        }
-    }
-    if !info["place"].is_null() {
-        let mut at = json!({});
-        crate::source::place(&mut at, &info["place"]);
-        answer["place"] = at;
-    }
-    if !info["process"]["systemProcessId"].is_null() {
-        answer["pid"] = info["process"]["systemProcessId"].clone();
-    }
-    let clients = info["clients"].as_array().into_iter().flatten();
-    answer["clients"] = clients
-        .map(|client| {
-            let mut shown = json!({ "name": client["name"], "kind": client["kind"] });
-            for key in ["launched", "you"] {
-                if client[key] == true {
-                    shown[key] = json!(true);
-                }
-            }
-            shown
-        })
-        .collect();
     Ok(answer)
 }

@@ -30,7 +30,7 @@ pub const FAMILY: Family = Family {
             name: "debug_snapshot",
             core: true,
             effect: Effect::Looks,
-            about: "Everything at this stop: place with source lines, stack, variables, exception, new output.",
+            about: "All about this stop: place, source lines, stack, variables, exception, new output.",
             takes: &["depth:i=1", "source:b", "maxTokens:i"],
             gives: &[
                 "state:s",
@@ -47,8 +47,8 @@ pub const FAMILY: Family = Family {
             name: "debug_snapshot_diff",
             core: false,
             effect: Effect::Looks,
-            about: "Variables added, removed, changed between two snapshots (default: the last and now).",
-            takes: &["from:i", "to:i", "depth:i"],
+            about: "Variables that differ between two snapshots (default: the last and now).",
+            takes: &["from:i", "to:i"],
             gives: &["from:o", "to:o", "added:a", "removed:a", "changed:a", "unchanged:i"],
             run: run!(diff),
         },
@@ -136,7 +136,7 @@ async fn snapshot(call: &Call) -> Result<Value, Failure> {
         omitted["how"] = json!("debug_variables and debug_stacktrace take start; or raise maxTokens");
         answer["omitted"] = omitted;
     }
-    answer["snapshot"] = json!(session.memory.keep(place, values));
+    answer["snapshot"] = json!(session.memory.keep(depth, place, values));
     Ok(answer)
 }
 
@@ -156,14 +156,16 @@ async fn diff(call: &Call) -> Result<Value, Failure> {
     let to = match call.arguments.number("to")? {
         Some(id) => kept(Some(id))?,
         None => {
-            let taken = take(&session, depth(call)?).await?;
+            // As deep as the other looked: what only one of them saw has not changed.
+            let depth = call.arguments.number("depth")?.map_or(from.depth, |depth| depth.clamp(1, 5));
+            let taken = take(&session, depth).await?;
             let mut values = Values::new();
             flatten(&taken.variables, "", &mut values);
             let event = report(&session).await["event"].clone();
             let place =
                 json!({ "function": event["function"], "file": event["file"], "line": event["line"] });
-            let id = session.memory.keep(place.clone(), values.clone());
-            Kept { id, place, values }
+            let id = session.memory.keep(depth, place.clone(), values.clone());
+            Kept { id, depth, place, values }
         }
     };
     Ok(compare(&from, &to))
@@ -201,8 +203,10 @@ mod tests {
         let values = |pairs: &[(&str, &str)]| -> Values {
             pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
         };
-        let from = Kept { id: 1, place: json!({}), values: values(&[("a", "1"), ("b", "2"), ("c", "3")]) };
-        let to = Kept { id: 2, place: json!({}), values: values(&[("b", "2"), ("c", "4"), ("d", "5")]) };
+        let from =
+            Kept { id: 1, depth: 1, place: json!({}), values: values(&[("a", "1"), ("b", "2"), ("c", "3")]) };
+        let to =
+            Kept { id: 2, depth: 1, place: json!({}), values: values(&[("b", "2"), ("c", "4"), ("d", "5")]) };
         assert_eq!(
             compare(&from, &to),
             json!({ "from": { "snapshot": 1 }, "to": { "snapshot": 2 },

@@ -190,7 +190,9 @@ async fn add_variables(session: &Session, frame: &Value, event: &mut Value) -> R
     let Some(reference) = locals_scope(&scopes) else { return Ok(()) };
     let arguments = json!({ "variablesReference": reference, "start": 0, "count": LOOKED_AT });
     let rows = session.ask("variables", arguments).await?;
-    let rows = rows["variables"].as_array().cloned().unwrap_or_default();
+    let mut rows = rows["variables"].as_array().cloned().unwrap_or_default();
+    // Groups an adapter makes up (`special variables`) have no value that could change.
+    rows.retain(|row| row["value"] != "" || row["variablesReference"].as_i64().unwrap_or(0) == 0);
     let (mut told, same) = session.memory.changed(frame["name"].as_str().unwrap_or_default(), &rows);
     if told.len() > TOLD {
         event["more"] = json!(format!("{} more: debug_variables", told.len() - TOLD));

@@ -39,9 +39,9 @@ pub const FAMILY: Family = Family {
         name: "debug_launch_test",
         core: false,
         effect: Effect::Acts,
-        about: "Debug `dotnet test`: answers at the first stop; process_read_output has its output.",
+        about: "Debug `dotnet test`, up to the first stop.",
         takes: &["projectPath:s!", "filter:s=part of a test's name", "breakpoints:a", "timeoutMs:i"],
-        gives: &["state:s", "session:s", "pid:i", "event:o", "breakpoints:a"],
+        gives: &["state:s", "session:s", "event:o", "pending:b"],
         run: run!(launch_test),
     }],
 };

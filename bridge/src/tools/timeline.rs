@@ -19,9 +19,9 @@ pub const FAMILY: Family = Family {
         name: "debug_timeline",
         core: false,
         effect: Effect::Looks,
-        about: "Stops, exceptions, resumes and by whom, output, clients, in one order. next: since to go on with.",
+        about: "Stops, exceptions, who resumed, output, clients, in one order. next: the since to go on with.",
         takes: &["since:i", "kinds:as", "count:i=100", "maxTokens:i"],
-        gives: &["entries:a", "next:i", "dropped:i"],
+        gives: &["entries:a", "next:i"],
         run: run!(timeline),
     }],
 };

@@ -14,7 +14,7 @@ use crate::call::Call;
 use crate::observer::State;
 use crate::session::Session;
 use crate::tool::{Effect, Family, Tool, run};
-use crate::wishes::{FUNCTIONS, Purpose, Wish};
+use crate::wishes::{FUNCTIONS, Purpose};
 
 /// Hits unless asked otherwise, and at most.
 const HITS: (u64, u64) = (20, 1000);
@@ -33,8 +33,8 @@ pub const FAMILY: Family = Family {
         name: "debug_trace",
         core: false,
         effect: Effect::Acts,
-        about: "Values of expressions each time a line is reached, as a table, without stopping. Resumes the program; \
-                ends after so many hits, at a stop, or on time-out.",
+        about: "Values of expressions each time a line is reached, as a table, without stopping; ends after so many \
+                hits, at a stop, or on time-out.",
         takes: &[
             "sourceFile:s!",
             "line:i",
@@ -43,7 +43,6 @@ pub const FAMILY: Family = Family {
             "condition:s",
             "hits:i=20",
             "timeoutMs:i",
-            "maxTokens:i",
         ],
         gives: &["columns:a", "rows:a", "hits:i", "ended:s", "state:s", "event:o"],
         run: run!(trace),
@@ -66,7 +65,7 @@ async fn trace(call: &Call) -> Result<Value, Failure> {
     let (hits, until) =
         (call.arguments.number("hits")?.unwrap_or(HITS.0).clamp(1, HITS.1), Instant::now() + limit(call)?);
     let budget = Budget::of(&call.arguments)?;
-    let mut wish = Wish::read(&call.arguments)?;
+    let mut wish = session.wish(&call.arguments).await?;
     if wish.file == FUNCTIONS {
         return Err(Failure::invalid("a trace needs a line: give `sourceFile` with `line` or `text`"));
     }

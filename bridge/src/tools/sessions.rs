@@ -1,0 +1,203 @@
+//! A session as a whole: where it stands, starting its program again, leaving it. The ways into one are [`super::launch`].
+
+use std::time::Duration;
+
+use dap_wire::{ErrorCode, Failure};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::{execution, launch, stops};
+use crate::call::Call;
+use crate::observer::State;
+use crate::session::{LAUNCH_DEADLINE, Session};
+use crate::tool::{Effect, Family, Tool, run};
+
+/// How long after its answer the news of a restart may come.
+const TOLD: Duration = Duration::from_secs(5);
+
+/// Sessions as a whole.
+pub const FAMILY: Family = Family {
+    name: "sessions",
+    of_session: true,
+    tools: &[
+        Tool {
+            name: "debug_status",
+            core: true,
+            effect: Effect::Looks,
+            about: "idle, running, stopped (reason, place) or exited, and who is in the session.",
+            takes: &[],
+            gives: &["state:s", "session:s", "reason:s", "place:o", "clients:a"],
+            run: run!(status),
+        },
+        Tool {
+            name: "debug_disconnect",
+            core: true,
+            effect: Effect::Overwrites,
+            about: "End the session you launched, or leave one you joined.",
+            takes: &["terminate:b"],
+            gives: &["state:s"],
+            run: run!(disconnect),
+        },
+        Tool {
+            name: "debug_restart",
+            core: false,
+            effect: Effect::Destroys,
+            about: "Build and start it again with all breakpoints. Answers like debug_launch; how: restart (same session) \
+                    or newSession.",
+            takes: &["run:b", "timeoutMs:i"],
+            gives: &["state:s", "session:s", "how:s", "event:o", "pending:b"],
+            run: run!(restart),
+        },
+    ],
+};
+
+async fn status(call: &Call) -> Result<Value, Failure> {
+    let named = call.arguments.text("session")?.is_some();
+    if !named && call.bridge.current().is_none() {
+        return Ok(json!({ "state": "idle" }));
+    }
+    let session = call.bridge.session(&call.arguments).await?;
+    let picture = session.snapshot();
+    let answer = state_of(&session).await?;
+    // Who was shown the place knows of the stop.
+    if answer["place"].is_object() {
+        session.memory.seen(picture.news);
+    }
+    Ok(answer)
+}
+
+/// As `debug_status` answers.
+///
+/// # Errors
+/// None at present: a session that is gone is `exited`.
+pub async fn state_of(session: &Session) -> Result<Value, Failure> {
+    let picture = session.snapshot();
+    let mut answer = json!({ "state": picture.state.as_str(), "session": session.id });
+    if let Some(code) = picture.exit_code {
+        answer["exitCode"] = json!(code);
+    }
+    if picture.state == State::Stopped {
+        answer["reason"] = picture.stop["reason"].clone();
+        answer["threadId"] = picture.stop["threadId"].clone();
+    }
+    let Ok(info) = session.ask("sessionInfo", json!({})).await else { return Ok(answer) };
+    for key in ["state", "reason", "threadId", "agentAccess", "exitCode", "engine"] {
+        if !info[key].is_null() {
+            answer[key] = info[key].clone();
+        }
+    }
+    if !info["place"].is_null() {
+        let mut at = json!({});
+        crate::source::place(&mut at, &info["place"]);
+        answer["place"] = at;
+    }
+    if !info["process"]["systemProcessId"].is_null() {
+        answer["pid"] = info["process"]["systemProcessId"].clone();
+    }
+    let clients = info["clients"].as_array().into_iter().flatten();
+    answer["clients"] = clients
+        .map(|client| {
+            let mut shown = json!({ "name": client["name"], "kind": client["kind"] });
+            for key in ["launched", "you"] {
+                if client[key] == true {
+                    shown[key] = json!(true);
+                }
+            }
+            shown
+        })
+        .collect();
+    Ok(answer)
+}
+
+/// Starts the program again: in the same session when that can be, so that every client and every breakpoint stays; else
+/// in a new one, by the plan of the old.
+async fn restart(call: &Call) -> Result<Value, Failure> {
+    let session = call.bridge.session(&call.arguments).await?;
+    let own = session.launched && session.with_plan(|plan| !plan.attach);
+    let lives = session.snapshot().state != State::Exited;
+    if lives && session.can("supportsRestartRequest") {
+        match restart_here(call, &session, own).await {
+            // It ended just now: as if it had before.
+            Err(failure) if failure.code == ErrorCode::NoSession && own => {}
+            outcome => return outcome,
+        }
+    }
+    if !own {
+        let why = match lives {
+            true => format!("session `{}` cannot be started again in place", session.id),
+            false => format!("the program of session `{}` has ended", session.id),
+        };
+        return Err(Failure::new(ErrorCode::Unsupported, format!("{why}, and you did not launch it"))
+            .hint("ask who launched it, or use debug_launch for a session of your own"));
+    }
+    let mut plan = session.with_plan(|plan| plan.clone());
+    plan.wishes = plan.wishes.anew();
+    plan.attributes["stopOnEntry"] = json!(stops_at_entry(call)?);
+    // A session that is gone already is no reason not to start anew.
+    if let Err(failure) = session.leave(None).await {
+        tracing::debug!(%failure, "left a session that was gone");
+    }
+    call.bridge.forget(&session.id);
+    let mut answer = launch::start(call, plan).await?;
+    answer["how"] = json!("newSession");
+    Ok(answer)
+}
+
+fn stops_at_entry(call: &Call) -> Result<bool, Failure> {
+    Ok(!call.arguments.flag("run")?.unwrap_or(false) && call.arguments.flag("stopAtEntry")?.unwrap_or(true))
+}
+
+/// By DAP `restart`. Somebody else's program is started as they said; one's own may stop at entry or not.
+async fn restart_here(call: &Call, session: &Session, own: bool) -> Result<Value, Failure> {
+    let until = Instant::now() + execution::limit(call)?;
+    let stops = own && stops_at_entry(call)?;
+    let mut arguments = json!({});
+    if own {
+        arguments["arguments"] = session.with_plan(|plan| {
+            plan.attributes["stopOnEntry"] = json!(stops);
+            plan.attributes.clone()
+        });
+    }
+    let files = session.with_wishes(|wishes| {
+        let files = wishes.files();
+        wishes.relocate();
+        files
+    });
+    for file in files {
+        session.send_breakpoints(&file).await?;
+    }
+    let before = session.snapshot();
+    let asking = session.ask_or_cancel("restart", arguments, LAUNCH_DEADLINE, &call.cancel);
+    let what = "starting again (building first, if it is a project)";
+    call.progress.during(what, Some(session.observed.events()), asking).await?;
+    let mut picture = session.picture();
+    // What was told of the old program is over; an adapter that is not ours does not say when the new one begins.
+    let begun =
+        picture.wait_for(|picture| picture.restarts > before.restarts || picture.state == State::Exited);
+    drop(tokio::time::timeout(TOLD, begun).await);
+    let now = session.snapshot();
+    let seen = if now.restarts > before.restarts { now.restarted_at } else { before.news };
+    session.memory.forget_run(seen);
+    let mut answer = if stops {
+        let stands = picture.wait_for(|picture| picture.news > seen);
+        drop(tokio::time::timeout(launch::ENTRY, stands).await);
+        stops::report(session).await
+    } else {
+        execution::wait_for_news(call, session, seen, until).await?
+    };
+    launch::describe(&mut answer, session);
+    answer["how"] = json!("restart");
+    Ok(answer)
+}
+
+async fn disconnect(call: &Call) -> Result<Value, Failure> {
+    let session = match call.bridge.session(&call.arguments).await {
+        Ok(session) => session,
+        // Nothing to leave is what was wanted.
+        Err(_) if call.arguments.text("session")?.is_none() => return Ok(json!({ "state": "idle" })),
+        Err(failure) => return Err(failure),
+    };
+    let outcome = session.leave(call.arguments.flag("terminate")?).await;
+    call.bridge.forget(&session.id);
+    outcome.map(|()| json!({ "state": "idle" }))
+}

@@ -1,0 +1,165 @@
+//! Agents that run a program others look at too: starting it again, stops nobody told them of, places named by half a path.
+
+use anyhow::Context;
+use serde_json::{Value, json};
+use tests::agent::Agent;
+use tests::client::DapClient;
+use tests::fixture::{self, Runtime};
+use tests::transcript::Transcript;
+
+stories! {
+    a_restart_keeps_the_session_with_its_clients_and_breakpoints,
+    an_agent_restarts_the_program_of_an_editor,
+    a_stop_the_agent_does_not_know_is_told_before_it_runs_on,
+    a_source_is_found_by_the_end_of_its_path,
+}
+
+fn silent() -> Transcript {
+    Transcript::default()
+}
+
+async fn joined(runtime: Runtime, editor: &mut DapClient) -> anyhow::Result<Agent> {
+    let id = editor.ok("sessionInfo", json!({})).await?["id"].clone();
+    let mut agent = Agent::start("agent", runtime, &silent()).await?;
+    agent.call("debug_sessions", json!({ "select": id })).await?;
+    Ok(agent)
+}
+
+async fn a_restart_keeps_the_session_with_its_clients_and_breakpoints(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
+    let mut agent = Agent::start("agent", runtime, &silent()).await?;
+    let own = json!({ "sourceFile": fixture::source("tour"), "text": "total = Add(total, i);", "condition": "i == 3" });
+    let launched = agent
+        .call("debug_launch", json!({ "program": fixture::program("tour"), "breakpoints": [own] }))
+        .await?;
+    let id = launched["session"].as_str().context("no session")?;
+    let socket = fixture::session_socket(id);
+    let mut editor = DapClient::connect("editor", &socket, &silent()).await?;
+    editor.join(json!({ "clientID": "test", "clientName": "editor" })).await?;
+    editor.event("stopped").await?;
+    editor.break_at("tour", &["after"]).await?;
+
+    // What the old program would do next is of no interest: it waits for input.
+    let asked = agent.call("debug_continue", json!({})).await?;
+    assert_eq!(asked["event"]["type"], "waitingForInput", "{asked}");
+    let again = agent.call("debug_restart", json!({})).await?;
+    assert_eq!((&again["how"], &again["session"]), (&json!("restart"), &json!(id)), "{again}");
+    assert_eq!((&again["state"], &again["event"]["reason"]), (&json!("stopped"), &json!("entry")));
+    assert_ne!(again["pid"], launched["pid"]);
+    assert_eq!(again["breakpoints"][0]["verified"], true, "{again}");
+    editor.event("stopped").await?;
+    // Once more, and past the entry. The new program asks for input as the old one did.
+    let asked = agent.call("debug_restart", json!({ "run": true })).await?;
+    assert_eq!(asked["event"]["type"], "waitingForInput", "{asked}");
+    agent.call("process_write_input", json!({ "data": "bob\n" })).await?;
+    let hit = agent.call("debug_wait", json!({})).await?;
+    assert_eq!(hit["event"]["breakpointId"], launched["breakpoints"][0]["id"], "{hit}");
+    editor.stop().await?;
+    let hit = agent.call("debug_continue", json!({})).await?;
+    assert_eq!(
+        (&hit["event"]["byOther"], &hit["event"]["line"]),
+        (&json!(true), &json!(fixture::line("tour", "after")))
+    );
+    let ended = agent.call("debug_continue", json!({})).await?;
+    assert_eq!(ended["state"], "exited");
+
+    // A program that has ended takes its session along: a new one.
+    let anew = agent.call("debug_restart", json!({})).await?;
+    assert_eq!((&anew["how"], &anew["event"]["reason"]), (&json!("newSession"), &json!("entry")), "{anew}");
+    assert_ne!(anew["session"], json!(id));
+    agent.finish().await?;
+    editor.finish().await
+}
+
+async fn an_agent_restarts_the_program_of_an_editor(runtime: Runtime) -> anyhow::Result<()> {
+    let mut editor = DapClient::start("editor", runtime, &silent())?;
+    editor.launch("tour", &["main"], json!({})).await?;
+    editor.stop().await?;
+    let mut agent = joined(runtime, &mut editor).await?;
+    let again = agent.call("debug_restart", json!({})).await?;
+    assert_eq!((&again["how"], &again["event"]["byOther"]), (&json!("restart"), &json!(true)), "{again}");
+    assert_eq!(again["event"]["line"], fixture::line("tour", "main"));
+    editor.event("continued").await?;
+    editor.stop().await?;
+    agent.finish().await?;
+    editor.finish().await
+}
+
+async fn a_stop_the_agent_does_not_know_is_told_before_it_runs_on(runtime: Runtime) -> anyhow::Result<()> {
+    let mut editor = DapClient::start("editor", runtime, &silent())?;
+    editor.launch("tour", &["main"], json!({})).await?;
+    let (thread, _) = editor.stop().await?;
+    let mut agent = joined(runtime, &mut editor).await?;
+    agent.call("process_write_input", json!({ "data": "bob\n" })).await?;
+    let main = fixture::line("tour", "main");
+
+    // The editor steps behind the agent's back: the agent's step is answered with where that led, and nothing is run.
+    elsewhere(&mut editor, &mut agent, thread).await?;
+    let told = agent.call("debug_step_over", json!({})).await?;
+    assert_eq!(
+        (&told["event"]["unseen"], &told["event"]["line"]),
+        (&json!(true), &json!(main + 1)),
+        "{told}"
+    );
+    assert_eq!(told["event"]["resumedBy"], "editor");
+    // Never twice in a row, even when the editor steps again meanwhile: who asks twice means it.
+    elsewhere(&mut editor, &mut agent, thread).await?;
+    let stepped = agent.call("debug_step_over", json!({})).await?;
+    assert_eq!(
+        (&stepped["event"]["unseen"], &stepped["event"]["line"]),
+        (&Value::Null, &json!(main + 3)),
+        "{stepped}"
+    );
+    editor.event("stopped").await?;
+    // Who has looked knows where it stands.
+    elsewhere(&mut editor, &mut agent, thread).await?;
+    let seen = agent.call("debug_status", json!({})).await?;
+    assert_eq!(seen["place"]["line"], main + 4, "{seen}");
+    let stepped = agent.call("debug_step_over", json!({})).await?;
+    assert_eq!(
+        (&stepped["event"]["unseen"], &stepped["event"]["line"]),
+        (&Value::Null, &json!(main + 5)),
+        "{stepped}"
+    );
+    editor.event("stopped").await?;
+    // The end is told once like that, too; then there is nothing left to run.
+    editor.ok("continue", json!({ "threadId": thread })).await?;
+    editor.event("exited").await?;
+    agent.call("debug_list_breakpoints", json!({})).await?;
+    let ended = agent.call("debug_continue", json!({})).await?;
+    assert_eq!((&ended["state"], &ended["event"]["unseen"]), (&json!("exited"), &json!(true)), "{ended}");
+    let over = agent.call("debug_continue", json!({})).await?;
+    assert_eq!(over["error"]["code"], "NO_SESSION", "{over}");
+    agent.finish().await?;
+    editor.finish().await
+}
+
+/// The editor steps; when this returns, the bridge has heard of it, and the agent has not.
+async fn elsewhere(editor: &mut DapClient, agent: &mut Agent, thread: i64) -> anyhow::Result<()> {
+    editor.ok("next", json!({ "threadId": thread })).await?;
+    editor.event("stopped").await?;
+    agent.call("debug_list_breakpoints", json!({})).await?;
+    Ok(())
+}
+
+async fn a_source_is_found_by_the_end_of_its_path(runtime: Runtime) -> anyhow::Result<()> {
+    let mut agent = Agent::start("agent", runtime, &silent()).await?;
+    agent.call("debug_launch", json!({ "program": fixture::program("tour") })).await?;
+    let full = fixture::source("tour");
+    let set = agent
+        .call("debug_set_breakpoint", json!({ "file": "tour/Program.cs", "text": "int sum = left + right;" }))
+        .await?;
+    assert_eq!((&set["file"], &set["verified"]), (&json!(full), &json!(true)), "{set}");
+    let read =
+        agent.call("debug_source", json!({ "sourceFile": "Program.cs", "line": 1, "count": 1 })).await?;
+    assert_eq!(read["file"], json!(full), "{read}");
+    // Nobody knows it: it is taken as it is, and does not bind.
+    let unknown = agent.call("debug_set_breakpoint", json!({ "file": "nope/Nothing.cs", "line": 3 })).await?;
+    assert_eq!(unknown["verified"], false, "{unknown}");
+    let unreadable = agent.call("debug_set_breakpoint", json!({ "file": "Nothing.cs", "text": "x" })).await?;
+    assert_eq!(unreadable["error"]["code"], "INVALID_PARAMETER", "{unreadable}");
+    let reached = agent.call("debug_run_to", json!({ "file": "Program.cs", "text": "// BP read" })).await?;
+    assert_eq!(reached["event"]["line"], fixture::line("tour", "read"), "{reached}");
+    agent.finish().await
+}

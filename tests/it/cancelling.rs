@@ -1,0 +1,174 @@
+//! What an agent gives up ends: an evaluation in the program, a wait, a build, a command with all it started; over both
+//! transports. The session and the connection go on.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use serde_json::{Value, json};
+use tests::agent::Agent;
+use tests::fixture::{self, Runtime};
+use tests::http::Server;
+use tests::transcript::Transcript;
+
+const TOKEN: &str = "a-token-for-these-tests";
+const DEADLINE: Duration = Duration::from_secs(60);
+
+stories! {
+    a_cancelled_evaluation_and_a_cancelled_wait_reach_the_program_over_stdio,
+    a_cancelled_evaluation_reaches_the_program_over_http,
+}
+
+/// Never ends.
+fn endless() -> Value {
+    json!({ "expression": "hanger.Forever" })
+}
+
+/// Where `hanger` is there.
+fn launch() -> Value {
+    json!({ "program": fixture::program("hostile"), "run": true,
+        "breakpoints": [{ "sourceFile": fixture::source("hostile"), "line": fixture::line("hostile", "here") }] })
+}
+
+async fn a_cancelled_evaluation_and_a_cancelled_wait_reach_the_program_over_stdio(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
+    let mut agent = Agent::start("agent", runtime, &Transcript::default()).await?;
+    let stop = agent.call("debug_launch", launch()).await?;
+    anyhow::ensure!(stop["event"]["type"] == "breakpointHit", "{stop}");
+    let endless = agent.begin("debug_evaluate", endless()).await?;
+    // Others are served meanwhile.
+    agent.call("debug_status", json!({})).await?;
+    give_up(&mut agent, endless).await?;
+    let looked = agent.call("debug_evaluate", json!({ "expression": "watched" })).await?;
+    assert_eq!(looked["result"], "1", "{looked}");
+    if ends_calls(runtime) {
+        let stepped = agent.call("debug_step_over", json!({})).await?;
+        anyhow::ensure!(stepped["event"]["reason"] == "step", "{stepped}");
+    }
+
+    agent.call("debug_disconnect", json!({})).await?;
+    agent.call("debug_launch", json!({ "program": fixture::program("spin"), "stopAtEntry": false })).await?;
+    let asked = agent.call("debug_wait", json!({})).await?;
+    anyhow::ensure!(asked["event"]["type"] == "waitingForInput", "{asked}");
+    let waiting = agent.begin("debug_wait", json!({ "timeoutMs": 600_000 })).await?;
+    // It says that it waits.
+    let progress = agent.told("notifications/progress").await?;
+    assert_eq!(progress["progressToken"], waiting);
+    give_up(&mut agent, waiting).await?;
+    let paused = agent.call("debug_pause", json!({})).await?;
+    assert_eq!(
+        (&paused["state"], &paused["event"]["reason"]),
+        (&json!("stopped"), &json!("pause")),
+        "{paused}"
+    );
+    agent.finish().await
+}
+
+/// The runtime of .NET 9 ends no call that was begun in it, whatever asks for that; its thread goes on with it.
+fn ends_calls(runtime: Runtime) -> bool {
+    runtime == Runtime::Net31
+}
+
+async fn give_up(agent: &mut Agent, id: i64) -> anyhow::Result<()> {
+    agent.notify("notifications/cancelled", json!({ "requestId": id, "reason": "enough" })).await
+}
+
+async fn a_cancelled_evaluation_reaches_the_program_over_http(runtime: Runtime) -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let environment = runtime.environment().context("no runtime")?;
+    let server = Server::with("127.0.0.1:0", folder.path(), &[], TOKEN, &environment).await?;
+    let mut agent = server.agent(TOKEN).await?;
+    let stop = agent.call("debug_launch", &launch()).await?;
+    anyhow::ensure!(stop["event"]["type"] == "breakpointHit", "{stop}");
+    let (endless, connection) = agent.begin("debug_evaluate", &endless()).await?;
+    agent.call("debug_status", &json!({})).await?;
+    agent.notify("notifications/cancelled", &json!({ "requestId": endless })).await?;
+    let looked = agent.call("debug_evaluate", &json!({ "expression": "watched" })).await?;
+    assert_eq!(looked["result"], "1", "{looked}");
+    if ends_calls(runtime) {
+        let stepped = agent.call("debug_step_over", &json!({})).await?;
+        anyhow::ensure!(stepped["event"]["reason"] == "step", "{stepped}");
+    }
+    drop(connection);
+    server.stop().await
+}
+
+/// Starts two processes and never ends.
+const GROUP: &str = "sleep 1000 & echo $! > child; echo $$ > pid; wait";
+
+fn makefile(folder: &Path) -> std::io::Result<()> {
+    let script = GROUP.replace('$', "$$");
+    std::fs::write(folder.join("Makefile"), format!("all:\n\t@echo begun; {script}\n"))
+}
+
+#[tokio::test]
+async fn cancelled_builds_and_commands_end_with_all_they_started_over_stdio() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    makefile(folder.path())?;
+    let mut agent =
+        Agent::in_folder("agent", folder.path(), &["--allow-commands"], &Transcript::default()).await?;
+    for (tool, arguments) in [
+        ("run_command", json!({ "command": "sh -c", "args": [GROUP] })),
+        ("build", json!({})),
+        ("get_diagnostics", json!({})),
+    ] {
+        let id = agent.begin(tool, arguments).await?;
+        if tool != "run_command" {
+            let progress = agent.told("notifications/progress").await?;
+            assert_eq!(progress["progressToken"], id);
+            anyhow::ensure!(progress["message"].is_string(), "{progress}");
+        }
+        let started = started(folder.path()).await?;
+        give_up(&mut agent, id).await?;
+        ended(&started).await?;
+        agent.call("file_exists", json!({ "path": "Makefile" })).await?;
+    }
+    agent.finish().await
+}
+
+#[tokio::test]
+async fn cancelled_builds_and_commands_end_with_all_they_started_over_http() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    makefile(folder.path())?;
+    let server = Server::start(folder.path(), &["--allow-commands"], TOKEN).await?;
+    let mut agent = server.agent(TOKEN).await?;
+    for (tool, arguments) in
+        [("run_command", json!({ "command": "sh -c", "args": [GROUP] })), ("build", json!({}))]
+    {
+        let (id, connection) = agent.begin(tool, &arguments).await?;
+        let started = started(folder.path()).await?;
+        agent.notify("notifications/cancelled", &json!({ "requestId": id })).await?;
+        ended(&started).await?;
+        drop(connection);
+        agent.call("file_exists", &json!({ "path": "Makefile" })).await?;
+    }
+    server.stop().await
+}
+
+/// The processes of [`GROUP`], once both are there.
+async fn started(folder: &Path) -> anyhow::Result<[u64; 2]> {
+    let until = Instant::now() + DEADLINE;
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).ok()?.trim().parse().ok();
+    loop {
+        if let (Some(child), Some(parent)) = (read("child"), read("pid")) {
+            for name in ["child", "pid"] {
+                std::fs::remove_file(folder.join(name))?;
+            }
+            return Ok([child, parent]);
+        }
+        anyhow::ensure!(Instant::now() < until, "it does not start");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+async fn ended(pids: &[u64]) -> anyhow::Result<()> {
+    let until = Instant::now() + DEADLINE;
+    for pid in pids {
+        while fixture::alive(*pid) {
+            anyhow::ensure!(Instant::now() < until, "process {pid} is left");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+    Ok(())
+}
