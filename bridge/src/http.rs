@@ -121,8 +121,22 @@ async fn gate(State(token): State<Arc<Token>>, mut request: Request, next: Next)
             "the bearer token is missing or wrong: tandem-mcp shows it, or where it is, when it starts\n";
         return (StatusCode::UNAUTHORIZED, headers, text).into_response();
     }
-    request.headers_mut().remove(header::AUTHORIZATION);
+    let headers = request.headers_mut();
+    headers.remove(header::AUTHORIZATION);
+    // A page of ours may ask; there is none, but some clients say that they were one. Whether the host is ours is judged
+    // behind: a name that was made to point here is refused there.
+    if same_origin(headers) {
+        headers.remove(header::ORIGIN);
+    }
     next.run(request).await
+}
+
+/// Whether the only `Origin` is the very address the request was sent to.
+fn same_origin(headers: &HeaderMap) -> bool {
+    let mut given = headers.get_all(header::ORIGIN).iter();
+    let (Some(origin), None) = (given.next(), given.next()) else { return false };
+    let host = headers.get(header::HOST).map(|host| [b"http://", host.as_bytes()].concat());
+    host.is_some_and(|host| host.eq_ignore_ascii_case(origin.as_bytes()))
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&[u8]> {

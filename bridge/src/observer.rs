@@ -104,7 +104,11 @@ impl Observed {
     fn take(&self, event: Event) {
         self.journal(|journal| note(journal, &event));
         self.picture.send_if_modified(|snapshot| learn(snapshot, &event));
-        // Nobody needs to listen.
+        self.tell(event);
+    }
+
+    /// Tells whoever listens; nobody needs to.
+    pub fn tell(&self, event: Event) {
         drop(self.events.send(Arc::new(event)));
     }
 
@@ -120,7 +124,7 @@ impl Observed {
         });
         if ended {
             self.journal(|journal| journal.add("lost", json!({ "text": "the debug adapter is gone" })));
-            drop(self.events.send(Arc::new(Event::new("terminated", Value::Null))));
+            self.tell(Event::new("terminated", Value::Null));
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use dap_wire::peer::Peer;
-use dap_wire::{ErrorCode, Failure};
+use dap_wire::{ErrorCode, Event, Failure};
 use registry::Entry;
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -298,6 +298,8 @@ impl Session {
             }
             wishes.sweep();
         });
+        // DAP tells everybody but who set them; whoever shows this agent's breakpoints wants to know as well.
+        self.observed.tell(Event::new("breakpoint", Value::Null));
         Ok(())
     }
 

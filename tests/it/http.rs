@@ -46,6 +46,7 @@ fn judge(told: &Value, version: &str) {
     );
     assert_eq!(told["status"]["state"], "idle");
     assert!(told["progress"].as_u64() >= Some(1), "{told:#}");
+    assert_eq!(told["built"], json!(["compiling\ndone\n", true]), "{told:#}");
     assert_eq!((&told["left"], &told["after"]["exists"]), (&json!(false), &json!(true)), "{told:#}");
 }
 
@@ -82,6 +83,7 @@ async fn only_who_shows_the_token_is_served_and_no_web_page() -> anyhow::Result<
     let wrong = format!("Bearer {TOKEN}x");
     let port = server.port();
     let own = format!("127.0.0.1:{port}");
+    let origin = format!("http://{own}");
     for (status, headers) in [
         (401, vec![]),
         (401, vec![("Authorization", "Bearer ")]),
@@ -93,6 +95,23 @@ async fn only_who_shows_the_token_is_served_and_no_web_page() -> anyhow::Result<
         (403, vec![("Authorization", bearer.as_str()), ("Origin", "http://evil.example")]),
         (403, vec![("Authorization", bearer.as_str()), ("Origin", "http://localhost:1234")]),
         (403, vec![("Authorization", bearer.as_str()), ("Origin", "null")]),
+        (200, vec![("Authorization", bearer.as_str()), ("Origin", origin.as_str())]),
+        (
+            403,
+            vec![
+                ("Authorization", bearer.as_str()),
+                ("Origin", origin.as_str()),
+                ("Origin", "http://evil.example"),
+            ],
+        ),
+        (
+            403,
+            vec![
+                ("Authorization", bearer.as_str()),
+                ("Host", "evil.example"),
+                ("Origin", "http://evil.example"),
+            ],
+        ),
         (200, vec![("Authorization", bearer.as_str())]),
         (200, vec![("Authorization", lower.as_str()), ("Host", own.as_str())]),
     ] {
@@ -116,6 +135,59 @@ async fn only_who_shows_the_token_is_served_and_no_web_page() -> anyhow::Result<
     assert_eq!(server.post("/mcp", &unknown, listed.as_bytes()).await?.status, 404);
     assert_eq!(server.post("/mcp", &authorized, body.as_bytes()).await?.status, 200, "it still serves");
     server.stop().await
+}
+
+#[tokio::test]
+async fn connections_that_dawdle_or_rave_stall_nobody() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let server = Server::start(folder.path(), &[], TOKEN).await?;
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {TOKEN}\r\nContent-Type: application/json\r\n\
+         Accept: application/json, text/event-stream\r\n"
+    );
+    let mut held = Vec::new();
+    for part in [
+        String::new(),
+        "POST /mcp HTTP/1.1\r\nHost: 127".to_owned(),
+        format!("{head}Content-Length: 1000\r\n\r\n{{\"jsonrpc\""),
+        format!("{head}Transfer-Encoding: chunked\r\n\r\n9\r\n{{\"json"),
+    ] {
+        for _ in 0..30 {
+            held.push(server.open(part.as_bytes()).await?);
+        }
+    }
+    let mut agent = server.agent(TOKEN).await?;
+    assert_eq!(agent.call("debug_status", &json!({})).await?["state"], "idle");
+
+    let body = initialize().to_string();
+    let long = format!("GET /mcp HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(1 << 20));
+    let many = format!("GET /mcp HTTP/1.1\r\n{}\r\n", "X: y\r\n".repeat(10_000));
+    let two = format!(
+        "{head}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET / HTTP/1.1\r\n\r\n"
+    );
+    let old = format!(
+        "POST /mcp HTTP/1.0\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    for raving in [
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 hello\r\n\r\n".as_slice(),
+        b"\xff\xfe\xfd\r\n\r\n",
+        b"POST /mcp HTTP/1.1\r\nHost: a\r\nHost: b\r\nContent-Length: 0\r\n\r\n",
+        long.as_bytes(),
+        many.as_bytes(),
+        two.as_bytes(),
+        // No host, and no token it may be led astray by.
+        old.as_bytes(),
+    ] {
+        // It is refused, or hung up on.
+        let line = server.first_line(raving).await?;
+        assert!(line.is_empty() || line.contains(" 4"), "{:?}: {line}", raving.get(..40));
+    }
+    assert_eq!(agent.call("debug_status", &json!({})).await?["state"], "idle");
+    // It ends although they are there.
+    server.stop().await?;
+    drop(held);
+    Ok(())
 }
 
 #[tokio::test]

@@ -107,6 +107,31 @@ impl Server {
         self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Connects, sends bytes, and leaves it at that.
+    ///
+    /// # Errors
+    /// When nobody listens.
+    pub async fn open(&self, bytes: &[u8]) -> anyhow::Result<TcpStream> {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port())).await?;
+        stream.write_all(bytes).await?;
+        Ok(stream)
+    }
+
+    /// Sends bytes; gives the first line that comes back, or nothing when the server hangs up.
+    ///
+    /// # Errors
+    /// When it does neither.
+    pub async fn first_line(&self, bytes: &[u8]) -> anyhow::Result<String> {
+        let (reader, mut writer) = TcpStream::connect(("127.0.0.1", self.port())).await?.into_split();
+        // A server that refuses need not read it all.
+        drop(writer.write_all(bytes).await);
+        let mut line = Vec::new();
+        let mut reader = BufReader::new(reader);
+        let read = reader.read_until(b'\n', &mut line);
+        drop(tokio::time::timeout(DEADLINE, read).await.context("no answer")?);
+        Ok(String::from_utf8_lossy(&line).trim_end().to_owned())
+    }
+
     /// Sends bytes; gives what comes back until the server hangs up.
     ///
     /// # Errors
@@ -267,9 +292,7 @@ impl HttpAgent<'_> {
         let params = json!({ "name": tool, "arguments": arguments });
         let call = json!({ "jsonrpc": "2.0", "id": self.id, "method": "tools/call", "params": params });
         let bytes = self.server.message("POST", "/mcp", &self.headers(), call.to_string().as_bytes());
-        let mut stream = TcpStream::connect(("127.0.0.1", self.server.port())).await?;
-        stream.write_all(&bytes).await?;
-        Ok((self.id, stream))
+        Ok((self.id, self.server.open(&bytes).await?))
     }
 
     /// Sends a notification.

@@ -118,7 +118,12 @@ pub(super) async fn run(call: &Call, command: &str) -> Result<Value, Failure> {
     if now.state == State::Running && (session.memory.pending() || command == "continue") {
         return wait_for_news(call, &session, now.news, until).await;
     }
-    if let Some(answer) = unseen(&session).await {
+    let resumes = command == "continue" && session.memory.pending();
+    if let Some(mut answer) = unseen(&session).await {
+        // The outcome of what it waits for is what it asked for.
+        if resumes && let Some(event) = answer["event"].as_object_mut() {
+            event.shift_remove("unseen");
+        }
         return Ok(answer);
     }
     let mut step = 1;

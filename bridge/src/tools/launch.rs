@@ -20,7 +20,7 @@ use crate::wishes::{Purpose, Wish, Wishes};
 pub(super) const ENTRY: Duration = Duration::from_secs(30);
 
 /// Launch attributes that go on to the session as they are.
-const PASSED_ON: [&str; 11] = [
+const PASSED_ON: [&str; 12] = [
     "args",
     "engine",
     "enginePath",
@@ -28,6 +28,7 @@ const PASSED_ON: [&str; 11] = [
     "justMyCode",
     "console",
     "pty",
+    "python",
     "agentAccess",
     "outputBufferBytes",
     "sourceFileMap",
