@@ -36,6 +36,15 @@ async def drive(client):
 
     await call("run_command", {"command": "sleep 2.5"}, progress_callback=heard)
     told["progress"] = len(progress)
+    # A build says its lines while it goes on.
+    await call("write_file", {"path": "Makefile", "content": "all:\n\t@echo compiling; sleep 2.5; echo done\n"})
+    lines = []
+
+    async def said(done, total, message):
+        lines.append(message)
+
+    built = await call("build", {}, progress_callback=said)
+    told["built"] = [built["output"], any("compiling" in line for line in lines)]
     # A call that is given up takes its program along.
     asked = asyncio.create_task(call("run_command", {"command": "sh -c", "args": ["echo $$ > pid; sleep 1000"]}))
     while not (await call("file_exists", {"path": "pid"}))["exists"]:

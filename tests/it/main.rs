@@ -50,6 +50,7 @@ mod flow;
 mod hostile_input;
 mod hostile_objects;
 mod http;
+mod hunts;
 mod joining;
 mod launching;
 mod lifecycle;

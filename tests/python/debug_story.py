@@ -34,6 +34,14 @@ class Story:
         return answer
 
 
+async def heard(told, uri):
+    for _ in range(200):
+        if uri in told:
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError(f"{uri} is not told: {told}")
+
+
 async def story(client, told, logged):
     server = await client.initialize()
     for capability in ("tools", "resources", "prompts", "completions", "logging"):
@@ -83,11 +91,7 @@ async def story(client, told, logged):
     assert stop["event"]["topFrame"]["line"] == line("loop")
     assert any(text.startswith(">") and "Add" in text for text in stop["event"]["lines"])
     assert {"name": "name", "value": '"bob"'} in stop["event"]["locals"]
-    for _ in range(100):
-        if uri in told:
-            break
-        await asyncio.sleep(0.05)
-    assert uri in told, told
+    await heard(told, uri)
 
     # Looking: one snapshot, a list of expressions, a page of variables, bounded by tokens.
     first = await go.call("debug_snapshot", depth=2)
@@ -133,9 +137,23 @@ async def story(client, told, logged):
     await go.call("debug_remove_breakpoint", breakpointId=function["id"])
     await go.call("debug_remove_breakpoint", refused="BREAKPOINT_NOT_FOUND", id=4711)
 
+    # One's own breakpoints are news for who shows them.
+    shown = f"debug://sessions/{session}/breakpoints"
+    await client.subscribe_resource(shown)
+    extra = await go.call("debug_set_breakpoint", sourceFile=SOURCE, line=line("end"))
+    await heard(told, shown)
+    await go.call("debug_remove_breakpoint", breakpointId=extra["id"])
+    # Who unsubscribes is told no more: not of the next stop, which another subscription tells.
+    timeline = f"debug://sessions/{session}/timeline"
+    await client.subscribe_resource(timeline)
+    await client.unsubscribe_resource(uri)
+    told.clear()
+
     # Run to a line, once; then to the end, and the output stays readable.
     reached = await go.call("debug_run_to", sourceFile=SOURCE, text="Console.WriteLine($")
     assert reached["event"]["reached"] and reached["event"]["line"] == line("after"), reached
+    await heard(told, timeline)
+    assert uri not in told, told
     assert len((await go.call("debug_list_breakpoints"))["breakpoints"]) == 2
     ended = await go.call("debug_continue")
     assert ended["state"] == "exited" and ended["event"]["exitCode"] == 3, ended
@@ -148,7 +166,7 @@ async def story(client, told, logged):
 
     # The same once more, as a trace: a table, no stops.
     again = await go.call("debug_restart")
-    assert again["event"]["reason"] == "entry" and again["session"] != session
+    assert again["event"]["reason"] == "entry" and again["session"] != session and again["how"] == "newSession"
     for breakpoint in again["breakpoints"]:
         await go.call("debug_remove_breakpoint", breakpointId=breakpoint["id"])
     await go.call("process_write_input", data="eve\n", close_after=True)

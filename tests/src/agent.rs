@@ -26,6 +26,10 @@ pub struct Agent {
     schemas: Schemas,
     /// Notifications, in their order, since they were last taken.
     heard: Vec<Value>,
+    /// Tools called.
+    pub calls: usize,
+    /// Characters of arguments and answers: what a model reads and writes.
+    pub characters: usize,
 }
 
 impl Agent {
@@ -72,7 +76,18 @@ impl Agent {
         let stdin = child.stdin.take().context("no stdin")?;
         let lines = BufReader::new(child.stdout.take().context("no stdout")?).lines();
         let (transcript, schemas) = (transcript.clone(), Schemas::default());
-        let mut agent = Self { name, child, stdin, lines, id: 0, transcript, schemas, heard: Vec::new() };
+        let mut agent = Self {
+            name,
+            child,
+            stdin,
+            lines,
+            id: 0,
+            transcript,
+            schemas,
+            heard: Vec::new(),
+            calls: 0,
+            characters: 0,
+        };
         let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": {},
             "clientInfo": { "name": name, "version": "1" } });
         agent.rpc("initialize", hello).await?;
@@ -142,12 +157,14 @@ impl Agent {
     /// When it is not answered.
     pub async fn call(&mut self, tool: &str, arguments: Value) -> anyhow::Result<Value> {
         self.transcript.sent(self.name, tool, &arguments);
-        let result = self.rpc("tools/call", json!({ "name": tool, "arguments": arguments })).await?;
+        let result = self.rpc("tools/call", json!({ "name": tool, "arguments": arguments.clone() })).await?;
         // A tool that there is none of is a protocol error, and has no result.
         if !result.is_null() {
             self.schemas.judge(tool, &result)?;
         }
         let answer = result["structuredContent"].clone();
+        self.calls += 1;
+        self.characters += arguments.to_string().chars().count() + answer.to_string().chars().count();
         self.transcript.answered(self.name, &answer);
         Ok(answer)
     }

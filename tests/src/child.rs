@@ -154,6 +154,11 @@ pub fn source(name: &str) -> PathBuf {
     fixture::root().join("fixtures/programs/children").join(name)
 }
 
+/// A native fixture program, built.
+pub fn native(name: &str) -> PathBuf {
+    PathBuf::from(setting("childPrograms").unwrap_or_default()).join(name)
+}
+
 /// The line (from 1) with `BP marker` at its end, whatever the language's comments look like.
 ///
 /// # Panics
