@@ -30,7 +30,7 @@ pub type Outcome = Pin<Box<dyn Future<Output = Result<Value, Failure>> + Send>>;
 /// One tool.
 ///
 /// Schemas are written `name:type`, with `!` behind the type when required and `=meaning` (or `=default`) at the end. Types: `s` string,
-/// `i` integer, `n` number, `b` boolean, `a` array, `o` object, `x` anything; `as`, `ao`, `ai` arrays of these.
+/// `i` integer, `n` number, `b` boolean, `a` array, `o` object, `x` integer or string; `as`, `ao`, `ai` arrays of these.
 #[derive(Clone, Copy)]
 pub struct Tool {
     /// Its name.
@@ -124,7 +124,7 @@ fn schema<'a>(fields: impl Iterator<Item = &'a str>) -> Option<Value> {
 
 fn kind_schema(kind: &str) -> Option<Value> {
     let name = match kind {
-        "x" => return Some(json!({})),
+        "x" => return Some(json!({ "type": ["integer", "string"] })),
         "s" => "string",
         "i" => "integer",
         "n" => "number",
@@ -142,10 +142,10 @@ mod tests {
 
     #[test]
     fn a_schema_is_written_in_one_line_per_field() {
-        let made = schema(["file:s!=where", "lines:as", "any:x", "count:i=20"].into_iter()).unwrap();
+        let made = schema(["file:s!=where", "lines:as", "start:x", "count:i=20"].into_iter()).unwrap();
         let wanted = json!({ "type": "object", "properties": {
             "file": { "type": "string", "description": "where" },
-            "lines": { "type": "array", "items": { "type": "string" } }, "any": {},
+            "lines": { "type": "array", "items": { "type": "string" } }, "start": { "type": ["integer", "string"] },
             "count": { "type": "integer", "default": 20 } }, "required": ["file"] });
         assert_eq!(made, wanted);
         assert_eq!(schema(["file:q"].into_iter()), None);
