@@ -57,6 +57,8 @@ async fn status(call: &Call) -> Result<Value, Failure> {
         return Ok(json!({ "state": "idle" }));
     }
     let session = call.bridge.session(&call.arguments).await?;
+    // What happened before this call is in the picture, so that what is shown is not taken for unseen afterwards.
+    drop(session.sync().await);
     let picture = session.snapshot();
     let answer = state_of(&session).await?;
     // Who was shown the place knows of the stop.
