@@ -1,11 +1,12 @@
 /** Bundles the tests and runs them with Node's own runner. Without arguments: those that need nothing but Node.
- * Arguments are names of test files or folders, such as `workbench`. */
+ * Arguments are names of test files or folders, such as `workbench`, and flags of Node such as `--test-name-pattern`. */
 import { execFileSync, spawnSync } from "node:child_process";
 import { readdirSync, rmSync } from "node:fs";
 
 rmSync("dist/test", { recursive: true, force: true });
 execFileSync(process.execPath, ["scripts/build.mjs", "--tests"], { stdio: "inherit" });
-const wanted = process.argv.slice(2);
+const flags = process.argv.slice(2).filter((argument) => argument.startsWith("-"));
+const wanted = process.argv.slice(2).filter((argument) => !argument.startsWith("-"));
 const isWanted = (file) => (wanted.length === 0 ? !file.includes("/") : wanted.some((name) => file.includes(name)));
 const files = readdirSync("dist/test", { recursive: true })
   .filter((file) => file.endsWith(".test.js") && isWanted(file))
@@ -13,4 +14,4 @@ const files = readdirSync("dist/test", { recursive: true })
 if (files.length === 0) {
   throw new Error(`no test file has any of these names: ${wanted.join(", ")}`);
 }
-process.exit(spawnSync(process.execPath, ["--test", "--test-reporter=spec", ...files], { stdio: "inherit" }).status ?? 1);
+process.exit(spawnSync(process.execPath, ["--test", "--test-reporter=spec", ...flags, ...files], { stdio: "inherit" }).status ?? 1);

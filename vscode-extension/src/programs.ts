@@ -26,14 +26,16 @@ export class Programs {
   public async usableAdapter(): Promise<string | undefined> {
     const { file, looked } = this.adapter();
     if (file === undefined) {
-      const where = looked.length === 1 ? `\`${looked[0] ?? ""}\`` : "the extension and PATH";
-      void this.complain(`Tandem cannot debug: \`tandem-dap\` was not found in ${where}.`);
+      const where = looked.length === 1
+        ? `there is no program at ${looked[0] ?? ""}, which the setting tandem.adapterPath names`
+        : "tandem-dap is neither in the extension nor in PATH";
+      void this.complain(`Tandem cannot debug: ${where}.`);
       log().error(`tandem-dap was not found; looked for:\n  ${looked.join("\n  ")}`);
       return undefined;
     }
     const reason = await this.reasonAgainst(file);
     if (reason !== undefined) {
-      void this.complain(`Tandem cannot use \`${file}\`: ${reason}.`);
+      void this.complain(`Tandem cannot use ${file}: ${reason}.`);
       return undefined;
     }
     return file;
@@ -61,7 +63,9 @@ export class Programs {
     const install = "How to Install";
     const chosen = await vscode.window.showErrorMessage(text, settings, install, "Show Log");
     if (chosen === settings) {
-      await vscode.commands.executeCommand("workbench.action.openSettings", "tandem.adapterPath");
+      // A path on another machine is a setting of that machine: the user's own page does not have it.
+      const page = vscode.env.remoteName === undefined ? "openSettings" : "openRemoteSettings";
+      await vscode.commands.executeCommand(`workbench.action.${page}`, { query: "tandem.adapterPath" });
     } else if (chosen === install) {
       await vscode.commands.executeCommand("markdown.showPreview", vscode.Uri.joinPath(this.context.extensionUri, "README.md"));
     } else if (chosen === "Show Log") {

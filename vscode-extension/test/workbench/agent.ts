@@ -38,6 +38,16 @@ export class Agent {
     return answer;
   }
 
+  /** Joins the one session that lives. */
+  public async joinOnly(): Promise<void> {
+    const { sessions } = (await this.call("debug_sessions", {})) as { sessions: readonly { readonly session: string }[] };
+    const [only, other] = sessions;
+    if (only === undefined || other !== undefined) {
+      throw new Error(`there is not one session but these: ${JSON.stringify(sessions)}`);
+    }
+    await this.call("debug_sessions", { select: only.session });
+  }
+
   public async close(): Promise<void> {
     if (this.bridge.exitCode !== null) {
       return;

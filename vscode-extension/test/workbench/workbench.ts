@@ -1,107 +1,124 @@
-/** A real VS Code: its server and web workbench, in a headless Chromium, with the packaged extension in it.
- *
- * Everything lives in one temporary folder and ends with `close`. `scripts/setup --editors` brings what it needs. */
-import { execFileSync, spawn, type ChildProcess } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import * as net from "node:net";
-import * as os from "node:os";
+/** One window of the real VS Code with a folder open in it, and what a person does and sees there. */
+import { cpSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import * as path from "node:path";
-import { DEADLINE, ROOT, dotnetVariables, editors, environment, programs } from "../environment";
-import { chromium, type Browser, type Locator, type Page } from "playwright-core";
+import { test } from "node:test";
+import type { BrowserContext, Locator, Page } from "playwright-core";
+import { DEADLINE, ROOT } from "../environment";
+import { Editor } from "./editor";
+
+const SAMPLES = path.join(ROOT, "vscode-extension/test/workbench/samples");
+/** Where screenshots are kept, for people to look at. */
+const PICTURES = process.env["TANDEM_PICTURES"] ?? path.join(ROOT, "vscode-extension/dist/pictures");
+let windows = 0;
+
+export interface Circumstances {
+  /** Settings of the workspace. */
+  readonly settings?: Readonly<Record<string, unknown>>;
+  /** Text of its launch.json. */
+  readonly launch?: unknown;
+}
+
+/** A test in a window on a copy of a sample; a failure keeps a picture and tells what was logged. */
+export function story(name: string, sample: string, act: (bench: Workbench) => Promise<void>, circumstances: Circumstances = {}): void {
+  test(name, { timeout: 5 * DEADLINE }, async () => {
+    const bench = await Workbench.open(sample, circumstances);
+    try {
+      await act(bench);
+    } catch (error) {
+      await bench.picture(`failed-${name.replace(/\W+/g, "-").slice(0, 40)}`);
+      console.error(bench.logs());
+      throw error;
+    } finally {
+      await bench.close();
+    }
+  });
+}
 
 export class Workbench {
   private readonly ending: (() => unknown)[] = [];
 
   private constructor(
+    private readonly editor: Editor,
     public readonly page: Page,
     /** The folder that is open. */
     public readonly folder: string,
-    /** Where sessions publish themselves, as `XDG_RUNTIME_DIR`. */
-    public readonly runtimeFolder: string,
-    private readonly scratch: string,
-    private readonly browser: Browser,
-    private readonly server: ChildProcess,
-    private readonly pictures: string | undefined,
+    private readonly context: BrowserContext,
   ) {}
 
-  /** Opens a copy of a folder. `settings` come on top of the quiet ones. */
-  public static async open(source: string, settings: Record<string, unknown> = {}): Promise<Workbench> {
-    const found = editors();
-    const scratch = mkdtempSync(path.join(os.tmpdir(), "tandem-workbench-"));
-    const folder = path.join(scratch, path.basename(source));
-    execFileSync("cp", ["-r", source, folder]);
-    const runtimeFolder = path.join(scratch, "run");
-    mkdirSync(runtimeFolder, { mode: 0o700 });
-    const data = path.join(scratch, "data");
-    const extensions = path.join(scratch, "extensions");
-    mkdirSync(path.join(data, "User"), { recursive: true });
-    writeFileSync(path.join(data, "User/settings.json"), JSON.stringify({ ...QUIET, ...settings }));
-    const port = await freePort();
-    const common = ["--user-data-dir", data, "--extensions-dir", extensions];
-    // The virtual environment that has debugpy.
-    const VIRTUAL_ENV = path.dirname(path.dirname(environment().python));
-    const env = { ...process.env, ...dotnetVariables(), VIRTUAL_ENV, XDG_RUNTIME_DIR: runtimeFolder, TMPDIR: scratch };
-    execFileSync(found.node, [found.codeServer, ...common, "--install-extension", packaged(scratch)], { env, stdio: "pipe" });
-    const flags = ["--auth", "none", "--bind-addr", `127.0.0.1:${port}`, "--disable-telemetry", "--disable-update-check",
-      "--disable-workspace-trust", "--disable-getting-started-override"];
-    const log = path.join(scratch, "server.log");
-    const server = spawn("/bin/sh", ["-c", `exec "$@" > ${log} 2>&1`, "sh", found.node, found.codeServer, ...common, ...flags, folder],
-      { env, stdio: "ignore", detached: true });
-    const browser = await answers(port, server, log).then(() => chromium.launch({
-      executablePath: found.chromium,
-      args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-        "--disable-component-update", "--disable-sync"],
-    })).catch((error: unknown) => {
-      process.kill(-(server.pid ?? 0), "SIGTERM");
-      throw error;
-    });
-    const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+  public static async open(sample: string, { settings, launch }: Circumstances): Promise<Workbench> {
+    const editor = await Editor.get();
+    windows += 1;
+    const folder = path.join(editor.scratch, `window${windows}`, sample);
+    cpSync(path.join(SAMPLES, sample), folder, { recursive: true });
+    const write = (file: string, content: unknown) => {
+      mkdirSync(path.join(folder, ".vscode"), { recursive: true });
+      writeFileSync(path.join(folder, ".vscode", file), JSON.stringify(content, undefined, 2));
+    };
+    if (settings !== undefined) {
+      write("settings.json", settings);
+    }
+    if (launch !== undefined) {
+      write("launch.json", { version: "0.2.0", configurations: [launch] });
+    }
+    const context = await editor.browser.newContext({ viewport: { width: 1280, height: 800 } });
     await context.grantPermissions(["clipboard-read", "clipboard-write"]);
     const page = await context.newPage();
     page.setDefaultTimeout(DEADLINE);
-    await page.goto(`http://127.0.0.1:${port}/?folder=${encodeURIComponent(folder)}`);
+    await page.goto(`${editor.address}/?folder=${encodeURIComponent(folder)}`);
     await page.locator(".monaco-workbench").waitFor();
-    const pictures = process.env["TANDEM_PICTURES"];
-    return new Workbench(page, folder, runtimeFolder, scratch, browser, server, pictures);
+    return new Workbench(editor, page, folder, context);
   }
 
-  /** Opens a sample in a workbench, and closes it whatever happens. A failure keeps a picture. */
-  public static async with(sample: string, story: (bench: Workbench) => Promise<void>, settings: Record<string, unknown> = {}): Promise<void> {
-    const bench = await Workbench.open(path.join(ROOT, "vscode-extension/test/workbench/samples", sample), settings);
-    try {
-      await story(bench);
-    } catch (error) {
-      await bench.picture(`failed-${sample}`);
-      throw error;
-    } finally {
-      await bench.close();
-    }
+  /** Where sessions publish themselves, as `XDG_RUNTIME_DIR`. */
+  public get runtimeFolder(): string {
+    return this.editor.runtimeFolder;
   }
 
-  /** Does this before the workbench closes. */
+  /** Where .NET programs tell that they run. */
+  public get temporaryFolder(): string {
+    return this.editor.scratch;
+  }
+
+  public logs(): string {
+    return this.editor.logs();
+  }
+
+  /** Does this before the window closes. */
   public atEnd(act: () => unknown): void {
     this.ending.push(act);
   }
 
   /** Keeps a screenshot, for people to look at. */
   public async picture(name: string): Promise<void> {
-    if (this.pictures !== undefined) {
-      mkdirSync(this.pictures, { recursive: true });
-      await this.page.screenshot({ path: path.join(this.pictures, `${name}.png`) });
-    }
+    mkdirSync(PICTURES, { recursive: true });
+    await this.page.screenshot({ path: path.join(PICTURES, `${name}.png`), animations: "disabled" });
   }
 
-  public async command(name: string): Promise<void> {
-    await this.page.keyboard.press("F1");
-    const input = this.page.locator(".quick-input-widget input").first();
-    await input.fill(`>${name}`);
-    await this.page.locator(".quick-input-list .monaco-list-row", { hasText: name }).first().waitFor();
-    await this.page.keyboard.press("Enter");
+  /** Presses keys that open a list to type into, types, and chooses what is called so. */
+  private async pick(keys: string, prefix: string, name: string): Promise<void> {
+    await this.page.keyboard.press(keys);
+    const input = this.page.locator(".quick-input-widget:visible input.input");
+    // The prefix comes with the focus; what is typed before is lost.
+    await this.page.waitForFunction((wanted) => {
+      const focused = document.activeElement;
+      return focused instanceof HTMLInputElement && focused.closest(".quick-input-widget") !== null && focused.value === wanted;
+    }, prefix);
+    await input.fill(prefix + name);
+    await this.choose(name);
+  }
+
+  public command(name: string): Promise<void> {
+    return this.pick("F1", ">", name);
   }
 
   /** Chooses in the list that is open. */
   public async choose(text: string): Promise<void> {
-    await this.page.locator(".quick-input-list .monaco-list-row", { hasText: text }).first().click();
+    await this.listed(text).click();
+  }
+
+  /** A row of the list that is open. */
+  public listed(text: string | RegExp): Locator {
+    return this.page.locator(".quick-input-list .monaco-list-row", { hasText: text }).first();
   }
 
   /** The debug view's rows are made lazily: what is collapsed is opened. */
@@ -114,22 +131,46 @@ export class Workbench {
   }
 
   public async openFile(name: string): Promise<void> {
-    await this.page.keyboard.press("Control+P");
-    await this.page.locator(".quick-input-widget input").first().fill(name);
-    await this.page.locator(".quick-input-list .monaco-list-row", { hasText: name }).first().waitFor();
-    await this.page.keyboard.press("Enter");
+    await this.pick("Control+P", "", name);
     await this.page.locator(".editor-group-container .tab.active", { hasText: path.basename(name) }).waitFor();
     await this.page.locator(".monaco-editor .view-line").first().waitFor();
   }
 
-  /** Clicks in the gutter, as a person sets a breakpoint. The line must be in sight. */
-  public async clickGutter(line: number): Promise<void> {
+  /** Opens the debug view, and gives it the focus. */
+  public async debugView(): Promise<void> {
+    await this.page.keyboard.press("Control+Shift+D");
+    await this.page.locator(".debug-viewlet").waitFor();
+  }
+
+  /** Sets a breakpoint as a person does: points into the gutter, sees the hint, and clicks. */
+  public async setBreakpoint(line: number): Promise<void> {
+    const [x, y] = await this.gutter(line);
+    const hint = this.page.locator(".monaco-editor .codicon-debug-hint");
+    // The hint shows that the editor listens to the gutter by now.
+    await this.until(`a hint in the gutter at line ${line}`, async () => {
+      await this.page.mouse.move(x + 200, y);
+      await this.page.mouse.move(x, y);
+      return (await hint.count()) > 0;
+    });
+    await this.page.mouse.click(x, y);
+    await this.page.locator(".monaco-editor .codicon-debug-breakpoint, .monaco-editor .codicon-debug-breakpoint-unverified").first().waitFor();
+    await this.page.mouse.move(x + 400, y);
+  }
+
+  /** Takes a breakpoint away. */
+  public async removeBreakpoint(line: number): Promise<void> {
+    const [x, y] = await this.gutter(line);
+    await this.page.mouse.click(x, y);
+    await this.page.mouse.move(x + 400, y);
+  }
+
+  private async gutter(line: number): Promise<[number, number]> {
     const box = await this.lineNumber(line).boundingBox();
-    if (box === null) {
+    const margin = await this.page.locator(".monaco-editor .margin").first().boundingBox();
+    if (box === null || margin === null) {
       throw new Error(`line ${line} is not in sight`);
     }
-    const margin = await this.page.locator(".monaco-editor .margin").first().boundingBox();
-    await this.page.mouse.click((margin?.x ?? 0) + 10, box.y + box.height / 2);
+    return [margin.x + 10, box.y + box.height / 2];
   }
 
   public lineNumber(line: number): Locator {
@@ -146,15 +187,28 @@ export class Workbench {
     return this.page.locator(".monaco-editor .view-line", { hasText: text }).locator('[class*="ced-"]').first();
   }
 
+  /** A word of a line of the program. */
+  public word(line: string, word: string): Locator {
+    return this.page.locator(".monaco-editor .view-line", { hasText: line }).getByText(word).first();
+  }
+
   public status(): Locator {
     return this.page.locator('.statusbar-item[id*="tandem.session"]');
+  }
+
+  /** A notification that is shown, or was and is in the list. */
+  public async notification(text: string | RegExp): Promise<Locator> {
+    const shown = this.page.locator(".notifications-toasts .notification-list-item, .notifications-center .notification-list-item", { hasText: text }).first();
+    await shown.waitFor({ timeout: 4_000 }).catch(() => this.command("Notifications: Show Notifications"));
+    await shown.waitFor();
+    return shown;
   }
 
   public terminalText(): Promise<string> {
     return this.page.locator(".terminal-wrapper.active .xterm-rows").innerText();
   }
 
-  public async terminalShows(text: string): Promise<void> {
+  public async terminalShows(text: string | RegExp): Promise<void> {
     await this.page.locator(".terminal-wrapper.active .xterm-rows", { hasText: text }).waitFor();
   }
 
@@ -169,51 +223,32 @@ export class Workbench {
     await this.page.locator(".monaco-editor .debug-top-stack-frame-line").first().waitFor();
   }
 
+  /** Waits for something no single locator shows. */
+  public async until(what: string, holds: () => Promise<boolean> | boolean): Promise<void> {
+    const end = Date.now() + DEADLINE;
+    while (!(await holds())) {
+      if (Date.now() > end) {
+        throw new Error(`it did not come to ${what}`);
+      }
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
+
+  /** Closes the window; every session it began must end with it. */
   public async close(): Promise<void> {
     for (const act of this.ending) {
       await act();
     }
-    await this.browser.close();
-    const gone = new Promise((resolve) => this.server.once("exit", resolve));
-    process.kill(-(this.server.pid ?? 0), "SIGTERM");
-    await gone;
-    rmSync(this.scratch, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+    await this.context.close();
+    await this.until("the end of all sessions", () => this.liveSessions().length === 0);
   }
-}
 
-const QUIET = {
-  "workbench.startupEditor": "none", "chat.disableAIFeatures": true, "extensions.autoUpdate": false, "git.enabled": false,
-  "extensions.ignoreRecommendations": true, "telemetry.telemetryLevel": "off", "terminal.integrated.gpuAcceleration": "off",
-  "workbench.colorTheme": "Default Dark Modern", "editor.minimap.enabled": false, "window.commandCenter": false,
-  "workbench.secondarySideBar.defaultVisibility": "hidden", "workbench.tips.enabled": false,
-};
-
-/** The `.vsix` a person would install. */
-function packaged(folder: string): string {
-  const out = path.join(folder, "tandem.vsix");
-  const flags = ["--target", "linux-x64", "--programs", programs(), "--out", out];
-  execFileSync(process.execPath, ["scripts/package.mjs", ...flags], { cwd: path.join(ROOT, "vscode-extension"), stdio: "pipe" });
-  return out;
-}
-
-async function freePort(): Promise<number> {
-  const server = net.createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === "object" && address !== null ? address.port : 0;
-}
-
-async function answers(port: number, server: ChildProcess, log: string): Promise<void> {
-  const until = Date.now() + DEADLINE;
-  while (Date.now() < until && server.exitCode === null) {
+  /** The files of the sessions that are published. */
+  public liveSessions(): string[] {
     try {
-      if ((await fetch(`http://127.0.0.1:${port}/healthz`)).ok) {
-        return;
-      }
+      return readdirSync(path.join(this.runtimeFolder, "tandem")).filter((file) => file.endsWith(".json"));
     } catch {
-      await new Promise((resolve) => setTimeout(resolve, 100));
+      return [];
     }
   }
-  throw new Error(`code-server does not answer:\n${readFileSync(log, "utf8")}`);
 }

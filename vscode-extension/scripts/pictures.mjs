@@ -1,0 +1,9 @@
+/** Runs the stories in the real VS Code and takes those of their pictures that `images` has, for the README and the walkthrough. */
+import { execFileSync } from "node:child_process";
+import { copyFileSync, existsSync, readdirSync } from "node:fs";
+
+execFileSync(process.execPath, ["scripts/test.mjs", "workbench"], { stdio: "inherit" });
+for (const name of readdirSync("images").filter((file) => existsSync(`dist/pictures/${file}`))) {
+  copyFileSync(`dist/pictures/${name}`, `images/${name}`);
+  console.log(`images/${name}`);
+}

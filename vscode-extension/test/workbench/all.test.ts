@@ -1,0 +1,14 @@
+/** The stories in the real VS Code, one after the other in one server and one browser: starting those takes longer than most
+ * stories do. */
+import { after } from "node:test";
+import { Editor } from "./editor";
+import "./dotnet.story";
+import "./python.story";
+import "./join.story";
+import "./files.story";
+import "./programs.story";
+import "./attach.story";
+import "./agents.story";
+import "./consoles.story";
+
+after(() => Editor.close());

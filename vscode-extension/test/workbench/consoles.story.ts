@@ -1,0 +1,25 @@
+/** `console`: the program in a terminal of VS Code's own instead of Tandem's. */
+import assert from "node:assert/strict";
+import { Agent } from "./agent";
+import { story } from "./workbench";
+
+story("a Python file in VS Code's integrated terminal: typed into there, closed to agents", "greeter", async (bench) => {
+  const { page } = bench;
+  await bench.openFile("greeter.py");
+  await bench.setBreakpoint(4);
+  await bench.debugView();
+  await page.keyboard.press("F5");
+  await bench.terminalShows("how many?");
+  await bench.status().filter({ hasText: "only you" }).waitFor();
+  const agent = await Agent.start("claude-code", bench.runtimeFolder);
+  bench.atEnd(() => agent.close());
+  await agent.joinOnly();
+  await assert.rejects(agent.call("process_write_input", { data: "2\n" }), /IO_NOT_OWNED/);
+  await bench.typeIntoTerminal("2\n");
+  await bench.stoppedAt(4);
+  await bench.picture("integrated-terminal");
+  await bench.removeBreakpoint(4);
+  await page.keyboard.press("F5");
+  await bench.terminalShows("hello bob");
+  await bench.status().waitFor({ state: "hidden" });
+}, { launch: { type: "tandem", request: "launch", name: "greeter", program: "${file}", console: "integratedTerminal" } });

@@ -1,0 +1,124 @@
+/** A real VS Code: its server, with the packaged extension installed, and a headless Chromium to show it.
+ *
+ * Started once for all stories, by the first that asks; lives in one temporary folder and ends with `close`.
+ * `scripts/setup --editors` brings what it needs. What a person does in it is in workbench.ts. */
+import { execFileSync, spawn, type ChildProcess } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import * as net from "node:net";
+import * as os from "node:os";
+import * as path from "node:path";
+import { chromium, type Browser } from "playwright-core";
+import { DEADLINE, ROOT, dotnetVariables, editors, environment, programs } from "../environment";
+
+let running: Promise<Editor> | undefined;
+
+export class Editor {
+  private constructor(
+    public readonly browser: Browser,
+    /** Where the workbench is served. */
+    public readonly address: string,
+    public readonly scratch: string,
+    /** Where sessions publish themselves, as `XDG_RUNTIME_DIR`. */
+    public readonly runtimeFolder: string,
+    private readonly server: ChildProcess,
+  ) {}
+
+  public static get(): Promise<Editor> {
+    running ??= Editor.start();
+    return running;
+  }
+
+  /** Ends the editor, if any story started it. */
+  public static async close(): Promise<void> {
+    const editor = await running?.catch(() => undefined);
+    running = undefined;
+    await editor?.end();
+  }
+
+  /** What the extension and the server logged, for a story that failed. */
+  public logs(): string {
+    const folder = path.join(this.scratch, "data/logs");
+    const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) => /tandem|remoteexthost/i.test(path.basename(file)) && file.endsWith(".log"));
+    return files.map((file) => `== ${file}\n${readFileSync(path.join(folder, file), "utf8").slice(-4000)}`).join("\n");
+  }
+
+  private static async start(): Promise<Editor> {
+    const found = editors();
+    const scratch = mkdtempSync(path.join(os.tmpdir(), "tandem-workbench-"));
+    const runtimeFolder = path.join(scratch, "run");
+    mkdirSync(runtimeFolder, { mode: 0o700 });
+    const data = path.join(scratch, "data");
+    mkdirSync(path.join(data, "User"), { recursive: true });
+    writeFileSync(path.join(data, "User/settings.json"), JSON.stringify(QUIET));
+    const common = ["--user-data-dir", data, "--extensions-dir", path.join(scratch, "extensions")];
+    // The virtual environment that has debugpy.
+    const VIRTUAL_ENV = path.dirname(path.dirname(environment().python));
+    const env = { ...process.env, ...dotnetVariables(), VIRTUAL_ENV, XDG_RUNTIME_DIR: runtimeFolder, TMPDIR: scratch };
+    execFileSync(found.node, [found.codeServer, ...common, "--install-extension", packaged(scratch)], { env, stdio: "pipe" });
+    const port = await freePort();
+    const flags = ["--auth", "none", "--bind-addr", `127.0.0.1:${port}`, "--disable-telemetry", "--disable-update-check",
+      "--disable-workspace-trust", "--disable-getting-started-override"];
+    const log = path.join(scratch, "server.log");
+    const server = spawn("/bin/sh", ["-c", `exec "$@" > ${log} 2>&1`, "sh", found.node, found.codeServer, ...common, ...flags],
+      { env, stdio: "ignore", detached: true });
+    try {
+      await answers(port, server, log);
+      const browser = await chromium.launch({
+        executablePath: found.chromium,
+        args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+          "--disable-component-update", "--disable-sync"],
+      });
+      return new Editor(browser, `http://127.0.0.1:${port}`, scratch, runtimeFolder, server);
+    } catch (error) {
+      process.kill(-(server.pid ?? 0), "SIGTERM");
+      throw error;
+    }
+  }
+
+  private async end(): Promise<void> {
+    await this.browser.close();
+    const gone = new Promise((resolve) => this.server.once("exit", resolve));
+    process.kill(-(this.server.pid ?? 0), "SIGTERM");
+    await gone;
+    rmSync(this.scratch, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+  }
+}
+
+/** No tips, no news, no animations, nothing that asks the network. */
+const QUIET = {
+  "workbench.startupEditor": "none", "chat.disableAIFeatures": true, "extensions.autoUpdate": false, "git.enabled": false,
+  "extensions.ignoreRecommendations": true, "telemetry.telemetryLevel": "off", "terminal.integrated.gpuAcceleration": "off",
+  "workbench.colorTheme": "Default Dark Modern", "editor.minimap.enabled": false, "window.commandCenter": false,
+  "workbench.secondarySideBar.defaultVisibility": "hidden", "workbench.tips.enabled": false, "workbench.reduceMotion": "on",
+  "remote.autoForwardPorts": false,
+};
+
+/** The `.vsix` a person would install. */
+function packaged(folder: string): string {
+  const out = path.join(folder, "tandem.vsix");
+  const flags = ["--target", "linux-x64", "--programs", programs(), "--out", out];
+  execFileSync(process.execPath, ["scripts/package.mjs", ...flags], { cwd: path.join(ROOT, "vscode-extension"), stdio: "pipe" });
+  return out;
+}
+
+async function freePort(): Promise<number> {
+  const server = net.createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return typeof address === "object" && address !== null ? address.port : 0;
+}
+
+async function answers(port: number, server: ChildProcess, log: string): Promise<void> {
+  const until = Date.now() + DEADLINE;
+  while (Date.now() < until && server.exitCode === null) {
+    try {
+      if ((await fetch(`http://127.0.0.1:${port}/healthz`)).ok) {
+        return;
+      }
+    } catch {
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
+  throw new Error(`code-server does not answer:\n${readFileSync(log, "utf8")}`);
+}

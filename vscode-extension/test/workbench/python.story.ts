@@ -1,0 +1,41 @@
+/** A person and an agent in one session of a Python program, in a real VS Code. */
+import assert from "node:assert/strict";
+import * as path from "node:path";
+import { Agent } from "./agent";
+import { story } from "./workbench";
+
+const IN_LOOP = 4;
+const RETURN = 5;
+
+story("a Python file: a stop, a hover, input, a step, and an agent's breakpoint and continue", "greeter", async (bench) => {
+  const { page } = bench;
+  await bench.openFile("greeter.py");
+  await bench.setBreakpoint(IN_LOOP);
+  await bench.debugView();
+  await page.keyboard.press("F5");
+  await bench.terminalShows("how many?");
+  await bench.typeIntoTerminal("2\n");
+  await bench.stoppedAt(IN_LOOP);
+  await bench.debugRow("Call Stack", "greet").first().waitFor();
+  await bench.word("for name in names", "names").hover();
+  await page.locator(".debug-hover-widget", { hasText: "ann" }).waitFor();
+  await bench.picture("python");
+  await page.mouse.move(5, 5);
+  await page.keyboard.press("F10");
+  await bench.stoppedAt(IN_LOOP - 1);
+
+  const agent = await Agent.start("claude-code", bench.runtimeFolder);
+  bench.atEnd(() => agent.close());
+  await agent.joinOnly();
+  await agent.call("debug_set_breakpoint", { sourceFile: path.join(bench.folder, "greeter.py"), line: RETURN });
+  await bench.mark("return greetings").waitFor({ state: "attached" });
+  await bench.debugRow("Breakpoints", String(RETURN)).first().waitFor();
+  await agent.call("debug_continue", {});
+  await bench.stoppedAt(IN_LOOP);
+  await agent.call("debug_continue", {});
+  await bench.stoppedAt(RETURN);
+  await bench.status().filter({ hasText: "claude-code continued" }).waitFor();
+  await page.keyboard.press("F5");
+  await bench.terminalShows("the program ended with exit code 0");
+  assert.match(await bench.terminalText(), /hello ann\s+hello bob/);
+}, { launch: { type: "tandem", request: "launch", name: "greeter", program: "${file}", engine: "debugpy" } });
