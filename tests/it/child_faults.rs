@@ -95,6 +95,30 @@ fn message(failure: &Value) -> &str {
 }
 
 #[tokio::test]
+async fn a_refused_launch_is_shown_to_the_person_with_what_the_adapter_printed() -> anyhow::Result<()> {
+    // Delve's way: the reason is printed, and the answer is marked as not worth showing.
+    let refusal = json!({ "dir": "in", "m": { "type": "response", "command": "launch", "request_seq": 2, "seq": 0,
+        "success": false, "message": "Failed to launch",
+        "body": { "error": { "id": 3000, "format": "Build error.", "showUser": false } } } });
+    let fake = Fake::new(&[
+        wait_for("initialize", 1),
+        answer("initialize", 1, &json!({})),
+        wait_for("launch", 2),
+        event("output", &json!({ "category": "telemetry", "output": "noise" })),
+        event("output", &json!({ "category": "stderr", "output": "undefined: greeting\n", "source": {} })),
+        refusal,
+    ])?;
+    let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
+    editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
+    let refused = editor.ask("launch", fake.launch()).await?;
+    let error = &refused.body["error"];
+    assert_eq!(error["variables"]["code"], "LAUNCH_FAILED");
+    assert_eq!(error["variables"]["message"], "Build error; it said: undefined: greeting");
+    assert_eq!(error["showUser"], true);
+    editor.finish().await
+}
+
+#[tokio::test]
 async fn an_adapter_that_crashes_answers_every_waiter_with_its_last_words() -> anyhow::Result<()> {
     let mut steps = running();
     steps.push(event("stopped", &json!({ "reason": "pause", "threadId": 1 })));

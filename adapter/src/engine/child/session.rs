@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::connection::{self, Connection, with_last_words};
+use super::connection::{self, Connection, WORDS_BYTES, with_last_words};
 use super::debuggee::{self, Debuggee};
 use super::profile::{Plan, Profile, ProgramIo};
 use super::target::{Console, Target};
@@ -111,6 +111,8 @@ pub(super) struct Session {
     asks: Mutex<HashMap<i64, (Peer, Request)>>,
     /// Bodies of the adapter's `exited` and `terminated`, which may say more than we look at.
     farewell: Mutex<[Value; 2]>,
+    /// What the adapter printed before the launch was answered: a refusal often has its reason only there.
+    said: Mutex<String>,
     /// Somebody wants the end: a launch in progress gives up.
     give_up: CancellationToken,
     /// No more connections are taken.
@@ -133,6 +135,7 @@ impl Session {
             marks: watch::Sender::default(),
             asks: Mutex::default(),
             farewell: Mutex::default(),
+            said: Mutex::default(),
             give_up: CancellationToken::new(),
             closing: CancellationToken::new(),
         }
@@ -298,7 +301,7 @@ impl Session {
         };
         let body = match answer {
             Err(_) if peer.is_closed() => return Err(self.why_it_broke("before the program ran").await),
-            answer => answer.map_err(launch_failed)?,
+            answer => answer.map_err(|failure| self.launch_failed(failure))?,
         };
         self.progress.send_modify(|now| now.launched = true);
         tokio::spawn(self.clone().say_what_the_adapter_does_not());
@@ -459,6 +462,7 @@ impl Session {
         if own_word && body["category"] == "stdout" {
             body["category"] = json!("console");
         }
+        self.remember(&body);
         if let Some(code) = self.profile.exit_code_in(body["output"].as_str().unwrap_or_default()) {
             self.progress.send_modify(|now| now.exit = Some(code));
         }
@@ -466,6 +470,31 @@ impl Session {
             Some((category, text)) if told => self.broker.feed(category == "stderr", text),
             _ => self.tell("output", body),
         }
+    }
+}
+
+impl Session {
+    /// Keeps what an adapter prints while it launches, for the reason of a refusal.
+    fn remember(&self, body: &Value) {
+        let (category, text) = (body["category"].as_str(), body["output"].as_str().unwrap_or_default());
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        if category != Some("telemetry") && said.len() < WORDS_BYTES && !self.progress.borrow().launched {
+            said.extend(text.chars().take(WORDS_BYTES));
+        }
+    }
+
+    /// An adapter's refusal to launch, as ours: whoever launched is to see it, with what was printed about it.
+    fn launch_failed(&self, failure: Failure) -> Failure {
+        if failure.code != ErrorCode::EngineFailed {
+            return failure;
+        }
+        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let words = match said.trim() {
+            "" => String::new(),
+            words => format!("; it said: {words}"),
+        };
+        let message = format!("{}{words}", failure.message.trim_end_matches('.'));
+        Failure { code: ErrorCode::LaunchFailed, message, show_user: true, ..failure }
     }
 }
 
@@ -479,12 +508,4 @@ fn introduction(adapter_id: &str) -> Value {
         "supportsMemoryEvent": true, "supportsArgsCanBeInterpretedByShell": true,
         "supportsStartDebuggingRequest": true, "supportsANSIStyling": true,
     })
-}
-
-/// An adapter's refusal to launch, as ours.
-fn launch_failed(failure: Failure) -> Failure {
-    match failure.code {
-        ErrorCode::EngineFailed => Failure { code: ErrorCode::LaunchFailed, ..failure },
-        _ => failure,
-    }
 }
