@@ -23,16 +23,27 @@ interface Subject {
   /** What it prints for `four` and at the end of its input, and its exit code. */
   readonly echo: string;
   readonly exitCode: number;
+  /** A condition that holds for the input `four` only. */
+  readonly condition: string;
+  /** A program that throws twice at one line, and catches the first; and what its exceptions are. */
+  readonly throwing: Readonly<Record<string, unknown>>;
+  readonly throwingSource: string;
+  readonly exception: string;
 }
 
 function subjects(): Subject[] {
   const cs = path.join(ROOT, "fixtures/programs/dotnet/echo/Program.cs");
   const py = path.join(ROOT, "fixtures/programs/children/echo.py");
+  const throwsPy = path.join(ROOT, "fixtures/programs/children/throws.py");
   return [
     { name: ".NET", launch: { program: environment().programs["echo"], env: dotnetVariables() }, source: cs, line: lineOf(cs, "line"),
-      variable: "line", value: '"four"', expression: ["line.Length", "4"], echo: "echo: four\n", exitCode: 0 },
+      variable: "line", value: '"four"', expression: ["line.Length", "4"], echo: "echo: four\n", exitCode: 0,
+      condition: 'line == "four"', throwing: { program: environment().programs["throws"], env: dotnetVariables() },
+      throwingSource: path.join(ROOT, "fixtures/programs/dotnet/throws/Program.cs"), exception: "InvalidOperationException" },
     { name: "Python", launch: { program: py, engine: "debugpy", python: environment().python }, source: py, line: lineOf(py, "handle"),
-      variable: "length", value: "4", expression: ["length + 1", "5"], echo: "got 4: four\n", exitCode: 7 },
+      variable: "length", value: "4", expression: ["length + 1", "5"], echo: "got 4: four\n", exitCode: 7,
+      condition: "length == 4", throwing: { program: throwsPy, engine: "debugpy", python: environment().python },
+      throwingSource: throwsPy, exception: "ValueError" },
   ];
 }
 
@@ -130,9 +141,7 @@ function scenarios(subject: Subject, withClient: (story: (client: DebugClient) =
     await end(client);
   }));
 
-  // debugpy, dialled directly, does not know it yet.
-  const onEntry = subject.name !== "Python";
-  (onEntry ? test : () => undefined)("stops on entry", withClient(async (client) => {
+  test("stops on entry", withClient(async (client) => {
     await Promise.all([
       client.configurationSequence(),
       client.launch({ ...subject.launch, stopOnEntry: true }),
@@ -175,6 +184,108 @@ function scenarios(subject: Subject, withClient: (story: (client: DebugClient) =
     await assert.rejects(client.scopesRequest({ frameId }), "a frame of an earlier stop is stale");
 
     await client.setBreakpointsRequest({ source: { path: subject.source }, breakpoints: [] });
+    await client.continueRequest({ threadId });
+    await end(client);
+  }));
+
+  /** Runs to the one breakpoint of this kind, and gives the top frame there. */
+  const stopAt = async (client: DebugClient, breakpoint: Readonly<Record<string, unknown>>, input: string) => {
+    const configured = client.waitForEvent("initialized").then(async () => {
+      await client.setBreakpointsRequest({ source: { path: subject.source }, breakpoints: [{ line: subject.line, ...breakpoint }] });
+      await client.configurationDoneRequest();
+    });
+    const stopped = client.waitForEvent("stopped");
+    await Promise.all([configured, client.launch(subject.launch)]);
+    await client.customRequest("processWriteInput", { data: input });
+    const { threadId } = (await stopped).body as { threadId: number };
+    const { body: { stackFrames } } = await client.stackTraceRequest({ threadId, startFrame: 0, levels: 1 });
+    return { threadId, frameId: stackFrames[0]?.id ?? 0, line: stackFrames[0]?.line };
+  };
+  const goOn = async (client: DebugClient, threadId: number) => {
+    await client.setBreakpointsRequest({ source: { path: subject.source }, breakpoints: [] });
+    await client.continueRequest({ threadId });
+    await end(client);
+  };
+
+  test("a condition stops it where it holds, and a variable can be set there", withClient(async (client) => {
+    const { threadId, frameId } = await stopAt(client, { condition: subject.condition }, "one\nfour\n");
+    const shown = await client.evaluateRequest({ expression: subject.variable, frameId, context: "watch" });
+    assert.equal(shown.body.result, subject.value);
+    const { body: { scopes } } = await client.scopesRequest({ frameId });
+    const value = subject.name === "Python" ? "44" : '"fourty"';
+    const set = await client.setVariableRequest({ variablesReference: scopes[0]?.variablesReference ?? 0, name: subject.variable, value });
+    assert.equal(set.body.value, value);
+    await goOn(client, threadId);
+  }));
+
+  test("a hit condition stops it the second time only", withClient(async (client) => {
+    const { threadId, line } = await stopAt(client, { hitCondition: "2" }, "four\nfour\n");
+    assert.equal(line, subject.line);
+    await goOn(client, threadId);
+  }));
+
+  test("a log point writes and does not stop", withClient(async (client) => {
+    const configured = client.waitForEvent("initialized").then(async () => {
+      const breakpoints = [{ line: subject.line, logMessage: `it is {${subject.variable}}` }];
+      await client.setBreakpointsRequest({ source: { path: subject.source }, breakpoints });
+      await client.configurationDoneRequest();
+    });
+    let stops = 0;
+    client.on("stopped", () => (stops += 1));
+    let written = "";
+    const logged = new Promise<void>((resolve) => {
+      client.on("output", ({ body }: { body: { output: string } }) => {
+        written += body.output;
+        if (/it is "?\w+"?\s/.test(written)) {
+          resolve();
+        }
+      });
+    });
+    await Promise.all([configured, client.launch(subject.launch)]);
+    await client.customRequest("processWriteInput", { data: "four\n" });
+    await logged;
+    await end(client);
+    assert.match(written, new RegExp(`it is "?${subject.value.replaceAll('"', "")}"?\\s`));
+    assert.equal(stops, 0);
+  }));
+
+  test("stops at a thrown exception, and at one nobody catches", withClient(async (client) => {
+    const thrown = lineOf(subject.throwingSource, "throw");
+    const configured = client.waitForEvent("initialized").then(async () => {
+      await client.setExceptionBreakpointsRequest({ filters: ["all"] });
+      await client.configurationDoneRequest();
+    });
+    let stopped = client.waitForEvent("stopped");
+    await Promise.all([configured, client.launch(subject.throwing)]);
+    for (const message of ["caught", "not caught"]) {
+      const { threadId, reason } = (await stopped).body as { threadId: number; reason: string };
+      assert.equal(reason, "exception");
+      const { body: { stackFrames } } = await client.stackTraceRequest({ threadId, startFrame: 0, levels: 1 });
+      assert.equal(stackFrames[0]?.line, thrown);
+      const { body: info } = await client.exceptionInfoRequest({ threadId });
+      assert.match(info.exceptionId, new RegExp(subject.exception));
+      assert.ok(info.description?.includes(message), info.description);
+      // From here on only what nobody catches.
+      await client.setExceptionBreakpointsRequest({ filters: ["unhandled"] });
+      stopped = client.waitForEvent("stopped");
+      stopped.catch(() => undefined); // After the last there is none.
+      await client.continueRequest({ threadId });
+    }
+    await client.disconnectRequest({ terminateDebuggee: true });
+  }));
+
+  test("pauses while it runs, and goes on", withClient(async (client) => {
+    await Promise.all([client.configurationSequence(), client.launch(subject.launch)]);
+    await client.customRequest("processReadOutput", { waitFor: subject.name === "Python" ? "ready" : "$", timeoutMs: DEADLINE });
+    const stopped = client.waitForEvent("stopped");
+    const { body: { threads } } = await client.threadsRequest();
+    await client.pauseRequest({ threadId: threads[0]?.id ?? 0 });
+    // Python stops in its next line, which the input brings.
+    if (subject.name === "Python") {
+      await client.customRequest("processWriteInput", { data: "four\n" });
+    }
+    const { threadId, reason } = (await stopped).body as { threadId: number; reason: string };
+    assert.equal(reason, "pause");
     await client.continueRequest({ threadId });
     await end(client);
   }));

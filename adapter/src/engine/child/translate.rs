@@ -2,16 +2,48 @@
 
 use serde_json::{Map, Value, json};
 
-/// Exception filters the adapter knows; the hub collects them before it knows the adapter.
+/// What adapters call the filters that Tandem offers before it knows the adapter; an editor shows those and goes on
+/// sending them.
+const FILTERS: [(&str, &[&str]); 3] = [
+    ("all", &["raised", "any", "exception", "cpp_throw"]),
+    ("user-unhandled", &["userUnhandled"]),
+    ("unhandled", &["uncaught", "unrecovered-panic"]),
+];
+
+/// Exception filters by the adapter's own names, without those it does not know.
 pub(super) fn exception_filters(arguments: &mut Value, capabilities: &Value) {
-    let known: Vec<&Value> = capabilities["exceptionBreakpointFilters"]
+    let known: Vec<&str> = capabilities["exceptionBreakpointFilters"]
         .as_array()
         .into_iter()
         .flatten()
-        .map(|filter| &filter["filter"])
+        .filter_map(|filter| filter["filter"].as_str())
         .collect();
+    let named = |wanted: &Value| {
+        let wanted = wanted.as_str()?;
+        let (_, others) = FILTERS.iter().find(|(name, _)| *name == wanted).unwrap_or(&("", &[]));
+        std::iter::once(&wanted)
+            .chain(others.iter())
+            .copied()
+            .find(|name| known.contains(name))
+            .map(Value::from)
+    };
     if let Some(filters) = arguments["filters"].as_array_mut() {
-        filters.retain(|filter| known.contains(&filter));
+        let mut own: Vec<Value> = Vec::new();
+        for name in filters.iter().filter_map(named) {
+            if !own.contains(&name) {
+                own.push(name);
+            }
+        }
+        *filters = own;
+    }
+    if let Some(options) = arguments.get_mut("filterOptions").and_then(Value::as_array_mut) {
+        options.retain_mut(|option| match named(&option["filterId"]) {
+            Some(name) => {
+                option["filterId"] = name;
+                true
+            }
+            None => false,
+        });
     }
     let options = capabilities["supportsExceptionFilterOptions"] == true;
     if let Some(arguments) = arguments.as_object_mut()
@@ -45,9 +77,25 @@ mod tests {
     #[test]
     fn only_filters_the_adapter_knows_reach_it() {
         let adapter = json!({ "exceptionBreakpointFilters": [{ "filter": "raised" }] });
-        let mut arguments = json!({ "filters": ["unhandled", "raised"], "filterOptions": [] });
+        let mut arguments = json!({ "filters": ["cpp_catch", "raised"], "filterOptions": [] });
         exception_filters(&mut arguments, &adapter);
         assert_eq!(arguments, json!({ "filters": ["raised"] }));
+    }
+
+    #[test]
+    fn filters_offered_before_the_adapter_was_known_become_its_own() {
+        let debugpy = json!({ "exceptionBreakpointFilters":
+            [{ "filter": "raised" }, { "filter": "uncaught" }, { "filter": "userUnhandled" }] });
+        let mut arguments = json!({ "filters": ["all", "unhandled", "uncaught", "user-unhandled", "odd"] });
+        exception_filters(&mut arguments, &debugpy);
+        assert_eq!(arguments, json!({ "filters": ["raised", "uncaught", "userUnhandled"] }));
+        let gdb = json!({ "supportsExceptionFilterOptions": true, "exceptionBreakpointFilters":
+            [{ "filter": "exception" }, { "filter": "unhandled" }] });
+        let mut arguments = json!({ "filters": [], "filterOptions":
+            [{ "filterId": "all", "condition": "E" }, { "filterId": "unhandled" }, { "filterId": "odd" }] });
+        exception_filters(&mut arguments, &gdb);
+        let own = json!([{ "filterId": "exception", "condition": "E" }, { "filterId": "unhandled" }]);
+        assert_eq!(arguments, json!({ "filters": [], "filterOptions": own }));
     }
 
     #[test]
