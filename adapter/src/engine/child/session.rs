@@ -483,18 +483,18 @@ impl Session {
         }
     }
 
-    /// An adapter's refusal to launch, as ours: whoever launched is to see it, with what was printed about it.
+    /// An adapter's refusal to launch: in its own words, or as ours, to be shown, with the reason that it only printed.
     fn launch_failed(&self, failure: Failure) -> Failure {
         if failure.code != ErrorCode::EngineFailed {
             return failure;
         }
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        let words = match said.trim() {
-            "" => String::new(),
-            words => format!("; it said: {words}"),
-        };
-        let message = format!("{}{words}", failure.message.trim_end_matches('.'));
-        Failure { code: ErrorCode::LaunchFailed, message, show_user: true, ..failure }
+        let words = said.trim();
+        if words.is_empty() {
+            return Failure { code: ErrorCode::LaunchFailed, ..failure };
+        }
+        let message = format!("{}; it said: {words}", failure.message.trim_end_matches('.'));
+        Failure::new(ErrorCode::LaunchFailed, message).data(failure.data)
     }
 }
 
