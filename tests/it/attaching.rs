@@ -45,7 +45,8 @@ async fn attached(
 /// Ends the program and sees it end well.
 async fn ends_well(mut process: Child) -> anyhow::Result<()> {
     drop(process.stdin.take());
-    anyhow::ensure!(process.wait().await?.success(), "the program did not end well");
+    let status = process.wait().await?;
+    anyhow::ensure!(status.success(), "the program did not end well: {status}");
     Ok(())
 }
 

@@ -30,6 +30,9 @@ const START_LIMIT: Duration = Duration::from_secs(60);
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
 /// How long a debugger that has let go of a process may take to hang up.
 const HANG_UP_LIMIT: Duration = Duration::from_secs(2);
+/// How long nothing is told before a program counts as quiet, and how long that is waited for, when it is let go.
+const QUIET: Duration = Duration::from_millis(50);
+const QUIET_LIMIT: Duration = Duration::from_secs(2);
 /// How long a call that could not be aborted may take to end when the program is let go.
 const LAST_CALL_LIMIT: Duration = Duration::from_secs(5);
 /// How long a killed program may take to end.
@@ -244,7 +247,10 @@ impl Session {
                 self.give_up_step();
                 process.hold_nobody().unwrap_or_default();
                 self.forget_stop();
-                let detached = self.detach(&process, inputs);
+                let detached = match self.settle(&process, inputs) {
+                    Ok(true) => self.detach(&process, inputs),
+                    ended => ended.map(drop),
+                };
                 if let Err(failure) = &detached {
                     self.note(&failure.to_string());
                 }
@@ -273,6 +279,36 @@ impl Session {
             }
         }
         Ok(Value::Null)
+    }
+
+    /// Lets what threads have run into already be told, and to nobody's interest: a thread that waits at a breakpoint to be
+    /// heard when the debugger leaves crashes or stays there for ever. The program stands again in the end; `false` when it
+    /// has ended.
+    fn settle(&mut self, process: &Rc<Process>, inputs: &Receiver<Input>) -> Result<bool, Failure> {
+        let deadline = Instant::now() + QUIET_LIMIT;
+        let resume = || process.resume().map_err(cor("let the program go on"));
+        for _ in 0..=self.deferred.drain(..).len() {
+            resume()?;
+        }
+        loop {
+            match inputs.recv_timeout(QUIET) {
+                Ok(Input::Callback(Callback::ExitProcess)) => {
+                    self.postponed.push_back(Input::Callback(Callback::ExitProcess));
+                    return Ok(false);
+                }
+                Ok(Input::Callback(_)) if Instant::now() < deadline => resume()?,
+                // It stands where it told this.
+                Ok(Input::Callback(_)) => return Ok(true),
+                Ok(other) => self.postponed.push_back(other),
+                Err(_) => {
+                    self.stand(process).map_err(cor("stop the program to detach from it"))?;
+                    if process.has_queued_callbacks() != Ok(true) || Instant::now() > deadline {
+                        return Ok(true);
+                    }
+                    resume()?;
+                }
+            }
+        }
     }
 
     /// Lets go of the program, which stands. A call of an evaluation that is still on a thread keeps the runtime from it:
