@@ -76,6 +76,8 @@ async fn a_step_that_waits_for_a_held_thread_is_paused(runtime: Runtime) -> anyh
     editor.launch("frozen", &["join"], json!({})).await?;
     let (thread, _) = editor.stop().await?;
     editor.ok("next", json!({ "threadId": thread, "singleThread": true })).await?;
+    // Paused on its way into the call, a step from there would only come back out of it.
+    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
     editor.ok("pause", json!({ "threadId": thread })).await?;
     let stopped = editor.event("stopped").await?;
     assert_eq!((&stopped["reason"], &stopped["threadId"]), (&json!("pause"), &json!(thread)));

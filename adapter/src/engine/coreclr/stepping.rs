@@ -41,6 +41,8 @@ struct Origin {
     method: u32,
     /// Its IL range.
     statement: (u32, u32),
+    /// Where its frame ends on the stack: a recursive call has another.
+    frame: Option<u64>,
 }
 
 /// A step under way.
@@ -77,6 +79,7 @@ struct Position {
     il: u32,
     /// Size of the method's IL; 0 without symbols.
     size: u32,
+    frame: Option<u64>,
 }
 
 impl Position {
@@ -88,7 +91,12 @@ impl Position {
     }
 
     fn origin(&self) -> Option<Origin> {
-        Some(Origin { module: self.loaded.id, method: self.method, statement: self.statement()? })
+        Some(Origin {
+            module: self.loaded.id,
+            method: self.method,
+            statement: self.statement()?,
+            frame: self.frame,
+        })
     }
 
     /// What a step from here must leave: the statement, and whatever in the method has no source. In an async method
@@ -215,6 +223,8 @@ impl Session {
         let function = frame.function().ok()?;
         let loaded = self.modules.of(&function.module().ok()?)?;
         let size = if loaded.pdb.is_ok() { function.il_size().unwrap_or(0) } else { 0 };
-        Some(Position { loaded, method: function.token().ok()?, il: frame.il_offset().ok()?, size, function })
+        let (method, il) = (function.token().ok()?, frame.il_offset().ok()?);
+        let frame = frame.stack_range().ok().map(|(_, end)| end);
+        Some(Position { loaded, method, il, size, frame, function })
     }
 }

@@ -90,7 +90,9 @@ fn judge(step: &mut Step, at: &Position, reason: u32) -> Next {
     };
     let is_home =
         step.origin.as_ref().is_some_and(|home| (home.module, home.method) == (at.loaded.id, at.method));
-    if let Some(home) = step.origin.as_ref().filter(|_| is_home && step.returning)
+    if let Some(home) = step.origin.as_ref().filter(|_| is_home)
+        // A thread that was stopped on its way into a call comes back out of it, into the statement it never left.
+        && (step.returning || step.way != Way::Out && home.frame.is_some() && home.frame == at.frame)
         && at.il >= home.statement.0
         && at.il < home.statement.1
     {
