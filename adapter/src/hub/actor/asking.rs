@@ -29,7 +29,9 @@ impl<H: Host> Actor<H> {
         deadline: Duration,
     ) {
         let Some(engine) = self.engine.clone() else { return };
-        tracing::trace!(number = ticket.0, command, %arguments, "asked of the engine");
+        // What a program is launched with may hold its secrets.
+        let shown = if matches!(command.as_str(), "launch" | "attach") { &Value::Null } else { &arguments };
+        tracing::trace!(number = ticket.0, command, arguments = %shown, "asked of the engine");
         let cancel = CancellationToken::new();
         let reply = Reply::new(ticket.0, command.clone(), self.answers.clone());
         let (late, give_up, name) = (self.answers.clone(), cancel.clone(), command.clone());
