@@ -3,7 +3,7 @@
 //! In reading order: [`startup`] (holding a runtime before user code), [`runtime`] (finding the runtime in a process and
 //! loading its debugging library), [`debugger`] (debugger and process), [`callback`] (what the runtime tells), then one
 //! module per family: [`thread`], [`frame`], [`module`], [`types`], [`value`], [`eval`]. [`hresult`] says what failures mean,
-//! [`exits`] how the program ended.
+//! [`exits`] how the program ended, [`imports`] what of the system the library is given faster.
 //!
 //! Objects are not `Send`: they live on one thread, the engine's. A [`callback::Callback`] is, and is the one place where
 //! COM pointers cross threads.
@@ -18,6 +18,7 @@ pub mod eval;
 pub mod exits;
 pub mod frame;
 pub mod hresult;
+pub mod imports;
 pub mod module;
 mod raw;
 pub mod runtime;

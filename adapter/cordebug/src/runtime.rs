@@ -12,6 +12,7 @@ use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use crate::com::{ComPtr, IUnknown};
 use crate::debugger::Debugger;
 use crate::hresult::CorError;
+use crate::imports;
 
 /// What we ask for; understood by all runtimes from 3.1 on.
 const INTERFACE_VERSION: i32 = 4;
@@ -126,6 +127,7 @@ pub fn create_debugger(pid: u32, runtime: &Runtime) -> Result<Debugger, RuntimeE
     // SAFETY: the types are those of the exported functions (coreclr's dbgshim and mscordbi sources), the arguments
     // are valid for the calls, and a successful creation writes a reference that is ours.
     let created = unsafe {
+        imports::replace(&runtime.folder);
         // It must run once before anything else: it starts the library's platform layer.
         let main = library.get::<DllMain>(symbol(c"DllMain")).map_err(load)?;
         let create3 = library.get::<Create3>(symbol(c"CoreCLRCreateCordbObject3")).map(|symbol| *symbol).ok();

@@ -50,7 +50,8 @@ impl Thread {
             if let Ok(frame) = get!(walk, ICorDebugStackWalk.GetFrame()) {
                 frames.push(Frame(frame));
             }
-            if call!(walk, ICorDebugStackWalk.Next())? == END_OF_STACK {
+            // Nobody needs what is below the last one, and each frame costs.
+            if frames.len() == limit || call!(walk, ICorDebugStackWalk.Next())? == END_OF_STACK {
                 break;
             }
         }

@@ -1,11 +1,12 @@
 //! The speed table: each figure beside what it is compared with, in one run; medians. Build with `--release`.
 //!
-//! Prints Markdown on stdout; with arguments, only the groups they name (`launch step breakpoint inspect output memory`). Not a test: machines differ, so nothing here passes or fails.
+//! Prints Markdown on stdout; with arguments, only the groups they name (`launch step breakpoint inspect open output memory`). Not a test: machines differ, so nothing here passes or fails.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use clr_metadata::image::Image;
 use serde_json::{Value, json};
 use tests::agent::Agent;
 use tests::client::DapClient;
@@ -70,6 +71,9 @@ async fn measure(runtime: Runtime) -> anyhow::Result<Rows> {
             taken.push(inspect(runtime).await?);
         }
         rows.push(("stack, scopes and 16 variables of a fresh stop, median of 5", ms(median(taken))));
+    }
+    if wanted("open") {
+        rows.push(("open `System.Private.CoreLib` (methods), median of 11", opened(runtime)?));
     }
     if wanted("output") {
         floods(runtime, &mut rows).await?;
@@ -249,6 +253,21 @@ async fn inspect(runtime: Runtime) -> anyhow::Result<Duration> {
     let taken = start.elapsed();
     editor.finish().await?;
     Ok(taken)
+}
+
+/// The largest module that every program loads, with its metadata read; and how many methods it has.
+fn opened(runtime: Runtime) -> anyhow::Result<String> {
+    let dotnet = runtime.dotnet().context("no dotnet")?;
+    let frameworks = dotnet.parent().context("no folder")?.join("shared/Microsoft.NETCore.App");
+    let version = std::fs::read_dir(&frameworks)?.next().context("no runtime")??.path();
+    let (mut taken, mut methods) = (Vec::new(), 0);
+    for _ in 0..LAUNCHES {
+        let start = Instant::now();
+        let image = Image::open(&version.join("System.Private.CoreLib.dll"))?;
+        taken.push(start.elapsed());
+        methods = image.metadata.all_methods().count();
+    }
+    Ok(format!("{} ({methods})", ms(median(taken))))
 }
 
 async fn drained_by_cat(runtime: Runtime) -> anyhow::Result<Duration> {

@@ -1,6 +1,7 @@
 //! The engine's thread: its state, its loop, and the table of commands.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -81,6 +82,8 @@ pub(super) struct Session {
     pub(super) filters: Filters,
     pub(super) references: References,
     pub(super) known: Known,
+    /// Threads that were asked for, until they end: listing them all costs the runtime milliseconds at every stop.
+    pub(super) threads_known: RefCell<HashMap<u32, Thread>>,
     /// Calls of evaluations that nothing could end.
     pub(super) left: LeftCalls,
     pub(super) step: Option<Step>,
@@ -130,6 +133,7 @@ impl Session {
             filters: Filters::default(),
             references: References::default(),
             known: Known::default(),
+            threads_known: RefCell::default(),
             left: LeftCalls::default(),
             step: None,
             targets: Vec::new(),
@@ -156,6 +160,9 @@ impl Session {
                     Err(_) => break,
                 },
             };
+            // What a request or a callback reads while the program stands is read from it once.
+            let stands = matches!(self.run, Run::Stopped { .. }) || matches!(input, Input::Callback(_));
+            let _standing = stands.then(cordebug::imports::memory::standing);
             match input {
                 Input::Request { request, cancel, reply } => {
                     self.cancel = cancel.clone();
@@ -263,11 +270,14 @@ impl Session {
 
     /// The managed thread with this id, at a stop.
     pub(super) fn thread(&self, id: u32) -> Result<Thread, Failure> {
+        if let Some(known) = self.threads_known.borrow().get(&id) {
+            return Ok(known.clone());
+        }
         let threads = self.process()?.threads().map_err(cor("list the threads"))?;
-        threads
-            .into_iter()
-            .find(|thread| thread.id() == Ok(id))
-            .ok_or_else(|| Failure::invalid(format!("there is no managed thread {id}")))
+        let found = threads.into_iter().find(|thread| thread.id() == Ok(id));
+        let found = found.ok_or_else(|| Failure::invalid(format!("there is no managed thread {id}")))?;
+        self.threads_known.borrow_mut().insert(id, found.clone());
+        Ok(found)
     }
 
     /// `threadId` of a request, else the thread of the stop.

@@ -75,6 +75,9 @@ impl Session {
 
     fn thread_event(&self, thread: &Thread, reason: &str) {
         if let Ok(id) = thread.id() {
+            if reason == "exited" {
+                self.threads_known.borrow_mut().remove(&id);
+            }
             self.tell("thread", json!({ "reason": reason, "threadId": id }));
         }
     }

@@ -1,0 +1,67 @@
+//! What the debugging library and its data access library call of the system, through functions of ours where that is
+//! faster: [`blocks`] keeps the memory they map anew at each stop, [`memory`] gathers their reads of the program's memory.
+//!
+//! Only calls from these two libraries come here: their import tables are changed, and nobody else's.
+
+mod blocks;
+pub mod memory;
+
+use core::ffi::c_void;
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use plthook::ObjectFile;
+
+/// Libraries that are done.
+static DONE: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
+
+/// Changes the imports of the libraries in a runtime's folder; once, however often it is called.
+///
+/// A library that lacks one of the imports works as it did: it only gains less.
+///
+/// # Safety
+/// Nothing of the libraries may run yet, unless this was called before.
+pub(crate) unsafe fn replace(folder: &Path) {
+    let data_access = [
+        ("mmap", blocks::mmap as *const c_void),
+        ("mmap64", blocks::mmap as *const c_void),
+        ("munmap", blocks::munmap as *const c_void),
+        ("pread64", memory::pread as *const c_void),
+    ];
+    let messages = [("read", memory::read as *const c_void), ("write", memory::write as *const c_void)];
+    // Without the messages, nothing says when what was read is out of date.
+    // SAFETY: the caller's promise; the functions have the types of those they stand for, and live as long as the process.
+    unsafe {
+        if replace_in(&folder.join("libmscordbi.so"), &messages, &["read", "write"]) {
+            replace_in(&folder.join("libmscordaccore.so"), &data_access, &[]);
+        }
+    }
+}
+
+/// Whether all that are `needed` are replaced.
+///
+/// # Safety
+/// As [`replace`]; each function stands for the one it is named with.
+unsafe fn replace_in(path: &Path, functions: &[(&str, *const c_void)], needed: &[&str]) -> bool {
+    let mut done = DONE.lock().unwrap_or_else(PoisonError::into_inner);
+    // SAFETY: the runtime's own libraries; a library that is loaded already is only found.
+    let Ok(library) = (unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }) else { return false };
+    // Stays loaded: what was changed must not be unmapped under whoever uses it.
+    let handle = library.into_raw();
+    if !done.insert(handle as usize) {
+        return true;
+    }
+    // SAFETY: a handle that the loader gave.
+    let Ok(object) = (unsafe { ObjectFile::open_by_handle(handle) }) else { return false };
+    let mut replaced = Vec::new();
+    for (name, function) in functions {
+        // SAFETY: the caller's promise.
+        if let Ok(mut replacement) = unsafe { object.replace(name, *function) } {
+            replacement.discard();
+            replaced.push(*name);
+        }
+    }
+    needed.iter().all(|name| replaced.contains(name))
+}

@@ -1,0 +1,140 @@
+//! The data access library's memory blocks, kept from one stop to the next.
+//!
+//! It maps two blocks of 4 MiB at every stop, writes to every page and unmaps them when the program goes on: two thousand
+//! page faults, which is most of what a stop costs. So a block of that size and kind is kept and given out again, as
+//! zeros. Everything else goes to the kernel as it came; nothing is kept that was not given out here as such a block.
+
+use core::ffi::c_void;
+use std::sync::{Mutex, PoisonError};
+
+/// Size of the blocks, in bytes.
+const BLOCK: usize = 4 << 20;
+/// How many are kept.
+const KEPT: usize = 4;
+/// How many in use are known; one more is not kept later.
+const KNOWN: usize = 16;
+
+/// Addresses of blocks.
+#[derive(Debug, Default)]
+struct Blocks {
+    free: Vec<usize>,
+    given: Vec<usize>,
+}
+
+static BLOCKS: Mutex<Blocks> = Mutex::new(Blocks { free: Vec::new(), given: Vec::new() });
+
+impl Blocks {
+    /// Notes a block that is given out.
+    fn give(&mut self, block: usize) {
+        if self.given.len() < KNOWN {
+            self.given.push(block);
+        }
+    }
+
+    /// Whether this is a whole block that was given out. One that is touched in part, or mapped over, is none any more.
+    fn take_back(&mut self, start: usize, length: usize) -> bool {
+        let end = start.saturating_add(length);
+        let is_whole = length == BLOCK && self.given.contains(&start);
+        self.given.retain(|block| start >= block + BLOCK || end <= *block);
+        is_whole
+    }
+}
+
+/// mmap(2), for the data access library.
+///
+/// # Safety
+/// As the system call's.
+pub(super) unsafe extern "C" fn mmap(
+    address: *mut c_void,
+    length: usize,
+    protection: i32,
+    flags: i32,
+    file: i32,
+    offset: libc::off_t,
+) -> *mut c_void {
+    let is_block = address.is_null()
+        && length == BLOCK
+        && protection == libc::PROT_NONE
+        && file == -1
+        && flags & (libc::MAP_FIXED | libc::MAP_SHARED) == 0;
+    let mut blocks = BLOCKS.lock().unwrap_or_else(PoisonError::into_inner);
+    if is_block && let Some(kept) = blocks.free.pop() {
+        let block = kept as *mut c_void;
+        // SAFETY: a mapping of ours of this length, which nobody else has: it was unmapped and is no longer in the list.
+        // Readable and writable is more than was asked for; whoever reserves a block makes it so before using it.
+        unsafe {
+            if libc::mprotect(block, BLOCK, libc::PROT_READ | libc::PROT_WRITE) == 0 {
+                core::ptr::write_bytes(block.cast::<u8>(), 0, BLOCK);
+                blocks.give(kept);
+                return block;
+            }
+            libc::munmap(block, BLOCK);
+        }
+    }
+    if flags & libc::MAP_FIXED != 0 {
+        blocks.take_back(address as usize, length);
+    }
+    // SAFETY: the caller's own request.
+    let mapped = unsafe { libc::mmap(address, length, protection, flags, file, offset) };
+    if is_block && mapped != libc::MAP_FAILED {
+        blocks.give(mapped as usize);
+    }
+    mapped
+}
+
+/// munmap(2), for the data access library.
+///
+/// # Safety
+/// As the system call's.
+pub(super) unsafe extern "C" fn munmap(address: *mut c_void, length: usize) -> i32 {
+    let mut blocks = BLOCKS.lock().unwrap_or_else(PoisonError::into_inner);
+    if blocks.take_back(address as usize, length) && blocks.free.len() < KEPT {
+        blocks.free.push(address as usize);
+        return 0;
+    }
+    // SAFETY: the caller's own request.
+    unsafe { libc::munmap(address, length) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn map(length: usize, address: *mut c_void, protection: i32, more: i32) -> *mut c_void {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | more;
+        // SAFETY: anonymous memory, placed by the kernel or over a mapping of this test.
+        unsafe { mmap(address, length, protection, flags, -1, 0) }
+    }
+
+    #[test]
+    fn a_whole_block_comes_back_as_zeros_and_nothing_else_is_kept() {
+        let none = core::ptr::null_mut();
+        let block = map(BLOCK, none, libc::PROT_NONE, 0);
+        assert_ne!(block, libc::MAP_FAILED);
+        // SAFETY: a mapping of this test, 4 MiB long.
+        unsafe {
+            assert_eq!(libc::mprotect(block, BLOCK, libc::PROT_READ | libc::PROT_WRITE), 0);
+            core::ptr::write_bytes(block.cast::<u8>(), 7, BLOCK);
+            assert_eq!(munmap(block, BLOCK), 0);
+        }
+        let again = map(BLOCK, none, libc::PROT_NONE, 0);
+        assert_eq!(again, block, "the same block is given out again");
+        // SAFETY: as above, and it is given out readable.
+        let bytes = unsafe { core::slice::from_raw_parts(again.cast::<u8>(), BLOCK) };
+        assert!(bytes.iter().all(|byte| *byte == 0));
+
+        // Mapped over in part: not whole any more, so the kernel takes it back.
+        assert_eq!(map(1 << 20, again, libc::PROT_NONE, libc::MAP_FIXED), again);
+        // SAFETY: a mapping of this test.
+        assert_eq!(unsafe { munmap(again, BLOCK) }, 0);
+        assert!(BLOCKS.lock().unwrap().free.is_empty());
+
+        // Another size or protection is not such a block.
+        for (length, protection) in [(BLOCK * 2, libc::PROT_NONE), (BLOCK, libc::PROT_READ)] {
+            let other = map(length, none, protection, 0);
+            // SAFETY: a mapping of this test.
+            assert_eq!(unsafe { munmap(other, length) }, 0);
+            assert!(BLOCKS.lock().unwrap().free.is_empty());
+        }
+    }
+}

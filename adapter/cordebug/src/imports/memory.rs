@@ -1,0 +1,229 @@
+//! The program's memory as the debugging library reads it: a few bytes at a time, five hundred times for the top frame of a
+//! stack. While the program stands, whole pages are read instead and given out from.
+//!
+//! A page is good for as long as nothing can have changed it: on a thread that said that the program stands
+//! ([`standing`]), and until the library exchanges a word with the runtime in the program, which alone makes that write
+//! or go on. Not a cache of more than one request: what native threads of the program write meanwhile shows at the next.
+
+use core::cell::RefCell;
+use core::ffi::c_void;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A page of the program, in bytes.
+const PAGE: u64 = 4096;
+/// Longer reads are not gathered, in bytes.
+const LONGEST: usize = 2 * PAGE as usize;
+/// More pages than this are not kept at a time.
+const MOST: usize = 1024;
+
+/// Counts what was said to the runtime or heard from it.
+static WORDS: AtomicU64 = AtomicU64::new(0);
+
+thread_local! {
+    static PAGES: RefCell<Pages> = RefCell::default();
+}
+
+type Page = Box<[u8; PAGE as usize]>;
+
+/// The pages read so far, by file and number.
+#[derive(Default)]
+struct Pages {
+    /// How many say that the program stands.
+    standing: usize,
+    /// [`WORDS`] when they were read.
+    words: u64,
+    read: HashMap<(i32, u64), Page>,
+    /// Memory for more.
+    spare: Vec<Page>,
+}
+
+impl Pages {
+    fn forget(&mut self) {
+        self.spare.extend(self.read.drain().map(|(_, page)| page));
+    }
+
+    /// Fills `bytes` from this address on; false if any of it cannot be had as whole pages.
+    fn fill(&mut self, file: i32, address: u64, bytes: &mut [u8]) -> bool {
+        let words = WORDS.load(Ordering::SeqCst);
+        if self.words != words || self.read.len() >= MOST {
+            self.forget();
+            self.words = words;
+        }
+        let (mut at, mut rest) = (address, bytes);
+        while !rest.is_empty() {
+            let (number, within) = (at / PAGE, (at % PAGE) as usize);
+            let Some(page) = self.page(file, number) else { return false };
+            let length = rest.len().min(PAGE as usize - within);
+            let (now, later) = core::mem::take(&mut rest).split_at_mut(length);
+            let Some(part) = page.get(within..within + length) else { return false };
+            now.copy_from_slice(part);
+            rest = later;
+            let Some(next) = at.checked_add(length as u64) else { return false };
+            at = next;
+        }
+        true
+    }
+
+    fn page(&mut self, file: i32, number: u64) -> Option<&Page> {
+        use std::collections::hash_map::Entry;
+        match self.read.entry((file, number)) {
+            Entry::Occupied(known) => Some(known.into_mut()),
+            Entry::Vacant(new) => {
+                let mut page = self.spare.pop().unwrap_or_else(|| Box::new([0; PAGE as usize]));
+                let offset = i64::try_from(number.checked_mul(PAGE)?).ok()?;
+                // SAFETY: the page is ours and as long as this says.
+                let read = unsafe { libc::pread64(file, page.as_mut_ptr().cast(), PAGE as usize, offset) };
+                if read == PAGE as isize {
+                    Some(new.insert(page))
+                } else {
+                    self.spare.push(page);
+                    None
+                }
+            }
+        }
+    }
+}
+
+/// Says, while it lives, that the program stands unless this thread makes it go on.
+#[derive(Debug)]
+pub struct Standing(());
+
+/// From now on this thread's reads of the program's memory are gathered.
+#[must_use = "it says so while it lives"]
+pub fn standing() -> Standing {
+    PAGES.with_borrow_mut(|pages| pages.standing += 1);
+    Standing(())
+}
+
+impl Drop for Standing {
+    fn drop(&mut self) {
+        PAGES.with_borrow_mut(|pages| {
+            pages.standing = pages.standing.saturating_sub(1);
+            pages.forget();
+        });
+    }
+}
+
+/// pread(2), for the data access library, which reads the program's memory so.
+///
+/// # Safety
+/// As the system call's.
+pub(super) unsafe extern "C" fn pread(
+    file: i32,
+    bytes: *mut c_void,
+    count: usize,
+    offset: libc::off64_t,
+) -> isize {
+    if count > 0
+        && count <= LONGEST
+        && let Ok(address) = u64::try_from(offset)
+    {
+        // SAFETY: the caller gives memory of this length to be written to.
+        let wanted = unsafe { core::slice::from_raw_parts_mut(bytes.cast::<u8>(), count) };
+        let filled = PAGES.try_with(|pages| match pages.try_borrow_mut() {
+            Ok(mut pages) if pages.standing > 0 => pages.fill(file, address, wanted),
+            _ => false,
+        });
+        if filled == Ok(true) {
+            return count.cast_signed();
+        }
+    }
+    // SAFETY: the caller's own request.
+    unsafe { libc::pread64(file, bytes, count, offset) }
+}
+
+/// read(2), for the debugging library, which hears the runtime so.
+///
+/// # Safety
+/// As the system call's.
+pub(super) unsafe extern "C" fn read(file: i32, bytes: *mut c_void, count: usize) -> isize {
+    // SAFETY: the caller's own request.
+    let read = unsafe { libc::read(file, bytes, count) };
+    WORDS.fetch_add(1, Ordering::SeqCst);
+    read
+}
+
+/// write(2), for the debugging library, which speaks to the runtime so.
+///
+/// # Safety
+/// As the system call's.
+pub(super) unsafe extern "C" fn write(file: i32, bytes: *const c_void, count: usize) -> isize {
+    WORDS.fetch_add(1, Ordering::SeqCst);
+    // SAFETY: the caller's own request.
+    unsafe { libc::write(file, bytes, count) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::os::fd::AsRawFd;
+    use std::os::unix::fs::FileExt;
+
+    use super::*;
+
+    fn at(file: &std::fs::File, offset: i64, count: usize) -> Option<Vec<u8>> {
+        let mut bytes = vec![0; count];
+        // SAFETY: memory of this length.
+        let read = unsafe { pread(file.as_raw_fd(), bytes.as_mut_ptr().cast(), count, offset) };
+        bytes.truncate(usize::try_from(read).ok()?);
+        Some(bytes)
+    }
+
+    #[test]
+    fn what_was_read_holds_until_a_word_is_exchanged_or_nobody_says_that_it_stands() {
+        let path = std::env::temp_dir().join(format!("tandem-memory-{}", std::process::id()));
+        let mut file =
+            std::fs::File::options().create(true).read(true).write(true).truncate(true).open(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        file.write_all(&vec![1; 3 * PAGE as usize]).unwrap();
+
+        assert_eq!(at(&file, 10, 2).unwrap(), [1, 1]);
+        file.write_all_at(&[2, 2], 10).unwrap();
+        assert_eq!(at(&file, 10, 2).unwrap(), [2, 2], "nobody says that it stands");
+
+        let stands = standing();
+        assert_eq!(at(&file, 10, 2).unwrap(), [2, 2]);
+        file.write_all_at(&[3, 3], 10).unwrap();
+        assert_eq!(at(&file, 10, 2).unwrap(), [2, 2], "from the page that was read");
+        let mut pipe = [0; 2];
+        // SAFETY: room for the two ends; then one byte from memory of one byte.
+        unsafe {
+            assert_eq!(libc::pipe(pipe.as_mut_ptr()), 0);
+            assert_eq!(write(pipe[1], [0_u8].as_ptr().cast(), 1), 1);
+        }
+        assert_eq!(at(&file, 10, 2).unwrap(), [3, 3], "a word was said");
+        file.write_all_at(&[4, 4], 10).unwrap();
+        // SAFETY: room for the byte that is in the pipe; both ends are this test's.
+        unsafe {
+            assert_eq!(read(pipe[0], [0_u8].as_mut_ptr().cast(), 1), 1);
+            libc::close(pipe[0]);
+            libc::close(pipe[1]);
+        }
+        assert_eq!(at(&file, 10, 2).unwrap(), [4, 4], "a word was heard");
+        file.write_all_at(&[5, 5], 10).unwrap();
+        drop(stands);
+        let _stands = standing();
+        assert_eq!(at(&file, 10, 2).unwrap(), [5, 5], "the next who says so reads anew");
+    }
+
+    #[test]
+    fn reads_across_pages_and_past_the_end_are_as_the_system_has_them() {
+        let path = std::env::temp_dir().join(format!("tandem-memory-end-{}", std::process::id()));
+        let mut file =
+            std::fs::File::options().create(true).read(true).write(true).truncate(true).open(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let bytes: Vec<u8> = (0..2 * PAGE as usize + 100).map(|n| (n % 251) as u8).collect();
+        file.write_all(&bytes).unwrap();
+        let _stands = standing();
+        for (offset, count) in
+            [(0, 1), (4090, 12), (4095, 4098), (8000, 250), (8190, 400), (9000, 8), (0, 9000)]
+        {
+            let wanted: Vec<u8> = bytes.iter().skip(offset).take(count).copied().collect();
+            assert_eq!(at(&file, offset as i64, count).unwrap(), wanted, "{count} bytes at {offset}");
+        }
+        // SAFETY: memory of one byte.
+        let refused = unsafe { pread(file.as_raw_fd(), [0_u8].as_mut_ptr().cast(), 1, -1) };
+        assert_eq!(refused, -1);
+    }
+}
