@@ -361,6 +361,14 @@ fn a_restart_keeps_clients_and_breakpoints_and_nobody_is_told_of_an_end() {
 }
 
 #[test]
+fn an_engine_that_asks_something_while_it_is_replaced_is_told_that_nobody_answers() {
+    let mut stage = Stage::launched();
+    stage.ask(FIRST, "restart", Value::Null);
+    stage.engine_asks(1, "runInTerminal");
+    assert_eq!(stage.engine_told, [(1, Err(ErrorCode::Cancelled))]);
+}
+
+#[test]
 fn a_program_that_cannot_be_started_again_ends_the_session() {
     let mut stage = Stage::launched();
     stage.ask(FIRST, "restart", json!({ "arguments": { "program": "gone.dll" } }));
