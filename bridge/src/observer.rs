@@ -13,6 +13,8 @@ use crate::journal::Journal;
 
 /// Events kept for whoever listens but is slow; it is told what it missed.
 const BACKLOG: usize = 4096;
+/// Longest remark that is kept, in characters.
+const SAID: usize = 400;
 
 /// Where the program stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -65,6 +67,8 @@ pub struct Snapshot {
     pub resumed_by: Option<String>,
     /// The last word on each breakpoint that changed since it was set, by the session's id.
     pub breakpoints: HashMap<i64, Value>,
+    /// The engine's last words on the debug console since the program ran on, cut at [`SAID`].
+    pub said: String,
     /// What the engine said it can do, since `initialize`.
     pub capabilities: Map<String, Value>,
     /// The session's ids of this agent's breakpoints that somebody else removed.
@@ -162,7 +166,13 @@ fn learn(snapshot: &mut Snapshot, event: &Event) -> bool {
         "stopped" => {
             snapshot.state = State::Stopped;
             snapshot.stop = event.body.clone();
+            snapshot.said.clear();
             snapshot.news += 1;
+        }
+        "output" if event.body["category"] == "console" => {
+            let text = event.body["output"].as_str().unwrap_or_default().trim();
+            snapshot.said = text.chars().take(SAID).collect();
+            return false;
         }
         "continued" => snapshot.state = State::Running,
         "sessionChanged" if event.body["change"] == "resumed" => {

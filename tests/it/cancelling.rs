@@ -45,6 +45,11 @@ async fn a_cancelled_evaluation_and_a_cancelled_wait_reach_the_program_over_stdi
     if ends_calls(runtime) {
         let stepped = agent.call("debug_step_over", json!({})).await?;
         anyhow::ensure!(stepped["event"]["reason"] == "step", "{stepped}");
+    } else {
+        let waiting = agent.call("debug_step_over", json!({ "timeoutMs": 500 })).await?;
+        assert_eq!(waiting["pending"], true, "{waiting}");
+        let why = waiting["message"].as_str().with_context(|| waiting.to_string())?;
+        anyhow::ensure!(why.contains("is still in `") && why.contains("which an evaluation began"), "{why}");
     }
 
     agent.call("debug_disconnect", json!({})).await?;

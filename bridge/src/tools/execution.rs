@@ -277,6 +277,11 @@ pub(super) async fn wait_for_news(
                 answer["waitingForInput"] =
                     json!("told before; debug_wait ends early again once something was written");
             }
+            // Why it does not stop, if the engine knows: a step waits for a call to end, say.
+            let said = picture.borrow().said.clone();
+            if !said.is_empty() {
+                answer["message"] = json!(said);
+            }
             session.memory.set_pending(true);
             add_output(&mut answer, output(session).await);
             Ok(answer)
