@@ -19,9 +19,9 @@ stories! {
     a_cancelled_evaluation_reaches_the_program_over_http,
 }
 
-/// Never ends.
+/// Ends when nobody waits for it any more.
 fn endless() -> Value {
-    json!({ "expression": "hanger.Forever" })
+    json!({ "expression": "hanger.Sleeps(600000)" })
 }
 
 /// Where `hanger` is there.

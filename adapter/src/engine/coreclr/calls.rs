@@ -6,6 +6,7 @@
 //! Requests that come meanwhile wait; stops and exceptions inside the call are not the clients'.
 
 pub(super) mod left;
+mod moment;
 pub(super) mod supply;
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -186,9 +187,14 @@ impl Session {
             }
             match aborted {
                 None if waited > site.limit || self.is_ending() || self.cancel.is_cancelled() => {
-                    self.halt(&process, "stop a call that takes too long", what)?;
-                    eval.abort().map_err(cor("abort a call that takes too long"))?;
-                    go_on()?;
+                    moment::of_a_new_wait(self.pid, site.thread);
+                    // The runtime stops the program for this itself, for less long than we could.
+                    if let Err(error) = eval.abort() {
+                        tracing::debug!(%error, "a running call could not be aborted");
+                        self.halt(&process, "stop a call that takes too long", what)?;
+                        eval.abort().map_err(cor("abort a call that takes too long"))?;
+                        go_on()?;
+                    }
                     aborted = Some((Instant::now(), false));
                 }
                 Some((since, rudely)) if since.elapsed() > ABORT_LIMIT => {
