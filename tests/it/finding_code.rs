@@ -134,7 +134,9 @@ async fn an_optimised_program_says_so(runtime: Runtime) -> anyhow::Result<()> {
         go(&mut editor, launch).await?;
         let (thread, frame) = editor.stop().await?;
         assert_eq!(frame["line"], fixture::line("optimized", "here"));
-        assert_eq!(frame["presentationHint"], "subtle");
+        // With `justMyCode: false` the user's code is all that has symbols.
+        assert_eq!(frame["presentationHint"] == "subtle", just_my_code, "{frame}");
+        assert_eq!(frame["source"]["presentationHint"], Value::Null);
         let told = editor.breakpoint("changed").await?;
         let message = told["breakpoint"]["message"].as_str().unwrap_or_default();
         assert!(message.contains("`optimized.dll` is optimised"), "{message}");

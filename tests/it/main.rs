@@ -61,6 +61,7 @@ mod one_thread;
 mod output;
 mod schemas;
 mod shared_breakpoints;
+mod stacks;
 mod stepping;
 mod stepping_into;
 mod undebugged;

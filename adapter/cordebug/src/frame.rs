@@ -73,19 +73,15 @@ impl Frame {
         call!(self.il()?, ICorDebugILFrame.SetIP(offset)).map(drop)
     }
 
+    /// Whether it runs code the runtime compiled; without a function, of a method that was made at run time.
+    pub fn is_compiled(&self) -> bool {
+        self.0.cast::<raw::ICorDebugNativeFrame>().is_ok()
+    }
+
     /// What kind of frame of the runtime's own it is; none for code.
     pub fn internal(&self) -> Option<Internal> {
         let frame: ComPtr<raw::ICorDebugInternalFrame> = self.0.cast().ok()?;
-        let mut kind = 0;
-        call!(frame, ICorDebugInternalFrame.GetFrameType(&raw mut kind)).ok()?;
-        Some(match kind {
-            1 => Internal::ManagedToNative,
-            2 => Internal::NativeToManaged,
-            5 => Internal::LightWeightFunction,
-            6 => Internal::FunctionEvaluation,
-            10 => Internal::Compilation,
-            other => Internal::Other(other),
-        })
+        Internal::of(&frame).ok()
     }
 
     /// The argument with this index; `this` is the first.
@@ -132,13 +128,44 @@ pub enum Internal {
     /// A call into managed code.
     NativeToManaged,
     /// A method made at run time, without metadata.
-    LightWeightFunction,
+    LightweightFunction,
     /// An evaluation of the debugger's.
     FunctionEvaluation,
-    /// A method is being compiled.
+    /// A call of the runtime itself.
+    InternalCall,
+    /// A static constructor is run.
+    ClassInitialization,
+    /// An exception is dispatched.
+    Exception,
+    /// A method is compiled.
     Compilation,
     /// Any other.
     Other(u32),
+}
+
+impl Internal {
+    fn of(frame: &ComPtr<raw::ICorDebugInternalFrame>) -> Result<Self> {
+        let mut kind = 0;
+        call!(frame, ICorDebugInternalFrame.GetFrameType(&raw mut kind))?;
+        Ok(match kind {
+            1 => Self::ManagedToNative,
+            2 => Self::NativeToManaged,
+            4 => Self::LightweightFunction,
+            5 => Self::FunctionEvaluation,
+            6 => Self::InternalCall,
+            7 => Self::ClassInitialization,
+            8 => Self::Exception,
+            10 => Self::Compilation,
+            other => Self::Other(other),
+        })
+    }
+
+    /// What it is, and the address of its frame on the stack.
+    pub(crate) fn placed(frame: &ComPtr<raw::ICorDebugInternalFrame2>) -> Result<(Self, u64)> {
+        let mut address = 0;
+        call!(frame, ICorDebugInternalFrame2.GetAddress(&raw mut address))?;
+        Ok((Self::of(&frame.cast()?)?, address))
+    }
 }
 
 /// A method.

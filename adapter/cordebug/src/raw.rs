@@ -1206,6 +1206,54 @@ pub(crate) struct ICorDebugFunction2Vtbl {
 }
 
 #[repr(C)]
+pub(crate) struct ICorDebugNativeFrame {
+    pub(crate) vtbl: *const ICorDebugNativeFrameVtbl,
+}
+
+// SAFETY: the IID belongs to this vtable (interfaces.json).
+unsafe impl Interface for ICorDebugNativeFrame {
+    const IID: Guid = Guid(0x03e26314, 0x4f76, 0x11d3, [0x88, 0xc6, 0x00, 0x60, 0x97, 0x94, 0x54, 0x18]);
+}
+
+#[repr(C)]
+pub(crate) struct ICorDebugNativeFrameVtbl {
+    pub(crate) base: ICorDebugFrameVtbl,
+    pub(crate) GetIP: unsafe extern "C" fn(*mut ICorDebugNativeFrame, *mut u32) -> i32,
+    pub(crate) SetIP: unsafe extern "C" fn(*mut ICorDebugNativeFrame, u32) -> i32,
+    pub(crate) GetRegisterSet:
+        unsafe extern "C" fn(*mut ICorDebugNativeFrame, *mut *mut ICorDebugRegisterSet) -> i32,
+    pub(crate) GetLocalRegisterValue:
+        unsafe extern "C" fn(*mut ICorDebugNativeFrame, u32, u32, *const u8, *mut *mut ICorDebugValue) -> i32,
+    pub(crate) GetLocalDoubleRegisterValue: unsafe extern "C" fn(
+        *mut ICorDebugNativeFrame,
+        u32,
+        u32,
+        u32,
+        *const u8,
+        *mut *mut ICorDebugValue,
+    ) -> i32,
+    pub(crate) GetLocalMemoryValue:
+        unsafe extern "C" fn(*mut ICorDebugNativeFrame, u64, u32, *const u8, *mut *mut ICorDebugValue) -> i32,
+    pub(crate) GetLocalRegisterMemoryValue: unsafe extern "C" fn(
+        *mut ICorDebugNativeFrame,
+        u32,
+        u64,
+        u32,
+        *const u8,
+        *mut *mut ICorDebugValue,
+    ) -> i32,
+    pub(crate) GetLocalMemoryRegisterValue: unsafe extern "C" fn(
+        *mut ICorDebugNativeFrame,
+        u64,
+        u32,
+        u32,
+        *const u8,
+        *mut *mut ICorDebugValue,
+    ) -> i32,
+    pub(crate) CanSetIP: unsafe extern "C" fn(*mut ICorDebugNativeFrame, u32) -> i32,
+}
+
+#[repr(C)]
 pub(crate) struct ICorDebugInternalFrame {
     pub(crate) vtbl: *const ICorDebugInternalFrameVtbl,
 }
@@ -1219,6 +1267,24 @@ unsafe impl Interface for ICorDebugInternalFrame {
 pub(crate) struct ICorDebugInternalFrameVtbl {
     pub(crate) base: ICorDebugFrameVtbl,
     pub(crate) GetFrameType: unsafe extern "C" fn(*mut ICorDebugInternalFrame, *mut u32) -> i32,
+}
+
+#[repr(C)]
+pub(crate) struct ICorDebugInternalFrame2 {
+    pub(crate) vtbl: *const ICorDebugInternalFrame2Vtbl,
+}
+
+// SAFETY: the IID belongs to this vtable (interfaces.json).
+unsafe impl Interface for ICorDebugInternalFrame2 {
+    const IID: Guid = Guid(0xc0815bdc, 0xcfab, 0x447e, [0xa7, 0x79, 0xc1, 0x16, 0xb4, 0x54, 0xeb, 0x5b]);
+}
+
+#[repr(C)]
+pub(crate) struct ICorDebugInternalFrame2Vtbl {
+    pub(crate) base: IUnknownVtbl,
+    pub(crate) GetAddress: unsafe extern "C" fn(*mut ICorDebugInternalFrame2, *mut u64) -> i32,
+    pub(crate) IsCloserToLeaf:
+        unsafe extern "C" fn(*mut ICorDebugInternalFrame2, *mut ICorDebugFrame, *mut i32) -> i32,
 }
 
 #[repr(C)]
@@ -1286,9 +1352,6 @@ pub(crate) struct ICorDebugEditAndContinueSnapshot(c_void);
 
 #[repr(C)]
 pub(crate) struct ICorDebugErrorInfoEnum(c_void);
-
-#[repr(C)]
-pub(crate) struct ICorDebugInternalFrame2(c_void);
 
 #[repr(C)]
 pub(crate) struct ICorDebugMDA(c_void);

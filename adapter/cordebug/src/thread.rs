@@ -3,21 +3,13 @@
 use crate::Result;
 use crate::com::{ComPtr, call, get};
 use crate::eval::Eval;
-use crate::frame::Frame;
+use crate::frame::{Frame, Internal};
 use crate::raw;
 use crate::value::Value;
 
 /// A managed thread.
 #[derive(Clone)]
 pub struct Thread(pub(crate) ComPtr<raw::ICorDebugThread>);
-
-/// A step of a walk down a stack.
-pub enum Walked {
-    /// A managed frame.
-    Managed(Frame),
-    /// Frames of native code.
-    Native,
-}
 
 /// CORDBG_S_AT_END_OF_STACK.
 const END_OF_STACK: i32 = 0x0013_1324;
@@ -58,26 +50,28 @@ impl Thread {
         Ok(frames)
     }
 
-    /// All frames from the top, at most `limit`, with what lies between the managed ones.
+    /// The runtime's own frames, from the top: what they are and where on the stack they lie. None when there are more than
+    /// `limit`: the runtime gives all or nothing.
     ///
     /// # Errors
     /// From the runtime.
-    pub fn whole_stack(&self, limit: usize) -> Result<Vec<Walked>> {
+    pub fn internal_frames(&self, limit: u32) -> Result<Vec<(Internal, u64)>> {
         let thread: ComPtr<raw::ICorDebugThread3> = self.0.cast()?;
-        let walk: ComPtr<raw::ICorDebugStackWalk> = get!(thread, ICorDebugThread3.CreateStackWalk())?;
-        let mut walked = Vec::new();
-        while walked.len() < limit {
-            match get!(walk, ICorDebugStackWalk.GetFrame()) {
-                Ok(frame) => walked.push(Walked::Managed(Frame(frame))),
-                // One mark for a run of native frames.
-                Err(_) if !matches!(walked.last(), Some(Walked::Native)) => walked.push(Walked::Native),
-                Err(_) => {}
-            }
-            if call!(walk, ICorDebugStackWalk.Next())? == END_OF_STACK {
-                break;
-            }
+        let (mut count, none) = (0, core::ptr::null_mut());
+        call!(thread, ICorDebugThread3.GetActiveInternalFrames(0, &raw mut count, none))?;
+        if count == 0 || count > limit {
+            return Ok(Vec::new());
         }
-        Ok(walked)
+        let mut list = vec![core::ptr::null_mut(); count as usize];
+        let (room, out) = (count, list.as_mut_ptr());
+        call!(thread, ICorDebugThread3.GetActiveInternalFrames(room, &raw mut count, out))?;
+        list.truncate(count as usize);
+        let what = "ICorDebugThread3::GetActiveInternalFrames";
+        // SAFETY: the call gave us one reference to each of them, or null.
+        let frames = list.into_iter().map(|frame| unsafe { ComPtr::own(what, frame) });
+        // Each is taken over before one that cannot be read ends this.
+        let frames: Vec<Result<ComPtr<raw::ICorDebugInternalFrame2>>> = frames.collect();
+        frames.into_iter().map(|frame| Internal::placed(&frame?)).collect()
     }
 
     /// The exception it is throwing.

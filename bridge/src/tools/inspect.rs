@@ -334,7 +334,11 @@ async fn source(call: &Call) -> Result<Value, Failure> {
     let frames = stack["stackFrames"].as_array().cloned().unwrap_or_default();
     let frame = match wanted {
         Some(id) => frames.iter().find(|frame| frame["id"].as_u64() == Some(id)),
-        None => frames.iter().find(|frame| !frame["source"].is_null()),
+        // Code without source has a name at most.
+        None => frames.iter().find(|frame| {
+            !frame["source"]["path"].is_null()
+                || frame["source"]["sourceReference"].as_i64().unwrap_or(0) != 0
+        }),
     };
     let frame = frame.ok_or_else(|| Failure::invalid("this frame has no source"))?;
     let at = frame["line"].as_u64().unwrap_or(1);

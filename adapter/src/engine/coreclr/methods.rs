@@ -105,8 +105,10 @@ impl Session {
         let Some(image) = loaded.image() else { return format!("[method 0x{method:08x}]") };
         let metadata = &image.metadata;
         let written = written(metadata, loaded.pdb.as_ref().ok(), method);
-        // Closures take over the parameters of what they are in, under their own numbers.
-        let actual = if written.owner == metadata.owner_of(method) { actual } else { &[] };
+        // Closures take over the parameters of what they are in, under their own numbers; a state machine has those of its
+        // method's class and then its method's, like the method itself.
+        let is_plain = [method, written.method].iter().any(|at| metadata.owner_of(*at) == written.owner);
+        let actual = if is_plain { actual } else { &[] };
         let spelled = metadata.spelled(written.method, Names::Short, actual);
         let owner = metadata.spelled_type(written.owner, Names::Full, actual);
         let parameters: Vec<String> = spelled

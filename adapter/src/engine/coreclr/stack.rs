@@ -1,4 +1,8 @@
-//! Stacks and scopes.
+//! Stacks and scopes: the frames of a thread, marks for what the runtime does between them, and behind them the methods
+//! that wait for the async one the thread runs ([`awaiting`]).
+
+pub(super) mod awaiting;
+mod marks;
 
 use cordebug::frame::Frame;
 use cordebug::thread::Thread;
@@ -8,10 +12,25 @@ use serde_json::{Value, json};
 use super::cor;
 use super::modules::Loaded;
 use super::session::Session;
+use super::types::Ty;
 use super::values::Node;
 
 /// Deepest stack that is walked.
 pub(super) const DEEPEST: usize = 10_000;
+/// Numbers of frames from here on are those of async callers; those of the thread's own frames count from 0.
+pub(super) const WAITING: usize = 1 << 20;
+/// Numbers from here on are those of rows that are no frame.
+pub(super) const MARK: usize = 2 << 20;
+
+/// One row of a stack as clients see it.
+enum Row {
+    /// A frame of the thread, by its index.
+    Own(usize),
+    /// A method that awaits, by its place in the chain.
+    Waiting(usize),
+    /// What lies between frames.
+    Mark(&'static str),
+}
 
 impl Session {
     pub(super) fn stack_trace(&mut self, arguments: &Value) -> Result<Value, Failure> {
@@ -20,13 +39,43 @@ impl Session {
             |key: &str| arguments[key].as_u64().map_or(0, |number| usize::try_from(number).unwrap_or(0));
         let (start, levels) = (number("startFrame"), number("levels"));
         let frames = self.frames(id)?;
-        let wanted = if levels == 0 { frames.len() } else { levels };
-        let mut list = Vec::new();
-        for (index, frame) in frames.iter().enumerate().skip(start).take(wanted) {
-            let reference = self.references.frame(id, index);
-            list.push(self.frame_body(frame, reference));
+        let mut rows = self.marked(id, &frames);
+        let waiting = self.waiting(id, &frames);
+        if !waiting.is_empty() {
+            rows.push(Row::Mark("[Async Call Stack]"));
+            rows.extend((0..waiting.len()).map(Row::Waiting));
+            if waiting.len() == awaiting::LONGEST {
+                rows.push(Row::Mark("[More Async Callers]"));
+            }
         }
-        Ok(json!({ "stackFrames": list, "totalFrames": frames.len() }))
+        let wanted = if levels == 0 { rows.len() } else { levels };
+        let mut list = Vec::new();
+        for (place, row) in rows.iter().enumerate().skip(start).take(wanted) {
+            list.extend(match row {
+                Row::Own(index) => frames.get(*index).map(|frame| {
+                    let reference = self.references.frame(id, *index);
+                    self.frame_body(frame, reference, *index == 0)
+                }),
+                Row::Waiting(index) => waiting.get(*index).map(|waiting| {
+                    let reference = self.references.frame(id, WAITING + index);
+                    let arguments: Vec<String> = waiting.arguments.iter().map(|ty| self.csharp(ty)).collect();
+                    self.method_body(
+                        &waiting.loaded,
+                        waiting.method,
+                        waiting.il,
+                        &arguments,
+                        reference,
+                        false,
+                    )
+                }),
+                Row::Mark(text) => {
+                    let reference = self.references.frame(id, MARK + place);
+                    Some(json!({ "id": reference, "name": text, "line": 0, "column": 0,
+                        "presentationHint": "label" }))
+                }
+            });
+        }
+        Ok(json!({ "stackFrames": list, "totalFrames": rows.len() }))
     }
 
     /// All managed frames of a thread, top first.
@@ -35,35 +84,53 @@ impl Session {
         Ok(self.without_left(thread, frames))
     }
 
-    fn frame_body(&self, frame: &Frame, reference: i64) -> Value {
-        let external = |name: String| {
-            json!({ "id": reference, "name": name, "line": 0, "column": 0,
-            "presentationHint": "subtle" })
+    fn frame_body(&self, frame: &Frame, reference: i64, on_top: bool) -> Value {
+        let unknown = |name: &str| {
+            json!({ "id": reference, "name": name, "line": 0, "column": 0, "presentationHint": "subtle",
+                "source": external(name) })
         };
-        let Ok(function) = frame.function() else { return external("[Native code]".into()) };
+        let Ok(function) = frame.function() else {
+            let made = if frame.is_compiled() { "[Lightweight Function]" } else { "[Native Code]" };
+            return unknown(frame.internal().map_or(made, marks::name));
+        };
         let (Ok(token), Ok(module)) = (function.token(), function.module()) else {
-            return external("[Unknown code]".into());
+            return unknown("[Unknown Code]");
         };
-        let Some(loaded) = self.modules.of(&module) else { return external("[Unknown module]".into()) };
-        let name = self.frame_name(frame, &loaded, token);
-        let point = loaded.pdb.as_ref().ok().and_then(|pdb| pdb.point_at(token, frame.il_offset().ok()?));
-        match point {
-            Some(point) => {
-                let mut body = json!({ "id": reference, "name": name,
-                    "source": self.source_body(&loaded, point.document),
-                    "line": point.line, "column": point.column, "endLine": point.end_line,
-                    "endColumn": point.end_column, "moduleId": loaded.id });
-                if !self.is_users(&loaded, token) {
-                    body["presentationHint"] = json!("subtle");
-                }
-                body
-            }
-            None => {
-                let mut body = external(name);
-                body["moduleId"] = json!(loaded.id);
-                body
+        let Some(loaded) = self.modules.of(&module) else { return unknown("[Unknown Module]") };
+        let arguments = self.generic_arguments(frame);
+        self.method_body(&loaded, token, frame.il_offset().ok(), &arguments, reference, on_top)
+    }
+
+    /// DAP `StackFrame` of a place in a method. Editors fold frames whose source is `deemphasize`d, and do not go there at a
+    /// stop: that one may be, but not when it is where the thread stands and there is something to see.
+    fn method_body(
+        &self,
+        loaded: &Loaded,
+        method: u32,
+        il: Option<u32>,
+        arguments: &[String],
+        reference: i64,
+        on_top: bool,
+    ) -> Value {
+        let name = self.method_display_with(loaded, method, arguments);
+        let point = loaded.pdb.as_ref().ok().and_then(|pdb| pdb.point_at(method, il?));
+        let Some(point) = point else {
+            return json!({ "id": reference, "name": name, "line": 0, "column": 0, "presentationHint": "subtle",
+                "source": external(&loaded.name()), "moduleId": loaded.id });
+        };
+        let mut body = json!({ "id": reference, "name": name,
+            "source": self.source_body(loaded, point.document),
+            "line": point.line, "column": point.column, "endLine": point.end_line,
+            "endColumn": point.end_column, "moduleId": loaded.id });
+        let is_shown = !self.just_my_code && !loaded.hidden().contains(&method);
+        if !is_shown && !self.is_users(loaded, method) {
+            body["presentationHint"] = json!("subtle");
+            if !on_top {
+                body["source"]["presentationHint"] = json!("deemphasize");
+                body["source"]["origin"] = json!(EXTERNAL);
             }
         }
+        body
     }
 
     /// Whether a method is the user's own code.
@@ -78,13 +145,14 @@ impl Session {
         Some(self.is_users(&loaded, function.token().ok()?))
     }
 
-    /// The method of a frame with the generic arguments it has.
-    fn frame_name(&self, frame: &Frame, loaded: &Loaded, token: u32) -> String {
-        let actual = frame.type_parameters().unwrap_or_default();
-        let spelled: Vec<String> = actual.iter().map(|kind| self.csharp(&self.ty_of_runtime(kind))).collect();
+    /// The generic arguments of a frame, as C# spells them: its class's, then its own. None when they are not known.
+    fn generic_arguments(&self, frame: &Frame) -> Vec<String> {
+        let actual: Vec<Ty> =
+            frame.type_parameters().unwrap_or_default().iter().map(|kind| self.ty_of_runtime(kind)).collect();
+        let spelled: Vec<String> = actual.iter().map(|ty| self.csharp(ty)).collect();
         // One body serves all reference types; which one it was is not kept.
         let known = spelled.iter().all(|name| !name.contains("__Canon"));
-        self.method_display_with(loaded, token, if known { &spelled } else { &[] })
+        if known { spelled } else { Vec::new() }
     }
 
     pub(super) fn has_user_code(&self, thread: &Thread) -> bool {
@@ -115,10 +183,21 @@ impl Session {
         let Some((thread, index)) = frame else {
             return Err(Failure::invalid(format!("there is no frame {}", arguments["frameId"])));
         };
+        if index >= MARK {
+            return Ok(json!({ "scopes": [] }));
+        }
         let reference = self.references.add(Node::Locals { thread, index });
         Ok(
             json!({ "scopes": [{ "name": "Locals", "presentationHint": "locals", "variablesReference": reference,
             "expensive": false }] }),
         )
     }
+}
+
+/// Where code is that is not the user's and has no source.
+const EXTERNAL: &str = "external code";
+
+/// DAP `Source` of code without source: editors fold its frames.
+fn external(name: &str) -> Value {
+    json!({ "name": name, "presentationHint": "deemphasize", "origin": EXTERNAL })
 }

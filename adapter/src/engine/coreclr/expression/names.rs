@@ -116,15 +116,12 @@ impl Session {
 
     /// `T` of the generic class or method the code is in.
     fn generic_parameter(&self, name: &str, scope: &Scope<'_>) -> Option<Ty> {
-        let frame = self.frame_at(scope.site.thread, scope.site.frame).ok()?;
-        let function = frame.function().ok()?;
-        let loaded = self.modules.of(&function.module().ok()?)?;
+        let (loaded, method, arguments) = self.code_at(scope.site.thread, scope.site.frame)?;
         let metadata = &loaded.image()?.metadata;
-        let token = function.token().ok()?;
-        let mut names = metadata.generic_parameters(metadata.owner_of(token));
-        names.extend(metadata.generic_parameters(token));
+        let mut names = metadata.generic_parameters(metadata.owner_of(method));
+        names.extend(metadata.generic_parameters(method));
         let position = names.iter().position(|known| known == name)?;
-        frame.type_parameters().ok()?.get(position).map(|kind| self.ty_of_runtime(kind))
+        arguments.into_iter().nth(position)
     }
 
     /// Name and generic arguments of `name` or `name<types>`.

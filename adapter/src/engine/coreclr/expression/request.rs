@@ -9,6 +9,7 @@ use super::parse::Format;
 use super::{Constant, Data, Found, Val, failed};
 use crate::engine::coreclr::calls::{CALL_LIMIT, Site};
 use crate::engine::coreclr::session::{Input, Session};
+use crate::engine::coreclr::stack::MARK;
 use crate::engine::coreclr::values::Path;
 
 impl Session {
@@ -19,6 +20,7 @@ impl Session {
             id => id
                 .as_i64()
                 .and_then(|id| self.references.frame_of(id))
+                .filter(|(_, frame)| *frame < MARK)
                 .ok_or_else(|| Failure::invalid(format!("there is no frame {id}"))),
         }
     }

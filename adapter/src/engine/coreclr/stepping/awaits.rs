@@ -196,14 +196,18 @@ impl Session {
         Ok(true)
     }
 
-    /// Whether the async method on top has not yielded yet: the method that began it is the next that is not the
-    /// framework's.
-    fn is_called_by_its_beginning(&self, frames: &[Frame]) -> bool {
+    /// Whether the async method on top has not yielded yet since its caller went into it: the method that began it, or
+    /// asked a stream for its next item, is the next that is not the framework's.
+    pub(crate) fn is_called_by_its_beginning(&self, frames: &[Frame]) -> bool {
         let mut own =
             frames.iter().filter_map(|frame| self.position_of(frame)).filter(|at| !at.loaded.is_framework);
         let (Some(top), Some(below)) = (own.next(), own.next()) else { return false };
+        if below.loaded.id != top.loaded.id || below.method == top.method {
+            return false;
+        }
         let kickoff = top.loaded.pdb.as_ref().ok().and_then(|pdb| pdb.kickoff(top.method));
-        below.loaded.id == top.loaded.id && kickoff == Some(below.method)
+        let owner = |at: &Position| Some(at.loaded.image()?.metadata.owner_of(at.method));
+        kickoff == Some(below.method) || owner(&below) == owner(&top)
     }
 
     /// The task of a state machine: its builder's.

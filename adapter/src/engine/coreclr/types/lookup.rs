@@ -103,17 +103,14 @@ impl Session {
 
     /// The class whose method a frame runs, as people mean it: not a closure or state machine inside it.
     pub(crate) fn class_at(&self, thread: u32, frame: usize) -> Option<Ty> {
-        let frame = self.frame_at(thread, frame).ok()?;
-        let function = frame.function().ok()?;
-        let loaded = self.modules.of(&function.module().ok()?)?;
+        let (loaded, method, arguments) = self.code_at(thread, frame)?;
         let metadata = &loaded.image()?.metadata;
-        let mut owner = metadata.owner_of(function.token().ok()?);
+        let mut owner = metadata.owner_of(method);
         while metadata.simple_name(owner).starts_with('<') {
             owner = metadata.enclosing_type(owner)?;
         }
-        let arguments = frame.type_parameters().unwrap_or_default();
         let wanted = metadata.generic_parameters(owner).len();
-        let arguments = arguments.iter().take(wanted).map(|of| self.ty_of_runtime(of)).collect();
+        let arguments = arguments.into_iter().take(wanted).collect();
         Some(self.defined(&loaded, owner, None, arguments))
     }
 
@@ -168,11 +165,9 @@ impl Session {
 
     /// The `using` directives around a frame's code, with the module they are in.
     pub(crate) fn imports_at(&self, thread: u32, frame: usize) -> Option<(Rc<Loaded>, Imports)> {
-        let function = self.frame_at(thread, frame).ok()?.function().ok()?;
-        let loaded = self.modules.of(&function.module().ok()?)?;
+        let (loaded, method, _) = self.code_at(thread, frame)?;
         let pdb = loaded.pdb.as_ref().ok()?;
-        let token = function.token().ok()?;
-        let imports = pdb.imports(pdb.kickoff(token).unwrap_or(token));
+        let imports = pdb.imports(pdb.kickoff(method).unwrap_or(method));
         Some((loaded, imports))
     }
 

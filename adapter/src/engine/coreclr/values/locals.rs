@@ -1,9 +1,10 @@
 //! Arguments and locals of a frame, under the names of the source.
 
 use cordebug::frame::Frame;
+use cordebug::value::Value as ClrValue;
 use dap_wire::Failure;
 
-use super::path::{Path, Root, bare};
+use super::path::{Path, Root, Step, bare};
 use crate::engine::coreclr::cor;
 use crate::engine::coreclr::expression::tuple_names;
 use crate::engine::coreclr::session::Session;
@@ -35,6 +36,11 @@ impl Session {
 
     /// Arguments and locals of a frame, under the names of the source.
     pub(crate) fn locals(&self, thread: u32, index: usize) -> Result<Vec<(String, Path)>, Failure> {
+        if let Some(machine) = self.waiting_at(thread, index, |waiting| waiting.machine.clone()) {
+            let mut found = Vec::new();
+            self.hoisted(&machine, &mut found);
+            return Ok(found);
+        }
         let frame = self.frame_at(thread, index)?;
         // Native code has no names.
         let Ok(function) = frame.function() else { return Ok(Vec::new()) };
@@ -79,6 +85,14 @@ impl Session {
         Ok(found)
     }
 
+    fn is_closure_field(&self, value: &ClrValue, step: Step) -> bool {
+        let held = self.field_at(value, step).as_ref().and_then(bare);
+        let class = held.and_then(|held| self.class_of(&held.exact_type().ok()?));
+        class.is_some_and(|(loaded, class)| {
+            loaded.image().is_some_and(|image| image.metadata.simple_name(class).starts_with("<>c"))
+        })
+    }
+
     /// Variables that live in a closure or state machine, as if they were locals.
     pub(crate) fn hoisted(&self, path: &Path, found: &mut Vec<(String, Path)>) {
         let Some(value) = self.fetch(path).ok().as_ref().and_then(bare) else { return };
@@ -91,7 +105,10 @@ impl Session {
                 Some(("", _)) => continue,
                 Some((name, _)) => name,
             };
-            if !found.iter().any(|(known, _)| known == name) {
+            // `this` of an async lambda is its closure.
+            if name == "this" && self.is_closure_field(&value, field.step) {
+                self.hoisted(&path.step(field.step, name.to_owned()), found);
+            } else if !found.iter().any(|(known, _)| known == name) {
                 let names = field.loaded.image().map(|image| image.metadata.tuple_names(field.token));
                 let way = path.step(field.step, name.to_owned());
                 found.push((name.to_owned(), Path { tuple: names.and_then(tuple_names), ..way }));

@@ -12,6 +12,7 @@ use dap_wire::Failure;
 
 use crate::engine::coreclr::cor;
 use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::stack::WAITING;
 
 /// Where a path starts.
 #[derive(Clone)]
@@ -99,7 +100,9 @@ impl Session {
             Root::Handle(handle) => handle.value().map_err(cor(what()))?,
             Root::Exception { thread } => self.thread(*thread)?.current_exception().map_err(cor(what()))?,
             Root::Static { thread, frame, ty, token } => {
-                let frame = self.frame_at(*thread, *frame)?;
+                // An async caller has no thread of its own.
+                let frame = if *frame < WAITING { *frame } else { 0 };
+                let frame = self.frame_at(*thread, frame)?;
                 ty.static_field(*token, &frame).map_err(cor(what()))?
             }
         };

@@ -1,11 +1,13 @@
 //! What clients hold of a stop: frames, and references to what can be opened.
 
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use cordebug::value::Handle;
 
 use super::path::Path;
 use crate::engine::coreclr::expression::Format;
+use crate::engine::coreclr::stack::awaiting::Waiting;
 use crate::engine::coreclr::types::Ty;
 
 /// What a `variablesReference` stands for.
@@ -31,6 +33,8 @@ pub(crate) struct References {
     frames: Vec<(u32, usize)>,
     nodes: Vec<Node>,
     handles: Vec<Rc<Handle>>,
+    /// Async callers by thread, where they were looked for.
+    waiting: HashMap<u32, Rc<Vec<Waiting>>>,
 }
 
 impl References {
@@ -38,6 +42,7 @@ impl References {
     pub(crate) fn clear(&mut self) {
         self.frames.clear();
         self.nodes.clear();
+        self.waiting.clear();
         self.release_from(0);
     }
 
@@ -52,6 +57,16 @@ impl References {
 
     pub(crate) fn frame_of(&self, id: i64) -> Option<(u32, usize)> {
         self.frames.get(usize::try_from(id).ok()?.checked_sub(1)?).copied()
+    }
+
+    pub(crate) fn waiting(&self, thread: u32) -> Option<Rc<Vec<Waiting>>> {
+        self.waiting.get(&thread).cloned()
+    }
+
+    pub(crate) fn keep_waiting(&mut self, thread: u32, list: Vec<Waiting>) -> Rc<Vec<Waiting>> {
+        let list = Rc::new(list);
+        self.waiting.insert(thread, list.clone());
+        list
     }
 
     pub(crate) fn add(&mut self, node: Node) -> i64 {

@@ -1,0 +1,162 @@
+//! Who awaits whom: the callers of an async method that was resumed are on no thread's stack, but in the continuations of
+//! its task. Everything is read from fields; nothing runs.
+
+use std::rc::Rc;
+
+use cordebug::frame::Frame;
+use cordebug::value::Value as ClrValue;
+
+use super::WAITING;
+use crate::engine::coreclr::modules::Loaded;
+use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::types::Ty;
+use crate::engine::coreclr::values::{Path, Root, bare};
+
+/// Longest chain that is followed.
+pub(super) const LONGEST: usize = 200;
+/// Most objects that are looked at between a task and the state machine that awaits it.
+const MOST_LINKS: usize = 64;
+/// Most waiters for one task that are looked at.
+const MOST_WAITERS: u32 = 16;
+/// Most frames of a stack in which an async method is looked for.
+const MOST_FRAMES: usize = 1000;
+/// The field of a box with the state machine.
+const MACHINE: &str = "StateMachine";
+/// What whoever awaits an async iterator, or a pooled state machine, waits for instead of a task.
+const SOURCES: [&str; 2] = ["<>v__promiseOfValueOrEnd", "_valueTaskSource"];
+/// A task's field with whoever goes on when it completes.
+const CONTINUATION: &str = "m_continuationObject";
+/// Fields of what is no task that lead towards the state machine that goes on, in the order they are tried: of a value task's
+/// source, of a delegate, of the wrappers that carry a context or a name for tracing.
+const LINKS: [&str; 6] = ["_continuationState", "_target", "m_action", "_continuation", "_action", "m_task"];
+
+/// A method that waits for another one to complete.
+pub(crate) struct Waiting {
+    pub(crate) loaded: Rc<Loaded>,
+    /// MethodDef token of its `MoveNext`.
+    pub(crate) method: u32,
+    /// IL offset where it waits, if its state tells.
+    pub(crate) il: Option<u32>,
+    /// Generic arguments of its class, then its own.
+    pub(crate) arguments: Vec<Ty>,
+    /// The way to its state machine.
+    pub(crate) machine: Path,
+}
+
+impl Session {
+    /// The async callers of the method a thread was resumed in, innermost first; found once per stop.
+    pub(super) fn waiting(&mut self, thread: u32, frames: &[Frame]) -> Rc<Vec<Waiting>> {
+        if let Some(known) = self.references.waiting(thread) {
+            return known;
+        }
+        let mut list = Vec::new();
+        let mut machine = self.resumed_machine(frames);
+        while let Some(current) = machine.take().filter(|_| list.len() < LONGEST) {
+            let mut left = MOST_LINKS;
+            let outcome = self.outcome_of(&current);
+            let holder = outcome.and_then(|outcome| self.next_box(&outcome, &mut left));
+            let Some((waiting, next)) = holder.and_then(|holder| self.waits_in(&holder)) else { break };
+            list.push(waiting);
+            machine = Some(next);
+        }
+        self.references.keep_waiting(thread, list)
+    }
+
+    /// An async caller by the number of its frame.
+    pub(crate) fn waiting_at<T>(
+        &self,
+        thread: u32,
+        frame: usize,
+        look: impl FnOnce(&Waiting) -> T,
+    ) -> Option<T> {
+        let index = frame.checked_sub(WAITING)?;
+        self.references.waiting(thread)?.get(index).map(look)
+    }
+
+    /// The module, method and generic arguments of a frame, also of an async caller's.
+    pub(crate) fn code_at(&self, thread: u32, frame: usize) -> Option<(Rc<Loaded>, u32, Vec<Ty>)> {
+        if frame >= WAITING {
+            let take = |at: &Waiting| (at.loaded.clone(), at.method, at.arguments.clone());
+            return self.waiting_at(thread, frame, take);
+        }
+        let frame = self.frame_at(thread, frame).ok()?;
+        let (loaded, method) = self.method_of(&frame)?;
+        let arguments = frame.type_parameters().unwrap_or_default();
+        Some((loaded, method, arguments.iter().map(|of| self.ty_of_runtime(of)).collect()))
+    }
+
+    fn method_of(&self, frame: &Frame) -> Option<(Rc<Loaded>, u32)> {
+        let function = frame.function().ok()?;
+        Some((self.modules.of(&function.module().ok()?)?, function.token().ok()?))
+    }
+
+    /// The state machine of the topmost async method that was not begun by its caller on this stack.
+    fn resumed_machine(&self, frames: &[Frame]) -> Option<ClrValue> {
+        let frames = frames.get(..frames.len().min(MOST_FRAMES))?;
+        for (index, frame) in frames.iter().enumerate() {
+            let Some((loaded, method)) = self.method_of(frame) else { continue };
+            let Ok(pdb) = &loaded.pdb else { continue };
+            let is_async = pdb.kickoff(method).is_some() && !pdb.await_steps(method).is_empty();
+            if is_async && !self.is_called_by_its_beginning(frames.get(index..)?) {
+                return frame.argument(0).ok();
+            }
+        }
+        None
+    }
+
+    /// What whoever awaits a method waits for: its task, or what stands in for one.
+    fn outcome_of(&self, machine: &ClrValue) -> Option<ClrValue> {
+        SOURCES.iter().find_map(|source| self.field_named(machine, source)).or_else(|| self.task_of(machine))
+    }
+
+    /// The box of the state machine that goes on when something completes: of several the first; of a task that stands for
+    /// others (`WhenAll`, `Unwrap`, `ContinueWith`) the one behind it.
+    fn next_box(&self, completing: &ClrValue, left: &mut usize) -> Option<ClrValue> {
+        let object = bare(completing)?;
+        let source = SOURCES.iter().find_map(|source| self.field_named(&object, source));
+        let object = source.unwrap_or(object);
+        let next = match self.field_named(&object, CONTINUATION) {
+            Some(continuation) => continuation,
+            None => LINKS
+                .iter()
+                .find_map(|link| self.field_named(&object, link).filter(|next| bare(next).is_some()))?,
+        };
+        self.box_behind(&next, left)
+    }
+
+    fn box_behind(&self, value: &ClrValue, left: &mut usize) -> Option<ClrValue> {
+        *left = left.checked_sub(1)?;
+        let object = bare(value)?;
+        let (loaded, class) = self.class_of(&object.exact_type().ok()?)?;
+        let name = loaded.image()?.metadata.simple_name(class);
+        if name.contains("StateMachineBox") {
+            return Some(value.clone());
+        }
+        if name == "List`1" {
+            let items = bare(&self.field_named(&object, "_items")?)?.as_array()?;
+            let count = items.count().ok()?.min(MOST_WAITERS);
+            return (0..count).find_map(|at| self.box_behind(&items.element(at).ok()?, left));
+        }
+        self.next_box(&object, left)
+    }
+
+    /// What waits in a box, and its state machine.
+    fn waits_in(&mut self, holder: &ClrValue) -> Option<(Waiting, ClrValue)> {
+        let object = bare(holder)?;
+        let step = self.member(&object, MACHINE)?;
+        let machine = self.field_at(&object, step)?;
+        let kind = bare(&machine)?.exact_type().ok()?;
+        let (loaded, class) = self.class_of(&kind)?;
+        let metadata = &loaded.image()?.metadata;
+        let method = metadata.methods(class).find(|method| metadata.method_name(*method) == "MoveNext")?;
+        let state = self.number_field(&machine, "<>1__state").and_then(|state| usize::try_from(state).ok());
+        let awaits = loaded.pdb.as_ref().map(|pdb| pdb.await_steps(method)).unwrap_or_default();
+        // States of awaits are numbered in the order the symbols list them.
+        let il = state.and_then(|state| awaits.get(state)).map(|at| at.yield_il);
+        let arguments = self.ty_of_runtime(&kind).arguments().to_vec();
+        // In optimised code the state machine is a struct: what can be held is its box.
+        let root = Root::Handle(self.references.keep(object.handle().ok()?));
+        let path = Path::new(root, "this").step(step, "this".into());
+        Some((Waiting { loaded, method, il, arguments, machine: path }, machine))
+    }
+}

@@ -1,0 +1,53 @@
+//! Marks between frames: where a thread left managed code and came back, where the debugger runs something. Not what it
+//! does there: the runtime's own frames say no more.
+
+use cordebug::frame::{Frame, Internal};
+
+use super::Row;
+use crate::engine::coreclr::session::Session;
+
+/// Most frames of the runtime's own that are looked at.
+const MOST: u32 = 4096;
+
+impl Session {
+    /// The frames of a thread with marks between them. None above the top: a stop is where code is; none below the
+    /// bottom: every thread begins in the runtime.
+    pub(super) fn marked(&self, thread: u32, frames: &[Frame]) -> Vec<Row> {
+        let internal = self.thread(thread).ok().and_then(|thread| thread.internal_frames(MOST).ok());
+        let mut placed: Vec<(usize, &'static str)> = Vec::new();
+        for (kind, address) in internal.unwrap_or_default() {
+            // It lies in the frame of who called out, or between two; stacks grow down.
+            let at = frames.partition_point(|frame| frame.stack_range().is_ok_and(|(_, end)| end <= address));
+            let is_between = at > 0 && at < frames.len();
+            // A lightweight function has a frame of its own.
+            if is_between && kind != Internal::LightweightFunction {
+                placed.push((at, name(kind)));
+            }
+        }
+        placed.dedup();
+        let mut placed = placed.into_iter().peekable();
+        let mut rows = Vec::with_capacity(frames.len());
+        for index in 0..frames.len() {
+            while let Some((_, text)) = placed.next_if(|(at, _)| *at <= index) {
+                rows.push(Row::Mark(text));
+            }
+            rows.push(Row::Own(index));
+        }
+        rows
+    }
+}
+
+/// What people call a frame of the runtime's own.
+pub(super) fn name(kind: Internal) -> &'static str {
+    match kind {
+        Internal::ManagedToNative => "[Managed to Native Transition]",
+        Internal::NativeToManaged => "[Native to Managed Transition]",
+        Internal::LightweightFunction => "[Lightweight Function]",
+        Internal::FunctionEvaluation => "[Function Evaluation]",
+        Internal::InternalCall => "[Internal Call]",
+        Internal::ClassInitialization => "[Class Initialization]",
+        Internal::Exception => "[Exception]",
+        Internal::Compilation => "[Compilation]",
+        Internal::Other(_) => "[Runtime]",
+    }
+}

@@ -1,0 +1,208 @@
+//! Stacks: who awaits whom, what lies between frames, pages, and whose code it is.
+
+use anyhow::Context;
+use serde_json::{Value, json};
+use tests::client::DapClient;
+use tests::fixture::{self, Runtime};
+use tests::transcript::Transcript;
+
+stories! {
+    async_callers_are_on_the_stack,
+    a_method_its_caller_still_waits_for_on_the_stack_has_no_async_callers,
+    variables_of_an_async_caller_are_seen_set_and_used,
+    a_long_chain_of_callers_is_cut_and_comes_in_pages,
+    what_lies_between_frames_is_marked,
+    what_is_not_the_users_is_subtle,
+}
+
+/// `waits`, at a marker of one of its stories.
+async fn at(runtime: Runtime, story: &str, marker: &str) -> anyhow::Result<(DapClient, i64)> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.launch("waits", &[marker], json!({ "args": [story] })).await?;
+    let (thread, frame) = editor.stop().await?;
+    assert_eq!(frame["line"], fixture::line("waits", marker));
+    Ok((editor, thread))
+}
+
+async fn frames(editor: &mut DapClient, thread: i64) -> anyhow::Result<Vec<Value>> {
+    let stack = editor.ok("stackTrace", json!({ "threadId": thread })).await?;
+    let frames = stack["stackFrames"].as_array().context("no frames")?.clone();
+    assert_eq!(stack["totalFrames"], frames.len());
+    Ok(frames)
+}
+
+fn name(frame: &Value) -> &str {
+    frame["name"].as_str().unwrap_or_default()
+}
+
+/// A frame with the line of the source it is at.
+fn row(frame: &Value) -> String {
+    let text = std::fs::read_to_string(fixture::source("waits")).unwrap_or_default();
+    let line = usize::try_from(frame["line"].as_u64().unwrap_or(0)).unwrap_or(0);
+    let source = text.lines().nth(line.wrapping_sub(1)).unwrap_or_default();
+    match source.split("// BP ").nth(1) {
+        Some(marker) => format!("{} at {marker}", name(frame)),
+        None => name(frame).to_owned(),
+    }
+}
+
+async fn async_callers_are_on_the_stack(runtime: Runtime) -> anyhow::Result<()> {
+    let mut lines = Vec::new();
+    for (story, marker) in [
+        ("value", "leaf"),
+        ("reader", "generic"),
+        ("all", "leaf"),
+        ("any", "leaf"),
+        ("posted", "plain"),
+        ("started", "leaf"),
+        ("local", "leaf"),
+        ("stream", "leaf"),
+        ("stream", "item"),
+        ("continued", "leaf"),
+        ("shared", "leaf"),
+        ("forgotten", "leaf"),
+    ] {
+        let (mut editor, thread) = at(runtime, story, marker).await?;
+        lines.push(format!("{story}:"));
+        let frames = frames(&mut editor, thread).await?;
+        // What the framework has in between is its own affair, and differs between versions.
+        let shown = frames.iter().filter(|frame| frame["presentationHint"] != "subtle");
+        lines.extend(shown.map(|frame| format!("    {}", row(frame))));
+        let first =
+            frames.iter().position(|frame| name(frame) == "[Async Call Stack]").context("no callers")?;
+        for caller in frames.iter().skip(first + 1) {
+            anyhow::ensure!(caller["source"]["path"] == fixture::source("waits"), "{caller}");
+        }
+        editor.finish().await?;
+    }
+    insta::assert_snapshot!("async_callers_are_on_the_stack", lines.join("\n"));
+    Ok(())
+}
+
+async fn a_method_its_caller_still_waits_for_on_the_stack_has_no_async_callers(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
+    // Nothing has waited yet: all of them are called by each other.
+    let (mut editor, thread) = at(runtime, "value", "value await").await?;
+    let frames = frames(&mut editor, thread).await?;
+    anyhow::ensure!(frames.iter().all(|frame| frame["presentationHint"] != "label"), "{frames:?}");
+    let own: Vec<&str> =
+        frames.iter().filter(|frame| frame["presentationHint"].is_null()).map(name).collect();
+    assert_eq!(own, ["Program.Value(int number)", "Program.Main(string[] args)"]);
+    editor.finish().await
+}
+
+async fn variables_of_an_async_caller_are_seen_set_and_used(runtime: Runtime) -> anyhow::Result<()> {
+    let (mut editor, thread) = at(runtime, "reader", "look").await?;
+    let list = frames(&mut editor, thread).await?;
+    // The method on top is none that waits: the one that called it is.
+    assert_eq!(name(&list[1]), "Store<string>.Read<int>(string key, Func<string, int> take)");
+    let reader = list.iter().find(|frame| name(frame).contains("Reader")).context("no caller")?["id"].clone();
+    let scopes = editor.ok("scopes", json!({ "frameId": reader })).await?;
+    let reference = scopes["scopes"][0]["variablesReference"].clone();
+    let told = editor.ok("variables", json!({ "variablesReference": reference })).await?;
+    let names: Vec<&str> =
+        told["variables"].as_array().into_iter().flatten().filter_map(|row| row["name"].as_str()).collect();
+    assert_eq!(names, ["store", "key", "found", "Static members"]);
+    for (expression, result) in [
+        ("key", "\"some key\""),
+        ("key.Length + store.GetHashCode() * 0", "8"),
+        ("store.kept", "\"text\""),
+        ("Store<string>.Reads", "1"),
+        ("Leaf(1).GetType().Name.Length > 0", "true"),
+    ] {
+        let asked = json!({ "expression": expression, "frameId": reader, "context": "watch" });
+        assert_eq!(editor.ok("evaluate", asked).await?["result"], result, "{expression}");
+    }
+    let set = json!({ "variablesReference": reference, "name": "key", "value": "\"other\"" });
+    assert_eq!(editor.ok("setVariable", set).await?["value"], "\"other\"");
+    // What was set is what the method goes on with.
+    editor.break_at("waits", &["reader return"]).await?;
+    editor.ok("continue", json!({ "threadId": thread })).await?;
+    let (_, frame) = editor.stop().await?;
+    let asked = json!({ "expression": "key + found", "frameId": frame["id"] });
+    assert_eq!(editor.ok("evaluate", asked).await?["result"], "\"other4\"");
+    // A caller of before is stale.
+    assert_eq!(editor.refused("scopes", json!({ "frameId": reader })).await?, "NOT_STOPPED");
+    editor.finish().await
+}
+
+async fn a_long_chain_of_callers_is_cut_and_comes_in_pages(runtime: Runtime) -> anyhow::Result<()> {
+    let (mut editor, thread) = at(runtime, "deep", "leaf").await?;
+    let all = frames(&mut editor, thread).await?;
+    assert_eq!(all.iter().filter(|frame| name(frame) == "Program.Deep(int depth)").count(), 200);
+    let last = all.last().context("no frames")?;
+    assert_eq!((name(last), &last["presentationHint"]), ("[More Async Callers]", &json!("label")));
+    let scopes = editor.ok("scopes", json!({ "frameId": last["id"] })).await?;
+    assert_eq!(scopes["scopes"], json!([]));
+    let mut paged = Vec::new();
+    while paged.len() < all.len() {
+        let page = json!({ "threadId": thread, "startFrame": paged.len(), "levels": 7 });
+        let told = editor.ok("stackTrace", page).await?;
+        let frames = told["stackFrames"].as_array().filter(|frames| !frames.is_empty()).context("no page")?;
+        paged.extend(frames.iter().cloned());
+    }
+    assert_eq!(paged, all);
+    let beyond = json!({ "threadId": thread, "startFrame": 5000, "levels": 7 });
+    assert_eq!(editor.ok("stackTrace", beyond).await?["stackFrames"], json!([]));
+    editor.finish().await
+}
+
+async fn what_lies_between_frames_is_marked(runtime: Runtime) -> anyhow::Result<()> {
+    let (mut editor, thread) = at(runtime, "invoked", "called").await?;
+    let list = frames(&mut editor, thread).await?;
+    let main = list.iter().position(|frame| name(frame).starts_with("Program.Main")).context("no Main")?;
+    let between = list.get(1..main).context("no frames between")?;
+    // .NET Core 3.1 calls by way of native code, .NET 9 by a method it makes at run time.
+    let mark = match runtime {
+        Runtime::Net31 => ("[Native to Managed Transition]", "label"),
+        Runtime::Net9 => ("[Lightweight Function]", "subtle"),
+    };
+    let marks: Vec<(&str, &str)> = between
+        .iter()
+        .filter(|frame| name(frame).starts_with('['))
+        .map(|frame| (name(frame), frame["presentationHint"].as_str().unwrap_or_default()))
+        .collect();
+    anyhow::ensure!(marks.contains(&mark), "{marks:?}");
+    editor.break_at("waits", &["static constructor"]).await?;
+    editor.ok("continue", json!({ "threadId": thread })).await?;
+    let (thread, _) = editor.stop().await?;
+    let list = frames(&mut editor, thread).await?;
+    let names: Vec<&str> = list.iter().take(3).map(name).collect();
+    assert_eq!(names, ["Once.static Once()", "[Internal Call]", "Program.Main(string[] args)"]);
+    // A mark is no place to look for variables, nor to evaluate.
+    assert_eq!(editor.ok("scopes", json!({ "frameId": list[1]["id"] })).await?["scopes"], json!([]));
+    let asked = json!({ "expression": "1", "frameId": list[1]["id"] });
+    assert_eq!(editor.refused("evaluate", asked).await?, "INVALID_PARAMETER");
+    editor.finish().await
+}
+
+async fn what_is_not_the_users_is_subtle(runtime: Runtime) -> anyhow::Result<()> {
+    let (mut editor, thread) = at(runtime, "value", "leaf").await?;
+    let list = frames(&mut editor, thread).await?;
+    let framework = list.iter().filter(|frame| name(frame).starts_with("System."));
+    let mut count = 0;
+    for frame in framework {
+        // Editors fold these.
+        assert_eq!(frame["presentationHint"], "subtle");
+        let source = json!({ "name": "System.Private.CoreLib.dll", "presentationHint": "deemphasize",
+            "origin": "external code" });
+        assert_eq!(frame["source"], source);
+        count += 1;
+    }
+    anyhow::ensure!(count > 3, "{list:?}");
+    editor.finish().await?;
+    // Hidden by an attribute: subtle where it calls, but a stop in it shows where it is.
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.launch("jmc", &["plain"], json!({})).await?;
+    let (thread, _) = editor.stop().await?;
+    let list = frames(&mut editor, thread).await?;
+    let hidden = list.get(1).context("no caller")?;
+    assert_eq!(
+        (name(hidden), &hidden["presentationHint"]),
+        ("Program.Through(int number)", &json!("subtle"))
+    );
+    assert_eq!(hidden["source"]["presentationHint"], "deemphasize");
+    assert_eq!(hidden["source"]["path"], fixture::source("jmc"));
+    editor.finish().await
+}
