@@ -64,6 +64,7 @@ mod shared_breakpoints;
 mod stacks;
 mod stepping;
 mod stepping_into;
+mod threads;
 mod undebugged;
 mod values;
 mod who_is_here;

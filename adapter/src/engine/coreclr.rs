@@ -22,6 +22,7 @@ mod sources;
 mod stack;
 mod start;
 mod stepping;
+mod threads;
 mod told;
 mod types;
 mod undebugged;

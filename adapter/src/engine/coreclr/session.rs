@@ -1,7 +1,7 @@
 //! The engine's thread: its state, its loop, and the table of commands.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use cordebug::callback::Callback;
 use cordebug::debugger::{Debugger, Process};
 use cordebug::thread::Thread;
-use dap_wire::{ErrorCode, Failure, types};
+use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -404,20 +404,5 @@ impl Session {
             body.extend(more.clone());
         }
         self.tell("stopped", body);
-    }
-
-    fn threads(&mut self) -> Result<Value, Failure> {
-        let threads = self.while_standing(|session| {
-            let threads = session.process()?.threads().map_err(cor("list the threads"))?;
-            let named =
-                threads.iter().filter_map(|thread| Some((thread.id().ok()?, session.thread_name(thread))));
-            // In the order they were made, the main thread first: the runtime's own order changes from stop to stop.
-            Ok(named.collect::<BTreeMap<_, _>>())
-        })?;
-        let list: Vec<Value> = threads
-            .into_iter()
-            .map(|(id, name)| types::body(&types::Thread { id: i64::from(id), name }))
-            .collect();
-        Ok(json!({ "threads": list }))
     }
 }

@@ -162,22 +162,6 @@ impl Session {
         })
     }
 
-    pub(super) fn thread_name(&self, thread: &Thread) -> String {
-        let id = thread.id().unwrap_or(0);
-        let named = thread.object().ok().and_then(|object| self.text_field(&object, "_name"));
-        named.filter(|name| !name.is_empty()).unwrap_or_else(|| {
-            // The operating system's name, where the runtime gave it one.
-            let pid = self.pid;
-            let comm =
-                pid.and_then(|pid| std::fs::read_to_string(format!("/proc/{pid}/task/{id}/comm")).ok());
-            match comm.as_deref().map(str::trim) {
-                _ if pid == Some(id) => "Main Thread".into(),
-                Some(name) if name.starts_with(".NET") => name.to_owned(),
-                _ => format!("Thread {id}"),
-            }
-        })
-    }
-
     pub(super) fn scopes(&mut self, arguments: &Value) -> Result<Value, Failure> {
         let frame = arguments["frameId"].as_i64().and_then(|id| self.references.frame_of(id));
         let Some((thread, index)) = frame else {

@@ -1,0 +1,55 @@
+//! What threads are called: as the program says, else by their number in the program.
+
+use anyhow::Context;
+use serde_json::json;
+use tests::client::DapClient;
+use tests::fixture::Runtime;
+use tests::transcript::Transcript;
+
+stories! {
+    threads_are_called_as_the_program_calls_them,
+}
+
+/// The names of all threads at the next stop, and what the program says the numbers of some are.
+async fn names(editor: &mut DapClient) -> anyhow::Result<(Vec<String>, Vec<String>)> {
+    let (thread, frame) = editor.stop().await?;
+    let told = editor.ok("threads", json!({})).await?;
+    let list = told["threads"].as_array().context("no threads")?;
+    let names = list.iter().map(|thread| thread["name"].as_str().unwrap_or_default().to_owned()).collect();
+    let mut numbers = Vec::new();
+    for expression in ["plain.ManagedThreadId", "twin.ManagedThreadId", "other.ManagedThreadId", "pool"] {
+        let asked = json!({ "expression": expression, "frameId": frame["id"] });
+        let told = editor.ok("evaluate", asked).await?;
+        numbers.push(told["result"].as_str().context("no number")?.to_owned());
+    }
+    editor.ok("continue", json!({ "threadId": thread })).await?;
+    Ok((names, numbers))
+}
+
+async fn threads_are_called_as_the_program_calls_them(runtime: Runtime) -> anyhow::Result<()> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.launch("threads", &["started", "named", "ended"], json!({})).await?;
+    let (started, numbers) = names(&mut editor).await?;
+    assert_eq!(started[0], "Main Thread");
+    let has = |names: &[String], name: &str| names.iter().any(|known| known == name);
+    assert!(has(&started, "worker \"one\""), "{started:?}");
+    // Without a name, and two of one name: by the number the program knows them by.
+    for name in
+        [format!("Thread #{}", numbers[0]), format!("twin #{}", numbers[1]), format!("twin #{}", numbers[2])]
+    {
+        assert!(has(&started, &name), "no {name} in {started:?}");
+    }
+    let pool = match runtime {
+        // It has no name for them.
+        Runtime::Net31 => format!("Thread #{}", numbers[3]),
+        Runtime::Net9 => format!(".NET TP Worker #{}", numbers[3]),
+    };
+    assert!(has(&started, &pool), "no {pool} in {started:?}");
+    let (named, _) = names(&mut editor).await?;
+    assert_eq!(named[0], "renamed main");
+    assert!(has(&named, "named late"), "{named:?}");
+    let (ended, _) = names(&mut editor).await?;
+    assert!(!has(&ended, "worker \"one\"") && !has(&ended, "named late"), "{ended:?}");
+    assert_eq!(editor.event("exited").await?["exitCode"], 0);
+    editor.finish().await
+}
