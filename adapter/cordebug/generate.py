@@ -10,7 +10,7 @@ ICorDebugValue2 ICorDebugReferenceValue ICorDebugHeapValue ICorDebugHeapValue2 I
 ICorDebugArrayValue ICorDebugObjectValue ICorDebugGenericValue ICorDebugHandleValue ICorDebugEval ICorDebugEval2
 ICorDebugEnum ICorDebugThreadEnum ICorDebugTypeEnum ICorDebugManagedCallback ICorDebugManagedCallback2
 ICorDebugManagedCallback3 ICorDebugManagedCallback4 ICorDebugAppDomain ICorDebugAppDomain2 ICorDebugClass2 ICorDebugDelegateObjectValue
-ICorDebugFunction2 ICorDebugNativeFrame ICorDebugInternalFrame ICorDebugInternalFrame2
+IStream ICorDebugFunction2 ICorDebugNativeFrame ICorDebugInternalFrame ICorDebugInternalFrame2
 ICorDebugExceptionObjectValue ICorDebugExceptionObjectCallStackEnum""".split()
 
 interfaces = {entry["interface"]: entry for entry in json.loads((HERE / "interfaces.json").read_text())}

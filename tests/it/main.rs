@@ -38,6 +38,7 @@ mod child_faults;
 mod child_programs;
 mod child_python;
 mod child_replays;
+mod contexts;
 mod control;
 mod conventions;
 mod core_tools;

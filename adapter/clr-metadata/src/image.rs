@@ -51,10 +51,13 @@ impl Image {
                 "it does not begin like a Windows executable, as assemblies do on every system",
             ));
         }
-        Self::sections(path, bytes).ok_or_else(|| malformed("it has no sound .NET header"))
+        // Either the file, or what a loader made of it in memory, where each section is at its own address.
+        Self::sections(path, bytes, false)
+            .or_else(|| Self::sections(path, bytes, true))
+            .ok_or_else(|| malformed("it has no sound .NET header"))
     }
 
-    fn sections(path: &Path, bytes: &[u8]) -> Option<Self> {
+    fn sections(path: &Path, bytes: &[u8], is_mapped: bool) -> Option<Self> {
         let header = u32_at(bytes, 0x3c)? as usize;
         let section_count = u16_at(bytes, header.checked_add(6)?)?;
         let optional = header + 24;
@@ -68,6 +71,9 @@ impl Image {
             })
             .collect();
         let file_offset = |address: u32| {
+            if is_mapped {
+                return Some(address as usize);
+            }
             let (start, _, raw) =
                 sections.iter().find(|(start, size, _)| address >= *start && address - start < *size)?;
             Some((address - start).checked_add(*raw)? as usize)
@@ -86,15 +92,16 @@ impl Image {
         if let Some(debug) = file_offset(u32_at(bytes, directories + 6 * 8)?) {
             let count = u32_at(bytes, directories + 6 * 8 + 4)? as usize / 28;
             for index in 0..count.min(64) {
-                image.debug_entry(bytes, debug + index * 28);
+                image.debug_entry(bytes, debug + index * 28, is_mapped);
             }
         }
         Some(image)
     }
 
-    fn debug_entry(&mut self, bytes: &[u8], at: usize) -> Option<()> {
+    fn debug_entry(&mut self, bytes: &[u8], at: usize, is_mapped: bool) -> Option<()> {
         let (kind, size) = (u32_at(bytes, at + 12)?, u32_at(bytes, at + 16)? as usize);
-        let start = u32_at(bytes, at + 24)? as usize;
+        // IMAGE_DEBUG_DIRECTORY: AddressOfRawData, PointerToRawData.
+        let start = u32_at(bytes, at + if is_mapped { 20 } else { 24 })? as usize;
         let data = bytes.get(start..start.checked_add(size)?)?;
         if kind == CODE_VIEW && data.starts_with(b"RSDS") {
             let path = data.get(24..)?.split(|byte| *byte == 0).next()?;

@@ -6,7 +6,7 @@ mod steps;
 pub use steps::AwaitStep;
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use crate::bytes::Reader;
@@ -23,7 +23,7 @@ const HIDDEN_LINE: u32 = 0xfeefee;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PdbProblem {
     /// None anywhere.
-    #[error("no PDB found; looked for {}", .looked.iter().map(|path| format!("`{}`", path.display())).collect::<Vec<_>>().join(", "))]
+    #[error("no PDB found{}", listed(.looked))]
     NotFound {
         /// Where.
         looked: Vec<PathBuf>,
@@ -37,6 +37,11 @@ pub enum PdbProblem {
     /// Damaged.
     #[error("`{0}` is not a sound portable PDB")]
     Malformed(PathBuf),
+}
+
+fn listed(looked: &[PathBuf]) -> String {
+    let paths: Vec<String> = looked.iter().map(|path| format!("`{}`", path.display())).collect();
+    if paths.is_empty() { String::new() } else { format!("; looked for {}", paths.join(", ")) }
 }
 
 /// Where a statement is: IL offsets to lines and columns, all from 1.
@@ -110,14 +115,15 @@ impl Pdb {
             return Err(PdbProblem::NotFound { looked: vec![image.path.with_extension("pdb")] });
         };
         let name = written.rsplit(['/', '\\']).next().unwrap_or_default();
-        let beside = image.path.parent().unwrap_or(Path::new("")).join(name);
+        // An assembly from memory has a name only.
+        let beside = image.path.parent().filter(|_| image.path.is_absolute()).map(|folder| folder.join(name));
         // A folder of PDBs, or a symbol server's folders: name, then id (SSQP, portable PDBs), then name.
         let key = format!("{}ffffffff", guid_text(id));
         let elsewhere =
             search.iter().flat_map(|folder| [folder.join(name), folder.join(name).join(&key).join(name)]);
         let mut looked = Vec::new();
         let mut problem = None;
-        for path in [beside, PathBuf::from(written)].into_iter().chain(elsewhere) {
+        for path in beside.into_iter().chain([PathBuf::from(written)]).chain(elsewhere) {
             match std::fs::read(&path) {
                 Err(_) => looked.push(path),
                 Ok(bytes) if bytes.starts_with(b"Microsoft C/C++ MSF") => {
@@ -125,7 +131,7 @@ impl Pdb {
                 }
                 Ok(bytes) => match Self::parse(bytes) {
                     None => problem = Some(PdbProblem::Malformed(path)),
-                    Some(mut pdb) if pdb.tables.pdb_id().starts_with(id) => {
+                    Some(mut pdb) if pdb.is_of(id) => {
                         pdb.path = Some(path);
                         return Ok(pdb);
                     }
@@ -134,6 +140,11 @@ impl Pdb {
             }
         }
         Err(problem.unwrap_or(PdbProblem::NotFound { looked }))
+    }
+
+    /// Whether it belongs to the assembly with this id.
+    pub fn is_of(&self, id: &[u8; 16]) -> bool {
+        self.tables.pdb_id().starts_with(id)
     }
 
     /// Reads a PDB; `None` when it is not sound.

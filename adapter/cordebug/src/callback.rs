@@ -13,6 +13,7 @@ use crate::frame::{Breakpoint, Frame};
 use crate::hresult::E_NOINTERFACE;
 use crate::module::Module;
 use crate::raw::*;
+use crate::stream::Stream;
 use crate::thread::{Stepper, Thread};
 
 /// Kinds of [`Callback::Exception`]: CorDebugExceptionCallbackType.
@@ -77,6 +78,11 @@ pub enum Callback {
     },
     UnloadModule {
         module: Module,
+    },
+    /// A module without a file has been given symbols.
+    UpdateModuleSymbols {
+        module: Module,
+        symbols: Stream,
     },
     LogMessage {
         category: String,
@@ -278,8 +284,9 @@ static FIRST: ICorDebugManagedCallbackVtbl = ICorDebugManagedCallbackVtbl {
     UnloadAssembly: ignore!(0, First, "UnloadAssembly", (_domain: Domain, _assembly: *mut ICorDebugAssembly)),
     ControlCTrap: ignore!(0, First, "ControlCTrap", (_process: Processes)),
     NameChange: ignore!(0, First, "NameChange", (_domain: Domain, _thread: Threads)),
-    UpdateModuleSymbols: ignore!(0, First, "UpdateModuleSymbols",
-        (_domain: Domain, _module: *mut ICorDebugModule, _stream: *mut c_void)),
+    UpdateModuleSymbols: tell!(0, First, (_domain: Domain, module: *mut ICorDebugModule, stream: *mut c_void) =>
+        kept(module).zip(kept(stream.cast())).map(|(module, stream)| Callback::UpdateModuleSymbols {
+            module: Module(module), symbols: Stream(stream) })),
     EditAndContinueRemap: ignore!(0, First, "EditAndContinueRemap",
         (_domain: Domain, _thread: Threads, _function: *mut ICorDebugFunction, _accurate: i32)),
     BreakpointSetError: ignore!(0, First, "BreakpointSetError",

@@ -23,6 +23,7 @@ pub mod module;
 mod raw;
 pub mod runtime;
 pub mod startup;
+pub mod stream;
 pub mod thread;
 pub mod types;
 pub mod value;

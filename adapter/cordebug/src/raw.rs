@@ -1186,6 +1186,24 @@ pub(crate) struct ICorDebugDelegateObjectValueVtbl {
 }
 
 #[repr(C)]
+pub(crate) struct IStream {
+    pub(crate) vtbl: *const IStreamVtbl,
+}
+
+// SAFETY: the IID belongs to this vtable (interfaces.json).
+unsafe impl Interface for IStream {
+    const IID: Guid = Guid(0x0000000c, 0x0000, 0x0000, [0xc0, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x46]);
+}
+
+#[repr(C)]
+pub(crate) struct IStreamVtbl {
+    pub(crate) base: IUnknownVtbl,
+    pub(crate) Read: unsafe extern "C" fn(*mut IStream, *mut c_void, u32, *mut u32) -> i32,
+    pub(crate) Write: unsafe extern "C" fn(*mut IStream, *mut c_void, u32, *mut u32) -> i32,
+    pub(crate) Seek: unsafe extern "C" fn(*mut IStream, i64, u32, *mut u64) -> i32,
+}
+
+#[repr(C)]
 pub(crate) struct ICorDebugFunction2 {
     pub(crate) vtbl: *const ICorDebugFunction2Vtbl,
 }

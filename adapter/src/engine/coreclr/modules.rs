@@ -1,4 +1,6 @@
-//! Loaded modules: whose code they are, their metadata and their symbols.
+//! Loaded modules: whose code they are, their metadata and their symbols. What happens when one comes or goes: [`coming`].
+
+mod coming;
 
 use std::cell::{Cell, OnceCell};
 use std::collections::HashSet;
@@ -13,13 +15,13 @@ use cordebug::module::Module;
 use dap_wire::Failure;
 use serde_json::{Value, json};
 
-use super::session::Session;
-
 /// One module.
 pub(super) struct Loaded {
     pub(super) id: usize,
     pub(super) module: Module,
+    /// Of one from memory its name.
     pub(super) path: PathBuf,
+    is_in_memory: bool,
     /// Opened when first needed, or ahead of time by another thread.
     image: Arc<OnceLock<Option<Image>>>,
     pub(super) pdb: Result<Pdb, PdbProblem>,
@@ -35,13 +37,12 @@ pub(super) struct Loaded {
 /// Attributes that take a method out of just-my-code. `DebuggerStepThrough` leaves it breakpoints.
 const HIDING: [&str; 3] =
     ["DebuggerHiddenAttribute", "DebuggerNonUserCodeAttribute", "DebuggerStepThroughAttribute"];
-/// Those of them that steps pass over in any case.
-const STEP_THROUGH: [&str; 2] = ["DebuggerHiddenAttribute", "DebuggerStepThroughAttribute"];
 
 impl Loaded {
     /// Its metadata; none for modules without a file.
     pub(super) fn image(&self) -> Option<&Image> {
-        self.image.get_or_init(|| Image::open(&self.path).ok()).as_ref()
+        let open = || if self.is_in_memory { None } else { Image::open(&self.path).ok() };
+        self.image.get_or_init(open).as_ref()
     }
 
     /// Whether it is the core library, where the primitives are.
@@ -69,6 +70,10 @@ impl Loaded {
     /// Why nothing can be seen in it, for people.
     pub(super) fn problem(&self) -> Option<String> {
         let problem = self.pdb.as_ref().err().filter(|_| !self.is_framework)?;
+        if self.is_in_memory && self.image().is_none() {
+            // Made at run time, without a source.
+            return None;
+        }
         Some(format!("`{}` has no symbols: {problem}", self.name()))
     }
 
@@ -85,6 +90,12 @@ impl Loaded {
         };
         let mut body = json!({ "id": self.id, "name": self.name(), "path": self.path,
             "isUserCode": self.is_user_code, "isOptimized": self.is_optimized, "symbolStatus": status });
+        if self.is_in_memory
+            && let Some(body) = body.as_object_mut()
+        {
+            body.shift_remove("path");
+            body.insert("symbolStatus".into(), json!(format!("{status}; loaded from memory")));
+        }
         if let Some(path) = self.pdb.as_ref().ok().and_then(|pdb| pdb.path.as_ref()) {
             body["symbolFilePath"] = json!(path);
         }
@@ -179,20 +190,46 @@ impl Modules {
         json!({ "modules": list, "totalModules": self.list.len() })
     }
 
+    /// Symbols for a module that came without; none when it is not there, or they belong to another build.
+    fn give_symbols(&mut self, module: &Module, pdb: Pdb) -> Option<Rc<Loaded>> {
+        let entry = self.list.iter_mut().find(|loaded| loaded.module.is(module))?;
+        let image = entry.image()?;
+        let is_its = image.code_view.as_ref().is_none_or(|(_, id)| pdb.is_of(id));
+        let is_optimized = image.metadata.is_optimized();
+        let loaded = Rc::new(Loaded {
+            id: entry.id,
+            module: entry.module.clone(),
+            path: entry.path.clone(),
+            is_in_memory: entry.is_in_memory,
+            image: entry.image.clone(),
+            pdb: is_its.then_some(Ok(pdb))?,
+            is_user_code: !is_optimized,
+            is_optimized,
+            is_framework: false,
+            is_marked: Cell::new(false),
+            hidden: OnceCell::new(),
+        });
+        *entry = loaded.clone();
+        Some(loaded)
+    }
+
     fn remove(&mut self, module: &Module) -> Option<Rc<Loaded>> {
         let at = self.list.iter().position(|loaded| loaded.module.is(module))?;
         Some(self.list.remove(at))
     }
 
-    fn load(&mut self, module: Module) -> Rc<Loaded> {
+    /// `in_memory`: the assembly, when it has no file.
+    fn load(&mut self, module: Module, in_memory: Option<Image>) -> Rc<Loaded> {
         self.next += 1;
         let path = PathBuf::from(module.name().unwrap_or_default());
-        let image = Arc::new(OnceLock::new());
+        let is_in_memory = !path.is_absolute();
+        let image = Arc::new(in_memory.map_or_else(OnceLock::new, |image| OnceLock::from(Some(image))));
         let is_framework = !self.runtime.as_os_str().is_empty() && path.starts_with(&self.runtime);
         let mut loaded = Loaded {
             id: self.next,
             module,
             path: path.clone(),
+            is_in_memory,
             image: image.clone(),
             // Framework modules come without symbols; looking for them would cost each start.
             pdb: Err(PdbProblem::NotFound { looked: Vec::new() }),
@@ -219,80 +256,5 @@ impl Modules {
         let loaded = Rc::new(loaded);
         self.list.push(loaded.clone());
         loaded
-    }
-}
-
-impl Session {
-    /// A module came: its code is the user's or not, and pending breakpoints may bind in it.
-    pub(super) fn module_loaded(&mut self, module: Module) {
-        let loaded = self.modules.load(module);
-        tracing::debug!(path = %loaded.path.display(), "a module is read");
-        if (loaded.is_user_code || (loaded.pdb.is_ok() && !self.just_my_code))
-            && let Err(error) = loaded.module.disable_optimization()
-        {
-            // After attaching it is too late; a debug build is not optimised anyway.
-            tracing::debug!(%error, path = %loaded.path.display(), "the optimiser stays as it is");
-        }
-        if loaded.is_user_code || (loaded.pdb.is_ok() && !self.just_my_code) {
-            self.mark_for_steps(&loaded);
-        }
-        self.tell("module", json!({ "reason": "new", "module": loaded.body() }));
-        let is_entry = self.entry_module.as_deref() == Some(loaded.path.as_path());
-        if is_entry {
-            self.about_the_program(&loaded);
-        }
-        self.bind_in(&loaded);
-        if loaded.problem().is_some() {
-            self.tell_why_pending();
-        }
-    }
-
-    /// Tells the runtime where steps may end.
-    fn mark_for_steps(&self, loaded: &Loaded) {
-        match loaded.module.set_user_code(true) {
-            Ok(()) => loaded.is_marked.set(true),
-            Err(error) => tracing::debug!(%error, path = %loaded.path.display(), "not marked as user code"),
-        }
-        let passed = match (self.just_my_code, loaded.image()) {
-            (false, Some(image)) => image.metadata.methods_with_attribute(&STEP_THROUGH),
-            _ => loaded.hidden().iter().copied().collect(),
-        };
-        for method in passed {
-            let set = || loaded.module.function(method)?.set_user_code(false);
-            if let Err(error) = set() {
-                tracing::debug!(%error, method, "still marked as user code");
-            }
-        }
-    }
-
-    /// A module went.
-    pub(super) fn module_unloaded(&mut self, module: &Module) {
-        if let Some(loaded) = self.modules.remove(module) {
-            self.tell("module", json!({ "reason": "removed", "module": loaded.body() }));
-            self.unbind_in(loaded.id);
-        }
-    }
-
-    /// The program's own assembly: the entry stop, and notes about what will not work in it.
-    fn about_the_program(&mut self, loaded: &Rc<Loaded>) {
-        if let Err(problem) = &loaded.pdb {
-            self.note(&format!(
-                "`{}` has no symbols, so no breakpoint can bind in it and no source is shown: {problem}. Build it with \
-                 <DebugType>portable</DebugType>.",
-                loaded.path.display()
-            ));
-        } else if loaded.is_optimized {
-            self.note(&format!(
-                "`{}` is optimised: variables may be missing and lines may be skipped. Build it in the Debug \
-                 configuration; `justMyCode: false` steps into it all the same.",
-                loaded.path.display()
-            ));
-        }
-        if self.stop_on_entry {
-            self.stop_on_entry = false;
-            if let Err(failure) = self.set_entry_breakpoint(loaded) {
-                self.note(&format!("The program does not stop at its entry: {failure}"));
-            }
-        }
     }
 }

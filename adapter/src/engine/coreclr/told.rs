@@ -51,6 +51,7 @@ impl Session {
             Callback::ExitThread { thread } => self.thread_event(&thread, "exited"),
             Callback::LoadModule { module } => self.module_loaded(module),
             Callback::UnloadModule { module } => self.module_unloaded(&module),
+            Callback::UpdateModuleSymbols { module, symbols } => self.symbols_given(&module, &symbols),
             Callback::LogMessage { category, message } => {
                 let prefix = if category.is_empty() { String::new() } else { format!("{category}: ") };
                 self.tell("output", json!({ "category": "console", "output": format!("{prefix}{message}") }));
@@ -69,6 +70,7 @@ impl Session {
             Callback::CreateThread { thread } => self.thread_event(&thread, "started"),
             Callback::ExitThread { thread } => self.thread_event(&thread, "exited"),
             Callback::LoadModule { module } => self.module_loaded(module),
+            Callback::UpdateModuleSymbols { module, symbols } => self.symbols_given(&module, &symbols),
             _ => {}
         }
     }

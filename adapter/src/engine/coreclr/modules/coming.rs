@@ -1,0 +1,124 @@
+//! Modules that come and go: what the runtime is told of them, and what binds in them.
+
+use std::path::Path;
+use std::rc::Rc;
+
+use clr_metadata::image::Image;
+use clr_metadata::pdb::Pdb;
+use cordebug::module::Module;
+use cordebug::stream::Stream;
+use serde_json::json;
+
+use super::Loaded;
+use crate::engine::coreclr::session::Session;
+
+/// Largest assembly that is read from the program's memory, bytes.
+const LARGEST_IMAGE: u32 = 256 * 1024 * 1024;
+/// Those of them that steps pass over in any case.
+const STEP_THROUGH: [&str; 2] = ["DebuggerHiddenAttribute", "DebuggerStepThroughAttribute"];
+
+impl Session {
+    /// A module came: its code is the user's or not, and pending breakpoints may bind in it.
+    pub(crate) fn module_loaded(&mut self, module: Module) {
+        let in_memory = self.image_in_memory(&module);
+        let loaded = self.modules.load(module, in_memory);
+        tracing::debug!(path = %loaded.path.display(), "a module is read");
+        self.prepare_for_debugging(&loaded);
+        self.tell("module", json!({ "reason": "new", "module": loaded.body() }));
+        let is_entry = self.entry_module.as_deref() == Some(loaded.path.as_path());
+        if is_entry {
+            self.about_the_program(&loaded);
+        }
+        self.bind_in(&loaded);
+        if loaded.problem().is_some() {
+            self.tell_why_pending();
+        }
+    }
+
+    /// A module with symbols: what is stopped and stepped in is not optimised.
+    fn prepare_for_debugging(&self, loaded: &Loaded) {
+        if !loaded.is_user_code && (loaded.pdb.is_err() || self.just_my_code) {
+            return;
+        }
+        if let Err(error) = loaded.module.disable_optimization() {
+            // After attaching, or when symbols come late, it is too late; a debug build is not optimised anyway.
+            tracing::debug!(%error, path = %loaded.path.display(), "the optimiser stays as it is");
+        }
+        self.mark_for_steps(loaded);
+    }
+
+    /// Tells the runtime where steps may end.
+    fn mark_for_steps(&self, loaded: &Loaded) {
+        match loaded.module.set_user_code(true) {
+            Ok(()) => loaded.is_marked.set(true),
+            Err(error) => tracing::debug!(%error, path = %loaded.path.display(), "not marked as user code"),
+        }
+        let passed = match (self.just_my_code, loaded.image()) {
+            (false, Some(image)) => image.metadata.methods_with_attribute(&STEP_THROUGH),
+            _ => loaded.hidden().iter().copied().collect(),
+        };
+        for method in passed {
+            let set = || loaded.module.function(method)?.set_user_code(false);
+            if let Err(error) = set() {
+                tracing::debug!(%error, method, "still marked as user code");
+            }
+        }
+    }
+
+    /// The assembly a module was loaded from, when that was no file but bytes.
+    fn image_in_memory(&self, module: &Module) -> Option<Image> {
+        if module.is_without_file() != Ok(true) {
+            return None;
+        }
+        // One made at run time has metadata the runtime alone knows, and no address.
+        let (address, size) = (module.base_address().ok()?, module.size().ok()?);
+        let bytes = self.process.as_ref()?.read_memory(address, size.min(LARGEST_IMAGE)).ok()?;
+        Image::parse(Path::new(&module.name().ok()?), &bytes).ok()
+    }
+
+    /// A module from bytes was given symbols, after it came.
+    pub(crate) fn symbols_given(&mut self, module: &Module, symbols: &Stream) {
+        let read = symbols.read().map_err(|error| error.to_string());
+        let parsed = read.and_then(|bytes| Pdb::parse(bytes).ok_or_else(|| "no sound portable PDB".into()));
+        let loaded = match parsed {
+            Ok(pdb) => self.modules.give_symbols(module, pdb),
+            Err(problem) => return tracing::debug!(problem, "symbols from memory are not used"),
+        };
+        // Symbols of another build, or a module that is gone.
+        let Some(loaded) = loaded else { return };
+        self.prepare_for_debugging(&loaded);
+        self.tell("module", json!({ "reason": "changed", "module": loaded.body() }));
+        self.bind_in(&loaded);
+    }
+
+    /// A module went.
+    pub(crate) fn module_unloaded(&mut self, module: &Module) {
+        if let Some(loaded) = self.modules.remove(module) {
+            self.tell("module", json!({ "reason": "removed", "module": loaded.body() }));
+            self.unbind_in(loaded.id);
+        }
+    }
+
+    /// The program's own assembly: the entry stop, and notes about what will not work in it.
+    fn about_the_program(&mut self, loaded: &Rc<Loaded>) {
+        if let Err(problem) = &loaded.pdb {
+            self.note(&format!(
+                "`{}` has no symbols, so no breakpoint can bind in it and no source is shown: {problem}. Build it with \
+                 <DebugType>portable</DebugType>.",
+                loaded.path.display()
+            ));
+        } else if loaded.is_optimized {
+            self.note(&format!(
+                "`{}` is optimised: variables may be missing and lines may be skipped. Build it in the Debug \
+                 configuration; `justMyCode: false` steps into it all the same.",
+                loaded.path.display()
+            ));
+        }
+        if self.stop_on_entry {
+            self.stop_on_entry = false;
+            if let Err(failure) = self.set_entry_breakpoint(loaded) {
+                self.note(&format!("The program does not stop at its entry: {failure}"));
+            }
+        }
+    }
+}
