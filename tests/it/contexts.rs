@@ -63,6 +63,11 @@ async fn run(runtime: Runtime, story: &str) -> anyhow::Result<Seen> {
                 let told = editor.ok("modules", json!({})).await?;
                 let list = told["modules"].as_array().context("no modules")?;
                 seen.list = list.iter().filter(|module| is_copy(module)).cloned().collect();
+                // However many modules have it, a place is one.
+                let line = fixture::line("contexts", "called");
+                let asked = json!({ "source": { "path": fixture::source("contexts") }, "line": line });
+                let places = editor.ok("breakpointLocations", asked).await?;
+                assert_eq!(places["breakpoints"].as_array().map(Vec::len), Some(1), "{places}");
                 editor.ok("continue", json!({ "threadId": thread })).await?;
             }
         }

@@ -60,6 +60,7 @@ mod listening;
 mod many_clients;
 mod one_thread;
 mod output;
+mod places;
 mod schemas;
 mod shared_breakpoints;
 mod stacks;
