@@ -61,7 +61,7 @@ async fn a_pause_right_after_attaching_knows_every_module_and_thread(runtime: Ru
         named.push(thread["name"].as_str().unwrap_or_default().to_owned());
         let stack = editor.ok("stackTrace", json!({ "threadId": thread["id"] })).await?;
         for frame in stack["stackFrames"].as_array().into_iter().flatten() {
-            assert_ne!(frame["name"], "[Unknown module]", "{stack}");
+            assert_ne!(frame["name"], "[Unknown Module]", "{stack}");
         }
     }
     for name in ["Main Thread", "worker", "beat"] {

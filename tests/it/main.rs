@@ -60,6 +60,7 @@ mod listening;
 mod many_clients;
 mod one_thread;
 mod output;
+mod packaging;
 mod places;
 mod schemas;
 mod shared_breakpoints;

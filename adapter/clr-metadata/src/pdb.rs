@@ -124,6 +124,9 @@ impl Pdb {
         let mut looked = Vec::new();
         let mut problem = None;
         for path in beside.into_iter().chain([PathBuf::from(written)]).chain(elsewhere) {
+            if looked.contains(&path) {
+                continue;
+            }
             match std::fs::read(&path) {
                 Err(_) => looked.push(path),
                 Ok(bytes) if bytes.starts_with(b"Microsoft C/C++ MSF") => {

@@ -1,6 +1,7 @@
 //! Loaded modules: whose code they are, their metadata and their symbols. What happens when one comes or goes: [`coming`].
 
 mod coming;
+mod framework;
 
 use std::cell::{Cell, OnceCell};
 use std::collections::HashSet;
@@ -14,6 +15,8 @@ use clr_metadata::pdb::{Pdb, PdbProblem};
 use cordebug::module::Module;
 use dap_wire::Failure;
 use serde_json::{Value, json};
+
+use framework::Framework;
 
 /// One module.
 pub(super) struct Loaded {
@@ -93,7 +96,9 @@ impl Loaded {
         if self.is_in_memory
             && let Some(body) = body.as_object_mut()
         {
-            body.shift_remove("path");
+            if !self.path.is_absolute() {
+                body.shift_remove("path");
+            }
             body.insert("symbolStatus".into(), json!(format!("{status}; loaded from memory")));
         }
         if let Some(path) = self.pdb.as_ref().ok().and_then(|pdb| pdb.path.as_ref()) {
@@ -122,15 +127,20 @@ impl Loaded {
 pub(super) struct Modules {
     list: Vec<Rc<Loaded>>,
     next: usize,
-    runtime: PathBuf,
+    framework: Framework,
     /// Folders where PDBs are looked for, too.
     symbol_paths: Vec<PathBuf>,
 }
 
 impl Modules {
-    /// Where the framework's own modules are.
+    /// The folder of the runtime.
     pub(super) fn set_runtime(&mut self, folder: &Path) {
-        self.runtime = folder.to_path_buf();
+        self.framework = Framework::of(folder);
+    }
+
+    /// The folder of a program with an executable of its own: what is bundled into it has its symbols there.
+    pub(super) fn set_program_folder(&mut self, folder: &Path) {
+        self.symbol_paths.push(folder.to_path_buf());
     }
 
     /// The attribute `symbolPaths`.
@@ -222,9 +232,9 @@ impl Modules {
     fn load(&mut self, module: Module, in_memory: Option<Image>) -> Rc<Loaded> {
         self.next += 1;
         let path = PathBuf::from(module.name().unwrap_or_default());
-        let is_in_memory = !path.is_absolute();
+        let is_in_memory = in_memory.is_some() || !path.is_absolute();
         let image = Arc::new(in_memory.map_or_else(OnceLock::new, |image| OnceLock::from(Some(image))));
-        let is_framework = !self.runtime.as_os_str().is_empty() && path.starts_with(&self.runtime);
+        let is_framework = self.framework.has(&path);
         let mut loaded = Loaded {
             id: self.next,
             module,

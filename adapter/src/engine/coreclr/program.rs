@@ -207,8 +207,12 @@ fn command(
         (dotnet(attributes)?, Some(target))
     } else {
         // An app host runs the assembly of its own name.
-        let assembly = PathBuf::from(format!("{}.dll", target.display()));
-        (target, assembly.exists().then_some(assembly))
+        let mut assembly = PathBuf::from(format!("{}.dll", target.display()));
+        if !assembly.exists() {
+            // It may have it inside.
+            assembly = assembly.file_name().unwrap_or_default().into();
+        }
+        (target, Some(assembly))
     };
     Ok(Program { spec: SpawnSpec { program, args, cwd, env, pty: attributes.flag("pty", false)? }, assembly })
 }

@@ -90,7 +90,8 @@ impl Session {
         overflow::watch(&self.broker, pid, self.notes());
         self.wait_for_first_callback(inputs);
         tracing::debug!(pid, "the first callback came");
-        let name = self.entry_module.as_deref().unwrap_or(&program.spec.program).display().to_string();
+        let assembly = self.entry_module.as_deref().filter(|assembly| assembly.is_absolute());
+        let name = assembly.unwrap_or(&program.spec.program).display().to_string();
         self.tell(
             "process",
             json!({ "name": name, "systemProcessId": pid, "isLocalProcess": true,
@@ -148,7 +149,7 @@ impl Session {
                     .hint("run it without a debugger to see whether it starts; is it a .NET program?")
             }
             _ => failed(format!("no .NET runtime started in it within {} s", START_LIMIT.as_secs()))
-                .hint("is it a .NET program, and not a single-file one?"),
+                .hint("is it a .NET program?"),
         }
     }
 
@@ -170,6 +171,10 @@ impl Session {
                 .hint("is another debugger attached? Does the program use another TMPDIR than the debugger?")
         })?;
         self.modules.set_runtime(&runtime.folder);
+        let executable = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
+        if let Some(folder) = executable.parent().filter(|_| !executable.ends_with("dotnet")) {
+            self.modules.set_program_folder(folder);
+        }
         self.debugger = Some(debugger);
         self.process = Some(Rc::new(process));
         Ok(())
@@ -437,10 +442,28 @@ fn only_runtime(pid: u32) -> Result<Runtime, Failure> {
             ErrorCode::NotDebuggable,
             format!("process {pid} has several .NET runtimes; only one can be debugged"),
         )),
+        (None, _) if has_runtime_inside(pid) => Err(Failure::new(
+            ErrorCode::NotDebuggable,
+            format!(
+                "process {pid} is a self-contained .NET program in one file: its runtime is inside the executable and comes \
+                 without a debugging library"
+            ),
+        )
+        .hint("to debug it, publish it with `--self-contained false`, or without `PublishSingleFile`")),
         (None, _) => Err(Failure::new(
             ErrorCode::NotDebuggable,
             format!("process {pid} has no .NET runtime loaded: it is no .NET program"),
         )
-        .hint("single-file programs hide their runtime; publish without `PublishSingleFile` to debug them")),
+        .hint("if it is one, its runtime has not started yet: try again")),
     }
+}
+
+/// Whether the runtime is linked into the executable, which then tells debuggers of it by this symbol (.NET 6 and later).
+fn has_runtime_inside(pid: u32) -> bool {
+    const SYMBOL: &[u8] = b"DotNetRuntimeInfo";
+    const LARGEST: u64 = 256 * 1024 * 1024;
+    let mut bytes = Vec::new();
+    let read = std::fs::File::open(format!("/proc/{pid}/exe"))
+        .and_then(|file| std::io::Read::read_to_end(&mut std::io::Read::take(file, LARGEST), &mut bytes));
+    read.is_ok() && bytes.windows(SYMBOL.len()).any(|found| found == SYMBOL)
 }

@@ -25,7 +25,8 @@ impl Session {
         tracing::debug!(path = %loaded.path.display(), "a module is read");
         self.prepare_for_debugging(&loaded);
         self.tell("module", json!({ "reason": "new", "module": loaded.body() }));
-        let is_entry = self.entry_module.as_deref() == Some(loaded.path.as_path());
+        // Of a program in one file only the name is known.
+        let is_entry = self.entry_module.as_deref().is_some_and(|entry| loaded.path.ends_with(entry));
         if is_entry {
             self.about_the_program(&loaded);
         }
@@ -67,7 +68,9 @@ impl Session {
 
     /// The assembly a module was loaded from, when that was no file but bytes.
     fn image_in_memory(&self, module: &Module) -> Option<Image> {
-        if module.is_without_file() != Ok(true) {
+        let is_elsewhere = || module.name().is_ok_and(|name| !Path::new(&name).exists());
+        // Its file may be gone, or never have been: bundled into the program's executable.
+        if module.is_without_file() != Ok(true) && !is_elsewhere() {
             return None;
         }
         // One made at run time has metadata the runtime alone knows, and no address.

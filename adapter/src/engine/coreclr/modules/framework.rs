@@ -1,0 +1,77 @@
+//! Which modules are the framework's: not the user's, and without symbols that anybody would look for.
+
+use std::path::{Path, PathBuf};
+
+/// Where the framework's own modules are.
+#[derive(Default)]
+pub(super) enum Framework {
+    #[default]
+    Unknown,
+    /// Installed, with other frameworks beside it, in this folder.
+    Shared(PathBuf),
+    /// In the folder of the program that brought it along.
+    Own(PathBuf),
+}
+
+impl Framework {
+    /// By the folder of the runtime.
+    pub(super) fn of(runtime: &Path) -> Self {
+        // `dotnet/shared/Microsoft.NETCore.App/9.0.1`
+        let product = runtime.parent().filter(|product| product.ends_with("shared/Microsoft.NETCore.App"));
+        match product.and_then(Path::parent) {
+            Some(shared) => Self::Shared(shared.to_path_buf()),
+            None => Self::Own(runtime.to_path_buf()),
+        }
+    }
+
+    /// Whether a module belongs to it.
+    pub(super) fn has(&self, module: &Path) -> bool {
+        match self {
+            Self::Unknown => false,
+            Self::Shared(folder) => module.starts_with(folder),
+            Self::Own(folder) => {
+                let name = module.file_name().unwrap_or_default().to_string_lossy();
+                let is_called_so = ["System.", "Microsoft.", "mscorlib.", "netstandard.", "WindowsBase."]
+                    .iter()
+                    .any(|start| name.starts_with(start));
+                // Somebody's own code may be called so, too; then it has symbols as a rule.
+                module.starts_with(folder) && is_called_so && !module.with_extension("pdb").exists()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_installed_framework_has_all_that_is_installed_beside_it() {
+        let framework = Framework::of(Path::new("/usr/dotnet/shared/Microsoft.NETCore.App/9.0.1"));
+        for (module, is_its) in [
+            ("/usr/dotnet/shared/Microsoft.NETCore.App/9.0.1/System.Runtime.dll", true),
+            ("/usr/dotnet/shared/Microsoft.AspNetCore.App/9.0.1/Microsoft.AspNetCore.dll", true),
+            ("/home/me/app/System.Mine.dll", false),
+            ("app", false),
+        ] {
+            assert_eq!(framework.has(Path::new(module)), is_its, "{module}");
+        }
+    }
+
+    #[test]
+    fn a_framework_in_the_programs_folder_is_known_by_its_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let framework = Framework::of(folder.path());
+        std::fs::write(folder.path().join("System.Mine.pdb"), "").unwrap();
+        for (module, is_its) in [
+            ("System.Runtime.dll", true),
+            ("netstandard.dll", true),
+            ("app.dll", false),
+            ("System.Mine.dll", false),
+            ("SystemOfMine.dll", false),
+        ] {
+            assert_eq!(framework.has(&folder.path().join(module)), is_its, "{module}");
+        }
+        assert!(!framework.has(Path::new("/elsewhere/System.Text.Json.dll")));
+    }
+}

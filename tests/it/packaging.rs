@@ -1,0 +1,223 @@
+//! Programs however they are delivered: with their runtime, in one file, with their assembly gone; and processes that
+//! cannot be debugged, which are refused with the reason.
+
+use std::path::Path;
+use std::process::Stdio;
+
+use anyhow::Context;
+use serde_json::{Value, json};
+use tests::client::DapClient;
+use tests::fixture::{self, Runtime};
+use tests::transcript::Transcript;
+use tokio::io::AsyncReadExt;
+use tokio::process::{Child, Command};
+
+stories! {
+    a_program_that_brings_its_runtime_is_debugged,
+    a_program_in_one_file_is_debugged,
+    a_process_whose_assembly_is_gone_is_read_from_memory,
+    a_process_with_two_runtimes_is_refused,
+    a_runtime_inside_an_executable_is_refused,
+}
+
+/// A folder that others can be linked into, which needs the same file system.
+fn folder() -> anyhow::Result<tempfile::TempDir> {
+    Ok(tempfile::tempdir_in(fixture::cache())?)
+}
+
+fn link_all(from: &Path, to: &Path) -> anyhow::Result<()> {
+    for file in std::fs::read_dir(from)? {
+        let file = file?;
+        let target = to.join(file.file_name());
+        if file.file_type()?.is_file() && !target.exists() {
+            std::fs::hard_link(file.path(), target)?;
+        }
+    }
+    Ok(())
+}
+
+fn only_folder(of: &Path) -> anyhow::Result<std::path::PathBuf> {
+    Ok(std::fs::read_dir(of)?.next().with_context(|| format!("{} is empty", of.display()))??.path())
+}
+
+/// Launches an executable with a breakpoint at `here` of the program `apphost`, whose source is `source`.
+async fn stops_here(runtime: Runtime, source: &Path, launch: Value) -> anyhow::Result<()> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.ok("initialize", json!({ "clientID": "test" })).await?;
+    let launch = editor.send("launch", launch).await?;
+    editor.event("initialized").await?;
+    let line = fixture::line("apphost", "here");
+    let set = json!({ "source": { "path": source }, "breakpoints": [{ "line": line }] });
+    editor.ok("setBreakpoints", set).await?;
+    editor.ok("configurationDone", Value::Null).await?;
+    let launched = editor.response(launch).await?;
+    anyhow::ensure!(launched.success, "{}", launched.body);
+    let stopped = editor.event("stopped").await?;
+    assert_eq!(stopped["reason"], "entry");
+    editor.ok("continue", json!({ "threadId": stopped["threadId"] })).await?;
+    let (thread, frame) = editor.stop().await?;
+    assert_eq!((&frame["line"], &frame["name"]), (&json!(line), &json!("Program.Main(string[] args)")));
+    // The framework is none of the user's.
+    let told = editor.ok("modules", json!({})).await?;
+    for module in told["modules"].as_array().into_iter().flatten() {
+        let is_own = module["name"] == "apphost.dll";
+        assert_eq!(module["isUserCode"], is_own, "{module}");
+        assert!(is_own || module["symbolStatus"] == "Framework code, no symbols needed", "{module}");
+    }
+    editor.ok("continue", json!({ "threadId": thread })).await?;
+    assert_eq!(editor.event("exited").await?["exitCode"], 41);
+    editor.finish().await
+}
+
+async fn a_program_that_brings_its_runtime_is_debugged(runtime: Runtime) -> anyhow::Result<()> {
+    // What `dotnet publish --self-contained` makes, of the parts at hand: program, runtime and host in one folder.
+    let dotnet = runtime.dotnet().context("no dotnet")?;
+    let dotnet = dotnet.parent().context("no folder")?;
+    let framework = only_folder(&dotnet.join("shared/Microsoft.NETCore.App"))?;
+    let program = folder()?;
+    link_all(&framework, program.path())?;
+    link_all(&only_folder(&dotnet.join("host/fxr"))?, program.path())?;
+    let own = fixture::program("apphost");
+    for ending in ["", ".dll", ".pdb"] {
+        let file = format!("{}{ending}", own.trim_end_matches(".dll"));
+        std::fs::copy(file, program.path().join(format!("apphost{ending}")))?;
+    }
+    let dependencies = framework.join("Microsoft.NETCore.App.deps.json");
+    std::fs::copy(dependencies, program.path().join("apphost.deps.json"))?;
+    let version = framework.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let included = json!({ "runtimeOptions": {
+        "includedFrameworks": [{ "name": "Microsoft.NETCore.App", "version": version }],
+        "configProperties": { "System.Globalization.Invariant": true } } });
+    std::fs::write(program.path().join("apphost.runtimeconfig.json"), included.to_string())?;
+    let launch = json!({ "program": program.path().join("apphost"), "args": ["one"], "stopOnEntry": true,
+        "env": { "DOTNET_ROOT": null } });
+    stops_here(runtime, Path::new(&fixture::source("apphost")), launch).await
+}
+
+async fn a_program_in_one_file_is_debugged(runtime: Runtime) -> anyhow::Result<()> {
+    // Only .NET Core 3.1 is here as an SDK: its programs in one file unpack themselves when they start.
+    let sdk = Runtime::Net31;
+    let Some(dotnet) = sdk.dotnet() else { anyhow::bail!("the SDK of .NET Core 3.1 is missing") };
+    let (project, out, unpacked) = (folder()?, folder()?, folder()?);
+    let from = Path::new(&fixture::source("apphost")).parent().context("no folder")?.to_path_buf();
+    for file in ["Program.cs", "apphost.csproj", "../Directory.Build.props"] {
+        let name = Path::new(file).file_name().context("no name")?;
+        std::fs::copy(from.join(file), project.path().join(name))?;
+    }
+    let mut publish = Command::new(dotnet);
+    publish.args([
+        "publish",
+        "--runtime",
+        "linux-x64",
+        "--self-contained",
+        "false",
+        "-p:PublishSingleFile=true",
+    ]);
+    publish.arg("--output").arg(out.path()).current_dir(project.path());
+    publish.envs(sdk.environment().context("no runtime")?).kill_on_drop(true);
+    let done = publish.output().await?;
+    anyhow::ensure!(done.status.success(), "{}", String::from_utf8_lossy(&done.stdout));
+    anyhow::ensure!(!out.path().join("apphost.dll").exists(), "it is not in one file");
+    // The symbols are beside the executable, no longer where the compiler put them.
+    std::fs::remove_dir_all(project.path().join("obj"))?;
+    std::fs::remove_dir_all(project.path().join("bin"))?;
+    let launch = json!({ "program": out.path().join("apphost"), "args": ["one"], "stopOnEntry": true,
+        "env": { "DOTNET_BUNDLE_EXTRACT_BASE_DIR": unpacked.path() } });
+    stops_here(runtime, &project.path().join("Program.cs"), launch).await
+}
+
+async fn a_process_whose_assembly_is_gone_is_read_from_memory(runtime: Runtime) -> anyhow::Result<()> {
+    let place = folder()?;
+    link_all(Path::new(&fixture::program("spin")).parent().context("no folder")?, place.path())?;
+    let mut command = Command::new(runtime.dotnet().context("no dotnet")?);
+    command.arg(place.path().join("spin.dll")).envs(runtime.environment().context("no runtime")?);
+    let process = started(&mut command).await?;
+    std::fs::remove_file(place.path().join("spin.dll"))?;
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.ok("initialize", json!({ "clientID": "test" })).await?;
+    let attach = editor.send("attach", json!({ "processId": process.id() })).await?;
+    editor.event("initialized").await?;
+    editor.break_at("spin", &["beat"]).await?;
+    editor.ok("configurationDone", Value::Null).await?;
+    anyhow::ensure!(editor.response(attach).await?.success);
+    let (_, frame) = editor.stop().await?;
+    assert_eq!(frame["line"], fixture::line("spin", "beat"));
+    let asked = json!({ "expression": "count >= 0 && !stop", "frameId": frame["id"] });
+    assert_eq!(editor.ok("evaluate", asked).await?["result"], "true");
+    let told = editor.ok("modules", json!({})).await?;
+    let own = told["modules"].as_array().into_iter().flatten().find(|module| module["name"] == "spin.dll");
+    assert_eq!(own.context("no module")?["symbolStatus"], "Symbols loaded; loaded from memory");
+    editor.finish().await
+}
+
+/// Starts a program and waits until it has printed something.
+async fn started(command: &mut Command) -> anyhow::Result<Child> {
+    let mut process = command.kill_on_drop(true).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+    let mut stdout = process.stdout.take().context("no stdout")?;
+    stdout.read_u8().await.context("the program prints nothing")?;
+    // It prints on; somebody must read that.
+    tokio::spawn(async move { tokio::io::copy(&mut stdout, &mut tokio::io::sink()).await });
+    Ok(process)
+}
+
+/// Attaches to a C program and gives the refusal.
+async fn refusal(runtime: Runtime, code: &str, arguments: &[&Path]) -> anyhow::Result<(String, String)> {
+    let place = tempfile::tempdir()?;
+    let (source, program) = (place.path().join("other.c"), place.path().join("other"));
+    std::fs::write(&source, code)?;
+    let done =
+        Command::new("cc").args(["-rdynamic", "-o"]).arg(&program).arg(&source).arg("-ldl").output().await?;
+    anyhow::ensure!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let environment = runtime.environment().context("no runtime")?;
+    let process = started(Command::new(&program).args(arguments).envs(environment)).await?;
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.ok("initialize", json!({ "clientID": "test" })).await?;
+    let told = editor.ask("attach", json!({ "processId": process.id(), "engine": "coreclr" })).await?;
+    anyhow::ensure!(!told.success, "it was attached to");
+    let of = |key: &str| told.body["error"]["variables"][key].as_str().unwrap_or_default().to_owned();
+    let refused = (of("code"), of("message"));
+    editor.finish().await?;
+    Ok(refused)
+}
+
+async fn a_process_with_two_runtimes_is_refused(runtime: Runtime) -> anyhow::Result<()> {
+    let code = r#"
+        #include <dlfcn.h>
+        #include <stdio.h>
+        int main(int count, char **paths) {
+            for (int at = 1; at < count; at++)
+                if (!dlopen(paths[at], RTLD_LAZY | RTLD_LOCAL)) { fprintf(stderr, "%s\n", dlerror()); return 1; }
+            puts("ready");
+            fflush(stdout);
+            getchar();
+        }
+    "#;
+    let mut libraries = Vec::new();
+    for runtime in [Runtime::Net31, Runtime::Net9] {
+        let dotnet = runtime.dotnet().context("both runtimes are needed")?;
+        let shared = dotnet.parent().context("no folder")?.join("shared/Microsoft.NETCore.App");
+        libraries.push(only_folder(&shared)?.join("libcoreclr.so"));
+    }
+    let libraries: Vec<&Path> = libraries.iter().map(AsRef::as_ref).collect();
+    let (code, message) = refusal(runtime, code, &libraries).await?;
+    assert_eq!(code, "NOT_DEBUGGABLE");
+    assert!(message.contains("has several .NET runtimes; only one can be debugged"), "{message}");
+    Ok(())
+}
+
+async fn a_runtime_inside_an_executable_is_refused(runtime: Runtime) -> anyhow::Result<()> {
+    // No such program can be built here; it is known by the symbol it exports for debuggers.
+    let code = r#"
+        #include <stdio.h>
+        char DotNetRuntimeInfo[64] = "DotNetRuntimeInfo";
+        int main(void) { puts("ready"); fflush(stdout); getchar(); }
+    "#;
+    let (code, message) = refusal(runtime, code, &[]).await?;
+    assert_eq!(code, "NOT_DEBUGGABLE");
+    assert!(message.contains("self-contained .NET program in one file"), "{message}");
+    let plain = "#include <stdio.h>\nint main(void) { puts(\"ready\"); fflush(stdout); getchar(); }";
+    let (code, message) = refusal(runtime, plain, &[]).await?;
+    assert_eq!(code, "NOT_DEBUGGABLE");
+    assert!(message.contains("it is no .NET program"), "{message}");
+    Ok(())
+}
