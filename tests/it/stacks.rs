@@ -129,6 +129,11 @@ async fn variables_of_an_async_caller_are_seen_set_and_used(runtime: Runtime) ->
 
 async fn a_long_chain_of_callers_is_cut_and_comes_in_pages(runtime: Runtime) -> anyhow::Result<()> {
     let (mut editor, thread) = at(runtime, "deep", "leaf").await?;
+    // Before anybody asked for the callers, it is only known that there are more.
+    let page = json!({ "threadId": thread, "startFrame": 0, "levels": 1 });
+    let first = editor.ok("stackTrace", page).await?;
+    anyhow::ensure!(first["totalFrames"].as_u64() > Some(1), "{first}");
+    assert_eq!(first["stackFrames"].as_array().map(Vec::len), Some(1));
     let all = frames(&mut editor, thread).await?;
     assert_eq!(all.iter().filter(|frame| name(frame) == "Program.Deep(int depth)").count(), 200);
     let last = all.last().context("no frames")?;

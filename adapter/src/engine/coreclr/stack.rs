@@ -14,6 +14,7 @@ use super::modules::Loaded;
 use super::session::Session;
 use super::types::Ty;
 use super::values::Node;
+use awaiting::Waiting;
 
 /// Deepest stack that is walked.
 pub(super) const DEEPEST: usize = 10_000;
@@ -33,6 +34,7 @@ enum Row {
 }
 
 impl Session {
+    /// `stackTrace`. As long as nobody asked how far the async callers go, `totalFrames` says that there are more.
     pub(super) fn stack_trace(&mut self, arguments: &Value) -> Result<Value, Failure> {
         let id = self.thread_of(arguments)?;
         let number =
@@ -40,6 +42,15 @@ impl Session {
         let (start, levels) = (number("startFrame"), number("levels"));
         let frames = self.frames(id)?;
         let mut rows = self.marked(id, &frames);
+        let wanted = if levels == 0 { usize::MAX } else { levels };
+        // Each caller takes a while to find: editors ask for the top frame first, and for the others when somebody looks.
+        if start.saturating_add(wanted) <= rows.len() && !self.is_known_who_waits(id) {
+            let more = usize::from(self.is_resumed(&frames));
+            let total = rows.len() + more;
+            return Ok(
+                json!({ "stackFrames": self.page(id, &rows, start, wanted, &frames, &[]), "totalFrames": total }),
+            );
+        }
         let waiting = self.waiting(id, &frames);
         if !waiting.is_empty() {
             rows.push(Row::Mark("[Async Call Stack]"));
@@ -48,34 +59,40 @@ impl Session {
                 rows.push(Row::Mark("[More Async Callers]"));
             }
         }
-        let wanted = if levels == 0 { rows.len() } else { levels };
+        let list = self.page(id, &rows, start, wanted, &frames, &waiting);
+        Ok(json!({ "stackFrames": list, "totalFrames": rows.len() }))
+    }
+
+    /// DAP `StackFrame`s of a part of a stack.
+    fn page(
+        &mut self,
+        thread: u32,
+        rows: &[Row],
+        start: usize,
+        count: usize,
+        frames: &[Frame],
+        waiting: &[Waiting],
+    ) -> Vec<Value> {
         let mut list = Vec::new();
-        for (place, row) in rows.iter().enumerate().skip(start).take(wanted) {
+        for (place, row) in rows.iter().enumerate().skip(start).take(count) {
             list.extend(match row {
                 Row::Own(index) => frames.get(*index).map(|frame| {
-                    let reference = self.references.frame(id, *index);
+                    let reference = self.references.frame(thread, *index);
                     self.frame_body(frame, reference, *index == 0)
                 }),
-                Row::Waiting(index) => waiting.get(*index).map(|waiting| {
-                    let reference = self.references.frame(id, WAITING + index);
-                    let arguments: Vec<String> = waiting.arguments.iter().map(|ty| self.csharp(ty)).collect();
-                    self.method_body(
-                        &waiting.loaded,
-                        waiting.method,
-                        waiting.il,
-                        &arguments,
-                        reference,
-                        false,
-                    )
+                Row::Waiting(index) => waiting.get(*index).map(|at| {
+                    let reference = self.references.frame(thread, WAITING + index);
+                    let arguments: Vec<String> = at.arguments.iter().map(|ty| self.csharp(ty)).collect();
+                    self.method_body(&at.loaded, at.method, at.il, &arguments, reference, false)
                 }),
                 Row::Mark(text) => {
-                    let reference = self.references.frame(id, MARK + place);
+                    let reference = self.references.frame(thread, MARK + place);
                     Some(json!({ "id": reference, "name": text, "line": 0, "column": 0,
                         "presentationHint": "label" }))
                 }
             });
         }
-        Ok(json!({ "stackFrames": list, "totalFrames": rows.len() }))
+        list
     }
 
     /// All managed frames of a thread, top first.

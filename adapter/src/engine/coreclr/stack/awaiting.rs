@@ -19,7 +19,7 @@ const MOST_LINKS: usize = 64;
 /// Most waiters for one task that are looked at.
 const MOST_WAITERS: u32 = 16;
 /// Most frames of a stack in which an async method is looked for.
-const MOST_FRAMES: usize = 1000;
+const MOST_FRAMES: usize = 256;
 /// The field of a box with the state machine.
 const MACHINE: &str = "StateMachine";
 /// What whoever awaits an async iterator, or a pooled state machine, waits for instead of a task.
@@ -60,6 +60,16 @@ impl Session {
             machine = Some(next);
         }
         self.references.keep_waiting(thread, list)
+    }
+
+    /// Whether a thread's async callers were looked for at this stop.
+    pub(super) fn is_known_who_waits(&self, thread: u32) -> bool {
+        self.references.waiting(thread).is_some()
+    }
+
+    /// Whether a thread goes on with an async method, which may have async callers.
+    pub(super) fn is_resumed(&self, frames: &[Frame]) -> bool {
+        self.resumed_machine(frames).is_some()
     }
 
     /// An async caller by the number of its frame.
