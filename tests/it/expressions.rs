@@ -10,6 +10,7 @@ use tests::transcript::Transcript;
 stories! {
     expressions_have_the_values_the_compiler_gives_them,
     what_is_not_supported_is_refused_by_its_name,
+    ref_and_out_arguments_are_the_programs_variables,
 }
 
 /// What stands between `Check(` and `);` in the program, in order.
@@ -62,8 +63,10 @@ async fn what_is_not_supported_is_refused_by_its_name(runtime: Runtime) -> anyho
     editor.launch("values", &["collections"], json!({})).await?;
     let (_, frame) = editor.stop().await?;
     for (expression, named) in [
-        ("map.TryGetValue(\"k\", out var v)", "`out` arguments"),
-        ("System.Threading.Interlocked.Increment(ref million)", "`ref` arguments"),
+        ("map.TryGetValue(\"k\", out var v)", "`var v` is no variable"),
+        ("int.TryParse(\"1\", out _)", "`_` is no variable"),
+        ("int.TryParse(\"1\", out 5)", "`5` is no variable"),
+        ("int.TryParse(\"1\", out map)", "no overload"),
         ("from x in list select x", "query syntax"),
         ("list.Select(x => { return x; })", "lambda with statements"),
         ("list.ForEach(x => Console.WriteLine(x))", "`ForEach` with a lambda"),
@@ -85,6 +88,43 @@ async fn what_is_not_supported_is_refused_by_its_name(runtime: Runtime) -> anyho
         let of = |key: &str| told.body["error"]["variables"][key].as_str().unwrap_or_default().to_owned();
         let (code, message) = (of("code"), of("message"));
         assert!(code == "EVALUATION_FAILED" && message.contains(named), "{expression}: {}", told.body);
+    }
+    editor.finish().await
+}
+
+async fn ref_and_out_arguments_are_the_programs_variables(runtime: Runtime) -> anyhow::Result<()> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.launch("threads", &["named"], json!({})).await?;
+    let (_, frame) = editor.stop().await?;
+    // Locals, references among them; elements of arrays.
+    for (expression, result) in [
+        ("int.TryParse(\"12\", out pool)", "true"),
+        ("Interlocked.Increment(ref pool) + pool", "26"),
+        ("Interlocked.Exchange(ref first, plain) == plain", "false"),
+        ("first.Name", "\"named late\""),
+        ("Interlocked.Exchange<System.Threading.Thread>(ref twin, null) == null", "false"),
+        ("twin", "null"),
+        ("Array.Resize(ref args, 3)", ""),
+        ("args.Length", "3"),
+        ("Interlocked.Exchange(ref args[1], \"new\")", "null"),
+        ("args[1]", "\"new\""),
+    ] {
+        let asked = json!({ "expression": expression, "frameId": frame["id"], "context": "repl" });
+        assert_eq!(editor.ok("evaluate", asked).await?["result"], result, "{expression}");
+    }
+    editor.finish().await?;
+    // A local of an async method is a field of an object that the collector may move meanwhile.
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.launch("waits", &["leaf"], json!({ "args": ["value"] })).await?;
+    let (_, frame) = editor.stop().await?;
+    for (expression, result) in [
+        ("int.TryParse(\"40\", out number)", "true"),
+        ("GC.Collect()", ""),
+        ("Interlocked.Add(ref number, 2)", "42"),
+        ("number", "42"),
+    ] {
+        let asked = json!({ "expression": expression, "frameId": frame["id"], "context": "repl" });
+        assert_eq!(editor.ok("evaluate", asked).await?["result"], result, "{expression}");
     }
     editor.finish().await
 }

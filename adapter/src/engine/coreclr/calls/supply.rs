@@ -123,6 +123,10 @@ impl Session {
 
     /// An argument in the shape a parameter of this type wants.
     fn supplied(&mut self, site: &Site<'_>, argument: &Val, to: &Ty) -> Result<Ready, Failure> {
+        if let (Ty::Reference(_), Data::At(path)) = (&argument.ty, &argument.data) {
+            // The runtime passes the address of a variable where the method wants one.
+            return Ok(Ready::As(path.clone()));
+        }
         let is_nullable = self.nullable(to).is_some();
         match &argument.data {
             Data::Constant(Constant::Null) if is_nullable => self.zeroed(site, to).map(Ready::Inside),

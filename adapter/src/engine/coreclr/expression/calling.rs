@@ -11,7 +11,7 @@ use crate::engine::coreclr::calls::supply::Method;
 use crate::engine::coreclr::cor;
 use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::types::Ty;
-use crate::engine::coreclr::values::{Path, bare};
+use crate::engine::coreclr::values::{Path, Root, bare};
 
 impl Session {
     pub(super) fn invocation(&mut self, node: Syntax<'_>, scope: &Scope<'_>) -> Result<Found, Failure> {
@@ -114,25 +114,38 @@ impl Session {
     ) -> Result<Vec<Given<'t>>, Failure> {
         let mut given = Vec::new();
         for node in inner(list) {
-            let (mut name, mut value) = (None, node);
+            let (mut name, mut value, mut is_variable) = (None, node, false);
             if node.kind() == "argument" {
                 name = node.child_by_field_name("name").map(|name| scope.of(name).to_owned());
                 let word = node.child(0).map(|word| scope.of(word)).unwrap_or_default();
-                if matches!(word, "ref" | "out" | "in") {
-                    return Err(failed(format!(
-                        "`{}`: `{word}` arguments are not supported",
-                        scope.of(node)
-                    )));
-                }
+                is_variable = matches!(word, "ref" | "out");
                 value = inner(node).pop().unwrap_or(node);
             }
             let value = match value.kind() {
                 "lambda_expression" => Passed::Lambda(value),
+                _ if is_variable => Passed::Val(self.variable(value, scope)?),
                 _ => Passed::Val(self.value(value, scope)?),
             };
             given.push(Given { name, value });
         }
         Ok(given)
+    }
+
+    /// The place of a `ref` or `out` argument: the call gets its address, not its value.
+    fn variable(&mut self, node: Syntax<'_>, scope: &Scope<'_>) -> Result<Val, Failure> {
+        let text = scope.of(node);
+        let none = || {
+            failed(format!("`{text}` is no variable, as a `ref` or `out` argument must be")).hint(
+                "none can be declared here: use one of the program's, a field, or an element of an array",
+            )
+        };
+        if matches!(node.kind(), "declaration_expression" | "discard") || text == "_" {
+            return Err(none());
+        }
+        let val = self.value(node, scope)?;
+        let is_place = |path: &&Path| !matches!(path.root, Root::Handle(_)) || !path.steps.is_empty();
+        val.path().filter(is_place).ok_or_else(none)?;
+        Ok(Val { ty: Ty::Reference(Box::new(val.ty.direct().clone())), ..val })
     }
 
     /// As `invoke`, with values.

@@ -254,6 +254,9 @@ impl Session {
 
     /// Whether, and how well, a value fits where `to` is wanted, without a cast.
     pub(super) fn fit(&self, val: &Val, to: &Ty) -> Option<Fit> {
+        if let Ty::Reference(place) = &val.ty {
+            return matches!(to, Ty::Reference(to) if to == place).then_some(Fit::Same);
+        }
         let to = to.direct();
         let from = val.ty.direct();
         if from == to {
@@ -312,6 +315,9 @@ impl Session {
 
     /// A value in the shape a variable or parameter of this type wants; it must fit.
     pub(super) fn converted(&mut self, val: Val, to: &Ty, scope: &Scope<'_>) -> Result<Val, Failure> {
+        if matches!(val.ty, Ty::Reference(_)) {
+            return Ok(val);
+        }
         let to = to.direct();
         if val.ty == *to {
             return Ok(val);
