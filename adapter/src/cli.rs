@@ -48,6 +48,9 @@ enum Command {
         /// Its first client must present the token that comes on stdout
         #[arg(long)]
         token: bool,
+        /// Its first client's stdin and stdout come over its own stdin
+        #[arg(long)]
+        handed_over: bool,
     },
     /// Becomes a program when it is told to (used by tandem-dap itself)
     #[command(hide = true)]
@@ -78,7 +81,7 @@ pub fn main() -> ExitCode {
     }
     let outcome = match (flags.command, flags.listen) {
         (Some(Command::Sessions { json }), _) => server::sessions::list(json),
-        (Some(Command::Host { token }), _) => server::host::run(token),
+        (Some(Command::Host { token, handed_over }), _) => server::host::run(token, handed_over),
         (None, Some(address)) => {
             let admission = Admission { remote: flags.remote, token_file: flags.token_file };
             server::listener::run(&address, &admission, &logging)

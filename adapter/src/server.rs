@@ -6,7 +6,9 @@
 //! One process hosts one session: a crash costs that session and no other, and an editor that kills its adapter kills
 //! only the relay.
 
+mod handover;
 pub mod host;
+mod lent;
 pub mod listener;
 pub mod relay;
 pub mod sessions;

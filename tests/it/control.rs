@@ -223,6 +223,8 @@ async fn the_session_of_an_editor_that_hands_over_goes_on(runtime: Runtime) -> a
     let (mut first, mut second, thread) = two_at_the_loop(runtime, &story, json!({})).await?;
     assert_eq!(second.refused("sessionControl", json!({ "agentAccess": "none" })).await?, "ACCESS_DENIED");
     first.ok("disconnect", json!({ "handOver": true, "keepBreakpoints": true })).await?;
+    // What it takes for its adapter is gone, though the session is not.
+    first.ended().await?;
     assert_eq!(second.event("sessionChanged").await?["change"], "left");
     let changed = second.event("sessionChanged").await?;
     assert_eq!((&changed["change"], &changed["client"]), (&json!("owner"), &json!("second")));

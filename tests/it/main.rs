@@ -43,6 +43,7 @@ mod control;
 mod conventions;
 mod core_tools;
 mod crashes;
+mod editor_pipes;
 mod exceptions;
 mod execution;
 mod expressions;

@@ -365,6 +365,14 @@ impl DapClient {
     /// When it does not end.
     pub async fn finish(mut self) -> anyhow::Result<()> {
         self.ok("disconnect", Value::Null).await?;
+        self.ended().await
+    }
+
+    /// Waits until the adapter has ended.
+    ///
+    /// # Errors
+    /// When it does not end.
+    pub async fn ended(mut self) -> anyhow::Result<()> {
         if let Some(mut child) = self.child.take() {
             let status =
                 tokio::time::timeout(DEADLINE, child.wait()).await.context("the adapter does not end")??;

@@ -1,4 +1,5 @@
-//! The process of one session. Its stdin is the connection of its first client; others come through its socket.
+//! The process of one session. Its stdin is the connection of its first client, or over it
+//! came that client's own pipes; others come through its socket.
 //!
 //! One thread runs everything but the engine and the pipes, and it is the one that lives longest.
 //! Ends when the hub does, or on SIGTERM, SIGINT and SIGHUP, which end the session in good order first.
@@ -20,7 +21,7 @@ use tokio::task::AbortHandle;
 
 use registry::Published;
 
-use super::steward;
+use super::{handover, steward};
 use crate::engine::{Engine, EngineEvent, Spawned, select};
 use crate::hub::access::Token;
 use crate::hub::actor::{Actor, Connection, Host, Inbox};
@@ -37,15 +38,15 @@ const STEWARD_BUFFER: usize = 64 * 1024;
 ///
 /// # Errors
 /// When stdin is no connection or the session folder is not safe.
-pub fn run(token: bool) -> anyhow::Result<()> {
+pub fn run(token: bool, handed_over: bool) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let outcome = runtime.block_on(host(token));
+    let outcome = runtime.block_on(host(token, handed_over));
     // Threads that wait for the program's pipes hold nothing that outlives the process.
     runtime.shutdown_background();
     outcome
 }
 
-async fn host(token: bool) -> anyhow::Result<()> {
+async fn host(token: bool, handed_over: bool) -> anyhow::Result<()> {
     let token = if token { Some(read_token()?) } else { None };
     let folder = registry::folder();
     registry::prepare(&folder)?;
@@ -53,7 +54,7 @@ async fn host(token: bool) -> anyhow::Result<()> {
     drop(registry::live(&folder));
     cordebug::startup::sweep_stale();
     let id = registry::new_id(&folder);
-    let first = first_client()?;
+    let first = first_client(handed_over)?;
     let stub = std::env::current_exe().context("cannot find the program itself")?;
     let broker = Broker::new(DEFAULT_BUFFER, stub.clone());
     let process = Process { id: id.clone(), folder, stub, published: None, parent: None, waiting: None };
@@ -74,8 +75,8 @@ async fn host(token: bool) -> anyhow::Result<()> {
     }
     inbox.connected(Origin::First, first).await;
     drop(inbox);
-    actor.run().await;
-    Ok(())
+    // A task like all others: the runtime would look for input each time before it runs the one it was started with.
+    tokio::spawn(actor.run()).await.context("the hub ended badly")
 }
 
 /// The listener hands the token over on a pipe in the place of stdout, for which a host has no other use: an argument or a
@@ -92,7 +93,7 @@ fn read_token() -> anyhow::Result<Token> {
 }
 
 /// Stdin is a socket from a relay, or an accepted connection from the listener.
-fn first_client() -> anyhow::Result<Connection> {
+fn first_client(handed_over: bool) -> anyhow::Result<Connection> {
     let stdin: OwnedFd = std::io::stdin().as_fd().try_clone_to_owned().context("cannot use stdin")?;
     // The connection must close when the first client goes, also while others ride on.
     let null = std::fs::File::open("/dev/null").context("cannot open /dev/null")?;
@@ -101,6 +102,9 @@ fn first_client() -> anyhow::Result<Connection> {
         rustix::net::getsockname(&stdin).context("stdin is no socket; `host` is for tandem-dap itself")?;
     if family.address_family() == rustix::net::AddressFamily::UNIX {
         let socket = UnixStream::from(stdin);
+        if handed_over {
+            return handover::take(socket);
+        }
         socket.set_nonblocking(true)?;
         Ok(halves(tokio::net::UnixStream::from_std(socket)?))
     } else {

@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use anyhow::{Context, anyhow, bail};
 
-use super::relay::start_host;
+use super::relay::{Stdin, start_host};
 use crate::logging::Logging;
 
 /// Where to listen.
@@ -128,7 +128,7 @@ pub fn run(address: &Address, admission: &Admission, logging: &Logging) -> anyho
 }
 
 fn serve(connection: OwnedFd, logging: &Logging, token: Option<&str>) {
-    match start_host(connection, logging, token) {
+    match start_host(connection, Stdin::Client, logging, token) {
         Ok(mut host) => {
             // Reaps it; its session is its own affair.
             let reaper =

@@ -1,4 +1,5 @@
-//! What an editor starts: a host, and bytes copied between the editor's stdio and it. Knows no DAP.
+//! What an editor starts: a host, which is given the editor's own pipes, and then the wait for its end. Where they cannot be
+//! given, bytes are copied. Knows no DAP.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
@@ -10,24 +11,38 @@ use std::process::{Command, Stdio};
 
 use anyhow::Context;
 
+use super::handover;
 use crate::logging::Logging;
 
 /// Bytes copied at once.
 const BLOCK: usize = 256 * 1024;
 
-/// Starts a host whose stdin is this end of its first client's connection. The host is in a process group of its own:
+/// What a new host finds on its stdin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stdin {
+    /// The connection of its first client.
+    Client,
+    /// A socket over which that client's own stdin and stdout were sent.
+    HandedOver,
+}
+
+/// Starts a host for its first client. The host is in a process group of its own:
 /// whoever kills the editor's group does not keep it from cleaning up. With a token its first client must present it.
 ///
 /// # Errors
 /// When the process cannot be started.
 pub fn start_host(
     connection: OwnedFd,
+    stdin: Stdin,
     logging: &Logging,
     token: Option<&str>,
 ) -> anyhow::Result<std::process::Child> {
     let program = std::env::current_exe().context("cannot find the program itself")?;
     let mut command = Command::new(&program);
     command.arg("host").args(logging.flags());
+    if stdin == Stdin::HandedOver {
+        command.arg("--handed-over");
+    }
     match token {
         Some(token) => {
             let (reader, mut writer) = std::io::pipe().context("cannot make a pipe")?;
@@ -47,7 +62,14 @@ pub fn start_host(
 /// When the host cannot be started.
 pub fn run(logging: &Logging) -> anyhow::Result<()> {
     let (ours, theirs) = UnixStream::pair().context("cannot make a pair of sockets")?;
-    let mut host = start_host(theirs.into(), logging, None)?;
+    // Sent before the host is there: it finds them waiting.
+    if handover::give(&ours) {
+        let mut host = start_host(theirs.into(), Stdin::HandedOver, logging, None)?;
+        handover::wait(&ours);
+        host.try_wait()?;
+        return Ok(());
+    }
+    let mut host = start_host(theirs.into(), Stdin::Client, logging, None)?;
     let from_editor = File::from(std::io::stdin().as_fd().try_clone_to_owned()?);
     let to_editor = File::from(std::io::stdout().as_fd().try_clone_to_owned()?);
     let to_host = ours.try_clone()?;

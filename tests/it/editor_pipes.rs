@@ -1,0 +1,227 @@
+//! How an editor is connected to its session: its pipe or socket goes to the host as it is, anything else is copied; and
+//! whoever ends first, nothing is left and nothing hangs.
+
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use dap_wire::codec::DapCodec;
+use dap_wire::{Message, Request};
+use futures::{SinkExt, StreamExt};
+use serde_json::json;
+use tests::fixture;
+use tokio::io::AsyncReadExt;
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio_util::codec::{Encoder, FramedRead, FramedWrite};
+
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// `tandem-dap` as an editor starts it.
+struct Started(Child);
+
+impl Started {
+    fn with(stdin: impl Into<Stdio>, stdout: impl Into<Stdio>) -> anyhow::Result<Self> {
+        let mut command = Command::new(fixture::binary("tandem-dap"));
+        command.stdin(stdin).stdout(stdout).stderr(Stdio::piped()).kill_on_drop(true);
+        Ok(Self(command.spawn()?))
+    }
+
+    /// The process of its session, while there is one.
+    async fn host(&self) -> anyhow::Result<u32> {
+        let pid = self.0.id().context("the relay has ended")?;
+        let children = format!("/proc/{pid}/task/{pid}/children");
+        until("the host", || std::fs::read_to_string(&children).ok()?.trim().parse().ok()).await
+    }
+
+    /// Whether the host itself has this open.
+    async fn host_has(&self, inode: &str) -> anyhow::Result<bool> {
+        let open = std::fs::read_dir(format!("/proc/{}/fd", self.host().await?))?.flatten();
+        let open = open.filter_map(|entry| std::fs::read_link(entry.path()).ok());
+        Ok(open.into_iter().any(|open| open.as_os_str() == inode))
+    }
+
+    /// Neither relay nor host is left: both have the pipe that is our stderr. Nor has one complained.
+    async fn all_end(mut self) -> anyhow::Result<()> {
+        tokio::time::timeout(LIMIT, self.0.wait()).await.context("the relay is still there")??;
+        let mut stderr = self.0.stderr.take().context("no stderr")?;
+        let mut said = String::new();
+        let read = tokio::time::timeout(LIMIT, stderr.read_to_string(&mut said)).await;
+        read.context("the host is still there")??;
+        anyhow::ensure!(said.is_empty(), "it said: {said}");
+        Ok(())
+    }
+}
+
+/// What /proc calls one of our descriptors.
+fn inode(descriptor: impl AsFd) -> anyhow::Result<String> {
+    let link = std::fs::read_link(format!("/proc/self/fd/{}", descriptor.as_fd().as_raw_fd()))?;
+    Ok(link.display().to_string())
+}
+
+async fn until<T>(what: &str, there: impl Fn() -> Option<T>) -> anyhow::Result<T> {
+    let deadline = Instant::now() + LIMIT;
+    loop {
+        if let Some(found) = there() {
+            return Ok(found);
+        }
+        anyhow::ensure!(Instant::now() < deadline, "waited in vain for {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+fn request(seq: i64, command: &str) -> Message {
+    Message::Request(Request { seq, command: command.into(), arguments: json!({ "clientID": "test" }) })
+}
+
+fn bytes_of(messages: &[Message]) -> anyhow::Result<Vec<u8>> {
+    let mut bytes = bytes::BytesMut::new();
+    for message in messages {
+        DapCodec::default().encode(message, &mut bytes)?;
+    }
+    Ok(bytes.to_vec())
+}
+
+fn does_not_wait(descriptor: impl AsFd) -> anyhow::Result<bool> {
+    let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", descriptor.as_fd().as_raw_fd()))?;
+    let flags = info.lines().find_map(|line| line.strip_prefix("flags:")).context("no flags")?;
+    // O_NONBLOCK, fcntl.h.
+    Ok(i32::from_str_radix(flags.trim(), 8)? & 0o4000 != 0)
+}
+
+/// An answer to a request of this name comes, after whatever events.
+async fn answered<R: tokio::io::AsyncRead + Unpin>(
+    from: &mut FramedRead<R, DapCodec>,
+    command: &str,
+) -> anyhow::Result<()> {
+    loop {
+        let next = tokio::time::timeout(LIMIT, from.next()).await.context("no answer")?.context("hung up")?;
+        if matches!(next??, Message::Response(response) if response.command == command) {
+            return Ok(());
+        }
+    }
+}
+
+type To = FramedWrite<ChildStdin, DapCodec>;
+type From = FramedRead<ChildStdout, DapCodec>;
+
+/// An editor over pipes, after the handshake.
+async fn over_pipes() -> anyhow::Result<(Started, To, From)> {
+    let mut started = Started::with(Stdio::piped(), Stdio::piped())?;
+    let stdin = started.0.stdin.take().context("no stdin")?;
+    let stdout = started.0.stdout.take().context("no stdout")?;
+    let (said, told) = (inode(&stdin)?, inode(&stdout)?);
+    let mut to = FramedWrite::new(stdin, DapCodec::default());
+    let mut from = FramedRead::new(stdout, DapCodec::default());
+    to.send(&request(1, "initialize")).await?;
+    answered(&mut from, "initialize").await?;
+    assert!(started.host_has(&said).await? && started.host_has(&told).await?, "the pipes are copied");
+    Ok((started, to, from))
+}
+
+async fn hung_up(from: &mut From) -> anyhow::Result<()> {
+    let end = tokio::time::timeout(LIMIT, from.next()).await.context("the connection stays open")?;
+    anyhow::ensure!(end.is_none(), "{end:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_host_reads_and_writes_an_editors_pipes_itself_and_a_long_message_is_whole() -> anyhow::Result<()>
+{
+    let (started, mut to, mut from) = over_pipes().await?;
+    // More than a pipe holds, both ways; the answer bears the command's name.
+    let long = "x".repeat(1 << 20);
+    to.send(&request(2, &long)).await?;
+    answered(&mut from, &long).await?;
+    to.send(&request(3, "disconnect")).await?;
+    answered(&mut from, "disconnect").await?;
+    // The end of the stream comes although this editor keeps its own end open.
+    hung_up(&mut from).await?;
+    started.all_end().await
+}
+
+#[tokio::test]
+async fn an_editor_that_closes_the_adapters_stdin_has_left() -> anyhow::Result<()> {
+    let (started, to, mut from) = over_pipes().await?;
+    drop(to);
+    hung_up(&mut from).await?;
+    started.all_end().await
+}
+
+#[tokio::test]
+async fn an_editor_that_reads_no_more_has_left() -> anyhow::Result<()> {
+    let (started, mut to, from) = over_pipes().await?;
+    drop(from);
+    // Noticed when there is something to tell it.
+    to.send(&request(2, "threads")).await?;
+    started.all_end().await
+}
+
+#[tokio::test]
+async fn an_editor_that_kills_its_adapter_has_left() -> anyhow::Result<()> {
+    let (mut started, _to, mut from) = over_pipes().await?;
+    started.0.start_kill()?;
+    hung_up(&mut from).await?;
+    started.all_end().await
+}
+
+#[tokio::test]
+async fn a_host_that_is_killed_takes_the_relay_with_it() -> anyhow::Result<()> {
+    let (started, _to, mut from) = over_pipes().await?;
+    let host = started.host().await?.to_string();
+    anyhow::ensure!(std::process::Command::new("kill").args(["-9", &host]).status()?.success());
+    hung_up(&mut from).await?;
+    started.all_end().await
+}
+
+#[tokio::test]
+async fn a_socket_is_handed_over_and_still_waits_for_others_who_share_it() -> anyhow::Result<()> {
+    // As sshd does it: one socket for both ways, and whoever else is in that shell has it too.
+    let (ours, theirs) = UnixStream::pair()?;
+    let shared = theirs.try_clone()?;
+    let started = Started::with(OwnedFd::from(theirs.try_clone()?), OwnedFd::from(theirs))?;
+    ours.set_nonblocking(true)?;
+    let (from, to) = tokio::net::UnixStream::from_std(ours)?.into_split();
+    let mut to = FramedWrite::new(to, DapCodec::default());
+    let mut from = FramedRead::new(from, DapCodec::default());
+    to.send(&request(1, "initialize")).await?;
+    answered(&mut from, "initialize").await?;
+    assert!(started.host_has(&inode(&shared)?).await?, "copied");
+    assert!(!does_not_wait(&shared)?, "the flags of a shared socket were changed");
+    let long = "x".repeat(1 << 20);
+    to.send(&request(2, &long)).await?;
+    answered(&mut from, &long).await?;
+    to.send(&request(3, "disconnect")).await?;
+    answered(&mut from, "disconnect").await?;
+    started.all_end().await?;
+    assert!(!does_not_wait(&shared)?, "the flags of a shared socket were changed");
+    Ok(())
+}
+
+#[tokio::test]
+async fn files_are_copied() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let (said, told) = (folder.path().join("said"), folder.path().join("told"));
+    std::fs::write(&said, bytes_of(&[request(1, "initialize"), request(2, "disconnect")])?)?;
+    let stdin = File::open(&said)?;
+    let started = Started::with(stdin, File::create(&told)?)?;
+    started.all_end().await?;
+    let told = std::fs::read(&told)?;
+    let mut answers = FramedRead::new(told.as_slice(), DapCodec::default());
+    answered(&mut answers, "initialize").await?;
+    answered(&mut answers, "disconnect").await
+}
+
+#[tokio::test]
+async fn a_named_pipe_whose_writer_has_gone_already_ends_the_session() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("fifo");
+    anyhow::ensure!(std::process::Command::new("mkfifo").arg(&path).status()?.success());
+    // Opened for both, so that neither waits for the other; then nobody writes any more.
+    let both = File::options().read(true).write(true).open(&path)?;
+    let stdin = File::open(&path)?;
+    drop(both);
+    Started::with(stdin, Stdio::piped())?.all_end().await
+}
