@@ -1,9 +1,11 @@
 //! Every language but .NET: a DAP adapter of its own behind the hub, with the program's stdin, stdout and stderr ours.
 //!
 //! In reading order: [`profile`] (what a child adapter is to us: mostly data), one file per adapter ([`debugpy`],
-//! [`lldb`], [`gdb`], [`delve`], [`js`] with [`inspector`], [`rdbg`], [`bash`], [`netcoredbg`], [`custom`]), [`target`] (what to run, from the attributes), [`build`],
-//! [`find`] (where adapters are), [`connection`] (starting one and talking to it), [`socket`] (DAP over sockets, and with whom), [`session`] (handshake, end, and what happens in between), [`terminal`] (`runInTerminal`,
-//! answered by ourselves), [`translate`] (the little that changes on the way).
+//! [`lldb`], [`gdb`], [`delve`], [`js`] with [`inspector`], [`rdbg`], [`bash`], [`netcoredbg`], [`custom`]), [`target`] (what
+//! to run, from the attributes), [`build`], [`find`] (where adapters are), [`connection`] (starting one and talking to it),
+//! [`pieces`] (reading from those that write in pieces), [`socket`] (DAP over sockets, and with whom), [`session`]
+//! (handshake, end, and what happens in between), [`terminal`] (`runInTerminal`, answered by ourselves), [`translate`] (the
+//! little that changes on the way).
 //!
 //! Bodies pass as they are. A child adapter may crash, hang or talk nonsense: every waiter gets an error with its last
 //! words, and the program ends with it.
@@ -21,6 +23,7 @@ mod inspector;
 mod js;
 mod lldb;
 mod netcoredbg;
+mod pieces;
 mod profile;
 mod rdbg;
 mod session;

@@ -1,6 +1,9 @@
-//! The speed of child adapters through Tandem beside the same adapters alone, in one run; medians. Build with `--release`.
+//! The speed of child adapters through Tandem beside the same adapters alone. Build with `--release`.
 //!
-//! Prints Markdown on stdout; with arguments, only the languages they name. Not a test: machines differ.
+//! All are at the same stop of the same program at once and take turns, so that a busy machine is busy for each alike. Prints
+//! Markdown on stdout: the median, and the median of what it took longer than the adapter alone in the same turn; then the same
+//! of the fastest tenth, which is what remains where other work does not disturb. An argument with a slash is
+//! another build of `tandem-dap` to take part; others name the languages to do. Not a test: machines differ.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -13,7 +16,7 @@ use tests::fixture;
 use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
 
-const ROUNDS: usize = 60;
+const ROUNDS: usize = 200;
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// One language: the program that counts, and the adapter alone.
@@ -25,22 +28,66 @@ struct Case {
     launch: Value,
 }
 
+/// Who takes part: the adapter alone comes first.
+struct Rider {
+    name: String,
+    driver: Driver,
+    thread: Value,
+    /// By what was measured, one value per turn, milliseconds.
+    took: [Vec<f64>; 3],
+}
+
+const MEASURED: [&str; 3] = ["`next` until stopped", "`threads`", "`next`, then all an editor asks"];
+
 #[tokio::main(flavor = "current_thread")]
 #[allow(clippy::print_stdout, reason = "the table is what the program is for")]
 async fn main() -> anyhow::Result<()> {
-    println!("| what, median of {ROUNDS} | adapter alone | through Tandem | difference |\n|---|---|---|---|");
+    let (builds, languages): (Vec<String>, Vec<String>) =
+        std::env::args().skip(1).partition(|argument| argument.contains('/'));
+    println!(
+        "| what, median of {ROUNDS} | who | took | longer than alone | fastest tenth | longer |\n|---|---|---|---|---|---|"
+    );
     for case in cases()? {
-        if std::env::args().len() > 1 && !std::env::args().skip(1).any(|argument| argument == case.name) {
+        if !languages.is_empty() && !languages.iter().any(|language| language == case.name) {
             continue;
         }
         let mut tandem = case.subject.launch();
         tandem["program"] = case.launch["program"].clone();
-        let own = vec![fixture::binary("tandem-dap").display().to_string()];
-        let alone = measure(&case, &case.adapter, case.launch.clone()).await.context(case.name)?;
-        let through = measure(&case, &own, tandem).await.context(case.name)?;
-        for ((what, alone), (_, through)) in alone.iter().zip(&through) {
-            let (one, other) = (alone.as_secs_f64() * 1e3, through.as_secs_f64() * 1e3);
-            println!("| {}: {what} | {one:.2} ms | {other:.2} ms | {:+.2} ms |", case.name, other - one);
+        let own = fixture::binary("tandem-dap").display().to_string();
+        let mut riders = vec![start(&case, "adapter alone", &case.adapter, &case.launch).await?];
+        for build in std::iter::once(&own).chain(&builds) {
+            let name = if *build == own { "through Tandem" } else { build };
+            riders.push(start(&case, name, std::slice::from_ref(build), &tandem).await?);
+        }
+        for round in 0..ROUNDS {
+            // Nobody is always the first after the others' caches.
+            let first = round % riders.len();
+            riders.rotate_left(first);
+            for rider in &mut riders {
+                rider.take_a_turn().await.context(case.name)?;
+            }
+            riders.rotate_right(first);
+        }
+        for (at, what) in MEASURED.iter().enumerate() {
+            let took = |rider: &Rider| rider.took.get(at).cloned().unwrap_or_default();
+            let alone = riders.first().map(took).unwrap_or_default();
+            for rider in &riders {
+                let took = took(rider);
+                let pairs: Vec<f64> = took.iter().zip(&alone).map(|(one, other)| one - other).collect();
+                println!(
+                    "| {}: {what} | {} | {:.2} ms | {:+.2} ms | {:.2} ms | {:+.2} ms |",
+                    case.name,
+                    rider.name,
+                    at_rank(&took, 0.5),
+                    at_rank(&pairs, 0.5),
+                    at_rank(&took, 0.1),
+                    at_rank(&took, 0.1) - at_rank(&alone, 0.1),
+                );
+            }
+        }
+        for rider in riders {
+            // It is killed next, if need be.
+            drop(rider.driver.ask("disconnect", json!({ "terminateDebuggee": true })).await);
         }
     }
     Ok(())
@@ -155,52 +202,56 @@ impl Driver {
     }
 }
 
-fn median(mut values: Vec<Duration>) -> Duration {
-    values.sort();
-    values.get(values.len() / 2).copied().unwrap_or_default()
+fn millis_since(start: Instant) -> f64 {
+    start.elapsed().as_secs_f64() * 1e3
 }
 
-async fn measure(
-    case: &Case,
-    command: &[String],
-    launch: Value,
-) -> anyhow::Result<Vec<(&'static str, Duration)>> {
+/// The value below which this part of the others lies.
+fn at_rank(values: &[f64], part: f64) -> f64 {
+    let mut values = values.to_vec();
+    values.sort_by(f64::total_cmp);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rank among a few hundred")]
+    let at = (values.len() as f64 * part) as usize;
+    values.get(at).copied().unwrap_or_default()
+}
+
+/// Up to the first stop, without a breakpoint left.
+async fn start(case: &Case, name: &str, command: &[String], launch: &Value) -> anyhow::Result<Rider> {
     let source = child::source(case.source);
     let mut driver = Driver::start(command)?;
     let hello = json!({ "clientID": "bench", "adapterID": "bench", "linesStartAt1": true, "columnsStartAt1": true,
         "pathFormat": "path", "supportsRunInTerminalRequest": true, "supportsVariableType": true });
     driver.ask("initialize", hello).await?;
     let launching = tokio::spawn({
-        let peer = driver.peer.clone();
+        let (peer, launch) = (driver.peer.clone(), launch.clone());
         async move { peer.request("launch", launch, LIMIT).await }
     });
     driver.event("initialized").await?;
     let lines = json!([{ "line": child::line(&source, "count") }]);
     driver.ask("setBreakpoints", json!({ "source": { "path": source }, "breakpoints": lines })).await?;
     driver.ask("configurationDone", json!({})).await?;
-    let stopped = driver.event("stopped").await?;
+    let stopped = driver.event("stopped").await.with_context(|| format!("{}, {name}", case.name))?;
     launching.await??;
     driver.ask("setBreakpoints", json!({ "source": { "path": source }, "breakpoints": [] })).await?;
-    let thread = stopped["threadId"].clone();
-    let (mut steps, mut threads, mut ready) = (Vec::new(), Vec::new(), Vec::new());
-    for _ in 0..ROUNDS {
+    Ok(Rider { name: name.to_owned(), driver, thread: stopped["threadId"].clone(), took: Default::default() })
+}
+
+impl Rider {
+    async fn take_a_turn(&mut self) -> anyhow::Result<()> {
+        let (driver, thread) = (&mut self.driver, &self.thread);
+        let [steps, threads, ready] = &mut self.took;
         let start = Instant::now();
         driver.ask("next", json!({ "threadId": thread })).await?;
         driver.event("stopped").await?;
-        steps.push(start.elapsed());
+        steps.push(millis_since(start));
         let start = Instant::now();
         driver.ask("threads", Value::Null).await?;
-        threads.push(start.elapsed());
+        threads.push(millis_since(start));
         let start = Instant::now();
         driver.ask("next", json!({ "threadId": thread })).await?;
         driver.event("stopped").await?;
-        driver.look(&thread).await?;
-        ready.push(start.elapsed());
+        driver.look(thread).await?;
+        ready.push(millis_since(start));
+        Ok(())
     }
-    drop(driver.ask("disconnect", json!({ "terminateDebuggee": true })).await);
-    Ok(vec![
-        ("`next` until stopped", median(steps)),
-        ("`threads`", median(threads)),
-        ("`next`, then all an editor asks", median(ready)),
-    ])
 }

@@ -17,6 +17,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::debuggee;
+use super::pieces::Pieces;
 use super::profile::{Plan, ProgramIo, Transport};
 use super::socket::{self, Place};
 use crate::io::child::Pipes;
@@ -207,7 +208,7 @@ pub(super) async fn start(
                 tokio::time::sleep(RETRY).await;
             },
             (None, Some(listener), _) => socket::accept(listener).await,
-            (None, None, Some((from, to))) => Ok(Peer::start(from, to)),
+            (None, None, Some((from, to))) => Ok(Peer::start(Pieces(from), to)),
             (None, None, None) => Err(std::io::Error::other("nothing says how to talk to it")),
         }
     };
