@@ -126,7 +126,7 @@ impl Session {
     }
 
     pub(super) async fn terminate(self: Arc<Self>, arguments: Value) -> Result<Value, Failure> {
-        if self.capabilities()["supportsTerminateRequest"] == true {
+        if self.can("supportsTerminateRequest") {
             let cancel = CancellationToken::new();
             if let Err(failure) = self.ask("terminate", arguments, &cancel).await {
                 tracing::debug!(%failure, "the adapter did not end the program");

@@ -15,7 +15,8 @@ use super::super::connection::{Connection, Process};
 use super::super::profile::{Plan, ProgramIo, Quirks, Transport};
 use super::super::socket;
 use super::super::target::Target;
-use super::{HELLO_LIMIT, LAUNCH_LIMIT, Session, introduction};
+use super::launch::introduction;
+use super::{HELLO_LIMIT, LAUNCH_LIMIT, Session};
 use crate::engine::{EngineEvent, Marks, Spawned};
 use crate::io::SpawnSpec;
 

@@ -17,6 +17,11 @@ const EVALUATING: [&str; 3] = ["evaluate", "setVariable", "setExpression"];
 const RESUMING: [&str; 4] = ["continue", "next", "stepIn", "stepOut"];
 
 impl Session {
+    /// Whether the adapter said so of itself.
+    pub(super) fn can(&self, capability: &str) -> bool {
+        self.live().as_ref().is_some_and(|live| live.capabilities[capability] == true)
+    }
+
     pub(super) fn capabilities(&self) -> Value {
         self.live().as_ref().map_or(Value::Null, |live| live.capabilities.clone())
     }
@@ -34,7 +39,7 @@ impl Session {
         cancel: &CancellationToken,
     ) -> Result<Value, Failure> {
         let (peer, witness) = (self.peer()?, self.witness());
-        let understands_cancel = self.capabilities()["supportsCancelRequest"] == true;
+        let understands_cancel = self.can("supportsCancelRequest");
         let outcome = if understands_cancel {
             peer.request_or_cancel(command, arguments, REQUEST_LIMIT, cancel).await
         } else {

@@ -1,0 +1,186 @@
+//! From the request to launch or attach to an adapter that has done so: plan, connection, handshake.
+
+use std::sync::{Arc, PoisonError};
+
+use dap_wire::peer::Incoming;
+use dap_wire::{ErrorCode, Failure};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::super::build;
+use super::super::connection::{self, Connection, with_last_words};
+use super::super::profile::{Plan, ProgramIo};
+use super::super::target::{Console, Target};
+use super::family::Adopted;
+use super::{FOREVER, HELLO_LIMIT, LAUNCH_LIMIT, Live, Session};
+use crate::engine::EngineEvent;
+use crate::io::Offer;
+
+impl Session {
+    pub(super) async fn launch(
+        self: &Arc<Self>,
+        attach: bool,
+        attributes: &Value,
+        cancel: &CancellationToken,
+    ) -> Result<Value, Failure> {
+        let outcome = tokio::select! {
+            outcome = self.start(attach, attributes) => outcome,
+            () = self.give_up.cancelled() => Err(Failure::cancelled()),
+            () = cancel.cancelled() => Err(Failure::cancelled()),
+        };
+        if outcome.is_err() {
+            self.let_go(true).await;
+        }
+        outcome
+    }
+
+    async fn start(self: &Arc<Self>, attach: bool, attributes: &Value) -> Result<Value, Failure> {
+        let adopted = self.adopted.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let (plan, target, offer, connection, incoming) = match adopted {
+            Some(adopted) => {
+                let Adopted { plan, target, connection, incoming } = adopted;
+                (plan, target, None, connection, incoming)
+            }
+            None => {
+                let target = Target::parse(attributes)?;
+                let mut plan = self.plan(attach, &target).await?;
+                let offer = match plan.program_io {
+                    _ if attach || target.console != Console::Piped => {
+                        self.broker.set_not_owned();
+                        None
+                    }
+                    ProgramIo::Told => {
+                        self.broker.set_told();
+                        None
+                    }
+                    ProgramIo::Offered => Some(self.broker.offer(target.pty)?),
+                    ProgramIo::Inherited | ProgramIo::Terminal | ProgramIo::Elsewhere => None,
+                };
+                if let Some(offer) = &offer {
+                    plan.hand_over(&offer.paths);
+                }
+                let (connection, incoming) = connection::start(&plan, &self.broker).await?;
+                (plan, target, offer, connection, incoming)
+            }
+        };
+        self.take_in(connection, plan, target, offer, incoming).await
+    }
+
+    async fn plan(&self, attach: bool, target: &Target) -> Result<Plan, Failure> {
+        let (profile, asked) = (self.profile.clone(), target.clone());
+        let events = self.events.clone();
+        let give_up = self.give_up.clone();
+        let planning = tokio::task::spawn_blocking(move || {
+            let say = |line: &str| {
+                let body = json!({ "category": "console", "output": format!("{line}\n") });
+                drop(events.send(EngineEvent::Dap { event: "output".into(), body }));
+            };
+            match (attach, profile.builds(&asked)) {
+                (true, _) => profile.attach(&asked),
+                (false, true) => profile.launch(&build::built(asked, &say, &|| give_up.is_cancelled())?),
+                (false, false) => profile.launch(&asked),
+            }
+        });
+        planning.await.map_err(|error| {
+            Failure::new(ErrorCode::EngineFailed, format!("preparing the launch failed: {error}"))
+        })?
+    }
+
+    /// Shakes hands with an adapter that can be talked to, and asks it to launch.
+    async fn take_in(
+        self: &Arc<Self>,
+        mut connection: Connection,
+        plan: Plan,
+        target: Target,
+        offer: Option<Offer>,
+        incoming: mpsc::UnboundedReceiver<Incoming>,
+    ) -> Result<Value, Failure> {
+        let peer = connection.peer.clone();
+        let (command, arguments) = (plan.command, plan.arguments.clone());
+        let hello = introduction(&plan.adapter_id);
+        if let Some(listener) = connection.listener.take() {
+            self.take_in_children(listener);
+        }
+        *self.live() = Some(Live {
+            connection,
+            plan,
+            target,
+            capabilities: Value::Null,
+            program: None,
+            offer,
+            debuggee: None,
+            parent: None,
+        });
+        tokio::spawn(self.clone().listen(peer.clone(), incoming));
+        let introduced = peer.request("initialize", hello, HELLO_LIMIT).await;
+        let capabilities = match introduced {
+            Ok(capabilities) => capabilities,
+            Err(_) if peer.is_closed() => return Err(self.why_it_broke("before it introduced itself").await),
+            Err(failure) => {
+                return Err(with_last_words(failure.message, &self.last_words().await));
+            }
+        };
+        self.learn_capabilities(&capabilities);
+        self.progress.send_modify(|now| now.asked = true);
+        let answer = tokio::select! {
+            answer = peer.request(command, arguments, FOREVER) => answer,
+            stalled = self.stalled() => Err(with_last_words(stalled, &self.last_words().await)),
+        };
+        let body = match answer {
+            Err(_) if peer.is_closed() => return Err(self.why_it_broke("before the program ran").await),
+            answer => answer.map_err(|failure| self.launch_failed(failure))?,
+        };
+        self.progress.send_modify(|now| now.launched = true);
+        tokio::spawn(self.clone().say_what_the_adapter_does_not());
+        Ok(body)
+    }
+
+    /// Resolves when the adapter takes too long to get ready or, once configured, to launch.
+    async fn stalled(&self) -> String {
+        if !self.reached(LAUNCH_LIMIT, |now| now.initialized).await {
+            return format!("the debug adapter was not ready within {} s", LAUNCH_LIMIT.as_secs());
+        }
+        let mut progress = self.progress.subscribe();
+        // The sender lives as long as we do; clients may take their time to configure.
+        drop(progress.wait_for(|now| now.configured).await);
+        tokio::time::sleep(LAUNCH_LIMIT).await;
+        format!("the debug adapter did not launch the program within {} s", LAUNCH_LIMIT.as_secs())
+    }
+
+    pub(super) async fn configured(&self, cancel: &CancellationToken) -> Result<Value, Failure> {
+        let outcome = if self.can("supportsConfigurationDoneRequest") {
+            self.ask("configurationDone", json!({}), cancel).await
+        } else {
+            Ok(Value::Null)
+        };
+        self.progress.send_modify(|now| now.configured = true);
+        outcome
+    }
+
+    /// An adapter's refusal to launch: in its own words, or as ours, to be shown, with the reason that it only printed.
+    fn launch_failed(&self, failure: Failure) -> Failure {
+        if failure.code != ErrorCode::EngineFailed {
+            return failure;
+        }
+        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let words = said.trim();
+        if words.is_empty() {
+            return Failure { code: ErrorCode::LaunchFailed, ..failure };
+        }
+        let message = format!("{}; it said: {words}", failure.message.trim_end_matches('.'));
+        Failure::new(ErrorCode::LaunchFailed, message).data(failure.data)
+    }
+}
+
+/// What we say of ourselves: once, for all clients; the hub translates for each.
+pub(super) fn introduction(adapter_id: &str) -> Value {
+    json!({
+        "clientID": "tandem", "clientName": "Tandem", "adapterID": adapter_id, "locale": "en",
+        "linesStartAt1": true, "columnsStartAt1": true, "pathFormat": "path",
+        "supportsVariableType": true, "supportsVariablePaging": true, "supportsRunInTerminalRequest": true,
+        "supportsMemoryReferences": true, "supportsProgressReporting": true, "supportsInvalidatedEvent": true,
+        "supportsMemoryEvent": true, "supportsArgsCanBeInterpretedByShell": true,
+        "supportsStartDebuggingRequest": true, "supportsANSIStyling": true,
+    })
+}

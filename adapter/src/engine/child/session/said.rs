@@ -1,0 +1,171 @@
+//! What the adapter says of its own accord, and what it should have said: `initialized` and `process` come once, in time.
+
+use std::sync::{Arc, PoisonError};
+
+use dap_wire::Event;
+use dap_wire::peer::{Incoming, Peer};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use super::super::connection::WORDS_BYTES;
+use super::super::debuggee::{self, Debuggee};
+use super::super::profile::ProgramIo;
+use super::super::translate;
+use super::{HELLO_LIMIT, LAUNCH_LIMIT, PROBE, SILENCE, Session};
+use crate::engine::EngineEvent;
+use crate::io::Child;
+
+impl Session {
+    /// Takes all that the adapter says, until it hangs up.
+    pub(super) async fn listen(self: Arc<Self>, peer: Peer, mut incoming: mpsc::UnboundedReceiver<Incoming>) {
+        while let Some(said) = incoming.recv().await {
+            match said {
+                Incoming::Event(event) => self.said(event).await,
+                Incoming::Request(request) => self.wanted(&peer, request),
+            }
+        }
+        self.progress.send_modify(|now| now.closed = true);
+        tokio::spawn(self.finish());
+    }
+
+    async fn said(self: &Arc<Self>, Event { event, body, .. }: Event) {
+        match event.as_str() {
+            "initialized" if self.waits_for_first_child() => self.configure_parent(),
+            "initialized" => {
+                // Some say so before they were asked to launch.
+                self.reached(HELLO_LIMIT, |now| now.asked || now.over).await;
+                self.initialized();
+            }
+            "capabilities" => self.learn_capabilities(&body["capabilities"]),
+            "process" => self.process(body),
+            "exited" => {
+                let code = body["exitCode"].as_i64().unwrap_or(0);
+                self.said_farewell(0, body);
+                self.progress.send_modify(|now| now.exit = Some(code));
+                tokio::spawn(self.clone().finish());
+            }
+            "terminated" => {
+                self.said_farewell(1, body);
+                self.progress.send_modify(|now| now.terminated = true);
+                tokio::spawn(self.clone().finish());
+            }
+            "output" => self.output(body),
+            _ => self.tell(&event, body),
+        }
+    }
+
+    fn initialized(&self) {
+        if !self.progress.send_if_modified(|now| !std::mem::replace(&mut now.initialized, true)) {
+            return;
+        }
+        self.tell("initialized", Value::Null);
+    }
+
+    fn process(self: &Arc<Self>, body: Value) {
+        let pid = body["systemProcessId"].as_u64().and_then(|pid| u32::try_from(pid).ok());
+        if let (Some(live), Some(pid)) = (self.live().as_mut(), pid) {
+            live.debuggee = Debuggee::of(pid);
+            if live.offer.is_some() {
+                tokio::spawn(self.clone().until_taken(pid));
+            }
+            self.broker.set_reader(pid);
+        }
+        self.progress.send_modify(|now| now.process = true);
+        self.tell("process", body);
+    }
+
+    /// The program is told of before it has opened its pipes: what starts it does that first thing.
+    async fn until_taken(self: Arc<Self>, pid: u32) {
+        let taken = || {
+            let mut live = self.live();
+            live.as_mut().and_then(|live| live.offer.as_mut()).is_none_or(|offer| offer.taken_by(pid))
+        };
+        while !taken() && !self.progress.borrow().over {
+            tokio::time::sleep(PROBE).await;
+        }
+    }
+
+    /// Some adapters never say `initialized`, and some nothing of the process.
+    pub(super) async fn say_what_the_adapter_does_not(self: Arc<Self>) {
+        let limit = if self.waits_for_first_child() { LAUNCH_LIMIT } else { SILENCE };
+        if !self.reached(limit, |now| now.initialized || now.over).await {
+            self.initialized();
+        }
+        let mut progress = self.progress.subscribe();
+        drop(progress.wait_for(|now| now.configured || now.over).await);
+        if self.reached(SILENCE, |now| now.process || now.over).await {
+            return;
+        }
+        let (pid, name, how) = match self.live().as_ref() {
+            Some(live) if !live.plan.launched => {
+                let pid = live.target.process_id().ok();
+                let known = || live.target.program.display().to_string();
+                (pid, pid.map_or_else(known, debuggee::name_of), "attach")
+            }
+            Some(live) => {
+                let ours = live.program.as_ref().map(Child::pid);
+                let inherited = (live.plan.program_io == ProgramIo::Inherited
+                    && !live.plan.quirks.code_is_told)
+                    .then(|| live.connection.process.child().map(Child::pid))
+                    .flatten();
+                (ours.or(inherited), live.target.program.display().to_string(), "launch")
+            }
+            None => return,
+        };
+        let mut body = json!({ "name": name, "isLocalProcess": true, "startMethod": how });
+        if let Some(pid) = pid {
+            body["systemProcessId"] = json!(pid);
+        }
+        self.process(body);
+    }
+
+    pub(super) fn learn_capabilities(&self, more: &Value) {
+        let known = match self.live().as_mut() {
+            Some(live) => {
+                match (&mut live.capabilities, more) {
+                    (Value::Object(known), Value::Object(more)) => known.extend(more.clone()),
+                    (known, more) => *known = more.clone(),
+                }
+                live.capabilities.clone()
+            }
+            None => return,
+        };
+        // A hub that has gone needs no telling.
+        drop(self.events.send(EngineEvent::Capabilities(known)));
+    }
+
+    fn output(&self, mut body: Value) {
+        let (told, own_word) = match self.live().as_ref() {
+            Some(live) => (live.plan.program_io == ProgramIo::Told, live.plan.quirks.speaks_as_stdout),
+            None => (false, false),
+        };
+        if own_word && body["category"] == "stdout" {
+            body["category"] = json!("console");
+        }
+        self.remember(&body);
+        if let Some(code) = self.profile.exit_code_in(body["output"].as_str().unwrap_or_default()) {
+            self.progress.send_modify(|now| now.exit = Some(code));
+        }
+        match translate::plain_output(&body) {
+            Some((category, text)) if told => self.broker.feed(category == "stderr", text),
+            _ => self.tell("output", body),
+        }
+    }
+
+    /// Keeps what an adapter prints while it launches, for the reason of a refusal.
+    fn remember(&self, body: &Value) {
+        let (category, text) = (body["category"].as_str(), body["output"].as_str().unwrap_or_default());
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        if category != Some("telemetry") && said.len() < WORDS_BYTES && !self.progress.borrow().launched {
+            said.extend(text.chars().take(WORDS_BYTES));
+        }
+    }
+
+    /// The first word counts; some say it twice, the second time with less.
+    fn said_farewell(&self, which: usize, body: Value) {
+        let mut farewell = self.farewell.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(said) = farewell.get_mut(which).filter(|said| said.is_null()) {
+            *said = body;
+        }
+    }
+}
