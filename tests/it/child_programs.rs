@@ -219,6 +219,8 @@ async fn a_subprocess_is_a_session_with_a_parent() -> anyhow::Result<()> {
     // The editor is asked to open it, as any attach to a session.
     let asked = editor.request("startDebugging").await?;
     assert_eq!(asked["configuration"]["type"], "tandem");
+    let name = asked["configuration"]["name"].as_str().context("no name")?;
+    assert!(name.starts_with("echo.py ["), "{name}");
     let id = asked["configuration"]["session"].as_str().context("no session")?.to_owned();
     let socket = editor.socket().await?.with_file_name(format!("{id}.sock"));
     let listed =
@@ -227,6 +229,7 @@ async fn a_subprocess_is_a_session_with_a_parent() -> anyhow::Result<()> {
     let own = editor.ok("sessionInfo", json!({})).await?["id"].clone();
     let entry = listed.iter().find(|entry| entry["id"] == id.as_str()).context("not listed")?;
     assert_eq!(entry["parent"], own);
+    assert!(name.starts_with(entry["title"].as_str().context("no title")?), "{entry}");
 
     let mut other = DapClient::connect("other", &socket, &story).await?;
     other.join(json!({ "clientID": "other", "adapterID": "tandem" })).await?;

@@ -197,7 +197,11 @@ impl Host for Process {
         tokio::net::UnixStream::from_std(socket).map(halves).map_err(|error| missing(error.to_string()))
     }
 
-    fn publish(&mut self, publication: Publication, inbox: &Inbox) {
+    fn publish(&mut self, mut publication: Publication, inbox: &Inbox) {
+        if let Some(spawned) = &self.waiting {
+            // The program of its launch is the one that started it.
+            publication.title.clone_from(&spawned.name);
+        }
         if let Some((published, _)) = &mut self.published {
             let changed = published.change(|entry| {
                 entry.title = publication.title;

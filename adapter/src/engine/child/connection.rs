@@ -207,7 +207,7 @@ pub(super) async fn start(
                 }
                 tokio::time::sleep(RETRY).await;
             },
-            (None, Some(listener), _) => socket::accept(listener).await,
+            (None, Some(listener), _) => socket::accept(listener).await.map(|(ends, _)| ends),
             (None, None, Some((from, to))) => Ok(Peer::start(Pieces(from), to)),
             (None, None, None) => Err(std::io::Error::other("nothing says how to talk to it")),
         }

@@ -1,4 +1,5 @@
-//! A process that an adapter started and told us of: known by pid and start time, so that nobody else is ever hit.
+//! A process that an adapter started and told us of: known by pid and start time, so that nobody else is ever hit. And what
+//! the kernel says of processes (proc(5)).
 
 use std::path::PathBuf;
 
@@ -49,6 +50,27 @@ pub(super) fn name_of(pid: u32) -> String {
     program.map(|program| program.display().to_string()).unwrap_or_default()
 }
 
+/// What a process was started with, its own name first; empty when it has gone.
+pub(super) fn words_of(pid: u32) -> Vec<String> {
+    let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let words = words.strip_suffix(b"\0").unwrap_or(&words);
+    words.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+}
+
+/// The inodes of the sockets that a process has open.
+pub(super) fn sockets_of(pid: u32) -> impl Iterator<Item = u64> {
+    let open = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    let links = open.filter_map(|entry| std::fs::read_link(entry.path()).ok());
+    links.filter_map(|link| link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok())
+}
+
+/// A process that has this socket open. Looks at every process: blocks for some milliseconds.
+pub(super) fn with_socket(inode: u64) -> Option<u32> {
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let mut pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.find(|pid| sockets_of(*pid).any(|open| open == inode))
+}
+
 /// Field 22 of `/proc/PID/stat`, proc(5).
 fn start_time(pid: u32) -> Option<String> {
     let stat = std::fs::read_to_string(PathBuf::from(format!("/proc/{pid}/stat"))).ok()?;
@@ -59,6 +81,15 @@ fn start_time(pid: u32) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_process_is_found_by_a_socket_it_has_open() {
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let inode = rustix::fs::fstat(&listener).unwrap().st_ino;
+        assert_eq!(with_socket(inode), Some(std::process::id()));
+        assert_eq!(words_of(std::process::id()), std::env::args().collect::<Vec<_>>());
+        assert!(words_of(u32::MAX).concat().is_empty());
+    }
 
     #[test]
     fn a_process_is_known_by_when_it_started() {

@@ -84,6 +84,10 @@ impl Profile for Debugpy {
         })
     }
 
+    fn name_of_child(&self, words: &[String], parent: &Path) -> Option<String> {
+        started_with(words).or_else(|| Some(parent.file_name()?.to_string_lossy().into_owned()))
+    }
+
     fn attach(&self, target: &Target) -> Result<Plan, Failure> {
         if let Some(plan) = Plan::to_running(target, "python", json!({ "redirectOutput": false }))? {
             return Ok(plan);
@@ -200,6 +204,27 @@ fn interpreter(target: &Target, looked: &mut Vec<String>) -> Result<PathBuf, Fai
     })
 }
 
+/// What a Python process runs that debugpy has put its own words or its own code before. `None` when it was not started with
+/// any: a fork.
+fn started_with(words: &[String]) -> Option<String> {
+    if let Some(at) = words.iter().position(|word| word.ends_with("/pydevd.py")) {
+        let file = words.iter().skip(at).skip_while(|word| *word != "--file").nth(1)?;
+        return Some(file.rsplit('/').next().unwrap_or(file).to_owned());
+    }
+    let mut options = words.iter().skip(1);
+    let code = loop {
+        match options.next()?.as_str() {
+            "-c" => break options.next()?,
+            "-X" | "-W" => drop(options.next()),
+            option if option.starts_with('-') && option != "-m" => {}
+            _ => return None,
+        }
+    };
+    // The workers of `multiprocessing`, and what counts their resources.
+    let module = code.split_once("from multiprocessing.").and_then(|(_, rest)| rest.split([' ', ';']).next());
+    Some(module.map_or_else(|| "python -c".into(), |module| format!("multiprocessing.{module}")))
+}
+
 /// Asks the interpreter itself: only it knows where its modules are.
 fn has_debugpy(interpreter: &Path) -> bool {
     Command::new(interpreter)
@@ -214,4 +239,42 @@ fn has_debugpy(interpreter: &Path) -> bool {
 
 fn strings(value: &Value) -> Vec<String> {
     value.as_array().into_iter().flatten().filter_map(|item| item.as_str().map(str::to_owned)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_python_process_is_called_by_what_it_runs() {
+        let own = "/venv/debugpy/_vendored/pydevd/pydevd.py";
+        let worker =
+            "import pydevd; pydevd.settrace(1); from multiprocessing.spawn import spawn_main; spawn_main()";
+        for (words, name) in [
+            (
+                vec!["python", own, "--port", "1", "--multiprocess", "--file", "/a/b.py", "--file", "x"],
+                "b.py",
+            ),
+            (vec!["python", own, "--module", "--port", "1", "--file", "tool", "-c"], "tool"),
+            (
+                vec!["python", "-B", "-X", "frozen_modules=off", "-c", worker, "--multiprocessing-fork"],
+                "multiprocessing.spawn",
+            ),
+            (vec!["python", "-c", "import pydevd; print(1)"], "python -c"),
+            (
+                vec!["python", "-Xa=b", "-m", "debugpy", "--wait-for-client", "/a/parent.py", "-c", "x"],
+                "parent.py",
+            ),
+            (vec!["python", own], "parent.py"),
+            (vec!["python"], "parent.py"),
+            (vec![], "parent.py"),
+        ] {
+            let words: Vec<String> = words.into_iter().map(str::to_owned).collect();
+            assert_eq!(
+                Debugpy.name_of_child(&words, Path::new("/a/parent.py")).as_deref(),
+                Some(name),
+                "{words:?}"
+            );
+        }
+    }
 }

@@ -2,13 +2,12 @@
 //! (Node.js, "Debugging": "Enabling the inspector"); its adapter does not do that by itself.
 
 use std::collections::HashSet;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use dap_wire::{ErrorCode, Failure};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::socket;
+use super::{debuggee, socket};
 
 /// Where Node listens when nobody says otherwise.
 const USUAL: u16 = 9229;
@@ -52,12 +51,7 @@ pub(super) fn port_of(pid: u32) -> Result<u16, Failure> {
 
 /// The ports that a process listens on.
 fn ports(pid: u32) -> HashSet<u16> {
-    let descriptors = std::fs::read_dir(Path::new("/proc").join(pid.to_string()).join("fd"));
-    let links =
-        descriptors.into_iter().flatten().flatten().filter_map(|entry| std::fs::read_link(entry.path()).ok());
-    let inodes: HashSet<u64> = links
-        .filter_map(|link| link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok())
-        .collect();
+    let inodes: HashSet<u64> = debuggee::sockets_of(pid).collect();
     socket::listening(|inode| inodes.contains(&inode))
 }
 

@@ -2,7 +2,7 @@
 //! adapter, mostly data.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dap_wire::Failure;
@@ -162,6 +162,12 @@ pub(super) trait Profile: Send + Sync {
     /// The program's exit code, if this is how the adapter tells of it in its console output.
     fn exit_code_in(&self, _output: &str) -> Option<i64> {
         None
+    }
+
+    /// What a process is that the program has started, by the words it was started with, for people.
+    fn name_of_child(&self, words: &[String], _parent: &Path) -> Option<String> {
+        let name = Path::new(words.first()?).file_name()?.to_string_lossy().into_owned();
+        (!name.is_empty()).then_some(name)
     }
 
     /// Works out how to attach to a running process, mostly by `processId`.

@@ -22,16 +22,18 @@ pub(super) type Ends = (Peer, mpsc::UnboundedReceiver<Incoming>);
 /// `st` of `/proc/net/tcp` for a socket that listens.
 const LISTENING: &str = "0A";
 
-/// The next connection of a process of our user; others are shown the door.
+/// The next connection of a process of our user, and the inode of its socket; others are shown the door.
 ///
 /// # Errors
 /// From the listener.
-pub(super) async fn accept(listener: &TcpListener) -> std::io::Result<Ends> {
+pub(super) async fn accept(listener: &TcpListener) -> std::io::Result<(Ends, u64)> {
     loop {
         let (socket, theirs) = listener.accept().await?;
         let ours = socket.local_addr()?;
-        if owners(|row| row.is(theirs, ours)).is_trusted() {
-            return Ok(over_tcp(socket));
+        let found: Vec<(u32, u64)> = from_tables(|row| row.is(theirs, ours).then_some((row.user, row.inode)));
+        let owners = Owners(found.iter().map(|(user, _)| *user).collect());
+        if let (true, Some((_, inode))) = (owners.is_trusted(), found.first()) {
+            return Ok((over_tcp(socket), *inode));
         }
         tracing::warn!(%theirs, "a connection of another user was refused");
     }

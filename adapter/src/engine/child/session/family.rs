@@ -12,6 +12,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::super::ChildEngine;
 use super::super::connection::{Connection, Process};
+use super::super::debuggee;
 use super::super::profile::{Plan, ProgramIo, Quirks, Transport};
 use super::super::socket;
 use super::super::target::Target;
@@ -50,7 +51,10 @@ impl Session {
                     () = session.closing.cancelled() => return,
                 };
                 match accepted {
-                    Ok((peer, incoming)) => session.adopt("subprocess", None, peer, incoming),
+                    Ok(((peer, incoming), inode)) => {
+                        let name = session.name_of_child(None, move || debuggee::with_socket(inode)).await;
+                        session.adopt(&name, None, peer, incoming);
+                    }
                     Err(error) => tracing::warn!(%error, "a subprocess could not connect"),
                 }
             }
@@ -66,7 +70,6 @@ impl Session {
             return Err(Failure::new(ErrorCode::Unsupported, message));
         };
         let command = if arguments["request"] == "launch" { "launch" } else { "attach" };
-        let name = configuration["name"].as_str().unwrap_or("subprocess").to_owned();
         let session = self.clone();
         tokio::spawn(async move {
             match place.connect().await {
@@ -74,12 +77,33 @@ impl Session {
                     session.become_child(command, configuration, peer, incoming).await;
                 }
                 Ok((peer, incoming)) => {
+                    let told = configuration["name"].as_str().map(str::to_owned);
+                    // debugpy's own name is only a number.
+                    let pid = configuration["subProcessId"].as_u64().and_then(|pid| u32::try_from(pid).ok());
+                    let name = session.name_of_child(told, move || pid).await;
                     session.adopt(&name, Some((command, configuration)), peer, incoming);
                 }
                 Err(error) => tracing::warn!(%error, ?place, "a further program cannot be debugged"),
             }
         });
         Ok(json!({}))
+    }
+
+    /// A program and its number, or else what was told, for people.
+    async fn name_of_child(
+        self: &Arc<Self>,
+        told: Option<String>,
+        find: impl FnOnce() -> Option<u32> + Send + 'static,
+    ) -> String {
+        let parent = self.live().as_ref().map(|live| live.target.program.clone()).unwrap_or_default();
+        let profile = self.profile.clone();
+        let finding = tokio::task::spawn_blocking(move || {
+            let pid = find()?;
+            let name = profile.name_of_child(&debuggee::words_of(pid), &parent)?;
+            Some(format!("{name} [{pid}]"))
+        });
+        // A process that has ended already has no name any more.
+        finding.await.ok().flatten().or(told).unwrap_or_else(|| "subprocess".into())
     }
 
     /// Makes a session of its own of a connection.
