@@ -34,6 +34,7 @@ mod builds;
 mod cancelling;
 mod child_adapters;
 mod child_attach;
+mod child_custom;
 mod child_faults;
 mod child_programs;
 mod child_python;

@@ -135,11 +135,19 @@ impl Session {
     }
 
     fn output(&self, mut body: Value) {
+        let category = body["category"].as_str().unwrap_or_default();
         let (told, own_word) = match self.live().as_ref() {
-            Some(live) => (live.plan.program_io == ProgramIo::Told, live.plan.quirks.speaks_as_stdout),
+            // What the program prints goes into pipes of ours: this is the adapter's (gdb: "No source file named").
+            Some(live) if live.plan.program_io == ProgramIo::Offered => {
+                (false, matches!(category, "stdout" | "stderr"))
+            }
+            Some(live) => (
+                live.plan.program_io == ProgramIo::Told,
+                live.plan.quirks.speaks_as_stdout && category == "stdout",
+            ),
             None => (false, false),
         };
-        if own_word && body["category"] == "stdout" {
+        if own_word {
             body["category"] = json!("console");
         }
         self.remember(&body);
