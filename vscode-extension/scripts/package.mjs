@@ -27,6 +27,9 @@ const manifest = JSON.parse(readFileSync(path.join(here, "package.json"), "utf8"
 const out = path.resolve(values.out ?? path.join(here, `tandem-${target}-${manifest.version}.vsix`));
 
 execFileSync(process.execPath, [path.join(here, "scripts/build.mjs"), "--minify"], { cwd: here, stdio: "inherit" });
+// Before anything is in the zip: building takes minutes, and a file that changes in it between its listing and its reading
+// breaks the zip.
+const built = programs();
 const zip = new yazl.ZipFile();
 // The same input makes the same package.
 const common = { mtime: new Date("2020-01-01T00:00:00Z") };
@@ -35,7 +38,7 @@ const images = readdirSync(path.join(here, "images")).filter((name) => name.ends
 for (const file of [...KEPT, ...images]) {
   add(path.join(here, file), `extension/${file}`);
 }
-for (const program of programs()) {
+for (const program of built) {
   add(program, `extension/bin/${path.basename(program)}`, 0o100755);
 }
 zip.addBuffer(Buffer.from(vsixManifest()), "extension.vsixmanifest", common);
