@@ -52,12 +52,21 @@ enum Command {
         #[arg(long)]
         handed_over: bool,
     },
+    /// Runs a program in this terminal for the session at a socket (used by tandem-dap itself)
+    #[command(hide = true)]
+    InTerminal {
+        /// The session's socket
+        socket: PathBuf,
+    },
     /// Becomes a program when it is told to (used by tandem-dap itself)
     #[command(hide = true)]
     ExecHeld {
         /// Its stdin is a terminal that is to be its own
         #[arg(long)]
         terminal: bool,
+        /// It is told at this socket, not on stdin
+        #[arg(long, value_name = "SOCKET", conflicts_with = "terminal")]
+        gate: Option<PathBuf>,
         /// The program and its arguments
         #[arg(required = true, last = true)]
         program: Vec<OsString>,
@@ -67,12 +76,24 @@ enum Command {
 /// Runs the program to its end.
 pub fn main() -> ExitCode {
     let flags = Flags::parse();
-    if let Some(Command::ExecHeld { terminal, program }) = &flags.command
+    if let Some(Command::ExecHeld { terminal, gate, program }) = &flags.command
         && let Some((program, args)) = program.split_first()
     {
-        let error = io::child::exec_held(program.as_ref(), args, *terminal);
+        let error = match gate {
+            Some(gate) => io::runner::exec_at_gate(gate, program.as_ref(), args),
+            None => io::child::exec_held(program.as_ref(), args, *terminal),
+        };
         eprintln!("tandem-dap: cannot start `{}`: {error}", program.display());
         return ExitCode::from(127);
+    }
+    if let Some(Command::InTerminal { socket }) = &flags.command {
+        return match io::runner::run(socket) {
+            Ok(code) => ExitCode::from(code),
+            Err(error) => {
+                eprintln!("tandem-dap: {error:#}");
+                ExitCode::FAILURE
+            }
+        };
     }
     let logging = logging::Logging { file: flags.log, level: flags.log_level };
     if let Err(error) = logging.start() {

@@ -4,6 +4,7 @@
 //! ids, 1-based lines and columns and native paths; it never sees a client. The hub renumbers for each client.
 
 pub mod child;
+pub mod console;
 pub mod coreclr;
 pub mod hit_condition;
 pub mod kind;

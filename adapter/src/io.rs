@@ -2,7 +2,7 @@
 //!
 //! In reading order: [`broker`] (what others call), [`ring`] (what is kept of a stream), [`text`] (bytes to text across
 //! borders), [`child`] (starting a program held, its exit, killing it), [`terminal`] (a terminal
-//! instead of pipes), [`offer`] (pipes for a program that somebody else starts), [`drain`] (the thread per pipe), [`stdin`]
+//! instead of pipes), [`invitation`] and [`runner`] (a program in a client's terminal, from both sides), [`offer`] (pipes for a program that somebody else starts), [`drain`] (the thread per pipe), [`stdin`]
 //! (the queue of what is written), [`waiting`] (does the program wait for input?).
 //!
 //! Knows no DAP and no clients but as a key. Used by the hub's actor (reading, writing) and by engines (spawning).
@@ -10,8 +10,10 @@
 pub mod broker;
 pub mod child;
 pub mod drain;
+pub mod invitation;
 pub mod offer;
 pub mod ring;
+pub mod runner;
 pub mod stdin;
 pub mod terminal;
 pub mod text;
@@ -19,4 +21,5 @@ pub mod waiting;
 
 pub use broker::{Broker, Chunk, ClientKey, OutputCursor, OutputRead, Positions, ReadRequest, Written};
 pub use child::{Child, ExitInfo, SpawnSpec};
+pub use invitation::Invitation;
 pub use offer::Offer;

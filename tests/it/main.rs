@@ -69,6 +69,7 @@ mod shared_breakpoints;
 mod stacks;
 mod stepping;
 mod stepping_into;
+mod terminals;
 mod threads;
 mod undebugged;
 mod values;

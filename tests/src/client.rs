@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use dap_wire::codec::DapCodec;
-use dap_wire::{Event, Message, Request, Response};
+use dap_wire::{Event, Failure, Message, Request, Response};
 use futures::{SinkExt, StreamExt};
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
@@ -260,13 +260,25 @@ impl DapClient {
     /// # Errors
     /// When it does not come.
     pub async fn request(&mut self, command: &str) -> anyhow::Result<Value> {
+        self.request_answered(command, Ok(Value::Null)).await
+    }
+
+    /// The same, answered with this body or this refusal.
+    ///
+    /// # Errors
+    /// When it does not come.
+    pub async fn request_answered(
+        &mut self,
+        command: &str,
+        answer: Result<Value, Failure>,
+    ) -> anyhow::Result<Value> {
         let fits =
             |message: &Message| matches!(message, Message::Request(request) if request.command == command);
         let Message::Request(request) = self.take(&format!("`{command}`"), fits).await? else {
             bail!("not a request");
         };
         self.seq += 1;
-        let mut answer = Response::to(request.seq, command, Ok(Value::Null));
+        let mut answer = Response::to(request.seq, command, answer);
         answer.seq = self.seq;
         self.writer.send(&Message::Response(answer)).await?;
         Ok(request.arguments)

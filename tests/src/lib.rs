@@ -10,4 +10,5 @@ pub mod client;
 pub mod fixture;
 pub mod http;
 pub mod schema;
+pub mod terminal;
 pub mod transcript;

@@ -3,7 +3,8 @@
 //! In reading order: [`startup`] (holding a runtime before user code), [`runtime`] (finding the runtime in a process and
 //! loading its debugging library), [`debugger`] (debugger and process), [`callback`] (what the runtime tells), then one
 //! module per family: [`thread`], [`frame`], [`module`], [`types`], [`value`], [`eval`]. [`hresult`] says what failures mean,
-//! [`exits`] how the program ended, [`imports`] what of the system the library is given faster.
+//! [`exits`] how the program ended, [`imports`] what of the system the library is given faster; [`signals`] is for the process in
+//! a client's terminal.
 //!
 //! Objects are not `Send`: they live on one thread, the engine's. A [`callback::Callback`] is, and is the one place where
 //! COM pointers cross threads.
@@ -22,6 +23,7 @@ pub mod imports;
 pub mod module;
 mod raw;
 pub mod runtime;
+pub mod signals;
 pub mod startup;
 pub mod stream;
 pub mod thread;

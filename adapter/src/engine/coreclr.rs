@@ -2,7 +2,7 @@
 //!
 //! One OS thread owns every COM pointer of the session ([`session`]); requests and the runtime's callbacks come to it
 //! through one inbox, in order. In reading order: [`session`] (the thread's loop and the commands), [`program`] (what to
-//! run, building it), [`launch_settings`], [`start`] (launch held before user code, attach), [`overflow`], [`undebugged`] (`noDebug`), [`told`] (callbacks), [`modules`], [`sources`],
+//! run, building it), [`launch_settings`], [`start`] (launch held before user code, attach), [`in_terminal`], [`overflow`], [`undebugged`] (`noDebug`), [`told`] (callbacks), [`modules`], [`sources`],
 //! [`breakpoints`], [`stepping`], [`exceptions`], [`stack`], [`methods`] (names people wrote), [`values`] (what is in a
 //! variable), [`types`] and [`names`] (types, and how C#
 //! spells them), [`calls`] (running code of the program), [`expression`] (what people type).
@@ -11,6 +11,7 @@ mod breakpoints;
 mod calls;
 mod exceptions;
 mod expression;
+mod in_terminal;
 mod launch_settings;
 mod methods;
 mod modules;
@@ -33,6 +34,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
 use dap_wire::{ErrorCode, Failure};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{Engine, EngineEvent, EngineRequest, Reply};
@@ -47,6 +49,8 @@ pub struct CoreClr {
     ending: Arc<AtomicBool>,
     /// The engine's thread waits for the program to stand still, which a busy one may never do.
     stopping: Arc<AtomicBool>,
+    /// Where what a client answered goes; the engine's thread takes it while it waits for that.
+    answers: mpsc::Sender<Result<Value, Failure>>,
 }
 
 impl CoreClr {
@@ -62,13 +66,14 @@ impl CoreClr {
         let ending = Arc::new(AtomicBool::new(false));
         let stopping = Arc::new(AtomicBool::new(false));
         let (own, flags, pipes) = (inbox.clone(), [ending.clone(), stopping.clone()], broker.clone());
+        let (answers, answered) = mpsc::channel();
         std::thread::Builder::new()
             .name("coreclr-engine".into())
-            .spawn(move || Session::new(pipes, events, own, flags).run(&inputs))
+            .spawn(move || Session::new(pipes, events, own, flags, answered).run(&inputs))
             .map_err(|error| {
                 Failure::new(ErrorCode::EngineFailed, format!("cannot start the engine's thread: {error}"))
             })?;
-        Ok(Self { inbox, broker, ending, stopping })
+        Ok(Self { inbox, broker, ending, stopping, answers })
     }
 }
 
@@ -83,6 +88,11 @@ impl Engine for CoreClr {
         }
         // A thread that has ended drops the request, and that is an answer.
         drop(self.inbox.send(Input::Request { request, cancel, reply }));
+    }
+
+    fn answer(&self, _ask: i64, result: Result<Value, Failure>) {
+        // It asks one thing; once it has ended it needs no answer.
+        drop(self.answers.send(result));
     }
 }
 

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::child::{Child, ExitInfo, Pipes, SpawnSpec};
 use super::drain::{Stream, wait_readable};
+use super::invitation::{Held, Invitation};
 use super::offer::Offer;
 use super::stdin::Stdin;
 use super::text;
@@ -124,6 +125,11 @@ enum Ownership {
         stdin: Arc<Stdin>,
         exit: watch::Receiver<Option<ExitInfo>>,
     },
+    /// A client's terminal has them; the program is ours to end.
+    Terminal {
+        pid: u32,
+        exit: watch::Receiver<Option<ExitInfo>>,
+    },
     /// An adapter keeps them and tells us what the program prints.
     Told {
         ended: bool,
@@ -202,6 +208,33 @@ impl Broker {
         Ok(child)
     }
 
+    /// Makes a place where a program in a client's terminal is started from, held (see [`Invitation`]).
+    ///
+    /// # Errors
+    /// `LAUNCH_FAILED`, `ALREADY_ATTACHED` when there was one before.
+    pub fn invite(&self, spec: SpawnSpec) -> Result<Invitation, Failure> {
+        if self.has_live_program() {
+            return Err(Failure::new(ErrorCode::AlreadyAttached, "this session already has a program"));
+        }
+        Invitation::new(&self.0.stub, spec)
+    }
+
+    /// Waits at most `limit` for the invited; `None` when nobody came. The program is held, and its stdio is the terminal's.
+    ///
+    /// # Errors
+    /// `LAUNCH_FAILED` when it cannot be started there.
+    pub fn accept(&self, invitation: &Invitation, limit: Duration) -> Result<Option<Child>, Failure> {
+        let Some(Held { child, ended, runner }) = invitation.accept(limit)? else { return Ok(None) };
+        let wait = move || {
+            ended.send_replace(Some(runner.wait()));
+        };
+        std::thread::Builder::new().name("program-exit".into()).spawn(wait).map_err(|error| {
+            Failure::new(ErrorCode::LaunchFailed, format!("cannot watch the program end: {error}"))
+        })?;
+        self.lock().ownership = Ownership::Terminal { pid: child.pid(), exit: child.exit() };
+        Ok(Some(child))
+    }
+
     /// Makes pipes of ours, or a terminal, for a program that somebody else starts.
     ///
     /// # Errors
@@ -277,7 +310,7 @@ impl Broker {
             // An adapter that seemed to keep the program's stdio may still ask us to start it.
             Ownership::NoProgram | Ownership::Told { .. } => false,
             Ownership::NotOurs => true,
-            Ownership::Ours { exit, .. } => exit.borrow().is_none(),
+            Ownership::Ours { exit, .. } | Ownership::Terminal { exit, .. } => exit.borrow().is_none(),
         }
     }
 
@@ -295,7 +328,7 @@ impl Broker {
 
     /// Kills what is left of the program's process group; used when nobody else does any more.
     pub fn kill(&self) {
-        if let Ownership::Ours { pid, exit, .. } = &self.lock().ownership
+        if let Ownership::Ours { pid, exit, .. } | Ownership::Terminal { pid, exit } = &self.lock().ownership
             && exit.borrow().is_none()
         {
             super::child::signal_group(*pid, rustix::process::Signal::KILL);
@@ -401,7 +434,7 @@ impl Broker {
     /// when there is none.
     pub async fn ended(&self, limit: Duration) {
         let exit = match &self.lock().ownership {
-            Ownership::Ours { exit, .. } => exit.clone(),
+            Ownership::Ours { exit, .. } | Ownership::Terminal { exit, .. } => exit.clone(),
             _ => return,
         };
         if tokio::time::timeout(limit, exit.clone().wait_for(Option::is_some)).await.is_err() {
@@ -413,6 +446,7 @@ impl Broker {
     fn stdin(&self) -> Result<Arc<Stdin>, Failure> {
         match &self.lock().ownership {
             Ownership::Ours { stdin, .. } => Ok(stdin.clone()),
+            Ownership::Terminal { .. } => Err(in_terminal()),
             Ownership::NotOurs | Ownership::Told { .. } => Err(not_owned()),
             Ownership::NoProgram => Err(no_program()),
         }
@@ -545,7 +579,7 @@ impl Broker {
 
 fn has_exited(streams: &Streams) -> bool {
     match &streams.ownership {
-        Ownership::Ours { exit, .. } => exit.borrow().is_some(),
+        Ownership::Ours { exit, .. } | Ownership::Terminal { exit, .. } => exit.borrow().is_some(),
         Ownership::Told { ended } => *ended,
         Ownership::NoProgram | Ownership::NotOurs => false,
     }
@@ -558,6 +592,11 @@ fn no_program() -> Failure {
 fn not_owned() -> Failure {
     Failure::new(ErrorCode::IoNotOwned, "the program's input and output belong to whoever started it")
         .hint("launch the program through Tandem to own its stdio")
+}
+
+fn in_terminal() -> Failure {
+    Failure::new(ErrorCode::IoNotOwned, "the program's input and output belong to the terminal it runs in")
+        .hint("launch it with `console: piped` to own its stdio")
 }
 
 /// Whole characters of a stream from `from` on: text, the offset behind it, bytes that are gone.

@@ -1,4 +1,4 @@
-//! Starting a program held, learning how it ended, and ending it.
+//! Starting a program held, learning how it ended, and ending it. In a client's terminal: [`super::invitation`].
 //!
 //! The program is started through a stub (`tandem-dap exec-held`) that waits for one byte on its stdin, which is
 //! already the program's stdin, and then turns into the program. So its pid and start time are known before its first
@@ -6,11 +6,14 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use cordebug::exits::{self, Ended};
 use dap_wire::{ErrorCode, Failure};
@@ -52,6 +55,17 @@ pub struct Child {
     pid: u32,
     gate: Option<File>,
     exit: watch::Receiver<Option<ExitInfo>>,
+    /// What is known of one in a client's terminal only.
+    terminal: Option<InTerminal>,
+}
+
+/// Of a program in a client's terminal.
+#[derive(Debug)]
+struct InTerminal {
+    /// Where a stub that could not become the program says why; never waits.
+    words: UnixStream,
+    /// Set before the end is known.
+    lost: Arc<AtomicBool>,
 }
 
 /// Our ends of the three pipes, or of the one terminal.
@@ -140,7 +154,31 @@ impl Child {
                 ended.send_replace(Some(info));
             })
             .map_err(|error| failed(error.to_string()))?;
-        Ok((Self { pid, gate: Some(gate), exit }, pipes))
+        Ok((Self { pid, gate: Some(gate), exit, terminal: None }, pipes))
+    }
+
+    /// One that waits at `gate` in a client's terminal.
+    pub(super) fn in_terminal(
+        pid: u32,
+        gate: File,
+        exit: watch::Receiver<Option<ExitInfo>>,
+        words: UnixStream,
+        lost: Arc<AtomicBool>,
+    ) -> Self {
+        Self { pid, gate: Some(gate), exit, terminal: Some(InTerminal { words, lost }) }
+    }
+
+    /// Why the stub in a client's terminal could not become the program, when it has ended.
+    pub fn why_not_started(&self) -> Option<String> {
+        let mut words = String::new();
+        // It waits for nobody: what is there when the stub has ended is all there will be.
+        drop((&self.terminal.as_ref()?.words).take(4096).read_to_string(&mut words));
+        Some(words).filter(|words| !words.is_empty())
+    }
+
+    /// Whether it has ended because its terminal was closed.
+    pub fn lost_terminal(&self) -> bool {
+        self.terminal.as_ref().is_some_and(|terminal| terminal.lost.load(Ordering::Relaxed))
     }
 
     /// Its process id, which is also the id of its process group.

@@ -23,3 +23,32 @@ story("a Python file in VS Code's integrated terminal: typed into there, closed 
   await bench.terminalShows("hello bob");
   await bench.status().waitFor({ state: "hidden" });
 }, { launch: { type: "tandem", request: "launch", name: "greeter", program: "${file}", console: "integratedTerminal" } });
+
+story("a C# program in VS Code's integrated terminal: stopped, typed into, run again, ended with its terminal", "shop", async (bench) => {
+  const { page } = bench;
+  await bench.openFile("Program.cs");
+  await bench.setBreakpoint(18);
+  await bench.debugView();
+  await page.keyboard.press("F5");
+  await bench.terminalShows("your name?");
+  const agent = await Agent.start("claude-code", bench.runtimeFolder);
+  bench.atEnd(() => agent.close());
+  await agent.joinOnly();
+  await assert.rejects(agent.call("process_read_output", {}), /IO_NOT_OWNED/);
+  await bench.typeIntoTerminal("bob\n");
+  await bench.stoppedAt(18);
+  await bench.picture("dotnet-terminal");
+  await bench.removeBreakpoint(18);
+  await page.keyboard.press("F5");
+  await bench.terminalShows("bob pays 10.20");
+  await bench.status().waitFor({ state: "hidden" });
+
+  // The same terminal is used again.
+  await bench.command("Terminal: Clear");
+  await page.locator(".terminal-wrapper.active .xterm-rows", { hasText: "bob pays" }).waitFor({ state: "detached" });
+  await page.keyboard.press("F5");
+  await bench.terminalShows("your name?");
+  await bench.status().waitFor();
+  await bench.command("Terminal: Kill the Active Terminal Instance");
+  await bench.status().waitFor({ state: "hidden" });
+}, { launch: { type: "tandem", request: "launch", name: "shop", program: "${workspaceFolder}/shop.csproj", console: "integratedTerminal" } });

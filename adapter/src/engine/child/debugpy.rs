@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 
 use super::find;
 use super::profile::{Plan, Profile, ProgramIo, Quirks, Transport};
-use super::target::{Console, Target};
+use super::target::Target;
+use crate::engine::console::Console;
 use crate::io::SpawnSpec;
 
 /// Where a project keeps its Python.

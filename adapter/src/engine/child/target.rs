@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Map, Value};
 
+use crate::engine::console::Console;
+
 /// Attributes that mean something to Tandem alone.
 const OURS: [&str; 9] = [
     "engine",
@@ -37,18 +39,6 @@ pub(super) struct Target {
     pub(super) console: Console,
 }
 
-/// The launch attribute `console`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Console {
-    /// Tandem has the program's stdio.
-    Piped,
-    /// A client's terminal has them.
-    Terminal {
-        /// Its own window.
-        external: bool,
-    },
-}
-
 impl Target {
     /// Checks the attributes that every language shares.
     ///
@@ -76,16 +66,7 @@ impl Target {
             console: Console::Piped,
         };
         target.pty = target.flag("pty", false)?;
-        target.console = match target.text("console")? {
-            None | Some("piped" | "internalConsole") => Console::Piped,
-            Some("integratedTerminal") => Console::Terminal { external: false },
-            Some("externalTerminal") => Console::Terminal { external: true },
-            Some(other) => {
-                return Err(Failure::invalid(format!(
-                    "`console` is `{other}`; it must be `piped`, `integratedTerminal` or `externalTerminal`"
-                )));
-            }
-        };
+        target.console = Console::parse(target.text("console")?)?;
         let cwd = target.text("cwd")?.map(PathBuf::from);
         if let Some(program) = target.text("program")? {
             let given = Path::new(program);

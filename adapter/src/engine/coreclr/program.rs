@@ -10,6 +10,7 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
 use super::launch_settings::{self, LaunchSettings, Profile};
+use crate::engine::console::Console;
 use crate::io::SpawnSpec;
 
 /// How long a build may take.
@@ -21,7 +22,12 @@ pub(super) struct Program {
     pub(super) spec: SpawnSpec,
     /// The assembly whose entry method is the program's, when it is known.
     pub(super) assembly: Option<PathBuf>,
+    /// Where it is to run.
+    pub(super) console: Console,
 }
+
+/// Variables that switch a runtime's debugging services off when they are 0.
+pub(super) const SERVICES: [&str; 2] = ["DOTNET_EnableDiagnostics", "COMPlus_EnableDiagnostics"];
 
 /// Where a project, or a folder, has its launch profiles.
 const SETTINGS: &str = "Properties/launchSettings.json";
@@ -90,19 +96,11 @@ pub(super) fn resolve(
     say: &mut dyn FnMut(&str),
     give_up: &dyn Fn() -> bool,
 ) -> Result<Program, Failure> {
-    if !matches!(attributes.text("console")?, None | Some("piped" | "internalConsole")) {
-        let message = "the .NET engine starts programs with stdio of its own only: `console: piped`";
-        return Err(Failure::new(ErrorCode::Unsupported, message)
-            .hint("leave it out; with `pty: true` the program has a terminal of Tandem's"));
-    }
+    let console = Console::parse(attributes.text("console")?)?;
     let debugged = !attributes.flag("noDebug", false)?;
-    for name in ["DOTNET_EnableDiagnostics", "COMPlus_EnableDiagnostics"] {
+    for name in SERVICES {
         if debugged && attributes.variable(name).as_deref() == Some("0") {
-            return Err(Failure::new(
-                ErrorCode::NotDebuggable,
-                format!("`{name}` is 0: the runtime would start without its debugging services"),
-            )
-            .hint(format!("unset it with `env: {{\"{name}\": null}}`")));
+            return Err(without_services(name));
         }
     }
     let (program, project) = (attributes.text("program")?, attributes.text("project")?);
@@ -141,7 +139,16 @@ pub(super) fn resolve(
         say(&format!("Launch profile {}", settings.origin));
     }
     let target = if needs_build { output_of(&target)? } else { target };
-    command(attributes, target, settings)
+    command(attributes, target, settings, console)
+}
+
+/// A runtime would start without its debugging services.
+pub(super) fn without_services(name: &str) -> Failure {
+    Failure::new(
+        ErrorCode::NotDebuggable,
+        format!("`{name}` is 0: the runtime would start without its debugging services"),
+    )
+    .hint(format!("unset it with `env: {{\"{name}\": null}}`"))
 }
 
 /// The launch profile the attributes ask for, or that the project has.
@@ -177,6 +184,7 @@ fn command(
     attributes: &Attributes<'_>,
     target: PathBuf,
     settings: LaunchSettings,
+    console: Console,
 ) -> Result<Program, Failure> {
     let mut args = attributes.args()?;
     if attributes.0["args"].is_null() {
@@ -214,7 +222,8 @@ fn command(
         }
         (target, Some(assembly))
     };
-    Ok(Program { spec: SpawnSpec { program, args, cwd, env, pty: attributes.flag("pty", false)? }, assembly })
+    let spec = SpawnSpec { program, args, cwd, env, pty: attributes.flag("pty", false)? };
+    Ok(Program { spec, assembly, console })
 }
 
 /// The `dotnet` of DOTNET_ROOT, of PATH, or of the usual places.

@@ -67,6 +67,8 @@ pub(super) struct Session {
     /// Of the request that is answered now.
     pub(super) cancel: CancellationToken,
     stopping: Arc<AtomicBool>,
+    /// What a client answered to what this engine asked of it.
+    pub(super) answers: Receiver<Result<Value, Failure>>,
     pub(super) run: Run,
     pub(super) child: Option<Child>,
     /// Whether it runs without a debugger.
@@ -113,6 +115,7 @@ impl Session {
         events: tokio::sync::mpsc::UnboundedSender<EngineEvent>,
         inbox: Sender<Input>,
         [ending, stopping]: [Arc<AtomicBool>; 2],
+        answers: Receiver<Result<Value, Failure>>,
     ) -> Self {
         Self {
             broker,
@@ -121,6 +124,7 @@ impl Session {
             ending,
             cancel: CancellationToken::new(),
             stopping,
+            answers,
             run: Run::None,
             child: None,
             dead: false,
@@ -234,6 +238,12 @@ impl Session {
                     .quiet())
             }
         }
+    }
+
+    /// Asks something of a client; the answer comes with `answers`.
+    pub(super) fn ask_client(&self, command: &str, arguments: Value) {
+        // A hub that has ended ends this too.
+        drop(self.events.send(EngineEvent::Asks { ask: 1, command: command.into(), arguments }));
     }
 
     /// Tells the hub something.

@@ -54,12 +54,12 @@ impl Session {
         let give_up = || ending.load(Ordering::Relaxed) || cancel.is_cancelled();
         let program = program::resolve(&attributes, &mut |line| self.note(line), &give_up)?;
         if attributes.flag("noDebug", false)? {
-            return self.launch_undebugged(&program);
+            return self.launch_undebugged(&program, &give_up);
         }
-        self.entry_module = program.assembly;
+        self.entry_module.clone_from(&program.assembly);
         // Clients configure while the runtime starts.
         self.tell("initialized", Value::Null);
-        let mut child = self.broker.spawn(&program.spec)?;
+        let mut child = self.start_held(&program, &give_up)?;
         let pid = child.pid();
         let failed = |reason: String| {
             Failure::new(
@@ -136,7 +136,14 @@ impl Session {
         self.broker.settle();
         let words = self.broker.last_words(2000);
         match (started, child.exited()) {
+            (_, Some(_)) if child.lost_terminal() => failed("its terminal was closed".into()),
             (_, Some(info)) if info.code == 127 && words.starts_with("tandem-dap:") => failed(words),
+            (_, Some(info))
+                if info.code == 127
+                    && let Some(why) = child.why_not_started() =>
+            {
+                failed(why)
+            }
             (_, Some(info)) if info.code == 0 => Failure::new(
                 ErrorCode::NotDebuggable,
                 "the program ran to its end without starting a .NET runtime: it is no .NET program",
@@ -397,6 +404,9 @@ impl Session {
         self.references.clear();
         self.deferred.clear();
         if let Some(info) = info {
+            if self.child.as_ref().is_some_and(crate::io::Child::lost_terminal) {
+                self.note("The program's terminal was closed, and so the program has ended.");
+            }
             if let Some(signal) = info.signal {
                 self.note(&format!("The program was ended by signal {signal}."));
             }

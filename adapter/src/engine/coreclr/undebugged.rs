@@ -12,9 +12,13 @@ const WHY: &str = "the program runs without a debugger (`noDebug`)";
 
 impl Session {
     /// Starts the program, held until [`Session::answer_undebugged`] lets it go.
-    pub(super) fn launch_undebugged(&mut self, program: &Program) -> Result<Value, Failure> {
+    pub(super) fn launch_undebugged(
+        &mut self,
+        program: &Program,
+        give_up: &dyn Fn() -> bool,
+    ) -> Result<Value, Failure> {
         self.undebugged = true;
-        let child = self.broker.spawn(&program.spec)?;
+        let child = self.start_held(program, give_up)?;
         let pid = child.pid();
         (self.child, self.pid) = (Some(child), Some(pid));
         self.run = Run::Held;

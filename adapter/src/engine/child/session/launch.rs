@@ -11,10 +11,11 @@ use tokio_util::sync::CancellationToken;
 use super::super::build;
 use super::super::connection::{self, Connection, with_last_words};
 use super::super::profile::{Plan, ProgramIo};
-use super::super::target::{Console, Target};
+use super::super::target::Target;
 use super::family::Adopted;
 use super::{FOREVER, HELLO_LIMIT, LAUNCH_LIMIT, Live, Session};
 use crate::engine::EngineEvent;
+use crate::engine::console::Console;
 use crate::io::Offer;
 
 impl Session {

@@ -7,10 +7,10 @@ use dap_wire::{ErrorCode, Failure, Request};
 use serde_json::{Value, json};
 
 use super::super::profile::ProgramIo;
-use super::super::target::Console;
 use super::super::terminal;
 use super::Session;
 use crate::engine::EngineEvent;
+use crate::engine::console::Console;
 
 impl Session {
     pub(super) fn wanted(self: &Arc<Self>, peer: &Peer, request: Request) {

@@ -1,0 +1,32 @@
+//! The launch attribute `console`: who has the program's stdin, stdout and stderr.
+
+use dap_wire::Failure;
+
+/// Who has them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Console {
+    /// Tandem.
+    Piped,
+    /// A client's terminal (DAP `runInTerminal`).
+    Terminal {
+        /// Its own window.
+        external: bool,
+    },
+}
+
+impl Console {
+    /// Reads the attribute; absent is `piped`.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER` for anything else than the three.
+    pub fn parse(text: Option<&str>) -> Result<Self, Failure> {
+        match text {
+            None | Some("piped" | "internalConsole") => Ok(Self::Piped),
+            Some("integratedTerminal") => Ok(Self::Terminal { external: false }),
+            Some("externalTerminal") => Ok(Self::Terminal { external: true }),
+            Some(other) => Err(Failure::invalid(format!(
+                "`console` is `{other}`; it must be `piped`, `integratedTerminal` or `externalTerminal`"
+            ))),
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! A program in a client's terminal: asking for one, and waiting until the program is held there.
+//!
+//! From then on it is launched, debugged and ended as any other ([`super::start`]). How it gets there and is watched:
+//! [`crate::io::invitation`].
+
+use std::path::Path;
+use std::sync::mpsc::TryRecvError;
+use std::time::{Duration, Instant};
+
+use dap_wire::{ErrorCode, Failure};
+use serde_json::json;
+
+use super::program::{self, Program};
+use super::session::Session;
+use crate::engine::console::Console;
+use crate::io::Child;
+
+/// How long a terminal that a client has opened may take to start the program: its shell reads its start-up files first.
+const COME_LIMIT: Duration = Duration::from_secs(20);
+/// How long a wait lasts before it is seen whether the launch was given up.
+const SLICE: Duration = Duration::from_millis(20);
+
+impl Session {
+    /// Starts the program held, with pipes of ours or in a client's terminal.
+    pub(super) fn start_held(&self, program: &Program, give_up: &dyn Fn() -> bool) -> Result<Child, Failure> {
+        let Console::Terminal { external } = program.console else { return self.broker.spawn(&program.spec) };
+        let invitation = self.broker.invite(program.spec.clone())?;
+        let name = program.assembly.as_deref().unwrap_or(&program.spec.program);
+        let title = name.file_name().unwrap_or(name.as_os_str()).to_string_lossy();
+        self.ask_client(
+            "runInTerminal",
+            json!({ "kind": if external { "external" } else { "integrated" }, "title": title,
+            "cwd": program.spec.cwd.to_string_lossy(), "args": invitation.command() }),
+        );
+        let mut deadline = None;
+        // It may come before the client answers, and then the answer tells nothing new.
+        let child = loop {
+            if let Some(child) = self.broker.accept(&invitation, SLICE)? {
+                break child;
+            }
+            match self.answers.try_recv() {
+                Ok(Ok(_)) => deadline = Some(Instant::now() + COME_LIMIT),
+                Ok(Err(failure)) => return Err(no_terminal(&title, failure)),
+                // The engine is gone, and its host with it.
+                Err(TryRecvError::Disconnected) => return Err(Failure::cancelled()),
+                Err(TryRecvError::Empty) => {}
+            }
+            if give_up() {
+                return Err(Failure::cancelled());
+            }
+            if deadline.is_some_and(|deadline| Instant::now() > deadline) {
+                let message = format!(
+                    "the client opened a terminal for `{title}`, but nothing in it came back to the debugger within {} s",
+                    COME_LIMIT.as_secs()
+                );
+                return Err(Failure::new(ErrorCode::LaunchFailed, message)
+                    .hint("the terminal must be on the debugger's machine; what does it say?"));
+            }
+        };
+        match program::SERVICES.iter().find(|name| variable_of(child.pid(), name).as_deref() == Some("0")) {
+            Some(name) if !self.undebugged => Err(program::without_services(name)),
+            _ => Ok(child),
+        }
+    }
+}
+
+/// Why the client's terminal was not to be had.
+fn no_terminal(title: &str, failure: Failure) -> Failure {
+    let code = match failure.code {
+        code @ (ErrorCode::Unsupported | ErrorCode::Timeout | ErrorCode::Cancelled) => code,
+        _ => ErrorCode::LaunchFailed,
+    };
+    Failure::new(code, format!("there is no terminal of a client for `{title}`: {}", failure.message))
+        .hint("leave `console` out: the program's input and output are Tandem's then")
+}
+
+/// A variable of a process, as it was when it became what it is: the terminal's environment is not ours.
+fn variable_of(pid: u32, name: &str) -> Option<String> {
+    let environment = std::fs::read(Path::new("/proc").join(pid.to_string()).join("environ")).ok()?;
+    let mut lines = environment.split(|byte| *byte == 0);
+    lines.find_map(|line| {
+        Some(std::str::from_utf8(line).ok()?.strip_prefix(name)?.strip_prefix('=')?.to_owned())
+    })
+}

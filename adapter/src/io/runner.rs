@@ -1,0 +1,263 @@
+//! `tandem-dap in-terminal`: the process in a client's terminal that starts the program there, waits for it and tells the host
+//! how it ended. The host's side, and why it is so: [`super::invitation`].
+//!
+//! It is to its program what a shell is to a job: the program leads a process group of its own, has the terminal's foreground,
+//! and so gets what is typed and Ctrl+C; the runner takes the foreground back when the program ends or is stopped from the
+//! keyboard, and gives it again when it is continued. It ends with the program's exit code.
+//!
+//! Neither outlives the other, nor the session: the host's hanging up kills the program, the terminal's asks it to end
+//! (SIGHUP) and kills it when it does not; and the kernel kills it when the runner is killed.
+
+use std::ffi::OsString;
+use std::io::{IsTerminal, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpgrp, kill_process, waitid};
+use rustix::stdio::stdin;
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr, tcsetpgrp};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::UnixStream;
+use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
+use tokio::sync::mpsc;
+
+use super::child::{ExitInfo, signal_group};
+use super::invitation::{MAX_LINE, Order, Report};
+
+/// How long the host may take to say what is to run.
+const ORDER_LIMIT: Duration = Duration::from_secs(10);
+/// How long a program may take to end after its terminal has gone.
+const HANG_UP_LIMIT: Duration = Duration::from_secs(3);
+
+/// Runs what the host at this socket says; gives the exit code for the shell.
+///
+/// # Errors
+/// When there is no host, or it cannot be understood.
+pub fn run(socket: &Path) -> anyhow::Result<u8> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    // On this thread: the kernel kills the program when the thread that started it ends.
+    let outcome = runtime.block_on(serve(socket));
+    runtime.shutdown_background();
+    outcome
+}
+
+async fn serve(socket: &Path) -> anyhow::Result<u8> {
+    let stream = UnixStream::connect(socket).await;
+    let stream = stream.context("the debug session that asked for this terminal is over")?;
+    let (reader, mut host) = stream.into_split();
+    let mut host_says = BufReader::new(reader);
+    let mut line = Vec::new();
+    let mut limited = (&mut host_says).take(MAX_LINE);
+    let order = tokio::time::timeout(ORDER_LIMIT, limited.read_until(b'\n', &mut line));
+    order.await.context("the debug session does not say what is to run")??;
+    let order: Order = serde_json::from_slice(&line).context("the debug session has ended")?;
+    let mut program = match Program::start(socket, &order) {
+        Ok(program) => program,
+        Err(error) => {
+            let reason = format!("{error:#}");
+            tell(&mut host, &Report::Failed { reason: reason.clone() }).await?;
+            bail!("cannot start `{}`: {reason}", order.program.display());
+        }
+    };
+    tell(&mut host, &Report::Started { pid: program.pid }).await?;
+    let (ended, hung_up) = program.wait(&mut host_says).await?;
+    program.terminal.take_back();
+    // The host may be gone, and then nobody asks.
+    drop(tell(&mut host, &Report::Ended { code: ended.code, signal: ended.signal, hung_up }).await);
+    Ok(u8::try_from(ended.code & 0xff).unwrap_or(u8::MAX))
+}
+
+async fn tell(host: &mut (impl AsyncWriteExt + Unpin), report: &Report) -> anyhow::Result<()> {
+    let mut line = serde_json::to_vec(report)?;
+    line.push(b'\n');
+    host.write_all(&line).await.context("the debug session has ended")
+}
+
+struct Program {
+    pid: u32,
+    terminal: Foreground,
+}
+
+impl Program {
+    /// Starts the stub, which waits at the host's gate.
+    fn start(socket: &Path, order: &Order) -> anyhow::Result<Self> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.arg("exec-held").arg("--gate").arg(socket).arg("--").arg(&order.program).args(&order.args);
+        command.current_dir(&order.cwd).process_group(0);
+        for (name, value) in &order.env {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        // Reaped by `ended`.
+        let pid = command.spawn().with_context(|| format!("in `{}`", order.cwd.display()))?.id();
+        cordebug::signals::ignore_background_writes();
+        let terminal = Foreground::of_terminal();
+        terminal.give(pid);
+        Ok(Self { pid, terminal })
+    }
+
+    /// Waits for its end, whatever else happens; whether its terminal went first.
+    async fn wait(
+        &mut self,
+        host_says: &mut (impl AsyncReadExt + Unpin),
+    ) -> anyhow::Result<(ExitInfo, bool)> {
+        let mut changed = signal(SignalKind::child())?;
+        let mut hang_up = signal(SignalKind::hangup())?;
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut quit = signal(SignalKind::quit())?;
+        let mut gone = watch_terminal()?;
+        let (mut host_is_gone, mut hung_up) = (false, false);
+        let mut patience: Option<tokio::time::Instant> = None;
+        let mut byte = [0u8];
+        loop {
+            match self.state()? {
+                State::Ended(info) => return Ok((info, hung_up)),
+                State::Stopped => self.step_back()?,
+                State::Runs => {}
+            }
+            let deadline = patience;
+            let impatient = async {
+                match deadline {
+                    Some(deadline) => tokio::time::sleep_until(deadline).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                _ = changed.recv() => {}
+                // It says nothing more until it goes.
+                _ = host_says.read(&mut byte), if !host_is_gone => {
+                    host_is_gone = true;
+                    signal_group(self.pid, Signal::KILL);
+                }
+                () = either(&mut hang_up, &mut gone), if !hung_up => {
+                    hung_up = true;
+                    patience = Some(tokio::time::Instant::now() + HANG_UP_LIMIT);
+                    signal_group(self.pid, Signal::HUP);
+                    signal_group(self.pid, Signal::CONT);
+                }
+                () = impatient => {
+                    patience = None;
+                    signal_group(self.pid, Signal::KILL);
+                }
+                _ = terminate.recv() => signal_group(self.pid, Signal::TERM),
+                _ = interrupt.recv() => signal_group(self.pid, Signal::INT),
+                _ = quit.recv() => signal_group(self.pid, Signal::QUIT),
+            }
+        }
+    }
+
+    /// What has become of it since the last look. Reaps it.
+    fn state(&self) -> anyhow::Result<State> {
+        let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw).context("no process id")?;
+        let options = WaitIdOptions::EXITED | WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
+        let Some(status) = waitid(WaitId::Pid(pid), options).context("cannot wait for the program")? else {
+            return Ok(State::Runs);
+        };
+        Ok(match (status.exit_status(), status.terminating_signal()) {
+            (Some(code), _) => State::Ended(ExitInfo { code, signal: None }),
+            (None, Some(signal)) => State::Ended(ExitInfo { code: 128 + signal, signal: Some(signal) }),
+            (None, None) => State::Stopped,
+        })
+    }
+
+    /// The program was stopped from the keyboard: stops with it, so that a shell gets its terminal back, and goes on with it.
+    /// Where no shell could continue it the kernel leaves this process alone (an orphaned group), and so the program goes on.
+    fn step_back(&mut self) -> anyhow::Result<()> {
+        self.terminal.take_back();
+        kill_process(rustix::process::getpid(), Signal::TSTP).context("cannot stop")?;
+        self.terminal = Foreground::of_terminal();
+        self.terminal.give(self.pid);
+        signal_group(self.pid, Signal::CONT);
+        Ok(())
+    }
+}
+
+enum State {
+    Runs,
+    Stopped,
+    Ended(ExitInfo),
+}
+
+/// The foreground of our terminal and its modes, if they are ours to give.
+struct Foreground(Option<(Pid, Termios)>);
+
+impl Foreground {
+    fn of_terminal() -> Self {
+        let own = getpgrp();
+        // A terminal that is not ours, or a job in the background, gives nothing away.
+        let ours = stdin().is_terminal() && tcgetpgrp(stdin()).is_ok_and(|group| group == own);
+        Self(ours.then(|| tcgetattr(stdin()).ok()).flatten().map(|modes| (own, modes)))
+    }
+
+    fn give(&self, group: u32) {
+        if let Some(group) = i32::try_from(group).ok().and_then(Pid::from_raw).filter(|_| self.0.is_some()) {
+            // It may have ended, or the terminal be gone.
+            tcsetpgrp(stdin(), group).unwrap_or_default();
+        }
+    }
+
+    fn take_back(&self) {
+        if let Some((own, modes)) = &self.0 {
+            // A killed program leaves the modes it has set. That the terminal is gone is no error.
+            tcsetpgrp(stdin(), *own).unwrap_or_default();
+            tcsetattr(stdin(), OptionalActions::Drain, modes).unwrap_or_default();
+        }
+    }
+}
+
+/// Somebody told us that the terminal is going, or we saw it.
+async fn either(told: &mut Signals, seen: &mut mpsc::Receiver<()>) {
+    tokio::select! {
+        _ = told.recv() => {}
+        Some(()) = seen.recv() => {}
+    }
+}
+
+/// Says when the terminal has gone, which no signal tells to a process that is not in its foreground.
+fn watch_terminal() -> anyhow::Result<mpsc::Receiver<()>> {
+    let (gone, said) = mpsc::channel(1);
+    let terminal = stdin().try_clone_to_owned()?;
+    if terminal.is_terminal() {
+        let watch = move || loop {
+            let mut descriptors = [PollFd::from_borrowed_fd(terminal.as_fd(), PollFlags::empty())];
+            if poll(&mut descriptors, None).is_ok() {
+                // Nobody listens any more when the program has ended.
+                return gone.blocking_send(()).unwrap_or_default();
+            }
+        };
+        std::thread::Builder::new().name("terminal-watch".into()).spawn(watch)?;
+    }
+    Ok(said)
+}
+
+/// The stub of a program in a terminal: waits for one byte from the host, then becomes the program. Returns only when that
+/// fails, and has told the host.
+pub fn exec_at_gate(gate: &Path, program: &Path, args: &[OsString]) -> std::io::Error {
+    // A runner that is killed takes the program with it.
+    if let Err(error) = rustix::process::set_parent_process_death_signal(Some(Signal::KILL)) {
+        return error.into();
+    }
+    let mut host = match std::os::unix::net::UnixStream::connect(gate) {
+        Ok(host) => host,
+        Err(error) => return error,
+    };
+    let mut byte = [0u8];
+    match host.read(&mut byte) {
+        Ok(1) => {
+            let error = Command::new(program).args(args).exec();
+            // Who does not hear it sees the exit code.
+            drop(host.write_all(error.to_string().as_bytes()));
+            error
+        }
+        Ok(_) => std::io::Error::other("the debugger went away before the program was started"),
+        Err(error) => error,
+    }
+}

@@ -1,0 +1,326 @@
+//! `console: integratedTerminal`: a .NET program in the client's terminal, held, debugged, ended with it.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use dap_wire::{ErrorCode, Failure};
+use serde_json::{Value, json};
+use tests::client::DapClient;
+use tests::fixture::{self, Runtime, alive};
+use tests::terminal::Terminal;
+use tests::transcript::Transcript;
+
+stories! {
+    what_is_typed_into_the_clients_terminal_goes_to_the_program,
+    arguments_variables_and_the_folder_reach_the_program_as_they_are,
+    ctrl_c_ends_the_program_and_not_the_shell,
+    a_program_stopped_from_the_keyboard_goes_on_with_its_shell,
+    closing_the_terminal_ends_a_running_program,
+    closing_the_terminal_ends_a_program_at_a_breakpoint,
+    the_end_of_the_session_ends_the_program_and_gives_the_terminal_back,
+    a_killed_host_takes_the_program_out_of_the_terminal,
+    a_restart_runs_in_the_terminal_again,
+    without_a_debugger_it_runs_in_the_terminal_too,
+    a_program_that_cannot_be_started_there_is_named_with_the_reason,
+}
+
+/// An editor with a terminal that has launched, and what it was asked to run.
+struct Launched {
+    editor: DapClient,
+    terminal: Terminal,
+    pid: u64,
+    asked: Value,
+}
+
+async fn introduced(runtime: Runtime) -> anyhow::Result<(DapClient, Terminal)> {
+    let environment = runtime.environment().context("no runtime")?;
+    let terminal = Terminal::open(&environment)?;
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    let hello = json!({ "clientID": "test", "adapterID": "tandem", "supportsRunInTerminalRequest": true });
+    editor.ok("initialize", hello).await?;
+    Ok((editor, terminal))
+}
+
+fn attributes(program: &str, more: &Value) -> Value {
+    let mut arguments = json!({ "program": fixture::program(program), "console": "integratedTerminal" });
+    if let (Some(arguments), Some(more)) = (arguments.as_object_mut(), more.as_object()) {
+        arguments.extend(more.clone());
+    }
+    arguments
+}
+
+async fn launched(
+    runtime: Runtime,
+    program: &str,
+    markers: &[&str],
+    more: Value,
+) -> anyhow::Result<Launched> {
+    let (mut editor, terminal) = introduced(runtime).await?;
+    let launch = editor.send("launch", attributes(program, &more)).await?;
+    let asked = editor.request("runInTerminal").await?;
+    terminal.run(&asked)?;
+    editor.event("initialized").await?;
+    if !markers.is_empty() {
+        editor.break_at(program, markers).await?;
+    }
+    editor.ok("configurationDone", Value::Null).await?;
+    let answer = editor.response(launch).await?;
+    anyhow::ensure!(answer.success, "launch failed: {}\n{}", answer.body, terminal.shown());
+    let pid = editor.event("process").await?["systemProcessId"].as_u64().context("no process id")?;
+    Ok(Launched { editor, terminal, pid, asked })
+}
+
+async fn gone(what: &str, pid: u64) -> anyhow::Result<()> {
+    let deadline = Instant::now() + Duration::from_secs(15);
+    while alive(pid) {
+        anyhow::ensure!(Instant::now() < deadline, "{what} ({pid}) is still there");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    Ok(())
+}
+
+/// The process that started another.
+fn parent(pid: u64) -> anyhow::Result<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    let field = stat.rsplit(')').next().and_then(|rest| rest.split_ascii_whitespace().nth(1));
+    Ok(field.context("no parent")?.parse()?)
+}
+
+async fn what_is_typed_into_the_clients_terminal_goes_to_the_program(runtime: Runtime) -> anyhow::Result<()> {
+    let Launched { mut editor, terminal, pid, asked } =
+        launched(runtime, "echo", &["line"], json!({})).await?;
+    assert_eq!(asked["kind"], "integrated");
+    assert_eq!(asked["title"], "echo.dll");
+    assert_eq!(
+        asked["args"].as_array().map(Vec::len),
+        Some(3),
+        "no argument of the program passes the client"
+    );
+    terminal.write("one\n")?;
+    let (thread, frame) = editor.stop().await?;
+    assert_eq!(frame["line"], fixture::line("echo", "line"));
+    assert_eq!(editor.refused("processReadOutput", json!({})).await?, "IO_NOT_OWNED");
+    assert_eq!(editor.refused("processWriteInput", json!({ "data": "x" })).await?, "IO_NOT_OWNED");
+    editor.ok("continue", json!({ "threadId": thread })).await?;
+    terminal.shows("echo: one\r\n").await?;
+    let runner = parent(pid)?;
+    terminal.write("\u{4}")?;
+    assert_eq!(editor.event("exited").await?["exitCode"], 0);
+    editor.event("terminated").await?;
+    gone("the runner", runner).await?;
+    // Its words are in the terminal alone.
+    assert_eq!(&editor.output[..2], ["", ""]);
+    terminal.write("echo it was $?\n")?;
+    terminal.shows("it was 0\r\n").await?;
+    editor.finish().await
+}
+
+async fn arguments_variables_and_the_folder_reach_the_program_as_they_are(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let odd = folder.path().join("it's a \"folder\" $HOME");
+    std::fs::create_dir(&odd)?;
+    let words = ["a b", "", "$HOME `id` \"x\" 'y'", "*;&|<>", "--", "-x=\\n", "é\u{1F600}"];
+    let more = json!({ "args": words, "cwd": odd, "env": { "GREETING": "it's $PATH; é", "MODE": null } });
+    let Launched { mut editor, terminal, .. } = launched(runtime, "settings", &[], more).await?;
+    editor.event("exited").await?;
+    terminal
+        .shows(&format!("GREETING=it's $PATH; é\r\nargs={}\r\ncwd={}\r\n", words.join("|"), odd.display()))
+        .await?;
+    editor.finish().await
+}
+
+async fn ctrl_c_ends_the_program_and_not_the_shell(runtime: Runtime) -> anyhow::Result<()> {
+    let Launched { mut editor, terminal, pid, .. } = launched(runtime, "spin", &[], json!({})).await?;
+    terminal.shows("beat 1").await?;
+    terminal.write("\u{3}")?;
+    assert_eq!(editor.event("exited").await?["exitCode"], 130);
+    editor.event("terminated").await?;
+    gone("the program", pid).await?;
+    terminal.write("echo it was $?\n")?;
+    terminal.shows("it was 130\r\n").await?;
+    editor.finish().await
+}
+
+async fn a_program_stopped_from_the_keyboard_goes_on_with_its_shell(runtime: Runtime) -> anyhow::Result<()> {
+    let Launched { mut editor, terminal, pid, .. } = launched(runtime, "echo", &[], json!({})).await?;
+    terminal.write("one\n")?;
+    terminal.shows("echo: one\r\n").await?;
+    terminal.write("\u{1a}")?;
+    terminal.shows("Stopped").await?;
+    terminal.write("fg\n")?;
+    terminal.write("two\n")?;
+    terminal.shows("echo: two\r\n").await?;
+    // The session ends it also while it is stopped.
+    terminal.forget();
+    terminal.write("\u{1a}")?;
+    // What is typed before the shell has its terminal again may be lost, with every program.
+    terminal.shows("Stopped").await?;
+    terminal.shows("$ ").await?;
+    terminal.write("echo back in the she''ll\n")?;
+    terminal.shows("back in the shell\r\n").await?;
+    editor.ok("terminate", json!({})).await?;
+    editor.event("terminated").await?;
+    gone("the program", pid).await?;
+    editor.finish().await
+}
+
+async fn closing_the_terminal_ends_a_running_program(runtime: Runtime) -> anyhow::Result<()> {
+    let Launched { mut editor, terminal, pid, .. } = launched(runtime, "spin", &[], json!({})).await?;
+    terminal.shows("beat 1").await?;
+    drop(terminal);
+    closed(&mut editor, pid).await?;
+    editor.finish().await
+}
+
+async fn closing_the_terminal_ends_a_program_at_a_breakpoint(runtime: Runtime) -> anyhow::Result<()> {
+    let Launched { mut editor, terminal, pid, .. } = launched(runtime, "spin", &["beat"], json!({})).await?;
+    editor.stop().await?;
+    drop(terminal);
+    closed(&mut editor, pid).await?;
+    editor.finish().await
+}
+
+/// The session says that the terminal went, and nothing is left of what ran there.
+async fn closed(editor: &mut DapClient, pid: u64) -> anyhow::Result<()> {
+    editor.event("exited").await?;
+    editor.event("terminated").await?;
+    anyhow::ensure!(editor.output[2].contains("terminal was closed"), "console: {:?}", editor.output[2]);
+    gone("the program", pid).await
+}
+
+async fn the_end_of_the_session_ends_the_program_and_gives_the_terminal_back(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
+    let Launched { mut editor, terminal, pid, .. } = launched(runtime, "spin", &["beat"], json!({})).await?;
+    editor.stop().await?;
+    let runner = parent(pid)?;
+    let socket = editor.socket().await?;
+    editor.finish().await?;
+    gone("the program", pid).await?;
+    gone("the runner", runner).await?;
+    anyhow::ensure!(!socket.exists(), "the session's socket is left");
+    terminal.write("echo it was $?\n")?;
+    terminal.shows("it was 137\r\n").await
+}
+
+async fn a_killed_host_takes_the_program_out_of_the_terminal(runtime: Runtime) -> anyhow::Result<()> {
+    let Launched { mut editor, terminal, pid, .. } = launched(runtime, "spin", &["beat"], json!({})).await?;
+    editor.stop().await?;
+    let runner = parent(pid)?;
+    let id = editor.ok("sessionInfo", json!({})).await?["id"].as_str().context("no id")?.to_owned();
+    let entry = registry::find(&registry::folder(), &id).context("no such session")?;
+    anyhow::ensure!(
+        std::process::Command::new("kill").args(["-9", &entry.pid.to_string()]).status()?.success()
+    );
+    gone("the program", pid).await?;
+    gone("the runner", runner).await?;
+    terminal.write("echo it was $?\n")?;
+    terminal.shows("it was 137\r\n").await
+}
+
+async fn a_restart_runs_in_the_terminal_again(runtime: Runtime) -> anyhow::Result<()> {
+    let Launched { mut editor, terminal, pid, asked } =
+        launched(runtime, "echo", &["line"], json!({})).await?;
+    let restart = editor.send("restart", json!({})).await?;
+    let again = editor.request("runInTerminal").await?;
+    assert_ne!(asked["args"], again["args"], "an invitation is good for one program");
+    gone("the first program", pid).await?;
+    terminal.run(&again)?;
+    let answer = editor.response(restart).await?;
+    anyhow::ensure!(answer.success, "restart failed: {}", answer.body);
+    terminal.write("one\n")?;
+    editor.stop().await?;
+    editor.finish().await
+}
+
+async fn without_a_debugger_it_runs_in_the_terminal_too(runtime: Runtime) -> anyhow::Result<()> {
+    let Launched { mut editor, terminal, .. } =
+        launched(runtime, "crashes", &[], json!({ "noDebug": true, "args": ["exit"] })).await?;
+    assert_eq!(editor.event("exited").await?["exitCode"], 42);
+    terminal.shows("ends by exit\r\n").await?;
+    editor.finish().await
+}
+
+async fn a_program_that_cannot_be_started_there_is_named_with_the_reason(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let program = folder.path().join("app");
+    std::fs::write(&program, "no program")?;
+    let (mut editor, terminal) = introduced(runtime).await?;
+    let launch = json!({ "program": program, "engine": "coreclr", "console": "integratedTerminal" });
+    let launch = editor.send("launch", launch).await?;
+    terminal.run(&editor.request("runInTerminal").await?)?;
+    let answer = editor.response(launch).await?;
+    let error = answer.body["error"].to_string();
+    assert!(
+        !answer.success && error.contains("LAUNCH_FAILED") && error.contains("Permission denied"),
+        "{error}"
+    );
+    terminal.write("echo it was $?\n")?;
+    terminal.shows("it was 127\r\n").await?;
+    editor.finish().await
+}
+
+#[tokio::test]
+async fn a_client_without_a_terminal_is_told_so() -> anyhow::Result<()> {
+    if Runtime::Net9.dotnet().is_none() {
+        return Ok(());
+    }
+    let mut editor = DapClient::start("editor", Runtime::Net9, &Transcript::default())?;
+    editor.ok("initialize", json!({ "clientID": "test" })).await?;
+    let answer = editor.ask("launch", attributes("echo", &json!({}))).await?;
+    let error = &answer.body["error"];
+    assert_eq!(error["variables"]["code"], "UNSUPPORTED");
+    assert!(error.to_string().contains("leave `console` out"), "{error}");
+    editor.finish().await
+}
+
+#[tokio::test]
+async fn a_client_that_refuses_is_quoted() -> anyhow::Result<()> {
+    if Runtime::Net9.dotnet().is_none() {
+        return Ok(());
+    }
+    let (mut editor, _terminal) = introduced(Runtime::Net9).await?;
+    let launch = editor.send("launch", attributes("echo", &json!({ "console": "externalTerminal" }))).await?;
+    let refusal = Err(Failure::new(ErrorCode::EngineFailed, "xterm is not installed"));
+    let asked = editor.request_answered("runInTerminal", refusal).await?;
+    assert_eq!(asked["kind"], "external");
+    let answer = editor.response(launch).await?;
+    let error = answer.body["error"].to_string();
+    assert!(error.contains("LAUNCH_FAILED") && error.contains("xterm is not installed"), "{error}");
+    editor.finish().await
+}
+
+/// Waits out the deadline of the real program.
+#[tokio::test]
+async fn a_terminal_in_which_nothing_starts_is_given_up() -> anyhow::Result<()> {
+    if Runtime::Net9.dotnet().is_none() {
+        return Ok(());
+    }
+    let (mut editor, terminal) = introduced(Runtime::Net9).await?;
+    let launch = editor.send("launch", attributes("echo", &json!({}))).await?;
+    let asked = editor.request("runInTerminal").await?;
+    let answer = editor.response(launch).await?;
+    let error = answer.body["error"].to_string();
+    assert!(error.contains("LAUNCH_FAILED") && error.contains("nothing in it came back"), "{error}");
+    // Who comes too late is told.
+    terminal.run(&asked)?;
+    terminal.shows("the debug session that asked for this terminal is over").await?;
+    editor.finish().await
+}
+
+#[tokio::test]
+async fn a_launch_that_waits_for_a_terminal_can_be_ended() -> anyhow::Result<()> {
+    if Runtime::Net9.dotnet().is_none() {
+        return Ok(());
+    }
+    let (mut editor, terminal) = introduced(Runtime::Net9).await?;
+    editor.send("launch", attributes("echo", &json!({}))).await?;
+    let asked = editor.request("runInTerminal").await?;
+    editor.finish().await?;
+    terminal.run(&asked)?;
+    terminal.shows("the debug session that asked for this terminal is over").await
+}
