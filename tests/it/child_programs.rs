@@ -268,3 +268,25 @@ async fn a_program_that_ends_slowly_is_waited_for() -> anyhow::Result<()> {
     assert_eq!(editor.output[0], "done\nflushed\n");
     editor.finish().await
 }
+
+/// lldb-dap 19 aborts at a request it does not know, and an editor may ask before it learns what the adapter can.
+#[tokio::test]
+async fn a_request_the_adapter_has_not_announced_does_not_reach_it() -> anyhow::Result<()> {
+    if !Subject::Lldb.is_set_up() {
+        return Ok(());
+    }
+    let (source, mut editor) = (Subject::Lldb.source(), editor()?);
+    editor.ok("initialize", json!({ "clientID": "test" })).await?;
+    let launch = editor.send("launch", Subject::Lldb.launch()).await?;
+    editor.event("initialized").await?;
+    let asked = json!({ "source": { "path": source }, "line": 1 });
+    assert_eq!(editor.refused("breakpointLocations", asked).await?, "UNSUPPORTED");
+    assert_eq!(editor.refused("loadedSources", json!({})).await?, "UNSUPPORTED");
+    let set = editor.break_on(&source, &[Subject::Lldb.line("handle")]).await?;
+    assert_eq!(set["breakpoints"][0]["verified"], true);
+    editor.ok("configurationDone", Value::Null).await?;
+    anyhow::ensure!(editor.response(launch).await?.success);
+    editor.ok("processWriteInput", json!({ "data": "x\n" })).await?;
+    assert_eq!(editor.event("stopped").await?["reason"], "breakpoint");
+    editor.finish().await
+}

@@ -4,8 +4,8 @@
 //! [`lldb`], [`gdb`], [`delve`], [`js`] with [`inspector`], [`rdbg`], [`bash`], [`netcoredbg`], [`custom`]), [`target`] (what
 //! to run, from the attributes), [`build`], [`find`] (where adapters are), [`connection`] (starting one and talking to it),
 //! [`pieces`] (reading from those that write in pieces), [`socket`] (DAP over sockets, and with whom), [`session`]
-//! (handshake, end, and what happens in between), [`terminal`] (`runInTerminal`, answered by ourselves), [`translate`] (the
-//! little that changes on the way).
+//! (handshake, end, and what happens in between), [`terminal`] (`runInTerminal`, answered by ourselves), [`offered`] (what
+//! an adapter can be asked), [`translate`] (the little that changes on the way).
 //!
 //! Bodies pass as they are. A child adapter may crash, hang or talk nonsense: every waiter gets an error with its last
 //! words, and the program ends with it.
@@ -23,6 +23,7 @@ mod inspector;
 mod js;
 mod lldb;
 mod netcoredbg;
+mod offered;
 mod pieces;
 mod profile;
 mod rdbg;

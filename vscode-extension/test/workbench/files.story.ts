@@ -4,10 +4,10 @@ import { story } from "./workbench";
 story("F5 on a C file builds it, takes input and stops; on a Rust file it runs its package", "polyglot", async (bench) => {
   const { page } = bench;
   await bench.openFile("sum.c");
+  await bench.setBreakpoint(11);
   await bench.debugView();
   await page.keyboard.press("F5");
   await bench.terminalShows("two numbers?");
-  await bench.setBreakpoint(11);
   await bench.typeIntoTerminal("3 4\n");
   await bench.stoppedAt(11);
   await bench.debugRow("Variables", /sum.*7/).first().waitFor();

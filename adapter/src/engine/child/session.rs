@@ -31,7 +31,7 @@ use super::connection::Connection;
 use super::debuggee::Debuggee;
 use super::profile::{Plan, Profile};
 use super::target::Target;
-use super::translate;
+use super::{offered, translate};
 use crate::engine::{EngineEvent, EngineRequest, Marks};
 use crate::io::{Broker, Child, Offer};
 use family::Adopted;
@@ -188,7 +188,10 @@ impl Session {
             "setFunctionBreakpoints" if !self.can("supportsFunctionBreakpoints") => {
                 Ok(translate::refused_breakpoints(&arguments, self.profile.name()))
             }
-            _ => self.ask(&command, arguments, &cancel).await,
+            _ => {
+                offered::check(&command, &self.capabilities(), self.profile.name())?;
+                self.ask(&command, arguments, &cancel).await
+            }
         }
     }
 }
