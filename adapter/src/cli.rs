@@ -67,6 +67,9 @@ enum Command {
         /// It is told at this socket, not on stdin
         #[arg(long, value_name = "SOCKET", conflicts_with = "terminal")]
         gate: Option<PathBuf>,
+        /// It is not killed with us
+        #[arg(long)]
+        ends_by_itself: bool,
         /// The program and its arguments
         #[arg(required = true, last = true)]
         program: Vec<OsString>,
@@ -76,12 +79,12 @@ enum Command {
 /// Runs the program to its end.
 pub fn main() -> ExitCode {
     let flags = Flags::parse();
-    if let Some(Command::ExecHeld { terminal, gate, program }) = &flags.command
+    if let Some(Command::ExecHeld { terminal, ends_by_itself, gate, program }) = &flags.command
         && let Some((program, args)) = program.split_first()
     {
         let error = match gate {
             Some(gate) => io::runner::exec_at_gate(gate, program.as_ref(), args),
-            None => io::child::exec_held(program.as_ref(), args, *terminal),
+            None => io::child::exec_held(program.as_ref(), args, *terminal, *ends_by_itself),
         };
         eprintln!("tandem-dap: cannot start `{}`: {error}", program.display());
         return ExitCode::from(127);

@@ -194,3 +194,58 @@ async fn what_cannot_be_attached_to_is_refused_with_the_reason() -> anyhow::Resu
     }
     Ok(())
 }
+
+/// The processes below another.
+fn below(pid: u64) -> Vec<u64> {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let lists =
+        threads.map(|thread| std::fs::read_to_string(thread.path().join("children")).unwrap_or_default());
+    let children: Vec<u64> = lists
+        .flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>())
+        .collect();
+    children.into_iter().flat_map(|child| std::iter::once(child).chain(below(child))).collect()
+}
+
+/// Whatever becomes of us, the program is somebody else's: it is let go of without a breakpoint that it would die of.
+async fn survives_a_killed_host(subject: Subject) -> anyhow::Result<()> {
+    if !subject.is_set_up() {
+        return Ok(());
+    }
+    let mut running = Running::start(&child::built("spin"), &[])?;
+    is_under_way(&running).await?;
+    let (source, attach) = (child::source("spin.c"), subject.with(json!({ "processId": running.0.id() })));
+    let line = child::line(&source, "spin");
+    let mut editor = editor()?;
+    editor.attach_child(attach.clone(), &source, &[line]).await?;
+    let (thread, frame) = editor.stop().await?;
+    if frame["line"] != line {
+        editor.ok("continue", json!({ "threadId": thread })).await?;
+        editor.stop().await?;
+    }
+    let entry = std::fs::read_to_string(editor.socket().await?.with_extension("json"))?;
+    let host = serde_json::from_str::<Value>(&entry)?["pid"].as_u64().context("no pid")?;
+    let adapters = below(host);
+    ensure!(!adapters.is_empty(), "no adapter");
+    ensure!(Command::new("kill").args(["-9", &host.to_string()]).status()?.success());
+    let ended = async {
+        while adapters.iter().any(|pid| std::path::Path::new(&format!("/proc/{pid}")).exists())
+            || !running.is_free()?
+        {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+        anyhow::Ok(())
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(20), ended).await.context("an adapter is left")??;
+    // It goes on past the place.
+    visited(running, attach, source).await
+}
+
+#[tokio::test]
+async fn a_program_that_lldb_is_attached_to_survives_a_killed_host() -> anyhow::Result<()> {
+    survives_a_killed_host(Subject::Lldb).await
+}
+
+#[tokio::test]
+async fn a_program_that_gdb_is_attached_to_survives_a_killed_host() -> anyhow::Result<()> {
+    survives_a_killed_host(Subject::Gdb).await
+}

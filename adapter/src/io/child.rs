@@ -38,6 +38,8 @@ pub struct SpawnSpec {
     pub env: Vec<(String, Option<String>)>,
     /// A terminal of ours instead of pipes: stdout and stderr are one then.
     pub pty: bool,
+    /// When we are killed it is not killed with us but finds the end of its stdin: a debugger lets go of a program then.
+    pub ends_by_itself: bool,
 }
 
 /// How a program ended.
@@ -83,7 +85,8 @@ pub struct Pipes {
 
 impl Child {
     /// Starts `spec` held, in a process group of its own. Call it on a thread that lives as long as the session: the
-    /// kernel kills the program when that thread ends, so that nothing outlives a host that was killed.
+    /// kernel kills the program when that thread ends, so that nothing outlives a host that was killed (but see
+    /// [`SpawnSpec::ends_by_itself`]).
     ///
     /// # Errors
     /// `LAUNCH_FAILED` naming the folder or the program.
@@ -115,6 +118,9 @@ impl Child {
                 command.process_group(0);
                 command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
             }
+        }
+        if spec.ends_by_itself {
+            command.arg("--ends-by-itself");
         }
         command.arg("--").arg(&spec.program).args(&spec.args).current_dir(&spec.cwd);
         for (name, value) in &spec.env {
@@ -267,7 +273,7 @@ fn wait_for_exit(pid: u32) -> ExitInfo {
 
 /// The stub: waits for one byte on stdin, then becomes the program, in a session of its own if it has a terminal.
 /// Returns only when that fails.
-pub fn exec_held(program: &Path, args: &[OsString], terminal: bool) -> std::io::Error {
+pub fn exec_held(program: &Path, args: &[OsString], terminal: bool, ends_by_itself: bool) -> std::io::Error {
     if terminal {
         let taken =
             rustix::process::setsid().and_then(|_| rustix::process::ioctl_tiocsctty(rustix::stdio::stdin()));
@@ -276,7 +282,9 @@ pub fn exec_held(program: &Path, args: &[OsString], terminal: bool) -> std::io::
         }
     }
     // A host that is killed takes the program with it.
-    if let Err(error) = rustix::process::set_parent_process_death_signal(Some(Signal::KILL)) {
+    if !ends_by_itself
+        && let Err(error) = rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+    {
         return error.into();
     }
     let mut byte = [0u8];

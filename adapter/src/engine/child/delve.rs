@@ -64,6 +64,7 @@ fn plan(target: &Target, command: &'static str, ours: Value) -> Result<Plan, Fai
             cwd: target.cwd.clone(),
             env: target.env.clone(),
             pty: target.pty,
+            ends_by_itself: false,
         },
         transport: Transport::DialsBack,
         program_io: if launched { ProgramIo::Inherited } else { ProgramIo::Told },

@@ -46,7 +46,9 @@ impl Profile for Gdb {
         // It knows more ways than by number: they reach it as they are.
         let otherwise = !target.names_any(&["processId"]) && target.names_any(&["target", "coreFile"]);
         let ours = if otherwise { json!({}) } else { json!({ "pid": target.process_id()? }) };
-        plan(target, "attach", ours)
+        let mut plan = plan(target, "attach", ours)?;
+        plan.spec.ends_by_itself = true;
+        Ok(plan)
     }
 }
 

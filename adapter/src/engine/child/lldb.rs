@@ -45,7 +45,9 @@ impl Profile for Lldb {
         let otherwise = !target.names_any(&["processId"])
             && target.names_any(&["program", "coreFile", "attachCommands", "gdb-remote-port", "waitFor"]);
         let ours = if otherwise { json!({}) } else { json!({ "pid": target.process_id()? }) };
-        plan(target, "attach", ours)
+        let mut plan = plan(target, "attach", ours)?;
+        plan.spec.ends_by_itself = true;
+        Ok(plan)
     }
 }
 

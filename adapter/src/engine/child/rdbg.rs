@@ -36,7 +36,14 @@ impl Profile for Rdbg {
         let mut env = vec![("RUBY_DEBUG_LOG_LEVEL".to_owned(), Some("ERROR".to_owned()))];
         env.extend(target.env.iter().cloned());
         Ok(Plan {
-            spec: SpawnSpec { program: adapter, args, cwd: target.cwd.clone(), env, pty: target.pty },
+            spec: SpawnSpec {
+                program: adapter,
+                args,
+                cwd: target.cwd.clone(),
+                env,
+                pty: target.pty,
+                ends_by_itself: false,
+            },
             transport: Transport::ListensLocally,
             program_io: ProgramIo::Inherited,
             adapter_id: "rdbg".into(),

@@ -37,6 +37,7 @@ pub(super) fn spec(request: &Value, target: &Target, adapter: &SpawnSpec) -> Res
         cwd: cwd.filter(|cwd| cwd.is_dir()).unwrap_or_else(|| target.cwd.clone()),
         env,
         pty: target.pty,
+        ends_by_itself: false,
     })
 }
 
@@ -55,6 +56,7 @@ mod tests {
             cwd: "/".into(),
             env: vec![("A".into(), Some("1".into())), ("LD_LIBRARY_PATH".into(), Some("/private".into()))],
             pty: false,
+            ends_by_itself: false,
         };
         let asked =
             json!({ "args": ["/bin/echo", "a b"], "cwd": "/nowhere", "env": { "B": null, "C": "3" } });

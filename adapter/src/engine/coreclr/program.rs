@@ -222,7 +222,8 @@ fn command(
         }
         (target, Some(assembly))
     };
-    let spec = SpawnSpec { program, args, cwd, env, pty: attributes.flag("pty", false)? };
+    let pty = attributes.flag("pty", false)?;
+    let spec = SpawnSpec { program, args, cwd, env, pty, ends_by_itself: false };
     Ok(Program { spec, assembly, console })
 }
 

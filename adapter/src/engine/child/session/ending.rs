@@ -117,12 +117,25 @@ impl Session {
         if terminate && let Some(live) = self.live().as_ref() {
             live.signal(Signal::KILL);
         }
+        self.await_letting_go().await;
         self.kill();
         if let Some(mut exit) = self.own_exit() {
             // It was killed; this only waits for the kernel to say so.
             drop(tokio::time::timeout(GOODBYE_LIMIT, connection::ended(&mut exit)).await);
         }
         self.program_ended(None);
+    }
+
+    /// An adapter that is killed while it is attached may leave its breakpoints in the program, which dies of them. One that
+    /// did not say goodbye in time may still be at it; at the end of its input it lets go as well.
+    async fn await_letting_go(&self) {
+        let exit = self.live().as_ref().filter(|live| live.plan.spec.ends_by_itself).and_then(|live| {
+            live.connection.peer.close();
+            live.connection.process.child().map(Child::exit)
+        });
+        if let Some(mut exit) = exit {
+            drop(tokio::time::timeout(GOODBYE_LIMIT, connection::ended(&mut exit)).await);
+        }
     }
 
     pub(super) async fn terminate(self: Arc<Self>, arguments: Value) -> Result<Value, Failure> {
