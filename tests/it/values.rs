@@ -13,6 +13,7 @@ stories! {
     a_page_of_a_million_items_is_a_page,
     completions_offer_what_may_follow,
     memory_is_read_where_values_are,
+    a_display_names_rows_and_types,
 }
 
 const MARKERS: [&str; 8] =
@@ -260,5 +261,34 @@ async fn memory_is_read_where_values_are(runtime: Runtime) -> anyhow::Result<()>
     assert_eq!(editor.refused("readMemory", bad).await?, "INVALID_PARAMETER");
     let nothing = editor.ok("readMemory", json!({ "memoryReference": "0x10", "count": 4 })).await?;
     assert_eq!((&nothing["data"], &nothing["unreadableBytes"]), (&json!(""), &json!(4)));
+    editor.finish().await
+}
+
+async fn a_display_names_rows_and_types(runtime: Runtime) -> anyhow::Result<()> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    let frame = stopped_at(&mut editor, "displays").await?;
+    let (_, variables) = locals(&mut editor, &frame).await?;
+    let of =
+        |row: &Value| [text(row, "name").to_owned(), text(row, "value").into(), text(row, "type").into()];
+    // A variable keeps its name.
+    assert_eq!(of(&variables[0]), ["tag", "3 EUR", "price"]);
+    let shelf = &variables[1]["variablesReference"];
+    let inside = rows(&mut editor, shelf).await?;
+    assert_eq!(of(&inside[0]), ["price of tea", "3 EUR", "price"]);
+    assert_eq!(inside[0]["evaluateName"], "shelf.First");
+    assert_eq!(text(&inside[1], "name"), "Others");
+    let others = &inside[1]["variablesReference"];
+    let items: Vec<_> = rows(&mut editor, others).await?.iter().map(of).collect();
+    assert_eq!(items, [["price of milk", "1 EUR", "price"], ["[1]", "null", "Tag"]]);
+    // It is set under the name it is shown by, and under its own.
+    for (reference, name, value) in
+        [(shelf, "price of tea", "tag"), (others, "price of milk", "null"), (shelf, "First", "null")]
+    {
+        let set = json!({ "variablesReference": reference, "name": name, "value": value });
+        editor.ok("setVariable", set).await?;
+        let expression = if name == "price of milk" { "shelf.Others[0]" } else { "shelf.First" };
+        let asked = json!({ "expression": format!("{expression} == {value}"), "frameId": frame });
+        assert_eq!(editor.ok("evaluate", asked).await?["result"], "true", "{name}");
+    }
     editor.finish().await
 }

@@ -19,13 +19,20 @@ const DEEPEST: u32 = 3;
 /// Longest display, characters.
 const LONGEST: usize = 1000;
 
+/// The patterns of a `DebuggerDisplay`, or what they give: for the value, the row and the type.
+pub(super) struct Display {
+    pub(super) value: Option<String>,
+    pub(super) name: Option<String>,
+    pub(super) kind: Option<String>,
+}
+
 impl Session {
-    /// The text an object's type wants to be shown as.
-    pub(super) fn displayed(&mut self, path: &Path, site: &Site<'_>) -> Option<String> {
+    /// How an object's type wants it to be shown.
+    pub(super) fn displayed(&mut self, path: &Path, site: &Site<'_>) -> Option<Display> {
         let value = bare(&self.fetch(path).ok()?)?;
         let ty = self.declared_ty(&value);
         drop(value);
-        let (owner, pattern) = self.display_of(&ty)?;
+        let (owner, patterns) = self.display_of(&ty)?;
         let key = self.full_name(&owner);
         if self.known.mute.borrow().contains(&key) {
             return None;
@@ -36,10 +43,22 @@ impl Session {
         }
         self.known.depth.set(deep + 1);
         let runs = site.runs && self.is_user_type(&owner);
-        let text = self.filled(&pattern, path, &ty, &Site { runs, ..*site });
+        let site = Site { runs, ..*site };
+        let mut fill = |pattern: Option<String>| {
+            let filled = pattern.map(|pattern| self.filled(&pattern, path, &ty, &site)).transpose();
+            filled.map(|text| text.map(|text| text.chars().take(LONGEST).collect()))
+        };
+        let all = || {
+            Ok(Display {
+                value: fill(patterns.value)?,
+                name: fill(patterns.name)?,
+                kind: fill(patterns.kind)?,
+            })
+        };
+        let filled: Result<Display, dap_wire::Failure> = all();
         self.known.depth.set(deep);
-        match text {
-            Ok(text) => Some(text.chars().take(LONGEST).collect()),
+        match filled {
+            Ok(display) => Some(display),
             Err(failure) => {
                 if failure.code == ErrorCode::EvaluationTimeout {
                     self.note(&format!(
@@ -53,13 +72,17 @@ impl Session {
     }
 
     /// The nearest type in the chain with a display, and what it says.
-    fn display_of(&self, ty: &Ty) -> Option<(Ty, String)> {
+    fn display_of(&self, ty: &Ty) -> Option<(Ty, Display)> {
         self.chain(ty).into_iter().find_map(|owner| {
             let (loaded, token) = self.definition(&owner)?;
-            match loaded.image()?.metadata.attribute_text(token, DISPLAY)?.0 {
-                Argument::Text(Some(pattern)) => Some((owner, pattern)),
+            let (first, named) = loaded.image()?.metadata.attribute_text(token, DISPLAY)?;
+            let text = |argument: &Argument| match argument {
+                Argument::Text(text) => text.clone().filter(|text| !text.is_empty()),
                 _ => None,
-            }
+            };
+            let named =
+                |wanted: &str| named.iter().find(|(name, _)| name == wanted).and_then(|(_, at)| text(at));
+            Some((owner, Display { value: text(&first), name: named("Name"), kind: named("Type") }))
         })
     }
 

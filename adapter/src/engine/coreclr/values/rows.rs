@@ -44,7 +44,9 @@ impl Session {
         let mut told = Vec::with_capacity(rows.len());
         for row in rows {
             let site = Site { runs: Instant::now() < until, ..site };
-            told.push(self.render(&row, hex, &site));
+            // A variable is called as in the source, whatever it holds.
+            let is_variable = matches!(node, Node::Locals { .. });
+            told.push(self.render(&row, hex, is_variable, &site));
         }
         Ok(json!({ "variables": told }))
     }
@@ -67,13 +69,14 @@ impl Session {
     }
 
     /// A row as clients get it.
-    fn render(&mut self, row: &Row, hex: bool, site: &Site<'_>) -> Value {
+    fn render(&mut self, row: &Row, hex: bool, is_variable: bool, site: &Site<'_>) -> Value {
         let mut told = match &row.what {
             What::At(path) => {
                 let format = Format { hex, ..Format::default() };
                 match self.present(path, &format, site) {
                     Ok((shown, more)) => {
-                        let mut told = json!({ "name": row.name, "value": shown.text, "type": shown.kind,
+                        let name = shown.name.as_ref().filter(|_| !is_variable).unwrap_or(&row.name);
+                        let mut told = json!({ "name": name, "value": shown.text, "type": shown.kind,
                             "evaluateName": path.name });
                         self.open(&mut told, &shown, path, &format);
                         merge(&mut told, &more);
@@ -162,8 +165,10 @@ impl Session {
             if shown.opens && shown.items == 0 && !format.raw {
                 let site = Site { limit: site.limit.min(DISPLAY_LIMIT), ..*site };
                 drop((value, inner));
-                if let Some(text) = self.displayed(path, &site) {
-                    shown.text = text;
+                if let Some(display) = self.displayed(path, &site) {
+                    shown.text = display.value.unwrap_or(shown.text);
+                    shown.kind = display.kind.unwrap_or(shown.kind);
+                    shown.name = display.name;
                 }
             }
         }

@@ -38,7 +38,16 @@ impl Session {
         if page.filter.is_some() && rows.iter().all(|row| row.name != name) {
             rows = self.rows_of(&node, &EVERYTHING, &site)?;
         }
-        let row = rows.into_iter().find(|row| row.name == name);
+        let is_variable = matches!(node, Node::Locals { .. });
+        let at = rows.iter().position(|row| row.name == name).or_else(|| {
+            // Its type may have given the row another name.
+            let mut called = |what: &What| match what {
+                What::At(path) => self.present(path, &Format::default(), &site).ok()?.0.name,
+                _ => None,
+            };
+            rows.iter().position(|row| !is_variable && called(&row.what).as_deref() == Some(name.as_str()))
+        });
+        let row = at.map(|at| rows.swap_remove(at));
         let way = match row.map(|row| row.what) {
             Some(What::At(path)) => {
                 let place = self.val_at(path)?;

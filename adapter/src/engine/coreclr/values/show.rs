@@ -22,6 +22,8 @@ pub(crate) struct Shown {
     pub(crate) items: u32,
     /// Whether there is anything inside.
     pub(crate) opens: bool,
+    /// What its type wants a row with it to be called.
+    pub(crate) name: Option<String>,
 }
 
 impl Session {
@@ -34,11 +36,11 @@ impl Session {
         let declared = self.declared_ty(value);
         let Some(inner) = bare(value) else {
             let ty = if declared == Ty::Other { "object".into() } else { self.csharp(&declared) };
-            return Shown { text: "null".into(), kind: ty, items: 0, opens: false };
+            return Shown { text: "null".into(), kind: ty, items: 0, opens: false, name: None };
         };
         let ty = self.declared_ty(&inner);
         let kind = self.csharp(&ty);
-        let plain = |text: String| Shown { text, kind: kind.clone(), items: 0, opens: false };
+        let plain = |text: String| Shown { text, kind: kind.clone(), items: 0, opens: false, name: None };
         if let Some(string) = inner.as_string() {
             let length = string.length().unwrap_or(0);
             let text = string.text(LONGEST_TEXT).unwrap_or_default();
@@ -55,12 +57,12 @@ impl Session {
             let (element, rest) = kind.split_once('[').unwrap_or((&kind, ""));
             let rest = rest.split_once(']').map_or("", |(_, rest)| rest);
             let text = format!("{{{element}[{}]{rest}}}", lengths.join(", "));
-            return Shown { text, kind, items, opens: items > 0 };
+            return Shown { text, kind, items, opens: items > 0, name: None };
         }
         if let Ty::Pointer(_) = ty {
             let target = inner.as_reference().and_then(|pointer| pointer.target().ok()).unwrap_or(0);
             let opens = target != 0 && kind != "void*";
-            return Shown { text: format!("0x{target:016x}"), kind, items: 0, opens };
+            return Shown { text: format!("0x{target:016x}"), kind, items: 0, opens, name: None };
         }
         if inner.element_type() == Ok(element::FNPTR) {
             let bytes = inner.bytes().unwrap_or_default();
@@ -82,8 +84,8 @@ impl Session {
             return Shown { kind, ..self.show_as(&value, format, deeper) };
         }
         let name = self.full_name(ty);
-        let plain = |text: String| Shown { text, kind: kind.clone(), items: 0, opens: false };
-        let opens = |text: String| Shown { text, kind: kind.clone(), items: 0, opens: true };
+        let plain = |text: String| Shown { text, kind: kind.clone(), items: 0, opens: false, name: None };
+        let opens = |text: String| Shown { text, kind: kind.clone(), items: 0, opens: true, name: None };
         let bytes = || inner.bytes().unwrap_or_default();
         let nested = |name: &str| {
             let field = self.field_named(inner, name)?;
@@ -155,7 +157,7 @@ impl Session {
             } else {
                 "Count"
             };
-            return Shown { text: format!("{word} = {items}"), kind, items, opens: true };
+            return Shown { text: format!("{word} = {items}"), kind, items, opens: true, name: None };
         }
         if let Some((target, function)) = inner.as_delegate() {
             let method = function.ok().and_then(|function| {
@@ -207,7 +209,7 @@ impl Session {
             }
             (_, ty) => self.csharp(ty),
         };
-        Shown { text, kind, items: 0, opens: false }
+        Shown { text, kind, items: 0, opens: false, name: None }
     }
 
     /// `Green`, or `Read | Write` for flags, or the number.
