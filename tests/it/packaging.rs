@@ -113,6 +113,8 @@ async fn a_program_in_one_file_is_debugged(runtime: Runtime) -> anyhow::Result<(
         "false",
         "-p:PublishSingleFile=true",
     ]);
+    // No build server may outlive this.
+    publish.args(["-nodeReuse:false", "-p:UseSharedCompilation=false"]);
     publish.arg("--output").arg(out.path()).current_dir(project.path());
     publish.envs(sdk.environment().context("no runtime")?).kill_on_drop(true);
     let done = publish.output().await?;
