@@ -15,6 +15,10 @@ export interface Environment {
   readonly programs: Readonly<Record<string, string>>;
   readonly editors?: { readonly node: string; readonly codeServer: string; readonly chromium: string };
   readonly neovim: string;
+  /** vscode-js-debug as a DAP server. */
+  readonly jsDebug: string;
+  readonly dlv: string;
+  readonly tools: { readonly go: string };
 }
 
 /** Why tests that need a runtime are left out; false when they run. Only a person says so, aloud. */

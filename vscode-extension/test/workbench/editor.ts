@@ -53,7 +53,7 @@ export class Editor {
     const common = ["--user-data-dir", data, "--extensions-dir", path.join(scratch, "extensions")];
     // The virtual environment that has debugpy.
     const VIRTUAL_ENV = path.dirname(path.dirname(environment().python));
-    const env = { ...process.env, ...dotnetVariables(), VIRTUAL_ENV, XDG_RUNTIME_DIR: runtimeFolder, TMPDIR: scratch };
+    const env = { ...process.env, ...dotnetVariables(), ...goVariables(scratch), VIRTUAL_ENV, XDG_RUNTIME_DIR: runtimeFolder, TMPDIR: scratch };
     execFileSync(found.node, [found.codeServer, ...common, "--install-extension", packaged(scratch)], { env, stdio: "pipe" });
     const port = await freePort();
     const flags = ["--auth", "none", "--bind-addr", `127.0.0.1:${port}`, "--disable-telemetry", "--disable-update-check",
@@ -92,6 +92,21 @@ const QUIET = {
   "workbench.secondarySideBar.defaultVisibility": "hidden", "workbench.tips.enabled": false, "workbench.reduceMotion": "on",
   "remote.autoForwardPorts": false,
 };
+
+/** The variables in which `go` and a Delve that fits it are found: Debian's is older than the Go here, which it refuses unless it
+ * is told not to look, and which must write what it can read. */
+function goVariables(scratch: string): Record<string, string> {
+  const { dlv, tools } = environment();
+  const folder = path.join(scratch, "go-tools");
+  mkdirSync(folder);
+  writeFileSync(path.join(folder, "dlv"), `#!/bin/sh\nexec '${dlv}' "$@" --check-go-version=false\n`, { mode: 0o755 });
+  return {
+    PATH: [folder, path.dirname(tools.go), process.env["PATH"] ?? ""].join(":"),
+    // Else VS Code asks a login shell for its variables, which may set PATH anew.
+    VSCODE_CLI: "1",
+    GOEXPERIMENT: "nodwarf5", GOTOOLCHAIN: "local", GOFLAGS: "-buildvcs=false",
+  };
+}
 
 /** The `.vsix` a person would install. */
 function packaged(folder: string): string {

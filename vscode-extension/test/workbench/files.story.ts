@@ -1,4 +1,7 @@
 /** F5 with no launch.json, on programs of several languages. */
+import { mkdirSync, symlinkSync } from "node:fs";
+import * as path from "node:path";
+import { environment } from "../environment";
 import { story } from "./workbench";
 
 story("F5 on a C file builds it, takes input and stops; on a Rust file it runs its package", "polyglot", async (bench) => {
@@ -48,4 +51,39 @@ story("F5 on a JavaScript file offers Tandem beside VS Code's own debugger", "po
   await bench.page.keyboard.press("F5");
   await bench.listed("Tandem").waitFor();
   await bench.picture("javascript");
+});
+
+story("F5 on a JavaScript file, Tandem chosen: the project's own vscode-js-debug stops it", "polyglot", async (bench) => {
+  const { page } = bench;
+  const own = path.join(bench.folder, "node_modules/js-debug/src");
+  mkdirSync(own, { recursive: true });
+  symlinkSync(environment().jsDebug, path.join(own, "dapDebugServer.js"));
+  await bench.openFile("hello.js");
+  await bench.setBreakpoint(2);
+  await bench.debugView();
+  await page.keyboard.press("F5");
+  await bench.choose("Tandem");
+  await bench.stoppedAt(2);
+  await bench.debugRow("Variables", /name.*world/).first().waitFor();
+  await bench.picture("javascript-stopped");
+  await page.keyboard.press("F5");
+  await bench.terminalShows("hello world");
+  await bench.status().waitFor({ state: "hidden" });
+});
+
+story("F5 on a Go file builds it, takes input and stops", "polyglot", async (bench) => {
+  const { page } = bench;
+  await bench.openFile("main.go");
+  await bench.setBreakpoint(10);
+  await bench.debugView();
+  await page.keyboard.press("F5");
+  await bench.terminalShows("who?");
+  await bench.typeIntoTerminal("bob\n");
+  await bench.stoppedAt(10);
+  await bench.debugRow("Variables", /length.*3/).first().waitFor();
+  await bench.picture("go");
+  await page.keyboard.press("F5");
+  await bench.terminalShows("hail bob 3");
+  await bench.terminalShows("the program ended with exit code 0");
+  await bench.status().waitFor({ state: "hidden" });
 });

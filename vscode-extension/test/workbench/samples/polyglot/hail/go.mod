@@ -1,0 +1,3 @@
+module hail
+
+go 1.20
