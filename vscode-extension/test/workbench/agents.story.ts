@@ -1,5 +1,7 @@
-/** How agents get to Tandem: their configuration copied, the walkthrough, the bridge among VS Code's own MCP servers. */
+/** How agents get to Tandem: their configuration copied, the walkthrough, the bridge among VS Code's own MCP servers; and how they
+ * are kept from it. */
 import assert from "node:assert/strict";
+import { Agent } from "./agent";
 import { story } from "./workbench";
 
 story("an agent's configuration is copied, and the walkthrough shows the way", "shop", async (bench) => {
@@ -24,3 +26,25 @@ story("the bridge is among the MCP servers of VS Code's own agents", "shop", asy
   await bench.listed("Tandem debugger").waitFor();
   await bench.picture("mcp-server");
 }, { settings: { "chat.disableAIFeatures": false } });
+
+story("agents are let do nothing, then let back in", "greeter", async (bench) => {
+  const { page } = bench;
+  await bench.openFile("greeter.py");
+  await bench.debugView();
+  await page.keyboard.press("F5");
+  await bench.terminalShows("how many?");
+  const agent = await Agent.start("claude-code", bench.runtimeFolder);
+  bench.atEnd(() => agent.close());
+  await agent.joinOnly();
+  await agent.call("process_read_output", {});
+  await bench.command("Tandem: Let Agents Do Nothing");
+  await page.locator(".statusbar", { hasText: "agents may do nothing" }).waitFor();
+  await assert.rejects(agent.call("process_read_output", {}), /ACCESS_DENIED/);
+  await assert.rejects(agent.call("process_write_input", { data: "1\n" }), /ACCESS_DENIED/);
+  await bench.picture("agents-do-nothing");
+  await bench.command("Tandem: Let Agents Control");
+  await page.locator(".statusbar", { hasText: "agents may control" }).waitFor();
+  await agent.call("process_write_input", { data: "1\n" });
+  await bench.terminalShows("hello ann");
+  await bench.terminalShows("the program ended with exit code 0");
+});
