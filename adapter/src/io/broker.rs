@@ -648,9 +648,10 @@ impl OutputCursor {
             .or_else(|| one(&streams.stderr, &mut self.at.stderr, "stderr"))
     }
 
-    /// Whether everything up to these positions was taken, but for a character that is not all there.
+    /// Whether everything up to these positions was taken. Of a character that is not all there, [`Self::next_chunk`] gives
+    /// nothing.
     pub fn has_reached(&self, positions: Positions) -> bool {
-        self.at.stdout + 3 >= positions.stdout && self.at.stderr + 3 >= positions.stderr
+        self.at.stdout >= positions.stdout && self.at.stderr >= positions.stderr
     }
 
     /// There may be more than was taken: the next [`OutputCursor::changed`] returns at once.
@@ -663,5 +664,31 @@ impl OutputCursor {
         if self.changed.changed().await.is_err() {
             std::future::pending::<()>().await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_last_bytes_count_however_few_and_half_a_character_does_not() {
+        let broker = Broker::new(1024, PathBuf::from("stub"));
+        let mut cursor = broker.cursor();
+        broker.lock().stdout.ring.push(b"42\n");
+        let printed = broker.settle();
+        assert!(!cursor.has_reached(printed));
+        assert_eq!(cursor.next_chunk().map(|chunk| chunk.text), Some("42\n".into()));
+        assert!(cursor.has_reached(printed));
+
+        // The euro sign has three bytes; without a pipe nothing more may come, so there must be one.
+        let (reader, _writer) = std::io::pipe().unwrap();
+        broker.lock().stderr.attach(File::from(std::os::fd::OwnedFd::from(reader))).unwrap();
+        broker.lock().stderr.ring.push(&"€".as_bytes()[..2]);
+        let half = broker.settle();
+        assert!(!cursor.has_reached(half) && cursor.next_chunk().is_none());
+        broker.lock().stderr.ring.push(&"€".as_bytes()[2..]);
+        assert_eq!(cursor.next_chunk().map(|chunk| chunk.text), Some("€".into()));
+        assert!(cursor.has_reached(broker.settle()));
     }
 }
