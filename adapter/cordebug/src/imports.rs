@@ -7,15 +7,15 @@ mod blocks;
 pub mod memory;
 
 use core::ffi::c_void;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use plthook::ObjectFile;
 
-/// Libraries that are done.
-static DONE: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
+/// Libraries that are done, and whether all that is needed of them could be replaced.
+static DONE: Mutex<BTreeMap<usize, bool>> = Mutex::new(BTreeMap::new());
 
 /// Changes the imports of the libraries in a runtime's folder; once, however often it is called.
 ///
@@ -50,18 +50,21 @@ unsafe fn replace_in(path: &Path, functions: &[(&str, *const c_void)], needed: &
     let Ok(library) = (unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }) else { return false };
     // Stays loaded: what was changed must not be unmapped under whoever uses it.
     let handle = library.into_raw();
-    if !done.insert(handle as usize) {
-        return true;
+    if let Some(outcome) = done.get(&(handle as usize)) {
+        return *outcome;
     }
-    // SAFETY: a handle that the loader gave.
-    let Ok(object) = (unsafe { ObjectFile::open_by_handle(handle) }) else { return false };
     let mut replaced = Vec::new();
-    for (name, function) in functions {
-        // SAFETY: the caller's promise.
-        if let Ok(mut replacement) = unsafe { object.replace(name, *function) } {
-            replacement.discard();
-            replaced.push(*name);
+    // SAFETY: a handle that the loader gave.
+    if let Ok(object) = unsafe { ObjectFile::open_by_handle(handle) } {
+        for (name, function) in functions {
+            // SAFETY: the caller's promise.
+            if let Ok(mut replacement) = unsafe { object.replace(name, *function) } {
+                replacement.discard();
+                replaced.push(*name);
+            }
         }
     }
-    needed.iter().all(|name| replaced.contains(name))
+    let outcome = needed.iter().all(|name| replaced.contains(name));
+    done.insert(handle as usize, outcome);
+    outcome
 }

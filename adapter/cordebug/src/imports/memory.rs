@@ -85,15 +85,15 @@ impl Pages {
     }
 }
 
-/// Says, while it lives, that the program stands unless this thread makes it go on.
+/// Says, while it lives, that the program stands unless this thread makes it go on. Not for another thread.
 #[derive(Debug)]
-pub struct Standing(());
+pub struct Standing(core::marker::PhantomData<*const ()>);
 
 /// From now on this thread's reads of the program's memory are gathered.
 #[must_use = "it says so while it lives"]
 pub fn standing() -> Standing {
     PAGES.with_borrow_mut(|pages| pages.standing += 1);
-    Standing(())
+    Standing(core::marker::PhantomData)
 }
 
 impl Drop for Standing {
