@@ -67,7 +67,7 @@ pub struct Snapshot {
     pub resumed_by: Option<String>,
     /// The last word on each breakpoint that changed since it was set, by the session's id.
     pub breakpoints: HashMap<i64, Value>,
-    /// The engine's last words on the debug console since the program ran on, cut at [`SAID`].
+    /// The engine's last words on the debug console since the last stop or restart, cut at [`SAID`].
     pub said: String,
     /// What the engine said it can do, since `initialize`.
     pub capabilities: Map<String, Value>,
@@ -181,6 +181,7 @@ fn learn(snapshot: &mut Snapshot, event: &Event) -> bool {
         "sessionChanged" if event.body["change"] == "restarted" => {
             snapshot.state = State::Running;
             snapshot.stop = Value::Null;
+            snapshot.said.clear();
             snapshot.restarts += 1;
             snapshot.restarted_at = snapshot.news;
         }
