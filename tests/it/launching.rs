@@ -15,6 +15,33 @@ stories! {
     a_terminal_serves_console_programs,
 }
 
+/// .NET 9 only, whose threads name themselves: at that moment the library can hold one up. Each delay alone hung about one launch
+/// in four when the debugger did not wait for the thread.
+#[tokio::test]
+async fn a_runtime_whose_helper_thread_is_late_starts_all_the_same() -> anyhow::Result<()> {
+    if Runtime::Net9.dotnet().is_none() {
+        return Ok(());
+    }
+    let scratch = tempfile::tempdir()?;
+    let library = scratch.path().join("late.so");
+    let built = tokio::process::Command::new("cc")
+        .args(["-shared", "-fPIC", "-o"])
+        .arg(&library)
+        .arg(fixture::root().join("fixtures/libraries/late.c"))
+        .arg("-ldl")
+        .status()
+        .await?;
+    anyhow::ensure!(built.success(), "late.c was not built");
+    for milliseconds in 8..=19 {
+        let late = json!({ "LD_PRELOAD": library, "LATE_US": (milliseconds * 1000).to_string() });
+        let lines = printed(Runtime::Net9, json!({ "cwd": scratch.path(), "env": late }))
+            .await
+            .with_context(|| format!("late by {milliseconds} ms"))?;
+        assert!(lines.iter().any(|line| line.starts_with("cwd=")), "{lines:?}");
+    }
+    Ok(())
+}
+
 fn folder() -> String {
     let source = fixture::source("settings");
     Path::new(&source).parent().unwrap_or(Path::new("/")).display().to_string()

@@ -9,6 +9,8 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+mod asleep;
+
 /// How long a wait sleeps before it looks whether the process still lives.
 const SLICE: Duration = Duration::from_millis(20);
 
@@ -23,9 +25,13 @@ pub enum Started {
     TimedOut,
 }
 
+/// How long the threads of a held runtime may take to come to rest. One that a start-up hook keeps busy never does.
+const REST_LIMIT: Duration = Duration::from_millis(500);
+
 /// The two semaphores. Dropping it lets the runtime go and removes them, whatever happened.
 #[derive(Debug)]
 pub struct StartupHold {
+    pid: u32,
     started: Semaphore,
     go_on: Semaphore,
 }
@@ -42,14 +48,19 @@ impl StartupHold {
         // The runtime opens this one second: when it finds the other, this must be there.
         let go_on = Semaphore::create(&format!("/clrco{pid:08x}{key:016x}"))?;
         let started = Semaphore::create(&format!("/clrst{pid:08x}{key:016x}"))?;
-        Ok(Self { started, go_on })
+        Ok(Self { pid, started, go_on })
     }
 
-    /// Waits until the runtime is up, at most `limit`, and only while `keep_waiting` says so.
+    /// Waits until the runtime is up and at rest, at most `limit`, and only while `keep_waiting` says so.
+    ///
+    /// At rest, because its helper thread was only just made: it writes into the runtime's control block that it is ready, and
+    /// a debugging library that attaches reads that block and writes all of it back. When the thread comes in between, its word is
+    /// lost: the runtime takes over the helper's work while the helper does it too, and soon each waits for the other for ever.
     pub fn wait(&self, limit: Duration, keep_waiting: &dyn Fn() -> bool) -> Started {
         let deadline = Instant::now() + limit;
         loop {
             if self.started.wait(SLICE) {
+                asleep::wait_until_asleep(self.pid, REST_LIMIT);
                 return Started::Held;
             }
             if !keep_waiting() {

@@ -1,0 +1,67 @@
+//! Whether all threads of a process sleep: how a debugger sees from outside that a held runtime has done what it does at its
+//! start. Only looks; nothing is stopped.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Between two looks while a thread still works.
+const PAUSE: Duration = Duration::from_micros(300);
+
+/// Waits until every thread of a process sleeps, at most `limit`; whether that is so now.
+///
+/// Two looks in a row must see each thread asleep and not having run in between: one that waits for a lock for a moment is
+/// not at rest.
+pub(super) fn wait_until_asleep(pid: u32, limit: Duration) -> bool {
+    let deadline = Instant::now() + limit;
+    let mut before = look(pid);
+    loop {
+        let now = look(pid);
+        if now.is_some() && now == before {
+            return true;
+        }
+        if Instant::now() > deadline {
+            return false;
+        }
+        std::thread::sleep(PAUSE);
+        before = now;
+    }
+}
+
+/// How often each thread gave up its processor, which changes when it runs again; `None` when one does not sleep or the process
+/// is gone. proc(5), `/proc/pid/task/tid/status`.
+fn look(pid: u32) -> Option<Vec<(std::ffi::OsString, String)>> {
+    let mut seen = Vec::new();
+    for task in std::fs::read_dir(Path::new("/proc").join(pid.to_string()).join("task")).ok()? {
+        let task = task.ok()?;
+        let status = std::fs::read_to_string(task.path().join("status")).ok()?;
+        let field = |name: &str| Some(status.lines().find_map(|line| line.strip_prefix(name))?.trim());
+        if !field("State:")?.starts_with('S') {
+            return None;
+        }
+        let switches = [field("voluntary_ctxt_switches:")?, field("nonvoluntary_ctxt_switches:")?];
+        seen.push((task.file_name(), switches.join(" ")));
+    }
+    (!seen.is_empty()).then_some(seen)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn a_process_that_waits_is_asleep_and_one_that_works_or_is_gone_is_not() {
+        let mut waits = Command::new("sleep").arg("60").spawn().unwrap();
+        assert!(wait_until_asleep(waits.id(), Duration::from_secs(10)));
+        waits.kill().unwrap();
+        waits.wait().unwrap();
+        assert!(!wait_until_asleep(waits.id(), Duration::ZERO));
+
+        let mut works = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+        // It may still be loading its libraries.
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(!wait_until_asleep(works.id(), Duration::from_millis(20)));
+        works.kill().unwrap();
+        works.wait().unwrap();
+    }
+}
