@@ -1,25 +1,32 @@
 //! The broker: the program's stdin, stdout and stderr are our pipes, always drained, whoever listens.
 //!
-//! In reading order: [`broker`] (what others call), [`ring`] (what is kept of a stream), [`text`] (bytes to text across
-//! borders), [`child`] (starting a program held, its exit, killing it), [`terminal`] (a terminal
-//! instead of pipes), [`invitation`] and [`runner`] (a program in a client's terminal, from both sides), [`offer`] (pipes for a program that somebody else starts), [`drain`] (the thread per pipe), [`stdin`]
+//! In reading order: [`broker`] (what others call), [`streams`] (what it guards), [`reading`] and [`cursor`] (output for who asks
+//! and for who follows), [`ring`] (what is kept of a stream), [`text`] (bytes to text across borders), [`child`] (starting a program
+//! held, its exit, killing it), [`terminal`] (a terminal instead of pipes), [`invitation`] and [`runner`] (a program in a client's
+//! terminal, from both sides), [`offer`] (pipes for a program that somebody else starts), [`drain`] (the thread per pipe), [`stdin`]
 //! (the queue of what is written), [`waiting`] (does the program wait for input?).
 //!
 //! Knows no DAP and no clients but as a key. Used by the hub's actor (reading, writing) and by engines (spawning).
 
 pub mod broker;
 pub mod child;
+pub mod cursor;
 pub mod drain;
 pub mod invitation;
 pub mod offer;
+pub mod reading;
 pub mod ring;
 pub mod runner;
 pub mod stdin;
+pub mod streams;
 pub mod terminal;
 pub mod text;
 pub mod waiting;
 
-pub use broker::{Broker, Chunk, ClientKey, OutputCursor, OutputRead, Positions, ReadRequest, Written};
+pub use broker::{Broker, Written};
 pub use child::{Child, ExitInfo, SpawnSpec};
+pub use cursor::{Chunk, OutputCursor};
 pub use invitation::Invitation;
 pub use offer::Offer;
+pub use reading::{OutputRead, ReadRequest};
+pub use streams::{ClientKey, Positions};

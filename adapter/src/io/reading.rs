@@ -1,0 +1,211 @@
+//! Reading what the program printed: at once, or waiting for something new, a pattern, a question or the end.
+//!
+//! Loses nothing: each client has its own start, each answer a cursor to go on from. For a reader that follows all of it see
+//! [`cursor`](super::cursor).
+
+use std::time::Duration;
+
+use dap_wire::Failure;
+use regex::Regex;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::broker::Broker;
+use super::drain::Stream;
+use super::streams::{ClientKey, Ownership, Positions, Streams};
+use super::text;
+
+/// A pattern that spans more bytes than this is not found while output keeps coming.
+const PATTERN_SPAN: u64 = 64 * 1024;
+/// How much of a stream is searched at once, bytes.
+const BLOCK: usize = 64 * 1024;
+/// How often a waiting reader looks whether the program waits for input.
+const INPUT_PROBE: Duration = Duration::from_millis(15);
+/// `waitFor` without `timeoutMs`.
+const DEFAULT_WAIT: Duration = Duration::from_secs(30);
+
+/// A checked `processReadOutput`.
+#[derive(Debug, Clone, Default)]
+pub struct ReadRequest {
+    /// Whether stdout is asked.
+    pub stdout: bool,
+    /// Whether stderr is asked.
+    pub stderr: bool,
+    /// Move this client's start behind what is returned.
+    pub clear: bool,
+    /// Cursor of an earlier answer; this client's start when absent.
+    pub since: Option<String>,
+    /// Most bytes per stream.
+    pub max_bytes: Option<usize>,
+    /// Wait until this matches.
+    pub wait_for: Option<Regex>,
+    /// How long to wait; without `wait_for`, for anything new.
+    pub timeout: Option<Duration>,
+}
+
+/// The answer to [`ReadRequest`].
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OutputRead {
+    /// When asked.
+    pub stdout: Option<String>,
+    /// When asked.
+    pub stderr: Option<String>,
+    /// Go on from here.
+    pub cursor: String,
+    /// Bytes that were asked for but are gone.
+    pub dropped: u64,
+    /// What the pattern matched.
+    pub matched: Option<String>,
+    /// A thread of the program is blocked reading a stdin that has nothing for it.
+    pub waiting_for_input: bool,
+    /// The program has ended and everything it printed is in.
+    pub exited: bool,
+}
+
+impl Broker {
+    /// Reads output for a client; waits when the request says so.
+    ///
+    /// # Errors
+    /// `NO_SESSION`, `IO_NOT_OWNED`, `INVALID_PARAMETER` for a foreign cursor, `CANCELLED`.
+    pub async fn read_output(
+        &self,
+        client: ClientKey,
+        request: &ReadRequest,
+        cancel: &CancellationToken,
+    ) -> Result<OutputRead, Failure> {
+        let mut changed = self.changes();
+        if !matches!(self.lock().ownership, Ownership::Told { .. }) {
+            drop(self.lock().stdin()?);
+        }
+        let from = match &request.since {
+            Some(cursor) => Positions::parse(cursor).ok_or_else(|| {
+                Failure::invalid(format!("`{cursor}` is not a cursor of an earlier answer"))
+            })?,
+            None => self.lock().starts.get(&client).copied().unwrap_or_default(),
+        };
+        let waits = request.wait_for.is_some() || request.timeout.is_some();
+        let deadline = Instant::now() + request.timeout.unwrap_or(DEFAULT_WAIT);
+        let mut scanned = from;
+        let matched = loop {
+            let (exited, fresh) = {
+                let streams = self.lock();
+                if let Some(pattern) = &request.wait_for
+                    && let Some(found) = scan(&streams, request, pattern, from, &mut scanned)
+                {
+                    break Some(found);
+                }
+                let now = streams.positions();
+                let fresh = (request.stdout && now.stdout > from.stdout)
+                    || (request.stderr && now.stderr > from.stderr);
+                (streams.drained() && streams.has_exited(), fresh)
+            };
+            if !waits || exited || (request.wait_for.is_none() && fresh) {
+                break None;
+            }
+            if self.waiting_for_input() {
+                // What it printed before it asked may still be in the pipes.
+                self.settle();
+                let streams = self.lock();
+                let pattern = request.wait_for.as_ref();
+                break pattern.and_then(|pattern| scan(&streams, request, pattern, from, &mut scanned));
+            }
+            tokio::select! {
+                _ = changed.changed() => {}
+                () = tokio::time::sleep(INPUT_PROBE) => {}
+                () = cancel.cancelled() => return Err(Failure::cancelled()),
+                () = tokio::time::sleep_until(deadline) => break None,
+            }
+        };
+        let waiting_for_input = self.waiting_for_input();
+        if waiting_for_input {
+            self.settle();
+        }
+        let mut streams = self.lock();
+        let exited = streams.has_exited() && streams.drained();
+        let mut read = OutputRead { matched, waiting_for_input, exited, ..OutputRead::default() };
+        let limit = request.max_bytes.unwrap_or(usize::MAX);
+        let mut end = from;
+        if request.stdout {
+            let (text, behind, dropped) = take_text(&streams.stdout, from.stdout, limit);
+            (read.stdout, end.stdout, read.dropped) = (Some(text), behind, dropped);
+        }
+        if request.stderr {
+            let (text, behind, dropped) = take_text(&streams.stderr, from.stderr, limit);
+            (read.stderr, end.stderr) = (Some(text), behind);
+            read.dropped += dropped;
+        }
+        if request.clear {
+            streams.starts.insert(client, end);
+        }
+        read.cursor = end.to_string();
+        Ok(read)
+    }
+
+    /// The last lines the program wrote to stderr, at most `limit` bytes: why it ended.
+    pub fn last_words(&self, limit: usize) -> String {
+        let streams = self.lock();
+        // On a terminal there is no stderr.
+        let stream = if streams.stderr.ring.end() == 0 { &streams.stdout } else { &streams.stderr };
+        let from = stream.ring.end().saturating_sub(limit as u64);
+        take_text(stream, from, limit).0.trim().to_owned()
+    }
+
+    /// A client left: its start is forgotten.
+    pub fn forget_client(&self, client: ClientKey) {
+        self.lock().starts.remove(&client);
+    }
+
+    /// Waits until the program prints this from now on, on stderr or its terminal. `false` when it ends
+    /// before.
+    pub async fn prints_error(&self, text: &[u8]) -> bool {
+        let mut changed = self.changes();
+        let overlap = text.len().saturating_sub(1) as u64;
+        let mut scanned = None;
+        loop {
+            let ended = {
+                let streams = self.lock();
+                let stream = if streams.stderr.attached() == 0 { &streams.stdout } else { &streams.stderr };
+                let scanned = scanned.get_or_insert(stream.ring.end());
+                while *scanned < stream.ring.end() {
+                    let slice = stream.ring.read(scanned.saturating_sub(overlap), BLOCK);
+                    if slice.bytes.windows(text.len()).any(|window| window == text) {
+                        return true;
+                    }
+                    *scanned = slice.end;
+                }
+                streams.has_exited()
+            };
+            if ended || changed.changed().await.is_err() {
+                return false;
+            }
+        }
+    }
+}
+
+/// Whole characters of a stream from `from` on: text, the offset behind it, bytes that are gone.
+pub(super) fn take_text(stream: &Stream, from: u64, limit: usize) -> (String, u64, u64) {
+    let mut slice = stream.ring.read(from, limit);
+    let more_may_come = !stream.at_end() || slice.end < stream.ring.end();
+    let tail = if more_may_come { text::incomplete_tail(&slice.bytes) } else { 0 };
+    slice.bytes.truncate(slice.bytes.len() - tail);
+    (text::decode(slice.bytes), slice.end - tail as u64, slice.dropped)
+}
+
+fn scan(
+    streams: &Streams,
+    request: &ReadRequest,
+    pattern: &Regex,
+    from: Positions,
+    scanned: &mut Positions,
+) -> Option<String> {
+    let one = |stream: &Stream, wanted: bool, from: u64, scanned: &mut u64| {
+        if !wanted || stream.ring.end() == *scanned && *scanned != from {
+            return None;
+        }
+        let (text, end, _) = take_text(stream, scanned.saturating_sub(PATTERN_SPAN).max(from), usize::MAX);
+        *scanned = end;
+        pattern.find(&text).map(|found| found.as_str().to_owned())
+    };
+    one(&streams.stdout, request.stdout, from.stdout, &mut scanned.stdout)
+        .or_else(|| one(&streams.stderr, request.stderr, from.stderr, &mut scanned.stderr))
+}

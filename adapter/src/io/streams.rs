@@ -1,0 +1,136 @@
+//! What the broker guards: both streams of the program, where each client reads, and whose the program's stdio is.
+//!
+//! Plain data behind one lock; waits for nothing.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use dap_wire::{ErrorCode, Failure};
+use tokio::sync::watch;
+
+use super::child::ExitInfo;
+use super::drain::Stream;
+use super::stdin::Stdin;
+
+/// Who reads; the hub's client id.
+pub type ClientKey = u64;
+
+/// How much of each stream was ever printed, bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Positions {
+    /// Of stdout.
+    pub stdout: u64,
+    /// Of stderr.
+    pub stderr: u64,
+}
+
+impl Positions {
+    pub(super) fn parse(cursor: &str) -> Option<Self> {
+        let (stdout, stderr) = cursor.strip_prefix('o')?.split_once(".e")?;
+        Some(Self { stdout: stdout.parse().ok()?, stderr: stderr.parse().ok()? })
+    }
+}
+
+impl std::fmt::Display for Positions {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "o{}.e{}", self.stdout, self.stderr)
+    }
+}
+
+/// Whose the program's stdin, stdout and stderr are.
+#[derive(Debug)]
+pub(super) enum Ownership {
+    NoProgram,
+    NotOurs,
+    Ours {
+        pid: u32,
+        reader: u32,
+        stdin: Arc<Stdin>,
+        exit: watch::Receiver<Option<ExitInfo>>,
+    },
+    /// A client's terminal has them; the program is ours to end.
+    Terminal {
+        pid: u32,
+        exit: watch::Receiver<Option<ExitInfo>>,
+    },
+    /// An adapter keeps them and tells us what the program prints.
+    Told {
+        ended: bool,
+    },
+}
+
+/// Both streams and who has to do with them.
+#[derive(Debug)]
+pub(super) struct Streams {
+    pub(super) stdout: Stream,
+    pub(super) stderr: Stream,
+    /// Where each client's reading begins, when not with the first byte.
+    pub(super) starts: HashMap<ClientKey, Positions>,
+    pub(super) ownership: Ownership,
+}
+
+impl Streams {
+    pub(super) fn new(buffer_bytes: usize) -> Self {
+        Self {
+            stdout: Stream::new(buffer_bytes),
+            stderr: Stream::new(buffer_bytes),
+            starts: HashMap::new(),
+            ownership: Ownership::NoProgram,
+        }
+    }
+
+    pub(super) fn positions(&self) -> Positions {
+        Positions { stdout: self.stdout.ring.end(), stderr: self.stderr.ring.end() }
+    }
+
+    /// Nothing more can come.
+    pub(super) fn drained(&self) -> bool {
+        self.stdout.at_end() && self.stderr.at_end()
+    }
+
+    /// Whether a program we started, or were told of, has ended.
+    pub(super) fn has_exited(&self) -> bool {
+        match &self.ownership {
+            Ownership::Ours { exit, .. } | Ownership::Terminal { exit, .. } => exit.borrow().is_some(),
+            Ownership::Told { ended } => *ended,
+            Ownership::NoProgram | Ownership::NotOurs => false,
+        }
+    }
+
+    /// Whether a session that has this cannot start another program.
+    pub(super) fn has_live_program(&self) -> bool {
+        match &self.ownership {
+            // An adapter that seemed to keep the program's stdio may still ask us to start it.
+            Ownership::NoProgram | Ownership::Told { .. } => false,
+            Ownership::NotOurs => true,
+            Ownership::Ours { exit, .. } | Ownership::Terminal { exit, .. } => exit.borrow().is_none(),
+        }
+    }
+
+    /// The program's stdin.
+    ///
+    /// # Errors
+    /// `NO_SESSION`, `IO_NOT_OWNED`.
+    pub(super) fn stdin(&self) -> Result<Arc<Stdin>, Failure> {
+        match &self.ownership {
+            Ownership::Ours { stdin, .. } => Ok(stdin.clone()),
+            Ownership::Terminal { .. } => Err(in_terminal()),
+            Ownership::NotOurs | Ownership::Told { .. } => Err(not_owned()),
+            Ownership::NoProgram => Err(no_program()),
+        }
+    }
+}
+
+fn no_program() -> Failure {
+    Failure::new(ErrorCode::NoSession, "there is no program in this session yet").hint("launch one first")
+}
+
+fn not_owned() -> Failure {
+    Failure::new(ErrorCode::IoNotOwned, "the program's input and output belong to whoever started it")
+        .hint("launch the program through Tandem to own its stdio")
+}
+
+fn in_terminal() -> Failure {
+    Failure::new(ErrorCode::IoNotOwned, "the program's input and output belong to the terminal it runs in")
+        .hint("launch it with `console: piped` to own its stdio")
+}
