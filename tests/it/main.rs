@@ -44,6 +44,7 @@ mod control;
 mod conventions;
 mod core_tools;
 mod crashes;
+mod disassembly;
 mod editor_pipes;
 mod exceptions;
 mod execution;

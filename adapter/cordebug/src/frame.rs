@@ -1,23 +1,12 @@
 //! Frames, functions, code and breakpoints: ICorDebugFrame, ICorDebugFunction, ICorDebugCode, ICorDebugBreakpoint.
 
 use crate::Result;
+use crate::code::NativeCode;
 use crate::com::{ComPtr, call, get};
 use crate::module::Module;
 use crate::raw;
 use crate::types::{Type, types_of};
 use crate::value::Value;
-
-/// Longest map from IL to machine code, entries.
-const LARGEST_MAP: u32 = 256 * 1024;
-
-/// COR_DEBUG_IL_TO_NATIVE_MAP.
-#[repr(C)]
-#[derive(Clone, Copy, Default)]
-struct IlToNative {
-    il: u32,
-    native_start: u32,
-    native_end: u32,
-}
 
 /// A frame of a managed stack; stale after the process ran.
 #[derive(Clone)]
@@ -238,22 +227,13 @@ impl Function {
 
     /// The IL offset of an address in its machine code, by the compiler's map; none when it is not in there.
     pub fn il_offset_of(&self, address: u64) -> Option<u32> {
-        let code: ComPtr<raw::ICorDebugCode> = get!(self.0, ICorDebugFunction.GetNativeCode()).ok()?;
-        let (mut start, mut size) = (0, 0);
-        call!(code, ICorDebugCode.GetAddress(&raw mut start)).ok()?;
-        call!(code, ICorDebugCode.GetSize(&raw mut size)).ok()?;
-        let offset = u32::try_from(address.checked_sub(start)?).ok().filter(|offset| *offset <= size)?;
-        let mut count = 0;
-        call!(code, ICorDebugCode.GetILToNativeMapping(0, &raw mut count, core::ptr::null_mut())).ok()?;
-        let mut map = vec![IlToNative::default(); count.min(LARGEST_MAP) as usize];
-        let room = map.len() as u32;
-        call!(code, ICorDebugCode.GetILToNativeMapping(room, &raw mut count, map.as_mut_ptr().cast()))
-            .ok()?;
-        // Negative offsets stand for code without IL: prologue, epilogue.
-        map.iter()
-            .filter(|entry| (entry.il as i32) >= 0 && entry.native_start <= offset)
-            .max_by_key(|entry| entry.native_start)
-            .map(|entry| entry.il)
+        let code = NativeCode::of(self).ok()?;
+        let chunk = *code.chunks().ok()?.first()?;
+        let offset = u32::try_from(address.checked_sub(chunk.start)?).ok();
+        let offset = offset.filter(|offset| *offset <= chunk.size)?;
+        let map = code.map().ok()?;
+        let before = map.iter().filter(|entry| entry.il().is_some() && entry.start <= offset);
+        before.max_by_key(|entry| entry.start)?.il()
     }
 
     /// An active breakpoint at an IL offset.

@@ -2,7 +2,7 @@
 //!
 //! In reading order: [`startup`] (holding a runtime before user code), [`runtime`] (finding the runtime in a process and
 //! loading its debugging library), [`debugger`] (debugger and process), [`callback`] (what the runtime tells), then one
-//! module per family: [`thread`], [`frame`], [`module`], [`types`], [`value`], [`eval`]. [`hresult`] says what failures mean,
+//! module per family: [`thread`], [`frame`], [`code`], [`module`], [`types`], [`value`], [`eval`]. [`hresult`] says what failures mean,
 //! [`exits`] how the program ended, [`imports`] what of the system the library is given faster; [`signals`] is for the process in
 //! a client's terminal.
 //!
@@ -13,6 +13,7 @@
 compile_error!("the .NET engine runs on Linux x86-64 so far");
 
 pub mod callback;
+pub mod code;
 mod com;
 pub mod debugger;
 pub mod eval;

@@ -349,6 +349,23 @@ pub(crate) struct ICorDebugFunctionBreakpointVtbl {
 }
 
 #[repr(C)]
+pub(crate) struct ICorDebugCode2 {
+    pub(crate) vtbl: *const ICorDebugCode2Vtbl,
+}
+
+// SAFETY: the IID belongs to this vtable (interfaces.json).
+unsafe impl Interface for ICorDebugCode2 {
+    const IID: Guid = Guid(0x5f696509, 0x452f, 0x4436, [0xa3, 0xfe, 0x4d, 0x11, 0xfe, 0x7e, 0x23, 0x47]);
+}
+
+#[repr(C)]
+pub(crate) struct ICorDebugCode2Vtbl {
+    pub(crate) base: IUnknownVtbl,
+    pub(crate) GetCodeChunks: unsafe extern "C" fn(*mut ICorDebugCode2, u32, *mut u32, *mut c_void) -> i32,
+    pub(crate) GetCompilerFlags: unsafe extern "C" fn(*mut ICorDebugCode2, *mut u32) -> i32,
+}
+
+#[repr(C)]
 pub(crate) struct ICorDebugStepper {
     pub(crate) vtbl: *const ICorDebugStepperVtbl,
 }

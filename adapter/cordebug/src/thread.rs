@@ -15,8 +15,10 @@ pub struct Thread(pub(crate) ComPtr<raw::ICorDebugThread>);
 const END_OF_STACK: i32 = 0x0013_1324;
 /// Of CorDebugUserState.
 const WAIT_SLEEP_JOIN: u32 = 0x20;
-/// Of CorDebugStepperUnmapped and CorDebugIntercept: nothing.
+/// Of CorDebugUnmappedStop and CorDebugIntercept: nothing.
 const NONE: u32 = 0;
+/// Of CorDebugUnmappedStop: prologue, epilogue, code without a map, other code without IL. Native code is refused.
+const ALL_MANAGED: u32 = 0x0f;
 
 impl Thread {
     /// The operating system's thread id.
@@ -142,6 +144,15 @@ impl Stepper {
             ranges.iter().map(|(start, end)| StepRange { start: *start, end: *end }).collect();
         let (list, count) = (ranges.as_mut_ptr().cast(), ranges.len() as u32);
         call!(self.0, ICorDebugStepper.StepRange(i32::from(into), list, count)).map(drop)
+    }
+
+    /// Steps one machine instruction, into calls when `into`; comes to rest anywhere.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn step_instruction(&self, into: bool) -> Result<()> {
+        call!(self.0, ICorDebugStepper.SetUnmappedStopMask(ALL_MANAGED))?;
+        call!(self.0, ICorDebugStepper.Step(i32::from(into))).map(drop)
     }
 
     /// Steps out of the current function.

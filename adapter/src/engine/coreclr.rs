@@ -9,10 +9,12 @@
 
 mod breakpoints;
 mod calls;
+mod disassembly;
 mod exceptions;
 mod expression;
 mod in_terminal;
 mod launch_settings;
+mod memory;
 mod methods;
 mod modules;
 mod names;

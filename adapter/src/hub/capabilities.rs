@@ -35,6 +35,8 @@ pub fn initial() -> Value {
         "supportsCompletionsRequest": true,
         "completionTriggerCharacters": ["."],
         "supportsReadMemoryRequest": true,
+        "supportsDisassembleRequest": true,
+        "supportsSteppingGranularity": true,
         "supportsExceptionInfoRequest": true,
         "supportsTerminateRequest": true,
         "supportTerminateDebuggee": true,

@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::breakpoints::Breakpoints;
 use super::calls::left::LeftCalls;
 use super::cor;
+use super::disassembly::Compiled;
 use super::exceptions::{Filters, Thrown, When};
 use super::modules::Modules;
 use super::sources::Sources;
@@ -84,6 +85,8 @@ pub(super) struct Session {
     pub(super) filters: Filters,
     pub(super) references: References,
     pub(super) known: Known,
+    /// Methods whose machine code was shown.
+    pub(super) compiled: Vec<Rc<Compiled>>,
     /// Threads that were asked for, until they end: listing them all costs the runtime milliseconds at every stop.
     pub(super) threads_known: RefCell<HashMap<u32, Thread>>,
     /// Calls of evaluations that nothing could end.
@@ -137,6 +140,7 @@ impl Session {
             filters: Filters::default(),
             references: References::default(),
             known: Known::default(),
+            compiled: Vec::new(),
             threads_known: RefCell::default(),
             left: LeftCalls::default(),
             step: None,
@@ -217,6 +221,7 @@ impl Session {
             "setExpression" => self.set_expression(arguments, inputs),
             "completions" => self.completions(arguments, inputs),
             "readMemory" => self.read_memory(arguments),
+            "disassemble" => self.disassemble(arguments),
             "exceptionInfo" => self.exception_info(arguments),
             "modules" => Ok(self.modules.list(arguments)),
             "loadedSources" => Ok(self.loaded_sources()),

@@ -10,6 +10,7 @@ use dap_wire::Failure;
 use serde_json::{Value, json};
 
 use super::cor;
+use super::memory;
 use super::modules::Loaded;
 use super::session::Session;
 use super::types::Ty;
@@ -78,7 +79,11 @@ impl Session {
             list.extend(match row {
                 Row::Own(index) => frames.get(*index).map(|frame| {
                     let reference = self.references.frame(thread, *index);
-                    self.frame_body(frame, reference, *index == 0)
+                    let mut body = self.frame_body(frame, reference, *index == 0);
+                    if let Ok((_, address)) = frame.native() {
+                        body["instructionPointerReference"] = memory::reference(address).into();
+                    }
+                    body
                 }),
                 Row::Waiting(index) => waiting.get(*index).map(|at| {
                     let reference = self.references.frame(thread, WAITING + index);

@@ -51,6 +51,8 @@ pub(super) struct Step {
     thread: u32,
     stepper: Option<Stepper>,
     origin: Option<Origin>,
+    /// Of one machine instruction: it ends wherever it comes down.
+    is_instruction: bool,
     /// The call to go into, by its IL offset in the statement.
     target: Option<u32>,
     /// It began in an async method.
@@ -131,12 +133,14 @@ impl Session {
             thread: id,
             stepper: None,
             origin: None,
+            is_instruction: way != Way::Out && arguments["granularity"] == "instruction",
             target: self.chosen_call(arguments, id)?,
             is_async: false,
             returning: false,
             awaiting: Awaiting::Nothing,
         };
         match self.position(&thread) {
+            _ if step.is_instruction => step.stepper = Some(instruction_stepper(&thread, way)?),
             Some(position) if position.statement().is_some() => {
                 self.set_out(&mut step, &thread, &position, inputs)?;
             }
@@ -227,4 +231,11 @@ impl Session {
         let frame = frame.stack_range().ok().map(|(_, end)| end);
         Some(Position { loaded, method, il, size, frame, function })
     }
+}
+
+/// A stepper of the runtime that goes one machine instruction on, over or into what it calls.
+fn instruction_stepper(thread: &Thread, way: Way) -> Result<Stepper, Failure> {
+    let stepper = thread.create_stepper(false).map_err(cor("prepare a step"))?;
+    stepper.step_instruction(way == Way::Into).map_err(cor("step"))?;
+    Ok(stepper)
 }

@@ -32,7 +32,8 @@ impl Session {
         // Another one was given up while it was on its way.
         let Some(mut step) = self.step.take_if(|step| is_current(step)) else { return };
         // Within its frame it ends at another statement: no look needed, but where awaits hide.
-        if (reason != step::NORMAL || step.is_async)
+        if !step.is_instruction
+            && (reason != step::NORMAL || step.is_async)
             && let Some(position) = self.position(thread)
         {
             match self.another_go(&mut step, thread, &position, reason, inputs) {

@@ -1,7 +1,7 @@
 //! Properties, sequences and statics: what runs when it is asked for.
 
 use cordebug::value::{Value as ClrValue, element};
-use dap_wire::{ErrorCode, Failure};
+use dap_wire::Failure;
 
 use super::inside::{Row, What};
 use super::path::{Path, bare};
@@ -112,27 +112,5 @@ impl Session {
             _ => self.field_named(&bare(&pointer)?, "_value")?,
         };
         pointer.bytes().ok()?.get(..8)?.try_into().ok().map(u64::from_le_bytes)
-    }
-
-    /// `readMemory`.
-    pub(crate) fn read_memory(&self, arguments: &serde_json::Value) -> Result<serde_json::Value, Failure> {
-        use base64::Engine as _;
-        let text = arguments["memoryReference"].as_str().unwrap_or_default();
-        let address = text.strip_prefix("0x").and_then(|hex| u64::from_str_radix(hex, 16).ok());
-        let address = address.ok_or_else(|| Failure::invalid(format!("`{text}` is no memory reference")))?;
-        let address = address.checked_add_signed(arguments["offset"].as_i64().unwrap_or(0));
-        let address = address.ok_or_else(|| Failure::invalid("the offset leads out of memory"))?;
-        let count = arguments["count"].as_u64().unwrap_or(0).min(1 << 20) as u32;
-        if !matches!(self.run, crate::engine::coreclr::session::Run::Stopped { .. }) {
-            return Err(Failure::new(ErrorCode::NotStopped, "memory can be read at a stop only").quiet());
-        }
-        let bytes = match count {
-            0 => Vec::new(),
-            // Up to where memory can be read.
-            count => self.process()?.read_memory(address, count).unwrap_or_default(),
-        };
-        let data = base64::engine::general_purpose::STANDARD.encode(&bytes);
-        Ok(serde_json::json!({ "address": format!("0x{address:x}"), "data": data,
-            "unreadableBytes": count as usize - bytes.len() }))
     }
 }

@@ -1,0 +1,114 @@
+//! Machine code that the runtime made of a method: ICorDebugCode, ICorDebugCode2, ICorDebugNativeFrame. Where it lies and what
+//! of the IL it is; not its instructions.
+
+use crate::com::{ComPtr, call, get};
+use crate::frame::{Frame, Function};
+use crate::hresult::CORDBG_E_CODE_NOT_AVAILABLE;
+use crate::{CorError, Result, raw};
+
+/// Longest map from IL to machine code, entries.
+const LARGEST_MAP: u32 = 256 * 1024;
+/// Most pieces of one method's code.
+const MOST_CHUNKS: u32 = 64;
+
+/// A piece of the machine code: CodeChunkInfo. Most methods are one piece.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Chunk {
+    /// Address of its first byte.
+    pub start: u64,
+    /// Bytes.
+    pub size: u32,
+}
+
+/// Part of the machine code and the IL it was made of: COR_DEBUG_IL_TO_NATIVE_MAP.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub struct IlToNative {
+    il: u32,
+    /// Offset of its first byte, counted through all chunks.
+    pub start: u32,
+    /// Offset behind its last byte.
+    pub end: u32,
+}
+
+impl IlToNative {
+    /// Offset of the IL; none for what the compiler added: prologue, epilogue.
+    pub fn il(&self) -> Option<u32> {
+        (i32::try_from(self.il).is_ok()).then_some(self.il)
+    }
+}
+
+/// The machine code of a method.
+#[derive(Clone)]
+pub struct NativeCode(ComPtr<raw::ICorDebugCode>);
+
+impl NativeCode {
+    /// Of a function, when it has been compiled.
+    ///
+    /// # Errors
+    /// From the runtime; `CORDBG_E_CODE_NOT_AVAILABLE` when it was not compiled yet.
+    pub fn of(function: &Function) -> Result<Self> {
+        get!(function.0, ICorDebugFunction.GetNativeCode()).map(Self)
+    }
+
+    /// Its function.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn function(&self) -> Result<Function> {
+        get!(self.0, ICorDebugCode.GetFunction()).map(Function)
+    }
+
+    /// Its pieces, in the order in which offsets count.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn chunks(&self) -> Result<Vec<Chunk>> {
+        let second: ComPtr<raw::ICorDebugCode2> = self.0.cast()?;
+        let mut count = 0;
+        call!(second, ICorDebugCode2.GetCodeChunks(0, &raw mut count, core::ptr::null_mut()))?;
+        let mut chunks = vec![Chunk::default(); count.min(MOST_CHUNKS) as usize];
+        let (room, list) = (chunks.len() as u32, chunks.as_mut_ptr().cast());
+        call!(second, ICorDebugCode2.GetCodeChunks(room, &raw mut count, list))?;
+        chunks.truncate(count as usize);
+        Ok(chunks)
+    }
+
+    /// What of the IL became which part, in the compiler's order.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn map(&self) -> Result<Vec<IlToNative>> {
+        let mut count = 0;
+        call!(self.0, ICorDebugCode.GetILToNativeMapping(0, &raw mut count, core::ptr::null_mut()))?;
+        let mut map = vec![IlToNative::default(); count.min(LARGEST_MAP) as usize];
+        let (room, list) = (map.len() as u32, map.as_mut_ptr().cast());
+        call!(self.0, ICorDebugCode.GetILToNativeMapping(room, &raw mut count, list))?;
+        map.truncate(count as usize);
+        Ok(map)
+    }
+}
+
+impl Frame {
+    /// The machine code it runs, and the address it stands at.
+    ///
+    /// # Errors
+    /// From the runtime; frames of the runtime's own have none.
+    pub fn native(&self) -> Result<(NativeCode, u64)> {
+        let frame: ComPtr<raw::ICorDebugNativeFrame> = self.0.cast()?;
+        let mut offset = 0;
+        call!(frame, ICorDebugNativeFrame.GetIP(&raw mut offset))?;
+        let code = NativeCode(get!(frame, ICorDebugFrame.GetCode())?);
+        let chunks = code.chunks()?;
+        let mut rest = offset;
+        for (index, chunk) in chunks.iter().enumerate() {
+            // A call that never returns may be the last instruction: its frame stands behind it.
+            if rest < chunk.size || index + 1 == chunks.len() {
+                return Ok((code, chunk.start.wrapping_add(u64::from(rest))));
+            }
+            rest -= chunk.size;
+        }
+        Err(CorError { call: "ICorDebugCode2::GetCodeChunks", hresult: CORDBG_E_CODE_NOT_AVAILABLE })
+    }
+}

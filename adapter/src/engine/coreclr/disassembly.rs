@@ -1,0 +1,87 @@
+//! `disassemble`: the machine code of compiled methods with the source it came from, and of any other memory without.
+//!
+//! What a method's code is comes from the runtime ([`methods`]), what its bytes mean from a decoder ([`instructions`]).
+
+mod instructions;
+mod methods;
+
+use dap_wire::Failure;
+use serde_json::{Value, json};
+
+use super::memory;
+use super::session::Session;
+use instructions::Instruction;
+pub(super) use methods::Compiled;
+
+/// Most instructions one request gets.
+const MOST: i64 = 10_000;
+
+impl Session {
+    /// `disassemble`: `instructionCount` instructions from `memoryReference` + `offset` bytes + `instructionOffset` instructions
+    /// on. Where there is none, before a method or behind it, a row says so (DAP: exactly as many as asked for).
+    pub(super) fn disassemble(&mut self, arguments: &Value) -> Result<Value, Failure> {
+        let address = memory::address(arguments)?;
+        let first = arguments["instructionOffset"].as_i64().unwrap_or(0);
+        let count = arguments["instructionCount"].as_i64().unwrap_or(-1);
+        if !(0..=MOST).contains(&count) || !(-MOST..=MOST).contains(&first) {
+            return Err(Failure::invalid(format!(
+                "`instructionCount` must be from 0 to {MOST}, `instructionOffset` from -{MOST} to {MOST}"
+            )));
+        }
+        self.must_stand("code can be disassembled")?;
+        let method = self.method_around(address);
+        let list = match &method {
+            Some(method) => self.instructions_of(method),
+            None => self.instructions_around(address, first, count),
+        };
+        // An address within an instruction stands for that one.
+        let at = list.partition_point(|instruction| instruction.end() <= address);
+        let mut rows = Vec::new();
+        let mut shown = None;
+        for place in first..first + count {
+            let index = (at as i64).checked_add(place).and_then(|index| usize::try_from(index).ok());
+            rows.push(match index.and_then(|index| list.get(index)) {
+                Some(instruction) => self.row(instruction, method.as_deref(), &mut shown),
+                None => nothing(&list, address, at as i64 + place),
+            });
+        }
+        Ok(json!({ "instructions": rows }))
+    }
+
+    /// DAP `DisassembledInstruction`. `shown` is the document of the row before: its name need not be said again.
+    fn row(&self, instruction: &Instruction, method: Option<&Compiled>, shown: &mut Option<u32>) -> Value {
+        let mut row = json!({ "address": memory::reference(instruction.address),
+            "instructionBytes": instruction.spelled_bytes(), "instruction": instruction.text });
+        if !instruction.is_valid {
+            row["presentationHint"] = json!("invalid");
+        }
+        let Some(method) = method else { return row };
+        if method.begins_at(instruction.address) {
+            row["symbol"] = json!(self.method_display(&method.loaded, method.token));
+        }
+        let il = method.il_at(instruction.address);
+        let point =
+            il.and_then(|il| method.loaded.pdb.as_ref().ok().and_then(|pdb| pdb.point_at(method.token, il)));
+        if let Some(point) = point {
+            if *shown != Some(point.document) {
+                row["location"] = self.source_body(&method.loaded, point.document);
+                *shown = Some(point.document);
+            }
+            row["line"] = json!(point.line);
+            row["column"] = json!(point.column);
+            row["endLine"] = json!(point.end_line);
+            row["endColumn"] = json!(point.end_column);
+        }
+        row
+    }
+}
+
+/// A row where there is no instruction, with an address of its own, as far from the last one as it is.
+fn nothing(list: &[Instruction], asked: u64, index: i64) -> Value {
+    let address = match (list.first(), list.last()) {
+        (Some(first), _) if index < 0 => first.address.wrapping_add_signed(index),
+        (_, Some(last)) => last.end().wrapping_add_signed(index - list.len() as i64),
+        _ => asked.wrapping_add_signed(index),
+    };
+    json!({ "address": memory::reference(address), "instruction": "??", "presentationHint": "invalid" })
+}

@@ -1,0 +1,129 @@
+//! Whose machine code an address is in: a method of a frame that was shown, or one found so before.
+
+use std::rc::Rc;
+
+use cordebug::code::{Chunk, IlToNative, NativeCode};
+
+use super::instructions::{self, Instruction, LONGEST};
+use crate::engine::coreclr::modules::Loaded;
+use crate::engine::coreclr::session::Session;
+
+/// Most bytes of one method that are shown.
+const LARGEST: u32 = 1 << 20;
+/// Most threads and frames of each that are looked at for an address.
+const MOST_THREADS: usize = 256;
+const MOST_FRAMES: usize = 1024;
+/// Most memory around an address in no method that is read, bytes.
+const MOST_AROUND: u64 = 256 * 1024;
+/// Memory is mapped in pages.
+const PAGE: u64 = 4096;
+
+/// The machine code of a method.
+pub(in crate::engine::coreclr) struct Compiled {
+    pub(super) loaded: Rc<Loaded>,
+    /// MethodDef token.
+    pub(super) token: u32,
+    chunks: Vec<Chunk>,
+    /// By the offset where each part begins.
+    map: Vec<IlToNative>,
+}
+
+impl Compiled {
+    fn has(&self, address: u64) -> bool {
+        self.offset_of(address).is_some()
+    }
+
+    pub(super) fn begins_at(&self, address: u64) -> bool {
+        self.offset_of(address) == Some(0)
+    }
+
+    /// Counted through all chunks.
+    fn offset_of(&self, address: u64) -> Option<u32> {
+        let mut before = 0u32;
+        for chunk in &self.chunks {
+            match address.checked_sub(chunk.start) {
+                Some(within) if within < u64::from(chunk.size) => return before.checked_add(within as u32),
+                _ => before = before.checked_add(chunk.size)?,
+            }
+        }
+        None
+    }
+
+    /// Offset of the IL an instruction was made of; none for what the compiler added.
+    pub(super) fn il_at(&self, address: u64) -> Option<u32> {
+        let offset = self.offset_of(address)?;
+        let part = self.map.partition_point(|part| part.start <= offset).checked_sub(1)?;
+        self.map.get(part)?.il()
+    }
+}
+
+impl Session {
+    /// The method whose code has this address.
+    pub(super) fn method_around(&mut self, address: u64) -> Option<Rc<Compiled>> {
+        let known = self.compiled.iter().find(|method| method.has(address));
+        if let Some(known) = known {
+            return Some(known.clone());
+        }
+        let found = self.frame_code(address).and_then(|code| self.compiled_of(&code)).map(Rc::new)?;
+        if !found.has(address) {
+            return None;
+        }
+        self.compiled.push(found.clone());
+        Some(found)
+    }
+
+    fn frame_code(&self, address: u64) -> Option<NativeCode> {
+        let threads = self.process().ok()?.threads().ok()?;
+        threads.iter().take(MOST_THREADS).find_map(|thread| {
+            let frames = thread.frames(MOST_FRAMES).ok()?;
+            frames.iter().filter_map(|frame| frame.native().ok()).map(|(code, _)| code).find(|code| {
+                let has = |chunk: &Chunk| address.wrapping_sub(chunk.start) < u64::from(chunk.size);
+                code.chunks().is_ok_and(|chunks| chunks.iter().any(has))
+            })
+        })
+    }
+
+    fn compiled_of(&self, code: &NativeCode) -> Option<Compiled> {
+        let function = code.function().ok()?;
+        let loaded = self.modules.of(&function.module().ok()?)?;
+        // Without a map the instructions are still worth seeing.
+        let mut map = code.map().unwrap_or_default();
+        map.sort_by_key(|part| part.start);
+        Some(Compiled { loaded, token: function.token().ok()?, chunks: code.chunks().ok()?, map })
+    }
+
+    pub(super) fn instructions_of(&self, method: &Compiled) -> Vec<Instruction> {
+        let Ok(process) = self.process() else { return Vec::new() };
+        let mut list = Vec::new();
+        for chunk in &method.chunks {
+            let bytes = process.read_memory(chunk.start, chunk.size.min(LARGEST)).unwrap_or_default();
+            list.extend(instructions::decode(&bytes, chunk.start));
+        }
+        list.sort_by_key(|instruction| instruction.address);
+        list
+    }
+
+    /// Instructions around an address that is in no method we know, as far as the memory can be read.
+    pub(super) fn instructions_around(&self, address: u64, first: i64, count: i64) -> Vec<Instruction> {
+        let Ok(process) = self.process() else { return Vec::new() };
+        let room = |instructions: i64| (instructions.max(0) as u64 * LONGEST).min(MOST_AROUND);
+        let after = room(first.saturating_add(count)) as u32;
+        let after = process.read_memory(address, after).unwrap_or_default();
+        if after.is_empty() {
+            return Vec::new();
+        }
+        // What lies before may begin in the middle of what can be read.
+        let mut start = address.saturating_sub(room(-first) + u64::from(first < 0) * LONGEST);
+        let mut before = Vec::new();
+        while start < address {
+            before = process.read_memory(start, (address - start) as u32).unwrap_or_default();
+            if before.len() as u64 == address - start {
+                break;
+            }
+            before.clear();
+            start = (start / PAGE + 1) * PAGE;
+        }
+        let begin = address - before.len() as u64;
+        instructions::decode_around(&[before, after].concat(), begin, address)
+    }
+}

@@ -1,0 +1,52 @@
+//! The program's memory by address: `readMemory`, and the addresses clients hand back. Values and instructions in it are shown
+//! elsewhere.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use dap_wire::{ErrorCode, Failure};
+use serde_json::{Value, json};
+
+use super::session::{Run, Session};
+
+/// Most bytes one request reads.
+const MOST: u64 = 1 << 20;
+
+/// How an address is written for clients: DAP's memory references.
+pub(super) fn reference(address: u64) -> String {
+    format!("0x{address:x}")
+}
+
+/// The address a request is about: `memoryReference` and `offset`, bytes.
+///
+/// # Errors
+/// `INVALID_PARAMETER`.
+pub(super) fn address(arguments: &Value) -> Result<u64, Failure> {
+    let text = arguments["memoryReference"].as_str().unwrap_or_default();
+    let address = text.strip_prefix("0x").and_then(|hex| u64::from_str_radix(hex, 16).ok());
+    let address = address.ok_or_else(|| Failure::invalid(format!("`{text}` is no memory reference")))?;
+    let address = address.checked_add_signed(arguments["offset"].as_i64().unwrap_or(0));
+    address.ok_or_else(|| Failure::invalid("the offset leads out of memory"))
+}
+
+impl Session {
+    /// `readMemory`: up to where memory can be read.
+    pub(super) fn read_memory(&self, arguments: &Value) -> Result<Value, Failure> {
+        let address = address(arguments)?;
+        let count = arguments["count"].as_u64().unwrap_or(0).min(MOST) as u32;
+        self.must_stand("memory can be read")?;
+        let bytes = match count {
+            0 => Vec::new(),
+            count => self.process()?.read_memory(address, count).unwrap_or_default(),
+        };
+        Ok(json!({ "address": reference(address), "data": STANDARD.encode(&bytes),
+            "unreadableBytes": count as usize - bytes.len() }))
+    }
+
+    /// Refuses what needs a stopped program.
+    pub(super) fn must_stand(&self, what: &str) -> Result<(), Failure> {
+        match self.run {
+            Run::Stopped { .. } => Ok(()),
+            _ => Err(Failure::new(ErrorCode::NotStopped, format!("{what} at a stop only")).quiet()),
+        }
+    }
+}
