@@ -57,6 +57,16 @@ impl Image {
             .ok_or_else(|| malformed("it has no sound .NET header"))
     }
 
+    /// Bare metadata (II.24), of an assembly that is made at run time and never had a file.
+    ///
+    /// # Errors
+    /// When it is not sound.
+    pub fn of_metadata(path: &Path, metadata: Vec<u8>) -> Result<Self, FileError> {
+        let malformed = FileError::Malformed { what: "metadata of .NET", reason: "it has no sound tables" };
+        let metadata = Metadata::new(Tables::parse(metadata).ok_or(malformed)?);
+        Ok(Self { path: path.into(), metadata, entry_point: 0, code_view: None, embedded_pdb: None })
+    }
+
     fn sections(path: &Path, bytes: &[u8], is_mapped: bool) -> Option<Self> {
         let header = u32_at(bytes, 0x3c)? as usize;
         let section_count = u16_at(bytes, header.checked_add(6)?)?;

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use crate::bytes::Reader;
-use crate::tables::{Tables, table};
+use crate::tables::{Rows, Tables, table};
 
 /// MethodAttributes and FieldAttributes: static.
 const STATIC: u32 = 0x10;
@@ -49,7 +49,7 @@ pub struct Metadata {
     pub(crate) extensions: OnceLock<HashMap<String, Vec<u32>>>,
     nesting: OnceLock<HashMap<u32, u32>>,
     types: OnceLock<HashMap<String, u32>>,
-    properties: OnceLock<HashMap<u32, std::ops::Range<u32>>>,
+    properties: OnceLock<HashMap<u32, Rows>>,
 }
 
 /// The row of a token.
@@ -138,9 +138,10 @@ impl Metadata {
     /// The type a method belongs to.
     pub fn owner_of(&self, method: u32) -> u32 {
         let (mut low, mut high) = (1, self.tables.rows(table::TYPE_DEF));
+        let place = self.tables.place(table::METHOD, row(method));
         while low < high {
             let middle = low + (high - low).div_ceil(2);
-            if self.tables.cell(table::TYPE_DEF, middle, 5) <= row(method) {
+            if self.tables.cell(table::TYPE_DEF, middle, 5) <= place {
                 low = middle;
             } else {
                 high = middle - 1;
@@ -238,7 +239,7 @@ impl Metadata {
         self.property_rows(type_token).filter_map(|property| self.property(type_token, property)).collect()
     }
 
-    pub(crate) fn property_rows(&self, type_token: u32) -> std::ops::Range<u32> {
+    pub(crate) fn property_rows(&self, type_token: u32) -> Rows {
         let maps = self.properties.get_or_init(|| {
             (1..=self.tables.rows(table::PROPERTY_MAP))
                 .map(|map| {
@@ -247,7 +248,7 @@ impl Metadata {
                 })
                 .collect()
         });
-        maps.get(&row(type_token)).cloned().unwrap_or(0..0)
+        maps.get(&row(type_token)).cloned().unwrap_or(Rows::InOrder(0..0))
     }
 
     fn property(&self, type_token: u32, property: u32) -> Option<Property> {

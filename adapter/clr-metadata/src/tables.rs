@@ -29,6 +29,7 @@ pub mod table {
     pub const METHOD_DEBUG: usize = 0x31;
     pub const LOCAL_SCOPE: usize = 0x32;
     pub const LOCAL_VARIABLE: usize = 0x33;
+    pub const LOCAL_CONSTANT: usize = 0x34;
     pub const IMPORT_SCOPE: usize = 0x35;
     pub const STATE_MACHINE: usize = 0x36;
     pub const CUSTOM_DEBUG: usize = 0x37;
@@ -135,6 +136,49 @@ fn columns(table: usize) -> &'static [Column] {
     }
 }
 
+/// In the sizes of the heaps: four bytes more stand before the rows.
+const EXTRA_DATA: u8 = 0x40;
+/// Tables that must be sorted (II.24.2.6), and by which column. While code is being made at run time they are not.
+const SORTED: [(usize, usize); 6] = [
+    (table::INTERFACE_IMPL, 0),
+    (table::CONSTANT, 1),
+    (table::CUSTOM_ATTRIBUTE, 0),
+    (table::METHOD_SEMANTICS, 2),
+    (table::NESTED_CLASS, 0),
+    (table::GENERIC_PARAM, 2),
+];
+
+/// The table that says in which order list columns count the rows of another. Only metadata in the making has any.
+fn pointers(target: usize) -> Option<usize> {
+    match target {
+        table::FIELD => Some(0x03),
+        table::METHOD => Some(0x05),
+        table::PARAM => Some(0x07),
+        table::PROPERTY => Some(0x16),
+        _ => None,
+    }
+}
+
+/// Rows that a list column owns.
+#[derive(Debug, Clone)]
+pub enum Rows {
+    /// One after the other.
+    InOrder(std::ops::Range<u32>),
+    /// Wherever they are.
+    OutOfOrder(std::vec::IntoIter<u32>),
+}
+
+impl Iterator for Rows {
+    type Item = u32;
+
+    fn next(&mut self) -> Option<u32> {
+        match self {
+            Self::InOrder(range) => range.next(),
+            Self::OutOfOrder(rows) => rows.next(),
+        }
+    }
+}
+
 #[derive(Debug, Clone, Default)]
 struct Layout {
     rows: u32,
@@ -165,6 +209,7 @@ impl Tables {
         let mut reader = Reader::new(bytes.get(16usize.checked_add(version)?..)?);
         reader.u16()?;
         let streams = reader.u16()?;
+        let mut is_in_the_making = false;
         let (mut tables_at, mut text, mut blob, mut guid, mut pdb) = (None, (0, 0), (0, 0), (0, 0), (0, 0));
         for _ in 0..streams {
             let place = (reader.u32()? as usize, reader.u32()? as usize);
@@ -177,7 +222,8 @@ impl Tables {
                 }
             }
             match name.split(|byte| *byte == 0).next().unwrap_or_default() {
-                b"#~" | b"#-" => tables_at = Some(place.0),
+                b"#~" => tables_at = Some(place.0),
+                b"#-" => (tables_at, is_in_the_making) = (Some(place.0), true),
                 b"#Strings" => text = place,
                 b"#Blob" => blob = place,
                 b"#GUID" => guid = place,
@@ -195,6 +241,9 @@ impl Tables {
             if valid >> index & 1 == 1 {
                 *count = reader.u32()?;
             }
+        }
+        if heap_sizes & EXTRA_DATA != 0 {
+            reader.u32()?;
         }
         let mut at = start + 8 + reader.position();
         // A PDB's rows refer to the tables of its assembly, whose sizes it repeats.
@@ -241,7 +290,30 @@ impl Tables {
         }
         // All rows must be there: a count that lies would make every loop over it endless in practice.
         (at <= bytes.len()).then_some(())?;
-        Some(Self { bytes, tables, text, blob, guid, pdb })
+        let mut made = Self { bytes, tables, text, blob, guid, pdb };
+        if is_in_the_making {
+            for (table, column) in SORTED {
+                made.sort(table, column);
+            }
+        }
+        Some(made)
+    }
+
+    /// Puts the rows of a table into the order that readers search by.
+    fn sort(&mut self, table: usize, column: usize) {
+        let mut keyed: Vec<(u32, Vec<u8>)> = Vec::new();
+        let Some(layout) = self.tables.get(table) else { return };
+        let (start, width) = (layout.start, layout.width);
+        for row in 1..=layout.rows {
+            let at = start + (row as usize - 1) * width;
+            let bytes = self.bytes.get(at..at + width).unwrap_or_default();
+            keyed.push((self.cell(table, row, column), bytes.to_vec()));
+        }
+        keyed.sort_by_key(|(key, _)| *key);
+        let sorted: Vec<u8> = keyed.into_iter().flat_map(|(_, bytes)| bytes).collect();
+        if let Some(rows) = self.bytes.get_mut(start..start + sorted.len()) {
+            rows.copy_from_slice(&sorted);
+        }
     }
 
     /// How many rows a table has. Rows are counted from 1.
@@ -262,11 +334,26 @@ impl Tables {
     }
 
     /// Rows of `target` that a list column owns: up to where the next row's begin.
-    pub fn list(&self, table: usize, row: u32, column: usize, target: usize) -> std::ops::Range<u32> {
-        let end = self.rows(target) + 1;
+    pub fn list(&self, table: usize, row: u32, column: usize, target: usize) -> Rows {
+        let through = pointers(target).filter(|through| self.rows(*through) > 0);
+        let end = self.rows(through.unwrap_or(target)) + 1;
         let start = self.cell(table, row, column).clamp(1, end);
         let next = if row < self.rows(table) { self.cell(table, row + 1, column) } else { end };
-        start..next.clamp(start, end)
+        let range = start..next.clamp(start, end);
+        match through {
+            None => Rows::InOrder(range),
+            Some(through) => {
+                Rows::OutOfOrder(range.map(|at| self.cell(through, at, 0)).collect::<Vec<_>>().into_iter())
+            }
+        }
+    }
+
+    /// Where a row stands in the order that list columns count in: its own number, but in tables with pointers.
+    pub(crate) fn place(&self, target: usize, row: u32) -> u32 {
+        let through = pointers(target).filter(|through| self.rows(*through) > 0);
+        let found =
+            through.and_then(|through| (1..=self.rows(through)).find(|at| self.cell(through, *at, 0) == row));
+        found.unwrap_or(row)
     }
 
     fn heap(&self, (start, size): (usize, usize), offset: u32) -> &[u8] {

@@ -1,14 +1,18 @@
 //! Modules and classes: ICorDebugModule, ICorDebugClass.
 
 use crate::Result;
-use crate::com::{ComPtr, call, get};
+use crate::com::{ComPtr, IUnknown, Interface, call, get};
 use crate::frame::Function;
+use crate::hresult::CorError;
 use crate::raw;
 
 /// CORDEBUG_JIT_DISABLE_OPTIMIZATION.
 const NO_OPTIMIZATION: u32 = 3;
 /// Longest name we ask for, UTF-16 units.
 const LONGEST_NAME: usize = 32 * 1024;
+
+/// Largest metadata that is read, bytes.
+const LARGEST_METADATA: u32 = 256 * 1024 * 1024;
 
 /// A loaded module.
 #[derive(Clone)]
@@ -47,15 +51,42 @@ impl Module {
         Ok(size)
     }
 
+    /// Whether it is made at run time, by `AssemblyBuilder`: types may still come.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn is_dynamic(&self) -> Result<bool> {
+        let mut dynamic = 0;
+        call!(self.0, ICorDebugModule.IsDynamic(&raw mut dynamic))?;
+        Ok(dynamic != 0)
+    }
+
     /// Whether it was made at run time, or has no file.
     ///
     /// # Errors
     /// From the runtime.
     pub fn is_without_file(&self) -> Result<bool> {
-        let (mut dynamic, mut in_memory) = (0, 0);
-        call!(self.0, ICorDebugModule.IsDynamic(&raw mut dynamic))?;
+        let mut in_memory = 0;
         call!(self.0, ICorDebugModule.IsInMemory(&raw mut in_memory))?;
-        Ok(dynamic != 0 || in_memory != 0)
+        Ok(in_memory != 0 || self.is_dynamic()?)
+    }
+
+    /// Its metadata as the runtime has it now (ECMA-335 II.24.2): of a module made at run time, which has no file.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn metadata(&self) -> Result<Vec<u8>> {
+        let wanted = raw::IMetaDataTables2::IID;
+        let unknown: ComPtr<IUnknown> =
+            get!(self.0, ICorDebugModule.GetMetaDataInterface(&raw const wanted))?;
+        let tables: ComPtr<raw::IMetaDataTables2> = unknown.cast()?;
+        let (mut start, mut size) = (core::ptr::null(), 0u32);
+        call!(tables, IMetaDataTables2.GetMetaDataStorage(&raw mut start, &raw mut size))?;
+        if start.is_null() || size > LARGEST_METADATA {
+            return Err(CorError::null("IMetaDataTables2::GetMetaDataStorage"));
+        }
+        // SAFETY: the call gave an address and a size of memory that lives as long as `tables`.
+        Ok(unsafe { core::slice::from_raw_parts(start.cast::<u8>(), size as usize) }.to_vec())
     }
 
     /// The method with this MethodDef token.

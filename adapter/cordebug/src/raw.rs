@@ -1359,6 +1359,82 @@ pub(crate) struct ICorDebugExceptionObjectCallStackEnumVtbl {
 }
 
 #[repr(C)]
+pub(crate) struct IMetaDataTables {
+    pub(crate) vtbl: *const IMetaDataTablesVtbl,
+}
+
+// SAFETY: the IID belongs to this vtable (interfaces.json).
+unsafe impl Interface for IMetaDataTables {
+    const IID: Guid = Guid(0xd8f579ab, 0x402d, 0x4b8e, [0x82, 0xd9, 0x5d, 0x63, 0xb1, 0x06, 0x5c, 0x68]);
+}
+
+#[repr(C)]
+pub(crate) struct IMetaDataTablesVtbl {
+    pub(crate) base: IUnknownVtbl,
+    pub(crate) GetStringHeapSize: unsafe extern "C" fn(*mut IMetaDataTables, *mut u32) -> i32,
+    pub(crate) GetBlobHeapSize: unsafe extern "C" fn(*mut IMetaDataTables, *mut u32) -> i32,
+    pub(crate) GetGuidHeapSize: unsafe extern "C" fn(*mut IMetaDataTables, *mut u32) -> i32,
+    pub(crate) GetUserStringHeapSize: unsafe extern "C" fn(*mut IMetaDataTables, *mut u32) -> i32,
+    pub(crate) GetNumTables: unsafe extern "C" fn(*mut IMetaDataTables, *mut u32) -> i32,
+    pub(crate) GetTableIndex: unsafe extern "C" fn(*mut IMetaDataTables, u32, *mut u32) -> i32,
+    pub(crate) GetTableInfo: unsafe extern "C" fn(
+        *mut IMetaDataTables,
+        u32,
+        *mut u32,
+        *mut u32,
+        *mut u32,
+        *mut u32,
+        *mut *const c_void,
+    ) -> i32,
+    pub(crate) GetColumnInfo: unsafe extern "C" fn(
+        *mut IMetaDataTables,
+        u32,
+        u32,
+        *mut u32,
+        *mut u32,
+        *mut u32,
+        *mut *const c_void,
+    ) -> i32,
+    pub(crate) GetCodedTokenInfo:
+        unsafe extern "C" fn(*mut IMetaDataTables, u32, *mut u32, *mut *mut u32, *mut *const c_void) -> i32,
+    pub(crate) GetRow: unsafe extern "C" fn(*mut IMetaDataTables, u32, u32, *mut *mut c_void) -> i32,
+    pub(crate) GetColumn: unsafe extern "C" fn(*mut IMetaDataTables, u32, u32, u32, *mut u32) -> i32,
+    pub(crate) GetString: unsafe extern "C" fn(*mut IMetaDataTables, u32, *mut *const c_void) -> i32,
+    pub(crate) GetBlob: unsafe extern "C" fn(*mut IMetaDataTables, u32, *mut u32, *mut *const c_void) -> i32,
+    pub(crate) GetGuid: unsafe extern "C" fn(*mut IMetaDataTables, u32, *mut *const c_void) -> i32,
+    pub(crate) GetUserString:
+        unsafe extern "C" fn(*mut IMetaDataTables, u32, *mut u32, *mut *const c_void) -> i32,
+    pub(crate) GetNextString: unsafe extern "C" fn(*mut IMetaDataTables, u32, *mut u32) -> i32,
+    pub(crate) GetNextBlob: unsafe extern "C" fn(*mut IMetaDataTables, u32, *mut u32) -> i32,
+    pub(crate) GetNextGuid: unsafe extern "C" fn(*mut IMetaDataTables, u32, *mut u32) -> i32,
+    pub(crate) GetNextUserString: unsafe extern "C" fn(*mut IMetaDataTables, u32, *mut u32) -> i32,
+}
+
+#[repr(C)]
+pub(crate) struct IMetaDataTables2 {
+    pub(crate) vtbl: *const IMetaDataTables2Vtbl,
+}
+
+// SAFETY: the IID belongs to this vtable (interfaces.json).
+unsafe impl Interface for IMetaDataTables2 {
+    const IID: Guid = Guid(0xbadb5f70, 0x58da, 0x43a9, [0xa1, 0xc6, 0xd7, 0x48, 0x19, 0xf1, 0x9b, 0x15]);
+}
+
+#[repr(C)]
+pub(crate) struct IMetaDataTables2Vtbl {
+    pub(crate) base: IMetaDataTablesVtbl,
+    pub(crate) GetMetaDataStorage:
+        unsafe extern "C" fn(*mut IMetaDataTables2, *mut *const c_void, *mut u32) -> i32,
+    pub(crate) GetMetaDataStreamInfo: unsafe extern "C" fn(
+        *mut IMetaDataTables2,
+        u32,
+        *mut *const c_void,
+        *mut *const c_void,
+        *mut u32,
+    ) -> i32,
+}
+
+#[repr(C)]
 pub(crate) struct ICorDebugAppDomainEnum(c_void);
 
 #[repr(C)]

@@ -25,6 +25,8 @@ pub(super) struct Loaded {
     /// Of one from memory its name.
     pub(super) path: PathBuf,
     is_in_memory: bool,
+    /// Made at run time: what is in it grows.
+    is_dynamic: bool,
     /// Opened when first needed, or ahead of time by another thread.
     image: Arc<OnceLock<Option<Image>>>,
     pub(super) pdb: Result<Pdb, PdbProblem>,
@@ -42,9 +44,14 @@ const HIDING: [&str; 3] =
     ["DebuggerHiddenAttribute", "DebuggerNonUserCodeAttribute", "DebuggerStepThroughAttribute"];
 
 impl Loaded {
-    /// Its metadata; none for modules without a file.
+    /// Its metadata.
     pub(super) fn image(&self) -> Option<&Image> {
-        let open = || if self.is_in_memory { None } else { Image::open(&self.path).ok() };
+        let open = || {
+            if self.is_dynamic {
+                return Image::of_metadata(&self.path, self.module.metadata().ok()?).ok();
+            }
+            if self.is_in_memory { None } else { Image::open(&self.path).ok() }
+        };
         self.image.get_or_init(open).as_ref()
     }
 
@@ -73,7 +80,7 @@ impl Loaded {
     /// Why nothing can be seen in it, for people.
     pub(super) fn problem(&self) -> Option<String> {
         let problem = self.pdb.as_ref().err().filter(|_| !self.is_framework)?;
-        if self.is_in_memory && self.image().is_none() {
+        if self.is_dynamic || self.is_in_memory && self.image().is_none() {
             // Made at run time, without a source.
             return None;
         }
@@ -89,6 +96,7 @@ impl Loaded {
             Ok(_) if self.is_optimized => "Symbols loaded; the code is optimised".to_owned(),
             Ok(_) => "Symbols loaded".to_owned(),
             Err(_) if self.is_framework => "Framework code, no symbols needed".to_owned(),
+            Err(_) if self.is_dynamic => "Made at run time, without symbols".to_owned(),
             Err(problem) => format!("No symbols: {problem}"),
         };
         let mut body = json!({ "id": self.id, "name": self.name(), "path": self.path,
@@ -211,6 +219,7 @@ impl Modules {
             module: entry.module.clone(),
             path: entry.path.clone(),
             is_in_memory: entry.is_in_memory,
+            is_dynamic: entry.is_dynamic,
             image: entry.image.clone(),
             pdb: is_its.then_some(Ok(pdb))?,
             is_user_code: !is_optimized,
@@ -223,6 +232,26 @@ impl Modules {
         Some(loaded)
     }
 
+    /// The program runs: what is made at run time may be more at the next stop.
+    pub(super) fn forget_dynamic(&mut self) {
+        for entry in self.list.iter_mut().filter(|entry| entry.is_dynamic && entry.image.get().is_some()) {
+            *entry = Rc::new(Loaded {
+                id: entry.id,
+                module: entry.module.clone(),
+                path: entry.path.clone(),
+                is_in_memory: entry.is_in_memory,
+                is_dynamic: true,
+                image: Arc::default(),
+                pdb: Err(PdbProblem::NotFound { looked: Vec::new() }),
+                is_user_code: false,
+                is_optimized: true,
+                is_framework: false,
+                is_marked: Cell::new(false),
+                hidden: OnceCell::new(),
+            });
+        }
+    }
+
     fn remove(&mut self, module: &Module) -> Option<Rc<Loaded>> {
         let at = self.list.iter().position(|loaded| loaded.module.is(module))?;
         Some(self.list.remove(at))
@@ -233,6 +262,7 @@ impl Modules {
         self.next += 1;
         let path = PathBuf::from(module.name().unwrap_or_default());
         let is_in_memory = in_memory.is_some() || !path.is_absolute();
+        let is_dynamic = in_memory.is_none() && module.is_dynamic() == Ok(true);
         let image = Arc::new(in_memory.map_or_else(OnceLock::new, |image| OnceLock::from(Some(image))));
         let is_framework = self.framework.has(&path);
         let mut loaded = Loaded {
@@ -240,6 +270,7 @@ impl Modules {
             module,
             path: path.clone(),
             is_in_memory,
+            is_dynamic,
             image: image.clone(),
             // Framework modules come without symbols; looking for them would cost each start.
             pdb: Err(PdbProblem::NotFound { looked: Vec::new() }),
@@ -257,7 +288,7 @@ impl Modules {
                 };
                 drop(std::thread::Builder::new().name("open-corelib".into()).spawn(ahead));
             }
-        } else if let Some(image) = loaded.image() {
+        } else if !is_dynamic && let Some(image) = loaded.image() {
             let (pdb, is_optimized) =
                 (Pdb::open_for(image, &self.symbol_paths), image.metadata.is_optimized());
             (loaded.pdb, loaded.is_optimized) = (pdb, is_optimized);

@@ -366,6 +366,7 @@ impl Session {
     pub(super) fn forget_stop(&mut self) {
         self.references.clear();
         self.targets.clear();
+        self.modules.forget_dynamic();
     }
 
     /// Handles deferred callbacks until one stops the program again.
