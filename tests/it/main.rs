@@ -66,6 +66,7 @@ mod output;
 mod packaging;
 mod places;
 mod schemas;
+mod scopes;
 mod shared_breakpoints;
 mod stacks;
 mod stepping;

@@ -86,20 +86,9 @@ impl Pdb {
 
     /// Names of the elements of a local that is a tuple, from the row of its LocalVariable; empty when it has none.
     pub fn tuple_names(&self, variable: u32) -> Vec<Option<String>> {
-        // HasCustomDebugInformation: tag 24 is a LocalVariable, in 5 bits. The table is sorted by it.
-        let parent = variable << 5 | 24;
-        let cell = |at, column| self.tables.cell(table::CUSTOM_DEBUG, at, column);
-        let count = self.tables.rows(table::CUSTOM_DEBUG);
-        let (mut low, mut high) = (1, count + 1);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if cell(middle, 0) < parent { low = middle + 1 } else { high = middle }
-        }
-        let mut rows = (low..=count).take_while(|at| cell(*at, 0) == parent);
-        let Some(at) = rows.find(|at| self.tables.guid(cell(*at, 1)) == TUPLE_NAMES) else {
-            return Vec::new();
-        };
-        let blob = self.tables.blob(cell(at, 2));
+        // HasCustomDebugInformation: tag 24 is a LocalVariable, in 5 bits.
+        let blob = self.debug_information(variable << 5 | 24, TUPLE_NAMES).next();
+        let Some(blob) = blob else { return Vec::new() };
         let blob = blob.strip_suffix(&[0]).unwrap_or(blob);
         blob.split(|byte| *byte == 0)
             .map(|name| (!name.is_empty()).then(|| String::from_utf8_lossy(name).into_owned()))

@@ -1,8 +1,10 @@
 //! Portable PDBs: source lines and local names of an assembly's methods.
 
 pub mod documents;
+mod scopes;
 mod steps;
 
+pub use scopes::{Literal, Local, LocalConstant};
 pub use steps::AwaitStep;
 
 use std::collections::HashMap;
@@ -14,8 +16,6 @@ use crate::image::Image;
 use crate::metadata::method_token;
 use crate::tables::{Tables, table};
 
-/// LocalVariableAttributes: not for the user's eyes.
-const DEBUGGER_HIDDEN: u32 = 1;
 /// The line number that stands for "no source".
 const HIDDEN_LINE: u32 = 0xfeefee;
 
@@ -75,17 +75,6 @@ pub struct Location {
     pub method: u32,
     /// Its statement.
     pub point: SequencePoint,
-}
-
-/// A local variable.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Local {
-    /// Its slot in the frame.
-    pub slot: u32,
-    /// Its row in the table of local variables.
-    pub row: u32,
-    /// Its name in the source.
-    pub name: String,
 }
 
 type LineIndex = HashMap<u32, Vec<Location>>;
@@ -331,35 +320,20 @@ impl Pdb {
         found.into_iter().take(limit).collect()
     }
 
-    /// Local variables alive at an IL offset, outer scopes first.
-    pub fn locals(&self, method: u32, il: u32) -> Vec<Local> {
-        let row = method & 0x00ff_ffff;
-        let cell = |at, column| self.tables.cell(table::LOCAL_SCOPE, at, column);
-        let count = self.tables.rows(table::LOCAL_SCOPE);
-        // Sorted by method (portable PDB format, LocalScope).
+    /// The blobs of a kind of CustomDebugInformation that a row has, by its coded index (HasCustomDebugInformation).
+    pub(crate) fn debug_information(&self, parent: u32, kind: [u8; 16]) -> impl Iterator<Item = &[u8]> {
+        let cell = move |at, column| self.tables.cell(table::CUSTOM_DEBUG, at, column);
+        let count = self.tables.rows(table::CUSTOM_DEBUG);
+        // Sorted by parent (portable PDB format, CustomDebugInformation).
         let (mut low, mut high) = (1, count + 1);
         while low < high {
             let middle = low + (high - low) / 2;
-            if cell(middle, 0) < row { low = middle + 1 } else { high = middle }
+            if cell(middle, 0) < parent { low = middle + 1 } else { high = middle }
         }
-        let mut locals = Vec::new();
-        for scope in (low..=count).take_while(|scope| cell(*scope, 0) == row) {
-            let (start, length) = (cell(scope, 4), cell(scope, 5));
-            if il < start || il - start >= length {
-                continue;
-            }
-            for variable in self.tables.list(table::LOCAL_SCOPE, scope, 2, table::LOCAL_VARIABLE) {
-                let cell = |column| self.tables.cell(table::LOCAL_VARIABLE, variable, column);
-                if cell(0) & DEBUGGER_HIDDEN == 0 {
-                    locals.push(Local {
-                        slot: cell(1),
-                        row: variable,
-                        name: self.tables.text(cell(2)).to_owned(),
-                    });
-                }
-            }
-        }
-        locals
+        (low..=count)
+            .take_while(move |at| cell(*at, 0) == parent)
+            .filter(move |at| self.tables.guid(cell(*at, 1)) == kind)
+            .map(move |at| self.tables.blob(cell(at, 2)))
     }
 
     /// The method in the source whose state machine's `MoveNext` this is.

@@ -100,7 +100,7 @@ impl Signature {
 }
 
 /// TypeDefOrRef, II.23.2.8: two bits of table, then the row.
-fn type_token(coded: u32) -> u32 {
+pub(crate) fn type_token(coded: u32) -> u32 {
     let table = match coded & 3 {
         0 => 0x0200_0000,
         1 => 0x0100_0000,

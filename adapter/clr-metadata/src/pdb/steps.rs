@@ -3,7 +3,6 @@
 use super::{Pdb, SequencePoint};
 use crate::bytes::Reader;
 use crate::metadata::method_token;
-use crate::tables::table;
 
 /// Kind of CustomDebugInformation with the steps of an async method: {54FD2AC5-E925-401A-9C2A-F94F171072F8}.
 const ASYNC_STEPS: [u8; 16] =
@@ -67,20 +66,9 @@ impl Pdb {
     pub fn await_steps(&self, move_next: u32) -> Vec<AwaitStep> {
         // HasCustomDebugInformation: tag 0 is a method, in 5 bits.
         let parent = (move_next & 0x00ff_ffff) << 5;
-        let cell = |at, column| self.tables.cell(table::CUSTOM_DEBUG, at, column);
-        let count = self.tables.rows(table::CUSTOM_DEBUG);
-        // Sorted by parent (portable PDB format, CustomDebugInformation).
-        let (mut low, mut high) = (1, count + 1);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if cell(middle, 0) < parent { low = middle + 1 } else { high = middle }
-        }
         let mut steps = Vec::new();
-        for at in (low..=count).take_while(|at| cell(*at, 0) == parent) {
-            if self.tables.guid(cell(at, 1)) != ASYNC_STEPS {
-                continue;
-            }
-            let mut reader = Reader::new(self.tables.blob(cell(at, 2)));
+        for blob in self.debug_information(parent, ASYNC_STEPS) {
+            let mut reader = Reader::new(blob);
             // Where the exceptions of an `async void` are caught.
             reader.u32();
             while let (Some(yield_il), Some(resume_il), Some(method)) =

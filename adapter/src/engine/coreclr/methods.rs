@@ -25,7 +25,14 @@ pub(super) struct Written {
 
 /// Finds the source names of a method.
 pub(super) fn written(metadata: &Metadata, pdb: Option<&Pdb>, method: u32) -> Written {
-    let method = pdb.and_then(|pdb| pdb.kickoff(method)).unwrap_or(method);
+    // The `finally` of an iterator is a method beside its `MoveNext`.
+    let step = match metadata.method_name(method).starts_with("<>m__Finally") {
+        true => {
+            metadata.methods(metadata.owner_of(method)).find(|at| metadata.method_name(*at) == "MoveNext")
+        }
+        false => None,
+    };
+    let method = pdb.and_then(|pdb| pdb.kickoff(step.unwrap_or(method))).unwrap_or(method);
     let mut owner = metadata.owner_of(method);
     for _ in 0..DEEPEST {
         // Closures and state machines; no C# name begins like that.

@@ -16,6 +16,7 @@ use super::session::Session;
 use super::types::Ty;
 use super::values::Node;
 use awaiting::Waiting;
+pub(super) use marks::LIGHTWEIGHT;
 
 /// Deepest stack that is walked.
 pub(super) const DEEPEST: usize = 10_000;
@@ -112,7 +113,7 @@ impl Session {
                 "source": external(name) })
         };
         let Ok(function) = frame.function() else {
-            let made = if frame.is_compiled() { "[Lightweight Function]" } else { "[Native Code]" };
+            let made = if frame.is_compiled() { LIGHTWEIGHT } else { "[Native Code]" };
             return unknown(frame.internal().map_or(made, marks::name));
         };
         let (Ok(token), Ok(module)) = (function.token(), function.module()) else {

@@ -1,10 +1,12 @@
 //! What is in a variable: its text, its type, and what is inside it.
 //!
-//! In reading order: [`path`] (ways to values), [`references`] (what clients hold of a stop), [`locals`] (where ways start),
-//! [`show`] and [`primitive`] (texts), [`members`] (fields), [`items`] (collections), [`inside`] (all that a value opens to),
+//! In reading order: [`path`] (ways to values), [`references`] (what clients hold of a stop), [`locals`] and
+//! [`hoisted`] (where ways start), [`constants`] (which have none), [`show`] and [`primitive`] (texts), [`members`] (fields), [`items`] (collections), [`inside`] (all that a value opens to),
 //! [`properties`] and [`displays`] (what runs when it is asked for), [`rows`] (what clients see), [`setting`].
 
+pub(super) mod constants;
 pub(super) mod displays;
+pub(super) mod hoisted;
 pub(super) mod inside;
 pub(super) mod items;
 pub(super) mod locals;

@@ -46,6 +46,7 @@ impl Session {
             None => {
                 let locals = self.locals(thread, frame)?;
                 found.extend(locals.iter().map(|(name, _)| (name.clone(), "variable")));
+                found.extend(self.constants(thread, frame).into_iter().map(|(name, _)| (name, "variable")));
                 if let Some((_, path)) = locals.iter().find(|(name, _)| name == "this")
                     && let Ok(this) = self.val_at(path.clone())
                 {

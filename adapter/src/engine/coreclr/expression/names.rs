@@ -9,6 +9,7 @@ use super::{Constant, Found, Scope, Val, failed};
 use crate::engine::coreclr::names::element_of_keyword;
 use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::types::Ty;
+use crate::engine::coreclr::types::ty::OBJECT;
 use crate::engine::coreclr::values::{Path, Root};
 
 impl Session {
@@ -42,6 +43,12 @@ impl Session {
         let name = name.strip_prefix('@').unwrap_or(name);
         if let Some((_, path)) = locals.iter().find(|(known, _)| known == name) {
             return self.val_at(path.clone()).map(Found::Val);
+        }
+        if own_this.is_none() {
+            let constants = self.constants(site.thread, site.frame);
+            if let Some((_, val)) = constants.into_iter().rfind(|(known, _)| known == name) {
+                return Ok(Found::Val(val));
+            }
         }
         let class = scope.class(self);
         if let Some((_, this)) = locals.iter().find(|(known, _)| known == "this") {
@@ -196,6 +203,10 @@ impl Session {
                 }
                 if let Some(ty) = self.generic_parameter(text, scope) {
                     return Ok(ty);
+                }
+                if text == "dynamic" {
+                    // Members are looked up by what an object is anyway.
+                    return Ok(OBJECT);
                 }
                 self.visible_type(text, Vec::new(), scope).ok_or_else(unknown)
             }

@@ -95,6 +95,17 @@ impl Session {
         Some((loaded, method, arguments.iter().map(|of| self.ty_of_runtime(of)).collect()))
     }
 
+    /// The module, method and IL offset of a frame, also of an async caller's; none where the offset is not known.
+    pub(crate) fn place_at(&self, thread: u32, frame: usize) -> Option<(Rc<Loaded>, u32, u32)> {
+        if frame >= WAITING {
+            let take = |at: &Waiting| Some((at.loaded.clone(), at.method, at.il?));
+            return self.waiting_at(thread, frame, take)?;
+        }
+        let frame = self.frame_at(thread, frame).ok()?;
+        let (loaded, method) = self.method_of(&frame)?;
+        Some((loaded, method, frame.il_offset().ok()?))
+    }
+
     fn method_of(&self, frame: &Frame) -> Option<(Rc<Loaded>, u32)> {
         let function = frame.function().ok()?;
         Some((self.modules.of(&function.module().ok()?)?, function.token().ok()?))

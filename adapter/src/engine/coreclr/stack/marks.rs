@@ -6,6 +6,8 @@ use cordebug::frame::{Frame, Internal};
 use super::Row;
 use crate::engine::coreclr::session::Session;
 
+/// What a method is called that was made at run time and has no metadata.
+pub(crate) const LIGHTWEIGHT: &str = "[Lightweight Function]";
 /// Most frames of the runtime's own that are looked at.
 const MOST: u32 = 4096;
 
@@ -42,7 +44,7 @@ pub(super) fn name(kind: Internal) -> &'static str {
     match kind {
         Internal::ManagedToNative => "[Managed to Native Transition]",
         Internal::NativeToManaged => "[Native to Managed Transition]",
-        Internal::LightweightFunction => "[Lightweight Function]",
+        Internal::LightweightFunction => LIGHTWEIGHT,
         Internal::FunctionEvaluation => "[Function Evaluation]",
         Internal::InternalCall => "[Internal Call]",
         Internal::ClassInitialization => "[Class Initialization]",

@@ -60,6 +60,11 @@ impl Session {
                 let locals = self.locals(*thread, *index)?;
                 let has_this = locals.iter().any(|(name, _)| name == "this");
                 rows.extend(locals.into_iter().map(|(name, path)| Row::new(name, What::At(path), "data")));
+                for (name, val) in self.constants(*thread, *index) {
+                    let mut row = Row::new(name.clone(), What::Here(val, name), "data");
+                    row.attributes.push("constant");
+                    rows.push(row);
+                }
                 if !has_this
                     && let Some(class) = self.class_at(*thread, *index)
                     && self.has_statics(&class)

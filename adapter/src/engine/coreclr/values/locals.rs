@@ -1,10 +1,10 @@
 //! Arguments and locals of a frame, under the names of the source.
 
 use cordebug::frame::Frame;
-use cordebug::value::Value as ClrValue;
 use dap_wire::Failure;
 
-use super::path::{Path, Root, Step, bare};
+use super::hoisted::{Alive, CLOSURE};
+use super::path::{Path, Root};
 use crate::engine::coreclr::cor;
 use crate::engine::coreclr::expression::tuple_names;
 use crate::engine::coreclr::session::Session;
@@ -36,10 +36,13 @@ impl Session {
 
     /// Arguments and locals of a frame, under the names of the source.
     pub(crate) fn locals(&self, thread: u32, index: usize) -> Result<Vec<(String, Path)>, Failure> {
-        if let Some(machine) = self.waiting_at(thread, index, |waiting| waiting.machine.clone()) {
+        let waiting = self.waiting_at(thread, index, |at| {
+            (at.machine.clone(), Alive::in_machine(&at.loaded, at.method, at.il))
+        });
+        if let Some((machine, alive)) = waiting {
             let mut found = Vec::new();
-            self.hoisted(&machine, &mut found);
-            return Ok(found);
+            self.hoisted(&machine, &alive, &mut found);
+            return Ok(this_first(found));
         }
         let frame = self.frame_at(thread, index)?;
         // Native code has no names.
@@ -54,12 +57,18 @@ impl Session {
         let argument = |index| Root::Argument { thread, frame: index, index: 0 };
         let pdb = loaded.pdb.as_ref().ok();
         let mut found: Vec<(String, Path)> = Vec::new();
+        let il = frame.il_offset();
         let is_state_machine = pdb.is_some_and(|pdb| pdb.kickoff(token).is_some());
         let has_this = !metadata.is_static(token);
-        // Of a lambda's closure, too, people know the variables only.
-        let is_closure = metadata.simple_name(metadata.owner_of(token)).starts_with("<>c");
+        // Of a lambda's closure, too, people know the variables only; and of an iterator's `finally`, a method of its own.
+        let is_closure = metadata.simple_name(metadata.owner_of(token)).starts_with("<>c")
+            || metadata.method_name(token).starts_with("<>m__Finally");
         if has_this && (is_state_machine || is_closure) {
-            self.hoisted(&at(argument(index), "this"), &mut found);
+            let alive = match is_state_machine {
+                true => Alive::in_machine(&loaded, token, il.as_ref().ok().copied()),
+                false => Alive::Everything,
+            };
+            self.hoisted(&at(argument(index), "this"), &alive, &mut found);
         } else if has_this {
             found.push(("this".into(), at(argument(index), "this")));
         }
@@ -71,48 +80,22 @@ impl Session {
             found.push((name.clone(), Path { tuple, ..path }));
         }
         if let Some(pdb) = pdb {
-            let il = frame.il_offset().unwrap_or(0);
-            for local in pdb.locals(token, il) {
+            for local in pdb.locals(token, il.unwrap_or(0)) {
                 let path = at(Root::Local { thread, frame: index, slot: local.slot }, &local.name);
-                if local.name.starts_with("CS$<>8__locals") {
-                    self.hoisted(&path, &mut found);
+                if local.name.starts_with(CLOSURE) {
+                    self.hoisted(&path, &Alive::Everything, &mut found);
                 } else {
                     let tuple = tuple_names(pdb.tuple_names(local.row));
                     found.push((local.name, Path { tuple, ..path }));
                 }
             }
         }
-        Ok(found)
+        Ok(this_first(found))
     }
+}
 
-    fn is_closure_field(&self, value: &ClrValue, step: Step) -> bool {
-        let held = self.field_at(value, step).as_ref().and_then(bare);
-        let class = held.and_then(|held| self.class_of(&held.exact_type().ok()?));
-        class.is_some_and(|(loaded, class)| {
-            loaded.image().is_some_and(|image| image.metadata.simple_name(class).starts_with("<>c"))
-        })
-    }
-
-    /// Variables that live in a closure or state machine, as if they were locals.
-    pub(crate) fn hoisted(&self, path: &Path, found: &mut Vec<(String, Path)>) {
-        let Some(value) = self.fetch(path).ok().as_ref().and_then(bare) else { return };
-        for field in self.members(&value) {
-            let raw = &field.name;
-            // `<name>5__2` is a local, `<>4__this` is `this`, other names with brackets are the compiler's own.
-            let name = match raw.strip_prefix('<').and_then(|rest| rest.split_once('>')) {
-                None => raw.as_str(),
-                Some(("", "4__this")) => "this",
-                Some(("", _)) => continue,
-                Some((name, _)) => name,
-            };
-            // `this` of an async lambda is its closure.
-            if name == "this" && self.is_closure_field(&value, field.step) {
-                self.hoisted(&path.step(field.step, name.to_owned()), found);
-            } else if !found.iter().any(|(known, _)| known == name) {
-                let names = field.loaded.image().map(|image| image.metadata.tuple_names(field.token));
-                let way = path.step(field.step, name.to_owned());
-                found.push((name.to_owned(), Path { tuple: names.and_then(tuple_names), ..way }));
-            }
-        }
-    }
+/// As debuggers list them.
+fn this_first(mut found: Vec<(String, Path)>) -> Vec<(String, Path)> {
+    found.sort_by_key(|(name, _)| name != "this");
+    found
 }

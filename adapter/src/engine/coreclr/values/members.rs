@@ -108,7 +108,22 @@ impl Session {
     }
 }
 
-/// The property an auto-property's field belongs to, else the field's own name.
+/// The property an auto-property's field belongs to, the parameter of a primary constructor, else the field's own name.
 pub(crate) fn source_name(field: &str) -> &str {
-    field.strip_suffix(">k__BackingField").and_then(|name| name.strip_prefix('<')).unwrap_or(field)
+    let generated = field.strip_suffix(">k__BackingField").or_else(|| field.strip_suffix(">P"));
+    generated.and_then(|name| name.strip_prefix('<')).filter(|name| !name.is_empty()).unwrap_or(field)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::source_name;
+
+    #[test]
+    fn fields_of_the_compilers_have_the_names_of_the_source() {
+        for (field, name) in
+            [("<Name>k__BackingField", "Name"), ("<count>P", "count"), ("<>P", "<>P"), ("plain", "plain")]
+        {
+            assert_eq!(source_name(field), name);
+        }
+    }
 }

@@ -7,6 +7,7 @@ use super::path::bare;
 use super::primitive::{character, date_time, guid, hexadecimal, quoted, time_span};
 use crate::engine::coreclr::expression::{Constant, Format};
 use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::stack::LIGHTWEIGHT;
 use crate::engine::coreclr::types::Ty;
 
 /// Most elements of a tuple that are shown in its row.
@@ -162,13 +163,13 @@ impl Session {
         if let Some((target, function)) = inner.as_delegate() {
             let method = function.ok().and_then(|function| {
                 let loaded = self.modules.of(&function.module().ok()?)?;
-                let metadata = &loaded.image()?.metadata;
                 let token = function.token().ok()?;
-                Some(format!(
-                    "{}.{}",
-                    metadata.type_name(metadata.owner_of(token)),
-                    metadata.method_name(token)
-                ))
+                // Code made at run time has no metadata of its own.
+                loaded.image()?;
+                Some(match token & 0x00ff_ffff {
+                    0 => LIGHTWEIGHT.into(),
+                    _ => self.method_display(&loaded, token),
+                })
             });
             drop(target);
             if let Some(method) = method {

@@ -1,0 +1,148 @@
+//! Variables that live in closures and state machines, as if they were locals: which field is which variable, and which of
+//! them are in scope.
+
+use cordebug::value::Value as ClrValue;
+
+use super::path::{Path, Step, bare};
+use crate::engine::coreclr::expression::tuple_names;
+use crate::engine::coreclr::modules::Loaded;
+use crate::engine::coreclr::session::Session;
+
+/// What locals and fields with the closure around a closure begin with.
+pub(super) const CLOSURE: &str = "CS$<>8__locals";
+/// Deepest nesting of closures that is followed.
+const DEEPEST: usize = 16;
+
+/// Which variables of a state machine are in scope.
+pub(crate) enum Alive {
+    /// All of them.
+    Everything,
+    /// Those whose IL range, by their numbers, has this offset.
+    At(u32, Vec<(u32, u32)>),
+}
+
+impl Alive {
+    /// At a place in a `MoveNext`; everything where the place is not known, or the compiler did not say.
+    pub(crate) fn in_machine(loaded: &Loaded, move_next: u32, il: Option<u32>) -> Self {
+        let scopes = loaded.pdb.as_ref().ok().and_then(|pdb| pdb.hoisted_scopes(move_next));
+        il.zip(scopes).map_or(Self::Everything, |(il, scopes)| Self::At(il, scopes))
+    }
+
+    /// Whether the variable with this number is in scope; those without one always are.
+    fn has(&self, number: Option<usize>) -> bool {
+        match (self, number) {
+            (Self::At(il, scopes), Some(number)) => {
+                scopes.get(number).is_none_or(|(start, end)| (*start..*end).contains(il))
+            }
+            _ => true,
+        }
+    }
+}
+
+/// What the compiler keeps in a field.
+#[derive(Debug, PartialEq, Eq)]
+enum Kept<'a> {
+    /// A variable, and its number in a state machine.
+    Variable(&'a str, Option<usize>),
+    This,
+    /// The closure with variables of an outer block, and its number in a state machine.
+    Closure(Option<usize>),
+    /// Something of its own.
+    Nothing,
+}
+
+impl<'a> Kept<'a> {
+    /// By the field's name: `<name>5__2` is the second variable of a state machine, `<>8__1` its first closure.
+    fn in_field(raw: &'a str) -> Self {
+        if raw.starts_with(CLOSURE) {
+            return Self::Closure(None);
+        }
+        let number = |rest: &str, kind: &str| {
+            let number: usize = rest.strip_prefix(kind)?.parse().ok()?;
+            number.checked_sub(1)
+        };
+        match raw.strip_prefix('<').and_then(|rest| rest.split_once('>')) {
+            None => Self::Variable(raw, None),
+            Some(("", "4__this")) => Self::This,
+            Some(("", rest)) if rest.starts_with("8__") => Self::Closure(number(rest, "8__")),
+            Some(("", _)) => Self::Nothing,
+            Some((name, rest)) => Self::Variable(name, number(rest, "5__")),
+        }
+    }
+}
+
+impl Session {
+    /// Variables that live in a closure or state machine; an inner one hides an outer one of the same name.
+    pub(crate) fn hoisted(&self, path: &Path, alive: &Alive, found: &mut Vec<(String, Path)>) {
+        self.hoisted_in(path, alive, DEEPEST, found);
+    }
+
+    fn hoisted_in(&self, path: &Path, alive: &Alive, deeper: usize, found: &mut Vec<(String, Path)>) {
+        let Some(deeper) = deeper.checked_sub(1) else { return };
+        let Some(value) = self.fetch(path).ok().as_ref().and_then(bare) else { return };
+        let mut closures = Vec::new();
+        for field in self.members(&value) {
+            let name = match Kept::in_field(&field.name) {
+                Kept::Variable(name, number) if alive.has(number) => name,
+                // `this` of a lambda is its closure.
+                Kept::This if self.is_closure_field(&value, field.step) => {
+                    closures.push(path.step(field.step, "this".into()));
+                    continue;
+                }
+                Kept::This => "this",
+                Kept::Closure(number) if alive.has(number) => {
+                    closures.push(path.step(field.step, path.name.clone()));
+                    continue;
+                }
+                _ => continue,
+            };
+            if !found.iter().any(|(known, _)| known == name) {
+                let names = field.loaded.image().map(|image| image.metadata.tuple_names(field.token));
+                let way = path.step(field.step, name.to_owned());
+                found.push((name.to_owned(), Path { tuple: names.and_then(tuple_names), ..way }));
+            }
+        }
+        for closure in closures {
+            self.hoisted_in(&closure, &Alive::Everything, deeper, found);
+        }
+    }
+
+    fn is_closure_field(&self, value: &ClrValue, step: Step) -> bool {
+        let held = self.field_at(value, step).as_ref().and_then(bare);
+        let class = held.and_then(|held| self.class_of(&held.exact_type().ok()?));
+        class.is_some_and(|(loaded, class)| {
+            loaded.image().is_some_and(|image| image.metadata.simple_name(class).starts_with("<>c"))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_told_apart_by_their_names() {
+        for (raw, kept) in [
+            ("plain", Kept::Variable("plain", None)),
+            ("<count>5__3", Kept::Variable("count", Some(2))),
+            ("<count>5__0", Kept::Variable("count", None)),
+            ("<>4__this", Kept::This),
+            ("<>8__1", Kept::Closure(Some(0))),
+            ("CS$<>8__locals2", Kept::Closure(None)),
+            ("<>1__state", Kept::Nothing),
+            ("<>u__1", Kept::Nothing),
+            ("<>9__4", Kept::Nothing),
+        ] {
+            assert_eq!(Kept::in_field(raw), kept, "{raw}");
+        }
+    }
+
+    #[test]
+    fn a_variable_is_in_scope_in_its_range_only() {
+        let alive = Alive::At(10, vec![(0, 20), (10, 10), (5, 10), (10, 11)]);
+        let held: Vec<bool> = (0..5).map(|number| alive.has(Some(number))).collect();
+        // The last has no range: the compiler said nothing of it.
+        assert_eq!(held, [true, false, false, true, true]);
+        assert!(alive.has(None));
+    }
+}
