@@ -2,9 +2,10 @@
 //! of the program where it must.
 //!
 //! In reading order: [`request`] (what clients ask), [`parse`] (text to tree), [`walk`] (what each kind of expression means),
-//! [`names`] (names and types), [`members`] and [`getters`], [`elements`], [`overloads`] and [`calling`] (which method, and
-//! calling it), [`conversions`], [`operations`] and [`operators`] and [`constant`], [`objects`] (`new`), [`patterns`],
-//! [`sequences`] (LINQ with lambdas, worked out here), [`text`] (interpolation), [`assignment`], [`completions`], [`on_objects`] (for the rows
+//! [`names`] (names and types), [`members`],
+//! [`statics`] and [`getters`], [`elements`], [`overloads`] and [`calling`] (which method, and
+//! calling it), [`placing`] (values into the program), [`tuples`], [`type_objects`], [`conversions`], [`operations`] and [`operators`] and [`constant`], [`objects`] (`new`), [`patterns`],
+//! [`sequences`] and [`lambdas`] (LINQ with lambdas, worked out here), [`text`] (interpolation), [`assignment`], [`completions`], [`on_objects`] (for the rows
 //! of the variables view).
 
 pub(super) mod assignment;
@@ -14,6 +15,7 @@ mod constant;
 mod conversions;
 mod elements;
 mod getters;
+mod lambdas;
 mod members;
 mod names;
 mod objects;
@@ -23,17 +25,21 @@ mod operators;
 mod overloads;
 mod parse;
 mod patterns;
+mod placing;
 mod request;
 mod sequences;
+mod statics;
 mod text;
+mod tuples;
+mod type_objects;
 mod walk;
 
 use dap_wire::{ErrorCode, Failure};
 use tree_sitter::Node as Syntax;
 
 pub(super) use constant::Constant;
-pub(super) use members::tuple_names;
 pub(super) use parse::{Format, Scope};
+pub(super) use tuples::tuple_names;
 
 use super::types::Ty;
 use super::types::ty::BOOL;
@@ -123,6 +129,11 @@ struct Given<'t> {
 
 enum Passed<'t> {
     Val(Val),
+    /// `out var name`, `out Type name`, `out _`: a new variable.
+    Declared {
+        name: Option<String>,
+        ty: Option<Ty>,
+    },
     /// A lambda: worked out for each item by those few methods that we do ourselves.
     Lambda(Syntax<'t>),
 }

@@ -21,9 +21,12 @@ impl Session {
             "??" => {
                 let old = self.value(left, scope)?;
                 if !self.is_null_val(&old)? {
-                    return Ok(old);
+                    return self.out_of_nullable(old);
                 }
-                self.value(right, scope)?
+                let val = self.value(right, scope)?;
+                let is_null = self.is_null_val(&val)?;
+                let stored = self.store(left, val, scope)?;
+                return if is_null { Ok(stored) } else { self.out_of_nullable(stored) };
             }
             operator => {
                 let (old, by) = (self.value(left, scope)?, self.value(right, scope)?);

@@ -8,10 +8,9 @@ use super::overloads::{LINQ, Slot};
 use super::walk::{child, inner};
 use super::{Data, Found, Given, Passed, Scope, Val, failed};
 use crate::engine::coreclr::calls::supply::Method;
-use crate::engine::coreclr::cor;
 use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::types::Ty;
-use crate::engine::coreclr::values::{Path, Root, bare};
+use crate::engine::coreclr::values::{Path, Root, Step};
 
 impl Session {
     pub(super) fn invocation(&mut self, node: Syntax<'_>, scope: &Scope<'_>) -> Result<Found, Failure> {
@@ -123,6 +122,9 @@ impl Session {
             }
             let value = match value.kind() {
                 "lambda_expression" => Passed::Lambda(value),
+                "declaration_expression" if is_variable => self.declared(value, scope)?,
+                "discard" if is_variable => Passed::Declared { name: None, ty: None },
+                _ if is_variable && scope.of(value) == "_" => Passed::Declared { name: None, ty: None },
                 _ if is_variable => Passed::Val(self.variable(value, scope)?),
                 _ => Passed::Val(self.value(value, scope)?),
             };
@@ -131,17 +133,23 @@ impl Session {
         Ok(given)
     }
 
+    /// `var name` or `Type name` behind `out`.
+    fn declared<'t>(&mut self, node: Syntax<'_>, scope: &Scope<'_>) -> Result<Passed<'t>, Failure> {
+        let (ty, name) = (child(node, "type")?, scope.of(child(node, "name")?));
+        let ty = match scope.of(ty) {
+            "var" => None,
+            _ => Some(self.type_at(ty, scope)?),
+        };
+        Ok(Passed::Declared { name: (name != "_").then(|| name.to_owned()), ty })
+    }
+
     /// The place of a `ref` or `out` argument: the call gets its address, not its value.
     fn variable(&mut self, node: Syntax<'_>, scope: &Scope<'_>) -> Result<Val, Failure> {
         let text = scope.of(node);
         let none = || {
-            failed(format!("`{text}` is no variable, as a `ref` or `out` argument must be")).hint(
-                "none can be declared here: use one of the program's, a field, or an element of an array",
-            )
+            failed(format!("`{text}` is no variable, as a `ref` or `out` argument must be"))
+                .hint("use a variable, a field or an element of an array; `out var name` declares one")
         };
-        if matches!(node.kind(), "declaration_expression" | "discard") || text == "_" {
-            return Err(none());
-        }
         let val = self.value(node, scope)?;
         let is_place = |path: &&Path| !matches!(path.root, Root::Handle(_)) || !path.steps.is_empty();
         val.path().filter(is_place).ok_or_else(none)?;
@@ -179,20 +187,29 @@ impl Session {
         };
         if given.iter().any(|given| matches!(given.value, Passed::Lambda(_))) {
             return match target {
-                Some(target) => self.with_lambda(&target, &name, &given, scope).map(Found::Val),
+                Some(target) => {
+                    let val = self.with_lambda(&target, &name, &given, scope)?;
+                    Ok(Found::Val(self.named_as_in(val, &target)))
+                }
                 None => Err(failed(format!(
                     "`{name}` takes a lambda, which cannot be made in a program that is stopped"
                 ))),
             };
         }
         let names: Vec<Option<String>> = given.iter().map(|given| given.name.clone()).collect();
-        let values: Vec<Val> = given
-            .into_iter()
-            .filter_map(|given| match given.value {
-                Passed::Val(val) => Some(val),
-                Passed::Lambda(_) => None,
-            })
-            .collect();
+        let (mut values, mut declared): (Vec<Val>, Vec<Option<String>>) = (Vec::new(), Vec::new());
+        for given in given {
+            let (val, name) = match given.value {
+                Passed::Val(val) => (val, None),
+                Passed::Declared { name, ty } => {
+                    let ty = Ty::Reference(Box::new(ty.unwrap_or(Ty::Other)));
+                    (Val { ty, ..Val::null() }, name)
+                }
+                Passed::Lambda(_) => continue,
+            };
+            values.push(val);
+            declared.push(name);
+        }
         let mut known = 0;
         let mut lineages = vec![ty.clone()];
         if let Some(target) = &target {
@@ -205,6 +222,7 @@ impl Session {
                 known += methods.len();
                 if let Some((method, slots)) = self.choose(methods, &types, &values, &names) {
                     let this = target.as_ref().filter(|_| !method.is_static);
+                    let values = self.with_places(values, &declared, &method, &slots, scope)?;
                     return self.call_chosen(&method, &slots, this, values, &name, scope);
                 }
             }
@@ -220,6 +238,8 @@ impl Session {
             let methods = self.extensions_named(&name);
             known += methods.len();
             if let Some((method, slots)) = self.choose(methods, &types, &all, &all_names) {
+                declared.insert(0, None);
+                let all = self.with_places(all, &declared, &method, &slots, scope)?;
                 return self.call_chosen(&method, &slots, None, all, &name, scope);
             }
         }
@@ -229,6 +249,35 @@ impl Session {
             0 => failed(format!("`{owner}` has no method `{name}`")),
             _ => failed(format!("no overload of `{owner}.{name}` takes ({})", passed.join(", "))),
         })
+    }
+
+    /// The same values, with a place in the program for each variable that the call declares; its name is known from now on.
+    fn with_places(
+        &mut self,
+        mut values: Vec<Val>,
+        names: &[Option<String>],
+        method: &Method,
+        slots: &[Slot],
+        scope: &Scope<'_>,
+    ) -> Result<Vec<Val>, Failure> {
+        for (slot, parameter) in slots.iter().zip(&method.parameters) {
+            let Slot::Argument(at) = slot else { continue };
+            let is_declared =
+                |val: &&mut Val| matches!(val.ty, Ty::Reference(_)) && matches!(val.data, Data::Constant(_));
+            let Some(val) = values.get_mut(*at).filter(is_declared) else { continue };
+            let name = names.get(*at).cloned().flatten();
+            let of = parameter.direct();
+            // Evaluations know no locals of their own: an array with one element is as good.
+            let array = self.array_of(of, 1, scope)?;
+            let place = array.path().ok_or_else(|| failed("the new variable got lost"))?;
+            let shown = name.clone().unwrap_or_else(|| "_".into());
+            let place = place.step(Step::Element(0), shown);
+            *val = Val::at(place.clone(), Ty::Reference(Box::new(of.clone())));
+            if let Some(name) = name {
+                scope.bindings.borrow_mut().push((name, Val::at(place, of.clone())));
+            }
+        }
+        Ok(values)
     }
 
     fn call_chosen(
@@ -252,9 +301,13 @@ impl Session {
             return Ok(Found::Nothing);
         }
         let tuple = self.tuple_of_result(&method.loaded, method.token);
-        Ok(Found::Val(match val.data {
+        let val = match val.data {
             Data::At(path) => Val { data: Data::At(Path { tuple, ..path }), ..val },
             _ => val,
+        };
+        Ok(Found::Val(match this.or(values.first()) {
+            Some(of) => self.named_as_in(val, of),
+            None => val,
         }))
     }
 
@@ -299,73 +352,6 @@ impl Session {
         Ok(passed)
     }
 
-    /// A new array of these items.
-    pub(super) fn array_with(&mut self, of: &Ty, items: Vec<Val>, scope: &Scope<'_>) -> Result<Val, Failure> {
-        let mut ready = Vec::new();
-        for item in items {
-            let item = self.converted(item, of, scope)?;
-            ready.push(self.in_program(item, of, scope)?);
-        }
-        let length = u32::try_from(ready.len()).unwrap_or(u32::MAX);
-        let array = self.array_of(of, length, scope)?;
-        for (position, item) in ready.into_iter().enumerate() {
-            let step = crate::engine::coreclr::values::Step::Element(position as u32);
-            let place = array.path().map(|path| path.step(step, format!("[{position}]")));
-            let place = place.ok_or_else(|| failed("the new array got lost"))?;
-            self.write(&place, &item, of)?;
-        }
-        Ok(array)
-    }
-
-    /// A new array of zeros.
-    pub(super) fn array_of(&mut self, of: &Ty, length: u32, scope: &Scope<'_>) -> Result<Val, Failure> {
-        let what = format!("new {}[{length}]", self.csharp(of));
-        if of.is_value() && (!matches!(of, Ty::Primitive(_)) || self.is_decimal(of)) {
-            return self.array_of_structs(of, length, &what, scope);
-        }
-        let element = self.runtime_type(scope.site.thread, of)?;
-        let made = self.run_in(&scope.site, &what, |eval| eval.new_array(&element, length))?;
-        self.given(made, &of.clone().vector(), &what)
-    }
-
-    /// The runtime's evaluations make no arrays of structs; a list makes one for itself.
-    fn array_of_structs(
-        &mut self,
-        of: &Ty,
-        length: u32,
-        what: &str,
-        scope: &Scope<'_>,
-    ) -> Result<Val, Failure> {
-        let lost = || failed(format!("`{what}` cannot be made"));
-        let list = self.ty_generic("System.Collections.Generic.List`1", vec![of.clone()]).ok_or_else(lost)?;
-        let length = Val::plain(super::Constant::Int(element::I4, length.into()));
-        let list = self.made(&list, vec![length], &[None], scope)?;
-        let path = list.path().ok_or_else(lost)?;
-        let value = bare(&self.fetch(path)?).ok_or_else(lost)?;
-        let step = self.member(&value, "_items").ok_or_else(lost)?;
-        Ok(Val::at(path.step(step, what.to_owned()), of.clone().vector()))
-    }
-
-    /// A value that writing needs to be in the program already: strings and boxes.
-    pub(super) fn in_program(&mut self, val: Val, to: &Ty, scope: &Scope<'_>) -> Result<Val, Failure> {
-        match &val.data {
-            Data::Constant(super::Constant::Null) => Ok(val),
-            Data::Constant(constant) if !to.is_value() => {
-                let path = self.boxed(&scope.site, constant, &val.ty)?;
-                Ok(Val::at(path, to.clone()))
-            }
-            Data::At(path) if !to.is_value() && self.fetch(path)?.as_reference().is_none() => {
-                if let Some(constant) = self.load(&val)? {
-                    let path = self.boxed(&scope.site, &constant, &val.ty)?;
-                    return Ok(Val::at(path, to.clone()));
-                }
-                let path = self.boxed_copy(&scope.site, path)?;
-                Ok(Val::at(path, to.clone()))
-            }
-            _ => Ok(val),
-        }
-    }
-
     /// Loads LINQ into a program that does not use it.
     pub(super) fn load_linq(&mut self, scope: &Scope<'_>) -> Result<(), Failure> {
         let loaded = |session: &Self| {
@@ -383,90 +369,5 @@ impl Session {
             true => Ok(()),
             false => Err(failed("System.Linq cannot be loaded into the program")),
         }
-    }
-
-    /// Writes to a place in the program what `converted` and `in_program` have prepared.
-    pub(super) fn write(&mut self, place: &Path, val: &Val, ty: &Ty) -> Result<(), Failure> {
-        let what = || format!("set `{}`", place.name);
-        let target = self.fetch(place)?;
-        let misfit = |session: &Self| {
-            failed(format!(
-                "a `{}` does not fit into `{}`, which is `{}`",
-                session.csharp(&val.ty),
-                place.name,
-                session.csharp(ty)
-            ))
-        };
-        if let Some(inner) = self.nullable(ty) {
-            return self.write_nullable(place, val, &inner);
-        }
-        if !ty.is_value() {
-            let reference = target.as_reference().ok_or_else(|| misfit(self))?;
-            let address = self.address(val)?.ok_or_else(|| misfit(self))?;
-            return reference.set_target(address).map_err(cor(what()));
-        }
-        let target = match target.as_reference() {
-            Some(_) => crate::engine::coreclr::values::bare(&target).ok_or_else(|| misfit(self))?,
-            None => target,
-        };
-        let bytes = match &val.data {
-            Data::Constant(constant) => self.bytes_as(constant, ty).ok_or_else(|| misfit(self))?,
-            Data::At(path) => {
-                let from =
-                    crate::engine::coreclr::values::bare(&self.fetch(path)?).ok_or_else(|| misfit(self))?;
-                if self.declared_ty(&from) != self.declared_ty(&target) {
-                    return Err(misfit(self));
-                }
-                return self.copy_struct(place, path, &from, &target);
-            }
-        };
-        target.set_bytes(&bytes).map_err(cor(what()))
-    }
-
-    fn write_nullable(&mut self, place: &Path, val: &Val, inner: &Ty) -> Result<(), Failure> {
-        let lost = || failed(format!("`{}` cannot be written to", place.name));
-        let target = self.fetch(place)?;
-        let flag = self.field_named(&target, "hasValue").ok_or_else(lost)?;
-        let is_null = self.is_null_val(val)?;
-        flag.set_bytes(&[u8::from(!is_null)]).map_err(cor(format!("set `{}`", place.name)))?;
-        if is_null {
-            return Ok(());
-        }
-        let step = self.member(&target, "value").ok_or_else(lost)?;
-        let val = self.out_of_nullable(val.clone())?;
-        self.write(&place.step(step, place.name.clone()), &val, inner)
-    }
-
-    /// Structs are copied as bytes; those with references in them field by field, so that the collector knows.
-    fn copy_struct(
-        &mut self,
-        place: &Path,
-        from: &Path,
-        value: &cordebug::value::Value,
-        target: &cordebug::value::Value,
-    ) -> Result<(), Failure> {
-        let fields = self.members_of_struct(value);
-        if fields.is_empty() {
-            let bytes = value.bytes().map_err(cor(format!("read `{}`", from.name)))?;
-            return target.set_bytes(&bytes).map_err(cor(format!("set `{}`", place.name)));
-        }
-        for (step, name, ty) in fields {
-            let inner = Val::at(from.step(step, format!("{}.{name}", from.name)), ty.clone());
-            self.write(&place.step(step, format!("{}.{name}", place.name)), &inner, &ty)?;
-        }
-        Ok(())
-    }
-
-    fn members_of_struct(
-        &self,
-        value: &cordebug::value::Value,
-    ) -> Vec<(crate::engine::coreclr::values::Step, String, Ty)> {
-        let fields = self.members(value).into_iter();
-        fields
-            .filter_map(|member| {
-                let inner = self.field_at(value, member.step)?;
-                Some((member.step, member.name, self.declared_ty(&inner)))
-            })
-            .collect()
     }
 }

@@ -255,7 +255,9 @@ impl Session {
     /// Whether, and how well, a value fits where `to` is wanted, without a cast.
     pub(super) fn fit(&self, val: &Val, to: &Ty) -> Option<Fit> {
         if let Ty::Reference(place) = &val.ty {
-            return matches!(to, Ty::Reference(to) if to == place).then_some(Fit::Same);
+            // What `out var` declares has the parameter's type.
+            let fits = matches!(to, Ty::Reference(to) if to == place || **place == Ty::Other);
+            return fits.then_some(Fit::Same);
         }
         let to = to.direct();
         let from = val.ty.direct();

@@ -41,7 +41,7 @@ impl Session {
             };
             indexes.push(val);
         }
-        self.indexed(&of, indexes, scope).map(Found::Val)
+        self.indexed(&of, indexes, scope).map(|item| Found::Val(self.named_as_in(item, &of)))
     }
 
     fn length_of(&mut self, of: &Val, scope: &Scope<'_>) -> Result<i128, Failure> {

@@ -4,9 +4,10 @@
 use std::rc::Rc;
 
 use clr_metadata::bytes::Reader;
+use cordebug::value::element;
 
 use super::operators::{Overflow, compute};
-use super::{Data, Val};
+use super::{Constant, Data, Val};
 use crate::engine::coreclr::modules::Loaded;
 use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::types::Ty;
@@ -84,7 +85,11 @@ impl Session {
         match &result.data {
             Data::Constant(constant) => match declared {
                 Ty::Primitive(kind) => {
-                    let constant = constant.cast(kind, false).unwrap_or_else(|| constant.clone());
+                    let constant = match constant {
+                        // IL knows truths as numbers.
+                        Constant::Int(_, number) if kind == element::BOOLEAN => Constant::Bool(*number != 0),
+                        other => other.cast(kind, false).unwrap_or_else(|| other.clone()),
+                    };
                     Some(Val::constant_of(constant, declared))
                 }
                 declared => Some(Val { ty: declared, literal: false, ..result }),

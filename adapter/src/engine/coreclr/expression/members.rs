@@ -6,13 +6,14 @@ use clr_metadata::members::PropertyInfo;
 use cordebug::value::element;
 use dap_wire::Failure;
 
+use super::tuples::tuple_names;
 use super::{Constant, Data, Found, Scope, Val, failed};
 use crate::engine::coreclr::calls::supply::Method;
 use crate::engine::coreclr::modules::Loaded;
 use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::types::Ty;
-use crate::engine::coreclr::types::ty::{OBJECT, STRING};
-use crate::engine::coreclr::values::{Path, Root, Step, bare};
+use crate::engine::coreclr::types::ty::OBJECT;
+use crate::engine::coreclr::values::{Path, Step, bare};
 
 /// A property of a type that declares it.
 #[derive(Clone)]
@@ -193,7 +194,7 @@ impl Session {
         {
             let mut way = path.clone();
             let mut rest = position;
-            let mut value = inner;
+            let mut value = inner.clone();
             // The eighth element and those behind it are in a tuple inside the tuple.
             while rest >= 7 {
                 let Some(step) = self.member(&value, "Rest") else { return Ok(None) };
@@ -202,7 +203,9 @@ impl Session {
                 rest -= 7;
             }
             let Some(step) = self.member(&value, &format!("Item{}", rest + 1)) else { return Ok(None) };
-            return self.val_at(way.step(step, format!("{}.{name}", path.name))).map(Some);
+            let way = way.step(step, format!("{}.{name}", path.name));
+            let tuple = self.names_of_element(names, &self.declared_ty(&inner), position);
+            return self.val_at(Path { tuple, ..way }).map(Some);
         }
         Ok(None)
     }
@@ -230,7 +233,13 @@ impl Session {
             .map_or(Ty::Other, |signature| self.ty_of(&loaded, &signature));
         let declared = declared.with(owner.arguments(), &[]);
         let mut path = path.step(Step::Field { up, token: field.token }, format!("{}.{name}", path.name));
-        path.tuple = tuple_names(image.metadata.tuple_names(field.token));
+        let position = name.strip_prefix("Item").and_then(|at| at.parse::<usize>().ok()?.checked_sub(1));
+        path.tuple = match (&val.path().and_then(|path| path.tuple.clone()), position) {
+            (Some(names), Some(position)) => {
+                self.names_of_element(names, &self.declared_ty(&inner), position)
+            }
+            _ => tuple_names(image.metadata.tuple_names(field.token)),
+        };
         if declared.is_open() || declared == Ty::Other {
             return self.val_at(path).map(Some);
         }
@@ -268,7 +277,7 @@ impl Session {
             return Ok(match val.data {
                 Data::At(path) => {
                     let tuple = path.tuple.clone().or_else(|| self.tuple_of_result(&loaded, getter));
-                    Val { data: Data::At(Path { name: shown, tuple, ..path }), ..val }
+                    self.named_as_in(Val { data: Data::At(Path { name: shown, tuple, ..path }), ..val }, on)
                 }
                 _ => val,
             });
@@ -279,14 +288,11 @@ impl Session {
         let names = self.tuple_of_result(&loaded, getter);
         let val = self.call(&scope.site, &method, Some(on), &[], &shown)?;
         Ok(match val.data {
-            Data::At(path) => Val { data: Data::At(Path { tuple: names, ..path }), ..val },
+            Data::At(path) => {
+                self.named_as_in(Val { data: Data::At(Path { tuple: names, ..path }), ..val }, on)
+            }
             _ => val,
         })
-    }
-
-    pub(super) fn tuple_of_result(&self, loaded: &Loaded, method: u32) -> Option<Rc<Vec<Option<String>>>> {
-        let metadata = &loaded.image()?.metadata;
-        tuple_names(metadata.tuple_names_of_parameter(method, None))
     }
 
     /// The getter that a virtual call would run.
@@ -309,135 +315,6 @@ impl Session {
             }
         }
         own
-    }
-
-    fn static_member(
-        &mut self,
-        ty: &Ty,
-        name: &str,
-        types: &[Ty],
-        scope: &Scope<'_>,
-    ) -> Result<Option<Found>, Failure> {
-        for owner in self.chain(ty) {
-            let Some((loaded, token)) = self.definition(&owner) else { continue };
-            let Some(image) = loaded.image() else { continue };
-            let metadata = &image.metadata;
-            if types.is_empty() {
-                let fields = metadata.fields(token);
-                if let Some(field) = fields.iter().find(|field| field.is_static && field.name == name) {
-                    return self.static_field(&loaded, &owner, field, scope).map(|val| Some(Found::Val(val)));
-                }
-                if let Some(property) = self.property_of(&owner, name, true) {
-                    let shown = format!("{}.{name}", self.csharp(&owner));
-                    let getter = property
-                        .info
-                        .getter
-                        .ok_or_else(|| failed(format!("`{shown}` can only be written")))?;
-                    if let Some(val) = self.backing_field(&property, name, scope) {
-                        return Ok(Some(Found::Val(val)));
-                    }
-                    let method = self.method(&loaded, &owner, getter);
-                    let method = method
-                        .ok_or_else(|| failed(format!("`{shown}` has a getter that cannot be read")))?;
-                    return self
-                        .call(&scope.site, &method, None, &[], &shown)
-                        .map(|val| Some(Found::Val(val)));
-                }
-            }
-            if self.has_method(&owner, name, true) {
-                return Ok(Some(Found::Group {
-                    target: None,
-                    ty: owner,
-                    name: name.to_owned(),
-                    types: types.to_vec(),
-                }));
-            }
-            let arity = if types.is_empty() { String::new() } else { format!("`{}", types.len()) };
-            let nested = metadata.find_type(&format!("{}.{name}{arity}", metadata.type_name(token)));
-            if let Some(nested) = nested {
-                let mut arguments = owner.arguments().to_vec();
-                arguments.extend(types.iter().cloned());
-                return Ok(Some(Found::Type(self.defined(&loaded, nested, None, arguments))));
-            }
-        }
-        Ok(None)
-    }
-
-    /// A static auto-property is its field.
-    fn backing_field(&mut self, property: &Property, name: &str, scope: &Scope<'_>) -> Option<Val> {
-        let (loaded, token) = self.definition(&property.owner)?;
-        let backing = format!("<{name}>k__BackingField");
-        let field = loaded
-            .image()?
-            .metadata
-            .fields(token)
-            .into_iter()
-            .find(|field| field.is_static && field.name == backing)?;
-        let val = self.static_field(&loaded, &property.owner, &field, scope).ok()?;
-        let shown = format!("{}.{name}", self.csharp(&property.owner));
-        match val.data {
-            Data::At(path) => Some(Val { data: Data::At(Path { name: shown, ..path }), ..val }),
-            _ => Some(val),
-        }
-    }
-
-    /// A constant, or a field of a type; the class is initialised first where it was not yet.
-    pub(super) fn static_field(
-        &mut self,
-        loaded: &Rc<Loaded>,
-        owner: &Ty,
-        field: &clr_metadata::metadata::Field,
-        scope: &Scope<'_>,
-    ) -> Result<Val, Failure> {
-        let shown = format!("{}.{}", self.csharp(owner), field.name);
-        let lost = || failed(format!("`{shown}` cannot be read"));
-        let metadata = &loaded.image().ok_or_else(lost)?.metadata;
-        let declared =
-            metadata.field_type(field.token).map_or(Ty::Other, |signature| self.ty_of(loaded, &signature));
-        let declared = declared.with(owner.arguments(), &[]);
-        if field.is_literal {
-            let (kind, bytes) = metadata.literal(field.token).ok_or_else(lost)?;
-            let constant = match kind {
-                element::STRING => {
-                    let units: Vec<u16> =
-                        bytes.chunks_exact(2).map(|two| u16::from_le_bytes([two[0], two[1]])).collect();
-                    Constant::Text(String::from_utf16_lossy(&units))
-                }
-                element::CLASS => Constant::Null,
-                kind => Constant::from_bytes(kind, bytes).ok_or_else(lost)?,
-            };
-            return Ok(Val { data: Data::Constant(constant), ty: declared, literal: true });
-        }
-        let root = Root::Static {
-            thread: scope.site.thread,
-            frame: scope.site.frame,
-            ty: self.runtime_type(scope.site.thread, owner)?,
-            token: field.token,
-        };
-        let mut path = Path::new(root, &shown);
-        path.tuple = tuple_names(metadata.tuple_names(field.token));
-        if self.fetch(&path).is_err() && scope.site.runs {
-            self.initialise(owner, scope)?;
-        }
-        self.fetch(&path)
-            .map_err(|_| failed(format!("`{shown}` has no value yet: its class is not initialised")))?;
-        match declared {
-            Ty::Other => self.val_at(path),
-            declared => Ok(Val::at(path, declared)),
-        }
-    }
-
-    /// Runs a class's static constructor, as its first use in the program would.
-    fn initialise(&mut self, owner: &Ty, scope: &Scope<'_>) -> Result<(), Failure> {
-        let helpers = Found::Type(
-            self.ty_named("System.Runtime.CompilerServices.RuntimeHelpers")
-                .ok_or_else(|| failed("no RuntimeHelpers"))?,
-        );
-        let ty = self.type_object(owner, scope)?;
-        let handle = self.member_of(Found::Val(ty), "TypeHandle", Vec::new(), scope)?;
-        let Found::Val(handle) = handle else { return Err(failed("a type has no handle")) };
-        let group = self.member_of(helpers, "RunClassConstructor", Vec::new(), scope)?;
-        self.invoke_with(group, vec![handle], scope).map(drop)
     }
 
     pub(super) fn has_method(&self, owner: &Ty, name: &str, only_static: bool) -> bool {
@@ -481,69 +358,4 @@ impl Session {
             is_static: !signature.has_this,
         })
     }
-
-    /// A `System.Type` of the program.
-    pub(super) fn type_object(&mut self, ty: &Ty, scope: &Scope<'_>) -> Result<Val, Failure> {
-        let type_of_types = self.ty_named("System.Type").ok_or_else(|| failed("there is no System.Type"))?;
-        let name =
-            self.reflection_name(ty).ok_or_else(|| failed(format!("`{}` has no name", self.csharp(ty))))?;
-        let group = Found::Group {
-            target: None,
-            ty: type_of_types.clone(),
-            name: "GetType".into(),
-            types: Vec::new(),
-        };
-        let found = self.invoke_with(group, vec![Val { ty: STRING, ..Val::text(name) }], scope)?;
-        match found {
-            Found::Val(val) => Ok(Val { ty: type_of_types, ..val }),
-            _ => Err(failed(format!("the program does not know the type `{}`", self.csharp(ty)))),
-        }
-    }
-
-    /// As `Type.GetType` takes it: with the assembly, `+` between nested types, brackets around arguments.
-    fn reflection_name(&self, ty: &Ty) -> Option<String> {
-        match ty {
-            Ty::Vector(of) => self.suffixed(of, "[]"),
-            Ty::Array(of, rank) => {
-                self.suffixed(of, &format!("[{}]", ",".repeat(rank.saturating_sub(1).min(32) as usize)))
-            }
-            Ty::Pointer(of) => self.suffixed(of, "*"),
-            _ => self.suffixed(ty, ""),
-        }
-    }
-
-    fn suffixed(&self, ty: &Ty, suffix: &str) -> Option<String> {
-        match ty {
-            Ty::Vector(_) | Ty::Array(..) | Ty::Pointer(_) => {
-                let name = self.reflection_name(ty)?;
-                let (name, assembly) = name.rsplit_once(", ")?;
-                Some(format!("{name}{suffix}, {assembly}"))
-            }
-            _ => {
-                let (loaded, token) = self.definition(ty)?;
-                let metadata = &loaded.image()?.metadata;
-                let mut name = metadata.simple_name(token).to_owned();
-                let mut outer = token;
-                while let Some(enclosing) = metadata.enclosing_type(outer) {
-                    outer = enclosing;
-                    name = format!("{}+{name}", metadata.simple_name(outer));
-                }
-                let space = metadata.namespace(outer);
-                let space = if space.is_empty() { String::new() } else { format!("{space}.") };
-                let mut arguments = Vec::new();
-                for argument in ty.arguments() {
-                    arguments.push(format!("[{}]", self.reflection_name(argument)?));
-                }
-                let arguments =
-                    if arguments.is_empty() { String::new() } else { format!("[{}]", arguments.join(",")) };
-                let assembly = loaded.path.file_stem()?.to_string_lossy().into_owned();
-                Some(format!("{space}{name}{arguments}{suffix}, {assembly}"))
-            }
-        }
-    }
-}
-
-/// Names of a tuple's elements, if it has any.
-pub(crate) fn tuple_names(names: Vec<Option<String>>) -> Option<Rc<Vec<Option<String>>>> {
-    names.iter().any(Option::is_some).then(|| Rc::new(names))
 }

@@ -211,6 +211,17 @@ impl Session {
                 self.visible_type(text, Vec::new(), scope).ok_or_else(unknown)
             }
             "generic_name" => {
+                if let Some((name, list)) =
+                    text.split_once('<').filter(|(_, list)| list.trim_start_matches([',', ' ']) == ">")
+                {
+                    // `List<>`, as `typeof` takes it.
+                    let (_, imports) = scope.imports(self);
+                    let class = scope.class(self);
+                    let arity = list.matches(',').count() + 1;
+                    let found = self.type_visible(name.trim(), arity, class.as_ref(), &imports);
+                    let (loaded, token) = found.ok_or_else(unknown)?;
+                    return Ok(self.defined(&loaded, token, None, Vec::new()));
+                }
                 let (name, types) = self.member_name(node, scope)?;
                 self.visible_type(&name, types, scope).ok_or_else(unknown)
             }

@@ -1,5 +1,6 @@
 //! `new`: objects with constructors and initialisers, arrays, tuples.
 
+use cordebug::value::element;
 use dap_wire::Failure;
 use tree_sitter::Node as Syntax;
 
@@ -24,6 +25,7 @@ impl Session {
         for given in given {
             match given.value {
                 Passed::Val(val) => values.push(val),
+                Passed::Declared { .. } => return Err(failed("a constructor cannot declare variables here")),
                 Passed::Lambda(_) => {
                     return Err(failed("a lambda cannot be made in a program that is stopped"));
                 }
@@ -46,7 +48,7 @@ impl Session {
     ) -> Result<Val, Failure> {
         let name = self.csharp(ty);
         if *ty == STRING {
-            return self.new_text(&values);
+            return self.new_text(&values, scope);
         }
         if matches!(ty, Ty::Primitive(_)) && *ty != OBJECT && values.is_empty() {
             return self.default_of(ty, scope);
@@ -81,7 +83,19 @@ impl Session {
     }
 
     /// `new string('a', 3)`: strings are made by the runtime itself.
-    fn new_text(&self, values: &[Val]) -> Result<Val, Failure> {
+    fn new_text(&mut self, values: &[Val], scope: &Scope<'_>) -> Result<Val, Failure> {
+        if let [letters] = values
+            && self.actual(letters)? == Ty::Primitive(element::CHAR).vector()
+        {
+            let mut units = Vec::new();
+            for item in self.items_of(letters, scope)?.list {
+                match self.load(&item)? {
+                    Some(Constant::Int(_, unit)) => units.push(unit as u16),
+                    _ => return Err(failed("a character cannot be read")),
+                }
+            }
+            return Ok(Val::text(String::from_utf16_lossy(&units)));
+        }
         if let [letter, count] = values
             && let (Some(Constant::Int(_, letter)), Some(Constant::Int(_, count))) =
                 (self.load(letter)?, self.load(count)?)
@@ -92,7 +106,7 @@ impl Session {
                 .ok_or_else(|| failed("ArgumentOutOfRangeException: the count is negative or too large"))?;
             return Ok(Val::text(letter.repeat(count)));
         }
-        Err(failed("only `new string(letter, count)` is supported"))
+        Err(failed("only `new string(letter, count)` and `new string(letters)` are supported"))
     }
 
     /// `{ A = 1 }`, `{ 1, 2 }`, `{ ["k"] = 1 }` behind `new`.
@@ -100,6 +114,16 @@ impl Session {
         for part in inner(initializer) {
             if part.kind() == "assignment_expression" {
                 let (left, right) = (child(part, "left")?, child(part, "right")?);
+                if right.kind() == "initializer_expression" {
+                    // What is in the member already is filled.
+                    let member =
+                        self.member_of(Found::Val(made.clone()), scope.of(left), Vec::new(), scope)?;
+                    let Found::Val(member) = member else {
+                        return Err(failed(format!("`{}` has no value to fill", scope.of(left))));
+                    };
+                    self.initialised(&member, right, scope)?;
+                    continue;
+                }
                 let val = self.value(right, scope)?;
                 if left.kind() == "element_binding_expression" {
                     let mut indexes = Vec::new();
@@ -176,7 +200,7 @@ impl Session {
             .ty_generic(&name, types.clone())
             .ok_or_else(|| failed("there are no tuples in this program"))?;
         let path = self.zeroed_with(&ty, &types, items, scope)?;
-        let tuple = super::members::tuple_names(names);
+        let tuple = super::tuples::tuple_names(names);
         Ok(Found::Val(Val { data: Data::At(Path { tuple, ..path }), ty, literal: false }))
     }
 

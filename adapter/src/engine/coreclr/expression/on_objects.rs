@@ -83,7 +83,7 @@ impl Session {
         let taken =
             self.invoke_with(take, vec![Val::int(i32::try_from(most).unwrap_or(i32::MAX))], &scope)?;
         let Found::Val(taken) = taken else { return Ok(Vec::new()) };
-        let (items, _) = self.items_of(&taken, &scope)?;
+        let items = self.items_of(&taken, &scope)?.list;
         Ok(items)
     }
 

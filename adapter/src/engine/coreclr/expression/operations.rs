@@ -149,7 +149,10 @@ impl Session {
         };
         let is_lifted = self.nullable(&left.ty).is_some() || self.nullable(&right.ty).is_some();
         let plain = match (&constant, enumeration) {
-            (Constant::Bool(_), _) => return Ok(Val { literal, ..Val::plain(constant) }),
+            // Three-valued logic stays nullable; comparisons do not.
+            (Constant::Bool(_), _) if !(is_lifted && matches!(operator, "&" | "|" | "^")) => {
+                return Ok(Val { literal, ..Val::plain(constant) });
+            }
             (constant, Some((ty, kind))) if *constant != Constant::Null => {
                 let constant = constant.cast(kind, false).unwrap_or(Constant::Null);
                 Val::constant_of(constant, ty)

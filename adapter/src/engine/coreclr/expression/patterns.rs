@@ -4,10 +4,43 @@ use dap_wire::Failure;
 use tree_sitter::Node as Syntax;
 
 use super::walk::{child, inner};
-use super::{Constant, Found, Scope, Val, failed};
+use super::{Constant, Found, Given, Passed, Scope, Val, failed};
 use crate::engine::coreclr::session::Session;
 
+/// Operators that bind less tightly than `is`.
+const LOOSER: [&str; 8] = ["&&", "||", "??", "==", "!=", "&", "|", "^"];
+
 impl Session {
+    /// `value is pattern`. The grammar takes `x is 1 && y` for `x is (1 && y)`.
+    pub(super) fn matched(
+        &mut self,
+        val: &Val,
+        pattern: Syntax<'_>,
+        scope: &Scope<'_>,
+    ) -> Result<Val, Failure> {
+        let wanted = match pattern.kind() {
+            "constant_pattern" => inner(pattern).pop().ok_or_else(|| failed("a pattern is empty"))?,
+            _ => pattern,
+        };
+        let operator = wanted.child_by_field_name("operator").map(|sign| scope.of(sign).to_owned());
+        let Some(operator) =
+            operator.filter(|sign| wanted.kind() == "binary_expression" && LOOSER.contains(&sign.as_str()))
+        else {
+            return self.fits_written_as_value(val, pattern, scope).map(Val::bool);
+        };
+        let (left, right) = (child(wanted, "left")?, child(wanted, "right")?);
+        let first = self.matched(val, left, scope)?;
+        match (operator.as_str(), self.load(&first)?) {
+            ("&&", Some(Constant::Bool(false))) | ("||", Some(Constant::Bool(true))) => Ok(first),
+            ("&&" | "||", _) => self.truth(right, scope).map(Val::bool),
+            ("??", _) => Ok(first),
+            _ => {
+                let second = self.value(right, scope)?;
+                self.operate(&operator, first, second, scope)
+            }
+        }
+    }
+
     pub(super) fn fits_pattern(
         &mut self,
         val: &Val,
@@ -23,25 +56,13 @@ impl Session {
             }
             "constant_pattern" => {
                 let wanted = inner(pattern).pop().ok_or_else(|| failed("a pattern is empty"))?;
-                match self.walk(wanted, scope)? {
-                    Found::Type(ty) => self.is_of(val, &ty),
-                    Found::Val(constant) => self.equal_to_constant(val, &constant, scope),
-                    _ => Err(failed(format!("`{}` is no constant", scope.of(wanted)))),
-                }
+                self.fits_written_as_value(val, wanted, scope)
             }
             "type_pattern" => {
                 let ty = self.type_at(child(pattern, "type")?, scope)?;
                 self.is_of(val, &ty)
             }
-            "declaration_pattern" => {
-                let ty = self.type_at(child(pattern, "type")?, scope)?;
-                let is = self.is_of(val, &ty)?;
-                if is && let Some(name) = pattern.child_by_field_name("name") {
-                    let bound = Val { ty, ..self.out_of_nullable(val.clone())? };
-                    scope.bindings.borrow_mut().push((scope.of(name).to_owned(), bound));
-                }
-                Ok(is)
-            }
+            "declaration_pattern" => self.fits_declaration(val, pattern, scope),
             "negated_pattern" => {
                 let of = inner(pattern).pop().ok_or_else(|| failed("`not` needs a pattern"))?;
                 self.fits_pattern(val, of, scope).map(|fits| !fits)
@@ -71,7 +92,108 @@ impl Session {
         }
     }
 
-    /// `{ Length: 3 }`, with or without a type.
+    /// `Type name`, or `var name`, which fits everything.
+    fn fits_declaration(
+        &mut self,
+        val: &Val,
+        pattern: Syntax<'_>,
+        scope: &Scope<'_>,
+    ) -> Result<bool, Failure> {
+        let ty = child(pattern, "type")?;
+        let bound = match scope.of(ty) {
+            "var" => val.clone(),
+            _ => {
+                let ty = self.type_at(ty, scope)?;
+                if !self.is_of(val, &ty)? {
+                    return Ok(false);
+                }
+                Val { ty, ..self.out_of_nullable(val.clone())? }
+            }
+        };
+        if let Some(name) =
+            pattern.child_by_field_name("name").map(|name| scope.of(name)).filter(|name| *name != "_")
+        {
+            scope.bindings.borrow_mut().push((name.to_owned(), bound));
+        }
+        Ok(true)
+    }
+
+    /// What the grammar takes for a value: `(1, var x)` for a tuple, `Point(1, 2)` for a call.
+    fn fits_written_as_value(
+        &mut self,
+        val: &Val,
+        node: Syntax<'_>,
+        scope: &Scope<'_>,
+    ) -> Result<bool, Failure> {
+        match node.kind() {
+            "tuple_expression" => self.fits_positions(val, &inner(node), scope),
+            "invocation_expression" => {
+                let ty = self.type_at(child(node, "function")?, scope)?;
+                if !self.is_of(val, &ty)? {
+                    return Ok(false);
+                }
+                let val = Val { ty, ..self.out_of_nullable(val.clone())? };
+                self.fits_positions(&val, &inner(child(node, "arguments")?), scope)
+            }
+            "declaration_expression" => self.fits_declaration(val, node, scope),
+            "identifier" if scope.of(node) == "_" => Ok(true),
+            kind if kind == "discard" || kind.ends_with("_pattern") => self.fits_pattern(val, node, scope),
+            _ => match self.walk(node, scope)? {
+                Found::Type(ty) => self.is_of(val, &ty),
+                Found::Val(constant) => self.equal_to_constant(val, &constant, scope),
+                _ => Err(failed(format!("`{}` is no constant", scope.of(node)))),
+            },
+        }
+    }
+
+    /// `(pattern, pattern)`: for the elements of a tuple, or what `Deconstruct` gives.
+    fn fits_positions(
+        &mut self,
+        val: &Val,
+        patterns: &[Syntax<'_>],
+        scope: &Scope<'_>,
+    ) -> Result<bool, Failure> {
+        if self.is_null_val(val)? {
+            return Ok(false);
+        }
+        let val = self.out_of_nullable(val.clone())?;
+        let elements = self.deconstructed(&val, patterns.len(), scope)?;
+        for (element, pattern) in elements.iter().zip(patterns) {
+            // Behind a name, if it has one.
+            let pattern = match pattern.kind() {
+                "subpattern" | "argument" => inner(*pattern).pop().unwrap_or(*pattern),
+                _ => *pattern,
+            };
+            if !self.fits_written_as_value(element, pattern, scope)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn deconstructed(&mut self, val: &Val, count: usize, scope: &Scope<'_>) -> Result<Vec<Val>, Failure> {
+        let mut elements = Vec::new();
+        if self.full_name(&self.actual(val)?).starts_with("System.ValueTuple`") {
+            for position in 1..=count {
+                let name = format!("Item{position}");
+                match self.member_of(Found::Val(val.clone()), &name, Vec::new(), scope)? {
+                    Found::Val(element) => elements.push(element),
+                    _ => return Err(failed(format!("the tuple has no element {position}"))),
+                }
+            }
+            return Ok(elements);
+        }
+        let group = self.member_of(Found::Val(val.clone()), "Deconstruct", Vec::new(), scope)?;
+        let before = scope.bindings.borrow().len();
+        let declared = |position| Passed::Declared { name: Some(format!("({position})")), ty: None };
+        let given = (0..count).map(|position| Given { name: None, value: declared(position) }).collect();
+        self.invoke(group, given, scope)?;
+        let mut bindings = scope.bindings.borrow_mut();
+        elements.extend(bindings.drain(before..).map(|(_, element)| element));
+        Ok(elements)
+    }
+
+    /// `{ Length: 3 }`, with or without a type; also behind positions.
     fn fits_properties(
         &mut self,
         val: &Val,
@@ -90,6 +212,11 @@ impl Session {
             val.ty = ty;
         }
         for clause in inner(pattern) {
+            if clause.kind() == "positional_pattern_clause"
+                && !self.fits_positions(&val, &inner(clause), scope)?
+            {
+                return Ok(false);
+            }
             if clause.kind() != "property_pattern_clause" {
                 continue;
             }

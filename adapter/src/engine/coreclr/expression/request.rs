@@ -60,7 +60,11 @@ impl Session {
             }
             Data::At(path) => {
                 let path = Path { name: text.trim().to_owned(), ..path };
-                let (shown, more) = self.present(&path, format, site)?;
+                let (mut shown, more) = self.present(&path, format, site)?;
+                // What `a?.b` gives may be null, though what it was got from may not.
+                if self.nullable(&val.ty).is_some_and(|inner| self.csharp(&inner) == shown.kind) {
+                    shown.kind = self.csharp(&val.ty);
+                }
                 let mut answer = json!({ "result": shown.text, "type": shown.kind });
                 self.open(&mut answer, &shown, &path, format);
                 if let (Some(answer), Some(more)) = (answer.as_object_mut(), more.as_object()) {

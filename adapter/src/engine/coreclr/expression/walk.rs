@@ -174,8 +174,7 @@ impl Session {
             }
             "is_pattern_expression" => {
                 let val = self.value(child(node, "expression")?, scope)?;
-                let fits = self.fits_pattern(&val, child(node, "pattern")?, scope)?;
-                Ok(Found::Val(Val::bool(fits)))
+                self.matched(&val, child(node, "pattern")?, scope).map(Found::Val)
             }
             "switch_expression" => self.switch(node, scope),
             "typeof_expression" => {

@@ -41,6 +41,9 @@ pub(crate) enum Ty {
     Other,
 }
 
+/// What a type without a name is called.
+const ANONYMOUS: &str = "<Anonymous Type>";
+
 pub(crate) const OBJECT: Ty = Ty::Primitive(element::OBJECT);
 pub(crate) const STRING: Ty = Ty::Primitive(element::STRING);
 pub(crate) const BOOL: Ty = Ty::Primitive(element::BOOLEAN);
@@ -269,6 +272,7 @@ impl Session {
                 let arguments: Vec<String> = named.arguments.iter().map(|of| self.csharp(of)).collect();
                 match (name.as_str(), arguments.as_slice()) {
                     ("System.Decimal", _) => "decimal".into(),
+                    (name, _) if name.starts_with("<>f__AnonymousType") => ANONYMOUS.into(),
                     ("System.Nullable`1", [inner]) => format!("{inner}?"),
                     (name, [_, _, ..]) if name.starts_with("System.ValueTuple`") && arguments.len() < 8 => {
                         format!("({})", arguments.join(", "))

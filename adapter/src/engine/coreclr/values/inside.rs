@@ -118,7 +118,13 @@ impl Session {
         if let Some(items) = items {
             let mut rows = Vec::new();
             if page.wants_indexed() {
-                rows.extend(items.into_iter().map(|(name, path)| Row::new(name, What::At(path), "data")));
+                rows.extend(items.into_iter().map(|(name, item)| {
+                    // Items have the names that the collection's declaration gives them.
+                    let tuple = path.tuple.as_ref().and_then(|names| {
+                        self.names_within(names, &ty, &self.declared_ty(&self.fetch(&item).ok()?))
+                    });
+                    Row::new(name, What::At(Path { tuple, ..item }), "data")
+                }));
             }
             if page.wants_named() && inner.as_array().is_none() {
                 rows.push(Row::new(
@@ -208,6 +214,10 @@ impl Session {
                 .or_else(|| {
                     crate::engine::coreclr::expression::tuple_names(metadata.tuple_names(member.token))
                 });
+            let position = || member.name.strip_prefix("Item")?.parse::<usize>().ok()?.checked_sub(1);
+            if let (Some(names), Some(at)) = (&path.tuple, position()) {
+                way.tuple = self.names_of_element(names, &actual, at);
+            }
             names.push(member.name.clone());
             if browsable == Some(ROOT_HIDDEN) && deeper > 0 {
                 let inside = self.inside(&way, &Format::default(), &EVERYTHING, site)?;

@@ -1,0 +1,125 @@
+//! Lambdas as they are written: their parameters, and their bodies' values for the items of a sequence.
+
+use std::time::{Duration, Instant};
+
+use dap_wire::{ErrorCode, Failure};
+use tree_sitter::Node as Syntax;
+
+use super::sequences::too_many;
+use super::walk::{child, inner};
+use super::{Constant, Scope, Val, failed};
+use crate::engine::coreclr::session::Session;
+
+/// A lambda's parameters and body.
+pub(super) struct Lambda<'t> {
+    parameters: Vec<String>,
+    body: Syntax<'t>,
+    /// It is worked out for as long as a call may run.
+    since: Instant,
+    limit: Duration,
+}
+
+impl<'t> Lambda<'t> {
+    pub(super) fn read(node: Syntax<'t>, scope: &Scope<'_>, limit: Duration) -> Result<Self, Failure> {
+        let body = child(node, "body")?;
+        if body.kind() == "block" {
+            return Err(failed("a lambda with statements is not supported"));
+        }
+        let list = child(node, "parameters")?;
+        let parameters = match list.kind() {
+            "parameter_list" => inner(list)
+                .into_iter()
+                .map(|parameter| {
+                    scope.of(parameter.child_by_field_name("name").unwrap_or(parameter)).to_owned()
+                })
+                .collect(),
+            _ => vec![scope.of(list).to_owned()],
+        };
+        Ok(Self { parameters, body, since: Instant::now(), limit })
+    }
+}
+
+impl Session {
+    pub(super) fn kept(
+        &mut self,
+        items: Vec<Val>,
+        lambda: &Lambda<'_>,
+        scope: &Scope<'_>,
+    ) -> Result<Vec<Val>, Failure> {
+        let mut kept = Vec::new();
+        for (position, item) in items.into_iter().enumerate() {
+            if self.holds(lambda, item.clone(), position, scope)? {
+                kept.push(item);
+            }
+        }
+        Ok(kept)
+    }
+
+    pub(super) fn first(
+        &mut self,
+        items: Vec<Val>,
+        is_cut: bool,
+        lambda: &Lambda<'_>,
+        scope: &Scope<'_>,
+    ) -> Result<Option<(usize, Val)>, Failure> {
+        for (position, item) in items.into_iter().enumerate() {
+            if self.holds(lambda, item.clone(), position, scope)? {
+                return Ok(Some((position, item)));
+            }
+        }
+        if is_cut { Err(too_many()) } else { Ok(None) }
+    }
+
+    pub(super) fn holds(
+        &mut self,
+        lambda: &Lambda<'_>,
+        item: Val,
+        position: usize,
+        scope: &Scope<'_>,
+    ) -> Result<bool, Failure> {
+        let val = self.applied(lambda, item, position, scope)?;
+        match self.load(&val)? {
+            Some(Constant::Bool(holds)) => Ok(holds),
+            _ => Err(failed(format!("`{}` is no truth", scope.of(lambda.body)))),
+        }
+    }
+
+    pub(super) fn applied(
+        &mut self,
+        lambda: &Lambda<'_>,
+        item: Val,
+        position: usize,
+        scope: &Scope<'_>,
+    ) -> Result<Val, Failure> {
+        let mut values = vec![item];
+        if lambda.parameters.len() > 1 {
+            values.push(Val::int(i32::try_from(position).unwrap_or(i32::MAX)));
+        }
+        self.applied_to(lambda, values, scope)
+    }
+
+    /// A lambda's value for these arguments.
+    pub(super) fn applied_to(
+        &mut self,
+        lambda: &Lambda<'_>,
+        values: Vec<Val>,
+        scope: &Scope<'_>,
+    ) -> Result<Val, Failure> {
+        if self.cancel.is_cancelled() {
+            return Err(Failure::cancelled());
+        }
+        if lambda.since.elapsed() > lambda.limit {
+            let message = format!(
+                "`{}` was worked out item by item for {} ms and did not come to an end",
+                scope.of(lambda.body),
+                lambda.limit.as_millis()
+            );
+            return Err(Failure::new(ErrorCode::EvaluationTimeout, message));
+        }
+        let before = scope.bindings.borrow().len();
+        scope.bindings.borrow_mut().extend(lambda.parameters.iter().cloned().zip(values));
+        let val = self.value(lambda.body, scope);
+        scope.bindings.borrow_mut().truncate(before);
+        val
+    }
+}
