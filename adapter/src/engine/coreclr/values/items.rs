@@ -8,6 +8,19 @@ use crate::engine::coreclr::session::Session;
 /// Longest chain of nodes that is followed.
 const LONGEST_CHAIN: usize = 100_000;
 
+/// Collections whose items must run to be seen, but whose number of items lies in a field: the way to it.
+const COUNTED: [(&str, &[&str]); 9] = [
+    ("System.Collections.Generic.SortedDictionary`2", &["_set", "count"]),
+    ("System.Collections.Generic.SortedSet`1", &["count"]),
+    ("System.Collections.Generic.SortedList`2", &["_size"]),
+    ("System.Collections.Generic.PriorityQueue`2", &["_size"]),
+    ("System.Collections.SortedList", &["_size"]),
+    ("System.Collections.BitArray", &["m_length"]),
+    ("System.Collections.Specialized.NameValueCollection", &["_entriesArray", "_size"]),
+    ("System.Collections.Generic.SortedDictionary`2.TreeSet", &["count"]),
+    ("System.ArraySegment`1", &["_count"]),
+];
+
 /// How a collection keeps its items.
 enum Layout {
     /// An array, used from its start: field of the array, items.
@@ -108,6 +121,17 @@ impl Session {
                 }
             }
         })
+    }
+
+    /// How many items a collection has that must run to show them.
+    pub(crate) fn counted(&self, value: &ClrValue, name: &str) -> Option<u32> {
+        let (_, way) = COUNTED.iter().find(|(counted, _)| *counted == name)?;
+        let (last, outer) = way.split_last()?;
+        let mut inner = value.clone();
+        for field in outer {
+            inner = bare(&self.field_named(&inner, field)?)?;
+        }
+        self.number_field(&inner, last)
     }
 
     /// The items of an array or collection with the ways to them; `None` for anything else.

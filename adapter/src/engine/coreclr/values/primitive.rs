@@ -13,6 +13,10 @@ pub(crate) fn quoted(text: &str) -> String {
             '\r' => quoted.push_str("\\r"),
             '\t' => quoted.push_str("\\t"),
             '\0' => quoted.push_str("\\0"),
+            // What would be invisible, or would move a terminal's cursor.
+            other if other.is_control() || matches!(other, '\u{2028}' | '\u{2029}') => {
+                quoted.push_str(&format!("\\u{:04x}", u32::from(other)));
+            }
             other => quoted.push(other),
         }
     }
@@ -98,6 +102,14 @@ pub(crate) fn date_time(bytes: &[u8]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn control_characters_are_written_as_escapes() {
+        assert_eq!(
+            quoted("a\0\u{7}\u{1b}[31m\u{85}\u{2028}ä\t"),
+            "\"a\\0\\u0007\\u001b[31m\\u0085\\u2028ä\\t\""
+        );
+    }
 
     #[test]
     fn values_read_as_csharp_writes_them() {

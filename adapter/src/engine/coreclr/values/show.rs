@@ -160,6 +160,9 @@ impl Session {
             };
             return Shown { text: format!("{word} = {items}"), kind, items, opens: true, name: None };
         }
+        if let Some(items) = self.counted(inner, &name) {
+            return opens(format!("Count = {items}"));
+        }
         if let Some((target, function)) = inner.as_delegate() {
             let method = function.ok().and_then(|function| {
                 let loaded = self.modules.of(&function.module().ok()?)?;
