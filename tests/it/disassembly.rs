@@ -10,6 +10,8 @@ stories! {
     a_methods_code_is_shown_with_its_source,
     as_many_rows_come_as_were_asked_for,
     a_step_of_one_instruction_ends_at_the_next_or_in_the_call,
+    a_breakpoint_at_an_instruction_stops_there,
+    a_breakpoint_at_no_instruction_says_why,
     what_cannot_be_disassembled_is_refused_with_the_reason,
 }
 
@@ -114,6 +116,67 @@ async fn a_step_of_one_instruction_ends_at_the_next_or_in_the_call(runtime: Runt
     editor.ok("next", json!({ "threadId": thread })).await?;
     let (_, frame) = editor.stop().await?;
     assert_eq!(frame["line"], fixture::line("steps", "outer") + 1);
+    editor.finish().await
+}
+
+async fn breaks(editor: &mut DapClient, wishes: Value) -> anyhow::Result<Vec<Value>> {
+    let told = editor.ok("setInstructionBreakpoints", json!({ "breakpoints": wishes })).await?;
+    Ok(told["breakpoints"].as_array().context("no breakpoints")?.clone())
+}
+
+async fn a_breakpoint_at_an_instruction_stops_there(runtime: Runtime) -> anyhow::Result<()> {
+    let (mut editor, _, place) = stopped_in_outer(runtime).await?;
+    let code = method(&mut editor, &place).await?;
+    let last = code.iter().rfind(|row| text(row, "instruction") == "ret").context("no ret")?;
+    let line = fixture::line("steps", "outer");
+    let second = code.iter().find(|row| row["line"] == line + 1).context("no second statement")?;
+    let wishes = json!([
+        { "instructionReference": second["address"] },
+        { "instructionReference": code[0]["address"],
+          "offset": u64::from_str_radix(&text(last, "address")[2..], 16)? as i64
+              - u64::from_str_radix(&text(&code[0], "address")[2..], 16)? as i64,
+          "condition": "1 + 1 == 2" },
+    ]);
+    let set = breaks(&mut editor, wishes).await?;
+    assert!(set.iter().all(|breakpoint| breakpoint["verified"] == true), "{set:?}");
+    assert_eq!((&set[0]["line"], text(&set[0]["source"], "name")), (&json!(line + 1), "Program.cs"));
+    // One on its line as well: one stop for both.
+    let source = json!({ "path": fixture::source("steps") });
+    let lines = json!([{ "line": line + 1 }]);
+    editor.ok("setBreakpoints", json!({ "source": source, "breakpoints": lines })).await?;
+    editor.ok("continue", json!({})).await?;
+    let stopped = editor.event("stopped").await?;
+    assert_eq!(stopped["hitBreakpointIds"].as_array().map(Vec::len), Some(2), "{stopped}");
+    editor.ok("continue", json!({})).await?;
+    let (_, frame) = editor.stop().await?;
+    assert_eq!(frame["instructionPointerReference"], last["address"]);
+    // Out of the program again.
+    breaks(&mut editor, json!([])).await?;
+    editor.ok("setBreakpoints", json!({ "source": source, "breakpoints": [] })).await?;
+    editor.ok("continue", json!({})).await?;
+    editor.event("exited").await?;
+    editor.finish().await
+}
+
+async fn a_breakpoint_at_no_instruction_says_why(runtime: Runtime) -> anyhow::Result<()> {
+    let (mut editor, _, place) = stopped_in_outer(runtime).await?;
+    let wishes = json!([
+        { "instructionReference": place, "offset": 1 },
+        { "instructionReference": "0x10" },
+        { "instructionReference": "Main" },
+        { "instructionReference": place, "hitCondition": "often" },
+    ]);
+    let set = breaks(&mut editor, wishes).await?;
+    let expected = [
+        "no instruction begins at 0x",
+        "no method that is known has its code at 0x10",
+        "no memory reference",
+        "often",
+    ];
+    for (breakpoint, expected) in set.iter().zip(expected) {
+        assert_eq!(breakpoint["verified"], false, "{breakpoint}");
+        assert!(text(breakpoint, "message").contains(expected), "{breakpoint}");
+    }
     editor.finish().await
 }
 

@@ -2,7 +2,7 @@
 //! of the IL it is; not its instructions.
 
 use crate::com::{ComPtr, call, get};
-use crate::frame::{Frame, Function};
+use crate::frame::{Breakpoint, Frame, Function};
 use crate::hresult::CORDBG_E_CODE_NOT_AVAILABLE;
 use crate::{CorError, Result, raw};
 
@@ -73,6 +73,17 @@ impl NativeCode {
         call!(second, ICorDebugCode2.GetCodeChunks(room, &raw mut count, list))?;
         chunks.truncate(count as usize);
         Ok(chunks)
+    }
+
+    /// An active breakpoint at an offset, counted through all chunks, where an instruction begins.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn set_breakpoint(&self, offset: u32) -> Result<Breakpoint> {
+        let breakpoint: ComPtr<raw::ICorDebugFunctionBreakpoint> =
+            get!(self.0, ICorDebugCode.CreateBreakpoint(offset))?;
+        call!(breakpoint, ICorDebugBreakpoint.Activate(1))?;
+        Ok(Breakpoint(breakpoint.cast()?))
     }
 
     /// What of the IL became which part, in the compiler's order.

@@ -36,6 +36,7 @@ pub fn initial() -> Value {
         "completionTriggerCharacters": ["."],
         "supportsReadMemoryRequest": true,
         "supportsDisassembleRequest": true,
+        "supportsInstructionBreakpoints": true,
         "supportsSteppingGranularity": true,
         "supportsExceptionInfoRequest": true,
         "supportsTerminateRequest": true,

@@ -1,10 +1,11 @@
 //! Breakpoints: what clients want, where it binds, and whether a hit counts.
 //!
 //! Several breakpoints may want one place, each with its own condition. So the program gets one breakpoint per *site*
-//! (method and IL offset), and a hit is judged for each that wants the site.
+//! (method and offset in its code), and a hit is judged for each that wants the site.
 
 mod functions;
 mod hits;
+mod instructions;
 mod places;
 
 pub(super) use hits::Verdict;
@@ -24,15 +25,35 @@ use super::sources::Sources;
 use crate::engine::hit_condition::hit_condition;
 use functions::Name;
 
-/// The place of function breakpoints in the map of places.
-const FUNCTIONS: &str = "";
+/// Which list of wishes a breakpoint is in: each request replaces one.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    /// `setFunctionBreakpoints`.
+    Functions,
+    /// `setInstructionBreakpoints`.
+    Instructions,
+    /// `setBreakpoints` in the file with this path.
+    Source(String),
+}
+
+/// Where in a method's code a site is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Spot {
+    /// At an IL offset, in whatever code is made of it.
+    Il(u32),
+    /// At an offset in its machine code.
+    Machine(u32),
+}
+
+/// Module, MethodDef token, and where in it.
+type SiteKey = (usize, u32, Spot);
 
 struct Wanted {
     id: i64,
     /// As the hub sent it.
     wish: Value,
     /// Sites it is bound to.
-    sites: Vec<(usize, u32, u32)>,
+    sites: Vec<SiteKey>,
     /// Where it ended up.
     place: Option<Location>,
     document: String,
@@ -44,14 +65,14 @@ struct Wanted {
 }
 
 struct Site {
-    key: (usize, u32, u32),
+    key: SiteKey,
     breakpoint: Breakpoint,
 }
 
 /// All breakpoints of the program.
 #[derive(Default)]
 pub(super) struct Breakpoints {
-    places: BTreeMap<String, Vec<Wanted>>,
+    places: BTreeMap<Place, Vec<Wanted>>,
     sites: Vec<Site>,
     entry: Option<Breakpoint>,
     last_id: i64,
@@ -88,15 +109,13 @@ impl Breakpoints {
         });
     }
 
+    /// The site with this key, made when there is none yet.
     fn place_site(
         &mut self,
-        loaded: &Rc<Loaded>,
-        method: u32,
-        il: u32,
-    ) -> Result<(usize, u32, u32), Failure> {
-        let key = (loaded.id, method, il);
+        key: SiteKey,
+        set: impl FnOnce() -> cordebug::Result<Breakpoint>,
+    ) -> Result<SiteKey, Failure> {
         if !self.sites.iter().any(|site| site.key == key) {
-            let set = || loaded.module.function(method)?.set_breakpoint(il);
             let breakpoint = set().map_err(cor("set a breakpoint"))?;
             self.sites.push(Site { key, breakpoint });
         }
@@ -117,7 +136,8 @@ impl Wanted {
             body["column"] = json!(at.point.column);
             body["endLine"] = json!(at.point.end_line);
             body["endColumn"] = json!(at.point.end_column);
-            if self.wish["name"].is_string() {
+            // Whoever asked for a line knows the file.
+            if !self.wish["line"].is_number() {
                 body["source"] = json!({ "path": self.document, "name": self.document.rsplit('/').next() });
             }
         }
@@ -143,14 +163,18 @@ impl Session {
             .as_str()
             .ok_or_else(|| Failure::invalid("`source.path` is missing"))?
             .to_owned();
-        self.replace(path, arguments)
+        self.replace(Place::Source(path), arguments)
     }
 
     pub(super) fn set_function_breakpoints(&mut self, arguments: &Value) -> Result<Value, Failure> {
-        self.replace(FUNCTIONS.into(), arguments)
+        self.replace(Place::Functions, arguments)
     }
 
-    fn replace(&mut self, place: String, arguments: &Value) -> Result<Value, Failure> {
+    pub(super) fn set_instruction_breakpoints(&mut self, arguments: &Value) -> Result<Value, Failure> {
+        self.replace(Place::Instructions, arguments)
+    }
+
+    fn replace(&mut self, place: Place, arguments: &Value) -> Result<Value, Failure> {
         let wishes = arguments["breakpoints"].as_array().cloned().unwrap_or_default();
         self.while_standing(|session| {
             let mut old = session.breakpoints.places.remove(&place).unwrap_or_default();
@@ -173,9 +197,12 @@ impl Session {
                     remarks: Vec::new(),
                 };
                 wanted.problem = hit_condition(&wanted.wish["hitCondition"]).err();
-                if place == FUNCTIONS {
+                if place == Place::Functions {
                     let named = Name::parse(wanted.wish["name"].as_str().unwrap_or_default());
                     wanted.problem = wanted.problem.or(named.err());
+                }
+                if place == Place::Instructions {
+                    session.bind_instruction(&mut wanted);
                 }
                 for loaded in session.modules.all().to_vec() {
                     session.bind(&place, &mut wanted, &loaded);
@@ -191,34 +218,39 @@ impl Session {
     }
 
     /// Why a breakpoint at a place has not bound, for people.
-    fn why_pending(&self, place: &str) -> String {
+    fn why_pending(&self, place: &Place) -> String {
         let mut reasons = Vec::new();
-        if place == FUNCTIONS {
-            reasons.push("no loaded module has this method yet".to_owned());
-        } else if !std::path::Path::new(place).exists() {
-            reasons.push(format!("there is no file `{place}`"));
-        } else {
-            let known =
-                self.modules.with_symbols().iter().any(|loaded| {
-                    loaded.pdb.as_ref().is_ok_and(|pdb| self.sources.find(pdb, place).is_some())
+        match place {
+            Place::Functions => reasons.push("no loaded module has this method yet".to_owned()),
+            // Code comes and goes with the process: what is not there now never will be.
+            Place::Instructions => return "no program runs yet that has code there".to_owned(),
+            Place::Source(path) if !std::path::Path::new(path).exists() => {
+                reasons.push(format!("there is no file `{path}`"));
+            }
+            Place::Source(path) => {
+                let known = self.modules.with_symbols().iter().any(|loaded| {
+                    loaded.pdb.as_ref().is_ok_and(|pdb| self.sources.find(pdb, path).is_some())
                 });
-            reasons.push(match known {
-                true => "there is no code at or after this line".to_owned(),
-                false => "no loaded module has code for it yet".to_owned(),
-            });
+                reasons.push(match known {
+                    true => "there is no code at or after this line".to_owned(),
+                    false => "no loaded module has code for it yet".to_owned(),
+                });
+            }
         }
         reasons.extend(self.modules.problems());
         reasons.join("; ")
     }
 
     /// Binds one breakpoint in one module, if it has code there.
-    fn bind(&mut self, place: &str, wanted: &mut Wanted, loaded: &Rc<Loaded>) {
+    fn bind(&mut self, place: &Place, wanted: &mut Wanted, loaded: &Rc<Loaded>) {
         if wanted.problem.is_some() {
             return;
         }
         match place {
-            FUNCTIONS => self.bind_function(wanted, loaded),
-            path => self.bind_line(path, wanted, loaded),
+            Place::Functions => self.bind_function(wanted, loaded),
+            Place::Source(path) => self.bind_line(path, wanted, loaded),
+            // Not by modules: its code is there already, or it is no place to stop at.
+            Place::Instructions => return,
         }
         if loaded.is_optimized && !loaded.is_framework && wanted.is_bound() {
             wanted.remark(format!("`{}` is optimised: the line may be skipped", loaded.name()));
@@ -273,7 +305,9 @@ impl Session {
     }
 
     fn bind_at(&mut self, wanted: &mut Wanted, loaded: &Rc<Loaded>, method: u32, at: Option<Location>) {
-        match self.breakpoints.place_site(loaded, method, at.map_or(0, |at| at.point.il)) {
+        let il = at.map_or(0, |at| at.point.il);
+        let set = || loaded.module.function(method)?.set_breakpoint(il);
+        match self.breakpoints.place_site((loaded.id, method, Spot::Il(il)), set) {
             Ok(site) if wanted.sites.contains(&site) => {}
             Ok(site) => {
                 wanted.sites.push(site);

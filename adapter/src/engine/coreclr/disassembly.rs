@@ -20,7 +20,7 @@ impl Session {
     /// `disassemble`: `instructionCount` instructions from `memoryReference` + `offset` bytes + `instructionOffset` instructions
     /// on. Where there is none, before a method or behind it, a row says so (DAP: exactly as many as asked for).
     pub(super) fn disassemble(&mut self, arguments: &Value) -> Result<Value, Failure> {
-        let address = memory::address(arguments)?;
+        let address = memory::address(arguments, "memoryReference")?;
         let first = arguments["instructionOffset"].as_i64().unwrap_or(0);
         let count = arguments["instructionCount"].as_i64().unwrap_or(-1);
         if !(0..=MOST).contains(&count) || !(-MOST..=MOST).contains(&first) {

@@ -16,12 +16,12 @@ pub(super) fn reference(address: u64) -> String {
     format!("0x{address:x}")
 }
 
-/// The address a request is about: `memoryReference` and `offset`, bytes.
+/// The address a request is about: a memory reference under `key`, and `offset`, bytes.
 ///
 /// # Errors
 /// `INVALID_PARAMETER`.
-pub(super) fn address(arguments: &Value) -> Result<u64, Failure> {
-    let text = arguments["memoryReference"].as_str().unwrap_or_default();
+pub(super) fn address(arguments: &Value, key: &str) -> Result<u64, Failure> {
+    let text = arguments[key].as_str().unwrap_or_default();
     let address = text.strip_prefix("0x").and_then(|hex| u64::from_str_radix(hex, 16).ok());
     let address = address.ok_or_else(|| Failure::invalid(format!("`{text}` is no memory reference")))?;
     let address = address.checked_add_signed(arguments["offset"].as_i64().unwrap_or(0));
@@ -31,7 +31,7 @@ pub(super) fn address(arguments: &Value) -> Result<u64, Failure> {
 impl Session {
     /// `readMemory`: up to where memory can be read.
     pub(super) fn read_memory(&self, arguments: &Value) -> Result<Value, Failure> {
-        let address = address(arguments)?;
+        let address = address(arguments, "memoryReference")?;
         let count = arguments["count"].as_u64().unwrap_or(0).min(MOST) as u32;
         self.must_stand("memory can be read")?;
         let bytes = match count {

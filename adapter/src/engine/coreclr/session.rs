@@ -211,6 +211,7 @@ impl Session {
             "terminate" => self.terminate(inputs),
             "setBreakpoints" => self.set_breakpoints(arguments),
             "setFunctionBreakpoints" => self.set_function_breakpoints(arguments),
+            "setInstructionBreakpoints" => self.set_instruction_breakpoints(arguments),
             "setExceptionBreakpoints" => Ok(self.filters.set(arguments)),
             "threads" => self.threads(),
             "stackTrace" => self.stack_trace(arguments),

@@ -20,9 +20,10 @@ const PAGE: u64 = 4096;
 
 /// The machine code of a method.
 pub(in crate::engine::coreclr) struct Compiled {
-    pub(super) loaded: Rc<Loaded>,
+    pub(in crate::engine::coreclr) loaded: Rc<Loaded>,
     /// MethodDef token.
-    pub(super) token: u32,
+    pub(in crate::engine::coreclr) token: u32,
+    pub(in crate::engine::coreclr) code: NativeCode,
     chunks: Vec<Chunk>,
     /// By the offset where each part begins.
     map: Vec<IlToNative>,
@@ -38,7 +39,7 @@ impl Compiled {
     }
 
     /// Counted through all chunks.
-    fn offset_of(&self, address: u64) -> Option<u32> {
+    pub(in crate::engine::coreclr) fn offset_of(&self, address: u64) -> Option<u32> {
         let mut before = 0u32;
         for chunk in &self.chunks {
             match address.checked_sub(chunk.start) {
@@ -50,16 +51,26 @@ impl Compiled {
     }
 
     /// Offset of the IL an instruction was made of; none for what the compiler added.
-    pub(super) fn il_at(&self, address: u64) -> Option<u32> {
-        let offset = self.offset_of(address)?;
-        let part = self.map.partition_point(|part| part.start <= offset).checked_sub(1)?;
-        self.map.get(part)?.il()
+    pub(in crate::engine::coreclr) fn il_at(&self, address: u64) -> Option<u32> {
+        self.part_at(self.offset_of(address)?)?.il()
+    }
+
+    /// Offset of the IL whose only machine code begins at this offset.
+    pub(in crate::engine::coreclr) fn il_that_begins_at(&self, offset: u32) -> Option<u32> {
+        let il = self.part_at(offset).filter(|part| part.start == offset)?.il()?;
+        let of_it = self.map.iter().filter(|part| part.il() == Some(il) && part.end > part.start);
+        (of_it.count() == 1).then_some(il)
+    }
+
+    fn part_at(&self, offset: u32) -> Option<&IlToNative> {
+        let behind = self.map.partition_point(|part| part.start <= offset);
+        self.map.get(behind.checked_sub(1)?)
     }
 }
 
 impl Session {
     /// The method whose code has this address.
-    pub(super) fn method_around(&mut self, address: u64) -> Option<Rc<Compiled>> {
+    pub(in crate::engine::coreclr) fn method_around(&mut self, address: u64) -> Option<Rc<Compiled>> {
         let known = self.compiled.iter().find(|method| method.has(address));
         if let Some(known) = known {
             return Some(known.clone());
@@ -89,7 +100,13 @@ impl Session {
         // Without a map the instructions are still worth seeing.
         let mut map = code.map().unwrap_or_default();
         map.sort_by_key(|part| part.start);
-        Some(Compiled { loaded, token: function.token().ok()?, chunks: code.chunks().ok()?, map })
+        let (token, chunks) = (function.token().ok()?, code.chunks().ok()?);
+        Some(Compiled { loaded, token, code: code.clone(), chunks, map })
+    }
+
+    /// Whether an instruction begins at this address of the method.
+    pub(in crate::engine::coreclr) fn is_instruction(&self, method: &Compiled, address: u64) -> bool {
+        self.instructions_of(method).iter().any(|at| at.address == address && at.is_valid)
     }
 
     pub(super) fn instructions_of(&self, method: &Compiled) -> Vec<Instruction> {
