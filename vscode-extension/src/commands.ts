@@ -3,13 +3,13 @@ import * as path from "node:path";
 import * as vscode from "vscode";
 import { agentConfigurations } from "./agents";
 import { liveSessions, type LiveSession } from "./live-sessions";
-import { log } from "./log";
+import type { AdapterLog } from "./log";
 import { runningProcesses } from "./processes";
 import type { Programs } from "./programs";
 import { ACCESS_WORDS } from "./riders";
 import type { Sessions } from "./sessions";
 
-export function registerCommands(sessions: Sessions, programs: Programs): vscode.Disposable[] {
+export function registerCommands(sessions: Sessions, programs: Programs, adapterLog: AdapterLog): vscode.Disposable[] {
   const command = (name: string, act: () => unknown) =>
     vscode.commands.registerCommand(`tandem.${name}`, async () => {
       try {
@@ -36,7 +36,7 @@ export function registerCommands(sessions: Sessions, programs: Programs): vscode
     command("showTerminal", () => sessions.active?.showTerminal(false)),
     command("endInput", () => sessions.active?.terminal?.endInput()),
     command("sessionMenu", () => sessionMenu(sessions)),
-    command("showLog", () => log().show()),
+    command("showLog", () => adapterLog.show()),
   ];
 }
 

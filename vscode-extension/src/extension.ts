@@ -28,7 +28,7 @@ export function activate(context: vscode.ExtensionContext): void {
     vscode.debug.registerDebugAdapterTrackerFactory(TYPE, sessions),
     vscode.debug.registerDebugConfigurationProvider(TYPE, configurations, vscode.DebugConfigurationProviderTriggerKind.Initial),
     vscode.debug.registerDebugConfigurationProvider(TYPE, configurations, vscode.DebugConfigurationProviderTriggerKind.Dynamic),
-    ...registerCommands(sessions, programs),
+    ...registerCommands(sessions, programs, adapterLog),
     ...registerBridge(programs, version),
   );
 }

@@ -1,7 +1,11 @@
 /** The output channel *Tandem*: what the extension does and what `tandem-dap` logs. */
-import { createReadStream, mkdirSync, statSync, truncateSync } from "node:fs";
+import { mkdirSync, truncateSync } from "node:fs";
 import * as path from "node:path";
 import * as vscode from "vscode";
+import { FollowedFile, levelOf } from "./followed-file";
+
+/** How often the adapter's log is looked at, ms. */
+const LOOK = 1000;
 
 let channel: vscode.LogOutputChannel | undefined;
 
@@ -26,7 +30,7 @@ export function level(): string {
 /** The adapter's log file, followed into the channel. The hosts of all sessions of this window append to it. */
 export class AdapterLog implements vscode.Disposable {
   public readonly file: string;
-  private read = 0;
+  private readonly followed: FollowedFile;
   private readonly timer: NodeJS.Timeout;
 
   public constructor(folder: vscode.Uri) {
@@ -37,24 +41,33 @@ export class AdapterLog implements vscode.Disposable {
     } catch {
       // There is none yet.
     }
-    this.timer = setInterval(() => this.follow(), 1000);
+    this.followed = new FollowedFile(this.file);
+    this.timer = setInterval(() => this.follow(), LOOK);
   }
 
   public dispose(): void {
     clearInterval(this.timer);
   }
 
-  private follow(): void {
-    let size: number;
-    try {
-      size = statSync(this.file).size;
-    } catch {
-      return; // Nothing was logged yet.
+  /** Brings the channel up to date. */
+  public follow(): void {
+    for (const line of this.followed.lines()) {
+      switch (levelOf(line)) {
+        case "error":
+          log().error(line);
+          break;
+        case "warn":
+          log().warn(line);
+          break;
+        default:
+          // `tandem.logLevel` let it through; the channel's own level, which is VS Code's, would hold back what is less than this.
+          log().info(line);
+      }
     }
-    if (size > this.read) {
-      const start = this.read;
-      this.read = size;
-      createReadStream(this.file, { start, end: size - 1, encoding: "utf8" }).on("data", (text) => log().append(text.toString()));
-    }
+  }
+
+  public show(): void {
+    this.follow();
+    log().show();
   }
 }

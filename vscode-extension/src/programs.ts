@@ -69,7 +69,7 @@ export class Programs {
     } else if (chosen === install) {
       await vscode.commands.executeCommand("markdown.showPreview", vscode.Uri.joinPath(this.context.extensionUri, "README.md"));
     } else if (chosen === "Show Log") {
-      log().show();
+      await vscode.commands.executeCommand("tandem.showLog");
     }
   }
 

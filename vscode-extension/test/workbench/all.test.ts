@@ -10,5 +10,6 @@ import "./programs.story";
 import "./attach.story";
 import "./agents.story";
 import "./consoles.story";
+import "./log.story";
 
 after(() => Editor.close());

@@ -1,0 +1,31 @@
+import assert from "node:assert/strict";
+import { appendFileSync, mkdtempSync, rmSync } from "node:fs";
+import * as os from "node:os";
+import * as path from "node:path";
+import { test } from "node:test";
+import { FollowedFile, levelOf } from "../src/followed-file";
+
+test("a file is read as it grows, by whole lines, whatever the pieces it was written in", (t) => {
+  const folder = mkdtempSync(path.join(os.tmpdir(), "tandem-followed-"));
+  t.after(() => {
+    rmSync(folder, { recursive: true, force: true });
+  });
+  const file = path.join(folder, "log");
+  const followed = new FollowedFile(file);
+  assert.deepEqual(followed.lines(), []);
+  const text = Buffer.from("one\ntwö\n\nthree");
+  const lines: string[] = [];
+  for (const byte of text) {
+    appendFileSync(file, Buffer.from([byte]));
+    lines.push(...followed.lines());
+  }
+  assert.deepEqual(lines, ["one", "twö", ""]);
+  appendFileSync(file, `\n${"x".repeat(70_000)}\nend\n`);
+  assert.deepEqual(followed.lines().map((line) => line.length), [5, 65_536, 4_464, 3]);
+});
+
+test("a line tells how grave it is", () => {
+  assert.equal(levelOf("2026-11-21T17:19:13.217170Z TRACE adapter::hub: asked"), "trace");
+  assert.equal(levelOf("2026-11-21T17:19:13.217170Z  WARN adapter: ERROR in it"), "warn");
+  assert.equal(levelOf("    at some place"), undefined);
+});
