@@ -1,10 +1,12 @@
 //! `console: integratedTerminal`: a .NET program in the client's terminal, held, debugged, ended with it.
 
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
+use tests::child::Subject;
 use tests::client::DapClient;
 use tests::fixture::{self, Runtime, alive};
 use tests::terminal::Terminal;
@@ -15,6 +17,7 @@ stories! {
     arguments_variables_and_the_folder_reach_the_program_as_they_are,
     ctrl_c_ends_the_program_and_not_the_shell,
     a_program_stopped_from_the_keyboard_goes_on_with_its_shell,
+    a_program_stopped_from_the_keyboard_hears_that_it_is_to_end,
     closing_the_terminal_ends_a_running_program,
     closing_the_terminal_ends_a_program_at_a_breakpoint,
     the_end_of_the_session_ends_the_program_and_gives_the_terminal_back,
@@ -166,6 +169,20 @@ async fn a_program_stopped_from_the_keyboard_goes_on_with_its_shell(runtime: Run
     editor.finish().await
 }
 
+async fn a_program_stopped_from_the_keyboard_hears_that_it_is_to_end(runtime: Runtime) -> anyhow::Result<()> {
+    let Launched { mut editor, terminal, pid, .. } =
+        launched(runtime, "spin", &[], json!({ "args": ["deaf"] })).await?;
+    terminal.shows("beat 1").await?;
+    terminal.write("\u{1a}")?;
+    terminal.shows("Stopped").await?;
+    editor.ok("terminate", json!({})).await?;
+    // By the signal that asks it to, not by the one that kills it seconds later.
+    assert_eq!(editor.event("exited").await?["exitCode"], 143);
+    editor.event("terminated").await?;
+    gone("the program", pid).await?;
+    editor.finish().await
+}
+
 async fn closing_the_terminal_ends_a_running_program(runtime: Runtime) -> anyhow::Result<()> {
     let Launched { mut editor, terminal, pid, .. } = launched(runtime, "spin", &[], json!({})).await?;
     terminal.shows("beat 1").await?;
@@ -292,6 +309,32 @@ async fn a_client_that_refuses_is_quoted() -> anyhow::Result<()> {
     let error = answer.body["error"].to_string();
     assert!(error.contains("LAUNCH_FAILED") && error.contains("xterm is not installed"), "{error}");
     editor.finish().await
+}
+
+/// Ends a program that waits for input, which was suspended before or not; gives its exit code.
+async fn terminated(subject: Subject, suspended: bool) -> anyhow::Result<Value> {
+    let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
+    editor.launch_child(subject.launch(), &subject.source(), &[]).await?;
+    let pid = editor.event("process").await?["systemProcessId"].as_u64().context("no process id")?;
+    editor.read_stdout("ready").await?;
+    if suspended {
+        let pid =
+            i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw).context("no process id")?;
+        rustix::process::kill_process(pid, rustix::process::Signal::STOP)?;
+    }
+    editor.ok("terminate", json!({})).await?;
+    let code = editor.event("exited").await?["exitCode"].clone();
+    editor.event("terminated").await?;
+    editor.finish().await?;
+    Ok(code)
+}
+
+#[tokio::test]
+async fn a_suspended_python_program_ends_as_one_that_runs() -> anyhow::Result<()> {
+    if Subject::Python.is_set_up() {
+        assert_eq!(terminated(Subject::Python, true).await?, terminated(Subject::Python, false).await?);
+    }
+    Ok(())
 }
 
 /// Waits out the deadline of the real program.

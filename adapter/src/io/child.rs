@@ -238,6 +238,12 @@ pub fn signal_group(pid: u32, signal: Signal) {
     }
 }
 
+/// Whether a process was stopped by a signal, such as Ctrl+Z makes. One that its debugger stopped was not.
+pub fn is_suspended(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('T'))
+}
+
 /// Waits without reaping: mscordbi's PAL calls `waitpid` on its debuggee and would steal the status otherwise.
 fn wait_for_exit(pid: u32) -> ExitInfo {
     let lost = ExitInfo { code: -1, signal: None };
@@ -292,5 +298,30 @@ pub fn exec_held(program: &Path, args: &[OsString], terminal: bool, ends_by_itse
         Ok(1) => Command::new(program).args(args).exec(),
         Ok(_) => std::io::Error::other("the debugger went away before the program was started"),
         Err(error) => error.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_suspended_process_is_told_from_one_that_runs() {
+        let mut sleeper = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let process = Pid::from_child(&sleeper);
+        let becomes = |suspended: bool| {
+            let end = std::time::Instant::now() + std::time::Duration::from_secs(10);
+            while is_suspended(sleeper.id()) != suspended {
+                assert!(std::time::Instant::now() < end, "suspended: {}", !suspended);
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+        };
+        becomes(false);
+        kill_process(process, Signal::STOP).unwrap();
+        becomes(true);
+        kill_process(process, Signal::CONT).unwrap();
+        becomes(false);
+        sleeper.kill().unwrap();
+        sleeper.wait().unwrap();
     }
 }

@@ -18,6 +18,11 @@ impl Debuggee {
         Some(Self { pid, started: start_time(pid)? })
     }
 
+    /// Its process id.
+    pub(super) fn pid(&self) -> u32 {
+        self.pid
+    }
+
     /// Sends it a signal, and its group if it leads one. That it is gone already is no error.
     pub(super) fn signal(&self, signal: Signal) {
         let Some(pid) = i32::try_from(self.pid).ok().and_then(Pid::from_raw) else { return };

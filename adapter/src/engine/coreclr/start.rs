@@ -23,6 +23,7 @@ use super::program::{self, Attributes};
 use super::session::{Input, Run, Session};
 use super::sources::Sources;
 use crate::io::ExitInfo;
+use crate::io::child::is_suspended;
 
 /// How long a runtime may take to start. A cold disk is slow.
 const START_LIMIT: Duration = Duration::from_secs(60);
@@ -39,6 +40,8 @@ const LAST_CALL_LIMIT: Duration = Duration::from_secs(5);
 const KILL_LIMIT: Duration = Duration::from_secs(3);
 /// How long a program may take to end after SIGTERM.
 const TERM_LIMIT: Duration = Duration::from_secs(3);
+/// How often it is looked at meanwhile.
+const TERM_LOOK: Duration = Duration::from_millis(50);
 
 impl Session {
     pub(super) fn launch(
@@ -371,12 +374,24 @@ impl Session {
             return Ok(Value::Null);
         }
         child.signal(Signal::TERM);
+        // One that was suspended from its terminal's keyboard hears it when it goes on.
+        child.signal(Signal::CONT);
         // Not here: on its way out the program calls back, and must be answered.
-        let (broker, mut exit) = (self.broker.clone(), child.exit());
+        let (broker, pid, mut exit) = (self.broker.clone(), child.pid(), child.exit());
         let insist = move || {
             let runtime = broker.runtime();
             let ended = runtime.block_on(async {
-                tokio::time::timeout(TERM_LIMIT, exit.wait_for(Option::is_some)).await.is_ok()
+                let patience = tokio::time::Instant::now() + TERM_LIMIT;
+                loop {
+                    let look = tokio::time::Instant::now() + TERM_LOOK;
+                    match tokio::time::timeout_at(look, exit.wait_for(Option::is_some)).await {
+                        Ok(_) => return true,
+                        // One that reads in the background of its terminal is suspended again at once (SIGTTIN), and
+                        // hears nobody.
+                        Err(_) if look >= patience || is_suspended(pid) => return false,
+                        Err(_) => {}
+                    }
+                }
             });
             if !ended {
                 broker.kill();

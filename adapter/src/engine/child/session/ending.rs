@@ -11,10 +11,12 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::super::connection;
+use super::super::debuggee::Debuggee;
 use super::super::profile::ProgramIo;
 use super::{GOODBYE_LIMIT, LAST_STEPS, LATE_WORD, Live, Session, TERM_LIMIT};
 use crate::engine::EngineEvent;
 use crate::io::Child;
+use crate::io::child::is_suspended;
 
 impl Session {
     /// The kernel knows of the program's end; an adapter that hangs may never say so.
@@ -100,6 +102,9 @@ impl Session {
 
     async fn say_goodbye(&self, kill: bool) {
         let Ok(peer) = self.peer() else { return };
+        if kill {
+            self.wake_program();
+        }
         if !peer.is_closed() {
             let arguments = json!({ "restart": false, "terminateDebuggee": kill });
             let answer = peer.request("disconnect", arguments, GOODBYE_LIMIT).await;
@@ -140,6 +145,7 @@ impl Session {
 
     pub(super) async fn terminate(self: Arc<Self>, arguments: Value) -> Result<Value, Failure> {
         if self.can("supportsTerminateRequest") {
+            self.wake_program();
             let cancel = CancellationToken::new();
             if let Err(failure) = self.ask("terminate", arguments, &cancel).await {
                 tracing::debug!(%failure, "the adapter did not end the program");
@@ -154,6 +160,15 @@ impl Session {
             self.end_program().await;
         }
         Ok(Value::Null)
+    }
+
+    /// A program that was stopped from its terminal's keyboard hears nobody: it goes on, to end.
+    fn wake_program(&self) {
+        if let Some(live) = self.live().as_ref()
+            && live.processes().any(is_suspended)
+        {
+            live.signal(Signal::CONT);
+        }
     }
 
     /// Ends the program whatever it wants, and tells of it as of any end.
@@ -206,6 +221,18 @@ fn spawn_removal(scratch: Scratch, exit: Option<watch::Receiver<Option<crate::io
 }
 
 impl Live {
+    /// The processes that [`Live::signal`] reaches.
+    fn processes(&self) -> impl Iterator<Item = u32> {
+        let inherited =
+            (self.plan.program_io == ProgramIo::Inherited).then(|| self.connection.process.child());
+        let children = [self.program.as_ref(), inherited.flatten()].into_iter().flatten();
+        children
+            .map(Child::pid)
+            .chain(self.debuggee.as_ref().map(Debuggee::pid))
+            .collect::<Vec<_>>()
+            .into_iter()
+    }
+
     /// To the program, wherever it is.
     fn signal(&self, signal: Signal) {
         if let Some(program) = &self.program {
