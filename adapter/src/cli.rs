@@ -30,6 +30,10 @@ pub struct Flags {
     /// How much to log: error, warn, info, debug, trace, or a tracing filter
     #[arg(long, value_name = "LEVEL", default_value = "warn", global = true)]
     log_level: String,
+    /// The attributes of the launch or attach that will come, as JSON: exception filters are then those of its engine from the
+    /// start, for an editor that reads them only in the answer to `initialize`
+    #[arg(long, value_name = "ATTRIBUTES", value_parser = attributes, conflicts_with = "listen")]
+    expect: Option<String>,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -51,6 +55,9 @@ enum Command {
         /// Its first client's stdin and stdout come over its own stdin
         #[arg(long)]
         handed_over: bool,
+        /// As of tandem-dap itself
+        #[arg(long)]
+        expect: Option<String>,
     },
     /// Runs a program in this terminal for the session at a socket (used by tandem-dap itself)
     #[command(hide = true)]
@@ -74,6 +81,14 @@ enum Command {
         #[arg(required = true, last = true)]
         program: Vec<OsString>,
     },
+}
+
+/// Text that is a JSON object.
+fn attributes(text: &str) -> Result<String, String> {
+    match serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(text) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(error) => Err(format!("not a JSON object of launch or attach attributes: {error}")),
+    }
 }
 
 /// Runs the program to its end.
@@ -105,12 +120,14 @@ pub fn main() -> ExitCode {
     }
     let outcome = match (flags.command, flags.listen) {
         (Some(Command::Sessions { json }), _) => server::sessions::list(json),
-        (Some(Command::Host { token, handed_over }), _) => server::host::run(token, handed_over),
+        (Some(Command::Host { token, handed_over, expect }), _) => {
+            server::host::run(token, handed_over, expect.as_deref())
+        }
         (None, Some(address)) => {
             let admission = Admission { remote: flags.remote, token_file: flags.token_file };
             server::listener::run(&address, &admission, &logging)
         }
-        _ => server::relay::run(&logging),
+        _ => server::relay::run(&logging, flags.expect.as_deref()),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

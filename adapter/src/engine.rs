@@ -6,6 +6,7 @@
 pub mod child;
 pub mod console;
 pub mod coreclr;
+pub mod expected;
 pub mod hit_condition;
 pub mod kind;
 pub mod select;

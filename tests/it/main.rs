@@ -48,6 +48,7 @@ mod disassembly;
 mod editor_pipes;
 mod exceptions;
 mod execution;
+mod expected;
 mod expressions;
 mod finding_code;
 mod flow;

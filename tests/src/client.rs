@@ -54,8 +54,21 @@ impl DapClient {
         environment: std::collections::HashMap<String, String>,
         transcript: &Transcript,
     ) -> anyhow::Result<Self> {
+        Self::start_with(name, &[], environment, transcript)
+    }
+
+    /// The same, with flags.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn start_with(
+        name: &'static str,
+        flags: &[&str],
+        environment: std::collections::HashMap<String, String>,
+        transcript: &Transcript,
+    ) -> anyhow::Result<Self> {
         let mut command = tokio::process::Command::new(fixture::binary("tandem-dap"));
-        command.envs(environment).kill_on_drop(true);
+        command.args(flags).envs(environment).kill_on_drop(true);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let (stdin, stdout) =
             (child.stdin.take().context("no stdin")?, child.stdout.take().context("no stdout")?);

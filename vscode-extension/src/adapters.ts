@@ -4,6 +4,10 @@ import { liveSessions } from "./live-sessions";
 import { level, type AdapterLog } from "./log";
 import type { Programs } from "./programs";
 
+/** What tells the engine. VS Code shows the exception filters of the answer to `initialize`, and no later ones: so the adapter must know
+ * its engine by then. Nothing else of a configuration, which may hold secrets, goes on a command line. */
+const TELLING = ["engine", "program", "project", "module", "cwd", "processId", "connect"];
+
 export class Adapters implements vscode.DebugAdapterDescriptorFactory {
   public constructor(
     private readonly programs: Programs,
@@ -25,6 +29,13 @@ export class Adapters implements vscode.DebugAdapterDescriptorFactory {
     if (file === undefined) {
       throw new Error(`\`tandem-dap\` was not found; looked for ${looked.join(", ")}`);
     }
-    return new vscode.DebugAdapterExecutable(file, ["--log", this.adapterLog.file, "--log-level", level()]);
+    const flags = ["--log", this.adapterLog.file, "--log-level", level(), "--expect", JSON.stringify(expected(session.configuration))];
+    return new vscode.DebugAdapterExecutable(file, flags);
   }
+}
+
+function expected(configuration: vscode.DebugConfiguration): Record<string, unknown> {
+  const telling = TELLING.flatMap((name): [string, unknown][] => (name in configuration ? [[name, configuration[name]]] : []));
+  // That there is code is enough.
+  return { ...Object.fromEntries(telling), ...("code" in configuration ? { code: "" } : {}) };
 }

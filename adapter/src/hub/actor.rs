@@ -199,6 +199,11 @@ impl<H: Host> Actor<H> {
         self.state.require_token(token);
     }
 
+    /// What is known of its engine before it is started: DAP `exceptionBreakpointFilters`.
+    pub fn expect_exception_filters(&mut self, exception_filters: Value) {
+        self.state.expect_exception_filters(exception_filters);
+    }
+
     /// Runs the session to its end.
     pub async fn run(mut self) {
         while !self.ended {

@@ -1,5 +1,6 @@
 //! What the session offers. `initialize` is asked before any engine is chosen, so it promises what the built-in engine
-//! does; an engine that does otherwise is told of by a `capabilities` event, before `initialized`.
+//! does; an engine that does otherwise is told of by a `capabilities` event, before `initialized`. Some editors take exception
+//! filters from the answer only: those may be known beforehand ([`Capabilities::expect_exception_filters`]).
 
 use serde_json::{Map, Value, json};
 
@@ -69,6 +70,8 @@ pub fn initial() -> Value {
 /// DAP `Capabilities` of the session as they stand.
 #[derive(Debug)]
 pub struct Capabilities {
+    /// While there is no engine.
+    promised: Value,
     engine: Value,
     offered: Value,
     /// The session attached: there is nothing the hub could launch again.
@@ -77,7 +80,9 @@ pub struct Capabilities {
 
 impl Default for Capabilities {
     fn default() -> Self {
-        let mut capabilities = Self { engine: initial(), offered: Value::Null, attached: false };
+        let promised = initial();
+        let engine = promised.clone();
+        let mut capabilities = Self { promised, engine, offered: Value::Null, attached: false };
         capabilities.offer();
         capabilities
     }
@@ -92,6 +97,25 @@ impl Capabilities {
     /// Whether the engine itself has a capability.
     pub fn engine_has(&self, name: &str) -> bool {
         self.engine[name] == true
+    }
+
+    /// The engine that will be chosen has these exception filters, not the built-in one's.
+    pub fn expect_exception_filters(&mut self, exception_filters: Value) {
+        self.promised["exceptionBreakpointFilters"] = exception_filters;
+        self.forget_engine();
+    }
+
+    /// The engine is chosen: until it speaks for itself it is the built-in one.
+    pub fn engine_chosen(&mut self) {
+        self.engine = initial();
+        self.offer();
+    }
+
+    /// There is no engine any more.
+    pub fn forget_engine(&mut self) {
+        self.engine.clone_from(&self.promised);
+        self.attached = false;
+        self.offer();
     }
 
     /// The engine named all it can; what it did not name it cannot.
@@ -167,5 +191,22 @@ mod tests {
         assert!(!capabilities.engine_has("supportsLogPoints"));
         capabilities.amend(&json!({ "supportsLogPoints": true }));
         assert!(capabilities.engine_has("supportsLogPoints") && capabilities.engine_has("supportsStepBack"));
+    }
+
+    #[test]
+    fn expected_exception_filters_are_offered_until_the_engine_says_otherwise_and_again_after_it() {
+        let mut capabilities = Capabilities::default();
+        let filters = json!([{ "filter": "raised", "label": "Raised" }]);
+        capabilities.expect_exception_filters(filters.clone());
+        let told = capabilities.offered().clone();
+        assert_eq!(told["exceptionBreakpointFilters"], filters);
+        assert_eq!(told["supportsRestartRequest"], true);
+        capabilities.set_attached();
+        capabilities.engine_chosen();
+        assert_eq!(capabilities.offered()["exceptionBreakpointFilters"][0]["filter"], "all");
+        capabilities.replace(json!({ "exceptionBreakpointFilters": [] }));
+        assert_eq!(capabilities.news(&told).unwrap()["exceptionBreakpointFilters"], json!([]));
+        capabilities.forget_engine();
+        assert_eq!(capabilities.news(&told), None);
     }
 }

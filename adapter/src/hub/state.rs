@@ -191,6 +191,11 @@ impl State {
         self.token = Some(token);
     }
 
+    /// The engine will most likely have these exception filters.
+    pub fn expect_exception_filters(&mut self, exception_filters: Value) {
+        self.capabilities.expect_exception_filters(exception_filters);
+    }
+
     fn joined(&mut self, id: ClientId, origin: Origin) {
         let mut client = Client::new(id, origin);
         if self.token.is_some() && origin == Origin::First {

@@ -22,7 +22,7 @@ use tokio::task::AbortHandle;
 use registry::Published;
 
 use super::{handover, steward};
-use crate::engine::{Engine, EngineEvent, Spawned, select};
+use crate::engine::{Engine, EngineEvent, Spawned, expected, select};
 use crate::hub::access::Token;
 use crate::hub::actor::{Actor, Connection, Host, Inbox};
 use crate::hub::event::{Origin, Publication, StartedEngine};
@@ -34,19 +34,21 @@ const DEFAULT_BUFFER: usize = 8 * 1024 * 1024;
 /// Messages on their way to and from the steward of a child session, bytes.
 const STEWARD_BUFFER: usize = 64 * 1024;
 
-/// Hosts one session to its end, with those of the programs its program starts.
+/// Hosts one session to its end, with those of the programs its program starts. `expect`: attributes of the launch or attach
+/// that will come, as JSON.
 ///
 /// # Errors
 /// When stdin is no connection or the session folder is not safe.
-pub fn run(token: bool, handed_over: bool) -> anyhow::Result<()> {
+pub fn run(token: bool, handed_over: bool, expect: Option<&str>) -> anyhow::Result<()> {
+    let attributes = expect.map(serde_json::from_str).transpose().context("`--expect` is no JSON")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let outcome = runtime.block_on(host(token, handed_over));
+    let outcome = runtime.block_on(host(token, handed_over, attributes));
     // Threads that wait for the program's pipes hold nothing that outlives the process.
     runtime.shutdown_background();
     outcome
 }
 
-async fn host(token: bool, handed_over: bool) -> anyhow::Result<()> {
+async fn host(token: bool, handed_over: bool, attributes: Option<Value>) -> anyhow::Result<()> {
     let token = if token { Some(read_token()?) } else { None };
     let folder = registry::folder();
     registry::prepare(&folder)?;
@@ -61,6 +63,9 @@ async fn host(token: bool, handed_over: bool) -> anyhow::Result<()> {
     let (mut actor, inbox) = Actor::new(&id, process, broker);
     if let Some(token) = token {
         actor.require_token(token);
+    }
+    if let Some(filters) = attributes.as_ref().and_then(expected::exception_filters) {
+        actor.expect_exception_filters(filters);
     }
     let mut signals = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()]
         .map(signal)

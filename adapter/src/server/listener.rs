@@ -128,7 +128,7 @@ pub fn run(address: &Address, admission: &Admission, logging: &Logging) -> anyho
 }
 
 fn serve(connection: OwnedFd, logging: &Logging, token: Option<&str>) {
-    match start_host(connection, Stdin::Client, logging, token) {
+    match start_host(connection, Stdin::Client, logging, token, None) {
         Ok(mut host) => {
             // Reaps it; its session is its own affair.
             let reaper =

@@ -27,7 +27,8 @@ pub enum Stdin {
 }
 
 /// Starts a host for its first client. The host is in a process group of its own:
-/// whoever kills the editor's group does not keep it from cleaning up. With a token its first client must present it.
+/// whoever kills the editor's group does not keep it from cleaning up. With a token its first client must present it;
+/// `expect` is the flag of this name.
 ///
 /// # Errors
 /// When the process cannot be started.
@@ -36,12 +37,16 @@ pub fn start_host(
     stdin: Stdin,
     logging: &Logging,
     token: Option<&str>,
+    expect: Option<&str>,
 ) -> anyhow::Result<std::process::Child> {
     let program = std::env::current_exe().context("cannot find the program itself")?;
     let mut command = Command::new(&program);
     command.arg("host").args(logging.flags());
     if stdin == Stdin::HandedOver {
         command.arg("--handed-over");
+    }
+    if let Some(attributes) = expect {
+        command.arg("--expect").arg(attributes);
     }
     match token {
         Some(token) => {
@@ -56,20 +61,20 @@ pub fn start_host(
     command.spawn().with_context(|| format!("cannot start `{} host`", program.display()))
 }
 
-/// Serves one client on stdin and stdout.
+/// Serves one client on stdin and stdout, which says beforehand what it will launch.
 ///
 /// # Errors
 /// When the host cannot be started.
-pub fn run(logging: &Logging) -> anyhow::Result<()> {
+pub fn run(logging: &Logging, expect: Option<&str>) -> anyhow::Result<()> {
     let (ours, theirs) = UnixStream::pair().context("cannot make a pair of sockets")?;
     // Sent before the host is there: it finds them waiting.
     if handover::give(&ours) {
-        let mut host = start_host(theirs.into(), Stdin::HandedOver, logging, None)?;
+        let mut host = start_host(theirs.into(), Stdin::HandedOver, logging, None, expect)?;
         handover::wait(&ours);
         host.try_wait()?;
         return Ok(());
     }
-    let mut host = start_host(theirs.into(), Stdin::Client, logging, None)?;
+    let mut host = start_host(theirs.into(), Stdin::Client, logging, None, expect)?;
     let from_editor = File::from(std::io::stdin().as_fd().try_clone_to_owned()?);
     let to_editor = File::from(std::io::stdout().as_fd().try_clone_to_owned()?);
     let to_host = ours.try_clone()?;

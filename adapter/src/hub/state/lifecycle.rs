@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 
 use super::{ENGINE_DEADLINE, Phase, State};
 use crate::hub::access::AgentAccess;
-use crate::hub::capabilities::Capabilities;
 use crate::hub::clients::{Kind, Stage};
 use crate::hub::event::{ClientId, Effect, Publication, StartedEngine, Timer};
 use crate::hub::pending::{Asked, Waiter};
@@ -86,6 +85,9 @@ impl State {
             }
         });
         let title = program.rsplit('/').next().unwrap_or_default().to_owned();
+        if self.engine.is_none() {
+            self.capabilities.engine_chosen();
+        }
         self.engine = Some(engine.name.clone());
         self.several_per_line = engine.several_per_line;
         self.effects.push(Effect::Publish(Publication {
@@ -103,7 +105,7 @@ impl State {
             self.abandon_asks(&Failure::cancelled());
             self.phase = Phase::Idle;
             (self.engine, self.engine_ready, self.configured) = (None, false, false);
-            self.capabilities = Capabilities::default();
+            self.capabilities.forget_engine();
             self.forget_engine_breakpoints();
             self.effects.push(Effect::KillProgram);
             self.effects.push(Effect::Unpublish);

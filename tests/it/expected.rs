@@ -1,0 +1,109 @@
+//! `--expect`: an editor that reads exception filters only in the answer to `initialize` gets those of the engine that will come.
+
+use serde_json::{Value, json};
+use tests::child::Subject;
+use tests::client::DapClient;
+use tests::fixture::{self, Runtime};
+use tests::transcript::Transcript;
+
+fn expecting(attributes: &Value) -> anyhow::Result<DapClient> {
+    let flags = ["--expect", &attributes.to_string()];
+    let environment = Runtime::Net9.environment().unwrap_or_default();
+    DapClient::start_with("editor", &flags, environment, &Transcript::default())
+}
+
+async fn filters(editor: &mut DapClient) -> anyhow::Result<Value> {
+    let hello = json!({ "clientID": "vscode", "adapterID": "tandem" });
+    Ok(editor.ok("initialize", hello).await?["exceptionBreakpointFilters"].clone())
+}
+
+/// Names and defaults: what an editor shows and sends.
+fn names(filters: &Value) -> Vec<(&str, bool)> {
+    let list = filters.as_array().into_iter().flatten();
+    list.map(|one| (one["filter"].as_str().unwrap_or_default(), one["default"] == true)).collect()
+}
+
+/// The expected filters are the real adapter's: it does not take them back.
+async fn are_the_adapters(subject: Subject) -> anyhow::Result<()> {
+    let launch = subject.launch();
+    let mut editor = expecting(&launch)?;
+    let promised = filters(&mut editor).await?;
+    let sent = editor.send("launch", launch).await?;
+    let told = editor.event("capabilities").await?["capabilities"]["exceptionBreakpointFilters"].clone();
+    editor.event("initialized").await?;
+    // Debian's Delve is older than Delve's filters.
+    let none = subject == Subject::Delve && told == json!([]);
+    if !told.is_null() && !none {
+        assert_eq!(names(&promised), names(&told), "the adapter says {told}");
+    }
+    editor.ok("configurationDone", Value::Null).await?;
+    anyhow::ensure!(editor.response(sent).await?.success, "the launch failed");
+    editor.finish().await
+}
+
+macro_rules! of_adapters {
+    ($($name:ident: $subject:ident),* $(,)?) => {
+        $(#[tokio::test]
+        async fn $name() -> anyhow::Result<()> {
+            if Subject::$subject.is_set_up() { are_the_adapters(Subject::$subject).await } else { Ok(()) }
+        })*
+    };
+}
+
+of_adapters! {
+    of_python: Python,
+    of_pythons_adapter: PythonAdapter,
+    of_lldb: Lldb,
+    of_gdb: Gdb,
+    of_bash: Bash,
+    of_delve: Delve,
+    of_ruby: Rdbg,
+    of_javascript: Js,
+}
+
+#[tokio::test]
+async fn dotnet_and_what_nobody_knows_beforehand() -> anyhow::Result<()> {
+    let dotnet = [("all", false), ("userUnhandled", false), ("unhandled", true)];
+    for (attributes, expected) in [
+        (json!({ "program": "app.dll" }), &dotnet[..]),
+        (json!({ "engine": { "command": "other-dap" } }), &[]),
+        (json!({ "engine": "nonsense" }), &[]),
+        (json!({ "engine": 7 }), &dotnet),
+    ] {
+        let mut editor = expecting(&attributes)?;
+        assert_eq!(names(&filters(&mut editor).await?), expected, "{attributes}");
+        editor.finish().await?;
+    }
+    Ok(())
+}
+
+/// Expected was one thing, launched is another: the editor is told by event, and what it sends means the same there.
+#[tokio::test]
+async fn a_wrong_expectation_does_no_harm() -> anyhow::Result<()> {
+    if Runtime::Net9.dotnet().is_none() {
+        return Ok(());
+    }
+    let mut editor = expecting(&json!({ "program": "greeter.py" }))?;
+    assert_eq!(names(&filters(&mut editor).await?)[0].0, "raised");
+    let launch = editor.send("launch", json!({ "program": fixture::program("throws") })).await?;
+    let told = editor.event("capabilities").await?["capabilities"]["exceptionBreakpointFilters"].clone();
+    assert_eq!(names(&told)[0].0, "all");
+    editor.event("initialized").await?;
+    editor.ok("configurationDone", Value::Null).await?;
+    anyhow::ensure!(editor.response(launch).await?.success, "the launch failed");
+    editor.finish().await
+}
+
+#[test]
+fn an_expectation_that_is_no_object_is_refused_with_the_reason() -> anyhow::Result<()> {
+    let done = std::process::Command::new(fixture::binary("tandem-dap"))
+        .args(["--expect", "greeter.py"])
+        .stdin(std::process::Stdio::null())
+        .output()?;
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(
+        !done.status.success() && said.contains("not a JSON object of launch or attach attributes"),
+        "{said}"
+    );
+    Ok(())
+}
