@@ -76,9 +76,9 @@ export class Configurations implements vscode.DebugConfigurationProvider {
 }
 
 async function tellingFiles(folder: vscode.WorkspaceFolder): Promise<string[]> {
-  const pattern = new vscode.RelativePattern(folder, TELLING_FILES);
   const skipped = new vscode.RelativePattern(folder, SKIPPED_FOLDERS);
-  return (await vscode.workspace.findFiles(pattern, skipped, MOST_FILES)).map((file) => file.fsPath);
+  const search = (glob: string) => vscode.workspace.findFiles(new vscode.RelativePattern(folder, glob), skipped, MOST_FILES);
+  return (await Promise.all(TELLING_FILES.map(search))).flat().map((file) => file.fsPath);
 }
 
 function list(folder: string): string[] {

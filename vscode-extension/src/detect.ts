@@ -13,6 +13,8 @@ export interface Configuration {
 const ENDINGS: Readonly<Record<string, string>> = {
   ".py": "python", ".js": "javascript", ".ts": "typescript", ".rb": "ruby", ".sh": "shellscript",
 };
+/** Tells ours in a list of everybody's configurations. */
+const PREFIX = "Tandem: ";
 /** More projects than this are a list nobody reads. */
 const MOST_PROJECTS = 8;
 
@@ -26,7 +28,7 @@ export function initialConfigurations(folder: string, files: readonly string[]):
     const isNew = !seen.has(place) && !isTest(file) && found.length < MOST_PROJECTS;
     if (isNew && LANGUAGES.some((candidate) => isProject(candidate, file))) {
       seen.add(place);
-      found.push(launch(`Tandem: ${projectName(file, folder)}`, inWorkspace(place, folder)));
+      found.push(launch(`${PREFIX}${projectName(file, folder)}`, inWorkspace(place, folder)));
     }
     const language = ENDINGS[path.extname(file)];
     if (language !== undefined) {
@@ -34,15 +36,16 @@ export function initialConfigurations(folder: string, files: readonly string[]):
     }
   }
   for (const language of LANGUAGES.filter((candidate) => languages.has(candidate.id))) {
-    found.push(launch(`Tandem: this ${language.name} file`, "${file}"));
+    found.push(launch(`${PREFIX}this ${language.name} file`, "${file}"));
   }
   if (found.length === 0) {
-    found.push(launch("Tandem: launch", "${workspaceFolder}"));
+    found.push(launch(`${PREFIX}launch`, "${workspaceFolder}"));
   }
   return found;
 }
 
-/** What F5 runs without a launch.json: the project of the open file, else the file, else the only project there is. */
+/** What F5 runs without a launch.json: the project of the open file, else the file, else the only project there is. Its name is in
+ * the tab of the program's terminal, where there is room for little. */
 export function forOpenFile(
   file: string | undefined,
   languageId: string | undefined,
@@ -54,17 +57,17 @@ export function forOpenFile(
   if (file !== undefined && language !== undefined) {
     const project = projectOf(language, file, folder ?? path.dirname(file), list);
     if (project !== undefined) {
-      return launch(`Tandem: ${path.basename(project)}`, project);
+      return launch(path.basename(project), project);
     }
     if (language.runsFiles) {
-      return launch(`Tandem: ${path.basename(file)}`, file);
+      return launch(path.basename(file), file);
     }
   }
   if (folder !== undefined) {
     const projects = initialConfigurations(folder, files).filter((one) => !String(one["program"]).includes("${file}"));
     const [first, second] = projects;
     if (first !== undefined && second === undefined && files.some((one) => LANGUAGES.some((each) => isProject(each, one)))) {
-      return { ...first, program: String(first["program"]).replace("${workspaceFolder}", folder) };
+      return launch(first.name.replace(PREFIX, ""), String(first["program"]).replace("${workspaceFolder}", folder));
     }
   }
   return undefined;

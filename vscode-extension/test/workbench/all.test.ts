@@ -10,6 +10,7 @@ import "./programs.story";
 import "./attach.story";
 import "./agents.story";
 import "./consoles.story";
+import "./launch-json.story";
 import "./filters.story";
 import "./log.story";
 

@@ -16,7 +16,7 @@ story("F5, a stop, a hover, input in the program's terminal, and an agent that j
   await page.keyboard.press("F5");
   // The project is built first; then the program asks, and its terminal's tab says that it does.
   await bench.terminalShows("your name?");
-  await page.getByText("Tandem: shop (waits for input)").first().waitFor();
+  await page.getByText("shop (waits for input)").first().waitFor();
   await bench.picture("terminal");
   await bench.typeIntoTerminal("bobb\b\n");
   await bench.stoppedAt(IN_LOOP);
