@@ -28,7 +28,8 @@ pub struct Flags {
     #[arg(long, value_name = "FILE", global = true)]
     log: Option<PathBuf>,
     /// How much to log: error, warn, info, debug, trace, or a tracing filter
-    #[arg(long, value_name = "LEVEL", default_value = "warn", global = true)]
+    #[arg(long, value_name = "LEVEL", default_value = "warn", global = true,
+        value_parser = logging::level)]
     log_level: String,
     /// The attributes of the launch or attach that will come, as JSON: exception filters are then those of its engine from the
     /// start, for an editor that reads them only in the answer to `initialize`

@@ -16,6 +16,17 @@ pub struct Logging {
     pub level: String,
 }
 
+/// Takes a level, or a filter by targets (`adapter=debug`). A lone word would be taken for a target, and nothing be logged.
+///
+/// # Errors
+/// When it is neither; in words for whoever typed it.
+pub fn level(text: &str) -> Result<String, String> {
+    let known = text.contains('=') || text.parse::<tracing_subscriber::filter::LevelFilter>().is_ok();
+    known
+        .then(|| text.to_owned())
+        .ok_or_else(|| "it is none of error, warn, info, debug, trace, and no filter".into())
+}
+
 impl Logging {
     /// Starts logging. Once per process.
     ///

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use workspace::roots::Roots;
 
 use crate::catalog::Offer;
-use crate::http::{self, token::Token};
+use crate::http;
 use crate::server::{Bridge, Options};
 
 /// The debugger as MCP tools, for agents: MCP on stdin and stdout.
@@ -25,7 +25,7 @@ struct Flags {
     #[arg(long)]
     read_only: bool,
     /// Serve MCP over HTTP there instead of stdio; port 0 takes a free one
-    #[arg(long, value_name = "HOST:PORT")]
+    #[arg(long, value_name = "HOST:PORT", value_parser = host_and_port)]
     http: Option<String>,
     /// Keep the bearer token in this file; the variable TANDEM_MCP_TOKEN gives one instead
     #[arg(long, value_name = "FILE", requires = "http")]
@@ -49,8 +49,23 @@ struct Flags {
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
     /// How much to log: error, warn, info, debug, trace
-    #[arg(long, value_name = "LEVEL", default_value = "warn")]
+    #[arg(long, value_name = "LEVEL", default_value = "warn", value_parser = log_level)]
     log_level: String,
+}
+
+/// A level, or a filter by targets (`bridge=debug`). A lone word would be taken for a target, and nothing be logged.
+fn log_level(text: &str) -> Result<String, String> {
+    let known = text.contains('=') || text.parse::<tracing_subscriber::filter::LevelFilter>().is_ok();
+    known.then(|| text.to_owned()).ok_or_else(|| "it is none of error, warn, info, debug, trace".into())
+}
+
+fn host_and_port(text: &str) -> Result<String, String> {
+    let port =
+        text.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port.parse::<u16>());
+    match port {
+        Some(Ok(_)) => Ok(text.to_owned()),
+        _ => Err("it is no HOST:PORT, such as 127.0.0.1:7777".into()),
+    }
 }
 
 /// Runs the program to its end.
@@ -87,13 +102,12 @@ fn run(flags: Flags) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let with_sessions = flags.http.is_some();
     let options = Options { adapter, offer, roots, with_sessions, ..Options::default() };
-    let http = match flags.http {
-        None => None,
-        Some(address) => {
-            let (remote, hosts) = (flags.http_allow_remote, flags.http_hosts);
-            Some(http::Wish { address, remote, hosts, token: Token::find(flags.http_token_file)? })
-        }
-    };
+    let http = flags.http.map(|address| http::Wish {
+        address,
+        remote: flags.http_allow_remote,
+        hosts: flags.http_hosts,
+        token_file: flags.http_token_file,
+    });
     runtime.block_on(async {
         let stop = stop_on_signals()?;
         match http {

@@ -9,6 +9,7 @@
 pub mod token;
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -45,8 +46,8 @@ pub struct Wish {
     pub remote: bool,
     /// Host names that clients may use, besides those of loopback.
     pub hosts: Vec<String>,
-    /// What they must show.
-    pub token: Token,
+    /// Where the token is that they must show, unless it is where it usually is.
+    pub token_file: Option<PathBuf>,
 }
 
 /// Serves until `stop`; then no request is taken, those under way are cancelled, and every session ends.
@@ -58,6 +59,8 @@ pub async fn serve(wish: Wish, options: Options, stop: CancellationToken) -> any
     let listener =
         TcpListener::bind(address).await.with_context(|| format!("cannot listen on `{address}`"))?;
     let address = listener.local_addr()?;
+    // A new one is shown once: not by a server that then cannot start.
+    let token = Token::find(wish.token_file)?;
     let endings = options.endings.clone();
 
     let mut sessions = LocalSessionManager::default();
@@ -70,8 +73,7 @@ pub async fn serve(wish: Wish, options: Options, stop: CancellationToken) -> any
         .with_cancellation_token(stop.child_token());
     let bridges = move || Ok(Bridge::new(options.clone()));
     let service = StreamableHttpService::new(bridges, Arc::new(sessions), config);
-    let router =
-        Router::new().route_service(PATH, service).layer(from_fn_with_state(Arc::new(wish.token), gate));
+    let router = Router::new().route_service(PATH, service).layer(from_fn_with_state(Arc::new(token), gate));
 
     // The one line a person needs; not the log's, which may go elsewhere.
     eprintln!("tandem-mcp: listening on http://{address}{PATH}");

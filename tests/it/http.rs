@@ -215,6 +215,34 @@ async fn a_token_is_made_shown_once_and_kept_by_its_owner() -> anyhow::Result<()
     Ok(())
 }
 
+/// What is wrong with a flag is said before anything is made for it.
+#[tokio::test]
+async fn a_flag_that_cannot_be_meant_is_refused_and_makes_nothing() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let run = async |program: &str, flags: &[&str]| -> anyhow::Result<(Option<i32>, String)> {
+        let mut command = tokio::process::Command::new(fixture::binary(program));
+        command.args(flags).current_dir(folder.path()).env("XDG_STATE_HOME", folder.path());
+        let done = command.env_remove("TANDEM_MCP_TOKEN").stdin(std::process::Stdio::null()).output();
+        let done = tokio::time::timeout(std::time::Duration::from_secs(60), done).await??;
+        Ok((done.status.code(), String::from_utf8_lossy(&done.stderr).into_owned()))
+    };
+    for (program, flags, wanted) in [
+        ("tandem-mcp", ["--http", "nonsense"], "no HOST:PORT"),
+        ("tandem-mcp", ["--http", "127.0.0.1:99999"], "no HOST:PORT"),
+        ("tandem-mcp", ["--log-level", "bogus"], "none of error, warn"),
+        ("tandem-dap", ["--log-level", "bogus"], "none of error, warn"),
+        ("tandem-dap", ["--listen", "unix:"], "the path after `unix:` is missing"),
+        ("tandem-dap", ["--listen", "nonsense"], "neither HOST:PORT nor unix:PATH"),
+    ] {
+        let (code, said) = run(program, &flags).await?;
+        assert!(code == Some(2) && said.contains(wanted), "{program} {flags:?}: {code:?} {said}");
+    }
+    let (code, said) = run("tandem-mcp", &["--http", "0.0.0.0:0"]).await?;
+    assert!(code == Some(1) && said.contains("--http-allow-remote"), "{code:?} {said}");
+    assert_eq!(std::fs::read_dir(folder.path())?.count(), 0, "a token was made, and shown for nothing");
+    Ok(())
+}
+
 #[tokio::test]
 async fn other_machines_are_let_in_only_when_told() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;

@@ -1,6 +1,6 @@
 //! `--listen`: each connection gets a host of its own, so that sessions cannot hurt each other.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
@@ -26,12 +26,15 @@ impl FromStr for Address {
 
     fn from_str(text: &str) -> Result<Self, String> {
         if let Some(path) = text.strip_prefix("unix:") {
+            if path.is_empty() {
+                return Err("the path after `unix:` is missing".into());
+            }
             return Ok(Self::Unix(path.into()));
         }
         let text = text.replacen("localhost:", "127.0.0.1:", 1);
-        let address: SocketAddr =
-            text.parse().map_err(|_| format!("`{text}` is neither HOST:PORT nor unix:PATH"))?;
-        Ok(Self::Tcp(address))
+        // A number needs no look-up; a name has the address that the system knows first.
+        let found = text.to_socket_addrs().ok().and_then(|mut found| found.next());
+        found.map(Self::Tcp).ok_or_else(|| format!("`{text}` is neither HOST:PORT nor unix:PATH"))
     }
 }
 
