@@ -1,11 +1,19 @@
-//! What agents send: camelCase or snake_case, and the other spellings they know.
+//! What agents send: camelCase or snake_case, and the other spellings they know. What no tool looks at is remembered, so that
+//! an agent is told of a name it misspelt.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use dap_wire::Failure;
 use serde_json::{Map, Value};
 
 /// Arguments of a tool call, in camelCase.
 #[derive(Debug, Clone, Default)]
-pub struct Arguments(Map<String, Value>);
+pub struct Arguments {
+    given: Map<String, Value>,
+    /// What was looked at; shared by clones.
+    looked_at: Arc<Mutex<BTreeSet<String>>>,
+}
 
 /// Spellings of other debuggers' tools.
 const ALIASES: [(&str, &str); 8] = [
@@ -32,20 +40,43 @@ impl Arguments {
                 known.insert(name.into(), value.clone());
             }
         }
-        Self(known)
+        Self { given: known, looked_at: Arc::default() }
+    }
+
+    /// The value, if there is one; looked at from now on.
+    fn get(&self, key: &str) -> Option<&Value> {
+        let mut looked_at = self.looked_at.lock().unwrap_or_else(PoisonError::into_inner);
+        if !looked_at.contains(key) {
+            looked_at.insert(key.to_owned());
+        }
+        self.given.get(key)
+    }
+
+    /// Names that mean nothing here: nothing looked at them, and they are none of those a tool `takes`.
+    pub fn unknown<'a>(&self, takes: impl Iterator<Item = &'a str>) -> Vec<String> {
+        let takes: BTreeSet<&str> = takes.collect();
+        let looked_at = self.looked_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = |name: &str| takes.contains(name) || looked_at.contains(name);
+        let alias = |key: &str| ALIASES.iter().any(|(alias, name)| *alias == key && known(name));
+        let names = self.given.keys().filter(|key| !known(key) && !alias(key));
+        // An alias put its value under the other name, too.
+        names
+            .filter(|key| !ALIASES.iter().any(|(alias, name)| name == key && self.given.contains_key(*alias)))
+            .cloned()
+            .collect()
     }
 
     /// The same with another value there.
     #[must_use]
     pub fn with(&self, key: &str, value: Value) -> Self {
         let mut changed = self.clone();
-        changed.0.insert(key.into(), value);
+        changed.given.insert(key.into(), value);
         changed
     }
 
     /// The value as it came; `Null` when absent.
     pub fn value(&self, key: &str) -> Value {
-        self.0.get(key).cloned().unwrap_or(Value::Null)
+        self.get(key).cloned().unwrap_or(Value::Null)
     }
 
     /// A text.
@@ -53,7 +84,7 @@ impl Arguments {
     /// # Errors
     /// `INVALID_PARAMETER` when it is something else.
     pub fn text(&self, key: &str) -> Result<Option<String>, Failure> {
-        match self.0.get(key) {
+        match self.get(key) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.clone())),
             Some(other) => Err(Failure::invalid(format!("`{key}` must be a string, not {other}"))),
@@ -73,7 +104,7 @@ impl Arguments {
     /// # Errors
     /// `INVALID_PARAMETER` when it is something else.
     pub fn number(&self, key: &str) -> Result<Option<u64>, Failure> {
-        match self.0.get(key) {
+        match self.get(key) {
             None | Some(Value::Null) => Ok(None),
             Some(value) => {
                 value.as_u64().or_else(|| value.as_str()?.trim().parse().ok()).map(Some).ok_or_else(|| {
@@ -90,7 +121,7 @@ impl Arguments {
     pub fn texts(&self, key: &str) -> Result<Vec<String>, Failure> {
         let wrong =
             |other: &Value| Failure::invalid(format!("`{key}` must be a list of strings, not {other}"));
-        let list = match self.0.get(key) {
+        let list = match self.get(key) {
             None | Some(Value::Null) => Vec::new(),
             Some(Value::Array(list)) => list.clone(),
             Some(Value::String(text)) => match serde_json::from_str(text) {
@@ -102,14 +133,24 @@ impl Arguments {
         list.iter().map(|one| one.as_str().map(str::to_owned).ok_or_else(|| wrong(one))).collect()
     }
 
-    /// A switch.
+    /// A value whose list, object or truth may come as JSON in a string; `Null` when absent.
+    pub fn parsed(&self, key: &str) -> Value {
+        let value = self.value(key);
+        let json =
+            |text: &&str| text.trim_start().starts_with(['[', '{']) || matches!(*text, "true" | "false");
+        let text = value.as_str().filter(json);
+        text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or(value)
+    }
+
+    /// A switch; also as text.
     ///
     /// # Errors
     /// `INVALID_PARAMETER` when it is something else.
     pub fn flag(&self, key: &str) -> Result<Option<bool>, Failure> {
-        match self.0.get(key) {
+        match self.get(key) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::Bool(value)) => Ok(Some(*value)),
+            Some(Value::String(text)) if text == "true" || text == "false" => Ok(Some(text == "true")),
             Some(other) => Err(Failure::invalid(format!("`{key}` must be true or false, not {other}"))),
         }
     }
@@ -143,5 +184,23 @@ mod tests {
         let both = Arguments::new(json!({"id": 1, "breakpointId": 2}).as_object().cloned());
         assert_eq!(both.number("breakpointId").unwrap(), Some(2));
         assert!(both.text("breakpointId").is_err());
+    }
+
+    #[test]
+    fn a_name_that_means_nothing_is_told() {
+        let given =
+            json!({ "source_file": "a", "lien": 3, "pid": 4, "id": 5, "session": "x", "flag": "true" });
+        let arguments = Arguments::new(given.as_object().cloned());
+        assert_eq!(
+            (arguments.number("processId").unwrap(), arguments.flag("flag").unwrap()),
+            (Some(4), Some(true))
+        );
+        assert_eq!(arguments.unknown(["sourceFile", "session"].into_iter()), ["lien", "id"]);
+    }
+
+    #[test]
+    fn a_list_may_come_as_text() {
+        let arguments = Arguments::new(json!({ "args": "[\"a\"]", "engine": "gdb" }).as_object().cloned());
+        assert_eq!((arguments.parsed("args"), arguments.parsed("engine")), (json!(["a"]), json!("gdb")));
     }
 }

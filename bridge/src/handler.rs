@@ -28,6 +28,39 @@ use crate::{completion, prompts};
 
 const JSON: &str = "application/json";
 
+/// What an agent can do about a failure whose place has no better advice.
+fn remedy(code: ErrorCode) -> &'static str {
+    match code {
+        ErrorCode::NoSession => "use debug_launch, or debug_sessions to join one",
+        ErrorCode::InvalidParameter => "give it as the tool's schema says",
+        ErrorCode::StdinClosed => "debug_restart gives the program a new stdin",
+        ErrorCode::IoFailed => "look at debug_status; the program or the file may be gone",
+        ErrorCode::IoNotOwned => "launch the program with debug_launch to have its stdin and output",
+        ErrorCode::NotStopped => "use debug_pause, or debug_wait for the next stop",
+        ErrorCode::NotRunning => "use debug_status to see where it stands",
+        ErrorCode::ProcessNotFound => "check the process id; it may have ended",
+        ErrorCode::NotDebuggable => "name the `engine` that can, or start the program with debug_launch",
+        ErrorCode::AlreadyAttached => "use debug_sessions to join that session, or debug_disconnect first",
+        ErrorCode::LaunchFailed => {
+            "look at `program`, `cwd` and `env`; process_read_output has what it printed"
+        }
+        ErrorCode::BuildFailed => "mend what the diagnostics say, and call again",
+        ErrorCode::EngineNotFound => "install it, or say where it is with `enginePath`",
+        ErrorCode::EngineFailed => "look at debug_status; debug_restart or debug_launch starts anew",
+        ErrorCode::BreakpointNotFound => "debug_list_breakpoints lists yours",
+        ErrorCode::EvaluationFailed => "look at the names with debug_variables, or choose another `frameId`",
+        ErrorCode::EvaluationTimeout => "evaluate something that runs less code of the program",
+        ErrorCode::Timeout => "call again, with a longer `timeoutMs` where there is one",
+        ErrorCode::Cancelled => "call again",
+        ErrorCode::AccessDenied => "only who launched the session, or started tandem-mcp, can allow it",
+        ErrorCode::PathNotAllowed => "stay below the roots that tandem-mcp was started with",
+        ErrorCode::Unsupported => "use another tool, or another `engine`",
+        ErrorCode::NotFound => "list_directory shows what there is",
+        ErrorCode::TestsFailed => "look at the failures",
+        ErrorCode::CommandFailed => "look at its output",
+    }
+}
+
 /// A failure where MCP wants a protocol error: the model cannot act on those, the client can.
 fn protocol(failure: &Failure) -> ErrorData {
     let data = Some(refusal(failure)["error"].clone());
@@ -100,9 +133,10 @@ impl ServerHandler for Bridge {
             Ok(tool) => tool,
             Err(failure) => return Ok(CallToolResult::structured_error(refusal(&failure)).into()),
         };
+        let arguments = Arguments::new(request.arguments);
         let call = Call {
             bridge: self.clone(),
-            arguments: Arguments::new(request.arguments),
+            arguments: arguments.clone(),
             cancel: context.ct.clone(),
             progress: Progress::new(context.peer.clone(), context.meta.get_progress_token()),
         };
@@ -122,6 +156,10 @@ impl ServerHandler for Bridge {
                 }
                 // A tool that did its work and has bad news (a build that fails) says all it says otherwise, and `error`.
                 let good = answer.get("error").is_none();
+                let unknown = arguments.unknown(tool.parameters().chain(["session"]));
+                if !unknown.is_empty() {
+                    answer["ignored"] = json!(unknown);
+                }
                 answer["success"] = json!(good);
                 if good {
                     CallToolResult::structured(answer)
@@ -266,12 +304,10 @@ impl ServerHandler for Bridge {
     }
 }
 
-/// `{success: false, error: {code, message, hint?, …data}}`.
+/// `{success: false, error: {code, message, hint, …data}}`.
 fn refusal(failure: &Failure) -> Value {
-    let mut error = json!({ "code": failure.code.as_str(), "message": failure.message });
-    if let Some(hint) = &failure.hint {
-        error["hint"] = json!(hint);
-    }
+    let hint = failure.hint.as_deref().unwrap_or_else(|| remedy(failure.code));
+    let mut error = json!({ "code": failure.code.as_str(), "message": failure.message, "hint": hint });
     if let (Some(error), Some(data)) = (error.as_object_mut(), failure.data.as_object()) {
         error.extend(data.clone());
     }

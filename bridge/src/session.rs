@@ -186,7 +186,7 @@ impl Session {
     /// # Errors
     /// The session's own.
     pub async fn ask(&self, command: &str, arguments: Value) -> Result<Value, Failure> {
-        self.peer.request(command, arguments, DEADLINE).await
+        self.peer.request(command, arguments, DEADLINE).await.map(body)
     }
 
     /// Makes the picture current: what was sent to us before this answer has arrived with it. (`cancel` without ids asks
@@ -212,7 +212,7 @@ impl Session {
         deadline: Duration,
         cancel: &CancellationToken,
     ) -> Result<Value, Failure> {
-        self.peer.request_or_cancel(command, arguments, deadline, cancel).await
+        self.peer.request_or_cancel(command, arguments, deadline, cancel).await.map(body)
     }
 
     /// Where the program stands now.
@@ -350,7 +350,8 @@ impl Session {
             known.extend(sources.filter_map(|source| source["path"].as_str().map(str::to_owned)));
         }
         let end = format!("/{}", file.trim_start_matches("./"));
-        if known.iter().any(|path| path == file) {
+        let same = known.iter().any(|path| path == file);
+        if same && Path::new(file).is_absolute() {
             return Ok(Some(file.to_owned()));
         }
         known.retain(|path| path.ends_with(&end));
@@ -362,7 +363,8 @@ impl Session {
                 .data(json!({ "files": known }))
                 .hint("give more of the path"));
         }
-        Ok(known.pop())
+        // An end that was taken before the program's sources were known is all there is.
+        Ok(known.pop().or_else(|| same.then(|| file.to_owned())))
     }
 
     /// Whether the engine says it can do something: what it said last counts.
@@ -434,6 +436,14 @@ impl Session {
         }
         outcome.map(drop)
     }
+}
+
+/// What an adapter put beside a body is none of an agent's business.
+fn body(mut body: Value) -> Value {
+    if let Some(fields) = body.as_object_mut() {
+        fields.shift_remove(dap_wire::BESIDE);
+    }
+    body
 }
 
 async fn initialize(peer: &Peer, client: &str) -> Result<Value, Failure> {

@@ -126,6 +126,12 @@ pub fn absolute(path: &str) -> String {
     std::path::absolute(Path::new(path)).map_or_else(|_| path.to_owned(), |path| path.display().to_string())
 }
 
+/// A source as it is asked for. The end of a path that is no file here stays as it is: engines find the source by its end.
+pub fn source_path(named: &str) -> String {
+    let full = absolute(named);
+    if Path::new(&full).exists() { full } else { named.trim_start_matches("./").to_owned() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -86,6 +86,11 @@ impl Effect {
 }
 
 impl Tool {
+    /// The names of its parameters.
+    pub fn parameters(&self) -> impl Iterator<Item = &'static str> {
+        self.takes.iter().filter_map(|field| field.split(':').next())
+    }
+
     /// As MCP lists it; `None` when its tables are wrong, which a test excludes.
     pub fn listed(&self, of_session: bool) -> Option<Listed> {
         let session = of_session.then_some("session:s");

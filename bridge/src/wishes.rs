@@ -7,7 +7,7 @@ use dap_wire::Failure;
 use serde_json::{Value, json};
 
 use crate::arguments::Arguments;
-use crate::source::{Source, absolute};
+use crate::source::{Source, source_path};
 
 /// The place of function breakpoints; no path is empty.
 pub const FUNCTIONS: &str = "";
@@ -64,10 +64,17 @@ impl Wish {
             }
         }
         if let Some(function) = arguments.text("function")? {
+            if function.trim().is_empty() {
+                return Err(Failure::invalid("`function` is empty; it must be the name of a function"));
+            }
             dap["name"] = json!(function);
             return Ok(Self { file: FUNCTIONS.into(), dap, text: None });
         }
-        let file = absolute(&arguments.need_text("sourceFile")?);
+        let named = arguments.need_text("sourceFile")?;
+        if named.is_empty() {
+            return Err(Failure::invalid("`sourceFile` is empty; it must be the path or name of a source"));
+        }
+        let file = source_path(&named);
         let text = arguments.text("text")?;
         let mut line = arguments.number("line")?;
         if let Some(text) = &text {
@@ -77,9 +84,13 @@ impl Wish {
             })?;
             line = Some(source.anchor(&file, text, line)?);
         }
-        let Some(line) = line.filter(|line| *line > 0) else {
-            return Err(Failure::invalid("`line` is missing; it must be a number from 1 on")
-                .hint("or give `text`, the text of the line, or `function`"));
+        let line = match line {
+            Some(0) => return Err(Failure::invalid("`line` is 0; lines are counted from 1")),
+            Some(line) => line,
+            None => {
+                return Err(Failure::invalid("`line` is missing; it must be a number from 1 on")
+                    .hint("or give `text`, the text of the line, or `function`"));
+            }
         };
         if let Some(source) = Source::read(&file)
             && line > source.len()
@@ -263,6 +274,15 @@ mod tests {
     fn a_breakpoint_needs_a_place() {
         assert!(wish(&json!({ "file": "/a.cs" })).is_err());
         assert!(wish(&json!({ "line": 3 })).is_err());
+        // What is empty names nothing: kept for the next launch, it would make every launch fail.
+        for empty in [
+            json!({ "file": "", "line": 3 }),
+            json!({ "function": " " }),
+            json!({ "file": "/a.cs", "line": 0 }),
+        ] {
+            let message = wish(&empty).unwrap_err().message;
+            assert!(message.contains(" is empty") || message.contains(" is 0"), "{message}");
+        }
         assert_eq!(wish(&json!({ "function": "Main" })).unwrap().file, FUNCTIONS);
     }
 }

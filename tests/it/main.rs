@@ -28,6 +28,7 @@ mod access;
 mod agent;
 mod agent_faults;
 mod agent_runs;
+mod agent_slips;
 mod agent_tools;
 mod attaching;
 mod builds;

@@ -1,6 +1,8 @@
 //! Where and why the program stops: breakpoints of this agent by line, by the text of a line or by function, and
 //! exceptions.
 
+use std::path::Path;
+
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
@@ -8,7 +10,7 @@ use crate::call::Call;
 use crate::session::Session;
 use crate::source::Source;
 use crate::tool::{Effect, Family, Tool, run};
-use crate::wishes::{Purpose, Wanted, Wish};
+use crate::wishes::{FUNCTIONS, Purpose, Wanted, Wish};
 
 /// Where and why the program stops.
 pub const FAMILY: Family = Family {
@@ -83,7 +85,15 @@ async fn set(call: &Call) -> Result<Value, Failure> {
             early.wishes.find(id).map(|(_, wanted)| wanted.clone())
         });
         let mut answer = told(&asked, wanted.as_ref());
-        answer["message"] = json!("kept for the next debug_launch or debug_attach");
+        let kept = "kept for the next debug_launch or debug_attach";
+        answer["message"] = json!(if asked.0 == FUNCTIONS || Path::new(&asked.0).exists() {
+            kept.to_owned()
+        } else {
+            format!(
+                "{kept}; there is no file `{}` here: if it does not bind then, give the full path",
+                asked.0
+            )
+        });
         return Ok(answer);
     }
     let session = call.bridge.session(&call.arguments).await?;
@@ -94,7 +104,7 @@ async fn set(call: &Call) -> Result<Value, Failure> {
         session.with_wishes(|wishes| wishes.take(id));
         return Err(failure);
     }
-    Ok(told(&asked, find(&session, id).as_ref()))
+    Ok(explain(told(&asked, find(&session, id).as_ref()), &asked.0))
 }
 
 /// The file and line of a wish.
@@ -126,6 +136,19 @@ fn told((file, asked): &(String, Option<u64>), wanted: Option<&Wanted>) -> Value
             body["lines"] = json!(source.around(*asked, 2));
         }
         _ => {}
+    }
+    body
+}
+
+/// Says why one that did not bind may not have, where the engine does not.
+fn explain(mut body: Value, file: &str) -> Value {
+    if body["verified"] == false && body.get("message").is_none() {
+        let there = file == FUNCTIONS || Path::new(file).exists();
+        body["message"] = json!(if there {
+            "no code that is loaded is there (yet); it binds when such code is loaded".to_owned()
+        } else {
+            format!("there is no file `{file}` here; if it does not bind, give the full path")
+        });
     }
     body
 }
@@ -189,12 +212,13 @@ pub fn others(info: &Value) -> Vec<Value> {
 }
 
 async fn set_exception(call: &Call) -> Result<Value, Failure> {
-    let wrong = || {
-        Failure::invalid("`filters` is missing; it must be an array like [\"all\"], [\"unhandled\"] or []")
-    };
-    let filters = call.arguments.value("filters");
-    let filters = filters.as_array().ok_or_else(wrong)?.iter().map(|name| name.as_str().map(str::to_owned));
-    let filters: Vec<String> = filters.collect::<Option<_>>().ok_or_else(wrong)?;
+    // An empty list says that none stops it: that is to be said, not left out.
+    if call.arguments.value("filters").is_null() {
+        return Err(Failure::invalid(
+            "`filters` is missing; it must be an array like [\"all\"], [\"unhandled\"] or []",
+        ));
+    }
+    let filters = call.arguments.texts("filters")?;
     if call.arguments.text("session")?.is_none() && call.bridge.current().is_none() {
         call.bridge.with_early(|early| early.filters = Some(filters.clone()));
         return Ok(

@@ -6,7 +6,7 @@ use dap_wire::Failure;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::stops::{add_output, output, report};
+use super::stops::{add_output, named_thread, output, report};
 use crate::call::Call;
 use crate::observer::State;
 use crate::session::{DEADLINE, Session};
@@ -20,6 +20,8 @@ const LONGEST: Duration = Duration::from_secs(24 * 3600);
 /// Only waits longer than this ask whether the program wants input. A step is over sooner, unless it is the read itself:
 /// another thread that reads all the while is no reason to end it.
 const BRIEF: Duration = Duration::from_millis(250);
+/// How long a run that only goes on waits for a program that waits for input.
+const STILL: Duration = Duration::from_secs(2);
 /// Most steps in one call.
 const STEPS: u64 = 100;
 /// Matches nothing: the read ends early only when the program waits for input, or ends.
@@ -116,6 +118,7 @@ pub(super) async fn run(call: &Call, command: &str) -> Result<Value, Failure> {
     let now = session.snapshot();
     // The same call resumes the wait; and of a program that runs already, waiting is what is left to do.
     if now.state == State::Running && (session.memory.pending() || command == "continue") {
+        let until = patience(call, &session, until).await?;
         return wait_for_news(call, &session, now.news, until).await;
     }
     let resumes = command == "continue" && session.memory.pending();
@@ -129,7 +132,7 @@ pub(super) async fn run(call: &Call, command: &str) -> Result<Value, Failure> {
     let mut step = 1;
     loop {
         let before = session.snapshot();
-        let thread = thread(call, &before.stop)?;
+        let thread = thread(call, &session, &before.stop).await?;
         session.resume(command, json!({ "threadId": thread }), &call.cancel).await?;
         if step == count {
             return wait_for_news(call, &session, before.news, until).await;
@@ -140,6 +143,18 @@ pub(super) async fn run(call: &Call, command: &str) -> Result<Value, Failure> {
         }
         step += 1;
     }
+}
+
+/// Until when to wait for a program that runs already. One that was told to wait for input, and still does, seldom goes on
+/// without: `debug_wait`, or a `timeoutMs`, waits for the other threads it may have, or for what a person types.
+async fn patience(call: &Call, session: &Session, until: Instant) -> Result<Instant, Failure> {
+    if !session.memory.asked() || call.arguments.number("timeoutMs")?.is_some() {
+        return Ok(until);
+    }
+    let read =
+        session.ask("processReadOutput", json!({ "since": session.memory.cursor(), "maxBytes": 0 })).await;
+    let waits = read.is_ok_and(|read| read["waitingForInput"] == true);
+    Ok(if waits { until.min(Instant::now() + STILL) } else { until })
 }
 
 /// The stop or end the agent was not told of: it came after a wait in vain, or somebody else led to it. Running on from
@@ -155,9 +170,9 @@ async fn unseen(session: &Session) -> Option<Value> {
     Some(answer)
 }
 
-fn thread(call: &Call, stop: &Value) -> Result<Value, Failure> {
-    Ok(match call.arguments.number("threadId")? {
-        Some(thread) => json!(thread),
+async fn thread(call: &Call, session: &Session, stop: &Value) -> Result<Value, Failure> {
+    Ok(match named_thread(call, session).await? {
+        Some(thread) => thread,
         None if stop["threadId"].is_null() => json!(0),
         None => stop["threadId"].clone(),
     })
@@ -187,7 +202,7 @@ async fn pause(call: &Call) -> Result<Value, Failure> {
     if before.state == State::Stopped {
         return Ok(report(&session).await);
     }
-    let thread = thread(call, &before.stop)?;
+    let thread = thread(call, &session, &before.stop).await?;
     session.ask_or_cancel("pause", json!({ "threadId": thread }), DEADLINE, &call.cancel).await?;
     wait_for_news(call, &session, before.news, Instant::now() + limit(call)?).await
 }
@@ -219,7 +234,7 @@ async fn run_to(call: &Call) -> Result<Value, Failure> {
     session.with_wishes(|wishes| wishes.add(wish, id, Purpose::RunTo));
     let resumed = async {
         session.send_breakpoints(&file).await?;
-        let thread = thread(call, &before.stop)?;
+        let thread = thread(call, &session, &before.stop).await?;
         session.resume("continue", json!({ "threadId": thread }), &call.cancel).await
     };
     if let Err(failure) = resumed.await {
@@ -275,7 +290,7 @@ pub(super) async fn wait_for_news(
             let mut answer = json!({ "state": "running", "pending": true });
             if knows {
                 answer["waitingForInput"] =
-                    json!("told before; debug_wait ends early again once something was written");
+                    json!("told before: write it with process_write_input; debug_wait waits on");
             }
             // Why it does not stop, if the engine knows: a step waits for a call to end, say.
             let said = picture.borrow().said.clone();

@@ -4,7 +4,7 @@
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
-use super::stops::{locals_scope, stack, stopped_thread};
+use super::stops::{locals_scope, named_thread, shown_frame, stack, stopped_thread};
 use super::values::{LONGEST, Rows};
 use crate::bounds::{Budget, cut};
 use crate::call::Call;
@@ -20,6 +20,12 @@ const EXPRESSIONS: usize = 50;
 const CHILDREN: u64 = 20;
 /// Lines of source unless asked otherwise.
 const LINES: u64 = 40;
+
+/// Scopes that other engines call so; here they are among the locals.
+const AMONG_LOCALS: [&str; 4] = ["locals", "arguments", "args", "this"];
+/// Reasons of a stop that is at no exception, as DAP names them.
+const NO_EXCEPTION: [&str; 7] =
+    ["breakpoint", "function breakpoint", "data breakpoint", "step", "goto", "entry", "pause"];
 
 /// Looking at a stop.
 pub const FAMILY: Family = Family {
@@ -113,8 +119,9 @@ pub(super) async fn frame_of(call: &Call, session: &Session) -> Result<Value, Fa
     if let Some(frame) = call.arguments.number("frameId")? {
         return Ok(json!(frame));
     }
-    let stack = stack(session, &stopped_thread(session)?, 0, 1).await?;
-    Ok(stack["stackFrames"][0]["id"].clone())
+    // The frame whose variables and place the agent was shown.
+    let (_, shown) = shown_frame(session, &stopped_thread(session)?).await?;
+    Ok(shown["id"].clone())
 }
 
 /// `start` and `count`, bounded.
@@ -160,22 +167,27 @@ async fn scope(call: &Call, session: &Session, frame: &Value) -> Result<Value, F
             .find(|scope| scope["name"].as_str().is_some_and(|name| name.to_lowercase().starts_with(wanted)))
             .map(|scope| scope["variablesReference"].clone())
     };
-    match call.arguments.text("scope")? {
-        Some(wanted) if wanted != "all" && list.len() > 1 => named(&wanted.to_lowercase()).ok_or_else(|| {
-            let names: Vec<&str> = list.iter().filter_map(|scope| scope["name"].as_str()).collect();
-            Failure::invalid(format!("this frame has no scope `{wanted}`"))
-                .hint(format!("it has {}", names.join(", ")))
-        }),
-        // One scope holds everything.
-        _ => locals_scope(&scopes)
+    let wanted = call.arguments.text("scope")?.map(|wanted| wanted.to_lowercase());
+    match wanted.filter(|wanted| wanted != "all") {
+        Some(wanted) => {
+            // Many engines have arguments and `this` among the locals.
+            let found = named(&wanted)
+                .or_else(|| AMONG_LOCALS.contains(&wanted.as_str()).then(|| locals_scope(&scopes)).flatten());
+            found.ok_or_else(|| {
+                let names: Vec<&str> = list.iter().filter_map(|scope| scope["name"].as_str()).collect();
+                Failure::invalid(format!("this frame has no scope `{wanted}`"))
+                    .hint(format!("it has {}", names.join(", ")))
+            })
+        }
+        None => locals_scope(&scopes)
             .ok_or_else(|| Failure::new(ErrorCode::EngineFailed, "this frame has no variables").quiet()),
     }
 }
 
 async fn stacktrace(call: &Call) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
-    let thread = match call.arguments.number("threadId")? {
-        Some(thread) => json!(thread),
+    let thread = match named_thread(call, &session).await? {
+        Some(thread) => thread,
         None => stopped_thread(&session)?,
     };
     let ((start, count), budget) = (page(call, 20, 200)?, Budget::of(&call.arguments)?);
@@ -372,10 +384,18 @@ fn lines(path: &str, read: Option<Source>, first: u64, count: u64, marked: u64) 
 
 async fn exception_info(call: &Call) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
-    let thread = match call.arguments.number("threadId")? {
-        Some(thread) => json!(thread),
+    let thread = match named_thread(call, &session).await? {
+        Some(thread) => thread,
         None => stopped_thread(&session)?,
     };
+    let stop = session.snapshot().stop;
+    // Some engines make one up, or print to the program's stderr that they have none.
+    if let Some(reason) =
+        stop["reason"].as_str().filter(|reason| stop["threadId"] == thread && NO_EXCEPTION.contains(reason))
+    {
+        return Err(Failure::invalid(format!("the program stopped for `{reason}`, not at an exception"))
+            .hint("debug_set_exception_breakpoints chooses the exceptions that stop it"));
+    }
     session.ask("exceptionInfo", json!({ "threadId": thread })).await
 }
 

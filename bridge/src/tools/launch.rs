@@ -110,8 +110,9 @@ fn plan(call: &Call, early: Early) -> Result<Plan, Failure> {
         }
     }
     for key in PASSED_ON {
-        if !arguments.value(key).is_null() {
-            attributes[key] = arguments.value(key);
+        let value = arguments.parsed(key);
+        if !value.is_null() {
+            attributes[key] = value;
         }
     }
     match arguments.value("env") {
@@ -140,9 +141,13 @@ pub(super) fn add_breakpoints(call: &Call, wishes: &mut Wishes) -> Result<(), Fa
         Value::String(text) => serde_json::from_str(&text).map_err(|_| wrong())?,
         _ => return Err(wrong()),
     };
-    for wish in list {
+    for (index, wish) in list.into_iter().enumerate() {
         let wish = wish.as_object().cloned().ok_or_else(wrong)?;
-        wishes.add(Wish::read(&Arguments::new(Some(wish)))?, call.bridge.next_breakpoint(), Purpose::Stop);
+        let wish = Wish::read(&Arguments::new(Some(wish))).map_err(|failure| Failure {
+            message: format!("`breakpoints[{index}]`: {}", failure.message),
+            ..failure
+        })?;
+        wishes.add(wish, call.bridge.next_breakpoint(), Purpose::Stop);
     }
     Ok(())
 }

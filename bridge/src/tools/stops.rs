@@ -6,6 +6,7 @@ use std::time::Duration;
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
+use crate::call::Call;
 use crate::observer::{Snapshot, State};
 use crate::session::Session;
 use crate::source::{Source, place};
@@ -157,22 +158,29 @@ fn name_exception(info: &Value, event: &mut Value) {
     }
 }
 
-/// Place, lines around it and changed variables of the top frame with a source.
-async fn add_place(session: &Session, thread: &Value, event: &mut Value) -> Result<(), Failure> {
-    let stack = stack(session, thread, 0, 1).await?;
-    let mut frame = stack["stackFrames"][0].clone();
-    event["topFrame"] = json!({ "id": frame["id"], "function": frame["name"] });
-    if frame["source"]["path"].is_null() {
-        // Inside the framework or native code: the nearest line of source is what helps.
-        let deeper = self::stack(session, thread, 0, DEEP).await?;
-        let frames = deeper["stackFrames"].as_array().into_iter().flatten();
-        if let Some(found) = frames.into_iter().find(|frame| !frame["source"]["path"].is_null()) {
-            frame = found.clone();
-        }
+/// The top frame of a thread, and the one that is shown: the nearest with a source, for inside the framework or native code
+/// that is what helps; else the top one.
+///
+/// # Errors
+/// The session's own.
+pub(super) async fn shown_frame(session: &Session, thread: &Value) -> Result<(Value, Value), Failure> {
+    let top = stack(session, thread, 0, 1).await?["stackFrames"][0].clone();
+    if !top["source"]["path"].is_null() {
+        return Ok((top.clone(), top));
     }
+    let deeper = stack(session, thread, 0, DEEP).await?;
+    let mut frames = deeper["stackFrames"].as_array().into_iter().flatten();
+    let shown = frames.find(|frame| !frame["source"]["path"].is_null()).unwrap_or(&top).clone();
+    Ok((top, shown))
+}
+
+/// Place, lines around it and changed variables of the frame that is shown.
+async fn add_place(session: &Session, thread: &Value, event: &mut Value) -> Result<(), Failure> {
+    let (top, frame) = shown_frame(session, thread).await?;
+    event["topFrame"] = json!({ "id": top["id"], "function": top["name"] });
     place(event, &frame);
     for key in ["file", "line"] {
-        if !stack["stackFrames"][0]["source"]["path"].is_null() {
+        if !top["source"]["path"].is_null() {
             event["topFrame"][key] = event[key].clone();
         }
     }
@@ -237,6 +245,28 @@ pub(super) fn stopped_thread(session: &Session) -> Result<Value, Failure> {
         )
         .hint("use debug_pause, or debug_wait for the next stop")),
     }
+}
+
+/// The thread that `threadId` names, if it names one. Not every engine refuses one that is not there: some answer that they
+/// resume it, and never do.
+///
+/// # Errors
+/// `INVALID_PARAMETER` when the program has no such thread.
+pub(super) async fn named_thread(call: &Call, session: &Session) -> Result<Option<Value>, Failure> {
+    let Some(wanted) = call.arguments.number("threadId")? else { return Ok(None) };
+    let stopped = session.snapshot().stop["threadId"].as_u64();
+    if stopped != Some(wanted)
+        && let Ok(told) = session.ask("threads", json!({})).await
+    {
+        let threads = told["threads"].as_array().into_iter().flatten();
+        let ids: Vec<u64> = threads.filter_map(|thread| thread["id"].as_u64()).collect();
+        if !ids.is_empty() && !ids.contains(&wanted) {
+            let some: Vec<String> = ids.iter().take(10).map(u64::to_string).collect();
+            return Err(Failure::invalid(format!("the program has no thread {wanted}"))
+                .hint(format!("debug_threads lists them: {}", some.join(", "))));
+        }
+    }
+    Ok(Some(json!(wanted)))
 }
 
 /// Waits a moment until the program stands or has ended.

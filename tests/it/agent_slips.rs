@@ -1,0 +1,136 @@
+//! What agents get wrong, and what they leave out: nothing waits in vain for it, and the answer says what to do.
+
+use serde_json::{Value, json};
+use tests::agent::Agent;
+use tests::child::{self, Subject};
+use tests::fixture::{self, Runtime};
+use tests::transcript::Transcript;
+
+stories! {
+    a_bare_name_before_the_launch_binds_to_the_programs_source,
+    who_only_goes_on_is_told_again_that_input_is_wanted,
+    what_is_looked_at_is_the_frame_that_is_shown,
+}
+
+fn message(answer: &Value) -> &str {
+    answer["error"]["message"].as_str().unwrap_or_default()
+}
+
+async fn a_bare_name_before_the_launch_binds_to_the_programs_source(runtime: Runtime) -> anyhow::Result<()> {
+    let mut agent = Agent::start("agent", runtime, &Transcript::default()).await?;
+    let set = agent.call(
+        "debug_set_breakpoint",
+        json!({ "sourceFile": "Program.cs", "line": fixture::line("tour", "main") }),
+    );
+    let set = set.await?;
+    assert_eq!((&set["success"], &set["file"]), (&json!(true), &json!("Program.cs")), "{set}");
+    let launch = json!({ "program": fixture::program("tour"), "args": "[\"one\"]", "stopAtEntri": false });
+    let stop = agent.call("debug_launch", launch).await?;
+    assert_eq!(stop["ignored"], json!(["stopAtEntri"]), "{stop}");
+    let hit = agent.call("debug_continue", json!({})).await?;
+    assert_eq!(
+        (&hit["event"]["breakpointId"], &hit["event"]["file"]),
+        (&set["id"], &json!(fixture::source("tour")))
+    );
+    // Now the debugger knows the source: the name is no second one of the same end.
+    let set = agent.call(
+        "debug_set_breakpoint",
+        json!({ "sourceFile": "Program.cs", "line": fixture::line("tour", "end") }),
+    );
+    assert_eq!(set.await?["file"], json!(fixture::source("tour")));
+    agent.finish().await
+}
+
+async fn who_only_goes_on_is_told_again_that_input_is_wanted(runtime: Runtime) -> anyhow::Result<()> {
+    let mut agent = Agent::start("agent", runtime, &Transcript::default()).await?;
+    let launch = json!({ "program": fixture::program("tour"), "run": true });
+    let asks = agent.call("debug_launch", launch).await?;
+    assert_eq!(asks["event"]["type"], "waitingForInput", "{asks}");
+    // It is not waited for as long as for a program that works, and the answer says what it waits for.
+    let again = agent.call("debug_continue", json!({})).await?;
+    assert_eq!(again["pending"], true, "{again}");
+    let says = again["waitingForInput"].as_str().unwrap_or_default();
+    assert!(says.contains("process_write_input"), "{again}");
+    agent.call("process_write_input", json!({ "data": "bob\n" })).await?;
+    let end = agent.call("debug_continue", json!({})).await?;
+    assert_eq!((&end["state"], &end["event"]["exitCode"]), (&json!("exited"), &json!(3)), "{end}");
+    agent.finish().await
+}
+
+async fn what_is_looked_at_is_the_frame_that_is_shown(runtime: Runtime) -> anyhow::Result<()> {
+    let mut agent = Agent::start("agent", runtime, &Transcript::default()).await?;
+    agent.call("debug_launch", json!({ "program": fixture::program("tour"), "run": true })).await?;
+    // It stands inside the framework, which reads; what is shown is the line of the program that asked for it.
+    let stop = agent.call("debug_pause", json!({})).await?;
+    assert_eq!(stop["event"]["line"], fixture::line("tour", "read"), "{stop}");
+    assert!(stop["event"]["topFrame"]["file"].is_null(), "{stop}");
+    let seen = agent.call("debug_variables", json!({})).await?;
+    assert_eq!(seen["variables"][0], json!({ "name": "name", "value": "null", "type": "string" }), "{seen}");
+    let total = agent.call("debug_evaluate", json!({ "expression": "total + 1" })).await?;
+    assert_eq!(total["result"], "1", "{total}");
+    // Scopes by other engines' names, and one there is not.
+    let arguments = agent.call("debug_variables", json!({ "scope": "arguments" })).await?;
+    assert_eq!(arguments["variables"], seen["variables"]);
+    let wrong = agent.call("debug_variables", json!({ "scope": "bogus" })).await?;
+    assert_eq!(
+        (message(&wrong), &wrong["error"]["hint"]),
+        ("this frame has no scope `bogus`", &json!("it has Locals"))
+    );
+    let none = agent.call("debug_exception_info", json!({})).await?;
+    assert_eq!(message(&none), "the program stopped for `pause`, not at an exception");
+    agent.finish().await
+}
+
+#[tokio::test]
+async fn what_names_nothing_is_refused_and_no_launch_fails_for_it() -> anyhow::Result<()> {
+    let mut agent = Agent::start("agent", Runtime::Net9, &Transcript::default()).await?;
+    for empty in [
+        json!({ "sourceFile": "", "line": 4 }),
+        json!({ "function": "" }),
+        json!({ "sourceFile": "a.cs", "line": 0 }),
+    ] {
+        let refused = agent.call("debug_set_breakpoint", empty).await?;
+        assert_eq!(refused["error"]["code"], "INVALID_PARAMETER", "{refused}");
+        assert!(refused["error"]["hint"].is_string(), "{refused}");
+    }
+    let listed = agent.call("debug_list_breakpoints", json!({})).await?;
+    assert_eq!(listed["breakpoints"], json!([]));
+    let program = fixture::program("tour");
+    let wrong =
+        json!({ "program": program, "breakpoints": [{ "sourceFile": "a.cs", "line": 1 }, { "line": 3 }] });
+    let refused = agent.call("debug_launch", wrong).await?;
+    assert_eq!(message(&refused), "`breakpoints[1]`: `sourceFile` is missing; it must be a string");
+    let filters = agent.call("debug_set_exception_breakpoints", json!({ "filters": "all" })).await?;
+    assert_eq!(filters["filters"], json!(["all"]), "{filters}");
+    agent.finish().await
+}
+
+/// debugpy prints its own failure to the program's stderr, and gdb never answers.
+#[tokio::test]
+async fn engines_are_not_asked_what_they_answer_badly() -> anyhow::Result<()> {
+    let gdb = Subject::Gdb.with(json!({ "program": child::built("count") }));
+    for (mut launch, source) in [(child::python("count.py"), "count.py"), (gdb, "count.c")] {
+        let (name, source) = (source, child::source(source));
+        let mut agent = Agent::start("agent", Runtime::Net9, &Transcript::default()).await?;
+        launch["run"] = json!(true);
+        launch["breakpoints"] = json!([{ "sourceFile": name, "line": child::line(&source, "count") }]);
+        let stop = agent.call("debug_launch", launch).await?;
+        assert_eq!(
+            (&stop["event"]["type"], &stop["event"]["file"]),
+            (&json!("breakpointHit"), &json!(source)),
+            "{stop}"
+        );
+        let none = agent.call("debug_exception_info", json!({})).await?;
+        assert_eq!(message(&none), "the program stopped for `breakpoint`, not at an exception");
+        let nobody = agent.call("debug_step_over", json!({ "threadId": 7777 })).await?;
+        assert_eq!(message(&nobody), "the program has no thread 7777");
+        let nobody = agent.call("debug_stacktrace", json!({ "threadId": 7777 })).await?;
+        assert_eq!(nobody["error"]["hint"], json!("debug_threads lists them: 1"), "{nobody}");
+        let over = agent.call("debug_step_over", json!({})).await?;
+        assert_eq!(over["event"]["reason"], "step", "{over}");
+        let printed = agent.call("process_read_output", json!({})).await?;
+        assert_eq!(printed["stderr"], "", "{printed}");
+        agent.finish().await?;
+    }
+    Ok(())
+}
