@@ -19,6 +19,7 @@ use workspace::roots::Roots;
 use crate::arguments::Arguments;
 use crate::catalog::Offer;
 use crate::client_log::{ClientLog, worth};
+use crate::observer::State;
 use crate::session::Session;
 use crate::wishes::Wishes;
 
@@ -143,6 +144,15 @@ impl Bridge {
             let current = inner.current.clone()?;
             inner.sessions.iter().find(|session| session.id == current).cloned()
         })
+    }
+
+    /// Whether what is wished for now is for the next session: there is none, or the current one's program has ended.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER` when `session` is no text.
+    pub fn is_before_a_launch(&self, arguments: &Arguments) -> Result<bool, Failure> {
+        let named = arguments.text("session")?.is_some();
+        Ok(!named && self.current().is_none_or(|session| session.snapshot().state == State::Exited))
     }
 
     /// All sessions this agent is in.

@@ -134,3 +134,53 @@ async fn engines_are_not_asked_what_they_answer_badly() -> anyhow::Result<()> {
     }
     Ok(())
 }
+
+/// What an agent does all day: edit, build, look. A build that fails loses neither the session's plan nor what was set.
+#[tokio::test]
+async fn a_failed_build_costs_no_breakpoint_and_what_is_set_after_the_end_is_for_the_next_run()
+-> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("x.c");
+    let good = "#include <stdio.h>\nint main(void) {\n    int a = 1;\n    printf(\"a %d\\n\", a);\n    return 0;\n}\n";
+    std::fs::write(&file, good)?;
+    let mut agent = Agent::start("agent", Runtime::Net9, &Transcript::default()).await?;
+    let mut launch = Subject::Gdb.with(json!({ "program": file, "run": true }));
+    launch["breakpoints"] = json!([{ "sourceFile": file, "text": "printf" }]);
+    let stop = agent.call("debug_launch", launch).await?;
+    assert_eq!(stop["event"]["breakpointId"], 1, "{stop}");
+    let again = json!({ "run": true });
+    // In a session that lives, and in one whose program has ended.
+    for moved in ["//\n", "//\n//\n"] {
+        std::fs::write(&file, good.replace("= 1", "= "))?;
+        for _ in 0..2 {
+            let failed = agent.call("debug_restart", again.clone()).await?;
+            assert_eq!(failed["error"]["code"], "BUILD_FAILED", "{failed}");
+        }
+        std::fs::write(&file, format!("{moved}{good}"))?;
+        let stop = agent.call("debug_restart", again.clone()).await?;
+        assert_eq!(
+            (&stop["event"]["breakpointId"], &stop["how"]),
+            (&json!(1), &json!("newSession")),
+            "{stop}"
+        );
+        let mut end = agent.call("debug_continue", json!({})).await?;
+        if end["event"]["breakpointId"] == 2 {
+            end = agent.call("debug_continue", json!({})).await?;
+        }
+        assert_eq!(end["state"], "exited", "{end}");
+        if moved.len() == 3 {
+            let set =
+                agent.call("debug_set_breakpoint", json!({ "sourceFile": file, "text": "return 0" })).await?;
+            assert_eq!(set["id"], 2, "{set}");
+        }
+        let listed = agent.call("debug_list_breakpoints", json!({})).await?;
+        assert_eq!(listed["breakpoints"].as_array().map(Vec::len), Some(2), "{listed}");
+    }
+    // Of the next launch it is one, too; what was of the session alone went with that.
+    agent.call("debug_set_breakpoint", json!({ "function": "main" })).await?;
+    agent.call("debug_remove_breakpoint", json!({ "id": 2 })).await?;
+    let launch = Subject::Gdb.with(json!({ "program": file, "run": true }));
+    let stop = agent.call("debug_launch", launch).await?;
+    assert_eq!(stop["event"]["breakpointId"], 3, "{stop}");
+    agent.finish().await
+}

@@ -12,6 +12,9 @@ use crate::source::Source;
 use crate::tool::{Effect, Family, Tool, run};
 use crate::wishes::{FUNCTIONS, Purpose, Wanted, Wish};
 
+/// What becomes of what is set while no program is there.
+const KEPT: &str = "kept for the next debug_launch, debug_restart or debug_attach";
+
 /// Where and why the program stops.
 pub const FAMILY: Family = Family {
     name: "breakpoints",
@@ -77,7 +80,7 @@ pub const FAMILY: Family = Family {
 
 async fn set(call: &Call) -> Result<Value, Failure> {
     let id = call.bridge.next_breakpoint();
-    if call.arguments.text("session")?.is_none() && call.bridge.current().is_none() {
+    if call.bridge.is_before_a_launch(&call.arguments)? {
         let wish = Wish::read(&call.arguments)?;
         let asked = asked(&wish);
         let wanted = call.bridge.with_early(|early| {
@@ -85,7 +88,7 @@ async fn set(call: &Call) -> Result<Value, Failure> {
             early.wishes.find(id).map(|(_, wanted)| wanted.clone())
         });
         let mut answer = told(&asked, wanted.as_ref());
-        let kept = "kept for the next debug_launch or debug_attach";
+        let kept = KEPT;
         answer["message"] = json!(if asked.0 == FUNCTIONS || Path::new(&asked.0).exists() {
             kept.to_owned()
         } else {
@@ -168,28 +171,40 @@ async fn remove(call: &Call) -> Result<Value, Failure> {
         Failure::new(ErrorCode::BreakpointNotFound, format!("you have no breakpoint {id}"))
             .hint("debug_list_breakpoints lists yours")
     };
-    if call.arguments.text("session")?.is_none() && call.bridge.current().is_none() {
-        let taken = call.bridge.with_early(|early| early.wishes.take(id));
-        return taken.map(|_| json!({ "id": id })).ok_or_else(unknown);
+    let before = call.bridge.is_before_a_launch(&call.arguments)?;
+    if before && call.bridge.with_early(|early| early.wishes.take(id)).is_some() {
+        return Ok(json!({ "id": id }));
+    }
+    if before && call.bridge.current().is_none() {
+        return Err(unknown());
     }
     let session = call.bridge.session(&call.arguments).await?;
     let file = session.with_wishes(|wishes| wishes.take(id)).ok_or_else(unknown)?;
-    session.send_breakpoints(&file).await?;
+    // Where the program has ended nobody is left to be told; its next run starts without it.
+    if !before {
+        session.send_breakpoints(&file).await?;
+    }
     Ok(json!({ "id": id }))
 }
 
 async fn list(call: &Call) -> Result<Value, Failure> {
+    let (mut early, early_filters) = match call.bridge.is_before_a_launch(&call.arguments)? {
+        true => call.bridge.with_early(|early| (early.wishes.bodies(), early.filters.clone())),
+        false => (Vec::new(), None),
+    };
     if call.arguments.text("session")?.is_none() && call.bridge.current().is_none() {
-        return Ok(call.bridge.with_early(|early| {
-            json!({ "breakpoints": early.wishes.bodies(), "exceptions": early.filters, "others": [] })
-        }));
+        return Ok(json!({ "breakpoints": early, "exceptions": early_filters, "others": [] }));
+    }
+    for one in &mut early {
+        one["message"] = json!(KEPT);
     }
     let session = call.bridge.session(&call.arguments).await?;
     // Somebody may have removed one just now. Of a session that is gone, what is known stays readable.
     drop(session.sync().await);
     let (own, filters) =
         (session.with_wishes(|wishes| wishes.bodies()), session.with_plan(|plan| plan.filters.clone()));
-    let mut answer = json!({ "breakpoints": own, "exceptions": filters, "others": [] });
+    let own: Vec<Value> = own.into_iter().chain(early).collect();
+    let mut answer = json!({ "breakpoints": own, "exceptions": early_filters.or(filters), "others": [] });
     if let Ok(info) = session.ask("sessionInfo", json!({})).await {
         answer["others"] = json!(others(&info));
     }
@@ -219,11 +234,9 @@ async fn set_exception(call: &Call) -> Result<Value, Failure> {
         ));
     }
     let filters = call.arguments.texts("filters")?;
-    if call.arguments.text("session")?.is_none() && call.bridge.current().is_none() {
+    if call.bridge.is_before_a_launch(&call.arguments)? {
         call.bridge.with_early(|early| early.filters = Some(filters.clone()));
-        return Ok(
-            json!({ "filters": filters, "message": "kept for the next debug_launch or debug_attach" }),
-        );
+        return Ok(json!({ "filters": filters, "message": KEPT }));
     }
     let session = call.bridge.session(&call.arguments).await?;
     let known = known_filters(&session);

@@ -133,14 +133,20 @@ async fn restart(call: &Call) -> Result<Value, Failure> {
             .hint("ask who launched it, or use debug_launch for a session of your own"));
     }
     let mut plan = session.with_plan(|plan| plan.clone());
+    // What was set since the program ended is for its next run.
+    let early = call.bridge.with_early(|early| early.clone());
+    plan.wishes.extend(early.wishes);
+    plan.filters = early.filters.or(plan.filters);
     plan.wishes = plan.wishes.anew();
     plan.attributes["stopOnEntry"] = json!(stops_at_entry(call)?);
     // A session that is gone already is no reason not to start anew.
     if let Err(failure) = session.leave(None).await {
         tracing::debug!(%failure, "left a session that was gone");
     }
-    call.bridge.forget(&session.id);
+    // Only what is started takes its place: when a build fails, the same call works after the mending.
     let mut answer = launch::start(call, plan).await?;
+    call.bridge.with_early(std::mem::take);
+    call.bridge.forget(&session.id);
     answer["how"] = json!("newSession");
     Ok(answer)
 }
