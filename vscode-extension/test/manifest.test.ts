@@ -8,7 +8,15 @@ import { LANGUAGES } from "../src/languages";
 const EXTENSION = process.cwd();
 const read = (file: string) => readFileSync(path.join(EXTENSION, file), "utf8");
 
-interface Attribute { readonly default?: unknown; readonly description?: string; readonly markdownDescription?: string }
+interface Attribute {
+  readonly type?: unknown;
+  readonly default?: unknown;
+  readonly description?: string;
+  readonly markdownDescription?: string;
+  readonly enum?: readonly string[];
+  readonly enumDescriptions?: readonly string[];
+  readonly anyOf?: readonly Attribute[];
+}
 interface Manifest {
   readonly icon: string;
   readonly contributes: {
@@ -59,6 +67,23 @@ test("the schema's defaults are the documented ones", () => {
     }
     const literal = /^(true|false|\[\]|\{\}|\d+)$/.test(written) ? (JSON.parse(written) as unknown) : written;
     assert.deepEqual(attribute.default, literal, name);
+  }
+});
+
+test("an attribute of both launch and attach is the same in both", () => {
+  const { launch, attach } = tandem.configurationAttributes;
+  for (const [name, attribute] of Object.entries(attach.properties)) {
+    if (name in launch.properties && name !== "engine") {
+      assert.deepEqual(attribute, launch.properties[name], name);
+    }
+  }
+});
+
+test("every choice is explained, and every attribute says its type", () => {
+  for (const [name, attribute] of Object.entries({ ...tandem.configurationAttributes.launch.properties, ...tandem.configurationAttributes.attach.properties })) {
+    const choices = [attribute, ...(attribute.anyOf ?? [])].filter((one) => one.enum !== undefined);
+    assert.ok(choices.every((one) => one.enumDescriptions?.length === one.enum?.length), name);
+    assert.ok(attribute.type !== undefined || attribute.anyOf !== undefined, name);
   }
 });
 
