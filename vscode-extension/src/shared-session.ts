@@ -50,6 +50,8 @@ export class SharedSession implements vscode.DebugAdapterTracker, vscode.Disposa
     logMessage("←", this.session.name, message);
     if (message.type === "event") {
       this.told(message.event ?? "", message.body ?? {});
+    } else if (message.type === "response" && message.command === "disconnect") {
+      this.end();
     } else if (message.type === "response" && message.command === "configurationDone" && message.success === true) {
       this.joined = true;
       this.refreshSoon(true);
@@ -57,7 +59,9 @@ export class SharedSession implements vscode.DebugAdapterTracker, vscode.Disposa
   }
 
   public onError(error: Error): void {
-    log().error(`${this.session.name}: the connection to tandem-dap failed: ${error.message}`);
+    // VS Code reports each end of the connection so, also the one that `disconnect` asks for.
+    const grave = this.over ? "debug" : "error";
+    log()[grave](`${this.session.name}: the connection to tandem-dap ended: ${error.message}`);
   }
 
   public onExit(code: number | undefined, signal: string | undefined): void {
