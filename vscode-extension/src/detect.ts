@@ -11,7 +11,7 @@ export interface Configuration {
 }
 
 const ENDINGS: Readonly<Record<string, string>> = {
-  ".py": "python", ".js": "javascript", ".ts": "typescript", ".rb": "ruby", ".sh": "shellscript",
+  ".py": "python", ".go": "go", ".c": "c", ".cpp": "cpp", ".cc": "cpp", ".js": "javascript", ".ts": "typescript", ".rb": "ruby", ".sh": "shellscript",
 };
 /** Tells ours in a list of everybody's configurations. */
 const PREFIX = "Tandem: ";
@@ -23,10 +23,16 @@ export function initialConfigurations(folder: string, files: readonly string[]):
   const found: Configuration[] = [];
   const seen = new Set<string>();
   const languages = new Set<string>();
+  /** Languages of a project in the folder itself: its files are not programs of their own. */
+  const owned = new Set<string>();
   for (const file of [...files].sort((one, other) => depth(one) - depth(other) || one.localeCompare(other))) {
     const place = path.dirname(file);
     const isNew = !seen.has(place) && !isTest(file) && found.length < MOST_PROJECTS;
-    if (isNew && LANGUAGES.some((candidate) => isProject(candidate, file))) {
+    const owners = LANGUAGES.filter((candidate) => isProject(candidate, file));
+    if (path.dirname(file) === folder) {
+      owners.forEach((owner) => owned.add(owner.id));
+    }
+    if (isNew && owners.length > 0) {
       seen.add(place);
       found.push(launch(`${PREFIX}${projectName(file, folder)}`, inWorkspace(place, folder)));
     }
@@ -35,7 +41,7 @@ export function initialConfigurations(folder: string, files: readonly string[]):
       languages.add(language);
     }
   }
-  for (const language of LANGUAGES.filter((candidate) => languages.has(candidate.id))) {
+  for (const language of LANGUAGES.filter((candidate) => languages.has(candidate.id) && !owned.has(candidate.id))) {
     found.push(launch(`${PREFIX}this ${language.name} file`, "${file}"));
   }
   if (found.length === 0) {

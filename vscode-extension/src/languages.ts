@@ -28,7 +28,7 @@ export const LANGUAGES: readonly Language[] = [
 ];
 
 /** Files that tell what a workspace holds, as globs. Braces in braces find nothing: VS Code's search does not take them. */
-export const TELLING_FILES = ["**/{*.csproj,*.fsproj,*.vbproj,Cargo.toml,go.mod,Makefile,CMakeLists.txt}", "*.{py,js,ts,rb,sh}"];
+export const TELLING_FILES = ["**/{*.csproj,*.fsproj,*.vbproj,Cargo.toml,go.mod,Makefile,CMakeLists.txt}", "*.{py,go,c,cpp,cc,js,ts,rb,sh}"];
 /** Where nobody keeps his own programs. */
 export const SKIPPED_FOLDERS = "**/{node_modules,bin,obj,target,.git,.venv,venv,dist,vendor}/**";
 

@@ -43,6 +43,9 @@ test("a new launch.json holds what the workspace holds: projects but no tests, t
       ["Tandem: this Python file", "${file}"],
     ],
   );
+  const names = (...found: string[]) => initialConfigurations("/w", found).map((one) => one.name);
+  assert.deepEqual(names("/w/a.c", "/w/b.go"), ["Tandem: this Go file", "Tandem: this C file"]);
+  assert.deepEqual(names("/w/a.c", "/w/Makefile"), ["Tandem: w"]);
   assert.deepEqual(initialConfigurations("/w", []).map((one) => one["program"]), ["${workspaceFolder}"]);
   assert.deepEqual(initialConfigurations("/w", ["/w/app.csproj"]).map((one) => one["program"]), ["${workspaceFolder}"]);
 });

@@ -21,15 +21,43 @@ story("a new launch.json holds what the workspace holds", "polyglot", async (ben
     ["Tandem: hail", "${workspaceFolder}/hail"],
     ["Tandem: meter", "${workspaceFolder}/meter"],
     ["Tandem: this Python file", "${file}"],
+    ["Tandem: this C file", "${file}"],
     ["Tandem: this JavaScript file", "${file}"],
   ]);
   await bench.picture("launch-json");
 });
 
-story("F5 with no file open runs the only project there is", "shop", async (bench) => {
+story("Run and Debug with no file open runs the only project there is", "shop", async (bench) => {
   await bench.debugView();
-  await bench.page.keyboard.press("F5");
-  await bench.listed("Tandem").click({ timeout: 5_000 }).catch(() => undefined); // VS Code may ask which debugger.
+  await bench.page.locator(".debug-viewlet .monaco-button", { hasText: "Run and Debug" }).click();
+  // VS Code asks which debugger: no file says.
+  await bench.choose("Tandem");
   await bench.terminalShows("your name?");
   await bench.picture("only-project");
 });
+
+story("a workspace of two folders: F5 runs the open file's own", "shop", async (bench) => {
+  const { page } = bench;
+  await bench.openFile("greeter.py");
+  await bench.debugView();
+  await page.keyboard.press("F5");
+  await bench.terminalShows("how many?");
+  await page.keyboard.press("Shift+F5");
+  await bench.status().waitFor({ state: "hidden" });
+  await bench.openFile("Program.cs");
+  await bench.debugView();
+  await page.keyboard.press("F5");
+  await bench.terminalShows("your name?");
+  await bench.picture("two-folders");
+}, { beside: "greeter" });
+
+story("a window without a folder: F5 runs the open file", "greeter", async (bench) => {
+  await bench.page.locator(".editor-group-container .tab.active", { hasText: "greeter.py" }).waitFor();
+  await bench.setBreakpoint(4);
+  await bench.debugView();
+  await bench.page.keyboard.press("F5");
+  await bench.terminalShows("how many?");
+  await bench.typeIntoTerminal("1\n");
+  await bench.stoppedAt(4);
+  await bench.picture("no-folder");
+}, { alone: "greeter.py" });

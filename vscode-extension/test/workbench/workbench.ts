@@ -16,6 +16,10 @@ export interface Circumstances {
   readonly settings?: Readonly<Record<string, unknown>>;
   /** Text of its launch.json. */
   readonly launch?: unknown;
+  /** Another sample, as a second folder of the workspace. */
+  readonly beside?: string;
+  /** No folder is open, only this file of the sample. */
+  readonly alone?: string;
 }
 
 /** A test in a window on a copy of a sample; a failure keeps a picture and tells what was logged. */
@@ -45,7 +49,7 @@ export class Workbench {
     private readonly context: BrowserContext,
   ) {}
 
-  public static async open(sample: string, { settings, launch }: Circumstances): Promise<Workbench> {
+  public static async open(sample: string, { settings, launch, beside, alone }: Circumstances): Promise<Workbench> {
     const editor = await Editor.get();
     windows += 1;
     const folder = path.join(editor.scratch, `window${windows}`, sample);
@@ -64,7 +68,7 @@ export class Workbench {
     await context.grantPermissions(["clipboard-read", "clipboard-write"]);
     const page = await context.newPage();
     page.setDefaultTimeout(DEADLINE);
-    await page.goto(`${editor.address}/?folder=${encodeURIComponent(folder)}`);
+    await page.goto(`${editor.address}/?${address(folder, beside, alone)}`);
     await page.locator(".monaco-workbench").waitFor();
     return new Workbench(editor, page, folder, context);
   }
@@ -251,4 +255,20 @@ export class Workbench {
       return [];
     }
   }
+}
+
+/** What opens a folder, two, or none but a file, in the words of VS Code's web page. */
+function address(folder: string, beside: string | undefined, alone: string | undefined): string {
+  if (alone !== undefined) {
+    const file = `vscode-remote://127.0.0.1${path.join(folder, alone)}`;
+    return `ew=true&payload=${encodeURIComponent(JSON.stringify([["openFile", file]]))}`;
+  }
+  if (beside !== undefined) {
+    const other = path.join(path.dirname(folder), beside);
+    cpSync(path.join(SAMPLES, beside), other, { recursive: true });
+    const workspace = path.join(path.dirname(folder), "both.code-workspace");
+    writeFileSync(workspace, JSON.stringify({ folders: [{ path: folder }, { path: other }] }));
+    return `workspace=${encodeURIComponent(workspace)}`;
+  }
+  return `folder=${encodeURIComponent(folder)}`;
 }
