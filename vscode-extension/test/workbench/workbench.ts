@@ -68,7 +68,7 @@ export class Workbench {
     await context.grantPermissions(["clipboard-read", "clipboard-write"]);
     const page = await context.newPage();
     page.setDefaultTimeout(DEADLINE);
-    await page.goto(`${editor.address}/?${address(folder, beside, alone)}`);
+    await page.goto(`${editor.address}/?${whatToOpen(new URL(editor.address).host, folder, beside, alone)}`);
     await page.locator(".monaco-workbench").waitFor();
     return new Workbench(editor, page, folder, context);
   }
@@ -258,9 +258,9 @@ export class Workbench {
 }
 
 /** What opens a folder, two, or none but a file, in the words of VS Code's web page. */
-function address(folder: string, beside: string | undefined, alone: string | undefined): string {
+function whatToOpen(host: string, folder: string, beside: string | undefined, alone: string | undefined): string {
   if (alone !== undefined) {
-    const file = `vscode-remote://127.0.0.1${path.join(folder, alone)}`;
+    const file = `vscode-remote://${host}${path.join(folder, alone)}`;
     return `ew=true&payload=${encodeURIComponent(JSON.stringify([["openFile", file]]))}`;
   }
   if (beside !== undefined) {
