@@ -52,11 +52,22 @@ async fn measure(runtime: Runtime) -> anyhow::Result<Rows> {
         launches(runtime, &mut rows).await?;
     }
     if wanted("step") {
+        let (step, _) = floor(runtime).await?;
+        rows.push((
+            "the floor: one step of the runtime's debugging library, nothing looked at, median of 200",
+            ms(step),
+        ));
         rows.push(("one step, DAP client, median of 60", ms(dap_step(runtime).await?)));
         let step = mcp_step(runtime).await?;
         rows.push(("one step, MCP client (with place and source line), median of 60", ms(step)));
     }
     if wanted("breakpoint") {
+        let (_, stop) = floor(runtime).await?;
+        let most = 1.0 / stop.as_secs_f64();
+        rows.push((
+            "the floor: hits of a breakpoint, each let go at once, each second",
+            format!("{most:.0}"),
+        ));
         let rate = conditional_hits(runtime).await?;
         rows.push(("hits of a breakpoint whose condition is false, each second", format!("{rate:.0}")));
     }
@@ -170,6 +181,27 @@ async fn dap_step(runtime: Runtime) -> anyhow::Result<Duration> {
     }
     editor.finish().await?;
     Ok(median(taken))
+}
+
+/// What the debugging library itself needs for a step and for a stop at a breakpoint: a program of its own asks it.
+async fn floor(runtime: Runtime) -> anyhow::Result<(Duration, Duration)> {
+    let mut program = dotnet(runtime, "spin", &[])?.spawn()?;
+    let mut first = [0u8; 1];
+    program.stdout.as_mut().context("no stdout")?.read_exact(&mut first).await?;
+    let line = fixture::line("spin", "spin").to_string();
+    let pid = program.id().context("no pid")?.to_string();
+    let told = tokio::process::Command::new(fixture::binary("bench_floor"))
+        .args([pid.as_str(), &fixture::source("spin"), &line])
+        .kill_on_drop(true)
+        .output()
+        .await?;
+    program.kill().await?;
+    let problem = String::from_utf8_lossy(&told.stderr).into_owned();
+    anyhow::ensure!(told.status.success(), "`bench_floor` failed: {problem}");
+    let told = String::from_utf8(told.stdout)?;
+    let mut micros = told.split_whitespace().map(|number| number.parse().map(Duration::from_micros));
+    let mut next = || anyhow::Ok(micros.next().context("a figure is missing")??);
+    Ok((next()?, next()?))
 }
 
 async fn mcp_step(runtime: Runtime) -> anyhow::Result<Duration> {
