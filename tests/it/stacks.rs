@@ -61,6 +61,7 @@ async fn async_callers_are_on_the_stack(runtime: Runtime) -> anyhow::Result<()> 
         ("continued", "leaf"),
         ("shared", "leaf"),
         ("forgotten", "leaf"),
+        ("unreached", "leaf"),
     ] {
         let (mut editor, thread) = at(runtime, story, marker).await?;
         lines.push(format!("{story}:"));
@@ -186,8 +187,13 @@ async fn what_is_not_the_users_is_subtle(runtime: Runtime) -> anyhow::Result<()>
     let (mut editor, thread) = at(runtime, "value", "leaf").await?;
     let list = frames(&mut editor, thread).await?;
     let framework = list.iter().filter(|frame| name(frame).starts_with("System."));
-    let mut count = 0;
+    let (mut count, mut unreadable) = (0, 0);
     for frame in framework {
+        // What optimised code has forgotten hides nothing else.
+        let known = json!({ "expression": "Program", "frameId": frame["id"] });
+        assert_eq!(editor.ok("evaluate", known).await?["type"], "System.Type", "{frame}");
+        let this = json!({ "expression": "this", "frameId": frame["id"] });
+        unreadable += usize::from(!editor.ask("evaluate", this).await?.success);
         // Editors fold these.
         assert_eq!(frame["presentationHint"], "subtle");
         let source = json!({ "name": "System.Private.CoreLib.dll", "presentationHint": "deemphasize",
@@ -195,7 +201,7 @@ async fn what_is_not_the_users_is_subtle(runtime: Runtime) -> anyhow::Result<()>
         assert_eq!(frame["source"], source);
         count += 1;
     }
-    anyhow::ensure!(count > 3, "{list:?}");
+    anyhow::ensure!(count > 3 && unreadable > 0, "{list:?}");
     editor.finish().await?;
     // Hidden by an attribute: subtle where it calls, but a stop in it shows where it is.
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;

@@ -34,6 +34,28 @@ pub fn calls(body: &[u8]) -> Vec<Call> {
     found
 }
 
+/// The number of the state in which a state machine yields here: what is stored right before it,
+/// `ldarg.0; ldc.i4 state; dup; stloc; stfld`. None where something else stands.
+pub fn state_at_yield(body: &[u8], yield_il: u32) -> Option<i32> {
+    let before = body.get(..usize::try_from(yield_il).ok()?)?;
+    let (&[store, ..], before) =
+        before.split_at_checked(before.len().checked_sub(5)?).map(|(a, b)| (b, a))?
+    else {
+        return None;
+    };
+    (store == 0x7d).then_some(())?;
+    let before = match before {
+        [rest @ .., 0x0a..=0x0d] | [rest @ .., 0x13, _] => rest,
+        _ => return None,
+    };
+    match before.strip_suffix(&[0x25])? {
+        [.., 0x02, short @ 0x16..=0x1e] => Some(i32::from(*short) - 0x16),
+        [.., 0x02, 0x1f, small] => Some(i32::from(*small as i8)),
+        [.., 0x02, 0x20, a, b, c, d] => Some(i32::from_le_bytes([*a, *b, *c, *d])),
+        _ => None,
+    }
+}
+
 /// Size of an instruction's operand, bytes; none for what is no instruction.
 fn operand(opcode: u16) -> Option<usize> {
     Some(match opcode {
@@ -67,7 +89,30 @@ mod tests {
         assert_eq!(calls(&body), [call(12, 0x0a00_0001), call(22, 0x0600_0002), call(33, 0x0600_0003)]);
     }
 
+    #[test]
+    fn the_state_of_a_yield_stands_before_it() {
+        for (push, state) in
+            [(vec![0x16], 0), (vec![0x1e], 8), (vec![0x1f, 0x16], 22), (vec![0x20, 0, 1, 0, 0], 256)]
+        {
+            for store in [vec![0x0a], vec![0x13, 7]] {
+                let body =
+                    [&[0x00, 0x02], push.as_slice(), &[0x25], &store, &[0x7d, 1, 0, 0, 4, 0x02]].concat();
+                let at = u32::try_from(body.len()).unwrap() - 1;
+                assert_eq!(state_at_yield(&body, at), Some(state));
+                assert_eq!(state_at_yield(&body, at - 1), None);
+            }
+        }
+    }
+
     proptest! {
+        #[test]
+        fn any_place_in_any_bytes_has_a_state_or_none(
+            body in proptest::collection::vec(any::<u8>(), 0..40),
+            at in 0..50u32,
+        ) {
+            state_at_yield(&body, at);
+        }
+
         #[test]
         fn any_bytes_end(body in proptest::collection::vec(any::<u8>(), 0..200)) {
             let found = calls(&body);

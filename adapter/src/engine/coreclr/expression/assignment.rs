@@ -131,8 +131,9 @@ impl Session {
         if locals.iter().any(|(known, _)| known == name) {
             return Ok(None);
         }
-        if let Some((_, this)) = locals.iter().find(|(known, _)| known == "this") {
-            let this = self.val_at(this.clone())?;
+        if let Some((_, this)) = locals.iter().find(|(known, _)| known == "this")
+            && let Ok(this) = self.val_at(this.clone())
+        {
             let owners = self.searched(&this);
             for owner in owners.iter().flat_map(|ty| self.lineage(ty)).collect::<Vec<_>>() {
                 if let Some(property) = self.property_of(&owner, name, false) {

@@ -51,8 +51,12 @@ impl Session {
             }
         }
         let class = scope.class(self);
-        if let Some((_, this)) = locals.iter().find(|(known, _)| known == "this") {
-            let mut this = self.val_at(this.clone())?;
+        // Optimised code forgets it; other names are not worse for that.
+        let mut unreadable = None;
+        let this =
+            locals.iter().find(|(known, _)| known == "this").map(|(_, this)| self.val_at(this.clone()));
+        let this = this.and_then(|read| read.map_err(|failure| unreadable = Some(failure)).ok());
+        if let Some(mut this) = this {
             if let Some(class) = &class
                 && let Some(path) = this.path()
             {
@@ -98,6 +102,9 @@ impl Session {
         }
         if self.is_namespace(name) {
             return Ok(Found::Namespace(name.to_owned()));
+        }
+        if let Some(failure) = unreadable {
+            return Err(failed(format!("there is no `{name}` here that can be read: {failure}")));
         }
         Err(failed(format!("there is no `{name}` here")).hint(
             "names of arguments, locals, members of `this`, static members of this class and types are known",

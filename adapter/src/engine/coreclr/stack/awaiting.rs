@@ -3,6 +3,7 @@
 
 use std::rc::Rc;
 
+use clr_metadata::il::state_at_yield;
 use cordebug::frame::Frame;
 use cordebug::value::Value as ClrValue;
 
@@ -170,14 +171,25 @@ impl Session {
         let (loaded, class) = self.class_of(&kind)?;
         let metadata = &loaded.image()?.metadata;
         let method = metadata.methods(class).find(|method| metadata.method_name(*method) == "MoveNext")?;
-        let state = self.number_field(&machine, "<>1__state").and_then(|state| usize::try_from(state).ok());
-        let awaits = loaded.pdb.as_ref().map(|pdb| pdb.await_steps(method)).unwrap_or_default();
-        // States of awaits are numbered in the order the symbols list them.
-        let il = state.and_then(|state| awaits.get(state)).map(|at| at.yield_il);
+        let state = self.number_field(&machine, "<>1__state").map(|state| state as i32);
+        let il = state.and_then(|state| yield_of(&loaded, method, state));
         let arguments = self.ty_of_runtime(&kind).arguments().to_vec();
         // In optimised code the state machine is a struct: what can be held is its box.
         let root = Root::Handle(self.references.keep(object.handle().ok()?));
         let path = Path::new(root, "this").step(step, "this".into());
         Some((Waiting { loaded, method, il, arguments, machine: path }, machine))
     }
+}
+
+/// The IL offset where a method waits in this state.
+fn yield_of(loaded: &Loaded, method: u32, state: i32) -> Option<u32> {
+    let awaits = loaded.pdb.as_ref().ok()?.await_steps(method);
+    let body = loaded.module.function(method).and_then(|function| function.il_bytes()).unwrap_or_default();
+    let states: Vec<Option<i32>> = awaits.iter().map(|at| state_at_yield(&body, at.yield_il)).collect();
+    let position = match states.iter().any(Option::is_some) {
+        true => states.iter().position(|own| *own == Some(state)),
+        // As a rule they are numbered in the order the symbols list them; awaits in code that never runs have a number too.
+        false => usize::try_from(state).ok(),
+    };
+    position.and_then(|position| awaits.get(position)).map(|at| at.yield_il)
 }
