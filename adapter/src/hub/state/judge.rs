@@ -258,6 +258,7 @@ impl State {
         self.running(None);
         self.phase = Phase::Stopped { body: body.clone() };
         self.flush_and_tell("stopped", &body);
+        self.foresee(&body);
     }
 
     /// Nobody wants the stop.

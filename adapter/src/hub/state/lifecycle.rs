@@ -12,6 +12,7 @@ use super::{ENGINE_DEADLINE, Phase, State};
 use crate::hub::access::AgentAccess;
 use crate::hub::clients::{Kind, Stage};
 use crate::hub::event::{ClientId, Effect, Publication, StartedEngine, Timer};
+use crate::hub::foresight::Foresight;
 use crate::hub::pending::{Asked, Waiter};
 
 /// A launch may build first; the engine bounds its own steps more tightly.
@@ -90,6 +91,7 @@ impl State {
         }
         self.engine = Some(engine.name.clone());
         self.several_per_line = engine.several_per_line;
+        (self.asks_ahead, self.foresight) = (engine.asks_ahead, Foresight::default());
         self.effects.push(Effect::Publish(Publication {
             title,
             program,
@@ -297,7 +299,7 @@ impl State {
     pub(super) fn left(&mut self, id: ClientId, reason: Option<&str>) {
         let Some(client) = self.clients.remove(id) else { return };
         for ticket in self.pending.of_client(id) {
-            self.effects.push(Effect::Cancel { ticket });
+            self.cancel_request(ticket);
         }
         self.pass_asks_of(id);
         // Whoever only looked whether the session lives was never in it.
@@ -353,6 +355,7 @@ impl State {
 
     /// The program is gone, one way or the other; everybody is told once.
     pub(super) fn over(&mut self, exit_code: Option<i64>) {
+        self.foresight.resumed();
         self.stop_judging();
         if !matches!(self.phase, Phase::Over { .. }) {
             self.phase = Phase::Over { exit_code };
@@ -381,6 +384,7 @@ impl State {
         match timer {
             Timer::Linger => self.effects.push(Effect::End),
             Timer::Ask(ask) => self.ask_timed_out(ask),
+            Timer::Foresight { stop } => self.foresight_timed_out(stop),
             Timer::Admission(client) => {
                 if self.clients.get(client).is_some_and(|client| !client.admitted) {
                     self.let_client_go(client);
