@@ -66,6 +66,12 @@ enum Command {
         /// The session's socket
         socket: PathBuf,
     },
+    /// Ends a process that outlives its host (used by tandem-dap itself)
+    #[command(hide = true)]
+    Warden {
+        /// The process, which leads its group
+        process: u32,
+    },
     /// Becomes a program when it is told to (used by tandem-dap itself)
     #[command(hide = true)]
     ExecHeld {
@@ -104,6 +110,12 @@ pub fn main() -> ExitCode {
         };
         eprintln!("tandem-dap: cannot start `{}`: {error}", program.display());
         return ExitCode::from(127);
+    }
+    if let Some(Command::Warden { process }) = flags.command {
+        return match io::warden::run(process) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(_nobody_reads_it) => ExitCode::FAILURE,
+        };
     }
     if let Some(Command::InTerminal { socket }) = &flags.command {
         return match io::runner::run(socket) {

@@ -4,7 +4,8 @@
 //! and for who follows), [`ring`] (what is kept of a stream), [`text`] (bytes to text across borders), [`child`] (starting a program
 //! held, its exit, killing it), [`terminal`] (a terminal instead of pipes), [`invitation`] and [`runner`] (a program in a client's
 //! terminal, from both sides), [`offer`] (pipes for a program that somebody else starts), [`drain`] (the thread per pipe), [`stdin`]
-//! (the queue of what is written), [`waiting`] (does the program wait for input?).
+//! (the queue of what is written), [`waiting`] (does the program wait for input?), [`warden`] (the end of an adapter whose host
+//! was killed).
 //!
 //! Knows no DAP and no clients but as a key. Used by the hub's actor (reading, writing) and by engines (spawning).
 
@@ -22,6 +23,7 @@ pub mod streams;
 pub mod terminal;
 pub mod text;
 pub mod waiting;
+pub mod warden;
 
 pub use broker::{Broker, Written};
 pub use child::{Child, ExitInfo, SpawnSpec};

@@ -249,3 +249,62 @@ async fn a_program_that_lldb_is_attached_to_survives_a_killed_host() -> anyhow::
 async fn a_program_that_gdb_is_attached_to_survives_a_killed_host() -> anyhow::Result<()> {
     survives_a_killed_host(Subject::Gdb).await
 }
+
+/// Deaf to the end of its input and to SIGTERM, it would outlive a host that is killed, which no signal announces to it.
+#[tokio::test]
+async fn an_adapter_that_ignores_its_end_does_not_outlive_a_killed_host() -> anyhow::Result<()> {
+    let (folder, running) = (tempfile::tempdir()?, Running::start("sleep", &["1000"])?);
+    let path = |name: &str| folder.path().join(name);
+    let message = |direction: &str, message: Value| json!({ "dir": direction, "m": message });
+    let asked = |command: &str, seq: i64| {
+        message("out", json!({ "type": "request", "command": command, "seq": seq }))
+    };
+    let answered = |command: &str, seq: i64| {
+        message(
+            "in",
+            json!({ "type": "response", "command": command, "request_seq": seq, "seq": 0, "success": true,
+            "body": { "supportsConfigurationDoneRequest": true } }),
+        )
+    };
+    let script = [
+        asked("initialize", 1),
+        answered("initialize", 1),
+        asked("attach", 2),
+        message("in", json!({ "type": "event", "event": "initialized", "seq": 0 })),
+        asked("configurationDone", 3),
+        answered("configurationDone", 3),
+        answered("attach", 2),
+        json!({ "do": "hang" }),
+    ];
+    std::fs::write(path("script"), script.map(|step| step.to_string()).join("\n"))?;
+    let deaf = format!(
+        "#!/bin/sh\ntrap '' TERM\nexec '{}' '{}'\n",
+        tests::fixture::binary("fake_adapter").display(),
+        path("script").display()
+    );
+    std::fs::write(path("lldb-dap"), deaf)?;
+    std::fs::set_permissions(path("lldb-dap"), std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
+
+    let mut editor = editor()?;
+    let attach = json!({ "engine": "lldb", "enginePath": path("lldb-dap"), "processId": running.0.id() });
+    editor.attach_child(attach, &path("source"), &[]).await?;
+    editor.event("process").await?;
+    let entry = std::fs::read_to_string(editor.socket().await?.with_extension("json"))?;
+    let host = serde_json::from_str::<Value>(&entry)?["pid"].as_u64().context("no pid")?;
+    let below = below(host);
+    ensure!(below.len() == 2, "not an adapter and its warden: {below:?}");
+    ensure!(Command::new("kill").args(["-9", &host.to_string()]).status()?.success());
+    let ended = async {
+        while below.iter().any(|pid| lives(*pid)) {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(60), ended).await.context("somebody is left")?;
+    Ok(())
+}
+
+/// Whether a process is there and not only waits to be buried, by whoever adopted it.
+fn lives(pid: u64) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
+}

@@ -21,6 +21,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_pro
 use tokio::sync::watch;
 
 use super::terminal::Terminal;
+use super::warden;
 
 /// How long the note of an end may take to arrive.
 const NOTE_LIMIT: std::time::Duration = std::time::Duration::from_secs(2);
@@ -38,7 +39,8 @@ pub struct SpawnSpec {
     pub env: Vec<(String, Option<String>)>,
     /// A terminal of ours instead of pipes: stdout and stderr are one then.
     pub pty: bool,
-    /// When we are killed it is not killed with us but finds the end of its stdin: a debugger lets go of a program then.
+    /// When we are killed it is not killed with us but finds the end of its stdin: a debugger lets go of a program then. One
+    /// that takes too long is killed all the same ([`super::warden`]).
     pub ends_by_itself: bool,
 }
 
@@ -149,6 +151,10 @@ impl Child {
             },
             _ => return Err(failed("its pipes are missing".into())),
         };
+        // It waits at its gate: should we be killed before there is a warden, it finds nobody there and ends.
+        let warden = if spec.ends_by_itself { Some(warden::start(stub, pid)) } else { None };
+        let warden =
+            warden.transpose().map_err(|error| failed(format!("there is no warden for it: {error}")))?;
         let gate = pipes.stdin.try_clone().map_err(|error| failed(error.to_string()))?;
         let (ended, exit) = watch::channel(None);
         std::thread::Builder::new()
@@ -158,6 +164,10 @@ impl Child {
                 // Reaps it, unless mscordbi, which also waits for its debuggee, was quicker.
                 drop(child.wait());
                 ended.send_replace(Some(info));
+                if let Some(mut warden) = warden {
+                    // It sees the same end. Waiting closes our end of its stdin.
+                    drop(warden.wait());
+                }
             })
             .map_err(|error| failed(error.to_string()))?;
         Ok((Self { pid, gate: Some(gate), exit, terminal: None }, pipes))
