@@ -169,6 +169,78 @@ async fn a_node_program_by_the_port_it_inspects_on() -> anyhow::Result<()> {
     visited(running, Subject::Js.with(json!({ "port": port })), source).await
 }
 
+/// A Ruby program that waits for nobody but listens, and what it listens on.
+fn listening_ruby(way: &str) -> anyhow::Result<Running> {
+    let (ruby, source) = (child::interpreter("ruby"), child::source("spin.rb").display().to_string());
+    Running::start("env", &[way, &ruby, "-rdebug/open_nonstop", &source])
+}
+
+/// What the program has counted, read where it stands. Version 1.4 says several times that it stands, and what was asked
+/// before the last of them is refused.
+async fn counted_by_ruby(editor: &mut DapClient, thread: i64) -> anyhow::Result<i64> {
+    let source = json!(child::source("spin.rb"));
+    loop {
+        let stack = editor.ask("stackTrace", json!({ "threadId": thread })).await?;
+        let frames = stack.body["stackFrames"].as_array().cloned().unwrap_or_default();
+        // The outermost: a frame of C code cannot evaluate.
+        let own = frames.iter().rev().find(|frame| frame["source"]["path"] == source);
+        if let Some(frame) = own {
+            let asked = json!({ "expression": "total", "frameId": frame["id"], "context": "watch" });
+            let told = editor.ask("evaluate", asked).await?;
+            if let Some(Ok(total)) = told.body["result"].as_str().map(str::parse) {
+                return Ok(total);
+            }
+            ensure!(told.body["error"]["variables"]["code"] == "NOT_STOPPED", "{}", told.body);
+        } else {
+            ensure!(stack.body["error"]["variables"]["code"] == "NOT_STOPPED", "{}", stack.body);
+        }
+        editor.event("stopped").await?;
+    }
+}
+
+#[tokio::test]
+async fn a_ruby_program_that_listens_on_a_port_or_a_socket() -> anyhow::Result<()> {
+    if !Subject::Rdbg.is_set_up() {
+        return Ok(());
+    }
+    let (folder, port) = (tempfile::tempdir()?, free_port()?);
+    let socket = folder.path().join("rdbg");
+    for (way, connect) in [
+        (format!("RUBY_DEBUG_PORT={port}"), json!({ "port": port })),
+        (format!("RUBY_DEBUG_SOCK_PATH={}", socket.display()), json!({ "socket": socket })),
+    ] {
+        let mut running = listening_ruby(&way)?;
+        if connect["port"].is_u64() {
+            listens(port).await?;
+        } else {
+            let there = async {
+                while !socket.exists() {
+                    tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+                }
+            };
+            tokio::time::timeout(std::time::Duration::from_secs(20), there).await.context("no socket")?;
+        }
+        is_under_way(&running).await?;
+        let mut editor = editor()?;
+        let attach = json!({ "engine": "rdbg", "connect": connect });
+        editor.attach_child(attach, &child::source("spin.rb"), &[]).await?;
+        let thread = editor.event("stopped").await?["threadId"].as_i64().context("no thread")?;
+        let first = counted_by_ruby(&mut editor, thread).await?;
+        ensure!(first > 0, "it has not counted");
+        assert_eq!(editor.refused("processWriteInput", json!({ "data": "x" })).await?, "IO_NOT_OWNED");
+        editor.ok("disconnect", json!({ "terminateDebuggee": true })).await?;
+        editor.ended().await?;
+        let ended = async {
+            while running.0.try_wait()?.is_none() {
+                tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+            }
+            anyhow::Ok(())
+        };
+        tokio::time::timeout(std::time::Duration::from_secs(20), ended).await.context("it lives on")??;
+    }
+    Ok(())
+}
+
 #[tokio::test]
 async fn what_cannot_be_attached_to_is_refused_with_the_reason() -> anyhow::Result<()> {
     if !Subject::Python.is_set_up() {
@@ -183,6 +255,8 @@ async fn what_cannot_be_attached_to_is_refused_with_the_reason() -> anyhow::Resu
         (Subject::Lldb.with(json!({})), "INVALID_PARAMETER", "processId"),
         (Subject::Js.with(json!({ "processId": asleep.0.id() })), "NOT_DEBUGGABLE", "not Node"),
         (json!({ "engine": "bash", "processId": asleep.0.id() }), "UNSUPPORTED", "attach"),
+        (json!({ "engine": "rdbg", "processId": asleep.0.id() }), "INVALID_PARAMETER", "connect"),
+        (json!({ "engine": "rdbg", "connect": { "socket": "/nowhere" } }), "PROCESS_NOT_FOUND", "/nowhere"),
     ] {
         let mut editor = editor()?;
         editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;

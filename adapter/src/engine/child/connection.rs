@@ -3,7 +3,6 @@
 //! What the adapter says on stderr is kept, a few lines of it, to say why it broke.
 
 use std::collections::VecDeque;
-use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -140,11 +139,11 @@ pub(super) async fn start(
     let failed = |error: std::io::Error| {
         Failure::new(ErrorCode::EngineFailed, format!("cannot prepare a connection: {error}"))
     };
-    if let Transport::Runs(address) = plan.transport {
-        return attach_to(address).await;
+    if let Transport::Runs(place) = &plan.transport {
+        return attach_to(place.clone()).await;
     }
     // A port that is only chosen stays bound until the adapter needs it.
-    let bound = match plan.transport {
+    let bound = match &plan.transport {
         Transport::DialsBack | Transport::Listens => {
             Some(TcpListener::bind(("127.0.0.1", 0)).await.map_err(failed)?)
         }
@@ -153,7 +152,7 @@ pub(super) async fn start(
     let port = bound.as_ref().and_then(|bound| bound.local_addr().ok()).map(|address| address.port());
     let wants_folder = plan.quirks.litters || plan.transport == Transport::ListensLocally;
     let scratch = wants_folder.then(|| Scratch::new(&registry::folder())).transpose().map_err(failed)?;
-    let place = match (plan.transport, port, &scratch) {
+    let place = match (&plan.transport, port, &scratch) {
         (Transport::Listens, Some(port), _) => Some(Place::Port(port)),
         (Transport::ListensLocally, _, Some(scratch)) => Some(Place::Folder(scratch.path().join("dap"))),
         _ => None,
@@ -242,13 +241,12 @@ async fn until_it_waits(pid: u32, socket: &std::path::Path) {
 }
 
 /// Connects to an adapter that runs already; nothing is started.
-async fn attach_to(address: SocketAddr) -> Result<(Connection, mpsc::UnboundedReceiver<Incoming>), Failure> {
+async fn attach_to(place: Place) -> Result<(Connection, mpsc::UnboundedReceiver<Incoming>), Failure> {
     let missing = |reason: String| {
-        let message = format!("no debug adapter answers at `{address}`: {reason}");
+        let message = format!("no debug adapter answers at `{place}`: {reason}");
         Failure::new(ErrorCode::ProcessNotFound, message)
             .hint("start the program so that its debugger listens there, or correct `connect`")
     };
-    let place = Place::Named(address);
     let (peer, incoming) = tokio::time::timeout(START_LIMIT, place.connect())
         .await
         .map_err(|_| missing(format!("nothing came within {} s", START_LIMIT.as_secs())))?

@@ -80,7 +80,7 @@ impl Custom {
                 cwd: target.cwd.clone(),
                 ..SpawnSpec::default()
             },
-            transport: self.transport,
+            transport: self.transport.clone(),
             program_io: if pipes { ProgramIo::Offered } else { ProgramIo::Told },
             adapter_id: self.adapter_id.clone(),
             command,

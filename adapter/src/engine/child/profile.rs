@@ -1,13 +1,13 @@
 //! What a child adapter is to us: how to find, start and configure it, and who has the program's stdio. One file per
 //! adapter, mostly data.
 
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dap_wire::Failure;
 use serde_json::Value;
 
+use super::socket::Place;
 use super::target::Target;
 use super::{bash, debugpy, delve, find, gdb, js, lldb, netcoredbg, rdbg};
 use crate::io::SpawnSpec;
@@ -16,7 +16,7 @@ use crate::io::SpawnSpec;
 const PIPES: [&str; 3] = ["{stdin}", "{stdout}", "{stderr}"];
 
 /// How DAP reaches the adapter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Transport {
     /// On its stdin and stdout.
     Stdio,
@@ -27,7 +27,7 @@ pub(super) enum Transport {
     /// It listens on the socket that `{socket}` in its arguments stands for, in a folder nobody else may enter.
     ListensLocally,
     /// It runs already and listens there: nothing is started.
-    Runs(SocketAddr),
+    Runs(Place),
 }
 
 /// Where the program's stdin, stdout and stderr come from.
@@ -109,10 +109,10 @@ impl Plan {
         adapter_id: &str,
         ours: Value,
     ) -> Result<Option<Self>, Failure> {
-        let Some(address) = target.connect()? else { return Ok(None) };
+        let Some(place) = target.connect()? else { return Ok(None) };
         Ok(Some(Self {
-            spec: SpawnSpec { program: address.to_string().into(), ..SpawnSpec::default() },
-            transport: Transport::Runs(address),
+            spec: SpawnSpec { program: place.to_string().into(), ..SpawnSpec::default() },
+            transport: Transport::Runs(place),
             program_io: ProgramIo::Told,
             adapter_id: adapter_id.to_owned(),
             command: "attach",

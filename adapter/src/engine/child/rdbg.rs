@@ -53,6 +53,17 @@ impl Profile for Rdbg {
             quirks: Quirks { ends_silently: true, ..Quirks::default() },
         })
     }
+
+    /// It is inside the program already and listens.
+    fn attach(&self, target: &Target) -> Result<Plan, Failure> {
+        let Some(plan) = Plan::to_running(target, "rdbg", json!({ "localfs": true }))? else {
+            let message = "rdbg cannot attach by number: say where the program listens (`connect`)";
+            return Err(Failure::invalid(message).hint(
+                "start it with `rdbg --open --port 12345 app.rb`, and give `connect: { \"port\": 12345 }`",
+            ));
+        };
+        Ok(Plan { quirks: Quirks { ends_silently: true, ..Quirks::default() }, ..plan })
+    }
 }
 
 /// Debian ships the gem with Ruby but puts no `rdbg` on PATH.

@@ -44,10 +44,20 @@ pub(super) async fn accept(listener: &TcpListener) -> std::io::Result<(Ends, u64
 pub(super) enum Place {
     /// On a port of this machine, which must be our user's.
     Port(u16),
-    /// On a socket in a folder of ours.
+    /// On a socket in a folder of ours, or where the user said.
     Folder(PathBuf),
     /// Where the user said.
     Named(SocketAddr),
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Port(port) => write!(formatter, "127.0.0.1:{port}"),
+            Self::Folder(path) => path.display().fmt(formatter),
+            Self::Named(address) => address.fmt(formatter),
+        }
+    }
 }
 
 impl Place {

@@ -1,11 +1,12 @@
 //! What to run, from the launch attributes, checked; and the attributes as a child adapter may see them.
 
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::ToSocketAddrs;
 use std::path::{Path, PathBuf};
 
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Map, Value};
 
+use super::socket::Place;
 use crate::engine::console::Console;
 
 /// Attributes that mean something to Tandem alone.
@@ -153,18 +154,23 @@ impl Target {
         keys.iter().any(|key| !self.attributes[*key].is_null())
     }
 
-    /// `connect: { host, port }`: where an adapter listens that runs already.
+    /// `connect: { host, port }` or `{ socket }`: where an adapter listens that runs already.
     ///
     /// # Errors
     /// `INVALID_PARAMETER` for a place that is none, `PROCESS_NOT_FOUND` for a host nobody knows.
-    pub(super) fn connect(&self) -> Result<Option<SocketAddr>, Failure> {
+    pub(super) fn connect(&self) -> Result<Option<Place>, Failure> {
         let connect = &self.attributes["connect"];
         if connect.is_null() {
             return Ok(None);
         }
+        if let Some(socket) = connect["socket"].as_str() {
+            return Ok(Some(Place::Folder(self.cwd.join(socket))));
+        }
         let port = connect["port"].as_u64().or_else(|| connect["port"].as_str()?.trim().parse().ok());
         let Some(port) = port.and_then(|port| u16::try_from(port).ok()).filter(|port| *port > 0) else {
-            return Err(Failure::invalid(format!("`connect` must be {{host, port}}, not {connect}")));
+            return Err(Failure::invalid(format!(
+                "`connect` must be {{host, port}} or {{socket}}, not {connect}"
+            )));
         };
         let host = match &connect["host"] {
             Value::Null => "127.0.0.1",
@@ -175,7 +181,10 @@ impl Target {
             Failure::new(ErrorCode::ProcessNotFound, format!("cannot find the host `{host}`: {reason}"))
         };
         let mut found = (host, port).to_socket_addrs().map_err(|error| unknown(error.to_string()))?;
-        found.next().map(Some).ok_or_else(|| unknown("it has no address".into()))
+        found
+            .next()
+            .map(|address| Some(Place::Named(address)))
+            .ok_or_else(|| unknown("it has no address".into()))
     }
 
     /// A variable as the program will see it.
