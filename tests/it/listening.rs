@@ -161,3 +161,36 @@ async fn live_sessions_are_listed_for_people_and_for_scripts(runtime: Runtime) -
     assert!(!list(&[])?.contains(&format!("{id} ")));
     Ok(())
 }
+
+/// One that is killed cannot take its socket along; one that lives is not taken from.
+#[tokio::test]
+async fn a_socket_that_a_listener_left_behind_is_taken_over() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("tandem.sock");
+    let address = format!("unix:{}", path.display());
+    let start = || {
+        let mut command = tokio::process::Command::new(fixture::binary("tandem-dap"));
+        command.args(["--listen", &address]).stdin(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
+        command.spawn()
+    };
+    for _ in 0..2 {
+        let mut child = start()?;
+        let mut stderr = BufReader::new(child.stderr.take().context("no stderr")?).lines();
+        let said = stderr.next_line().await?.context("it said nothing")?;
+        assert_eq!(said, format!("tandem-dap: listening on {address}"));
+        let second =
+            tokio::time::timeout(std::time::Duration::from_secs(30), start()?.wait_with_output()).await??;
+        let said = String::from_utf8_lossy(&second.stderr).into_owned();
+        assert!(!second.status.success() && said.contains("it exists; remove it"), "{said}");
+        child.kill().await?;
+        assert!(path.exists());
+    }
+    // What is no socket is never removed.
+    std::fs::remove_file(&path)?;
+    std::fs::write(&path, "notes")?;
+    let refused =
+        tokio::time::timeout(std::time::Duration::from_secs(30), start()?.wait_with_output()).await??;
+    assert!(!refused.status.success());
+    assert_eq!(std::fs::read_to_string(&path)?, "notes");
+    Ok(())
+}

@@ -2,10 +2,11 @@
 
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::UnixListener;
-use std::path::PathBuf;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 
@@ -40,6 +41,8 @@ impl FromStr for Address {
 
 /// The variable a token may come from.
 pub const TOKEN_VARIABLE: &str = "TANDEM_TOKEN";
+/// How long connections wait when there are too many.
+const FULL: Duration = Duration::from_millis(200);
 /// Shortest token of a user, bytes.
 const MIN_TOKEN: usize = 16;
 
@@ -105,13 +108,20 @@ pub fn run(address: &Address, admission: &Admission, logging: &Logging) -> anyho
             eprintln!("tandem-dap: listening on {}", listener.local_addr()?);
             tell_token();
             loop {
-                let (connection, _) = listener.accept().context("cannot accept a connection")?;
-                connection.set_nodelay(true)?;
-                serve(connection.into(), logging, token);
+                if let Some((connection, _)) = accepted(listener.accept())? {
+                    if let Err(error) = connection.set_nodelay(true) {
+                        tracing::debug!(%error, "answers may wait for more");
+                    }
+                    serve(connection.into(), logging, token);
+                }
             }
         }
         Address::Unix(path) => {
-            if path.exists() {
+            if is_left_over(path) {
+                std::fs::remove_file(path)
+                    .with_context(|| format!("cannot remove the old `{}`", path.display()))?;
+            }
+            if path.symlink_metadata().is_ok() {
                 bail!(
                     "cannot listen on `{}`: it exists; remove it if no other adapter uses it",
                     path.display()
@@ -123,10 +133,43 @@ pub fn run(address: &Address, admission: &Admission, logging: &Logging) -> anyho
             eprintln!("tandem-dap: listening on unix:{}", path.display());
             tell_token();
             loop {
-                let (connection, _) = listener.accept().context("cannot accept a connection")?;
-                serve(connection.into(), logging, token);
+                if let Some((connection, _)) = accepted(listener.accept())? {
+                    serve(connection.into(), logging, token);
+                }
             }
         }
+    }
+}
+
+/// Whether this is a socket of ours at which nobody listens: an adapter that was ended left it.
+fn is_left_over(path: &Path) -> bool {
+    let own = path.symlink_metadata().is_ok_and(|found| {
+        found.file_type().is_socket() && found.uid() == rustix::process::getuid().as_raw()
+    });
+    let refused = |error: std::io::Error| error.kind() == std::io::ErrorKind::ConnectionRefused;
+    own && UnixStream::connect(path).err().is_some_and(refused)
+}
+
+/// A connection; `None` when there is none this time, but may be the next.
+///
+/// # Errors
+/// When there will be none any more.
+fn accepted<T>(outcome: std::io::Result<T>) -> anyhow::Result<Option<T>> {
+    use rustix::io::Errno;
+    let error = match outcome {
+        Ok(connection) => return Ok(Some(connection)),
+        Err(error) => error,
+    };
+    match Errno::from_io_error(&error) {
+        // Who asked is gone again.
+        Some(Errno::CONNABORTED | Errno::INTR) => Ok(None),
+        // As many as this process may have: those that end make room.
+        Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
+            tracing::warn!(%error, "a connection waits");
+            std::thread::sleep(FULL);
+            Ok(None)
+        }
+        _ => Err(error).context("cannot accept a connection"),
     }
 }
 
@@ -141,5 +184,20 @@ fn serve(connection: OwnedFd, logging: &Logging, token: Option<&str>) {
             }
         }
         Err(error) => tracing::error!("{error:#}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_that_cannot_be_had_ends_no_listener() {
+        for passing in [103, 4, 24, 23] {
+            let outcome = accepted::<()>(Err(std::io::Error::from_raw_os_error(passing)));
+            assert!(outcome.is_ok_and(|connection| connection.is_none()), "{passing}");
+        }
+        let bad_descriptor = accepted::<()>(Err(std::io::Error::from_raw_os_error(9)));
+        assert!(bad_descriptor.is_err());
     }
 }

@@ -89,15 +89,15 @@ impl State {
         if self.engine.is_none() {
             self.capabilities.engine_chosen();
         }
+        // The program's folder is where it starts unless it is told otherwise.
+        let folder = |path: &std::path::Path| {
+            path.is_absolute().then(|| path.parent()?.to_str().map(str::to_owned)).flatten()
+        };
+        let cwd = text("cwd").or_else(|| folder(std::path::Path::new(&program)));
         self.engine = Some(engine.name.clone());
         self.several_per_line = engine.several_per_line;
         (self.asks_ahead, self.foresight) = (engine.asks_ahead, Foresight::default());
-        self.effects.push(Effect::Publish(Publication {
-            title,
-            program,
-            engine: engine.name,
-            cwd: text("cwd"),
-        }));
+        self.effects.push(Effect::Publish(Publication { title, program, engine: engine.name, cwd }));
     }
 
     pub(super) fn launched(&mut self, asked: &Asked, result: Result<Value, Failure>) {
