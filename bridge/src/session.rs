@@ -413,6 +413,14 @@ impl Session {
         output
     }
 
+    /// Ends the program of a session that somebody else launched; nothing is left if that is refused.
+    ///
+    /// # Errors
+    /// The session's own.
+    pub async fn terminate(&self) -> Result<(), Failure> {
+        self.ask("terminate", json!({})).await.map(drop)
+    }
+
     /// Ends the session or leaves it; waits until the adapter we started is gone.
     ///
     /// # Errors
@@ -421,9 +429,6 @@ impl Session {
         let outcome = if self.peer.is_closed() {
             Ok(Value::Null)
         } else {
-            if terminate == Some(true) && !self.launched {
-                self.ask("terminate", json!({})).await?;
-            }
             self.ask("disconnect", json!({ "terminateDebuggee": terminate })).await
         };
         drop(self.run.lock().unwrap_or_else(PoisonError::into_inner).take());

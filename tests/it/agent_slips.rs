@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use tests::agent::Agent;
 use tests::child::{self, Subject};
+use tests::client::DapClient;
 use tests::fixture::{self, Runtime};
 use tests::transcript::Transcript;
 
@@ -10,6 +11,7 @@ stories! {
     a_bare_name_before_the_launch_binds_to_the_programs_source,
     who_only_goes_on_is_told_again_that_input_is_wanted,
     what_is_looked_at_is_the_frame_that_is_shown,
+    who_may_not_end_a_session_stays_in_it,
 }
 
 fn message(answer: &Value) -> &str {
@@ -79,6 +81,26 @@ async fn what_is_looked_at_is_the_frame_that_is_shown(runtime: Runtime) -> anyho
     let none = agent.call("debug_exception_info", json!({})).await?;
     assert_eq!(message(&none), "the program stopped for `pause`, not at an exception");
     agent.finish().await
+}
+
+async fn who_may_not_end_a_session_stays_in_it(runtime: Runtime) -> anyhow::Result<()> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.launch("tour", &["main"], json!({ "agentAccess": "readOnly" })).await?;
+    editor.stop().await?;
+    let id = editor.ok("sessionInfo", json!({})).await?["id"].clone();
+    let mut agent = Agent::start("agent", runtime, &Transcript::default()).await?;
+    agent.call("debug_sessions", json!({ "select": id })).await?;
+    for _ in 0..2 {
+        let refused = agent.call("debug_disconnect", json!({ "terminate": true })).await?;
+        assert_eq!(refused["error"]["code"], "ACCESS_DENIED", "{refused}");
+    }
+    // It was not left behind as a client that nobody leads any more, nor forgotten by its agent.
+    let status = agent.call("debug_status", json!({})).await?;
+    assert_eq!((&status["session"], status["clients"].as_array().map(Vec::len)), (&id, Some(2)), "{status}");
+    let left = agent.call("debug_disconnect", json!({})).await?;
+    assert_eq!(left["state"], "idle");
+    agent.finish().await?;
+    editor.finish().await
 }
 
 #[tokio::test]

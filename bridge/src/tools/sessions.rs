@@ -205,7 +205,11 @@ async fn disconnect(call: &Call) -> Result<Value, Failure> {
         Err(_) if call.arguments.text("session")?.is_none() => return Ok(json!({ "state": "idle" })),
         Err(failure) => return Err(failure),
     };
-    let outcome = session.leave(call.arguments.flag("terminate")?).await;
+    let terminate = call.arguments.flag("terminate")?;
+    if terminate == Some(true) && !session.launched && session.snapshot().state != State::Exited {
+        session.terminate().await?;
+    }
+    let outcome = session.leave(terminate).await;
     call.bridge.forget(&session.id);
     outcome.map(|()| json!({ "state": "idle" }))
 }
