@@ -13,6 +13,7 @@ stories! {
     a_long_chain_of_callers_is_cut_and_comes_in_pages,
     what_lies_between_frames_is_marked,
     what_is_not_the_users_is_subtle,
+    a_handler_and_its_method_are_one_frame,
 }
 
 /// `waits`, at a marker of one of its stories.
@@ -215,5 +216,37 @@ async fn what_is_not_the_users_is_subtle(runtime: Runtime) -> anyhow::Result<()>
     );
     assert_eq!(hidden["source"]["presentationHint"], "deemphasize");
     assert_eq!(hidden["source"]["path"], fixture::source("jmc"));
+    editor.finish().await
+}
+
+async fn a_handler_and_its_method_are_one_frame(runtime: Runtime) -> anyhow::Result<()> {
+    let (mut editor, thread) = at(runtime, "handled", "filter").await?;
+    let markers = ["catch handler", "finally handler", "behind handlers"];
+    editor.break_at("waits", &markers).await?;
+    let mut told = Vec::new();
+    for marker in [&["filter"], markers.as_slice()].concat() {
+        if marker != "filter" {
+            editor.ok("continue", json!({ "threadId": thread })).await?;
+            let (_, frame) = editor.stop().await?;
+            assert_eq!(frame["line"], fixture::line("waits", marker));
+        }
+        let list = frames(&mut editor, thread).await?;
+        let own = list.iter().filter(|frame| frame["presentationHint"].is_null());
+        told.push(own.map(|frame| name(frame).to_owned()).collect::<Vec<_>>());
+        // Variables of the method, under a name that must be written with care.
+        let handled = list.iter().find(|frame| name(frame).contains("Handled")).context("no frame")?;
+        let scopes = editor.ok("scopes", json!({ "frameId": handled["id"] })).await?;
+        let locals = json!({ "variablesReference": scopes["scopes"][0]["variablesReference"] });
+        let rows = editor.ok("variables", locals).await?["variables"].clone();
+        assert_eq!((&rows[0]["name"], &rows[0]["evaluateName"]), (&json!("class"), &json!("@class")));
+        let asked = json!({ "expression": rows[0]["evaluateName"], "frameId": handled["id"] });
+        assert_eq!(editor.ok("evaluate", asked).await?["result"], "5");
+    }
+    let (handled, main) = ("Program.Handled(int class)", "Program.Main(string[] args)");
+    // While it is asked who handles it, what has thrown is still there.
+    assert_eq!(told[0], ["Program.Wanted(Exception error)", handled, "Program.Throw()", handled, main]);
+    for stack in &told[1..] {
+        assert_eq!(*stack, [handled, main], "{told:?}");
+    }
     editor.finish().await
 }

@@ -67,6 +67,27 @@ impl Frame {
         self.0.cast::<raw::ICorDebugNativeFrame>().is_ok()
     }
 
+    /// Whether it runs a handler (`catch`, `finally`), which has a frame apart from its method's.
+    pub fn is_handler(&self) -> bool {
+        let Ok(frame) = self.0.cast::<raw::ICorDebugNativeFrame2>() else { return false };
+        let mut is_child = 0;
+        call!(frame, ICorDebugNativeFrame2.IsChild(&raw mut is_child)).is_ok() && is_child != 0
+    }
+
+    /// Whether this is a handler of the call that the other frame runs.
+    pub(crate) fn is_handler_of(&self, method: &Self) -> bool {
+        let (own, other) = (self.0.cast(), method.0.cast());
+        let (Ok(own), Ok(other)): (Result<ComPtr<raw::ICorDebugNativeFrame2>>, Result<_>) = (own, other)
+        else {
+            return false;
+        };
+        let other: ComPtr<raw::ICorDebugNativeFrame2> = other;
+        let mut is_parent = 0;
+        let asked =
+            call!(own, ICorDebugNativeFrame2.IsMatchingParentFrame(other.as_ptr(), &raw mut is_parent));
+        asked.is_ok() && is_parent != 0
+    }
+
     /// What kind of frame of the runtime's own it is; none for code.
     pub fn internal(&self) -> Option<Internal> {
         let frame: ComPtr<raw::ICorDebugInternalFrame> = self.0.cast().ok()?;

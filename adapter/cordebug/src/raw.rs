@@ -1435,6 +1435,25 @@ pub(crate) struct IMetaDataTables2Vtbl {
 }
 
 #[repr(C)]
+pub(crate) struct ICorDebugNativeFrame2 {
+    pub(crate) vtbl: *const ICorDebugNativeFrame2Vtbl,
+}
+
+// SAFETY: the IID belongs to this vtable (interfaces.json).
+unsafe impl Interface for ICorDebugNativeFrame2 {
+    const IID: Guid = Guid(0x35389ff1, 0x3684, 0x4c55, [0xa2, 0xee, 0x21, 0x0f, 0x26, 0xc6, 0x0e, 0x5e]);
+}
+
+#[repr(C)]
+pub(crate) struct ICorDebugNativeFrame2Vtbl {
+    pub(crate) base: IUnknownVtbl,
+    pub(crate) IsChild: unsafe extern "C" fn(*mut ICorDebugNativeFrame2, *mut i32) -> i32,
+    pub(crate) IsMatchingParentFrame:
+        unsafe extern "C" fn(*mut ICorDebugNativeFrame2, *mut ICorDebugNativeFrame2, *mut i32) -> i32,
+    pub(crate) GetStackParameterSize: unsafe extern "C" fn(*mut ICorDebugNativeFrame2, *mut u32) -> i32,
+}
+
+#[repr(C)]
 pub(crate) struct ICorDebugAppDomainEnum(c_void);
 
 #[repr(C)]

@@ -31,7 +31,9 @@ impl Thread {
         Ok(id)
     }
 
-    /// Managed frames from the top, at most `limit`.
+    /// Managed frames from the top, at most `limit`. A handler (`catch`, `finally`) has a frame of its own on the stack,
+    /// and its method another: the first stands for both, and what the exception left between them is none. A filter (`when`)
+    /// runs while all of that still lives.
     ///
     /// # Errors
     /// From the runtime.
@@ -39,10 +41,21 @@ impl Thread {
         let thread: ComPtr<raw::ICorDebugThread3> = self.0.cast()?;
         let walk: ComPtr<raw::ICorDebugStackWalk> = get!(thread, ICorDebugThread3.CreateStackWalk())?;
         let mut frames = Vec::new();
+        let mut handler: Option<Frame> = None;
         while frames.len() < limit {
             // S_FALSE and no frame: native code between managed frames.
-            if let Ok(frame) = get!(walk, ICorDebugStackWalk.GetFrame()) {
-                frames.push(Frame(frame));
+            if let Ok(frame) = get!(walk, ICorDebugStackWalk.GetFrame()).map(Frame) {
+                match handler.take() {
+                    None => {
+                        handler = frame.is_handler().then(|| frame.clone());
+                        frames.push(frame);
+                    }
+                    // Its method may be a handler of another one itself.
+                    Some(own) if own.is_handler_of(&frame) => {
+                        handler = frame.is_handler().then_some(frame);
+                    }
+                    own => handler = own,
+                }
             }
             // Nobody needs what is below the last one, and each frame costs.
             if frames.len() == limit || call!(walk, ICorDebugStackWalk.Next())? == END_OF_STACK {

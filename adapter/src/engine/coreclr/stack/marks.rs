@@ -21,8 +21,11 @@ impl Session {
             // It lies in the frame of who called out, or between two; stacks grow down.
             let at = frames.partition_point(|frame| frame.stack_range().is_ok_and(|(_, end)| end <= address));
             let is_between = at > 0 && at < frames.len();
+            // How the runtime came to a handler is no call of its method.
+            let is_behind_handler =
+                at.checked_sub(1).and_then(|at| frames.get(at)).is_some_and(Frame::is_handler);
             // A lightweight function has a frame of its own.
-            if is_between && kind != Internal::LightweightFunction {
+            if is_between && !is_behind_handler && kind != Internal::LightweightFunction {
                 placed.push((at, name(kind)));
             }
         }

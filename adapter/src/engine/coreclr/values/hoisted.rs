@@ -6,6 +6,7 @@ use cordebug::value::Value as ClrValue;
 use super::path::{Path, Step, bare};
 use crate::engine::coreclr::expression::tuple_names;
 use crate::engine::coreclr::modules::Loaded;
+use crate::engine::coreclr::names::written_name;
 use crate::engine::coreclr::session::Session;
 
 /// What locals and fields with the closure around a closure begin with.
@@ -98,7 +99,7 @@ impl Session {
             };
             if !found.iter().any(|(known, _)| known == name) {
                 let names = field.loaded.image().map(|image| image.metadata.tuple_names(field.token));
-                let way = path.step(field.step, name.to_owned());
+                let way = path.step(field.step, written_name(name));
                 found.push((name.to_owned(), Path { tuple: names.and_then(tuple_names), ..way }));
             }
         }

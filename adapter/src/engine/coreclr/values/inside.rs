@@ -8,6 +8,7 @@ use super::references::Node;
 use super::rows::Page;
 use crate::engine::coreclr::calls::Site;
 use crate::engine::coreclr::expression::{Format, Val};
+use crate::engine::coreclr::names::written_name;
 use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::types::Ty;
 
@@ -208,7 +209,7 @@ impl Session {
                 (Some(owner), true) => format!("{} ({})", member.name, self.csharp(owner)),
                 _ => member.name.clone(),
             };
-            let mut way = path.step(member.step, format!("{of}.{}", member.name));
+            let mut way = path.step(member.step, format!("{of}.{}", written_name(&member.name)));
             let tuple_of = auto.as_ref().map_or(member.token, |info| info.token);
             way.tuple = crate::engine::coreclr::expression::tuple_names(metadata.tuple_names(tuple_of))
                 .or_else(|| {

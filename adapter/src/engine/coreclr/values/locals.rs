@@ -7,6 +7,7 @@ use super::hoisted::{Alive, CLOSURE};
 use super::path::{Path, Root};
 use crate::engine::coreclr::cor;
 use crate::engine::coreclr::expression::tuple_names;
+use crate::engine::coreclr::names::written_name;
 use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::stack::DEEPEST;
 use crate::engine::coreclr::types::lookup::Stack;
@@ -53,7 +54,7 @@ impl Session {
         };
         let Some(image) = loaded.image() else { return Ok(Vec::new()) };
         let metadata = &image.metadata;
-        let at = |root, name: &str| Path::new(root, name);
+        let at = |root, name: &str| Path::new(root, &written_name(name));
         let argument = |index| Root::Argument { thread, frame: index, index: 0 };
         let pdb = loaded.pdb.as_ref().ok();
         let mut found: Vec<(String, Path)> = Vec::new();
