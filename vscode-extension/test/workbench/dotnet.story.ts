@@ -44,6 +44,8 @@ story("F5, a stop, a hover, input in the program's terminal, and an agent that j
   await bench.stoppedAt(HEAD);
   await bench.status().filter({ hasText: "claude-code stepped over" }).waitFor();
   await bench.debugRow("Variables", /total.*9/).first().waitFor();
+  // The loop's variable is out of scope at its head.
+  await bench.debugRow("Variables", /^order\b/).first().waitFor({ state: "detached" });
   await bench.picture("agent");
 
   await bench.command("Tandem: Let Agents Look Only");
