@@ -38,7 +38,9 @@ impl<H: Host> Actor<H> {
         let watching = tokio::spawn(async move {
             tokio::time::sleep(deadline).await;
             let message = format!("the engine did not answer `{name}` within {} s", deadline.as_secs());
-            let result = Err(Failure::new(ErrorCode::Timeout, message));
+            let failure = Failure::new(ErrorCode::Timeout, message)
+                .hint("it may never: then end the session, which works all the same, and launch again");
+            let result = Err(failure);
             // An actor that has ended asks for no answer.
             drop(late.send(Answer { number: ticket.0, command: name, result }));
             give_up.cancel();
