@@ -91,6 +91,17 @@ impl Arguments {
         }
     }
 
+    /// A text that must be there; a number or a truth value is taken as it is written.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER` when it is missing or something else.
+    pub fn need_written(&self, key: &str) -> Result<String, Failure> {
+        match self.get(key) {
+            Some(value @ (Value::Number(_) | Value::Bool(_))) => Ok(value.to_string()),
+            _ => self.need_text(key),
+        }
+    }
+
     /// A text that must be there.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! One debug session over DAP: the adapter we started, or the socket we joined.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::arguments::Arguments;
 use crate::call::Progress;
 use crate::memory::Memory;
 use crate::observer::{Observed, Snapshot, State, observe};
-use crate::source::absolute;
+use crate::source::{absolute, in_folders};
 use crate::tools::test_run::TestRun;
 use crate::wishes::{FUNCTIONS, Purpose, Wish, Wishes};
 
@@ -36,6 +36,17 @@ pub struct Plan {
     pub wishes: Wishes,
     /// Exception filters; the engine's own when `None`.
     pub filters: Option<Vec<String>>,
+}
+
+impl Plan {
+    /// Where sources of its program may lie: beside it, in its project, where it works.
+    pub fn folders(&self) -> Vec<PathBuf> {
+        let paths = ["program", "project", "cwd"].into_iter().filter_map(|key| self.attributes[key].as_str());
+        paths
+            .map(Path::new)
+            .filter_map(|path| if path.is_dir() { Some(path) } else { path.parent() }.map(Path::to_owned))
+            .collect()
+    }
 }
 
 /// A session.
@@ -106,7 +117,7 @@ impl Session {
             for file in session.with_wishes(|wishes| wishes.files()) {
                 session.send_breakpoints(&file).await?;
             }
-            if let Some(filters) = filters {
+            if let Some(filters) = filters.or_else(|| usual_filters(&session)) {
                 session.ask("setExceptionBreakpoints", json!({ "filters": filters })).await?;
             }
             session.ask("configurationDone", Value::Null).await
@@ -322,9 +333,14 @@ impl Session {
     pub async fn wish(&self, arguments: &Arguments) -> Result<Wish, Failure> {
         if let Some(named) = arguments.text("sourceFile")?
             && !Path::new(&absolute(&named)).exists()
-            && let Some(known) = self.known_source(&named).await?
         {
-            return Wish::read(&arguments.with("sourceFile", json!(known)));
+            // What the debugger knows counts first, then what lies where the program does.
+            let known = self.known_source(&named).await?.filter(|known| Path::new(known).is_absolute());
+            let known =
+                known.or_else(|| in_folders(&named, self.with_plan(|plan| plan.folders()).into_iter()));
+            if let Some(known) = known {
+                return Wish::read(&arguments.with("sourceFile", json!(known)));
+            }
         }
         Wish::read(arguments)
     }
@@ -441,6 +457,16 @@ impl Session {
         }
         outcome.map(drop)
     }
+}
+
+/// The exceptions that the engine recommends to stop at, as editors do: a crash is then seen where it happens. `None` when
+/// there are none to choose.
+fn usual_filters(session: &Session) -> Option<Vec<String>> {
+    let offered = session.capability("exceptionBreakpointFilters");
+    let usual = offered.as_array()?.iter().filter(|filter| filter["default"] == true);
+    let usual: Vec<String> =
+        usual.filter_map(|filter| filter["filter"].as_str().map(str::to_owned)).collect();
+    Some(usual).filter(|usual| !usual.is_empty())
 }
 
 /// What an adapter put beside a body is none of an agent's business.

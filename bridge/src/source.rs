@@ -1,6 +1,6 @@
 //! Source files as people and agents see them: numbered lines, and lines found again by their text after an edit.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use dap_wire::Failure;
 use serde_json::{Value, json};
@@ -124,6 +124,13 @@ pub fn place(target: &mut Value, frame: &Value) {
 /// Relative paths mean the bridge's folder, not the adapter's.
 pub fn absolute(path: &str) -> String {
     std::path::absolute(Path::new(path)).map_or_else(|_| path.to_owned(), |path| path.display().to_string())
+}
+
+/// The file that a relative path means in the first of these folders that has it.
+pub fn in_folders(named: &str, folders: impl Iterator<Item = PathBuf>) -> Option<String> {
+    let relative = Path::new(named).is_relative() && !named.is_empty();
+    let mut found = folders.filter(|_| relative).map(|folder| folder.join(named.trim_start_matches("./")));
+    found.find(|file| file.is_file()).map(|file| file.display().to_string())
 }
 
 /// A source as it is asked for. The end of a path that is no file here stays as it is: engines find the source by its end.

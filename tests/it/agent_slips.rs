@@ -206,3 +206,68 @@ async fn a_failed_build_costs_no_breakpoint_and_what_is_set_after_the_end_is_for
     assert_eq!(stop["event"]["breakpointId"], 3, "{stop}");
     agent.finish().await
 }
+
+const CRASHES: &str = "\
+def parse(line):
+    name, value = line.split('=')
+    return name, int(value)
+print(parse('x=1'))
+who = input('who? ')
+print(parse(who + '=oops'))
+";
+
+/// As an editor shows it: where it happens, with the values that led there, not a trace of what is gone.
+#[tokio::test]
+async fn a_python_crash_is_seen_where_it_happens_in_a_file_named_as_people_do() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("crash.py");
+    std::fs::write(&file, CRASHES)?;
+    let mut agent = Agent::start("agent", Runtime::Net9, &Transcript::default()).await?;
+    let mut launch = child::python("count.py");
+    launch["program"] = json!(file);
+    launch["run"] = json!(true);
+    // The text of a line in a file that lies beside the program, not where the bridge works.
+    launch["breakpoints"] =
+        json!([{ "sourceFile": "crash.py", "text": "return name", "condition": "value == '1'" }]);
+    let stop = agent.call("debug_launch", launch).await?;
+    assert_eq!((&stop["event"]["breakpointId"], &stop["event"]["line"]), (&json!(1), &json!(3)), "{stop}");
+    let set =
+        agent.call("debug_set_breakpoint", json!({ "sourceFile": "crash.py", "text": "who + " })).await?;
+    assert_eq!((&set["file"], &set["line"]), (&json!(file), &json!(6)), "{set}");
+    let changed = agent.call("debug_set_variable", json!({ "name": "value", "value": 5 })).await?;
+    assert_eq!(changed["value"], "5", "{changed}");
+    let asks = agent.call("debug_continue", json!({})).await?;
+    assert_eq!(asks["event"]["type"], "waitingForInput", "{asks}");
+    agent.call("process_write_input", json!({ "data": "bob\n" })).await?;
+    let hit = agent.call("debug_continue", json!({})).await?;
+    assert_eq!(hit["event"]["breakpointId"], set["id"], "{hit}");
+    let crash = agent.call("debug_continue", json!({})).await?;
+    let event = &crash["event"];
+    assert_eq!(
+        (&event["type"], &event["exceptionType"], &event["line"]),
+        (&json!("exception"), &json!("ValueError"), &json!(3))
+    );
+    let line = agent.call("debug_evaluate", json!({ "expression": "line" })).await?;
+    assert_eq!(line["result"], "'bob=oops'", "{line}");
+    let end = agent.call("debug_continue", json!({})).await?;
+    assert_eq!((&end["state"], &end["event"]["exitCode"]), (&json!("exited"), &json!(1)), "{end}");
+    agent.finish().await
+}
+
+#[tokio::test]
+async fn a_member_behind_a_pointer_is_set_as_c_writes_it() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("p.c");
+    let text = "struct node { int value; };\nint main(void) {\n    struct node one = { 1 }, *head = &one;\n    return head->value;\n}\n";
+    std::fs::write(&file, text)?;
+    let mut agent = Agent::start("agent", Runtime::Net9, &Transcript::default()).await?;
+    let mut launch = Subject::Gdb.with(json!({ "program": file, "run": true }));
+    launch["breakpoints"] = json!([{ "sourceFile": "p.c", "line": 4 }]);
+    let stop = agent.call("debug_launch", launch).await?;
+    assert_eq!(stop["event"]["line"], 4, "{stop}");
+    let set = agent.call("debug_set_variable", json!({ "name": "head->value", "value": 7 })).await?;
+    assert_eq!(set["value"], "7", "{set}");
+    let end = agent.call("debug_continue", json!({})).await?;
+    assert_eq!(end["event"]["exitCode"], 7, "{end}");
+    agent.finish().await
+}

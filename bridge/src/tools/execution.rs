@@ -17,9 +17,11 @@ use crate::wishes::Purpose;
 const WAIT: Duration = Duration::from_secs(30);
 /// Longest wait that can be asked for.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
-/// Only waits longer than this ask whether the program wants input. A step is over sooner, unless it is the read itself:
-/// another thread that reads all the while is no reason to end it.
+/// Only waits longer than this ask whether the program wants input.
 const BRIEF: Duration = Duration::from_millis(250);
+/// The same for a step, which is over sooner even on a busy machine, unless it is the read itself: another thread that reads
+/// all the while is no reason to end it.
+const STEPPING: Duration = Duration::from_secs(1);
 /// How long a run that only goes on waits for a program that waits for input.
 const STILL: Duration = Duration::from_secs(2);
 /// Most steps in one call.
@@ -135,7 +137,8 @@ pub(super) async fn run(call: &Call, command: &str) -> Result<Value, Failure> {
         let thread = thread(call, &session, &before.stop).await?;
         session.resume(command, json!({ "threadId": thread }), &call.cancel).await?;
         if step == count {
-            return wait_for_news(call, &session, before.news, until).await;
+            let brief = if command == "continue" { BRIEF } else { STEPPING };
+            return wait_longer(call, &session, before.news, until, brief).await;
         }
         let outcome = wait_brief(call, &session, before.news, until).await?;
         if let Some(answer) = outcome {
@@ -187,7 +190,7 @@ async fn wait_brief(
 ) -> Result<Option<Value>, Failure> {
     let mut picture = session.picture();
     let news = picture.wait_for(|picture| picture.news > seen);
-    if tokio::time::timeout_at(until.min(Instant::now() + BRIEF * 4), news).await.is_err() {
+    if tokio::time::timeout_at(until.min(Instant::now() + STEPPING), news).await.is_err() {
         return wait_for_news(call, session, seen, until).await.map(Some);
     }
     let now = session.snapshot();
@@ -204,7 +207,9 @@ async fn pause(call: &Call) -> Result<Value, Failure> {
     }
     let thread = thread(call, &session, &before.stop).await?;
     session.ask_or_cancel("pause", json!({ "threadId": thread }), DEADLINE, &call.cancel).await?;
-    wait_for_news(call, &session, before.news, Instant::now() + limit(call)?).await
+    // Some engines pause a program that reads its input only once it has read it.
+    let until = patience(call, &session, Instant::now() + limit(call)?).await?;
+    wait_for_news(call, &session, before.news, until).await
 }
 
 async fn wait(call: &Call) -> Result<Value, Failure> {
@@ -251,13 +256,24 @@ pub(super) async fn wait_for_news(
     seen: u64,
     until: Instant,
 ) -> Result<Value, Failure> {
+    wait_longer(call, session, seen, until, BRIEF).await
+}
+
+/// The same; whether the program asks for input counts only after this long.
+async fn wait_longer(
+    call: &Call,
+    session: &Session,
+    seen: u64,
+    until: Instant,
+    brief: Duration,
+) -> Result<Value, Failure> {
     let mut picture = session.picture();
     let knows = session.memory.asked();
     let asks_for_input = async {
         if knows {
             return std::future::pending().await;
         }
-        tokio::time::sleep(BRIEF).await;
+        tokio::time::sleep(brief).await;
         let left = until.saturating_duration_since(Instant::now());
         let arguments = json!({ "since": session.memory.cursor(), "waitFor": NEVER, "maxBytes": 0,
             "timeoutMs": u64::try_from(left.as_millis()).unwrap_or(u64::MAX) });

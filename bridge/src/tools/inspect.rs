@@ -401,7 +401,7 @@ async fn exception_info(call: &Call) -> Result<Value, Failure> {
 
 async fn set_variable(call: &Call) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
-    let (name, value) = (call.arguments.need_text("name")?, call.arguments.need_text("value")?);
+    let (name, value) = (call.arguments.need_text("name")?, call.arguments.need_written("value")?);
     let frame = frame_of(call, &session).await?;
     session.memory.forget_event();
     let told = match split(&name) {
@@ -429,12 +429,12 @@ async fn set_variable(call: &Call) -> Result<Value, Failure> {
     Ok(answer)
 }
 
-/// What a name is in, and its own name there: `a.b` is `b` in `a`, `a[1]` is `[1]` in `a`.
+/// What a name is in, and its own name there: `a.b` and `a->b` are `b` in `a`, `a[1]` is `[1]` in `a`.
 fn split(name: &str) -> Option<(&str, &str)> {
-    let at = if name.ends_with(']') { name.rfind('[') } else { name.rfind('.') };
+    let at = if name.ends_with(']') { name.rfind('[') } else { name.rfind('.').max(name.rfind("->")) };
     let at = at.filter(|at| *at > 0)?;
     let (above, member) = name.split_at(at);
-    Some((above, member.strip_prefix('.').unwrap_or(member)))
+    Some((above, member.strip_prefix('.').or(member.strip_prefix("->")).unwrap_or(member)))
 }
 
 #[cfg(test)]
@@ -447,5 +447,6 @@ mod tests {
         assert_eq!(split("person.Age"), Some(("person", "Age")));
         assert_eq!(split("a.b[1]"), Some(("a.b", "[1]")));
         assert_eq!(split("a[1].b"), Some(("a[1]", "b")));
+        assert_eq!(split("list.head->value"), Some(("list.head", "value")));
     }
 }

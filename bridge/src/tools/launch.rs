@@ -1,6 +1,7 @@
 //! The ways into a session: starting a program, attaching to one, joining a session that lives. What is done with a session
 //! as a whole afterwards is [`super::sessions`].
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dap_wire::Failure;
@@ -12,7 +13,7 @@ use crate::arguments::Arguments;
 use crate::call::Call;
 use crate::server::Early;
 use crate::session::{Plan, Session};
-use crate::source::absolute;
+use crate::source::{absolute, in_folders};
 use crate::tool::{Effect, Family, Tool, run};
 use crate::wishes::{Purpose, Wish, Wishes};
 
@@ -127,12 +128,22 @@ fn plan(call: &Call, early: Early) -> Result<Plan, Failure> {
     attributes["stopOnEntry"] = json!(!runs && arguments.flag("stopAtEntry")?.unwrap_or(true));
     let Early { mut wishes, filters } = early;
     wishes = wishes.anew();
-    add_breakpoints(call, &mut wishes)?;
-    Ok(Plan { attach: false, attributes, wishes, filters })
+    let mut plan = Plan { attach: false, attributes, wishes: Wishes::default(), filters };
+    add_breakpoints(call, &mut wishes, plan.folders())?;
+    plan.wishes = wishes;
+    Ok(plan)
 }
 
 /// `breakpoints`: objects as `debug_set_breakpoint` takes them, also as a JSON string.
-pub(super) fn add_breakpoints(call: &Call, wishes: &mut Wishes) -> Result<(), Failure> {
+/// A file that is not there by its path is looked for in the folders.
+///
+/// # Errors
+/// `INVALID_PARAMETER`, saying which of them.
+pub(super) fn add_breakpoints(
+    call: &Call,
+    wishes: &mut Wishes,
+    folders: Vec<PathBuf>,
+) -> Result<(), Failure> {
     let wrong =
         || Failure::invalid("`breakpoints` must be an array of {sourceFile, line | text | function, …}");
     let list = match call.arguments.value("breakpoints") {
@@ -143,7 +154,14 @@ pub(super) fn add_breakpoints(call: &Call, wishes: &mut Wishes) -> Result<(), Fa
     };
     for (index, wish) in list.into_iter().enumerate() {
         let wish = wish.as_object().cloned().ok_or_else(wrong)?;
-        let wish = Wish::read(&Arguments::new(Some(wish))).map_err(|failure| Failure {
+        let mut wish = Arguments::new(Some(wish));
+        if let Ok(Some(named)) = wish.text("sourceFile")
+            && !Path::new(&absolute(&named)).exists()
+            && let Some(found) = in_folders(&named, folders.iter().cloned())
+        {
+            wish = wish.with("sourceFile", json!(found));
+        }
+        let wish = Wish::read(&wish).map_err(|failure| Failure {
             message: format!("`breakpoints[{index}]`: {}", failure.message),
             ..failure
         })?;
@@ -208,7 +226,7 @@ async fn attach(call: &Call) -> Result<Value, Failure> {
 pub(super) async fn attach_with(call: &Call, pid: u64, attributes: Value) -> Result<Value, Failure> {
     let Early { wishes, filters } = call.bridge.with_early(|early| early.clone());
     let mut wishes = wishes.anew();
-    add_breakpoints(call, &mut wishes)?;
+    add_breakpoints(call, &mut wishes, Vec::new())?;
     let plan = Plan { attach: true, attributes, wishes, filters };
     let bridge = &call.bridge;
     let session =
