@@ -23,7 +23,7 @@ use super::program::{self, Attributes};
 use super::session::{Input, Run, Session};
 use super::sources::Sources;
 use crate::io::ExitInfo;
-use crate::io::child::is_suspended;
+use crate::io::child::{is_suspended, signal_group};
 
 /// How long a runtime may take to start. A cold disk is slow.
 const START_LIMIT: Duration = Duration::from_secs(60);
@@ -42,6 +42,8 @@ const KILL_LIMIT: Duration = Duration::from_secs(3);
 const TERM_LIMIT: Duration = Duration::from_secs(3);
 /// How often it is looked at meanwhile.
 const TERM_LOOK: Duration = Duration::from_millis(50);
+/// How often one that is suspended again meanwhile is let go on.
+const MOST_SUSPENSIONS: u32 = 5;
 
 impl Session {
     pub(super) fn launch(
@@ -382,13 +384,18 @@ impl Session {
             let runtime = broker.runtime();
             let ended = runtime.block_on(async {
                 let patience = tokio::time::Instant::now() + TERM_LIMIT;
+                let mut suspended = 0;
                 loop {
                     let look = tokio::time::Instant::now() + TERM_LOOK;
                     match tokio::time::timeout_at(look, exit.wait_for(Option::is_some)).await {
                         Ok(_) => return true,
-                        // One that reads in the background of its terminal is suspended again at once (SIGTTIN), and
+                        // One that reads in the background of its terminal is suspended again and again (SIGTTIN), and
                         // hears nobody.
-                        Err(_) if look >= patience || is_suspended(pid) => return false,
+                        Err(_) if look >= patience || suspended > MOST_SUSPENSIONS => return false,
+                        Err(_) if is_suspended(pid) => {
+                            suspended += 1;
+                            signal_group(pid, Signal::CONT);
+                        }
                         Err(_) => {}
                     }
                 }
