@@ -100,6 +100,13 @@ export class Workbench {
 
   /** Presses keys that open a list to type into, types, and chooses what is called so. */
   private async pick(keys: string, prefix: string, name: string): Promise<void> {
+    const input = await this.ask(keys, prefix);
+    await input.fill(prefix + name);
+    await this.choose(name);
+  }
+
+  /** Opens VS Code's input box, which begins with the prefix. */
+  private async ask(keys: string, prefix: string): Promise<Locator> {
     await this.page.keyboard.press(keys);
     const input = this.page.locator(".quick-input-widget:visible input.input");
     // The prefix comes with the focus; what is typed before is lost.
@@ -107,8 +114,7 @@ export class Workbench {
       const focused = document.activeElement;
       return focused instanceof HTMLInputElement && focused.closest(".quick-input-widget") !== null && focused.value === wanted;
     }, prefix);
-    await input.fill(prefix + name);
-    await this.choose(name);
+    return input;
   }
 
   public command(name: string): Promise<void> {
@@ -135,7 +141,14 @@ export class Workbench {
   }
 
   public async openFile(name: string): Promise<void> {
-    await this.pick("Control+P", "", name);
+    const input = await this.ask("Control+P", "");
+    // A window that has just opened may search only some of its folders, and does not search again by itself.
+    await this.until(`${name} is found`, async () => {
+      await input.fill("");
+      await input.fill(name);
+      return await this.listed(name).waitFor({ timeout: 5_000 }).then(() => true, () => false);
+    });
+    await this.choose(name);
     await this.page.locator(".editor-group-container .tab.active", { hasText: path.basename(name) }).waitFor();
     await this.page.locator(".monaco-editor .view-line").first().waitFor();
   }
