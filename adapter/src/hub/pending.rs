@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use super::breakpoints::Place;
 use super::event::{ClientId, Ticket};
-use super::foresight::only_reads;
 use super::state::Touched;
 
 /// A request of a client that is owed its one answer.
@@ -70,24 +69,6 @@ pub enum Waiter {
 }
 
 impl Waiter {
-    /// Whether what is answered may have changed what the engine sees; of what is asked as it is, the command tells.
-    pub fn may_have_effects(&self) -> bool {
-        match self {
-            Self::Client(asked) | Self::Inspect { asked, .. } => !only_reads(&asked.command),
-            Self::Io(_) | Self::Shared | Self::SessionInfo(_) => false,
-            Self::Launch(_)
-            | Self::Resume(_)
-            | Self::Pause(_)
-            | Self::Restarting
-            | Self::Relaunched
-            | Self::Breakpoints { .. }
-            | Self::Question(_)
-            | Self::GoOn(_)
-            | Self::Ending(_)
-            | Self::Nobody => true,
-        }
-    }
-
     /// The client's request behind it.
     pub fn asked(&self) -> Option<&Asked> {
         match self {

@@ -310,11 +310,7 @@ impl State {
     }
 
     fn engine_answered(&mut self, ticket: Ticket, result: Result<Value, Failure>) {
-        let waiter = self.pending.take(ticket);
-        if waiter.as_ref().is_some_and(Waiter::may_have_effects) {
-            self.foresight.upset();
-        }
-        match waiter {
+        match self.pending.take(ticket) {
             None | Some(Waiter::Nobody) => {}
             Some(Waiter::Shared) => self.inquiry_answered(ticket, result),
             Some(Waiter::Client(asked)) => self.inspected(&asked, None, Touched::Nothing, result),

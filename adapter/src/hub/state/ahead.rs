@@ -94,7 +94,7 @@ impl State {
         }
     }
 
-    /// A request may change what the engine says of anything.
+    /// A request that is asked, or was answered, may have changed what the engine would say of anything.
     pub(super) fn note_effects(&mut self, command: &str) {
         if !only_reads(command) {
             self.foresight.upset();

@@ -90,6 +90,7 @@ impl State {
         touched: Touched,
         result: Result<Value, Failure>,
     ) {
+        self.note_effects(&asked.command);
         let result = result.and_then(|mut body| {
             // It was asked at a stop that is over: its frames and variables would be stale from the start.
             if stop.is_some_and(|stop| stop != self.stops) {
