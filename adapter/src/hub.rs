@@ -5,8 +5,7 @@
 //! that client's socket. Everything else here is a noun the state is made of: [`clients`], [`pending`] (who asked
 //! what), [`breakpoints`] (wishes and their union), [`ids`], [`convention`] and [`announced`] (each client's view),
 //! [`capabilities`], [`access`] (what agents may do), [`proxy`] (a client that rides in another session), [`facts`] (what
-//! a late joiner is told), [`foresight`] (what clients will ask at a stop), [`numbers`] (which number a reverse request went
-//! out under).
+//! a late joiner is told), [`numbers`] (which number a reverse request went out under).
 //!
 //! Not here: bytes and frames (`dap_wire`), pipes (`io`), debugging (`engine`).
 
@@ -19,7 +18,6 @@ pub mod clients;
 pub mod convention;
 pub mod event;
 pub mod facts;
-pub mod foresight;
 pub mod ids;
 pub mod numbers;
 pub mod pending;

@@ -11,12 +11,12 @@ use tests::fixture;
 use tests::transcript::Transcript;
 
 /// An adapter that plays these steps, as the attributes of a launch.
-pub(super) struct Fake {
+struct Fake {
     folder: tempfile::TempDir,
 }
 
 impl Fake {
-    pub(super) fn new(steps: &[Value]) -> anyhow::Result<Self> {
+    fn new(steps: &[Value]) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir()?;
         let script: Vec<String> = steps.iter().map(Value::to_string).collect();
         std::fs::write(folder.path().join("script"), script.join("\n"))?;
@@ -29,35 +29,30 @@ impl Fake {
             "command": fixture::binary("fake_adapter"), "args": [path("script"), path("log")] } })
     }
 
-    /// What it was sent: the arguments of each request of this command.
-    pub(super) fn all_sent(&self, command: &str) -> anyhow::Result<Vec<Value>> {
+    /// What it was sent: the arguments of the first request of this command.
+    fn was_sent(&self, command: &str) -> anyhow::Result<Value> {
         let log = std::fs::read_to_string(self.folder.path().join("log"))?;
         let messages = log.lines().map(serde_json::from_str::<Value>).collect::<Result<Vec<_>, _>>()?;
-        let sent = messages.into_iter().filter(|message| message["command"] == command);
-        Ok(sent.map(|message| message["arguments"].clone()).collect())
-    }
-
-    /// The same of the first.
-    pub(super) fn was_sent(&self, command: &str) -> anyhow::Result<Value> {
-        self.all_sent(command)?.into_iter().next().with_context(|| format!("no `{command}`"))
+        let found = messages.into_iter().find(|message| message["command"] == command);
+        Ok(found.with_context(|| format!("no `{command}`"))?["arguments"].clone())
     }
 }
 
-pub(super) fn wait_for(command: &str, seq: i64) -> Value {
+fn wait_for(command: &str, seq: i64) -> Value {
     json!({ "dir": "out", "m": { "type": "request", "command": command, "seq": seq } })
 }
 
-pub(super) fn answer(command: &str, seq: i64, body: &Value) -> Value {
+fn answer(command: &str, seq: i64, body: &Value) -> Value {
     json!({ "dir": "in", "m": { "type": "response", "command": command, "request_seq": seq, "seq": 0,
         "success": true, "body": body } })
 }
 
-pub(super) fn event(event: &str, body: &Value) -> Value {
+fn event(event: &str, body: &Value) -> Value {
     json!({ "dir": "in", "m": { "type": "event", "event": event, "seq": 0, "body": body } })
 }
 
 /// A handshake up to a program that runs; `runInTerminal` starts one that would never end.
-pub(super) fn running() -> Vec<Value> {
+fn running() -> Vec<Value> {
     vec![
         wait_for("initialize", 1),
         answer(
@@ -76,7 +71,7 @@ pub(super) fn running() -> Vec<Value> {
     ]
 }
 
-pub(super) async fn start(fake: &Fake) -> anyhow::Result<(DapClient, Value)> {
+async fn start(fake: &Fake) -> anyhow::Result<(DapClient, Value)> {
     let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
     editor.launch_child(fake.launch(), &fake.folder.path().join("source"), &[]).await?;
     let process = editor.event("process").await?;

@@ -37,7 +37,6 @@ mod child_adapters;
 mod child_attach;
 mod child_custom;
 mod child_faults;
-mod child_foresight;
 mod child_programs;
 mod child_python;
 mod child_replays;

@@ -23,13 +23,11 @@ pub fn start(
 ) -> Result<(StartedEngine, Arc<dyn Engine>), Failure> {
     let engine = engine_for(arguments)?;
     if engine == "coreclr" {
-        let started = StartedEngine { name: "coreclr".into(), several_per_line: true, asks_ahead: false };
+        let started = StartedEngine { name: "coreclr".into(), several_per_line: true };
         return Ok((started, Arc::new(CoreClr::start(broker, events)?)));
     }
     match ChildEngine::start(&engine, broker, events)? {
-        Some((name, child)) => {
-            Ok((StartedEngine { name, several_per_line: false, asks_ahead: true }, Arc::new(child)))
-        }
+        Some((name, child)) => Ok((StartedEngine { name, several_per_line: false }, Arc::new(child))),
         None => Err(Failure::invalid(format!("there is no engine {engine}"))
             .hint("`auto` picks by what the program is")),
     }

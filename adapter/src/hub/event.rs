@@ -100,8 +100,6 @@ pub struct StartedEngine {
     /// It takes several breakpoints on one line (or function), each with its own condition, and judges each for itself.
     /// Most child adapters keep one: then the hub merges them and judges.
     pub several_per_line: bool,
-    /// Each request costs a way to another process and back: what clients will ask at a stop is asked before they do.
-    pub asks_ahead: bool,
 }
 
 /// What a timer is for.
@@ -113,11 +111,6 @@ pub enum Timer {
     Admission(ClientId),
     /// A client has had its time to answer this reverse request.
     Ask(Ask),
-    /// Clients have had their time to ask for what was asked ahead of them at this stop, counted.
-    Foresight {
-        /// Which.
-        stop: u64,
-    },
 }
 
 /// A request to the process I/O broker.

@@ -35,8 +35,6 @@ pub enum Waiter {
         /// What it changes.
         touched: Touched,
     },
-    /// Any number of clients' requests, each with a ticket of its own: `foresight` knows them.
-    Shared,
     /// The answer to `launch` or `attach`.
     Launch(Asked),
     /// The answer to `continue`, a step, or the like.
@@ -83,7 +81,6 @@ impl Waiter {
             Self::Breakpoints { .. }
             | Self::Question(_)
             | Self::GoOn(_)
-            | Self::Shared
             | Self::Nobody
             | Self::Restarting
             | Self::Relaunched => None,
@@ -128,15 +125,6 @@ impl Pending {
     /// Tickets of everything a client waits for.
     pub fn of_client(&self, client: ClientId) -> Vec<Ticket> {
         let is_its = |waiter: &Waiter| waiter.asked().is_some_and(|asked| asked.client == client);
-        self.waiters.iter().filter(|(_, waiter)| is_its(waiter)).map(|(ticket, _)| *ticket).collect()
-    }
-
-    /// Tickets of what the engine owes a client, in no order. The place that `sessionInfo` tells may come at any time.
-    pub fn owed_by_engine(&self, client: ClientId) -> Vec<Ticket> {
-        let is_its = |waiter: &Waiter| {
-            !matches!(waiter, Waiter::Io(_) | Waiter::SessionInfo(_))
-                && waiter.asked().is_some_and(|asked| asked.client == client)
-        };
         self.waiters.iter().filter(|(_, waiter)| is_its(waiter)).map(|(ticket, _)| *ticket).collect()
     }
 

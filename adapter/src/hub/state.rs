@@ -2,13 +2,11 @@
 //! written down as a test.
 //!
 //! In reading order: this file (the state, who said what, answering), [`lifecycle`] (handshakes, launch, leaving, end),
-//! [`control`] (resuming and pausing), [`restart`], [`inspect`] (everything that is asked of the engine as it is), [`ahead`]
-//! (what is asked before a client does), [`marks`]
+//! [`control`] (resuming and pausing), [`restart`], [`inspect`] (everything that is asked of the engine as it is), [`marks`]
 //! (breakpoints and exception filters), [`judge`] (stops only the hub can tell from others), [`program_io`] (stdin,
 //! output, the debug console), [`session`] (sessionInfo, sessionControl), [`told`] (what the engine says of its own
 //! accord), [`reverse`] (what it asks of a client).
 
-mod ahead;
 mod control;
 mod inspect;
 mod judge;
@@ -38,7 +36,6 @@ use super::capabilities::Capabilities;
 use super::clients::{Client, Clients, Kind, Stage};
 use super::event::{ClientId, Effect, Event, IoRequest, Origin, Ticket, Timer};
 use super::facts::Facts;
-use super::foresight::Foresight;
 use super::ids::IdCounter;
 use super::pending::{Asked, Pending, Waiter};
 pub use inspect::Touched;
@@ -98,9 +95,6 @@ pub struct State {
     engines: u64,
     /// The engine takes several breakpoints on one line.
     several_per_line: bool,
-    /// The engine may be asked ahead of the clients.
-    asks_ahead: bool,
-    foresight: Foresight,
     /// Who changed breakpoints the engine has not answered for.
     changed_by: BTreeSet<ClientId>,
     /// Data ids that do not outlive their stop, and the stop.
@@ -142,8 +136,6 @@ impl State {
             ledger: Ledger::default(),
             engines: 0,
             several_per_line: true,
-            asks_ahead: false,
-            foresight: Foresight::default(),
             changed_by: BTreeSet::new(),
             data_ids: BTreeMap::new(),
             judging: Judging::default(),
@@ -312,7 +304,6 @@ impl State {
     fn engine_answered(&mut self, ticket: Ticket, result: Result<Value, Failure>) {
         match self.pending.take(ticket) {
             None | Some(Waiter::Nobody) => {}
-            Some(Waiter::Shared) => self.inquiry_answered(ticket, result),
             Some(Waiter::Client(asked)) => self.inspected(&asked, None, Touched::Nothing, result),
             Some(Waiter::Inspect { asked, stop, touched }) => self.inspected(&asked, stop, touched, result),
             Some(Waiter::Launch(asked)) => self.launched(&asked, result),
@@ -347,21 +338,8 @@ impl State {
     }
 
     fn ask_engine(&mut self, waiter: Waiter, command: &str, arguments: Value, deadline: Duration) {
-        self.put_to_engine(waiter, command, arguments, deadline);
-    }
-
-    /// The one way to the engine; the ticket is what its answer will bear.
-    fn put_to_engine(
-        &mut self,
-        waiter: Waiter,
-        command: &str,
-        arguments: Value,
-        deadline: Duration,
-    ) -> Ticket {
-        self.note_effects(command);
         let ticket = self.pending.add(waiter);
         self.effects.push(Effect::AskEngine { ticket, command: command.into(), arguments, deadline });
-        ticket
     }
 
     fn ask_io(&mut self, asked: Asked, request: IoRequest) {

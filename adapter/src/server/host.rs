@@ -147,7 +147,7 @@ impl Host for Process {
             let gone = || Failure::new(ErrorCode::NoSession, "the program of this session has ended");
             let engine = spawned.engine(broker.clone(), events).ok_or_else(gone)?;
             let name = arguments["engine"].as_str().unwrap_or_default().to_owned();
-            return Ok((StartedEngine { name, several_per_line: false, asks_ahead: true }, engine));
+            return Ok((StartedEngine { name, several_per_line: false }, engine));
         }
         match &arguments["outputBufferBytes"] {
             Value::Null => {}

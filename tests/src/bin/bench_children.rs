@@ -1,11 +1,8 @@
 //! The speed of child adapters through Tandem beside the same adapters alone. Build with `--release`.
 //!
-//! All are at the same stop of the same program at once and take turns, so that a busy machine is busy for each alike. What is
-//! measured comes one after the other, as clients are: some only step, editors look at each stop. The last is who stops looking:
-//! one step at once after a stop at which all was asked before, and so, perhaps, ahead.
-//!
-//! Prints Markdown on stdout: the median, and the median of what it took longer than the adapter alone in the same turn; then the
-//! same of the fastest tenth, which is what remains where other work does not disturb. An argument with a slash is
+//! All are at the same stop of the same program at once and take turns, so that a busy machine is busy for each alike. Prints
+//! Markdown on stdout: the median, and the median of what it took longer than the adapter alone in the same turn; then the same
+//! of the fastest tenth, which is what remains where other work does not disturb. An argument with a slash is
 //! another build of `tandem-dap` to take part; others name the languages to do. Not a test: machines differ.
 
 use std::process::Stdio;
@@ -37,24 +34,10 @@ struct Rider {
     driver: Driver,
     thread: Value,
     /// By what was measured, one value per turn, milliseconds.
-    took: Vec<Vec<f64>>,
+    took: [Vec<f64>; 3],
 }
 
-/// What is measured.
-#[derive(Clone, Copy)]
-enum Turn {
-    Step,
-    Threads,
-    Ready,
-    StepUnseen,
-}
-
-const MEASURED: [(Turn, &str); 4] = [
-    (Turn::Step, "`next` until stopped"),
-    (Turn::Threads, "`threads`"),
-    (Turn::Ready, "`next`, then all an editor asks"),
-    (Turn::StepUnseen, "`next` at once after a stop, all asked at the stop before"),
-];
+const MEASURED: [&str; 3] = ["`next` until stopped", "`threads`", "`next`, then all an editor asks"];
 
 #[tokio::main(flavor = "current_thread")]
 #[allow(clippy::print_stdout, reason = "the table is what the program is for")]
@@ -76,19 +59,16 @@ async fn main() -> anyhow::Result<()> {
             let name = if *build == own { "through Tandem" } else { build };
             riders.push(start(&case, name, std::slice::from_ref(build), &tandem).await?);
         }
-        for (turn, _) in MEASURED {
-            riders.iter_mut().for_each(|rider| rider.took.push(Vec::new()));
-            for round in 0..ROUNDS {
-                // Nobody is always the first after the others' caches.
-                let first = round % riders.len();
-                riders.rotate_left(first);
-                for rider in &mut riders {
-                    rider.take(turn).await.context(case.name)?;
-                }
-                riders.rotate_right(first);
+        for round in 0..ROUNDS {
+            // Nobody is always the first after the others' caches.
+            let first = round % riders.len();
+            riders.rotate_left(first);
+            for rider in &mut riders {
+                rider.take_a_turn().await.context(case.name)?;
             }
+            riders.rotate_right(first);
         }
-        for (at, (_, what)) in MEASURED.iter().enumerate() {
+        for (at, what) in MEASURED.iter().enumerate() {
             let took = |rider: &Rider| rider.took.get(at).cloned().unwrap_or_default();
             let alone = riders.first().map(took).unwrap_or_default();
             for rider in &riders {
@@ -253,33 +233,25 @@ async fn start(case: &Case, name: &str, command: &[String], launch: &Value) -> a
     let stopped = driver.event("stopped").await.with_context(|| format!("{}, {name}", case.name))?;
     launching.await??;
     driver.ask("setBreakpoints", json!({ "source": { "path": source }, "breakpoints": [] })).await?;
-    Ok(Rider { name: name.to_owned(), driver, thread: stopped["threadId"].clone(), took: Vec::new() })
+    Ok(Rider { name: name.to_owned(), driver, thread: stopped["threadId"].clone(), took: Default::default() })
 }
 
 impl Rider {
-    async fn take(&mut self, turn: Turn) -> anyhow::Result<()> {
-        if let Turn::StepUnseen = turn {
-            self.step().await?;
-            self.driver.look(&self.thread).await?;
-            self.step().await?;
-        }
+    async fn take_a_turn(&mut self) -> anyhow::Result<()> {
+        let (driver, thread) = (&mut self.driver, &self.thread);
+        let [steps, threads, ready] = &mut self.took;
         let start = Instant::now();
-        match turn {
-            Turn::Step | Turn::StepUnseen => self.step().await?,
-            Turn::Threads => drop(self.driver.ask("threads", Value::Null).await?),
-            Turn::Ready => {
-                self.step().await?;
-                self.driver.look(&self.thread).await?;
-            }
-        }
-        let took = millis_since(start);
-        self.took.last_mut().context("nothing is measured")?.push(took);
-        Ok(())
-    }
-
-    async fn step(&mut self) -> anyhow::Result<()> {
-        self.driver.ask("next", json!({ "threadId": self.thread })).await?;
-        self.driver.event("stopped").await?;
+        driver.ask("next", json!({ "threadId": thread })).await?;
+        driver.event("stopped").await?;
+        steps.push(millis_since(start));
+        let start = Instant::now();
+        driver.ask("threads", Value::Null).await?;
+        threads.push(millis_since(start));
+        let start = Instant::now();
+        driver.ask("next", json!({ "threadId": thread })).await?;
+        driver.event("stopped").await?;
+        driver.look(thread).await?;
+        ready.push(millis_since(start));
         Ok(())
     }
 }

@@ -38,7 +38,7 @@ impl Host for Memory {
     ) -> Result<(StartedEngine, Arc<dyn Engine>), Failure> {
         drop(self.events.send(events));
         Ok((
-            StartedEngine { name: "scripted".into(), several_per_line: true, asks_ahead: false },
+            StartedEngine { name: "scripted".into(), several_per_line: true },
             Arc::new(Scripted { heard: self.heard.clone() }),
         ))
     }

@@ -69,7 +69,6 @@ impl State {
         self.phase = Phase::Running;
         self.resumed_by = by;
         self.stops += 1;
-        self.foresight.resumed();
         for client in self.clients.iter_mut() {
             client.ids.expire(&self.counter);
         }

@@ -76,10 +76,7 @@ impl State {
         let command = asked.command.clone();
         let touched = Touched::by(&command, &arguments);
         let stop = NEED_STOP.contains(&command.as_str()).then_some(self.stops);
-        let waiter = Waiter::Inspect { asked, stop, touched };
-        if let Some(waiter) = self.share(waiter, &command, &arguments) {
-            self.ask_engine(waiter, &command, arguments, ENGINE_DEADLINE);
-        }
+        self.ask_engine(Waiter::Inspect { asked, stop, touched }, &command, arguments, ENGINE_DEADLINE);
     }
 
     /// Passes the engine's answer back with the client's ids; `stop` is the stop it was asked at.
@@ -90,7 +87,6 @@ impl State {
         touched: Touched,
         result: Result<Value, Failure>,
     ) {
-        self.note_effects(&asked.command);
         let result = result.and_then(|mut body| {
             // It was asked at a stop that is over: its frames and variables would be stale from the start.
             if stop.is_some_and(|stop| stop != self.stops) {
@@ -123,7 +119,7 @@ impl State {
         if let Some(seq) = arguments["requestId"].as_i64()
             && let Some(ticket) = self.pending.of_request(asked.client, seq)
         {
-            self.cancel_request(ticket);
+            self.effects.push(crate::hub::event::Effect::Cancel { ticket });
         }
         self.answer(asked, Ok(Value::Null));
     }

@@ -258,7 +258,6 @@ impl State {
         self.running(None);
         self.phase = Phase::Stopped { body: body.clone() };
         self.flush_and_tell("stopped", &body);
-        self.foresee(&body);
     }
 
     /// Nobody wants the stop.

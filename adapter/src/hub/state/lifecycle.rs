@@ -12,7 +12,6 @@ use super::{ENGINE_DEADLINE, Phase, State};
 use crate::hub::access::AgentAccess;
 use crate::hub::clients::{Kind, Stage};
 use crate::hub::event::{ClientId, Effect, Publication, StartedEngine, Timer};
-use crate::hub::foresight::Foresight;
 use crate::hub::pending::{Asked, Waiter};
 
 /// A launch may build first; the engine bounds its own steps more tightly.
@@ -96,7 +95,6 @@ impl State {
         let cwd = text("cwd").or_else(|| folder(std::path::Path::new(&program)));
         self.engine = Some(engine.name.clone());
         self.several_per_line = engine.several_per_line;
-        (self.asks_ahead, self.foresight) = (engine.asks_ahead, Foresight::default());
         self.effects.push(Effect::Publish(Publication { title, program, engine: engine.name, cwd }));
     }
 
@@ -299,7 +297,7 @@ impl State {
     pub(super) fn left(&mut self, id: ClientId, reason: Option<&str>) {
         let Some(client) = self.clients.remove(id) else { return };
         for ticket in self.pending.of_client(id) {
-            self.cancel_request(ticket);
+            self.effects.push(Effect::Cancel { ticket });
         }
         self.pass_asks_of(id);
         // Whoever only looked whether the session lives was never in it.
@@ -355,7 +353,6 @@ impl State {
 
     /// The program is gone, one way or the other; everybody is told once.
     pub(super) fn over(&mut self, exit_code: Option<i64>) {
-        self.foresight.resumed();
         self.stop_judging();
         if !matches!(self.phase, Phase::Over { .. }) {
             self.phase = Phase::Over { exit_code };
@@ -384,7 +381,6 @@ impl State {
         match timer {
             Timer::Linger => self.effects.push(Effect::End),
             Timer::Ask(ask) => self.ask_timed_out(ask),
-            Timer::Foresight { stop } => self.foresight_timed_out(stop),
             Timer::Admission(client) => {
                 if self.clients.get(client).is_some_and(|client| !client.admitted) {
                     self.let_client_go(client);

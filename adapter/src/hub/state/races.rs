@@ -29,7 +29,6 @@ impl Table {
         table.feed(Event::EngineStarted(Ok(StartedEngine {
             name: "scripted".into(),
             several_per_line: several,
-            asks_ahead: !several,
         })));
         table.say("initialized", Value::Null);
         table.ask(EDITOR, "configurationDone", Value::Null);

@@ -3,8 +3,7 @@
 //!
 //! Rules: a request is answered once; nobody is told anything before it is ready, after it left or after its end; stops
 //! and resumes alternate; a client knows the ids it is told of; once nothing is under way, the engine holds the union,
-//! every rider sees every breakpoint, and the program stands exactly when clients think so; and what a client is answered is
-//! never older than the last request before its own that could change it.
+//! every rider sees every breakpoint, and the program stands exactly when clients think so.
 
 //!
 //! [`clients`] and [`engine`] are the players, [`view`] is what a client can know, [`rules`] what is checked.
@@ -45,18 +44,6 @@ pub fn rehearse(bytes: &[u8]) {
     stage.last_act();
 }
 
-/// A request that the engine has not answered.
-#[derive(Debug)]
-struct Ask {
-    ticket: Ticket,
-    command: String,
-    arguments: Value,
-    /// It would not resume when it was asked.
-    balked: bool,
-    /// What it sees is of this age.
-    age: u64,
-}
-
 struct Stage {
     state: State,
     /// The engine keeps several breakpoints on one line.
@@ -65,12 +52,8 @@ struct Stage {
     next_client: u64,
     seq: i64,
     owed: BTreeMap<(ClientId, i64), String>,
-    /// What it is asked.
-    asks: Vec<Ask>,
-    /// Counts what may change what the engine sees: requests that do more than read, stops, and answers to such requests.
-    age: u64,
-    /// Age at which each client's request was made.
-    asked_at: BTreeMap<(ClientId, i64), u64>,
+    /// What it is asked, and whether it would not resume then.
+    asks: Vec<(Ticket, String, Value, bool)>,
     timers: Vec<Timer>,
     made: bool,
     /// The engine was told `configurationDone`: its program may stop.
@@ -110,8 +93,6 @@ impl Stage {
             seq: 0,
             owed: BTreeMap::new(),
             asks: Vec::new(),
-            age: 0,
-            asked_at: BTreeMap::new(),
             timers: Vec::new(),
             made: false,
             configured: false,
@@ -150,7 +131,11 @@ impl Stage {
             4..=6 => self.edit(client, what),
             7 => self.remove_dot(client, at),
             8 => self.ask(client, ["continue", "next", "pause", "stepOut"][at % 4], json!({ "threadId": 1 })),
-            9 => self.look(client, at),
+            9 => self.ask(
+                client,
+                ["stackTrace", "threads", "sessionInfo", "evaluate"][at % 4],
+                json!({ "threadId": 1, "expression": "x" }),
+            ),
             10 => self.set_others(client, what),
             11 if what.is_multiple_of(4) => self.ask(
                 client,
@@ -195,9 +180,7 @@ impl Stage {
                         if RESUMES.contains(&command.as_str()) && !self.balks() {
                             self.stands = false;
                         }
-                        self.grow_older(&command);
-                        let (balked, age) = (self.balks(), self.age);
-                        self.asks.push(Ask { ticket, command, arguments, balked, age });
+                        self.asks.push((ticket, command, arguments, self.balks()));
                     }
                     Effect::Io { ticket, .. } => {
                         events.push(Event::IoAnswered { ticket, result: Ok(json!({})) })
@@ -209,11 +192,8 @@ impl Stage {
                         self.asks.clear();
                         self.held.clear();
                         self.refused.clear();
-                        let started = StartedEngine {
-                            name: "scripted".into(),
-                            several_per_line: self.several,
-                            asks_ahead: true,
-                        };
+                        let started =
+                            StartedEngine { name: "scripted".into(), several_per_line: self.several };
                         events.push(Event::EngineStarted(Ok(started)));
                     }
                     Effect::StartTimer { timer, .. } => self.timers.push(timer),

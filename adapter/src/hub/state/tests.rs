@@ -146,7 +146,6 @@ impl Stage {
                         events.push(Event::EngineStarted(Ok(StartedEngine {
                             name: "scripted".into(),
                             several_per_line: true,
-                            asks_ahead: true,
                         })));
                     }
                     Effect::Close { client } => {

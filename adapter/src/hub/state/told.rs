@@ -7,7 +7,6 @@ use super::{Phase, State};
 use crate::engine::EngineEvent;
 use crate::hub::clients::Stage;
 use crate::hub::event::{ClientId, Effect};
-use crate::hub::foresight::is_harmless;
 
 impl State {
     pub(super) fn engine_said(&mut self, event: EngineEvent) {
@@ -38,9 +37,6 @@ impl State {
             // A program that has ended does not come back, whatever its engine still says.
             tracing::debug!(event, "said after the end");
             return;
-        }
-        if !is_harmless(event) {
-            self.foresight.upset();
         }
         self.facts.learn(event, &body);
         match event {

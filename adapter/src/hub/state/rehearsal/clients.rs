@@ -108,25 +108,6 @@ impl Stage {
         }
     }
 
-    /// A client looks at the program; an editor at all there is.
-    pub(super) fn look(&mut self, client: ClientId, what: usize) {
-        let view = self.clients.get(&client);
-        let (frame, scope) = (view.and_then(|view| view.frame), view.and_then(|view| view.scope));
-        let stack = json!({ "threadId": 1, "levels": 1 + what % 2 });
-        match what % 8 {
-            0 | 1 => self.ask(client, "stackTrace", stack),
-            2 => self.ask(client, "threads", Value::Null),
-            3 => self.ask(client, "sessionInfo", Value::Null),
-            4 => self.ask(client, "evaluate", json!({ "expression": "x" })),
-            5 => self.ask(client, "scopes", json!({ "frameId": frame })),
-            6 => self.ask(client, "variables", json!({ "variablesReference": scope })),
-            _ => {
-                self.ask(client, "threads", Value::Null);
-                self.ask(client, "stackTrace", stack);
-            }
-        }
-    }
-
     pub(super) fn leave(&mut self, client: ClientId) {
         let Some(view) = self.clients.get_mut(&client) else { return };
         if std::mem::replace(&mut view.here, false) {
@@ -142,7 +123,6 @@ impl Stage {
         self.seq += 1;
         let seq = self.seq;
         self.owed.insert((client, seq), command.into());
-        self.asked_at.insert((client, seq), self.age);
         self.prompt_book.push(format!("{client} → {seq} {command} {arguments}"));
         let message = Message::Request(Request { seq, command: command.into(), arguments });
         self.feed(Event::ClientSaid { client, message });

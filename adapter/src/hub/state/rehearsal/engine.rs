@@ -3,10 +3,9 @@
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
-use super::{Ask, FILES, RESUMES, Stage};
+use super::{FILES, RESUMES, Stage};
 use crate::engine::EngineEvent;
 use crate::hub::event::Event;
-use crate::hub::foresight::only_reads;
 
 impl Stage {
     pub(super) fn say(&mut self, event: &str, body: Value) {
@@ -25,21 +24,16 @@ impl Stage {
         let here = (String::from("setBreakpoints"), String::from(FILES[file]));
         let held = self.held.get(&here).cloned().unwrap_or_default();
         self.stands = true;
-        self.age += 1;
-        let all = what & 32 == 0;
         match held.get(usize::from(what >> 2) % held.len().max(1)) {
             Some((wish, id)) => {
                 self.place = (file, wish["line"].as_i64().unwrap_or(1));
-                let mut body = json!({ "reason": "breakpoint", "threadId": 1, "allThreadsStopped": all });
+                let mut body = json!({ "reason": "breakpoint", "threadId": 1 });
                 if what & 2 == 0 {
                     body["hitBreakpointIds"] = json!([id]);
                 }
                 self.say("stopped", body);
             }
-            None => {
-                let body = json!({ "reason": "step", "threadId": 1, "allThreadsStopped": all });
-                self.say("stopped", body);
-            }
+            None => self.say("stopped", json!({ "reason": "step", "threadId": 1 })),
         }
     }
 
@@ -65,21 +59,12 @@ impl Stage {
         if self.asks.is_empty() {
             return;
         }
-        let Ask { ticket, command, arguments, balked, age } = self.asks.remove(at % self.asks.len());
+        let (ticket, command, arguments, balked) = self.asks.remove(at % self.asks.len());
         let result = if self.dead || balked && RESUMES.contains(&command.as_str()) {
             Err(Failure::cancelled())
         } else {
             self.engine(&command, &arguments, how)
         };
-        // What it sees is of the moment at which it was asked, or newer.
-        let result = result.map(|body| match (only_reads(&command), body) {
-            (true, Value::Object(body)) => {
-                let aged = body.into_iter().chain([("age".to_owned(), json!(age))]);
-                aged.collect()
-            }
-            (_, body) => body,
-        });
-        self.grow_older(&command);
         self.feed(Event::EngineAnswered { ticket, result });
     }
 
@@ -113,10 +98,6 @@ impl Stage {
                 let frame = json!({ "id": 7, "name": "f", "line": self.place.1, "column": 1, "source": { "path": FILES[self.place.0] } });
                 Ok(json!({ "stackFrames": [frame] }))
             }
-            "threads" | "scopes" | "variables" if fails => Err(Failure::cancelled()),
-            "threads" => Ok(json!({ "threads": [] })),
-            "scopes" => Ok(json!({ "scopes": [{ "name": "Locals", "variablesReference": 3 }] })),
-            "variables" => Ok(json!({ "variables": [] })),
             "evaluate" if fails => Err(Failure::new(ErrorCode::EvaluationFailed, "no")),
             "evaluate" => Ok(json!({ "result": (how & 1 == 0).to_string(), "variablesReference": 0 })),
             "pause" if !self.stands && !self.over => {
@@ -129,13 +110,6 @@ impl Stage {
                 Ok(Value::Null)
             }
             _ => Ok(Value::Null),
-        }
-    }
-
-    /// A request that may change what is seen was asked or answered.
-    pub(super) fn grow_older(&mut self, command: &str) {
-        if !only_reads(command) {
-            self.age += 1;
         }
     }
 

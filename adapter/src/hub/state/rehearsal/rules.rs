@@ -31,17 +31,6 @@ impl Stage {
                 let asked = self.owed.remove(&(client, response.request_seq));
                 assert!(asked.is_some(), "{client} is answered twice or unasked: {response:?}");
                 let body = &response.body;
-                let since = self.asked_at.remove(&(client, response.request_seq)).unwrap_or(0);
-                if let Some(age) = body["age"].as_u64() {
-                    assert!(
-                        age >= since,
-                        "{client} is told what was true at {age}, not {since}: {response:?}"
-                    );
-                }
-                let (frame, scope) =
-                    (&body["stackFrames"][0]["id"], &body["scopes"][0]["variablesReference"]);
-                view.frame = frame.as_i64().or(view.frame);
-                view.scope = scope.as_i64().or(view.scope);
                 for breakpoint in body["breakpoints"].as_array().into_iter().flatten() {
                     view.known.extend(breakpoint["id"].as_i64());
                 }

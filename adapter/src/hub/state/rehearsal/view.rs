@@ -26,10 +26,6 @@ pub(super) struct View {
     pub(super) latest: bool,
     /// Others' breakpoints it shows, by id.
     pub(super) shown: BTreeMap<i64, Dot>,
-    /// The frame on top, as it was told last.
-    pub(super) frame: Option<i64>,
-    /// The first scope, as it was told last.
-    pub(super) scope: Option<i64>,
     /// Ids it was ever told.
     pub(super) known: BTreeSet<i64>,
     /// A list of its was refused: it wants things whose ids it was not told.
