@@ -2,14 +2,16 @@
 //!
 //! One OS thread owns every COM pointer of the session ([`session`]); requests and the runtime's callbacks come to it
 //! through one inbox, in order. In reading order: [`session`] (the thread's loop and the commands), [`program`] (what to
-//! run, building it), [`launch_settings`], [`start`] (launch held before user code, attach), [`in_terminal`], [`overflow`], [`undebugged`] (`noDebug`), [`told`] (callbacks), [`modules`], [`sources`],
-//! [`breakpoints`], [`stepping`], [`exceptions`], [`stack`], [`methods`] (names people wrote), [`values`] (what is in a
-//! variable), [`types`] and [`names`] (types, and how C#
+//! run, building it), [`launch_settings`], [`start`] (launch held before user code, attach), [`ending`], [`in_terminal`],
+//! [`overflow`], [`undebugged`] (`noDebug`), [`told`] (callbacks), [`modules`], [`sources`], [`breakpoints`], [`stepping`],
+//! [`exceptions`], [`stack`], [`methods`] (names people wrote), [`disassembly`] and [`memory`] (code and data by address),
+//! [`values`] (what is in a variable), [`types`] and [`names`] (types, and how C#
 //! spells them), [`calls`] (running code of the program), [`expression`] (what people type).
 
 mod breakpoints;
 mod calls;
 mod disassembly;
+mod ending;
 mod exceptions;
 mod expression;
 mod in_terminal;
