@@ -5,6 +5,7 @@
 //! deadline (answer or deadline), one per request to the broker (answer or cancellation). The actor ends with [`Effect::End`]; everything else ends with it.
 
 mod asking;
+mod pulse;
 #[cfg(test)]
 mod tests;
 
@@ -31,6 +32,7 @@ use super::writer::{self, Outgoing};
 use crate::engine::{Answer, CHILD_SESSION, Engine, EngineEvent, Spawned};
 use crate::io::Broker;
 use asking::{Asking, NoEngine};
+use pulse::Pulse;
 
 /// Messages queued for one client; when it is full the client is dropped: it has stopped reading.
 const CLIENT_QUEUE: usize = 4096;
@@ -206,15 +208,18 @@ impl<H: Host> Actor<H> {
 
     /// Runs the session to its end.
     pub async fn run(mut self) {
+        let mut pulse = Pulse::new();
         while !self.ended {
             let wake = tokio::select! {
                 Some(wake) = self.wakes.recv() => wake,
                 Some(answer) = self.given.recv() => {
+                    pulse.start();
                     self.answered(answer);
                     continue;
                 }
-                else => break,
+                () = pulse.beat() => continue,
             };
+            pulse.start();
             match wake {
                 Wake::Connected { origin, client } => self.welcome(origin, client),
                 Wake::Event(event) => self.handle(event),
