@@ -211,7 +211,7 @@ impl DapClient {
         )
         .await?;
         let launch = self.send(command, attributes).await?;
-        self.event("initialized").await?;
+        self.initialized(launch).await?;
         if !lines.is_empty() {
             self.break_on(source, lines).await?;
         }

@@ -256,6 +256,22 @@ impl DapClient {
         }
     }
 
+    /// The next `initialized`, for which a launch or attach with this number waits.
+    ///
+    /// # Errors
+    /// What it was refused with; when neither comes.
+    pub async fn initialized(&mut self, launch: i64) -> anyhow::Result<()> {
+        let fits = |message: &Message| match message {
+            Message::Event(event) => event.event == "initialized",
+            Message::Response(response) => response.request_seq == launch && !response.success,
+            Message::Request(_) => false,
+        };
+        match self.take("`initialized`", fits).await? {
+            Message::Response(response) => bail!("`{}` was refused: {}", response.command, response.body),
+            _ => Ok(()),
+        }
+    }
+
     /// The next event of any of these names: its name and body.
     ///
     /// # Errors
@@ -322,7 +338,7 @@ impl DapClient {
             arguments.extend(more.clone());
         }
         let launch = self.send("launch", arguments).await?;
-        self.event("initialized").await?;
+        self.initialized(launch).await?;
         if !markers.is_empty() {
             self.break_at(program, markers).await?;
         }

@@ -44,6 +44,8 @@ const LAUNCH_LIMIT: Duration = Duration::from_secs(60);
 const REQUEST_LIMIT: Duration = Duration::from_secs(28);
 /// How long it may take to let go.
 const GOODBYE_LIMIT: Duration = Duration::from_secs(2);
+/// The same of a program that lives on: the next to attach finds it held until then. Below what the hub waits.
+const RELEASE_LIMIT: Duration = Duration::from_secs(4);
 /// How long a program may take to end after it was asked to.
 const TERM_LIMIT: Duration = Duration::from_secs(3);
 /// How long an adapter may keep quiet about the program's end after the kernel told us of it.

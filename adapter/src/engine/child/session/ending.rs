@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::super::connection;
 use super::super::debuggee::Debuggee;
 use super::super::profile::ProgramIo;
-use super::{GOODBYE_LIMIT, LAST_STEPS, LATE_WORD, Live, Session, TERM_LIMIT};
+use super::{GOODBYE_LIMIT, LAST_STEPS, LATE_WORD, Live, RELEASE_LIMIT, Session, TERM_LIMIT};
 use crate::engine::EngineEvent;
 use crate::io::Child;
 use crate::io::child::is_suspended;
@@ -107,7 +107,8 @@ impl Session {
         }
         if !peer.is_closed() {
             let arguments = json!({ "restart": false, "terminateDebuggee": kill });
-            let answer = peer.request("disconnect", arguments, GOODBYE_LIMIT).await;
+            let limit = if kill { GOODBYE_LIMIT } else { RELEASE_LIMIT };
+            let answer = peer.request("disconnect", arguments, limit).await;
             if let Err(failure) = answer {
                 tracing::debug!(%failure, "the adapter did not say goodbye");
             }
