@@ -47,6 +47,7 @@ async fn main() -> anyhow::Result<()> {
     println!(
         "| what, median of {ROUNDS} | who | took | longer than alone | fastest tenth | longer |\n|---|---|---|---|---|---|"
     );
+    let mut chance = fastrand::Rng::with_seed(1);
     for case in cases()? {
         if !languages.is_empty() && !languages.iter().any(|language| language == case.name) {
             continue;
@@ -59,14 +60,14 @@ async fn main() -> anyhow::Result<()> {
             let name = if *build == own { "through Tandem" } else { build };
             riders.push(start(&case, name, std::slice::from_ref(build), &tandem).await?);
         }
-        for round in 0..ROUNDS {
-            // Nobody is always the first after the others' caches.
-            let first = round % riders.len();
-            riders.rotate_left(first);
-            for rider in &mut riders {
+        for _ in 0..ROUNDS {
+            // Nobody is always the first, or always after the same one, whose adapter may still be at work.
+            let mut order: Vec<usize> = (0..riders.len()).collect();
+            chance.shuffle(&mut order);
+            for at in order {
+                let rider = riders.get_mut(at).context("nobody")?;
                 rider.take_a_turn().await.context(case.name)?;
             }
-            riders.rotate_right(first);
         }
         for (at, what) in MEASURED.iter().enumerate() {
             let took = |rider: &Rider| rider.took.get(at).cloned().unwrap_or_default();
