@@ -56,6 +56,11 @@ impl Push {
         due
     }
 
+    /// Whether the engine will say what it makes of the sheet.
+    pub fn is_under_way(&self) -> bool {
+        self.under_way.is_some()
+    }
+
     /// Somebody waits for the sheet as it is now.
     pub fn owe(&mut self, asked: Asked, list: Vec<i64>) {
         let version = self.version;

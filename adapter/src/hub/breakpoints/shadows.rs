@@ -147,6 +147,10 @@ impl Sheet {
         let own_lines = self.own_lines(client);
         for entry in self.entries.iter().filter(|entry| !entry.owners.contains(&client)) {
             let Some(line) = entry.line() else { continue };
+            // The engine is about to say where it is and whether it binds: others see it from then on.
+            if self.push.is_under_way() && entry.state.is_null() {
+                continue;
+            }
             let seen = own_lines.contains(&line)
                 || shadows.iter().any(|shadow| shadow.id == entry.id || shadow.lines.last() == Some(&line));
             if !seen {

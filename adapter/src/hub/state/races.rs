@@ -169,6 +169,21 @@ fn one_list_is_under_way_and_the_latest_wins() {
 }
 
 #[test]
+fn others_see_a_breakpoint_once_the_engine_has_placed_it() {
+    let mut table = Table::laid(true);
+    table.set(EDITOR, json!([{ "line": 1 }]));
+    table.take(&[1]);
+    table.look();
+    table.set(AGENT, json!([{ "line": 5 }]));
+    // What makes the hub look at everybody's view meanwhile.
+    table.say("breakpoint", json!({ "reason": "changed", "breakpoint": { "id": 1, "verified": true, "line": 2 } }));
+    let shown = |told: Vec<String>| told.iter().any(|told| told == "editor: new 5");
+    assert!(!shown(table.look()));
+    table.take(&[1, 6]);
+    assert!(shown(table.look()));
+}
+
+#[test]
 fn who_set_a_list_that_the_engine_refuses_is_told_and_the_next_list_has_it_again() {
     let mut table = Table::laid(true);
     table.set(EDITOR, json!([{ "line": 1 }]));
