@@ -13,5 +13,6 @@ import "./consoles.story";
 import "./launch-json.story";
 import "./filters.story";
 import "./log.story";
+import "./disassembly.story";
 
 after(() => Editor.close());
