@@ -21,6 +21,11 @@ macro_rules! told_with {
             }
 
             #[tokio::test]
+            async fn restarted_it_stops_at_the_same_breakpoint() -> anyhow::Result<()> {
+                if SUBJECT.is_set_up() { super::restarted(SUBJECT).await } else { Ok(()) }
+            }
+
+            #[tokio::test]
             async fn a_killed_session_leaves_nothing() -> anyhow::Result<()> {
                 if SUBJECT.is_set_up() { super::killed(SUBJECT).await } else { Ok(()) }
             }
@@ -93,6 +98,10 @@ async fn from_launch_to_exit(subject: Subject) -> anyhow::Result<()> {
     assert_eq!(frame["line"], subject.line("handle") + 1);
     agent.event("stopped").await?;
     agent.event("stopped").await?;
+    // js-debug does not answer what it does not know.
+    if subject != Subject::Js {
+        editor.refused("noSuchRequest", json!({ "a": 1 })).await?;
+    }
 
     editor.break_on(&subject.source(), &[]).await?;
     agent.ok("continue", json!({ "threadId": thread })).await?;
@@ -114,6 +123,36 @@ async fn from_launch_to_exit(subject: Subject) -> anyhow::Result<()> {
         assert_eq!(said, ["to stderr"]);
     }
     agent.finish().await?;
+    editor.finish().await
+}
+
+/// Restarted where it stands and where it runs; it has its arguments, breakpoints and pipes each time.
+async fn restarted(subject: Subject) -> anyhow::Result<()> {
+    let mut editor = editor(&Transcript::default())?;
+    let mut launch = subject.launch();
+    launch["args"] = json!(["a b"]);
+    editor.launch_child(launch, &subject.source(), &[subject.line("handle")]).await?;
+    let mut thread = Value::Null;
+    for run in 0..3 {
+        editor.read_stdout("a b").await.with_context(|| format!("run {run}"))?;
+        editor.ok("processWriteInput", json!({ "data": "hello\n" })).await?;
+        let (stopped, frame) = editor.stop().await.with_context(|| format!("run {run}"))?;
+        assert_eq!(frame["line"], subject.line("handle"), "run {run}");
+        thread = json!(stopped);
+        match run {
+            0 => drop(editor.ok("restart", json!({})).await?),
+            1 => {
+                editor.ok("continue", json!({ "threadId": thread })).await?;
+                editor.read_stdout("got 5: hello\n").await?;
+                editor.ok("restart", json!({})).await?;
+            }
+            _ => {}
+        }
+    }
+    editor.ok("processWriteInput", json!({ "data": "", "closeAfter": true })).await?;
+    editor.ok("continue", json!({ "threadId": thread })).await?;
+    assert_eq!(editor.event("exited").await?["exitCode"], 7);
+    editor.event("terminated").await?;
     editor.finish().await
 }
 

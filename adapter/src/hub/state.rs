@@ -103,6 +103,8 @@ pub struct State {
     facts: Facts,
     reverse: Reverse,
     restart: Option<Restart>,
+    /// The engine of a restart has not been told `configurationDone`.
+    unconfigured: bool,
     /// Counts stops and resumes: what was asked at one stop is nothing at the next.
     stops: u64,
     /// Who resumed the program last, for whoever came second.
@@ -142,6 +144,7 @@ impl State {
             facts: Facts::default(),
             reverse: Reverse::default(),
             restart: None,
+            unconfigured: false,
             stops: 0,
             resumed_by: None,
             told_exit: false,

@@ -176,7 +176,10 @@ fn others_see_a_breakpoint_once_the_engine_has_placed_it() {
     table.look();
     table.set(AGENT, json!([{ "line": 5 }]));
     // What makes the hub look at everybody's view meanwhile.
-    table.say("breakpoint", json!({ "reason": "changed", "breakpoint": { "id": 1, "verified": true, "line": 2 } }));
+    table.say(
+        "breakpoint",
+        json!({ "reason": "changed", "breakpoint": { "id": 1, "verified": true, "line": 2 } }),
+    );
     let shown = |told: Vec<String>| told.iter().any(|told| told == "editor: new 5");
     assert!(!shown(table.look()));
     table.take(&[1, 6]);

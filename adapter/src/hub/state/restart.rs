@@ -105,15 +105,17 @@ impl State {
         // What was asked while it let go.
         self.forget_questions(&self.name_of(restart.asked.client));
         restart.relaunched = true;
+        self.unconfigured = true;
         self.launch = restart.arguments.clone();
         self.restart = Some(restart);
         self.effects.push(Effect::StartEngine { arguments: self.launch.clone() });
         self.ask_engine(Waiter::Relaunched, "launch", self.launch.clone(), LAUNCH_DEADLINE);
     }
 
-    /// The new engine has everybody's breakpoints; the clients have configured long ago.
+    /// The new engine has everybody's breakpoints; the clients have configured long ago. It may have answered the launch
+    /// already (DAP leaves the order open), and with it the restart.
     pub(super) fn configure_relaunched(&mut self) {
-        if self.restart.as_ref().is_some_and(|restart| restart.relaunched) {
+        if std::mem::take(&mut self.unconfigured) {
             self.ask_engine(Waiter::Nobody, "configurationDone", Value::Null, ENGINE_DEADLINE);
         }
     }

@@ -361,6 +361,18 @@ fn a_restart_keeps_clients_and_breakpoints_and_nobody_is_told_of_an_end() {
 }
 
 #[test]
+fn an_engine_that_answers_the_relaunch_before_it_is_initialized_is_configured_too() {
+    let mut stage = Stage::launched();
+    stage.ask(FIRST, "restart", Value::Null);
+    stage.answer(0);
+    // The launch.
+    stage.answer(0);
+    assert!(stage.owed.is_empty());
+    stage.say("initialized", Value::Null);
+    assert!(stage.engine.iter().any(|(_, command, _)| command == "configurationDone"));
+}
+
+#[test]
 fn an_engine_that_asks_something_while_it_is_replaced_is_told_that_nobody_answers() {
     let mut stage = Stage::launched();
     stage.ask(FIRST, "restart", Value::Null);
