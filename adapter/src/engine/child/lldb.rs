@@ -32,6 +32,11 @@ impl Profile for Lldb {
         true
     }
 
+    fn own_requests(&self) -> Option<&'static [&'static str]> {
+        // `locations` came with version 20, which gives references to ask with.
+        Some(&["_testGetTargetBreakpoints", "compileUnits", "locations"])
+    }
+
     fn launch(&self, target: &Target) -> Result<Plan, Failure> {
         let program = target.existing_program()?.display().to_string();
         // Both spellings: the first is what version 22 reads, the second what 19 does; each ignores the other.

@@ -1,6 +1,6 @@
 //! Requests an adapter need not know: whoever sends one looks first whether the adapter has announced it (DAP
 //! `Capabilities`). Clients do not always: ours are told what the adapter can only once it runs, and may have asked before.
-//! lldb-dap 19 aborts at a request it does not know, and with it goes the session.
+//! lldb-dap 19 aborts at a request it does not know, and rdbg throws: with either goes the session.
 
 use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
@@ -30,21 +30,45 @@ const OPTIONAL: [(&str, &str); 20] = [
     ("writeMemory", "supportsWriteMemoryRequest"),
 ];
 
-/// Refuses what the adapter has not announced; what DAP does not know is the adapter's own business.
+/// What every adapter knows, of what may come here.
+const GENERAL: [&str; 15] = [
+    "configurationDone",
+    "continue",
+    "evaluate",
+    "next",
+    "pause",
+    "scopes",
+    "setBreakpoints",
+    "setExceptionBreakpoints",
+    "setFunctionBreakpoints",
+    "source",
+    "stackTrace",
+    "stepIn",
+    "stepOut",
+    "threads",
+    "variables",
+];
+
+/// Refuses what the adapter has not announced. What DAP does not know is the adapter's own business, unless that is known
+/// (`own`) because the adapter dies of everything else.
 ///
 /// # Errors
 /// `UNSUPPORTED`.
-pub(super) fn check(command: &str, capabilities: &Value, engine: &str) -> Result<(), Failure> {
-    let named = OPTIONAL.iter().find(|(name, _)| *name == command);
-    match named {
-        Some((_, capability)) if capabilities.is_object() && capabilities[*capability] != true => {
-            let message = format!("the debug adapter of `{engine}` does not offer `{command}`");
-            Err(Failure::new(ErrorCode::Unsupported, message)
-                .hint("the capabilities say what it offers")
-                .quiet())
-        }
-        _ => Ok(()),
+pub(super) fn check(
+    command: &str,
+    capabilities: &Value,
+    own: Option<&[&str]>,
+    engine: &str,
+) -> Result<(), Failure> {
+    let offered = match OPTIONAL.iter().find(|(name, _)| *name == command) {
+        Some((_, capability)) => !capabilities.is_object() || capabilities[*capability] == true,
+        None => own.is_none_or(|own| own.contains(&command) || GENERAL.contains(&command)),
+    };
+    if offered {
+        return Ok(());
     }
+    let message = format!("the debug adapter of `{engine}` does not offer `{command}`");
+    Err(Failure::new(ErrorCode::Unsupported, message).hint("the capabilities say what it offers").quiet())
 }
 
 #[cfg(test)]
@@ -56,11 +80,13 @@ mod tests {
     #[test]
     fn only_what_is_announced_reaches_an_adapter() {
         let can = json!({ "supportsModulesRequest": true, "supportsGotoTargetsRequest": false });
-        assert_eq!(check("modules", &can, "lldb"), Ok(()));
-        assert_eq!(check("stackTrace", &can, "lldb"), Ok(()), "every adapter knows it");
-        assert_eq!(check("_ownRequest", &can, "lldb"), Ok(()), "nobody announces these");
-        for refused in ["goto", "breakpointLocations"] {
-            let failure = check(refused, &can, "lldb").unwrap_err();
+        let own = Some(["compileUnits"].as_slice());
+        for known in ["modules", "stackTrace", "compileUnits"] {
+            assert_eq!(check(known, &can, own, "lldb"), Ok(()));
+        }
+        assert_eq!(check("_ownRequest", &can, None, "js"), Ok(()), "nobody announces these");
+        for refused in ["goto", "breakpointLocations", "_ownRequest"] {
+            let failure = check(refused, &can, own, "lldb").unwrap_err();
             assert_eq!(failure.code, ErrorCode::Unsupported);
             assert!(failure.message.contains(refused) && !failure.show_user, "{failure}");
         }

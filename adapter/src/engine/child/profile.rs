@@ -159,6 +159,11 @@ pub(super) trait Profile: Send + Sync {
     /// `ENGINE_NOT_FOUND` with where it was looked for and how to install it, `INVALID_PARAMETER`, `LAUNCH_FAILED`.
     fn launch(&self, target: &Target) -> Result<Plan, Failure>;
 
+    /// The requests it has beyond DAP's, of an adapter that does not survive others; `None` where any may come.
+    fn own_requests(&self) -> Option<&'static [&'static str]> {
+        None
+    }
+
     /// The program's exit code, if this is how the adapter tells of it in its console output.
     fn exit_code_in(&self, _output: &str) -> Option<i64> {
         None

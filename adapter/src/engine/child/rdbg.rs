@@ -17,6 +17,10 @@ impl Profile for Rdbg {
         "rdbg"
     }
 
+    fn own_requests(&self) -> Option<&'static [&'static str]> {
+        Some(&["rdbgRecordInspector", "rdbgTraceInspector"])
+    }
+
     fn launch(&self, target: &Target) -> Result<Plan, Failure> {
         let program = target.existing_program()?.display().to_string();
         let own = target.project_folders().into_iter().map(|folder| folder.join("bin/rdbg"));

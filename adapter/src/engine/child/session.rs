@@ -191,7 +191,8 @@ impl Session {
                 Ok(translate::refused_breakpoints(&arguments, self.profile.name()))
             }
             _ => {
-                offered::check(&command, &self.capabilities(), self.profile.name())?;
+                let profile = &self.profile;
+                offered::check(&command, &self.capabilities(), profile.own_requests(), profile.name())?;
                 self.ask(&command, arguments, &cancel).await
             }
         }
