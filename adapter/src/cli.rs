@@ -66,6 +66,12 @@ enum Command {
         /// The session's socket
         socket: PathBuf,
     },
+    /// Becomes the program of the session at a socket (used by tandem-dap itself)
+    #[command(hide = true)]
+    ExecOrdered {
+        /// Where its order is
+        socket: PathBuf,
+    },
     /// Ends a process that outlives its host (used by tandem-dap itself)
     #[command(hide = true)]
     Warden {
@@ -109,6 +115,11 @@ pub fn main() -> ExitCode {
             None => io::child::exec_held(program.as_ref(), args, *terminal, *ends_by_itself),
         };
         eprintln!("tandem-dap: cannot start `{}`: {error}", program.display());
+        return ExitCode::from(127);
+    }
+    if let Some(Command::ExecOrdered { socket }) = &flags.command {
+        let error = io::delegate::exec_ordered(socket);
+        eprintln!("tandem-dap: cannot become the program of the debug session: {error}");
         return ExitCode::from(127);
     }
     if let Some(Command::Warden { process }) = flags.command {

@@ -63,6 +63,7 @@ mod lifecycle;
 mod links;
 mod listening;
 mod many_clients;
+mod netcoredbg;
 mod one_thread;
 mod output;
 mod packaging;

@@ -4,7 +4,7 @@
 //! loading its debugging library), [`debugger`] (debugger and process), [`callback`] (what the runtime tells), then one
 //! module per family: [`thread`], [`frame`], [`code`], [`module`], [`types`], [`value`], [`eval`]. [`hresult`] says what failures mean,
 //! [`exits`] how the program ended, [`imports`] what of the system the library is given faster; [`signals`] is for the process in
-//! a client's terminal.
+//! a client's terminal, [`descriptors`] for the one that becomes the program of another adapter.
 //!
 //! Objects are not `Send`: they live on one thread, the engine's. A [`callback::Callback`] is, and is the one place where
 //! COM pointers cross threads.
@@ -16,6 +16,7 @@ pub mod callback;
 pub mod code;
 mod com;
 pub mod debugger;
+pub mod descriptors;
 pub mod eval;
 pub mod exits;
 pub mod frame;

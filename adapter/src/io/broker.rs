@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::child::{Child, ExitInfo, Pipes, SpawnSpec};
+use super::delegate::Delegate;
 use super::drain::{Stream, wait_readable};
 use super::invitation::{Held, Invitation};
 use super::offer::Offer;
@@ -123,6 +124,14 @@ impl Broker {
         })?;
         self.take_over(0, pipes, offer.exit())?;
         Ok(offer)
+    }
+
+    /// Makes a place where the stub comes to that an adapter starts instead of the program (see [`Delegate`]).
+    ///
+    /// # Errors
+    /// `LAUNCH_FAILED`.
+    pub fn delegate(&self, spec: SpawnSpec, stdio: [PathBuf; 3]) -> Result<Delegate, Failure> {
+        Delegate::new(&self.0.stub, spec, stdio)
     }
 
     fn take_over(

@@ -1,5 +1,10 @@
-//! .NET through netcoredbg, for who prefers it to the built-in engine. It keeps the program's stdio: output comes as
-//! events, and there is no stdin.
+//! .NET through netcoredbg, for who prefers it to the built-in engine. What is launched, built and with which variables is as with
+//! that ([`coreclr`]).
+//!
+//! netcoredbg starts the program itself, finds its runtime by its process id, and has no way to say where its stdio go: so
+//! what it starts is a stub of ours, which becomes the program. The program is named behind `--`, for what `launch` names it
+//! takes for an assembly to run with the first `dotnet` of PATH. It does so when it is configured, and its answer to
+//! `configurationDone` says how that went (`src/protocols/vscodeprotocol.cpp`, `src/debugger/manageddebugger.cpp`).
 
 use dap_wire::Failure;
 use serde_json::{Value, json};
@@ -7,7 +12,11 @@ use serde_json::{Value, json};
 use super::find::Search;
 use super::profile::{Plan, Profile, ProgramIo, Quirks, Transport};
 use super::target::Target;
+use crate::engine::coreclr;
 use crate::io::SpawnSpec;
+
+/// Lets a runtime start where no ICU is installed.
+const NO_CULTURES: &str = "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT";
 
 /// The profile.
 pub(super) struct Netcoredbg;
@@ -18,26 +27,37 @@ impl Profile for Netcoredbg {
     }
 
     fn launch(&self, target: &Target) -> Result<Plan, Failure> {
-        let program = target.existing_program()?.display().to_string();
-        let is_assembly = target.program.extension().is_some_and(|ending| ending == "dll");
-        let mut ours = json!({ "program": program, "cwd": target.cwd,
+        self.launch_built(target, &|_| {}, &|| false)
+    }
+
+    fn launch_built(
+        &self,
+        target: &Target,
+        say: &dyn Fn(&str),
+        give_up: &dyn Fn() -> bool,
+    ) -> Result<Plan, Failure> {
+        // First: a build is long.
+        let adapter = adapter(target)?;
+        let program = coreclr::program_of(target.attributes(), say, give_up)?;
+        // The stub sees to the program's arguments and variables: one `null` among these, and netcoredbg drops them all.
+        let ours = json!({ "args": [], "env": {}, "cwd": program.cwd,
             "stopAtEntry": target.flag("stopOnEntry", false)? });
-        if is_assembly {
-            // It wants the host as the program, and the assembly first of its arguments.
-            let mut args = vec![program];
-            args.extend(target.args.iter().cloned());
-            (ours["program"], ours["args"]) = (json!("dotnet"), json!(args));
-        }
-        plan(target, "launch", ours)
+        let plan = plan(target, adapter, "launch", ours);
+        Ok(Plan { program_io: ProgramIo::Delegated(program), ..plan })
+    }
+
+    fn clean_up_after(&self, program: u32) {
+        cordebug::startup::remove_leftovers(program);
     }
 
     fn attach(&self, target: &Target) -> Result<Plan, Failure> {
-        plan(target, "attach", json!({ "processId": target.process_id()? }))
+        let ours = json!({ "processId": target.process_id()? });
+        Ok(plan(target, adapter(target)?, "attach", ours))
     }
 }
 
-fn plan(target: &Target, command: &'static str, ours: Value) -> Result<Plan, Failure> {
-    let adapter = Search::new(
+fn adapter(target: &Target) -> Result<std::path::PathBuf, Failure> {
+    Search::new(
         "netcoredbg",
         "`netcoredbg`",
         "a release of github.com/Samsung/netcoredbg, unpacked onto PATH",
@@ -45,12 +65,19 @@ fn plan(target: &Target, command: &'static str, ours: Value) -> Result<Plan, Fai
     .given(target)?
     .on_path(target, &["netcoredbg"])
     .in_extensions("muhammad-sammy.csharp-", ".debugger/netcoredbg/netcoredbg")
-    .end()?;
-    Ok(Plan {
+    .end()
+}
+
+fn plan(target: &Target, adapter: std::path::PathBuf, command: &'static str, ours: Value) -> Plan {
+    Plan {
         spec: SpawnSpec {
             program: adapter,
             args: vec!["--interpreter=vscode".into()],
             cwd: target.cwd.clone(),
+            // At the end of its input it ends what it has launched, and lets go of what it was attached to.
+            ends_by_itself: true,
+            // It runs a copy of the program's runtime inside itself, which wants what that wants.
+            env: target.env.iter().filter(|(name, _)| name == NO_CULTURES).cloned().collect(),
             ..SpawnSpec::default()
         },
         transport: Transport::Stdio,
@@ -59,6 +86,6 @@ fn plan(target: &Target, command: &'static str, ours: Value) -> Result<Plan, Fai
         command,
         arguments: target.for_adapter(ours),
         launched: command == "launch",
-        quirks: Quirks::default(),
-    })
+        quirks: Quirks { starts_when_configured: true, ..Quirks::default() },
+    }
 }

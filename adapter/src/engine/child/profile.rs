@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::socket::Place;
 use super::target::Target;
-use super::{bash, debugpy, delve, find, gdb, js, lldb, netcoredbg, rdbg};
+use super::{bash, build, debugpy, delve, find, gdb, js, lldb, netcoredbg, rdbg};
 use crate::io::SpawnSpec;
 
 /// What stands for the paths of the program's pipes.
@@ -31,7 +31,7 @@ pub(super) enum Transport {
 }
 
 /// Where the program's stdin, stdout and stderr come from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ProgramIo {
     /// The adapter asks us with `runInTerminal` to start the program; we do, with pipes of ours.
     Terminal,
@@ -39,6 +39,8 @@ pub(super) enum ProgramIo {
     Inherited,
     /// The adapter starts the program with pipes we made, which `{stdin}`, `{stdout}` and `{stderr}` stand for.
     Offered,
+    /// The adapter starts what we name, behind its own arguments and `--`: a stub of ours that becomes this, with pipes we made.
+    Delegated(SpawnSpec),
     /// They belong to the session whose program started this one.
     Elsewhere,
     /// The adapter keeps them: output comes as `output` events, and there is no stdin.
@@ -79,6 +81,9 @@ pub(super) struct Quirks {
     pub(super) speaks_as_stdout: bool,
     /// Its attributes say where the paths of the program's pipes go.
     pub(super) told_of_pipes: bool,
+    /// It answers `launch` at once, and starts the program when it is configured: how that went is its answer to
+    /// `configurationDone`.
+    pub(super) starts_when_configured: bool,
     /// Killed, it leaves temporary files behind: it gets a folder for them that goes with the session.
     pub(super) litters: bool,
 }
@@ -164,10 +169,30 @@ pub(super) trait Profile: Send + Sync {
         None
     }
 
+    /// As [`Profile::launch`], with what must be built first built. `say` gets the build's lines.
+    ///
+    /// # Errors
+    /// As [`Profile::launch`], and `BUILD_FAILED` with `data.diagnostics`.
+    fn launch_built(
+        &self,
+        target: &Target,
+        say: &dyn Fn(&str),
+        give_up: &dyn Fn() -> bool,
+    ) -> Result<Plan, Failure> {
+        if self.builds(target) {
+            self.launch(&build::built(target.clone(), say, give_up)?)
+        } else {
+            self.launch(target)
+        }
+    }
+
     /// The program's exit code, if this is how the adapter tells of it in its console output.
     fn exit_code_in(&self, _output: &str) -> Option<i64> {
         None
     }
+
+    /// Removes what a program of ours that was killed may have left behind.
+    fn clean_up_after(&self, _program: u32) {}
 
     /// What a process is that the program has started, by the words it was started with, for people.
     fn name_of_child(&self, words: &[String], _parent: &Path) -> Option<String> {

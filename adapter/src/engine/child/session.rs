@@ -1,7 +1,8 @@
 //! The session with one adapter: handshake, requests and events in between, and the end.
 //!
 //! In reading order: this file (what a session is), [`launch`] (the handshake), [`said`] (what the adapter says), [`requests`]
-//! (asking it), [`reverse`] (what it asks), [`family`] (programs that the program starts), [`ending`].
+//! (asking it), [`reverse`] (what it asks), [`family`] (programs that the program starts), [`delegated`] (a
+//! program that the adapter starts through our stub), [`ending`].
 //!
 //! The answer to `launch` may come before or after `configurationDone`, and `initialized` before, after, twice or never:
 //! the hub is told of it once, after the launch was sent. `exited` and `terminated` are told
@@ -10,6 +11,7 @@
 //! Tasks: one per connection that takes what the adapter says (ends with the connection), one that takes further connections
 //! (ends with the session), one for the end (bounded).
 
+mod delegated;
 mod ending;
 mod family;
 mod launch;
@@ -69,6 +71,8 @@ struct Progress {
     initialized: bool,
     /// The hub has configured.
     configured: bool,
+    /// The program was seen to end; only of one that the adapter starts through our stub.
+    gone: bool,
     /// `launch` or `attach` was answered with success: until then its answer tells what is wrong.
     launched: bool,
     /// The hub was told of the process.
@@ -117,6 +121,8 @@ pub(super) struct Session {
     farewell: Mutex<[Value; 2]>,
     /// What the adapter printed before the launch was answered: a refusal often has its reason only there.
     said: Mutex<String>,
+    /// Why the adapter cannot start the program that it was configured for.
+    refusal: Mutex<Option<Failure>>,
     /// Somebody wants the end: a launch in progress gives up.
     give_up: CancellationToken,
     /// No more connections are taken.
@@ -140,6 +146,7 @@ impl Session {
             asks: Mutex::default(),
             farewell: Mutex::default(),
             said: Mutex::default(),
+            refusal: Mutex::default(),
             give_up: CancellationToken::new(),
             closing: CancellationToken::new(),
         }

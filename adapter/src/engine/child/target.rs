@@ -88,6 +88,11 @@ impl Target {
         Self { program, ..self }
     }
 
+    /// All attributes, as they came.
+    pub(super) fn attributes(&self) -> &Value {
+        &self.attributes
+    }
+
     /// Any attribute.
     pub(super) fn attribute(&self, key: &str) -> &Value {
         &self.attributes[key]

@@ -129,6 +129,9 @@ impl Session {
             // It was killed; this only waits for the kernel to say so.
             drop(tokio::time::timeout(GOODBYE_LIMIT, connection::ended(&mut exit)).await);
         }
+        if self.live().as_ref().is_some_and(Live::began_delegated) {
+            self.reached(GOODBYE_LIMIT, |now| now.gone).await;
+        }
         self.program_ended(None);
     }
 
@@ -222,6 +225,11 @@ fn spawn_removal(scratch: Scratch, exit: Option<watch::Receiver<Option<crate::io
 }
 
 impl Live {
+    /// Whether the adapter has started the program through our stub, and so its end will be seen.
+    fn began_delegated(&self) -> bool {
+        matches!(self.plan.program_io, ProgramIo::Delegated(_)) && self.debuggee.is_some()
+    }
+
     /// The processes that [`Live::signal`] reaches.
     fn processes(&self) -> impl Iterator<Item = u32> {
         let inherited =
@@ -239,7 +247,8 @@ impl Live {
         if let Some(program) = &self.program {
             program.signal(signal);
         }
-        if let (ProgramIo::Inherited, Some(process)) = (self.plan.program_io, self.connection.process.child())
+        if self.plan.program_io == ProgramIo::Inherited
+            && let Some(process) = self.connection.process.child()
         {
             process.signal(signal);
         }

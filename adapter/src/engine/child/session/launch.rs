@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::super::build;
 use super::super::connection::{self, Connection, with_last_words};
+use super::super::find;
 use super::super::profile::{Plan, ProgramIo};
 use super::super::target::Target;
 use super::family::Adopted;
@@ -38,6 +38,7 @@ impl Session {
 
     async fn start(self: &Arc<Self>, attach: bool, attributes: &Value) -> Result<Value, Failure> {
         let adopted = self.adopted.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let mut delegate = None;
         let (plan, target, offer, connection, incoming) = match adopted {
             Some(adopted) => {
                 let Adopted { plan, target, connection, incoming } = adopted;
@@ -46,7 +47,12 @@ impl Session {
             None => {
                 let target = Target::parse(attributes)?;
                 let mut plan = self.plan(attach, &target).await?;
-                let offer = match plan.program_io {
+                let offer = match &plan.program_io {
+                    ProgramIo::Delegated(_) if target.console != Console::Piped => {
+                        let what = "run a program in a client's terminal";
+                        return Err(find::unsupported(self.profile.name(), &target, what)
+                            .hint("leave `console` out; `pty: true` gives it a terminal of Tandem's"));
+                    }
                     _ if attach || target.console != Console::Piped => {
                         self.broker.set_not_owned();
                         None
@@ -56,6 +62,14 @@ impl Session {
                         None
                     }
                     ProgramIo::Offered => Some(self.broker.offer(target.pty)?),
+                    ProgramIo::Delegated(spec) => {
+                        let offer = self.broker.offer(target.pty)?;
+                        let place = self.broker.delegate(spec.clone(), offer.paths.clone())?;
+                        plan.spec.args.push("--".into());
+                        plan.spec.args.extend_from_slice(place.command());
+                        delegate = Some(place);
+                        Some(offer)
+                    }
                     ProgramIo::Inherited | ProgramIo::Terminal | ProgramIo::Elsewhere => None,
                 };
                 if let Some(offer) = &offer {
@@ -65,6 +79,9 @@ impl Session {
                 (plan, target, offer, connection, incoming)
             }
         };
+        if let Some(delegate) = delegate {
+            tokio::spawn(self.clone().until_begun(delegate));
+        }
         self.take_in(connection, plan, target, offer, incoming).await
     }
 
@@ -77,10 +94,10 @@ impl Session {
                 let body = json!({ "category": "console", "output": format!("{line}\n") });
                 drop(events.send(EngineEvent::Dap { event: "output".into(), body }));
             };
-            match (attach, profile.builds(&asked)) {
-                (true, _) => profile.attach(&asked),
-                (false, true) => profile.launch(&build::built(asked, &say, &|| give_up.is_cancelled())?),
-                (false, false) => profile.launch(&asked),
+            if attach {
+                profile.attach(&asked)
+            } else {
+                profile.launch_built(&asked, &say, &|| give_up.is_cancelled())
             }
         });
         planning.await.map_err(|error| {
@@ -132,9 +149,31 @@ impl Session {
             Err(_) if peer.is_closed() => return Err(self.why_it_broke("before the program ran").await),
             answer => answer.map_err(|failure| self.launch_failed(failure))?,
         };
+        if self.live().as_ref().is_some_and(|live| live.plan.quirks.starts_when_configured) {
+            self.until_started().await?;
+        }
         self.progress.send_modify(|now| now.launched = true);
         tokio::spawn(self.clone().say_what_the_adapter_does_not());
         Ok(body)
+    }
+
+    /// Waits until the adapter that was configured has started the program, or says that it cannot.
+    async fn until_started(&self) -> Result<(), Failure> {
+        tokio::select! {
+            _ = self.reached(FOREVER, |now| now.configured || now.closed) => {}
+            stalled = self.stalled() => return Err(with_last_words(stalled, &self.last_words().await)),
+        }
+        match self.refusal() {
+            Some(failure) if failure.code == ErrorCode::EngineFailed => {
+                let message = format!("`{}` cannot debug it: {}", self.profile.name(), failure.message);
+                Err(self.launch_failed(Failure { message, ..failure }).hint(
+                    "is this a program that it debugs, and does it get as far as to start its runtime?",
+                ))
+            }
+            Some(failure) => Err(failure),
+            None if self.progress.borrow().closed => Err(self.why_it_broke("before the program ran").await),
+            None => Ok(()),
+        }
     }
 
     /// Resolves when the adapter takes too long to get ready or, once configured, to launch.
@@ -151,10 +190,16 @@ impl Session {
 
     pub(super) async fn configured(&self, cancel: &CancellationToken) -> Result<Value, Failure> {
         let outcome = if self.can("supportsConfigurationDoneRequest") {
-            self.ask("configurationDone", json!({}), cancel).await
+            tokio::select! {
+                outcome = self.ask("configurationDone", json!({}), cancel) => outcome,
+                failure = self.ended_unseen() => Err(failure),
+            }
         } else {
             Ok(Value::Null)
         };
+        if let Err(failure) = &outcome {
+            self.refuse(failure.clone());
+        }
         self.progress.send_modify(|now| now.configured = true);
         outcome
     }

@@ -61,7 +61,13 @@ impl Session {
         self.tell("initialized", Value::Null);
     }
 
-    fn process(self: &Arc<Self>, body: Value) {
+    fn process(self: &Arc<Self>, mut body: Value) {
+        if let Some(live) = self.live().as_ref()
+            && let ProgramIo::Delegated(_) = live.plan.program_io
+        {
+            // To the adapter it is our stub.
+            body["name"] = json!(live.target.program.display().to_string());
+        }
         let pid = body["systemProcessId"].as_u64().and_then(|pid| u32::try_from(pid).ok());
         if let (Some(live), Some(pid)) = (self.live().as_mut(), pid) {
             live.debuggee = Debuggee::of(pid);
@@ -138,7 +144,7 @@ impl Session {
         let category = body["category"].as_str().unwrap_or_default();
         let (told, own_word) = match self.live().as_ref() {
             // What the program prints goes into pipes of ours: this is the adapter's (gdb: "No source file named").
-            Some(live) if live.plan.program_io == ProgramIo::Offered => {
+            Some(live) if matches!(live.plan.program_io, ProgramIo::Offered | ProgramIo::Delegated(_)) => {
                 (false, matches!(category, "stdout" | "stderr"))
             }
             Some(live) => (
