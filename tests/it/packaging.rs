@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tests::client::DapClient;
 use tests::fixture::{self, Runtime};
 use tests::transcript::Transcript;
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 
 stories! {
@@ -211,7 +211,8 @@ async fn a_runtime_inside_an_executable_is_refused(runtime: Runtime) -> anyhow::
     // No such program can be built here; it is known by the symbol it exports for debuggers.
     let code = r#"
         #include <stdio.h>
-        char DotNetRuntimeInfo[64] = "DotNetRuntimeInfo";
+        struct { char signature[18]; int version; char runtime[24], data_access[24], debugging[24]; }
+            DotNetRuntimeInfo = { "DotNetRuntimeInfo", 2, "\2ab", "\2cd", "\2ef" };
         int main(void) { puts("ready"); fflush(stdout); getchar(); }
     "#;
     let (code, message) = refusal(runtime, code, &[]).await?;
@@ -222,4 +223,97 @@ async fn a_runtime_inside_an_executable_is_refused(runtime: Runtime) -> anyhow::
     assert_eq!(code, "NOT_DEBUGGABLE");
     assert!(message.contains("it is no .NET program"), "{message}");
     Ok(())
+}
+
+/// Launches the program in one file that has .NET 9.0.7 inside.
+async fn launch_one_file(editor: &mut DapClient, more: Value) -> anyhow::Result<dap_wire::Response> {
+    editor.ok("initialize", json!({ "clientID": "test", "supportsVariableType": true })).await?;
+    let mut launch = json!({ "program": fixture::one_file().0, "engine": "coreclr" });
+    if let (Some(launch), Value::Object(more)) = (launch.as_object_mut(), more) {
+        launch.extend(more);
+    }
+    let launch = editor.send("launch", launch).await?;
+    editor.event("initialized").await?;
+    // The launch may be refused already.
+    editor.ask("configurationDone", Value::Null).await?;
+    editor.response(launch).await
+}
+
+#[tokio::test]
+async fn a_runtime_inside_the_executable_is_debugged_with_the_library_of_its_build() -> anyhow::Result<()> {
+    if Runtime::Net9.dotnet().is_none() {
+        return Ok(());
+    }
+    let mut editor = DapClient::start("editor", Runtime::Net9, &Transcript::default())?;
+    let (_, libraries) = fixture::one_file();
+    let launched = launch_one_file(&mut editor, json!({ "symbolPaths": [libraries] })).await?;
+    anyhow::ensure!(launched.success, "{}", launched.body);
+    editor.break_at("tour", &["add"]).await?;
+    editor.ok("processWriteInput", json!({ "data": "Ann\n" })).await?;
+    let (thread, frame) = editor.stop().await?;
+    assert_eq!(
+        (&frame["line"], &frame["name"]),
+        (&json!(fixture::line("tour", "add")), &json!("Program.Add(int left, int right)"))
+    );
+    let version = json!({ "expression": "System.Environment.Version.ToString()", "frameId": frame["id"], "context": "watch" });
+    assert_eq!(editor.ok("evaluate", version).await?["result"], "\"9.0.7\"");
+    for module in editor.ok("modules", json!({})).await?["modules"].as_array().context("no modules")? {
+        assert_eq!(module["isUserCode"], module["name"] == "tour", "{module}");
+    }
+    editor.break_at("tour", &[]).await?;
+    editor.ok("continue", json!({ "threadId": thread })).await?;
+    assert_eq!(editor.event("exited").await?["exitCode"], 3);
+    editor.event("terminated").await?;
+    assert_eq!(editor.output[..2], ["welcome\nname? hello Ann: 6\n", "done\n"]);
+    editor.finish().await
+}
+
+#[tokio::test]
+async fn a_runtime_inside_the_executable_is_attached_to() -> anyhow::Result<()> {
+    if Runtime::Net9.dotnet().is_none() {
+        return Ok(());
+    }
+    let (program, libraries) = fixture::one_file();
+    let mut command = Command::new(program);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
+    let mut running = command.spawn()?;
+    let (mut input, mut output) =
+        (running.stdin.take().context("no stdin")?, running.stdout.take().context("no stdout")?);
+    let mut said = [0; 14];
+    output.read_exact(&mut said).await?;
+    let mut editor = DapClient::start("editor", Runtime::Net9, &Transcript::default())?;
+    editor.ok("initialize", json!({ "clientID": "test" })).await?;
+    editor.ok("attach", json!({ "processId": running.id(), "symbolPaths": [libraries] })).await?;
+    editor.event("initialized").await?;
+    editor.ok("configurationDone", Value::Null).await?;
+    let threads = editor.ok("threads", Value::Null).await?;
+    editor.ok("pause", json!({ "threadId": threads["threads"][0]["id"] })).await?;
+    let thread = editor.event("stopped").await?["threadId"].clone();
+    let stack = editor.ok("stackTrace", json!({ "threadId": thread })).await?;
+    let main = stack["stackFrames"].as_array().and_then(|frames| frames.last()).context("no frames")?;
+    assert_eq!(
+        (&main["name"], &main["line"]),
+        (&json!("Program.Main()"), &json!(fixture::line("tour", "read")))
+    );
+    editor.finish().await?;
+    input.write_all(b"Ann\n").await?;
+    assert_eq!(running.wait().await?.code(), Some(3), "it goes on when it is let go of");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_runtime_inside_the_executable_without_a_library_of_its_build_is_refused() -> anyhow::Result<()> {
+    if Runtime::Net9.dotnet().is_none() {
+        return Ok(());
+    }
+    let mut editor = DapClient::start("editor", Runtime::Net9, &Transcript::default())?;
+    let refused = launch_one_file(&mut editor, json!({})).await?;
+    let told = &refused.body["error"]["variables"];
+    assert_eq!(told["code"], "NOT_DEBUGGABLE");
+    assert!(
+        told["message"].as_str().context("no message")?.contains("no installed runtime is of the same build"),
+        "{told}"
+    );
+    assert!(told["hint"].as_str().context("no hint")?.contains("symbolPaths"), "{told}");
+    editor.finish().await
 }

@@ -69,6 +69,11 @@ pub fn python_packages() -> PathBuf {
     made("/pythonPackages").into()
 }
 
+/// The fixture `tour` as a self-contained program in one file, and the folder with the libraries that debug its runtime.
+pub fn one_file() -> (PathBuf, PathBuf) {
+    (made("/oneFile/program").into(), made("/oneFile/libraries").into())
+}
+
 /// A copy of `fixtures/projects/NAME`, to build in.
 ///
 /// # Errors

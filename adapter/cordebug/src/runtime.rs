@@ -2,6 +2,8 @@
 //!
 //! The library must be the one beside the process's `libcoreclr.so`: it knows that build's data structures.
 
+pub mod inside;
+
 use core::ffi::{CStr, c_void};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,15 +26,25 @@ const PROCESS_ATTACH: u32 = 1;
 /// A runtime in a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Runtime {
-    /// Its folder.
+    /// Its folder; of one inside the executable that of the libraries which debug it.
     pub folder: PathBuf,
-    /// Where `libcoreclr.so` is loaded.
+    /// Where `libcoreclr.so`, or the executable that has it inside, is loaded.
     pub base: u64,
+    /// It is linked into the executable.
+    pub inside: bool,
 }
 
 impl Runtime {
-    /// The name of its folder, which is its version where it is installed as usual.
+    /// The name of its folder, which is its version where it is installed as usual. Of one inside the executable, what its
+    /// libraries' path says of that; empty when it says nothing.
     pub fn version(&self) -> String {
+        if self.inside {
+            let names = self.folder.iter().rev().map(|name| name.to_string_lossy());
+            let mut versions = names.filter(|name| {
+                name.starts_with(|letter: char| letter.is_ascii_digit()) && name.contains('.')
+            });
+            return versions.next().map(String::from).unwrap_or_default();
+        }
         self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 }
@@ -83,10 +95,33 @@ fn in_maps(maps: &str) -> Vec<Runtime> {
         if let Some(base) = base
             && !found.iter().any(|runtime| runtime.folder == Path::new(folder))
         {
-            found.push(Runtime { folder: folder.into(), base });
+            found.push(Runtime { folder: folder.into(), base, inside: false });
         }
     }
     found
+}
+
+/// The runtime inside the executable of a process, to be debugged with the libraries in `folder`.
+///
+/// # Errors
+/// When the process is gone or not ours.
+pub fn inside(pid: u32, folder: &Path) -> Result<Option<Runtime>, RuntimeError> {
+    let failed = |reason| RuntimeError::Maps { pid, reason };
+    let executable = std::fs::read_link(format!("/proc/{pid}/exe")).map_err(failed)?;
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).map_err(failed)?;
+    let base = base_of(&executable, &maps);
+    Ok(base.map(|base| Runtime { folder: folder.to_path_buf(), base, inside: true }))
+}
+
+/// Where a file begins in memory. Assemblies inside an executable are mapped from it too, anywhere: it begins where its first
+/// byte is.
+fn base_of(file: &Path, maps: &str) -> Option<u64> {
+    let first = maps.lines().find(|line| {
+        let path = line.find('/').and_then(|start| line.get(start..));
+        let offset = line.split_ascii_whitespace().nth(2).and_then(|hex| u64::from_str_radix(hex, 16).ok());
+        offset == Some(0) && path.is_some_and(|path| file == Path::new(path))
+    });
+    u64::from_str_radix(first?.split('-').next()?, 16).ok()
 }
 
 /// Maps the debugging library and its data access library as soon as the starting process has mapped its runtime, which
@@ -139,8 +174,12 @@ pub fn create_debugger(pid: u32, runtime: &Runtime) -> Result<Debugger, RuntimeE
         }
         let (base, mut out) = (runtime.base as *mut c_void, core::ptr::null_mut());
         let none = core::ptr::null();
+        // Beside the executable it would not find it.
+        let data_access = runtime.folder.join("libmscordaccore.so");
+        let words: Vec<u16> = data_access.to_string_lossy().encode_utf16().chain([0]).collect();
+        let data_access = if runtime.inside { words.as_ptr() } else { none };
         let hresult = match create3 {
-            Some(create) => create(INTERFACE_VERSION, pid, none, none, base, &raw mut out),
+            Some(create) => create(INTERFACE_VERSION, pid, none, data_access, base, &raw mut out),
             None => create.map_err(load)?(INTERFACE_VERSION, pid, none, base, &raw mut out),
         };
         CorError::check("CoreCLRCreateCordbObject", hresult)?;
@@ -163,5 +202,13 @@ mod tests {
         assert_eq!(found.len(), 1);
         assert_eq!((found[0].base, found[0].version().as_str()), (0x7f00, "9.0.1"));
         assert!(in_maps("nonsense\n\n").is_empty());
+    }
+
+    #[test]
+    fn an_executable_begins_where_its_first_byte_is() {
+        let maps = "5500-5510 r--p 0729c000 fe:00 5 /opt/one file\n5600-5610 r--p 00000000 fe:00 5 /opt/one file\n\
+            7f00-7f10 r--p 00000000 fe:00 6 /usr/lib/libc.so.6\n";
+        assert_eq!(base_of(Path::new("/opt/one file"), maps), Some(0x5600));
+        assert_eq!(base_of(Path::new("/opt/other"), maps), None);
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! One OS thread owns every COM pointer of the session ([`session`]); requests and the runtime's callbacks come to it
 //! through one inbox, in order. In reading order: [`session`] (the thread's loop and the commands), [`program`] (what to
-//! run, building it), [`launch_settings`], [`start`] (launch held before user code, attach), [`ending`], [`in_terminal`],
+//! run, building it), [`launch_settings`], [`start`] (launch held before user code, attach), [`runtimes`] (whose
+//! library it needs), [`ending`], [`in_terminal`],
 //! [`overflow`], [`undebugged`] (`noDebug`), [`told`] (callbacks), [`modules`], [`sources`], [`breakpoints`], [`stepping`],
 //! [`exceptions`], [`stack`], [`methods`] (names people wrote), [`disassembly`] and [`memory`] (code and data by address),
 //! [`values`] (what is in a variable), [`types`] and [`names`] (types, and how C#
@@ -22,6 +23,7 @@ mod modules;
 mod names;
 mod overflow;
 mod program;
+mod runtimes;
 mod session;
 mod sources;
 mod stack;

@@ -13,6 +13,7 @@ use std::sync::OnceLock;
 use clr_metadata::image::Image;
 use clr_metadata::pdb::{Pdb, PdbProblem};
 use cordebug::module::Module;
+use cordebug::runtime::Runtime;
 use dap_wire::Failure;
 use serde_json::{Value, json};
 
@@ -142,13 +143,18 @@ pub(super) struct Modules {
 
 impl Modules {
     /// The folder of the runtime.
-    pub(super) fn set_runtime(&mut self, folder: &Path) {
-        self.framework = Framework::of(folder);
+    pub(super) fn set_runtime(&mut self, runtime: &Runtime) {
+        self.framework = if runtime.inside { Framework::Inside } else { Framework::of(&runtime.folder) };
     }
 
     /// The folder of a program with an executable of its own: what is bundled into it has its symbols there.
     pub(super) fn set_program_folder(&mut self, folder: &Path) {
         self.symbol_paths.push(folder.to_path_buf());
+    }
+
+    /// Folders that were named, and that of a program with an executable of its own.
+    pub(super) fn symbol_paths(&self) -> &[PathBuf] {
+        &self.symbol_paths
     }
 
     /// The attribute `symbolPaths`.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-use cordebug::runtime::{self, Runtime, RuntimeError};
+use cordebug::runtime;
 use cordebug::startup::{Started, StartupHold};
 use dap_wire::{ErrorCode, Failure};
 use rustix::process::Signal;
@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::cor;
 use super::overflow;
 use super::program::{self, Attributes};
+use super::runtimes::only_runtime;
 use super::session::{Input, Run, Session};
 use super::sources::Sources;
 
@@ -150,7 +151,7 @@ impl Session {
 
     /// Loads the debugging library of the runtime in the process and attaches to it.
     fn take_control(&mut self, pid: u32, failed: &dyn Fn(String) -> Failure) -> Result<(), Failure> {
-        let runtime = only_runtime(pid)?;
+        let runtime = only_runtime(pid, self.modules.symbol_paths())?;
         self.pid = Some(pid);
         let debugger = runtime::create_debugger(pid, &runtime).map_err(|error| failed(error.to_string()))?;
         tracing::debug!(pid, "the debugging library is loaded");
@@ -165,7 +166,7 @@ impl Session {
             failed(error.to_string())
                 .hint("is another debugger attached? Does the program use another TMPDIR than the debugger?")
         })?;
-        self.modules.set_runtime(&runtime.folder);
+        self.modules.set_runtime(&runtime);
         let executable = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
         if let Some(folder) = executable.parent().filter(|_| !executable.ends_with("dotnet")) {
             self.modules.set_program_folder(folder);
@@ -218,9 +219,8 @@ impl Session {
             json!({ "name": name, "systemProcessId": pid, "isLocalProcess": true,
             "startMethod": "attach", "pointerSize": 64 }),
         );
-        Ok(
-            json!({ "runtimeVersion": only_runtime(pid).map(|runtime| runtime.version()).unwrap_or_default() }),
-        )
+        let runtime = only_runtime(pid, self.modules.symbol_paths());
+        Ok(json!({ "runtimeVersion": runtime.map(|runtime| runtime.version()).unwrap_or_default() }))
     }
 }
 
@@ -231,46 +231,4 @@ fn preload(pid: u32) -> Arc<AtomicBool> {
     // Without the thread the launch is only slower.
     drop(std::thread::Builder::new().name("preload".into()).spawn(move || runtime::preload(pid, &wanted)));
     starting
-}
-
-fn only_runtime(pid: u32) -> Result<Runtime, Failure> {
-    let mut found = runtime::find(pid).map_err(|error| {
-        let code = match &error {
-            RuntimeError::Maps { reason, .. } if reason.kind() == std::io::ErrorKind::NotFound => {
-                ErrorCode::ProcessNotFound
-            }
-            _ => ErrorCode::NotDebuggable,
-        };
-        Failure::new(code, error.to_string())
-    })?;
-    match (found.pop(), found.is_empty()) {
-        (Some(runtime), true) => Ok(runtime),
-        (Some(_), false) => Err(Failure::new(
-            ErrorCode::NotDebuggable,
-            format!("process {pid} has several .NET runtimes; only one can be debugged"),
-        )),
-        (None, _) if has_runtime_inside(pid) => Err(Failure::new(
-            ErrorCode::NotDebuggable,
-            format!(
-                "process {pid} is a self-contained .NET program in one file: its runtime is inside the executable and comes \
-                 without a debugging library"
-            ),
-        )
-        .hint("to debug it, publish it with `--self-contained false`, or without `PublishSingleFile`")),
-        (None, _) => Err(Failure::new(
-            ErrorCode::NotDebuggable,
-            format!("process {pid} has no .NET runtime loaded: it is no .NET program"),
-        )
-        .hint("if it is one, its runtime has not started yet: try again")),
-    }
-}
-
-/// Whether the runtime is linked into the executable, which then tells debuggers of it by this symbol (.NET 6 and later).
-fn has_runtime_inside(pid: u32) -> bool {
-    const SYMBOL: &[u8] = b"DotNetRuntimeInfo";
-    const LARGEST: u64 = 256 * 1024 * 1024;
-    let mut bytes = Vec::new();
-    let read = std::fs::File::open(format!("/proc/{pid}/exe"))
-        .and_then(|file| std::io::Read::read_to_end(&mut std::io::Read::take(file, LARGEST), &mut bytes));
-    read.is_ok() && bytes.windows(SYMBOL.len()).any(|found| found == SYMBOL)
 }

@@ -11,6 +11,8 @@ pub(super) enum Framework {
     Shared(PathBuf),
     /// In the folder of the program that brought it along.
     Own(PathBuf),
+    /// In the executable, together with the user's own.
+    Inside,
 }
 
 impl Framework {
@@ -29,16 +31,19 @@ impl Framework {
         match self {
             Self::Unknown => false,
             Self::Shared(folder) => module.starts_with(folder),
-            Self::Own(folder) => {
-                let name = module.file_name().unwrap_or_default().to_string_lossy();
-                let is_called_so = ["System.", "Microsoft.", "mscorlib.", "netstandard.", "WindowsBase."]
-                    .iter()
-                    .any(|start| name.starts_with(start));
-                // Somebody's own code may be called so, too; then it has symbols as a rule.
-                module.starts_with(folder) && is_called_so && !module.with_extension("pdb").exists()
-            }
+            Self::Own(folder) => module.starts_with(folder) && is_called_so(module),
+            Self::Inside => is_called_so(module),
         }
     }
+}
+
+/// Whether a module has a name as the framework's have. Somebody's own code may be called so, too; then it has symbols as a rule.
+fn is_called_so(module: &Path) -> bool {
+    let name = module.file_name().unwrap_or_default().to_string_lossy();
+    let starts = ["System.", "Microsoft.", "mscorlib.", "netstandard.", "WindowsBase."];
+    // Of a module in the executable the name is all there is, without an ending.
+    let fits = |start: &&str| name.starts_with(*start) || name == start.trim_end_matches('.');
+    starts.iter().any(fits) && !module.with_extension("pdb").exists()
 }
 
 #[cfg(test)]
@@ -73,5 +78,14 @@ mod tests {
             assert_eq!(framework.has(&folder.path().join(module)), is_its, "{module}");
         }
         assert!(!framework.has(Path::new("/elsewhere/System.Text.Json.dll")));
+    }
+
+    #[test]
+    fn a_framework_in_the_executable_is_known_by_its_names_alone() {
+        for (module, is_its) in
+            [("System.Runtime", true), ("netstandard", true), ("app", false), ("SystemOfMine", false)]
+        {
+            assert_eq!(Framework::Inside.has(Path::new(module)), is_its, "{module}");
+        }
     }
 }
