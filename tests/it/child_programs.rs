@@ -45,6 +45,20 @@ on_a_terminal! {
     a_native_program_has_a_terminal_under_gdb: Gdb,
 }
 
+/// gdb starts the program itself, with the pipes it is given.
+#[tokio::test]
+async fn a_client_s_terminal_is_refused_under_gdb() -> anyhow::Result<()> {
+    if !Subject::Gdb.is_set_up() {
+        return Ok(());
+    }
+    let mut launch = Subject::Gdb.launch();
+    launch["console"] = json!("integratedTerminal");
+    let mut editor = editor()?;
+    editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
+    assert_eq!(editor.refused("launch", launch).await?, "UNSUPPORTED");
+    editor.finish().await
+}
+
 /// Launches without `engine` and gives the engine that was picked; the program waits for input.
 async fn picked(launch: Value, source: &Path) -> anyhow::Result<String> {
     let mut editor = editor()?;

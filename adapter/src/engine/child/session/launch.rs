@@ -48,7 +48,10 @@ impl Session {
                 let target = Target::parse(attributes)?;
                 let mut plan = self.plan(attach, &target).await?;
                 let offer = match &plan.program_io {
-                    ProgramIo::Delegated(_) if target.console != Console::Piped => {
+                    // A described adapter may have a `console` of its own.
+                    ProgramIo::Offered | ProgramIo::Delegated(_)
+                        if target.console != Console::Piped && !plan.quirks.told_of_pipes =>
+                    {
                         let what = "run a program in a client's terminal";
                         return Err(find::unsupported(self.profile.name(), &target, what)
                             .hint("leave `console` out; `pty: true` gives it a terminal of Tandem's"));
