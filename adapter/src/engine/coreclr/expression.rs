@@ -4,7 +4,7 @@
 //! In reading order: [`request`] (what clients ask), [`parse`] (text to tree), [`walk`] (what each kind of expression means),
 //! [`names`] (names and types), [`members`],
 //! [`statics`] and [`getters`], [`elements`], [`overloads`] and [`calling`] (which method, and
-//! calling it), [`placing`] (values into the program), [`tuples`], [`type_objects`], [`conversions`], [`operations`] and [`operators`] and [`constant`], [`objects`] (`new`), [`patterns`],
+//! calling it), [`placing`] (values into the program), [`tuples`], [`type_objects`], [`loading`] and [`conversions`], [`operations`] and [`operators`] and [`constant`], [`objects`] (`new`), [`patterns`],
 //! [`sequences`] and [`lambdas`] (LINQ with lambdas, worked out here), [`text`] (interpolation), [`assignment`], [`completions`], [`on_objects`] (for the rows
 //! of the variables view).
 
@@ -16,6 +16,7 @@ mod conversions;
 mod elements;
 mod getters;
 mod lambdas;
+mod loading;
 mod members;
 mod names;
 mod objects;

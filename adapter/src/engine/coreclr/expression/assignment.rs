@@ -3,9 +3,11 @@
 use dap_wire::Failure;
 use tree_sitter::Node as Syntax;
 
+use super::members::Property;
 use super::walk::{child, enclosed, inner};
 use super::{Constant, Data, Found, Scope, Val, failed};
 use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::types::Ty;
 
 impl Session {
     /// `a = b`, `a += b`, `a ??= b`.
@@ -60,12 +62,7 @@ impl Session {
         Ok(Found::Val(if gives_new { stored } else { old }))
     }
 
-    fn cast_back(
-        &mut self,
-        val: Val,
-        ty: &crate::engine::coreclr::types::Ty,
-        scope: &Scope<'_>,
-    ) -> Result<Val, Failure> {
+    fn cast_back(&mut self, val: Val, ty: &Ty, scope: &Scope<'_>) -> Result<Val, Failure> {
         match self.load(&val)? {
             Some(_) if ty.is_value() && val.ty != *ty => self.cast(Val { literal: false, ..val }, ty, scope),
             _ => Ok(val),
@@ -126,7 +123,7 @@ impl Session {
         &mut self,
         name: &str,
         scope: &Scope<'_>,
-    ) -> Result<Option<(Option<Val>, super::members::Property)>, Failure> {
+    ) -> Result<Option<(Option<Val>, Property)>, Failure> {
         let locals = self.locals(scope.site.thread, scope.site.frame)?;
         if locals.iter().any(|(known, _)| known == name) {
             return Ok(None);
@@ -147,7 +144,7 @@ impl Session {
 
     fn set_property(
         &mut self,
-        (of, property): (Option<Val>, super::members::Property),
+        (of, property): (Option<Val>, Property),
         name: &str,
         val: Val,
         scope: &Scope<'_>,
@@ -192,13 +189,7 @@ impl Session {
         }
     }
 
-    fn set_static(
-        &mut self,
-        ty: &crate::engine::coreclr::types::Ty,
-        name: &str,
-        val: Val,
-        scope: &Scope<'_>,
-    ) -> Result<Val, Failure> {
+    fn set_static(&mut self, ty: &Ty, name: &str, val: Val, scope: &Scope<'_>) -> Result<Val, Failure> {
         if let Some(property) = self.property_of(ty, name, true)
             && property.info.setter.is_some()
         {
@@ -218,10 +209,8 @@ impl Session {
         scope: &Scope<'_>,
     ) -> Result<Val, Failure> {
         let actual = self.actual(of)?;
-        let is_stored = matches!(
-            actual,
-            crate::engine::coreclr::types::Ty::Vector(_) | crate::engine::coreclr::types::Ty::Array(..)
-        ) || self.full_name(&actual) == "System.Collections.Generic.List`1";
+        let is_stored = matches!(actual, Ty::Vector(_) | Ty::Array(..))
+            || self.full_name(&actual) == "System.Collections.Generic.List`1";
         if is_stored {
             let place = self.indexed(of, indexes, scope)?;
             return self.store_at(&place, val, scope);
@@ -241,19 +230,15 @@ impl Session {
             return Err(failed("this has no place in the program to write to"));
         };
         let ty = match &place.ty {
-            crate::engine::coreclr::types::Ty::Null | crate::engine::coreclr::types::Ty::Other => {
-                val.ty.clone()
-            }
+            Ty::Null | Ty::Other => val.ty.clone(),
             ty => ty.clone(),
         };
         let val = self.converted(val, &ty, scope).map_err(|failure| {
-            let shown = match &val_text(&failure) {
-                text if text.contains("does not fit") => {
-                    format!("{text}: `{}` is `{}`", path.name, self.csharp(&ty))
-                }
-                text => text.clone(),
+            let message = match failure.message.contains("does not fit") {
+                true => format!("{}: `{}` is `{}`", failure.message, path.name, self.csharp(&ty)),
+                false => failure.message.clone(),
             };
-            dap_wire::Failure { message: shown, ..failure }
+            Failure { message, ..failure }
         })?;
         let ready = self.in_program(val, &ty, scope)?;
         self.write(&path, &ready, &ty)?;
@@ -263,8 +248,4 @@ impl Session {
             Data::At(_) => Ok(Val::at(path, ty)),
         }
     }
-}
-
-fn val_text(failure: &Failure) -> String {
-    failure.message.clone()
 }

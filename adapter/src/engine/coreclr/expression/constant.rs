@@ -24,6 +24,18 @@ impl Constant {
         Self::Int(element::I4, i128::from(value))
     }
 
+    /// From what metadata says of a constant or a default: its type and its bytes.
+    pub(crate) fn of_literal(kind: u32, bytes: &[u8]) -> Option<Self> {
+        match kind {
+            element::STRING => {
+                let units = bytes.chunks_exact(2).map(|two| u16::from_le_bytes([two[0], two[1]]));
+                Some(Self::Text(char::decode_utf16(units).map(|unit| unit.unwrap_or('\u{fffd}')).collect()))
+            }
+            element::CLASS => Some(Self::Null),
+            kind => Self::from_bytes(kind, bytes),
+        }
+    }
+
     /// From the bytes of a primitive in the program; `None` for what is no primitive.
     pub(crate) fn from_bytes(kind: u32, bytes: &[u8]) -> Option<Self> {
         let mut wide = [0u8; 8];

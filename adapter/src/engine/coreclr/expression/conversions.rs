@@ -1,21 +1,16 @@
-//! From values of the program to constants and between types: loading, casts, `default`, and implicit conversions.
+//! Between types: casts, implicit conversions, `default`.
 
-use cordebug::value::{Value as ClrValue, element};
+use cordebug::value::element;
 use dap_wire::Failure;
 use tree_sitter::Node as Syntax;
 
 use super::operators::Overflow;
 use super::walk::child;
 use super::{Constant, Data, Scope, Val, failed};
-use crate::engine::coreclr::cor;
 use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::types::Ty;
 use crate::engine::coreclr::types::relations::{numeric, widens};
 use crate::engine::coreclr::types::ty::OBJECT;
-use crate::engine::coreclr::values::{Path, Root, Step, bare};
-
-/// Longest string that is computed with, UTF-16 units.
-const LONGEST_TEXT: u32 = 1 << 24;
 
 /// How well an argument fits a parameter: less is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,145 +25,6 @@ pub(super) enum Fit {
 }
 
 impl Session {
-    /// A value by the way to it, with the type it was declared with.
-    pub(crate) fn val_at(&self, path: Path) -> Result<Val, Failure> {
-        let value = self.fetch(&path)?;
-        let ty = self.variable_ty(&path).unwrap_or_else(|| self.declared_ty(&value));
-        let ty = if matches!(ty, Ty::Other) { self.actual_ty(&value) } else { ty };
-        Ok(Val::at(path, ty))
-    }
-
-    /// The type an argument or local was declared with. The runtime tells of a reference only what it refers to.
-    fn variable_ty(&self, path: &Path) -> Option<Ty> {
-        let (thread, frame) = path.frame()?;
-        path.steps.is_empty().then_some(())?;
-        let frame = self.frame_at(thread, frame).ok()?;
-        let function = frame.function().ok()?;
-        let loaded = self.modules.of(&function.module().ok()?)?;
-        let metadata = &loaded.image()?.metadata;
-        let token = function.token().ok()?;
-        let signature = match path.root {
-            Root::Local { slot, .. } => {
-                metadata.local_types(function.locals_token().ok()?).into_iter().nth(slot as usize)?
-            }
-            Root::Argument { index, .. } => {
-                let signature = metadata.method_signature(token)?;
-                let position = (index as usize).checked_sub(usize::from(signature.has_this))?;
-                signature.parameters.into_iter().nth(position)?
-            }
-            _ => return None,
-        };
-        let types: Vec<Ty> =
-            frame.type_parameters().unwrap_or_default().iter().map(|kind| self.ty_of_runtime(kind)).collect();
-        let of_class = metadata.generic_parameters(metadata.owner_of(token)).len().min(types.len());
-        let (class, method) = types.split_at(of_class);
-        let ty = self.ty_of(&loaded, &signature).with(class, method).direct().clone();
-        (!ty.is_open() && ty != Ty::Other).then_some(ty)
-    }
-
-    /// The constant a value holds: primitives, strings, decimals, enums as their numbers, nullables as what they hold.
-    /// `None` for other objects.
-    pub(crate) fn constant_of(&self, value: &ClrValue) -> Option<Constant> {
-        let Some(inner) = bare(value) else { return Some(Constant::Null) };
-        if let Some(string) = inner.as_string() {
-            return string.text(LONGEST_TEXT).ok().map(Constant::Text);
-        }
-        let kind = inner.element_type().ok()?;
-        if matches!(kind, element::BOOLEAN..=element::R8 | element::I | element::U) {
-            return Constant::from_bytes(kind, &inner.bytes().ok()?);
-        }
-        if kind != element::VALUETYPE {
-            return None;
-        }
-        let ty = self.declared_ty(&inner);
-        if let Ty::Primitive(kind) = ty {
-            return Constant::from_bytes(kind, &inner.bytes().ok()?);
-        }
-        if let Some(kind) = self.enum_storage(&ty) {
-            return Constant::from_bytes(kind, &inner.bytes().ok()?);
-        }
-        match self.full_name(&ty).as_str() {
-            "System.Decimal" => Constant::decimal(&inner.bytes().ok()?),
-            "System.Nullable`1" => {
-                let has = self.field_named(&inner, "hasValue")?.bytes().ok()?;
-                match has.first() {
-                    Some(0) | None => Some(Constant::Null),
-                    Some(_) => self.constant_of(&self.field_named(&inner, "value")?),
-                }
-            }
-            _ => None,
-        }
-    }
-
-    /// As `constant_of`, wherever the value is.
-    pub(crate) fn load(&self, val: &Val) -> Result<Option<Constant>, Failure> {
-        match &val.data {
-            Data::Constant(constant) => Ok(Some(constant.clone())),
-            Data::At(path) => Ok(self.constant_of(&self.fetch(path)?)),
-        }
-    }
-
-    /// The type of what a value holds now.
-    pub(super) fn actual(&self, val: &Val) -> Result<Ty, Failure> {
-        Ok(match &val.data {
-            Data::Constant(Constant::Decimal(_)) => self.ty_named("System.Decimal").unwrap_or(OBJECT),
-            Data::Constant(constant) => match self.nullable(&val.ty) {
-                Some(inner) => inner,
-                None if self.enum_storage(&val.ty).is_some() => val.ty.clone(),
-                None => constant.ty(),
-            },
-            Data::At(path) => {
-                let ty = self.actual_ty(&self.fetch(path)?);
-                self.nullable(&ty).unwrap_or(ty)
-            }
-        })
-    }
-
-    pub(super) fn is_null_val(&self, val: &Val) -> Result<bool, Failure> {
-        Ok(match &val.data {
-            Data::Constant(constant) => *constant == Constant::Null,
-            Data::At(path) => {
-                let value = self.fetch(path)?;
-                match bare(&value) {
-                    None => true,
-                    Some(_) => {
-                        self.nullable(&val.ty).is_some() && self.constant_of(&value) == Some(Constant::Null)
-                    }
-                }
-            }
-        })
-    }
-
-    /// What a nullable value that is not null holds.
-    pub(super) fn out_of_nullable(&self, val: Val) -> Result<Val, Failure> {
-        let Some(inner) = self.nullable(&val.ty) else { return Ok(val) };
-        match val.data {
-            Data::At(path) => {
-                let value = bare(&self.fetch(&path)?).ok_or_else(|| failed("it is null"))?;
-                match self.member(&value, "value") {
-                    Some(step) if self.nullable(&self.declared_ty(&value)).is_some() => {
-                        let name = format!("{}.Value", path.name);
-                        Ok(Val::at(path.step(step, name), inner))
-                    }
-                    _ => Ok(Val::at(path, inner)),
-                }
-            }
-            data => Ok(Val { data, ty: inner, literal: false }),
-        }
-    }
-
-    /// What a pointer points to.
-    pub(super) fn behind(&self, val: &Val) -> Result<Val, Failure> {
-        match (&val.data, &val.ty) {
-            (Data::At(path), Ty::Pointer(of)) => {
-                let path = path.step(Step::Behind, format!("(*{})", path.name));
-                self.fetch(&path)?;
-                Ok(Val::at(path, (**of).clone()))
-            }
-            _ => Err(failed(format!("`*` needs a pointer, not `{}`", self.csharp(&val.ty)))),
-        }
-    }
-
     /// `is`.
     pub(super) fn is_of(&self, val: &Val, ty: &Ty) -> Result<bool, Failure> {
         if self.is_null_val(val)? {
@@ -435,21 +291,6 @@ impl Session {
                 self.converted(val, &ty, scope)
             }
             _ => Ok(Val { literal: false, ..val }),
-        }
-    }
-
-    /// The address a reference value holds; 0 for null.
-    pub(super) fn address(&self, val: &Val) -> Result<Option<u64>, Failure> {
-        match &val.data {
-            Data::Constant(Constant::Null) => Ok(Some(0)),
-            Data::Constant(_) => Ok(None),
-            Data::At(path) => {
-                let value = self.fetch(path)?;
-                value
-                    .as_reference()
-                    .map(|reference| reference.target().map_err(cor("read an address")))
-                    .transpose()
-            }
         }
     }
 }

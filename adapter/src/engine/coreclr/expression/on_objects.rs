@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use dap_wire::Failure;
 
-use super::{Data, Found, Scope, Val, failed};
+use super::{Found, Scope, Val, failed};
 use crate::engine::coreclr::calls::Site;
 use crate::engine::coreclr::modules::Loaded;
 use crate::engine::coreclr::session::Session;
@@ -106,11 +106,6 @@ impl Session {
         let val = self.value_of(new, site)?;
         let bindings = RefCell::default();
         let scope = Scope::around(site, &bindings);
-        // A literal becomes what it is written to, if it fits.
-        let val = match (&val.data, place.ty.is_value()) {
-            (Data::Constant(_), true) if val.literal => val,
-            _ => val,
-        };
         self.store_at(place, val, &scope)
     }
 }

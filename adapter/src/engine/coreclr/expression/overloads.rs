@@ -114,7 +114,7 @@ impl Session {
                 None if expanded && Some(position) == last => Some(Slot::Rest(Vec::new())),
                 None => {
                     let (kind, bytes) = metadata.default_of(method.token, position as u32)?;
-                    Some(Slot::Default(default_constant(kind, bytes)))
+                    Some(Slot::Default(Constant::of_literal(kind, bytes).unwrap_or(Constant::Null)))
                 }
             })
             .collect::<Option<_>>()?;
@@ -302,18 +302,6 @@ fn prefers_sign(new: &Ty, old: &Ty) -> bool {
         matches!(ty, Ty::Primitive(element::U1 | element::U2 | element::U4 | element::U8 | element::U))
     };
     signed(new) && unsigned(old)
-}
-
-fn default_constant(kind: u32, bytes: &[u8]) -> Constant {
-    match kind {
-        element::STRING => {
-            let units: Vec<u16> =
-                bytes.chunks_exact(2).map(|two| u16::from_le_bytes([two[0], two[1]])).collect();
-            Constant::Text(String::from_utf16_lossy(&units))
-        }
-        element::CLASS => Constant::Null,
-        kind => Constant::from_bytes(kind, bytes).unwrap_or(Constant::Null),
-    }
 }
 
 impl Slot {

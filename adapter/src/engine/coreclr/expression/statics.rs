@@ -2,7 +2,6 @@
 
 use std::rc::Rc;
 
-use cordebug::value::element;
 use dap_wire::Failure;
 
 use super::members::Property;
@@ -100,15 +99,7 @@ impl Session {
         let declared = declared.with(owner.arguments(), &[]);
         if field.is_literal {
             let (kind, bytes) = metadata.literal(field.token).ok_or_else(lost)?;
-            let constant = match kind {
-                element::STRING => {
-                    let units: Vec<u16> =
-                        bytes.chunks_exact(2).map(|two| u16::from_le_bytes([two[0], two[1]])).collect();
-                    Constant::Text(String::from_utf16_lossy(&units))
-                }
-                element::CLASS => Constant::Null,
-                kind => Constant::from_bytes(kind, bytes).ok_or_else(lost)?,
-            };
+            let constant = Constant::of_literal(kind, bytes).ok_or_else(lost)?;
             return Ok(Val { data: Data::Constant(constant), ty: declared, literal: true });
         }
         let root = Root::Static {

@@ -240,7 +240,7 @@ impl Session {
             rows.push(row);
         }
         for owner in &chain {
-            self.property_rows(path, &actual, owner, &mut names, &mut rows, deeper, site)?;
+            self.property_rows(path, owner, &mut names, &mut rows, deeper, site)?;
         }
         if self.is_user_type(&actual) && self.has_statics(&actual) {
             let text = self.csharp(&actual);
@@ -253,11 +253,9 @@ impl Session {
         Ok(rows)
     }
 
-    #[allow(clippy::too_many_arguments, reason = "one loop's body")]
     fn property_rows(
         &mut self,
         path: &Path,
-        actual: &Ty,
         owner: &Ty,
         names: &mut Vec<String>,
         rows: &mut Vec<Row>,
@@ -317,7 +315,6 @@ impl Session {
             }
             rows.push(row);
         }
-        let _ = actual;
         Ok(())
     }
 
