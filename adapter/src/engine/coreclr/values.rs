@@ -19,7 +19,7 @@ pub(super) mod rows;
 pub(super) mod setting;
 pub(super) mod show;
 
-pub(super) use path::{Path, Root, Step, bare};
+pub(super) use path::{Path, Root, Step, bare, class_up};
 pub(super) use references::{Node, References};
 
 /// Longest string shown, UTF-16 units; longer ones are cut and say so.

@@ -1,5 +1,6 @@
 //! From ways to values, to values with types and constants: what an expression's parts hold now. Nothing is converted here.
 
+use cordebug::hresult::CORDBG_E_CLASS_NOT_LOADED;
 use cordebug::value::{Value as ClrValue, element};
 use dap_wire::Failure;
 
@@ -8,7 +9,7 @@ use crate::engine::coreclr::cor;
 use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::types::Ty;
 use crate::engine::coreclr::types::ty::OBJECT;
-use crate::engine::coreclr::values::{Path, Root, Step, bare};
+use crate::engine::coreclr::values::{Path, Root, Step, bare, class_up};
 
 /// Longest string that is computed with, UTF-16 units.
 const LONGEST_TEXT: u32 = 1 << 24;
@@ -16,10 +17,42 @@ const LONGEST_TEXT: u32 = 1 << 24;
 impl Session {
     /// A value by the way to it, with the type it was declared with.
     pub(crate) fn val_at(&self, path: Path) -> Result<Val, Failure> {
-        let value = self.fetch(&path)?;
+        let value = match self.fetch(&path) {
+            Ok(value) => value,
+            Err(failure) => return self.unloaded(&path).map(|ty| Val::at(path, ty)).ok_or(failure),
+        };
         let ty = self.variable_ty(&path).unwrap_or_else(|| self.declared_ty(&value));
         let ty = if matches!(ty, Ty::Other) { self.actual_ty(&value) } else { ty };
         Ok(Val::at(path, ty))
+    }
+
+    /// The type of a field or variable whose class the runtime has not loaded yet. It refuses to read it, but there is no object
+    /// of such a class: it is null.
+    pub(crate) fn unloaded(&self, path: &Path) -> Option<Ty> {
+        let is_unloaded = |read: cordebug::Result<ClrValue>| {
+            read.is_err_and(|error| error.hresult == CORDBG_E_CLASS_NOT_LOADED).then_some(())
+        };
+        let ty = match (path.steps.split_last(), &path.root) {
+            (Some((Step::Field { up, token }, before)), _) => {
+                let of = Path { steps: before.to_vec(), ..path.clone() };
+                let of = bare(&self.fetch(&of).ok()?)?;
+                is_unloaded(of.field(&class_up(&of, *up).ok()?, *token))?;
+                let owner = self.chain(&self.declared_ty(&of)).get(*up)?.clone();
+                let (loaded, _) = self.definition(&owner)?;
+                let declared = loaded.image()?.metadata.field_type(*token)?;
+                self.ty_of(&loaded, &declared).with(owner.arguments(), &[])
+            }
+            (None, Root::Local { thread, frame, slot }) => {
+                is_unloaded(self.frame_at(*thread, *frame).ok()?.local(*slot))?;
+                self.variable_ty(path)?
+            }
+            (None, Root::Argument { thread, frame, index }) => {
+                is_unloaded(self.frame_at(*thread, *frame).ok()?.argument(*index))?;
+                self.variable_ty(path)?
+            }
+            _ => return None,
+        };
+        (!ty.is_value()).then_some(ty)
     }
 
     /// The type an argument or local was declared with. The runtime tells of a reference only what it refers to.
@@ -88,7 +121,10 @@ impl Session {
     pub(crate) fn load(&self, val: &Val) -> Result<Option<Constant>, Failure> {
         match &val.data {
             Data::Constant(constant) => Ok(Some(constant.clone())),
-            Data::At(path) => Ok(self.constant_of(&self.fetch(path)?)),
+            Data::At(path) => match self.fetch(path) {
+                Ok(value) => Ok(self.constant_of(&value)),
+                Err(failure) => self.unloaded(path).map(|_| Some(Constant::Null)).ok_or(failure),
+            },
         }
     }
 
@@ -102,7 +138,10 @@ impl Session {
                 None => constant.ty(),
             },
             Data::At(path) => {
-                let ty = self.actual_ty(&self.fetch(path)?);
+                let ty = match self.fetch(path) {
+                    Ok(value) => self.actual_ty(&value),
+                    Err(failure) => self.unloaded(path).ok_or(failure)?,
+                };
                 self.nullable(&ty).unwrap_or(ty)
             }
         })
@@ -112,7 +151,10 @@ impl Session {
         Ok(match &val.data {
             Data::Constant(constant) => *constant == Constant::Null,
             Data::At(path) => {
-                let value = self.fetch(path)?;
+                let value = match self.fetch(path) {
+                    Ok(value) => value,
+                    Err(failure) => return self.unloaded(path).map(|_| true).ok_or(failure),
+                };
                 match bare(&value) {
                     None => true,
                     Some(_) => {

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use cordebug::value::Value as ClrValue;
 use dap_wire::Failure;
 
 use super::members::Property;
@@ -110,7 +111,9 @@ impl Session {
         };
         let mut path = Path::new(root, &shown);
         path.tuple = tuple_names(metadata.tuple_names(field.token));
-        if self.fetch(&path).is_err() && scope.site.runs {
+        // A field of zeros may be one whose class nobody has used yet; in C# looking at it would initialise the class.
+        let is_there = self.fetch(&path).map(|value| !is_unset(&value) || !self.may_await(owner));
+        if !is_there.unwrap_or(false) && scope.site.runs {
             self.initialise(owner, scope)?;
         }
         self.fetch(&path)
@@ -119,6 +122,12 @@ impl Session {
             Ty::Other => self.val_at(path),
             declared => Ok(Val::at(path, declared)),
         }
+    }
+
+    /// Whether a class has a static constructor that may not have run; asked once for each class.
+    fn may_await(&self, owner: &Ty) -> bool {
+        let is_new = self.known.initialised.borrow_mut().insert(self.csharp(owner));
+        is_new && self.has_method(owner, ".cctor", true)
     }
 
     /// Runs a class's static constructor, as its first use in the program would.
@@ -132,5 +141,13 @@ impl Session {
         let Found::Val(handle) = handle else { return Err(failed("a type has no handle")) };
         let group = self.member_of(helpers, "RunClassConstructor", Vec::new(), scope)?;
         self.invoke_with(group, vec![handle], scope).map(drop)
+    }
+}
+
+/// Whether a value is null or nothing but zeros.
+fn is_unset(value: &ClrValue) -> bool {
+    match value.as_reference() {
+        Some(reference) => reference.is_null().unwrap_or(false),
+        None => value.bytes().is_ok_and(|bytes| bytes.iter().all(|byte| *byte == 0)),
     }
 }

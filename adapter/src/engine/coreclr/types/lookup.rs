@@ -34,6 +34,8 @@ pub(crate) struct Known {
     pub(crate) stack: RefCell<Option<Stack>>,
     /// Types whose display took too long, or broke: they are not asked again.
     pub(crate) mute: RefCell<std::collections::HashSet<String>>,
+    /// Classes whose static constructors were run, or need not be.
+    pub(crate) initialised: RefCell<std::collections::HashSet<String>>,
     /// How deep displays are in displays.
     pub(crate) depth: std::cell::Cell<u32>,
     /// IL of short getters.

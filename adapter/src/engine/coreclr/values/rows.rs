@@ -148,7 +148,14 @@ impl Session {
         format: &Format,
         site: &Site<'_>,
     ) -> Result<(Shown, Value), Failure> {
-        let value = self.fetch(path)?;
+        let value = match self.fetch(path) {
+            Ok(value) => value,
+            Err(failure) => {
+                let kind = self.unloaded(path).map(|ty| self.csharp(&ty)).ok_or(failure)?;
+                let null = Shown { text: "null".into(), kind, items: 0, opens: false, name: None };
+                return Ok((null, json!({})));
+            }
+        };
         let mut shown = self.show_as(&value, format, 3);
         let mut more = json!({});
         if let Some(inner) = bare(&value)
