@@ -113,7 +113,10 @@ impl Session {
         let Some(inner) = bare(&value) else {
             return Ok(Val::constant_of(super::expression::Constant::Null, ty));
         };
+        // A number in a box is of its own type, and an enum would be taken for one.
+        let is_boxed_enum = !ty.is_value() && self.enum_storage(&self.declared_ty(&inner)).is_some();
         if inner.as_string().is_none()
+            && !is_boxed_enum
             && let Some(constant) = self.constant_of(&inner)
         {
             return Ok(Val::constant_of(constant, ty));

@@ -5,7 +5,7 @@
 //! [`names`] (names and types), [`members`],
 //! [`statics`] and [`getters`], [`elements`], [`overloads`] and [`calling`] (which method, and
 //! calling it), [`placing`] (values into the program), [`tuples`], [`type_objects`], [`loading`] and [`conversions`], [`operations`] and [`operators`] and [`constant`], [`objects`] (`new`), [`patterns`],
-//! [`sequences`] and [`lambdas`] (LINQ with lambdas, worked out here), [`text`] (interpolation), [`assignment`], [`completions`], [`on_objects`] (for the rows
+//! [`sequences`], [`keyed`], [`lambdas`] and [`statements`] (LINQ with lambdas, worked out here), [`text`] (interpolation), [`assignment`], [`completions`], [`on_objects`] (for the rows
 //! of the variables view).
 
 pub(super) mod assignment;
@@ -15,6 +15,7 @@ mod constant;
 mod conversions;
 mod elements;
 mod getters;
+mod keyed;
 mod lambdas;
 mod loading;
 mod members;
@@ -29,6 +30,7 @@ mod patterns;
 mod placing;
 mod request;
 mod sequences;
+mod statements;
 mod statics;
 mod text;
 mod tuples;
@@ -137,6 +139,8 @@ enum Passed<'t> {
     },
     /// A lambda: worked out for each item by those few methods that we do ourselves.
     Lambda(Syntax<'t>),
+    /// A method in a lambda's place: `char.IsDigit`.
+    Method(Found),
 }
 
 fn failed(message: impl Into<String>) -> Failure {

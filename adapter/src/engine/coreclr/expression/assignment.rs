@@ -4,10 +4,12 @@ use dap_wire::Failure;
 use tree_sitter::Node as Syntax;
 
 use super::members::Property;
+use super::objects::takes_type;
 use super::walk::{child, enclosed, inner};
 use super::{Constant, Data, Found, Scope, Val, failed};
 use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::types::Ty;
+use crate::engine::coreclr::values::{Path, Root};
 
 impl Session {
     /// `a = b`, `a += b`, `a ??= b`.
@@ -19,6 +21,10 @@ impl Session {
         let operator: String = operator.chars().take_while(|sign| "=+-*/%&|^<>?".contains(*sign)).collect();
         let operator = operator.strip_suffix('=').unwrap_or_default().to_owned();
         let val = match operator.as_str() {
+            "" if takes_type(right) => {
+                let ty = self.value(left, scope)?.ty;
+                self.value_for(&ty, right, scope)?
+            }
             "" => self.value(right, scope)?,
             "??" => {
                 let old = self.value(left, scope)?;
@@ -80,6 +86,20 @@ impl Session {
         }
         match left.kind() {
             "parenthesized_expression" => self.store(enclosed(left)?, val, scope),
+            "tuple_expression" => {
+                let places = inner(left);
+                let elements = self.deconstructed(&val, places.len(), scope)?;
+                for (place, element) in places.into_iter().zip(elements) {
+                    let place = inner(place).pop().unwrap_or(place);
+                    if place.kind() == "declaration_expression" {
+                        return Err(failed(format!("`{}` declares a variable", scope.of(place)))
+                            .hint("assign to variables of the program"));
+                    }
+                    self.store(place, element, scope)?;
+                }
+                Ok(val)
+            }
+            "identifier" if scope.of(left) == "_" && self.name("_", scope).is_err() => Ok(val),
             "element_access_expression" => {
                 let of = self.value(child(left, "expression")?, scope)?;
                 let mut indexes = Vec::new();
@@ -97,6 +117,11 @@ impl Session {
             "member_access_expression" if left.child(1).is_none_or(|dot| dot.kind() != "->") => {
                 let name = scope.of(child(left, "name")?).to_owned();
                 match self.walk(child(left, "expression")?, scope)? {
+                    Found::Val(of) if self.is_copy(&of) => Err(failed(format!(
+                        "`{}` is in a copy that an evaluation gave: writing to it would change nothing",
+                        scope.of(left)
+                    ))
+                    .hint("assign the whole value to where it came from")),
                     Found::Val(of) => self.set_member(&of, &name, val, scope),
                     Found::Type(ty) => self.set_static(&ty, &name, val, scope),
                     _ => Err(failed(format!("`{}` cannot be written to", scope.of(left)))),
@@ -112,9 +137,23 @@ impl Session {
             }
             _ => {
                 let place = self.value(left, scope)?;
+                if self.is_copy(&place) {
+                    return Err(failed(format!("`{}` is no variable", scope.of(left))));
+                }
                 self.store_at(&place, val, scope)
             }
         }
+    }
+
+    /// Whether a value is a struct, or in one, that an evaluation gave: nobody in the program holds it.
+    fn is_copy(&self, val: &Val) -> bool {
+        let Some(path) = val.path().filter(|path| matches!(path.root, Root::Handle(_))) else { return false };
+        let in_struct = |count: usize| {
+            let steps = path.steps.get(..count).unwrap_or_default().to_vec();
+            let holder = self.fetch(&Path { steps, ..path.clone() }).ok();
+            holder.is_some_and(|holder| self.actual_ty(&holder).is_value())
+        };
+        val.ty.is_value() && (0..=path.steps.len()).all(in_struct)
     }
 
     /// A property of `this` or of the class that a simple name means, if it means one.

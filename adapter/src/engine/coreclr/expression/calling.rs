@@ -22,6 +22,11 @@ impl Session {
             let last = last.split('<').next().unwrap_or_default().trim();
             return Ok(Found::Val(Val { literal: true, ..Val::text(last) }));
         }
+        // `x is var (a, b)`, which the grammar takes for a call of `x is var`.
+        if function.kind() == "is_expression" && scope.of(child(function, "right")?) == "var" {
+            let val = self.value(child(function, "left")?, scope)?;
+            return self.fits_all_names(&val, &inner(list), scope).map(|fits| Found::Val(Val::bool(fits)));
+        }
         let found = match function.kind() {
             "identifier" | "generic_name" => {
                 let (name, types) = self.member_name(function, scope)?;
@@ -126,6 +131,13 @@ impl Session {
                 "discard" if is_variable => Passed::Declared { name: None, ty: None },
                 _ if is_variable && scope.of(value) == "_" => Passed::Declared { name: None, ty: None },
                 _ if is_variable => Passed::Val(self.variable(value, scope)?),
+                // A method by its name, where a lambda could stand.
+                "identifier" | "member_access_expression" | "generic_name" => {
+                    match self.walk(value, scope)? {
+                        group @ Found::Group { .. } => Passed::Method(group),
+                        found => Passed::Val(self.valued(found, value, scope)?),
+                    }
+                }
                 _ => Passed::Val(self.value(value, scope)?),
             };
             given.push(Given { name, value });
@@ -185,16 +197,21 @@ impl Session {
             }
             _ => return Err(failed("this cannot be called")),
         };
-        if given.iter().any(|given| matches!(given.value, Passed::Lambda(_))) {
-            return match target {
-                Some(target) => {
-                    let val = self.with_lambda(&target, &name, &given, scope)?;
-                    Ok(Found::Val(self.named_as_in(val, &target)))
+        if given.iter().any(|given| matches!(given.value, Passed::Lambda(_) | Passed::Method(_))) {
+            // `Array.Find(array, x => …)`, `Enumerable.Where(list, x => …)`.
+            let is_sequences =
+                matches!(self.full_name(&ty).as_str(), "System.Array" | "System.Linq.Enumerable");
+            let (target, given) = match (target, given.as_slice()) {
+                (Some(target), given) => (target, given),
+                (None, [Given { value: Passed::Val(first), .. }, rest @ ..]) if is_sequences => {
+                    (first.clone(), rest)
                 }
-                None => Err(failed(format!(
-                    "`{name}` takes a lambda, which cannot be made in a program that is stopped"
-                ))),
+                (None, given) => return Err(no_delegate(&name, given)),
             };
+            return Ok(match self.with_lambda(&target, &name, given, scope)? {
+                Found::Val(val) => Found::Val(self.named_as_in(val, &target)),
+                other => other,
+            });
         }
         let names: Vec<Option<String>> = given.iter().map(|given| given.name.clone()).collect();
         let (mut values, mut declared): (Vec<Val>, Vec<Option<String>>) = (Vec::new(), Vec::new());
@@ -205,7 +222,7 @@ impl Session {
                     let ty = Ty::Reference(Box::new(ty.unwrap_or(Ty::Other)));
                     (Val { ty, ..Val::null() }, name)
                 }
-                Passed::Lambda(_) => continue,
+                Passed::Lambda(_) | Passed::Method(_) => continue,
             };
             values.push(val);
             declared.push(name);
@@ -369,5 +386,17 @@ impl Session {
             true => Ok(()),
             false => Err(failed("System.Linq cannot be loaded into the program")),
         }
+    }
+}
+
+/// Why a method that is not worked out here gets no lambda.
+fn no_delegate(name: &str, given: &[Given<'_>]) -> Failure {
+    let method = given.iter().find_map(|given| match &given.value {
+        Passed::Method(Found::Group { name, .. }) => Some(name),
+        _ => None,
+    });
+    match method {
+        Some(method) => failed(format!("`{method}` is a method; call it: `{method}(…)`")),
+        None => failed(format!("`{name}` takes a lambda, which cannot be made in a program that is stopped")),
     }
 }

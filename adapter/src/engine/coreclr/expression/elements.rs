@@ -44,7 +44,7 @@ impl Session {
         self.indexed(&of, indexes, scope).map(|item| Found::Val(self.named_as_in(item, &of)))
     }
 
-    fn length_of(&mut self, of: &Val, scope: &Scope<'_>) -> Result<i128, Failure> {
+    pub(super) fn length_of(&mut self, of: &Val, scope: &Scope<'_>) -> Result<i128, Failure> {
         for name in ["Length", "Count"] {
             if let Some(Found::Val(length)) = self.member_if_any(&Found::Val(of.clone()), name, &[], scope)?
                 && let Some(Constant::Int(_, length)) = self.load(&length)?
@@ -203,6 +203,17 @@ impl Session {
                 "ArgumentOutOfRangeException: `{text}` is outside of the {length} there are"
             )));
         }
+        self.sliced(of, start, end, scope)
+    }
+
+    /// What is from one position up to another.
+    pub(super) fn sliced(
+        &mut self,
+        of: &Val,
+        start: i128,
+        end: i128,
+        scope: &Scope<'_>,
+    ) -> Result<Val, Failure> {
         let number = |value: i128| Val::plain(Constant::Int(element::I4, value));
         let call = match self.actual(of)? {
             Ty::Primitive(element::STRING) => Some("Substring"),
@@ -225,7 +236,7 @@ impl Session {
         };
         match found {
             Found::Val(val) => Ok(val),
-            _ => Err(failed(format!("`{text}` gives nothing"))),
+            _ => Err(failed("a slice gives nothing")),
         }
     }
 }

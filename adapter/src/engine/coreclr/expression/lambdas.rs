@@ -7,24 +7,31 @@ use tree_sitter::Node as Syntax;
 
 use super::sequences::too_many;
 use super::walk::{child, inner};
-use super::{Constant, Scope, Val, failed};
+use super::{Constant, Found, Scope, Val, failed};
 use crate::engine::coreclr::session::Session;
 
 /// A lambda's parameters and body.
 pub(super) struct Lambda<'t> {
     parameters: Vec<String>,
-    body: Syntax<'t>,
+    body: Body<'t>,
     /// It is worked out for as long as a call may run.
     since: Instant,
     limit: Duration,
 }
 
+enum Body<'t> {
+    Expression(Syntax<'t>),
+    /// Statements in braces.
+    Block(Syntax<'t>),
+    /// `char.IsDigit` where a lambda could stand.
+    Method(Found),
+}
+
 impl<'t> Lambda<'t> {
-    pub(super) fn read(node: Syntax<'t>, scope: &Scope<'_>, limit: Duration) -> Result<Self, Failure> {
+    /// One that is written out.
+    pub(super) fn read(node: Syntax<'t>, scope: &Scope<'_>, since: Instant) -> Result<Self, Failure> {
         let body = child(node, "body")?;
-        if body.kind() == "block" {
-            return Err(failed("a lambda with statements is not supported"));
-        }
+        let body = if body.kind() == "block" { Body::Block(body) } else { Body::Expression(body) };
         let list = child(node, "parameters")?;
         let parameters = match list.kind() {
             "parameter_list" => inner(list)
@@ -35,7 +42,32 @@ impl<'t> Lambda<'t> {
                 .collect(),
             _ => vec![scope.of(list).to_owned()],
         };
-        Ok(Self { parameters, body, since: Instant::now(), limit })
+        Ok(Self { parameters, body, since, limit: scope.site.limit })
+    }
+
+    /// A method in a lambda's place.
+    pub(super) fn of_method(group: Found, scope: &Scope<'_>, since: Instant) -> Self {
+        Self { parameters: Vec::new(), body: Body::Method(group), since, limit: scope.site.limit }
+    }
+
+    /// How many parameters it has; a method says nothing.
+    pub(super) fn arity(&self) -> usize {
+        self.parameters.len()
+    }
+
+    /// The method's name, if it is one.
+    pub(super) fn method(&self) -> Option<&str> {
+        match &self.body {
+            Body::Method(Found::Group { name, .. }) => Some(name),
+            _ => None,
+        }
+    }
+
+    fn text<'s>(&'s self, scope: &'s Scope<'_>) -> &'s str {
+        match &self.body {
+            Body::Expression(node) | Body::Block(node) => scope.of(*node),
+            Body::Method(_) => self.method().unwrap_or_default(),
+        }
     }
 }
 
@@ -80,7 +112,7 @@ impl Session {
         let val = self.applied(lambda, item, position, scope)?;
         match self.load(&val)? {
             Some(Constant::Bool(holds)) => Ok(holds),
-            _ => Err(failed(format!("`{}` is no truth", scope.of(lambda.body)))),
+            _ => Err(failed(format!("`{}` is no truth", lambda.text(scope)))),
         }
     }
 
@@ -105,21 +137,42 @@ impl Session {
         values: Vec<Val>,
         scope: &Scope<'_>,
     ) -> Result<Val, Failure> {
+        match self.outcome(lambda, values, scope)? {
+            Found::Val(val) => Ok(val),
+            Found::Skipped => Ok(Val::null()),
+            _ => Err(failed(format!("`{}` gives nothing, so it has no value", lambda.text(scope)))),
+        }
+    }
+
+    /// As `applied_to`, also where nothing comes of it.
+    pub(super) fn outcome(
+        &mut self,
+        lambda: &Lambda<'_>,
+        values: Vec<Val>,
+        scope: &Scope<'_>,
+    ) -> Result<Found, Failure> {
         if self.cancel.is_cancelled() {
             return Err(Failure::cancelled());
         }
         if lambda.since.elapsed() > lambda.limit {
             let message = format!(
                 "`{}` was worked out item by item for {} ms and did not come to an end",
-                scope.of(lambda.body),
+                lambda.text(scope),
                 lambda.limit.as_millis()
             );
             return Err(Failure::new(ErrorCode::EvaluationTimeout, message));
         }
+        if let Body::Method(group) = &lambda.body {
+            return self.invoke_with(group.clone(), values, scope);
+        }
         let before = scope.bindings.borrow().len();
         scope.bindings.borrow_mut().extend(lambda.parameters.iter().cloned().zip(values));
-        let val = self.value(lambda.body, scope);
+        let found = match &lambda.body {
+            Body::Block(block) => self.block(*block, scope),
+            Body::Expression(body) => self.walk(*body, scope).map(|found| self.lifted(found, *body)),
+            Body::Method(_) => Ok(Found::Nothing),
+        };
         scope.bindings.borrow_mut().truncate(before);
-        val
+        found
     }
 }

@@ -117,6 +117,25 @@ impl Session {
         types: &[Ty],
         scope: &Scope<'_>,
     ) -> Result<Option<Found>, Failure> {
+        if let Some(found) = self.own_member(val, name, types, scope)? {
+            return Ok(Some(found));
+        }
+        Ok(self.has_extension(name).then(|| Found::Group {
+            target: Some(val.clone()),
+            ty: val.ty.clone(),
+            name: name.to_owned(),
+            types: types.to_vec(),
+        }))
+    }
+
+    /// A member that a type of the value declares: no extension method, which a name by itself never means.
+    pub(super) fn own_member(
+        &mut self,
+        val: &Val,
+        name: &str,
+        types: &[Ty],
+        scope: &Scope<'_>,
+    ) -> Result<Option<Found>, Failure> {
         if let Some(val) = self.built_in(val, name)? {
             return Ok(Some(Found::Val(val)));
         }
@@ -139,14 +158,6 @@ impl Session {
                     }));
                 }
             }
-        }
-        if self.has_extension(name) {
-            return Ok(Some(Found::Group {
-                target: Some(val.clone()),
-                ty: val.ty.clone(),
-                name: name.to_owned(),
-                types: types.to_vec(),
-            }));
         }
         Ok(None)
     }

@@ -63,7 +63,7 @@ impl Session {
                 let shown = if own_this.is_some() { path.name.clone() } else { "this".into() };
                 this = Val::at(Path { name: shown, ..path.clone() }, class.clone());
             }
-            if let Some(found) = self.member_if_any(&Found::Val(this), name, &[], scope)? {
+            if let Some(found) = self.own_member(&this, name, &[], scope)? {
                 // What is a member of `this` is called by its own name.
                 return Ok(match found {
                     Found::Val(Val { data: super::Data::At(path), ty, literal }) => {

@@ -16,7 +16,24 @@ impl Session {
         let ty = node.child_by_field_name("type");
         let ty = ty.ok_or_else(|| failed("`new()` needs its type here: write `new Type(…)`"))?;
         let ty = self.type_at(ty, scope)?;
-        let given = match node.child_by_field_name("arguments") {
+        self.new_of(&ty, node, scope).map(Found::Val)
+    }
+
+    /// A value for a place of this type: `new(…)` and `default` are of that type.
+    pub(super) fn value_for(&mut self, ty: &Ty, node: Syntax<'_>, scope: &Scope<'_>) -> Result<Val, Failure> {
+        match node.kind() {
+            "implicit_object_creation_expression" => {
+                let ty = self.nullable(ty).unwrap_or_else(|| ty.clone());
+                self.new_of(&ty, node, scope)
+            }
+            _ if is_bare_default(node) => self.default_of(ty, scope),
+            _ => self.value(node, scope),
+        }
+    }
+
+    fn new_of(&mut self, ty: &Ty, node: Syntax<'_>, scope: &Scope<'_>) -> Result<Val, Failure> {
+        let part = |kind: &str| inner(node).into_iter().find(|part| part.kind() == kind);
+        let given = match part("argument_list") {
             Some(list) => self.arguments(list, scope)?,
             None => Vec::new(),
         };
@@ -26,16 +43,16 @@ impl Session {
             match given.value {
                 Passed::Val(val) => values.push(val),
                 Passed::Declared { .. } => return Err(failed("a constructor cannot declare variables here")),
-                Passed::Lambda(_) => {
+                Passed::Lambda(_) | Passed::Method(_) => {
                     return Err(failed("a lambda cannot be made in a program that is stopped"));
                 }
             }
         }
-        let made = self.made(&ty, values, &names, scope)?;
-        if let Some(initializer) = node.child_by_field_name("initializer") {
+        let made = self.made(ty, values, &names, scope)?;
+        if let Some(initializer) = part("initializer_expression") {
             self.initialised(&made, initializer, scope)?;
         }
-        Ok(Found::Val(made))
+        Ok(made)
     }
 
     /// `new T(values)`.
@@ -124,7 +141,17 @@ impl Session {
                     self.initialised(&member, right, scope)?;
                     continue;
                 }
-                let val = self.value(right, scope)?;
+                let val = match takes_type(right) && left.kind() == "identifier" {
+                    true => {
+                        let member =
+                            self.member_of(Found::Val(made.clone()), scope.of(left), Vec::new(), scope)?;
+                        let Found::Val(Val { ty, .. }) = member else {
+                            return Err(failed(format!("`{}` has no value", scope.of(left))));
+                        };
+                        self.value_for(&ty, right, scope)?
+                    }
+                    false => self.value(right, scope)?,
+                };
                 if left.kind() == "element_binding_expression" {
                     let mut indexes = Vec::new();
                     for index in inner(left) {
@@ -152,18 +179,22 @@ impl Session {
 
     pub(super) fn new_array(&mut self, node: Syntax<'_>, scope: &Scope<'_>) -> Result<Found, Failure> {
         let initializer = inner(node).into_iter().find(|part| part.kind() == "initializer_expression");
+        let written = node.child_by_field_name("type");
+        let wanted = written.map(|written| self.type_at(written, scope)).transpose()?;
         let mut items = Vec::new();
         for item in initializer.map(inner).unwrap_or_default() {
-            items.push(self.value(item, scope)?);
+            items.push(match &wanted {
+                Some(Ty::Vector(of)) => self.value_for(of, item, scope)?,
+                _ => self.value(item, scope)?,
+            });
         }
-        let Some(written) = node.child_by_field_name("type") else {
+        let (Some(written), Some(wanted)) = (written, wanted) else {
             // The type that all items fit into.
-            let fits_all = |ty: &Ty| *ty != Ty::Null && items.iter().all(|item| self.fit(item, ty).is_some());
-            let of = items.iter().map(|item| item.ty.clone()).find(fits_all);
+            let of = self.common_ty(&items);
             let of = of.ok_or_else(|| failed("the items have no common type; write `new Type[] { … }`"))?;
             return self.array_with(&of, items, scope).map(Found::Val);
         };
-        let of = match self.type_at(written, scope)? {
+        let of = match wanted {
             Ty::Vector(of) => *of,
             _ => return Err(failed("only arrays with one dimension can be made")),
         };
@@ -184,11 +215,48 @@ impl Session {
 
     /// `(a, b)` and `(x: 1, y: 2)`.
     pub(super) fn new_tuple(&mut self, node: Syntax<'_>, scope: &Scope<'_>) -> Result<Found, Failure> {
-        let (mut items, mut names) = (Vec::new(), Vec::new());
+        let mut elements = Vec::new();
         for argument in inner(node) {
-            names.push(argument.child_by_field_name("name").map(|name| scope.of(name).to_owned()));
             let value = inner(argument).pop().unwrap_or(argument);
-            items.push(self.value(value, scope)?);
+            elements.push((argument.child_by_field_name("name"), value));
+        }
+        self.tuple_of(&elements, scope)
+    }
+
+    /// `new { A = 1, b.Name }`: a type cannot be made in a program that is stopped, so it is a tuple with these names.
+    pub(super) fn new_anonymous(&mut self, node: Syntax<'_>, scope: &Scope<'_>) -> Result<Found, Failure> {
+        let mut elements: Vec<(Option<Syntax<'_>>, Syntax<'_>)> = Vec::new();
+        let mut name = None;
+        let mut cursor = node.walk();
+        for part in node.children(&mut cursor).filter(|part| part.kind() != "comment") {
+            match part.kind() {
+                // What stood before it is a name, no value.
+                "=" => name = elements.pop().map(|(_, name)| name),
+                "assignment_expression" => {
+                    elements.push((Some(child(part, "left")?), child(part, "right")?));
+                }
+                _ if part.is_named() => elements.push((name.take(), part)),
+                _ => {}
+            }
+        }
+        self.tuple_of(&elements, scope)
+    }
+
+    fn tuple_of(
+        &mut self,
+        elements: &[(Option<Syntax<'_>>, Syntax<'_>)],
+        scope: &Scope<'_>,
+    ) -> Result<Found, Failure> {
+        let (mut items, mut names) = (Vec::new(), Vec::<Option<String>>::new());
+        for (name, value) in elements {
+            let inferred = || match value.kind() {
+                "identifier" => Some(*value),
+                "member_access_expression" => value.child_by_field_name("name"),
+                _ => None,
+            };
+            let name = name.or_else(inferred).map(|name| scope.of(name).to_owned());
+            names.push(name.filter(|name| !names.contains(&Some(name.clone()))));
+            items.push(self.value(*value, scope)?);
         }
         if items.len() > 7 {
             return Err(failed("tuples of more than 7 elements cannot be made"));
@@ -226,4 +294,14 @@ impl Session {
         }
         Ok(path)
     }
+}
+
+/// Whether it is a value of whatever type is wanted.
+pub(super) fn takes_type(node: Syntax<'_>) -> bool {
+    node.kind() == "implicit_object_creation_expression" || is_bare_default(node)
+}
+
+/// `default` without a type.
+fn is_bare_default(node: Syntax<'_>) -> bool {
+    node.kind() == "default_expression" && node.child_by_field_name("type").is_none()
 }

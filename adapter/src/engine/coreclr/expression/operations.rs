@@ -4,6 +4,7 @@ use cordebug::value::element;
 use dap_wire::Failure;
 use tree_sitter::Node as Syntax;
 
+use super::objects::takes_type;
 use super::operators::{Problem, compute, compute_unary};
 use super::walk::child;
 use super::{Constant, Data, Found, Scope, Val, failed};
@@ -63,7 +64,18 @@ impl Session {
             "as" => return Err(failed("`as` needs a type behind it")),
             _ => {}
         }
-        let (left, right) = (self.value(left, scope)?, self.value(right, scope)?);
+        // `id == default`: the other side says of what type.
+        let (left, right) = match (takes_type(left), takes_type(right)) {
+            (true, false) => {
+                let right = self.value(right, scope)?;
+                (self.value_for(&right.ty, left, scope)?, right)
+            }
+            _ => {
+                let left = self.value(left, scope)?;
+                let right = self.value_for(&left.ty, right, scope)?;
+                (left, right)
+            }
+        };
         self.operate(&operator, left, right, scope).map(Found::Val)
     }
 

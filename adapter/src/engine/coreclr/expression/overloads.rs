@@ -216,16 +216,13 @@ impl Session {
 
     /// Whether any module has an extension method of this name, or LINQ has, which can be loaded.
     pub(super) fn has_extension(&self, name: &str) -> bool {
-        LINQ.contains(&name)
-            || self.extended_modules().iter().any(|loaded| {
-                loaded.image().is_some_and(|image| image.metadata.extensions().contains_key(name))
-            })
+        LINQ.contains(&name) || self.extended_modules(name).next().is_some()
     }
 
     /// Extension methods of this name.
     pub(super) fn extensions_named(&self, name: &str) -> Vec<Method> {
         let mut found = Vec::new();
-        for loaded in self.extended_modules() {
+        for loaded in self.extended_modules(name) {
             let Some(image) = loaded.image() else { continue };
             for token in image.metadata.extensions().get(name).into_iter().flatten() {
                 let owner = self.defined(&loaded, image.metadata.owner_of(*token), Some(false), Vec::new());
@@ -235,18 +232,27 @@ impl Session {
         found
     }
 
-    /// Modules whose extension methods are in use: the user's and LINQ's; all others would cost a look at each file.
-    fn extended_modules(&self) -> Vec<Rc<Loaded>> {
-        let wanted = |loaded: &&Rc<Loaded>| {
+    /// Modules with an extension method of this name: the user's and LINQ's, and only where there is none the runtime's others
+    /// (`AsSpan`), for that costs a look at each file.
+    fn extended_modules(&self, name: &str) -> std::vec::IntoIter<Rc<Loaded>> {
+        let has_it = |loaded: &&Rc<Loaded>| {
+            loaded.image().is_some_and(|image| image.metadata.extensions().contains_key(name))
+        };
+        let is_near = |loaded: &&Rc<Loaded>| {
             let stem = loaded.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             !loaded.is_framework() || stem == "System.Linq" || stem == "System.Collections.Immutable"
         };
-        self.modules.all().iter().filter(wanted).cloned().collect()
+        let all = self.modules.all();
+        let mut found: Vec<Rc<Loaded>> = all.iter().filter(is_near).filter(has_it).cloned().collect();
+        if found.is_empty() {
+            found.extend(all.iter().filter(|loaded| !is_near(loaded)).filter(has_it).cloned());
+        }
+        found.into_iter()
     }
 }
 
-/// Extension methods of System.Linq that people use on lists.
-pub(super) const LINQ: [&str; 46] = [
+/// Extension methods of System.Linq that people use on lists, with those that older runtimes lack and that are worked out here.
+pub(super) const LINQ: [&str; 53] = [
     "Aggregate",
     "All",
     "Any",
@@ -258,6 +264,7 @@ pub(super) const LINQ: [&str; 46] = [
     "Count",
     "DefaultIfEmpty",
     "Distinct",
+    "DistinctBy",
     "ElementAt",
     "ElementAtOrDefault",
     "Except",
@@ -270,7 +277,9 @@ pub(super) const LINQ: [&str; 46] = [
     "LastOrDefault",
     "LongCount",
     "Max",
+    "MaxBy",
     "Min",
+    "MinBy",
     "OfType",
     "OrderBy",
     "OrderByDescending",
@@ -288,11 +297,15 @@ pub(super) const LINQ: [&str; 46] = [
     "Take",
     "TakeLast",
     "TakeWhile",
+    "ThenBy",
+    "ThenByDescending",
     "ToArray",
     "ToDictionary",
     "ToHashSet",
     "ToList",
+    "ToLookup",
     "Where",
+    "Zip",
 ];
 
 /// Of two numbers neither of which widens to the other, the signed one is better.

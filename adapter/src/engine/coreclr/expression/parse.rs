@@ -8,6 +8,7 @@ use dap_wire::Failure;
 use serde_json::json;
 use tree_sitter::{Node as Syntax, Tree};
 
+use super::keyed::Ordered;
 use super::operators::Overflow;
 use super::{Found, Val, failed};
 use crate::engine::coreclr::calls::Site;
@@ -70,6 +71,8 @@ pub(crate) struct Scope<'a> {
     /// `using` directives around the code, looked up when first needed.
     imports: RefCell<Option<Usings>>,
     pub(super) deeper: Cell<usize>,
+    /// What was put in order, for a `ThenBy` behind it.
+    pub(super) ordered: RefCell<Vec<Ordered>>,
 }
 
 impl<'a> Scope<'a> {
@@ -83,6 +86,7 @@ impl<'a> Scope<'a> {
             class: RefCell::new(None),
             imports: RefCell::new(None),
             deeper: Cell::new(DEEPEST),
+            ordered: RefCell::default(),
         }
     }
 }
@@ -144,7 +148,12 @@ impl Session {
         // grammar knows no `$names`; ours are as long with `_`, and read from the text as it was typed.
         let typed = format!("{BEFORE}{text});");
         let source = typed.replace("$exception", "_exception").replace("$threadid", "_threadid");
-        let tree = parsed(&source)?;
+        let mut tree = parsed(&source)?;
+        if tree.root_node().has_error()
+            && let Some(source) = with_slices(&source)
+        {
+            tree = parsed(&source).ok().filter(|tree| !tree.root_node().has_error()).unwrap_or(tree);
+        }
         let mut node = tree.root_node();
         if node.has_error() {
             return Err(syntax_error(node, text));
@@ -158,6 +167,28 @@ impl Session {
         let found = self.walk(node, &scope)?;
         Ok(self.lifted(found, node))
     }
+}
+
+/// The same text with names in place of the `..` of list patterns, as long as they are: the grammar takes a `..` only where
+/// nothing follows it. What is walked is the text as it was typed.
+fn with_slices(source: &str) -> Option<String> {
+    let (mut text, mut from, mut is_other) = (source.to_owned(), 0, false);
+    while let Some(at) = source.get(from..)?.find("..").map(|at| from + at) {
+        from = at + 2;
+        let before = source.get(..at)?.trim_end();
+        let rest = source.get(from..)?;
+        if !before.ends_with(['[', ',']) || rest.starts_with('.') {
+            continue;
+        }
+        text.replace_range(at..from, "__");
+        is_other = true;
+        // `.. var rest`: as if a type and a name stood there.
+        let spaces = rest.len() - rest.trim_start().len();
+        if rest.trim_start().starts_with("var ") {
+            text.replace_range(from + spaces..from + spaces + 3, "   ");
+        }
+    }
+    is_other.then_some(text)
 }
 
 /// Says which part of a longer expression failed.

@@ -50,10 +50,10 @@ impl Session {
         match pattern.kind() {
             "discard" => Ok(true),
             "var_pattern" => {
-                let name = inner(pattern).pop().map(|name| scope.of(name).to_owned()).unwrap_or_default();
-                scope.bindings.borrow_mut().push((name, val.clone()));
-                Ok(true)
+                let names = inner(pattern).pop().ok_or_else(|| failed("`var` needs a name"))?;
+                self.fits_names(val, names, scope)
             }
+            "list_pattern" => self.fits_list(val, pattern, scope),
             "constant_pattern" => {
                 let wanted = inner(pattern).pop().ok_or_else(|| failed("a pattern is empty"))?;
                 self.fits_written_as_value(val, wanted, scope)
@@ -100,6 +100,10 @@ impl Session {
         scope: &Scope<'_>,
     ) -> Result<bool, Failure> {
         let ty = child(pattern, "type")?;
+        let names = inner(pattern).pop().filter(|names| names.kind() == "parenthesized_variable_designation");
+        if let (Some(names), "var") = (names, scope.of(ty)) {
+            return self.fits_names(val, names, scope);
+        }
         let bound = match scope.of(ty) {
             "var" => val.clone(),
             _ => {
@@ -127,6 +131,10 @@ impl Session {
     ) -> Result<bool, Failure> {
         match node.kind() {
             "tuple_expression" => self.fits_positions(val, &inner(node), scope),
+            // `var (a, b)`, which looks like a call.
+            "invocation_expression" if scope.of(child(node, "function")?) == "var" => {
+                self.fits_all_names(val, &inner(child(node, "arguments")?), scope)
+            }
             "invocation_expression" => {
                 let ty = self.type_at(child(node, "function")?, scope)?;
                 if !self.is_of(val, &ty)? {
@@ -143,6 +151,91 @@ impl Session {
                 Found::Val(constant) => self.equal_to_constant(val, &constant, scope),
                 _ => Err(failed(format!("`{}` is no constant", scope.of(node)))),
             },
+        }
+    }
+
+    /// `var name`, `var (a, b)`, `var _`: names and nothing else.
+    fn fits_names(&mut self, val: &Val, node: Syntax<'_>, scope: &Scope<'_>) -> Result<bool, Failure> {
+        match node.kind() {
+            "argument" | "subpattern" | "constant_pattern" => {
+                let name = inner(node).pop().ok_or_else(|| failed("`var` needs a name"))?;
+                self.fits_names(val, name, scope)
+            }
+            "parenthesized_variable_designation" | "tuple_expression" => {
+                self.fits_all_names(val, &inner(node), scope)
+            }
+            _ => {
+                let name = scope.of(node);
+                if name != "_" {
+                    scope.bindings.borrow_mut().push((name.to_owned(), val.clone()));
+                }
+                Ok(true)
+            }
+        }
+    }
+
+    pub(super) fn fits_all_names(
+        &mut self,
+        val: &Val,
+        names: &[Syntax<'_>],
+        scope: &Scope<'_>,
+    ) -> Result<bool, Failure> {
+        if self.is_null_val(val)? {
+            return Ok(false);
+        }
+        let val = self.out_of_nullable(val.clone())?;
+        for (element, name) in self.deconstructed(&val, names.len(), scope)?.iter().zip(names) {
+            if !self.fits_names(element, *name, scope)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// `[1, .., var last]`: for what has a length and can be indexed.
+    fn fits_list(&mut self, val: &Val, node: Syntax<'_>, scope: &Scope<'_>) -> Result<bool, Failure> {
+        if self.is_null_val(val)? {
+            return Ok(false);
+        }
+        let mut cursor = node.walk();
+        let is_slice = |part: &Syntax<'_>| scope.of(*part).starts_with("..");
+        let name = node.children(&mut cursor).skip_while(|part| part.kind() != "]").nth(1);
+        let mut cursor = node.walk();
+        let parts: Vec<Syntax<'_>> = node
+            .children(&mut cursor)
+            .take_while(|part| part.kind() != "]")
+            .filter(|part| part.is_named() && part.kind() != "comment" || is_slice(part))
+            .collect();
+        let slice = parts.iter().position(is_slice);
+        let length = self.length_of(val, scope)?;
+        let wanted = i128::try_from(parts.len()).unwrap_or(i128::MAX);
+        let fits = if slice.is_some() { length >= wanted - 1 } else { length == wanted };
+        if !fits {
+            return Ok(false);
+        }
+        for (position, part) in (0i128..).zip(&parts) {
+            let behind = wanted - 1 - position;
+            let int = |value: i128| Val::int(i32::try_from(value).unwrap_or(i32::MAX));
+            let fits = match slice.map_or(-1, |at| i128::try_from(at).unwrap_or(-1)) {
+                at if at == position => {
+                    let Some(name) = part.child_by_field_name("name") else { continue };
+                    let part = self.sliced(val, position, length - behind, scope)?;
+                    self.fits_names(&part, name, scope)?
+                }
+                at => {
+                    let index = if at >= 0 && position > at { length - 1 - behind } else { position };
+                    let item = self.indexed(val, vec![int(index)], scope)?;
+                    let item = self.named_as_in(item, val);
+                    self.fits_written_as_value(&item, *part, scope)?
+                }
+            };
+            if !fits {
+                return Ok(false);
+            }
+        }
+        match name {
+            Some(name) => self.fits_names(val, name, scope),
+            None => Ok(true),
         }
     }
 
@@ -171,9 +264,19 @@ impl Session {
         Ok(true)
     }
 
-    fn deconstructed(&mut self, val: &Val, count: usize, scope: &Scope<'_>) -> Result<Vec<Val>, Failure> {
+    pub(super) fn deconstructed(
+        &mut self,
+        val: &Val,
+        count: usize,
+        scope: &Scope<'_>,
+    ) -> Result<Vec<Val>, Failure> {
         let mut elements = Vec::new();
-        if self.full_name(&self.actual(val)?).starts_with("System.ValueTuple`") {
+        let ty = self.actual(val)?;
+        if self.full_name(&ty).starts_with("System.ValueTuple`") {
+            let arity = self.arity(&ty);
+            if arity != count {
+                return Err(failed(format!("the tuple has {arity} elements, not {count}")));
+            }
             for position in 1..=count {
                 let name = format!("Item{position}");
                 match self.member_of(Found::Val(val.clone()), &name, Vec::new(), scope)? {
@@ -204,7 +307,14 @@ impl Session {
             return Ok(false);
         }
         let mut val = self.out_of_nullable(val.clone())?;
-        if let Some(ty) = pattern.child_by_field_name("type") {
+        let ty = pattern.child_by_field_name("type");
+        if let Some(ty) = ty
+            && scope.of(ty) == "var"
+        {
+            let names = inner(pattern).into_iter().find(|part| part.kind() == "positional_pattern_clause");
+            return self.fits_all_names(&val, &names.map(inner).unwrap_or_default(), scope);
+        }
+        if let Some(ty) = ty {
             let ty = self.type_at(ty, scope)?;
             if !self.is_of(&val, &ty)? {
                 return Ok(false);
@@ -225,11 +335,19 @@ impl Session {
                 let [name, wanted] = parts.as_slice() else {
                     return Err(failed("a property pattern is `Name: pattern`"));
                 };
-                let found = self.member_of(Found::Val(val.clone()), scope.of(*name), Vec::new(), scope)?;
-                let Found::Val(member) = found else {
-                    return Err(failed(format!("`{}` has no value", scope.of(*name))));
-                };
-                if !self.fits_pattern(&member, *wanted, scope)? {
+                // `Friend.Name`: null on the way does not fit.
+                let mut member = val.clone();
+                for name in scope.of(*name).split('.').map(str::trim) {
+                    if self.is_null_val(&member)? {
+                        return Ok(false);
+                    }
+                    let of = Found::Val(self.out_of_nullable(member)?);
+                    member = match self.member_of(of, name, Vec::new(), scope)? {
+                        Found::Val(member) => member,
+                        _ => return Err(failed(format!("`{name}` has no value"))),
+                    };
+                }
+                if !self.fits_written_as_value(&member, *wanted, scope)? {
                     return Ok(false);
                 }
             }

@@ -1,20 +1,22 @@
 //! LINQ with lambdas, worked out here: a lambda cannot be made in a program that is stopped, so its body is evaluated once for
-//! each item ([`super::lambdas`]). Lists only as long as people look at.
+//! each item ([`super::lambdas`]); what goes by keys is [`super::keyed`]'s. Lists only as long as people look at.
 
-use std::cmp::Ordering;
+use std::time::Instant;
 
 use cordebug::value::element;
 use dap_wire::Failure;
 
 use super::lambdas::Lambda;
-use super::{Constant, Found, Given, Passed, Scope, Val, failed};
+use super::{Constant, Data, Found, Given, Passed, Scope, Val, failed};
 use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::types::Ty;
-use crate::engine::coreclr::types::ty::{INT, OBJECT};
+use crate::engine::coreclr::types::ty::{INT, OBJECT, STRING};
 use crate::engine::coreclr::values::Path;
 
 /// Longest sequence a lambda is evaluated over.
 const LONGEST: usize = 10_000;
+/// What has methods of its own that take a lambda.
+const LIST: &str = "System.Collections.Generic.List`1";
 
 /// The items of a collection.
 pub(super) struct Items {
@@ -25,6 +27,19 @@ pub(super) struct Items {
     pub(super) is_cut: bool,
 }
 
+impl Items {
+    /// For those that must see all of them.
+    pub(super) fn whole(self) -> Result<Vec<Val>, Failure> {
+        if self.is_cut { Err(too_many()) } else { Ok(self.list) }
+    }
+}
+
+/// An argument of such a method.
+pub(super) enum Argument<'t> {
+    Lambda(Lambda<'t>),
+    Val(Val),
+}
+
 impl Session {
     /// `list.Where(x => …)` and its kin.
     pub(super) fn with_lambda(
@@ -33,56 +48,109 @@ impl Session {
         name: &str,
         given: &[Given<'_>],
         scope: &Scope<'_>,
-    ) -> Result<Val, Failure> {
-        let lambdas: Vec<Lambda<'_>> = given
-            .iter()
-            .filter_map(|given| match given.value {
-                Passed::Lambda(node) => Some(Lambda::read(node, scope, scope.site.limit)),
-                _ => None,
-            })
-            .collect::<Result<_, _>>()?;
-        let Items { list: items, of, is_cut } = self.items_of(target, scope)?;
-        let none = || failed("InvalidOperationException: no item fits");
-        let (lambda, second) = match (lambdas.as_slice(), given) {
-            ([only], [_]) => (only, None),
-            ([key, value], [_, _]) if name == "ToDictionary" => (key, Some(value)),
-            ([step], [Given { value: Passed::Val(seed), .. }, _]) if name == "Aggregate" => {
-                return self.folded(Some(seed.clone()), whole(items, is_cut)?, step, scope);
+    ) -> Result<Found, Failure> {
+        let since = Instant::now();
+        let mut arguments = Vec::new();
+        for given in given {
+            arguments.push(match &given.value {
+                Passed::Lambda(node) => Argument::Lambda(Lambda::read(*node, scope, since)?),
+                Passed::Method(group) => Argument::Lambda(Lambda::of_method(group.clone(), scope, since)),
+                Passed::Val(val) => Argument::Val(val.clone()),
+                Passed::Declared { .. } => return Err(not_with_these(name)),
+            });
+        }
+        if let Some(val) = self.by_keys(target, name, &arguments, scope)? {
+            return Ok(Found::Val(val));
+        }
+        let items = self.items_of(target, scope)?;
+        match arguments.as_slice() {
+            [Argument::Lambda(lambda)] => self.with_one(target, name, items, lambda, scope),
+            [Argument::Val(seed), Argument::Lambda(step)] if name == "Aggregate" => {
+                self.folded(Some(seed.clone()), items.whole()?, step, scope).map(Found::Val)
             }
-            _ => return Err(failed(format!("`{name}` with these arguments is not supported"))),
-        };
+            [Argument::Val(seed), Argument::Lambda(step), Argument::Lambda(last)] if name == "Aggregate" => {
+                let sum = self.folded(Some(seed.clone()), items.whole()?, step, scope)?;
+                self.applied_to(last, vec![sum], scope).map(Found::Val)
+            }
+            [Argument::Val(other), Argument::Lambda(both)] if name == "Zip" => {
+                let others = self.items_of(other, scope)?.whole()?;
+                let mut made = Vec::new();
+                for (first, second) in items.whole()?.into_iter().zip(others) {
+                    made.push(self.applied_to(both, vec![first, second], scope)?);
+                }
+                self.array_of_made(made, &OBJECT, scope).map(Found::Val)
+            }
+            _ => Err(not_with_these(name)),
+        }
+    }
+
+    /// Those that take one lambda and nothing else.
+    fn with_one(
+        &mut self,
+        target: &Val,
+        name: &str,
+        items: Items,
+        lambda: &Lambda<'_>,
+        scope: &Scope<'_>,
+    ) -> Result<Found, Failure> {
+        let none = || failed("InvalidOperationException: no item fits");
+        let Items { list: items, of, is_cut } = items;
+        let position = |at: Option<usize>| Val::int(at.and_then(|at| i32::try_from(at).ok()).unwrap_or(-1));
         // Those that need not see all.
         match name {
-            "Any" | "Exists" => return Ok(Val::bool(self.first(items, is_cut, lambda, scope)?.is_some())),
+            "Any" | "Exists" => {
+                return Ok(Found::Val(Val::bool(self.first(items, is_cut, lambda, scope)?.is_some())));
+            }
             "First" => {
-                return self.first(items, is_cut, lambda, scope)?.map(|(_, item)| item).ok_or_else(none);
+                let first = self.first(items, is_cut, lambda, scope)?;
+                return first.map(|(_, item)| Found::Val(item)).ok_or_else(none);
             }
             "FirstOrDefault" | "Find" => {
                 return match self.first(items, is_cut, lambda, scope)? {
-                    Some((_, item)) => Ok(item),
-                    None => self.default_of(&of, scope),
+                    Some((_, item)) => Ok(Found::Val(item)),
+                    None => self.default_of(&of, scope).map(Found::Val),
                 };
             }
             "FindIndex" => {
-                let position = self.first(items, is_cut, lambda, scope)?.map(|(position, _)| position);
-                return Ok(Val::int(position.and_then(|at| i32::try_from(at).ok()).unwrap_or(-1)));
+                let found = self.first(items, is_cut, lambda, scope)?;
+                return Ok(Found::Val(position(found.map(|(at, _)| at))));
             }
             _ => {}
         }
-        let items = whole(items, is_cut)?;
-        match name {
-            "Where" | "FindAll" => {
+        let items = Items { list: items, of: of.clone(), is_cut }.whole()?;
+        let val = match name {
+            "Where" => {
                 let kept = self.kept(items, lambda, scope)?;
                 self.array_with(&of, kept, scope)
+            }
+            "FindAll" => {
+                let kept = self.kept(items, lambda, scope)?;
+                let array = self.array_with(&of, kept, scope)?;
+                self.as_list_like(array, target, scope)
             }
             "Select" | "ConvertAll" => {
                 let mut made = Vec::new();
                 for (position, item) in items.into_iter().enumerate() {
                     made.push(self.applied(lambda, item, position, scope)?);
                 }
-                let ty = made.first().map_or(of, |first| first.ty.clone());
-                let ty = if ty == Ty::Null { OBJECT } else { ty };
-                self.array_with(&ty, made, scope)
+                let array = self.array_of_made(made, &of, scope)?;
+                if name == "Select" { Ok(array) } else { self.as_list_like(array, target, scope) }
+            }
+            "ForEach" => {
+                for item in items {
+                    self.outcome(lambda, vec![item], scope)?;
+                }
+                return Ok(Found::Nothing);
+            }
+            "RemoveAll" => self.removed(target, items, lambda, scope),
+            "FindLastIndex" => {
+                let mut last = None;
+                for (at, item) in items.into_iter().enumerate().rev() {
+                    if last.is_none() && self.holds(lambda, item, at, scope)? {
+                        last = Some(at);
+                    }
+                }
+                Ok(position(last))
             }
             "All" | "TrueForAll" => {
                 let count = items.len();
@@ -101,10 +169,12 @@ impl Session {
                 for (position, item) in items.into_iter().enumerate() {
                     let inner = self.applied(lambda, item, position, scope)?;
                     let inner = self.items_of(&inner, scope)?;
-                    inner_ty = inner.of;
-                    all.extend(whole(inner.list, inner.is_cut)?);
+                    inner_ty = inner.of.clone();
+                    all.extend(inner.whole()?);
                 }
-                self.array_with(&inner_ty, whole_length(all)?, scope)
+                let is_cut = all.len() > LONGEST;
+                let all = Items { list: all, of: inner_ty.clone(), is_cut }.whole()?;
+                self.array_with(&inner_ty, all, scope)
             }
             "TakeWhile" | "SkipWhile" => {
                 let mut fitting = 0;
@@ -119,22 +189,28 @@ impl Session {
                 self.array_with(&of, chosen.to_vec(), scope)
             }
             "Aggregate" => self.folded(None, items, lambda, scope),
-            "MinBy" | "MaxBy" => {
-                let mut best: Option<(Constant, Val)> = None;
+            "Min" | "Max" | "MinBy" | "MaxBy" => {
+                let mut best: Option<(Val, Val)> = None;
                 for (position, item) in items.into_iter().enumerate() {
-                    let key = self.key_of(lambda, item.clone(), position, scope)?;
-                    let wanted = if name == "MinBy" { Ordering::Less } else { Ordering::Greater };
-                    if best.as_ref().is_none_or(|(best, _)| compare(&key, best) == wanted) {
+                    let key = self.applied(lambda, item.clone(), position, scope)?;
+                    let wins = match &best {
+                        None => true,
+                        Some((best, _)) if name.starts_with("Min") => self.is_less(&key, best, scope)?,
+                        Some((best, _)) => self.is_less(best, &key, scope)?,
+                    };
+                    if wins {
                         best = Some((key, item));
                     }
                 }
-                best.map(|(_, item)| item)
-                    .ok_or_else(|| failed("InvalidOperationException: the sequence is empty"))
+                let (key, item) = best.ok_or_else(empty)?;
+                Ok(if name.ends_with("By") { item } else { key })
             }
             "DistinctBy" => {
                 let (mut seen, mut kept) = (Vec::new(), Vec::new());
                 for (position, item) in items.into_iter().enumerate() {
-                    let key = self.key_of(lambda, item.clone(), position, scope)?;
+                    let key = self.applied(lambda, item.clone(), position, scope)?;
+                    let key =
+                        self.load(&key)?.ok_or_else(|| failed("a key here must be a number or text"))?;
                     if !seen.contains(&key) {
                         seen.push(key);
                         kept.push(item);
@@ -142,7 +218,6 @@ impl Session {
                 }
                 self.array_with(&of, kept, scope)
             }
-            "ToDictionary" => self.dictionary_of(items, &of, lambda, second, scope),
             "Single" | "SingleOrDefault" => {
                 let mut kept = self.kept(items, lambda, scope)?;
                 match kept.len() {
@@ -157,63 +232,127 @@ impl Session {
                 None if name == "Last" => Err(none()),
                 None => self.default_of(&of, scope),
             },
-            "Sum" | "Average" => {
-                let count = items.len();
-                let mut sum: Option<Val> = None;
-                for (position, item) in items.into_iter().enumerate() {
-                    let value = self.applied(lambda, item, position, scope)?;
-                    sum = Some(match sum {
-                        Some(sum) => self.operate("+", sum, value, scope)?,
-                        None => value,
-                    });
-                }
-                match (name, sum) {
-                    ("Sum", sum) => Ok(sum.unwrap_or(Val { ty: INT, ..Val::int(0) })),
-                    (_, Some(sum)) => {
-                        let sum = match self.load(&sum)? {
-                            Some(Constant::Int(..)) => self.cast(sum, &Ty::Primitive(element::R8), scope)?,
-                            _ => sum,
-                        };
-                        self.operate("/", sum, Val { literal: true, ..Val::int(i32::try_from(count).unwrap_or(i32::MAX)) }, scope)
-                    }
-                    (_, None) => Err(failed("InvalidOperationException: the sequence is empty")),
-                }
-            }
-            "Min" | "Max" => {
-                let mut best: Option<Val> = None;
-                for (position, item) in items.into_iter().enumerate() {
-                    let value = self.applied(lambda, item, position, scope)?;
-                    let wins = match &best {
-                        None => true,
-                        Some(best) => {
-                            let operator = if name == "Min" { "<" } else { ">" };
-                            let val = self.operate(operator, value.clone(), best.clone(), scope)?;
-                            self.load(&val)? == Some(Constant::Bool(true))
-                        }
-                    };
-                    if wins {
-                        best = Some(value);
-                    }
-                }
-                best.ok_or_else(|| failed("InvalidOperationException: the sequence is empty"))
-            }
-            "OrderBy" | "OrderByDescending" => {
-                let mut keyed = Vec::new();
-                for (position, item) in items.into_iter().enumerate() {
-                    keyed.push((self.key_of(lambda, item.clone(), position, scope)?, item));
-                }
-                keyed.sort_by(|(a, _), (b, _)| {
-                    let order = compare(a, b);
-                    if name == "OrderBy" { order } else { order.reverse() }
-                });
-                self.array_with(&of, keyed.into_iter().map(|(_, item)| item).collect(), scope)
-            }
-            _ => Err(failed(format!("`{name}` with a lambda is not supported"))
-                .hint(
-                    "Where, Select, SelectMany, Any, All, Count, First, Last, Single, Sum, Average, Min, Max, MinBy, MaxBy, \
-                     OrderBy, TakeWhile, SkipWhile, DistinctBy, Aggregate, ToDictionary, Find are",
-                )),
+            "Sum" | "Average" => self.summed(name, items, lambda, scope),
+            _ => Err(self.no_lambda_for(name, lambda)),
+        };
+        val.map(Found::Val)
+    }
+
+    fn no_lambda_for(&self, name: &str, lambda: &Lambda<'_>) -> Failure {
+        if let Some(method) = lambda.method() {
+            return failed(format!("`{method}` is a method; call it: `{method}(…)`"));
         }
+        failed(format!("`{name}` with a lambda is not supported")).hint(
+            "Where, Select, SelectMany, Any, All, Count, First, Last, Single, Sum, Average, Min, Max, MinBy, MaxBy, \
+             OrderBy, ThenBy, GroupBy, ToLookup, ToDictionary, Join, Zip, TakeWhile, SkipWhile, DistinctBy, \
+             Aggregate, Find, FindAll, ConvertAll, Exists, ForEach, RemoveAll are",
+        )
+    }
+
+    /// `Sum` and `Average`.
+    fn summed(
+        &mut self,
+        name: &str,
+        items: Vec<Val>,
+        lambda: &Lambda<'_>,
+        scope: &Scope<'_>,
+    ) -> Result<Val, Failure> {
+        let count = items.len();
+        let mut sum: Option<Val> = None;
+        for (position, item) in items.into_iter().enumerate() {
+            let value = self.applied(lambda, item, position, scope)?;
+            sum = Some(match sum {
+                Some(sum) => self.operate("+", sum, value, scope)?,
+                None => value,
+            });
+        }
+        match (name, sum) {
+            ("Sum", sum) => Ok(sum.unwrap_or(Val { ty: INT, ..Val::int(0) })),
+            (_, Some(sum)) => {
+                let sum = match self.load(&sum)? {
+                    Some(Constant::Int(..)) => self.cast(sum, &Ty::Primitive(element::R8), scope)?,
+                    _ => sum,
+                };
+                let count = Val { literal: true, ..Val::int(i32::try_from(count).unwrap_or(i32::MAX)) };
+                self.operate("/", sum, count, scope)
+            }
+            (_, None) => Err(empty()),
+        }
+    }
+
+    /// `List.RemoveAll`: from the end, so that the rest keep their positions.
+    fn removed(
+        &mut self,
+        target: &Val,
+        items: Vec<Val>,
+        lambda: &Lambda<'_>,
+        scope: &Scope<'_>,
+    ) -> Result<Val, Failure> {
+        let mut fitting = Vec::new();
+        for (at, item) in items.into_iter().enumerate() {
+            if self.holds(lambda, item, at, scope)? {
+                fitting.push(Val::int(i32::try_from(at).unwrap_or(i32::MAX)));
+            }
+        }
+        let count = i32::try_from(fitting.len()).unwrap_or(i32::MAX);
+        for at in fitting.into_iter().rev() {
+            let remove = self.member_of(Found::Val(target.clone()), "RemoveAt", Vec::new(), scope)?;
+            self.invoke_with(remove, vec![at], scope)?;
+        }
+        Ok(Val::int(count))
+    }
+
+    /// What methods of `List<T>` itself give is a list.
+    fn as_list_like(&mut self, array: Val, target: &Val, scope: &Scope<'_>) -> Result<Val, Failure> {
+        let Ty::Vector(of) = &array.ty else { return Ok(array) };
+        match self.full_name(&self.actual(target)?) == LIST {
+            true => {
+                let list = self.ty_generic(LIST, vec![(**of).clone()]);
+                let list = list.ok_or_else(|| failed("there are no lists here"))?;
+                let made = self.made(&list, vec![array.clone()], &[], scope)?;
+                Ok(self.named_as_in(made, &array))
+            }
+            false => Ok(array),
+        }
+    }
+
+    /// A new array of what a lambda gave; `otherwise` is the type of its items when there are none.
+    pub(super) fn array_of_made(
+        &mut self,
+        made: Vec<Val>,
+        otherwise: &Ty,
+        scope: &Scope<'_>,
+    ) -> Result<Val, Failure> {
+        let ty = if made.is_empty() { otherwise.clone() } else { self.common_ty(&made).unwrap_or(OBJECT) };
+        // All come from one expression: the names of the first one's elements are everybody's.
+        let tuple = made.first().and_then(|first| first.path()?.tuple.clone());
+        let array = self.array_with(&ty, made, scope)?;
+        Ok(match array.data {
+            Data::At(path) => Val { data: Data::At(Path { tuple, ..path }), ..array },
+            _ => array,
+        })
+    }
+
+    /// The type of one of several values that all of them fit into.
+    pub(super) fn common_ty(&self, items: &[Val]) -> Option<Ty> {
+        let fits_all = |ty: &Ty| *ty != Ty::Null && items.iter().all(|item| self.fit(item, ty).is_some());
+        items.iter().map(|item| item.ty.clone()).find(fits_all)
+    }
+
+    /// Whether one comes before the other, as `Comparer<T>.Default` has it.
+    fn is_less(&mut self, a: &Val, b: &Val, scope: &Scope<'_>) -> Result<bool, Failure> {
+        if let (Some(Constant::Text(_) | Constant::Null), Some(Constant::Text(_) | Constant::Null)) =
+            (self.load(a)?, self.load(b)?)
+        {
+            // Texts are compared in the culture of the program.
+            let group = Found::Group { target: None, ty: STRING, name: "Compare".into(), types: Vec::new() };
+            let Found::Val(order) = self.invoke_with(group, vec![a.clone(), b.clone()], scope)? else {
+                return Err(failed("the texts cannot be compared"));
+            };
+            return Ok(matches!(self.load(&order)?, Some(Constant::Int(_, order)) if order < 0));
+        }
+        let is_less = self.operate("<", a.clone(), b.clone(), scope)?;
+        Ok(self.load(&is_less)? == Some(Constant::Bool(true)))
     }
 
     /// `Aggregate`: without a seed the first item is it.
@@ -226,55 +365,11 @@ impl Session {
     ) -> Result<Val, Failure> {
         let mut items = items.into_iter();
         let seed = seed.or_else(|| items.next());
-        let mut so_far = seed.ok_or_else(|| failed("InvalidOperationException: the sequence is empty"))?;
+        let mut so_far = seed.ok_or_else(empty)?;
         for item in items {
             so_far = self.applied_to(lambda, vec![so_far, item], scope)?;
         }
         Ok(so_far)
-    }
-
-    /// What to order or tell apart by.
-    fn key_of(
-        &mut self,
-        lambda: &Lambda<'_>,
-        item: Val,
-        position: usize,
-        scope: &Scope<'_>,
-    ) -> Result<Constant, Failure> {
-        let key = self.applied(lambda, item, position, scope)?;
-        self.load(&key)?.ok_or_else(|| failed("a key must be a number or text"))
-    }
-
-    /// `ToDictionary`, with items or what is made of them.
-    fn dictionary_of(
-        &mut self,
-        items: Vec<Val>,
-        of: &Ty,
-        key: &Lambda<'_>,
-        value: Option<&Lambda<'_>>,
-        scope: &Scope<'_>,
-    ) -> Result<Val, Failure> {
-        let mut pairs = Vec::new();
-        for (position, item) in items.into_iter().enumerate() {
-            let key = self.applied(key, item.clone(), position, scope)?;
-            let value = match value {
-                Some(value) => self.applied(value, item, position, scope)?,
-                None => item,
-            };
-            pairs.push((key, value));
-        }
-        let types = match pairs.first() {
-            Some((key, value)) => vec![key.ty.clone(), value.ty.clone()],
-            None => vec![OBJECT, of.clone()],
-        };
-        let ty = self.ty_generic("System.Collections.Generic.Dictionary`2", types);
-        let made =
-            self.made(&ty.ok_or_else(|| failed("there are no dictionaries here"))?, vec![], &[], scope)?;
-        for (key, value) in pairs {
-            let add = self.member_of(Found::Val(made.clone()), "Add", Vec::new(), scope)?;
-            self.invoke_with(add, vec![key, value], scope)?;
-        }
-        Ok(made)
     }
 
     /// The items of a collection and their type.
@@ -283,9 +378,7 @@ impl Session {
         let is_array = |session: &Self, val: &Val| -> Result<Option<Ty>, Failure> {
             Ok(match session.actual(val)? {
                 Ty::Vector(of) => Some(*of),
-                ty if session.full_name(&ty) == "System.Collections.Generic.List`1" => {
-                    ty.arguments().first().cloned()
-                }
+                ty if session.full_name(&ty) == LIST => ty.arguments().first().cloned(),
                 _ => None,
             })
         };
@@ -312,32 +405,16 @@ impl Session {
     }
 }
 
-/// Items for those that must see all of them.
-fn whole(items: Vec<Val>, is_cut: bool) -> Result<Vec<Val>, Failure> {
-    if is_cut { Err(too_many()) } else { Ok(items) }
+fn empty() -> Failure {
+    failed("InvalidOperationException: the sequence is empty")
 }
 
-fn whole_length(items: Vec<Val>) -> Result<Vec<Val>, Failure> {
-    let is_cut = items.len() > LONGEST;
-    whole(items, is_cut)
+/// A method of LINQ that is not worked out here with these arguments.
+pub(super) fn not_with_these(name: &str) -> Failure {
+    failed(format!("`{name}` with these arguments is not supported"))
 }
 
 /// Why the end of a sequence was not reached.
 pub(super) fn too_many() -> Failure {
     failed(format!("the sequence has more than {LONGEST} items; a lambda is not evaluated for so many"))
-}
-
-fn compare(a: &Constant, b: &Constant) -> Ordering {
-    match (a, b) {
-        (Constant::Null, Constant::Null) => Ordering::Equal,
-        (Constant::Null, _) => Ordering::Less,
-        (_, Constant::Null) => Ordering::Greater,
-        (Constant::Int(_, a), Constant::Int(_, b)) => a.cmp(b),
-        (Constant::Bool(a), Constant::Bool(b)) => a.cmp(b),
-        (Constant::Text(a), Constant::Text(b)) => a.cmp(b),
-        (Constant::Double(a), Constant::Double(b)) => a.total_cmp(b),
-        (Constant::Single(a), Constant::Single(b)) => a.total_cmp(b),
-        (Constant::Decimal(a), Constant::Decimal(b)) => a.cmp(b),
-        _ => Ordering::Equal,
-    }
 }

@@ -37,7 +37,7 @@ impl Session {
     }
 
     /// How many elements a tuple has; 0 for any other type.
-    fn arity(&self, ty: &Ty) -> usize {
+    pub(super) fn arity(&self, ty: &Ty) -> usize {
         if !self.full_name(ty).starts_with("System.ValueTuple`") {
             return 0;
         }

@@ -40,8 +40,18 @@ impl Session {
 
     /// A part that must have a value.
     pub(super) fn value(&mut self, node: Syntax<'_>, scope: &Scope<'_>) -> Result<Val, Failure> {
-        let text = || scope.of(node).to_owned();
         let found = self.walk(node, scope)?;
+        self.valued(found, node, scope)
+    }
+
+    /// The value of what a part stands for.
+    pub(super) fn valued(
+        &mut self,
+        found: Found,
+        node: Syntax<'_>,
+        scope: &Scope<'_>,
+    ) -> Result<Val, Failure> {
+        let text = || scope.of(node).to_owned();
         match self.lifted(found, node) {
             Found::Val(val) => Ok(val),
             Found::Skipped => Ok(Val::null()),
@@ -145,9 +155,10 @@ impl Session {
             }
             "array_creation_expression" | "implicit_array_creation_expression" => self.new_array(node, scope),
             "tuple_expression" => self.new_tuple(node, scope),
+            "anonymous_object_creation_expression" => self.new_anonymous(node, scope),
             "cast_expression" => {
                 let ty = self.type_at(child(node, "type")?, scope)?;
-                let val = self.value(child(node, "value")?, scope)?;
+                let val = self.value_for(&ty, child(node, "value")?, scope)?;
                 self.cast(val, &ty, scope).map(Found::Val)
             }
             "as_expression" => {

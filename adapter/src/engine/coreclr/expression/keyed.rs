@@ -1,0 +1,246 @@
+//! LINQ that goes by keys: ordering, grouping, dictionaries, joining. The keys are worked out here; what is done with them is
+//! the program's own LINQ, over positions, so that keys of all types are compared as in the program.
+//!
+//! A lambda cannot be made in a program that is stopped, but a delegate to a method that is there can: `List<K>.get_Item` of a
+//! list of the keys is what takes a position and gives its key.
+
+use std::rc::Rc;
+
+use cordebug::value::Handle;
+use dap_wire::Failure;
+
+use super::lambdas::Lambda;
+use super::sequences::{Argument, not_with_these};
+use super::{Found, Scope, Val, failed};
+use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::types::Ty;
+use crate::engine::coreclr::types::ty::{INT, OBJECT};
+use crate::engine::coreclr::values::Root;
+
+/// What `OrderBy` gave, for a `ThenBy` behind it.
+pub(super) struct Ordered {
+    /// The array that was given.
+    array: Rc<Handle>,
+    items: Vec<Val>,
+    of: Ty,
+    /// The positions of the items, an `IOrderedEnumerable<int>` of the program.
+    positions: Val,
+}
+
+impl Session {
+    /// A method that goes by keys; none for any other.
+    pub(super) fn by_keys(
+        &mut self,
+        target: &Val,
+        name: &str,
+        arguments: &[Argument<'_>],
+        scope: &Scope<'_>,
+    ) -> Result<Option<Val>, Failure> {
+        match name {
+            "OrderBy" | "OrderByDescending" => {
+                let (key, comparer) = key_and_comparer(name, arguments)?;
+                let items = self.items_of(target, scope)?;
+                let of = items.of.clone();
+                let items = items.whole()?;
+                let start = self.positions(items.len(), scope)?;
+                self.ordered(name, start, items, of, (key, comparer), scope).map(Some)
+            }
+            "ThenBy" | "ThenByDescending" => {
+                let (key, comparer) = key_and_comparer(name, arguments)?;
+                let none = || {
+                    failed(format!("`{name}` needs the `OrderBy` it goes on with in the same expression"))
+                        .hint("write `list.OrderBy(x => …).ThenBy(x => …)`")
+                };
+                let root = target.path().map(|path| path.root.clone());
+                let Some(Root::Handle(array)) = root else { return Err(none()) };
+                let (items, of, start) = {
+                    let known = scope.ordered.borrow();
+                    let before = known.iter().find(|known| Rc::ptr_eq(&known.array, &array));
+                    let before = before.ok_or_else(none)?;
+                    (before.items.clone(), before.of.clone(), before.positions.clone())
+                };
+                self.ordered(name, start, items, of, (key, comparer), scope).map(Some)
+            }
+            "GroupBy" => {
+                let (result, arguments) = match arguments {
+                    [rest @ .., Argument::Lambda(result)] if result.arity() == 2 => (Some(result), rest),
+                    all => (None, all),
+                };
+                let groups = self.looked_up("ToLookup", target, arguments, scope)?;
+                let groups = self.array_of_sequence(groups, scope)?;
+                let Some(result) = result else { return Ok(Some(groups)) };
+                let mut made = Vec::new();
+                for group in self.items_of(&groups, scope)?.whole()? {
+                    let group = self.named_as_in(group, target);
+                    let key = self.member_of(Found::Val(group.clone()), "Key", Vec::new(), scope)?;
+                    let Found::Val(key) = key else { return Err(failed("a group has no key")) };
+                    made.push(self.applied_to(result, vec![key, group], scope)?);
+                }
+                self.array_of_made(made, &OBJECT, scope).map(Some)
+            }
+            "ToLookup" | "ToDictionary" => self.looked_up(name, target, arguments, scope).map(Some),
+            "Join" => match arguments {
+                [
+                    Argument::Val(inner),
+                    Argument::Lambda(outer_key),
+                    Argument::Lambda(inner_key),
+                    Argument::Lambda(both),
+                ] => self.joined(target, inner, (outer_key, inner_key, both), scope).map(Some),
+                _ => Err(not_with_these(name)),
+            },
+            _ => Ok(None),
+        }
+    }
+
+    /// One more level of order.
+    fn ordered(
+        &mut self,
+        name: &str,
+        start: Val,
+        items: Vec<Val>,
+        of: Ty,
+        (key, comparer): (&Lambda<'_>, Option<Val>),
+        scope: &Scope<'_>,
+    ) -> Result<Val, Failure> {
+        let keys = self.keys(&items, key, scope)?;
+        let mut given = vec![start, self.by_position(keys, &OBJECT, scope)?];
+        given.extend(comparer);
+        let positions = self.linq(name, given, scope)?;
+        let item = self.by_position(items.clone(), &of, scope)?;
+        let sorted = self.linq("Select", vec![positions.clone(), item], scope)?;
+        let array = self.array_of_sequence(sorted, scope)?;
+        if let Some(Root::Handle(handle)) = array.path().map(|path| path.root.clone()) {
+            scope.ordered.borrow_mut().push(Ordered { array: handle, items, of, positions });
+        }
+        Ok(array)
+    }
+
+    /// `ToLookup` and `ToDictionary`: with items or what is made of them.
+    fn looked_up(
+        &mut self,
+        name: &str,
+        target: &Val,
+        arguments: &[Argument<'_>],
+        scope: &Scope<'_>,
+    ) -> Result<Val, Failure> {
+        let (key, element, comparer) = match arguments {
+            [Argument::Lambda(key)] => (key, None, None),
+            [Argument::Lambda(key), Argument::Val(comparer)] => (key, None, Some(comparer)),
+            [Argument::Lambda(key), Argument::Lambda(element)] => (key, Some(element), None),
+            [Argument::Lambda(key), Argument::Lambda(element), Argument::Val(comparer)] => {
+                (key, Some(element), Some(comparer))
+            }
+            _ => return Err(not_with_these(name)),
+        };
+        let items = self.items_of(target, scope)?;
+        let mut of = items.of.clone();
+        let items = items.whole()?;
+        let keys = self.keys(&items, key, scope)?;
+        let start = self.positions(items.len(), scope)?;
+        let elements = match element {
+            Some(element) => {
+                let made = self.keys(&items, element, scope)?;
+                of = self.common_ty(&made).unwrap_or(OBJECT);
+                made
+            }
+            None => items,
+        };
+        let mut given = vec![start, self.by_position(keys, &OBJECT, scope)?];
+        given.push(self.by_position(elements, &of, scope)?);
+        given.extend(comparer.cloned());
+        self.linq(name, given, scope)
+    }
+
+    /// `Join`: for each item those of the other sequence with an equal key, in their order.
+    fn joined(
+        &mut self,
+        target: &Val,
+        inner: &Val,
+        (outer_key, inner_key, both): (&Lambda<'_>, &Lambda<'_>, &Lambda<'_>),
+        scope: &Scope<'_>,
+    ) -> Result<Val, Failure> {
+        let outers = self.items_of(target, scope)?.whole()?;
+        let inners = self.items_of(inner, scope)?.whole()?;
+        let keys = self.keys(&inners, inner_key, scope)?;
+        let start = self.positions(inners.len(), scope)?;
+        let key = self.by_position(keys, &OBJECT, scope)?;
+        let lookup = self.linq("ToLookup", vec![start, key], scope)?;
+        let mut made = Vec::new();
+        for (position, outer) in outers.into_iter().enumerate() {
+            let key = self.applied(outer_key, outer.clone(), position, scope)?;
+            if self.is_null_val(&key)? {
+                continue;
+            }
+            let fitting = self.indexed(&lookup, vec![key], scope)?;
+            for at in self.items_of(&fitting, scope)?.whole()? {
+                let at = match self.load(&at)? {
+                    Some(super::Constant::Int(_, at)) => usize::try_from(at).ok(),
+                    _ => None,
+                };
+                let inner = at.and_then(|at| inners.get(at)).cloned();
+                let inner = inner.ok_or_else(|| failed("an item got lost"))?;
+                made.push(self.applied_to(both, vec![outer.clone(), inner], scope)?);
+            }
+        }
+        self.array_of_made(made, &OBJECT, scope)
+    }
+
+    /// What a lambda gives for each item.
+    fn keys(&mut self, items: &[Val], lambda: &Lambda<'_>, scope: &Scope<'_>) -> Result<Vec<Val>, Failure> {
+        let mut keys = Vec::new();
+        for item in items {
+            keys.push(self.applied_to(lambda, vec![item.clone()], scope)?);
+        }
+        Ok(keys)
+    }
+
+    /// `Enumerable.Range(0, count)`.
+    fn positions(&mut self, count: usize, scope: &Scope<'_>) -> Result<Val, Failure> {
+        let count = Val::int(i32::try_from(count).unwrap_or(i32::MAX));
+        self.linq("Range", vec![Val::int(0), count], scope)
+    }
+
+    /// A `Func<int, T>` of the program that gives these values by their positions; `of` is T where they do not tell.
+    fn by_position(&mut self, values: Vec<Val>, of: &Ty, scope: &Scope<'_>) -> Result<Val, Failure> {
+        let of = self.common_ty(&values).unwrap_or_else(|| of.clone());
+        let lost = || failed("there are no lists of these here");
+        let array = self.array_with(&of, values, scope)?;
+        let list = self.ty_generic("System.Collections.Generic.List`1", vec![of.clone()]);
+        let list = self.made(&list.ok_or_else(lost)?, vec![array], &[], scope)?;
+        let function = self.ty_generic("System.Func`2", vec![INT, of]).ok_or_else(lost)?;
+        let delegate = self.ty_named("System.Delegate").ok_or_else(lost)?;
+        let ty = self.type_object(&function, scope)?;
+        let create =
+            Found::Group { target: None, ty: delegate, name: "CreateDelegate".into(), types: Vec::new() };
+        match self.invoke_with(create, vec![ty, list, Val::text("get_Item")], scope)? {
+            Found::Val(made) => Ok(Val { ty: function, ..made }),
+            _ => Err(lost()),
+        }
+    }
+
+    /// Calls a method of `System.Linq.Enumerable`.
+    fn linq(&mut self, name: &str, given: Vec<Val>, scope: &Scope<'_>) -> Result<Val, Failure> {
+        self.load_linq(scope)?;
+        let ty = self.ty_named("System.Linq.Enumerable").ok_or_else(|| failed("there is no LINQ here"))?;
+        let group = Found::Group { target: None, ty, name: name.to_owned(), types: Vec::new() };
+        match self.invoke_with(group, given, scope)? {
+            Found::Val(val) => Ok(val),
+            _ => Err(failed(format!("`{name}` gives nothing"))),
+        }
+    }
+
+    fn array_of_sequence(&mut self, sequence: Val, scope: &Scope<'_>) -> Result<Val, Failure> {
+        self.linq("ToArray", vec![sequence], scope)
+    }
+}
+
+fn key_and_comparer<'a, 't>(
+    name: &str,
+    arguments: &'a [Argument<'t>],
+) -> Result<(&'a Lambda<'t>, Option<Val>), Failure> {
+    match arguments {
+        [Argument::Lambda(key)] => Ok((key, None)),
+        [Argument::Lambda(key), Argument::Val(comparer)] => Ok((key, Some(comparer.clone()))),
+        _ => Err(not_with_these(name)),
+    }
+}
