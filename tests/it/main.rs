@@ -66,6 +66,7 @@ mod many_clients;
 mod netcoredbg;
 mod one_thread;
 mod output;
+mod own_texts;
 mod packaging;
 mod places;
 mod schemas;

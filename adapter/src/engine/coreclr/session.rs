@@ -98,6 +98,8 @@ pub(super) struct Session {
     pub(super) alone: Option<u32>,
     /// Steps into calls leave out accessors and operators.
     pub(super) step_filters: bool,
+    /// Rows may run the `ToString` of what they show.
+    pub(super) allow_to_string: bool,
     /// The program's own assembly, for the entry stop.
     pub(super) entry_module: Option<std::path::PathBuf>,
     pub(super) stop_on_entry: bool,
@@ -147,6 +149,7 @@ impl Session {
             targets: Vec::new(),
             alone: None,
             step_filters: true,
+            allow_to_string: false,
             entry_module: None,
             stop_on_entry: false,
             just_my_code: true,

@@ -93,6 +93,14 @@ impl Session {
     fn attributes(&mut self, arguments: &Value) -> Result<(), Failure> {
         self.just_my_code = Attributes(arguments).flag("justMyCode", true)?;
         self.step_filters = Attributes(arguments).flag("enableStepFiltering", true)?;
+        self.allow_to_string = match &arguments["expressionEvaluationOptions"] {
+            Value::Null => false,
+            options @ Value::Object(_) => Attributes(options).flag("allowToString", false)?,
+            other => {
+                let text = format!("`expressionEvaluationOptions` must be an object, not {other}");
+                return Err(Failure::invalid(text));
+            }
+        };
         self.modules.set_symbol_paths(&arguments["symbolPaths"])?;
         self.sources = Sources::parse(&arguments["sourceFileMap"])?;
         Ok(())

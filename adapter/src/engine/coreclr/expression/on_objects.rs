@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use dap_wire::Failure;
 
-use super::{Found, Scope, Val, failed};
+use super::{Constant, Found, Scope, Val, failed};
 use crate::engine::coreclr::calls::Site;
 use crate::engine::coreclr::modules::Loaded;
 use crate::engine::coreclr::session::Session;
@@ -28,6 +28,28 @@ impl Session {
             Found::Skipped => Ok(Val::null()),
             _ => Err(failed(format!("`{text}` has no value"))),
         }
+    }
+
+    /// What the `ToString` gives that a class or one of its bases has for itself; none for what only says the type's name.
+    pub(crate) fn to_own_string(
+        &mut self,
+        path: &Path,
+        ty: &Ty,
+        site: &Site<'_>,
+    ) -> Result<Option<String>, Failure> {
+        let has_it = |owner: &Ty| {
+            let methods = self.methods_named(owner, "ToString");
+            methods.iter().any(|method| !method.is_static && method.parameters.is_empty())
+        };
+        let owner = self.chain(ty).into_iter().find(has_it).map(|owner| self.full_name(&owner));
+        if owner.is_none_or(|owner| matches!(owner.as_str(), "System.Object" | "System.ValueType")) {
+            return Ok(None);
+        }
+        let text = self.value_on("ToString()", path, ty, site)?;
+        Ok(match self.load(&text)? {
+            Some(Constant::Text(text)) => Some(text),
+            _ => None,
+        })
     }
 
     /// A new object of `ty` from one at a path.

@@ -1,4 +1,4 @@
-//! What types say about their own display: `DebuggerDisplay` and `DebuggerTypeProxy`.
+//! What types say about their own display: `DebuggerDisplay`, `DebuggerTypeProxy`, and `ToString` where the launch allows it.
 //!
 //! A display of a user's type may run code of the program, for its author asked for that; it gets little time, and one that
 //! takes too long is not asked again in this session. Displays of the runtime's own types are shown when nothing must run.
@@ -60,14 +60,39 @@ impl Session {
         match filled {
             Ok(display) => Some(display),
             Err(failure) => {
-                if failure.code == ErrorCode::EvaluationTimeout {
-                    self.note(&format!(
-                        "The display of `{key}` took too long and is not asked again in this session: {failure}"
-                    ));
-                    self.known.mute.borrow_mut().insert(key);
-                }
+                self.mute(format!("The display of `{key}`"), key, &failure);
                 None
             }
+        }
+    }
+
+    /// What an object says of itself: its `ToString`, if it is its own, and if the launch said that it may be asked.
+    pub(super) fn own_text(&mut self, path: &Path, site: &Site<'_>) -> Option<String> {
+        if !self.allow_to_string || !site.runs {
+            return None;
+        }
+        let value = bare(&self.fetch(path).ok()?)?;
+        let ty = self.declared_ty(&value);
+        drop(value);
+        let key = format!("{}.ToString()", self.full_name(&ty));
+        if self.known.mute.borrow().contains(&key) {
+            return None;
+        }
+        match self.to_own_string(path, &ty, site) {
+            Ok(text) => text.map(|text| text.chars().take(LONGEST).collect()),
+            Err(failure) => {
+                tracing::debug!(%failure, key, "an object gave no text");
+                self.mute(format!("`{key}`"), key, &failure);
+                None
+            }
+        }
+    }
+
+    /// What took too long is not asked again.
+    fn mute(&mut self, what: String, key: String, failure: &dap_wire::Failure) {
+        if failure.code == ErrorCode::EvaluationTimeout {
+            self.note(&format!("{what} took too long and is not asked again in this session: {failure}"));
+            self.known.mute.borrow_mut().insert(key);
         }
     }
 

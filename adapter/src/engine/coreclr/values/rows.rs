@@ -171,11 +171,19 @@ impl Session {
             }
             if shown.opens && shown.items == 0 && !format.raw {
                 let site = Site { limit: site.limit.min(DISPLAY_LIMIT), ..*site };
+                // A nullable is what it holds.
+                let is_nullable = self.nullable(&self.declared_ty(&inner)).is_some();
+                let held = self.member(&inner, "value").filter(|_| is_nullable);
+                let held = held.map_or_else(|| path.clone(), |step| path.step(step, path.name.clone()));
                 drop((value, inner));
-                if let Some(display) = self.displayed(path, &site) {
+                if let Some(display) = self.displayed(&held, &site) {
                     shown.text = display.value.unwrap_or(shown.text);
                     shown.kind = display.kind.unwrap_or(shown.kind);
                     shown.name = display.name;
+                } else if shown.text == format!("{{{}}}", shown.kind.trim_end_matches('?'))
+                    && let Some(text) = self.own_text(&held, &site)
+                {
+                    shown.text = format!("{{{text}}}");
                 }
             }
         }

@@ -1,0 +1,137 @@
+//! Rows with what objects say of themselves (`allowToString`): only when the launch said so, and no longer than a row may take.
+
+use anyhow::Context;
+use serde_json::{Value, json};
+use tests::client::DapClient;
+use tests::fixture::{self, Runtime};
+use tests::transcript::Transcript;
+
+stories! {
+    rows_show_what_objects_say_of_themselves_where_that_is_allowed,
+    nothing_runs_to_show_a_row_unless_that_is_allowed,
+    an_object_that_does_not_answer_is_not_asked_again,
+    a_field_whose_class_is_not_loaded_yet_is_null,
+}
+
+/// Stops at a marker; gives the frame's id.
+async fn stopped(runtime: Runtime, marker: &str, more: Value) -> anyhow::Result<(DapClient, Value)> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.launch("texts", &[marker], more).await?;
+    let (_, frame) = editor.stop().await?;
+    Ok((editor, frame["id"].clone()))
+}
+
+fn allowed() -> Value {
+    json!({ "expressionEvaluationOptions": { "allowToString": true } })
+}
+
+async fn inside(editor: &mut DapClient, reference: &Value) -> anyhow::Result<Vec<String>> {
+    let told = editor.ok("variables", json!({ "variablesReference": reference })).await?;
+    let rows = told["variables"].as_array().context("no variables")?;
+    let shown = |row: &Value| format!("{}: {}", row["name"], row["value"]).replace('"', "");
+    Ok(rows.iter().map(shown).collect())
+}
+
+async fn locals(editor: &mut DapClient, frame: &Value) -> anyhow::Result<Vec<String>> {
+    let scopes = editor.ok("scopes", json!({ "frameId": frame })).await?;
+    let reference = scopes["scopes"][0]["variablesReference"].clone();
+    inside(editor, &reference).await
+}
+
+async fn evaluated(
+    editor: &mut DapClient,
+    frame: &Value,
+    expression: &str,
+    context: &str,
+) -> anyhow::Result<Value> {
+    let asked = json!({ "expression": expression, "frameId": frame, "context": context });
+    editor.ok("evaluate", asked).await
+}
+
+async fn rows_show_what_objects_say_of_themselves_where_that_is_allowed(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
+    let (mut editor, frame) = stopped(runtime, "here", allowed()).await?;
+    let rows = locals(&mut editor, &frame).await?;
+    for row in [
+        "person: {person Ann}",
+        "worker: {person Ann}",
+        "silent: {Silent}",
+        "money: {12.5 EUR}",
+        "maybe: {12.5 EUR}",
+        "boxed: {12.5 EUR}",
+        "quiet: {Quiet}",
+        "song: {Song { Title = Home, Year = 1999 }}",
+        "box: {box of person Ann}",
+        "format: {OnlyWithFormat}",
+        "displayed: displayed",
+        "thrower: {Thrower}",
+        "nothing: {Nothing}",
+        "none: null",
+        "version: {1.2}",
+        "people: Count = 2",
+        "pair: {Money[1]}",
+        "error: {System.InvalidOperationException: broken}",
+    ] {
+        assert!(rows.iter().any(|told| told == row), "{row} is not among {rows:#?}");
+    }
+    let people = evaluated(&mut editor, &frame, "people", "repl").await?["variablesReference"].clone();
+    assert_eq!(inside(&mut editor, &people).await?.get(1).map(String::as_str), Some("[1]: {person Ann}"));
+    assert_eq!(evaluated(&mut editor, &frame, "song", "watch").await?["type"], "Song");
+    assert_eq!(evaluated(&mut editor, &frame, "worker", "repl").await?["result"], "{person Ann}");
+    // Hovering runs nothing, whatever is allowed; neither does a row that is wanted raw.
+    assert_eq!(evaluated(&mut editor, &frame, "worker", "hover").await?["result"], "{Worker}");
+    assert_eq!(evaluated(&mut editor, &frame, "worker,raw", "repl").await?["result"], "{Worker}");
+    editor.finish().await
+}
+
+async fn nothing_runs_to_show_a_row_unless_that_is_allowed(runtime: Runtime) -> anyhow::Result<()> {
+    for more in [json!({}), json!({ "expressionEvaluationOptions": { "allowToString": false } })] {
+        let (mut editor, frame) = stopped(runtime, "here", more).await?;
+        let rows = locals(&mut editor, &frame).await?;
+        for row in ["person: {Person}", "worker: {Worker}", "money: {Money}", "version: {System.Version}"] {
+            assert!(rows.iter().any(|told| told == row), "{row} is not among {rows:#?}");
+        }
+        editor.finish().await?;
+    }
+    // What is no such option is refused before anything starts.
+    for wrong in [json!(true), json!({ "allowToString": "yes" })] {
+        let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+        editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
+        let launch = json!({ "program": fixture::program("texts"), "expressionEvaluationOptions": wrong });
+        assert_eq!(editor.refused("launch", launch).await?, "INVALID_PARAMETER");
+        editor.finish().await?;
+    }
+    Ok(())
+}
+
+async fn an_object_that_does_not_answer_is_not_asked_again(runtime: Runtime) -> anyhow::Result<()> {
+    let (mut editor, frame) = stopped(runtime, "waits", allowed()).await?;
+    for _ in 0..2 {
+        let rows = locals(&mut editor, &frame).await?;
+        assert!(rows.contains(&"sleeper: {Sleeper}".to_owned()), "{rows:#?}");
+    }
+    // Fields are read as ever.
+    assert_eq!(evaluated(&mut editor, &frame, "person.Name", "repl").await?["result"], "\"Ann\"");
+    let notes = editor.output[2].matches("`Sleeper.ToString()` took too long and is not asked again").count();
+    assert_eq!(notes, 1, "{}", editor.output[2]);
+    editor.finish().await
+}
+
+async fn a_field_whose_class_is_not_loaded_yet_is_null(runtime: Runtime) -> anyhow::Result<()> {
+    let (mut editor, frame) = stopped(runtime, "here", json!({})).await?;
+    let holder = evaluated(&mut editor, &frame, "holder", "repl").await?["variablesReference"].clone();
+    assert_eq!(inside(&mut editor, &holder).await?, ["Rare: null", "Person: {Person}"]);
+    for (expression, result) in [
+        ("holder.Rare", "null"),
+        ("holder.Rare == null", "true"),
+        ("holder.Rare is null", "true"),
+        ("holder.Rare?.Size", "null"),
+        ("(holder.Rare = new Rare()).Size", "3"),
+        ("holder.Rare.Size", "3"),
+    ] {
+        let told = evaluated(&mut editor, &frame, expression, "repl").await?;
+        assert_eq!(told["result"], result, "{expression}");
+    }
+    editor.finish().await
+}
