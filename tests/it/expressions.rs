@@ -90,6 +90,9 @@ async fn what_newer_csharp_has_is_understood_too(runtime: Runtime) -> anyhow::Re
         ("(textScratch = new('a', 3)).Length", "3"),
         ("list.DistinctBy(x => x % 2).Count() + people.MinBy(p => p.age).age", "6"),
         ("$\"\"\"raw {seven}\"\"\"", "\"raw 7\""),
+        ("people.GroupBy(p => new { p.name, Old = p.age > 10 }).First().Key.Old", "true"),
+        ("people.ToLookup(p => p.age > 10)[true].First().name", "\"ann\""),
+        ("people.ToDictionary(p => p.name, p => new { p.age })[\"bob\"].age", "4"),
         ("new { one, Twice = two * 2 }", "(1, 4)"),
     ] {
         let asked = json!({ "expression": expression, "frameId": frame["id"], "context": "repl" });

@@ -11,11 +11,11 @@ use dap_wire::Failure;
 
 use super::lambdas::Lambda;
 use super::sequences::{Argument, not_with_these};
-use super::{Found, Scope, Val, failed};
+use super::{Data, Found, Scope, Val, failed};
 use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::types::Ty;
 use crate::engine::coreclr::types::ty::{INT, OBJECT};
-use crate::engine::coreclr::values::Root;
+use crate::engine::coreclr::values::{Path, Root};
 
 /// What `OrderBy` gave, for a `ThenBy` behind it.
 pub(super) struct Ordered {
@@ -145,10 +145,15 @@ impl Session {
             }
             None => items,
         };
+        let names = self.names_of_parts(&[keys.first(), elements.first()]);
         let mut given = vec![start, self.by_position(keys, &OBJECT, scope)?];
         given.push(self.by_position(elements, &of, scope)?);
         given.extend(comparer.cloned());
-        self.linq(name, given, scope)
+        let made = self.linq(name, given, scope)?;
+        Ok(match made.data {
+            Data::At(path) => Val { data: Data::At(Path { tuple: names, ..path }), ..made },
+            _ => made,
+        })
     }
 
     /// `Join`: for each item those of the other sequence with an equal key, in their order.

@@ -24,7 +24,7 @@ enum Body<'t> {
     /// Statements in braces.
     Block(Syntax<'t>),
     /// `char.IsDigit` where a lambda could stand.
-    Method(Found),
+    Method(Box<Found>),
 }
 
 impl<'t> Lambda<'t> {
@@ -47,7 +47,7 @@ impl<'t> Lambda<'t> {
 
     /// A method in a lambda's place.
     pub(super) fn of_method(group: Found, scope: &Scope<'_>, since: Instant) -> Self {
-        Self { parameters: Vec::new(), body: Body::Method(group), since, limit: scope.site.limit }
+        Self { parameters: Vec::new(), body: Body::Method(Box::new(group)), since, limit: scope.site.limit }
     }
 
     /// How many parameters it has; a method says nothing.
@@ -58,7 +58,10 @@ impl<'t> Lambda<'t> {
     /// The method's name, if it is one.
     pub(super) fn method(&self) -> Option<&str> {
         match &self.body {
-            Body::Method(Found::Group { name, .. }) => Some(name),
+            Body::Method(group) => match group.as_ref() {
+                Found::Group { name, .. } => Some(name),
+                _ => None,
+            },
             _ => None,
         }
     }
@@ -163,7 +166,7 @@ impl Session {
             return Err(Failure::new(ErrorCode::EvaluationTimeout, message));
         }
         if let Body::Method(group) = &lambda.body {
-            return self.invoke_with(group.clone(), values, scope);
+            return self.invoke_with((**group).clone(), values, scope);
         }
         let before = scope.bindings.borrow().len();
         scope.bindings.borrow_mut().extend(lambda.parameters.iter().cloned().zip(values));

@@ -31,7 +31,7 @@ impl Session {
     }
 
     /// What the `ToString` gives that a class or one of its bases has for itself; none for what only says the type's name.
-    pub(crate) fn to_own_string(
+    pub(crate) fn said_by(
         &mut self,
         path: &Path,
         ty: &Ty,

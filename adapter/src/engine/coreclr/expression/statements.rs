@@ -7,54 +7,45 @@ use super::walk::{child, inner};
 use super::{Found, Scope, Val, failed};
 use crate::engine::coreclr::session::Session;
 
-/// Where it goes on behind a statement.
-enum Flow {
-    Next,
-    /// Out of the lambda.
-    Return(Found),
-}
-
 impl Session {
     /// What a lambda with statements gives.
     pub(super) fn block(&mut self, block: Syntax<'_>, scope: &Scope<'_>) -> Result<Found, Failure> {
-        match self.statement(block, scope)? {
-            Flow::Return(found) => Ok(found),
-            Flow::Next => Ok(Found::Nothing),
-        }
+        Ok(self.statement(block, scope)?.unwrap_or(Found::Nothing))
     }
 
-    fn statement(&mut self, node: Syntax<'_>, scope: &Scope<'_>) -> Result<Flow, Failure> {
+    /// What it returns, if it is or has in it the `return` that ends the lambda.
+    fn statement(&mut self, node: Syntax<'_>, scope: &Scope<'_>) -> Result<Option<Found>, Failure> {
         match node.kind() {
             "block" => {
                 for statement in inner(node) {
-                    if let Flow::Return(found) = self.statement(statement, scope)? {
-                        return Ok(Flow::Return(found));
+                    if let Some(found) = self.statement(statement, scope)? {
+                        return Ok(Some(found));
                     }
                 }
-                Ok(Flow::Next)
+                Ok(None)
             }
-            "return_statement" => Ok(Flow::Return(match inner(node).pop() {
+            "return_statement" => Ok(Some(match inner(node).pop() {
                 Some(value) => self.walk(value, scope).map(|found| self.lifted(found, value))?,
                 None => Found::Nothing,
             })),
             "expression_statement" => {
                 let of = inner(node).pop().ok_or_else(|| failed("a statement is empty"))?;
-                self.walk(of, scope).map(|_| Flow::Next)
+                self.walk(of, scope).map(|_| None)
             }
             "local_declaration_statement" => {
                 for declaration in inner(node) {
                     self.declare(declaration, scope)?;
                 }
-                Ok(Flow::Next)
+                Ok(None)
             }
             "if_statement" => {
                 let chosen = match self.truth(child(node, "condition")?, scope)? {
                     true => Some(child(node, "consequence")?),
                     false => node.child_by_field_name("alternative"),
                 };
-                chosen.map_or(Ok(Flow::Next), |chosen| self.statement(chosen, scope))
+                chosen.map_or(Ok(None), |chosen| self.statement(chosen, scope))
             }
-            "empty_statement" => Ok(Flow::Next),
+            "empty_statement" => Ok(None),
             kind => Err(failed(format!("a lambda with a {} is not supported", kind.replace('_', " ")))),
         }
     }

@@ -65,6 +65,17 @@ impl Session {
         end
     }
 
+    /// The names for a type with these values' types as its arguments, from the values' own.
+    pub(super) fn names_of_parts(&self, parts: &[Option<&Val>]) -> Option<TupleNames> {
+        let mut all = Vec::new();
+        for part in parts.iter().flatten() {
+            let slots = self.slots(&part.ty);
+            let own = part.path().and_then(|path| path.tuple.clone()).filter(|own| own.len() == slots);
+            all.extend(own.map_or_else(|| vec![None; slots], |own| own.to_vec()));
+        }
+        tuple_names(all)
+    }
+
     /// The names for the type of a tuple's element, by its position from 0.
     pub(crate) fn names_of_element(&self, names: &TupleNames, tuple: &Ty, at: usize) -> Option<TupleNames> {
         let before: usize = tuple.arguments().iter().take(at).map(|part| self.slots(part)).sum();

@@ -78,7 +78,7 @@ impl Session {
         if self.known.mute.borrow().contains(&key) {
             return None;
         }
-        match self.to_own_string(path, &ty, site) {
+        match self.said_by(path, &ty, site) {
             Ok(text) => text.map(|text| text.chars().take(LONGEST).collect()),
             Err(failure) => {
                 tracing::debug!(%failure, key, "an object gave no text");
