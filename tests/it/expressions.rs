@@ -93,6 +93,8 @@ async fn what_newer_csharp_has_is_understood_too(runtime: Runtime) -> anyhow::Re
         ("people.GroupBy(p => new { p.name, Old = p.age > 10 }).First().Key.Old", "true"),
         ("people.ToLookup(p => p.age > 10)[true].First().name", "\"ann\""),
         ("people.ToDictionary(p => p.name, p => new { p.age })[\"bob\"].age", "4"),
+        ("Enumerable.Range(0, 5000).Select(x => \"n\" + x).OrderBy(n => n).First()", "\"n0\""),
+        ("Enumerable.Range(0, 500).Select(x => x % 2 == 0 ? null : \"n\" + x).Count(n => n == null)", "250"),
         ("new { one, Twice = two * 2 }", "(1, 4)"),
     ] {
         let asked = json!({ "expression": expression, "frameId": frame["id"], "context": "repl" });

@@ -1,9 +1,11 @@
 //! LINQ that goes by keys: ordering, grouping, dictionaries, joining. The keys are worked out here; what is done with them is
-//! the program's own LINQ, over positions, so that keys of all types are compared as in the program.
+//! the program's own LINQ, over positions, so that keys of all types are compared as in the
+//! program; only an order of numbers is found here.
 //!
 //! A lambda cannot be made in a program that is stopped, but a delegate to a method that is there can: `List<K>.get_Item` of a
 //! list of the keys is what takes a position and gives its key.
 
+use std::cmp::Ordering;
 use std::rc::Rc;
 
 use cordebug::value::Handle;
@@ -11,7 +13,7 @@ use dap_wire::Failure;
 
 use super::lambdas::Lambda;
 use super::sequences::{Argument, not_with_these};
-use super::{Data, Found, Scope, Val, failed};
+use super::{Constant, Data, Found, Scope, Val, failed};
 use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::types::Ty;
 use crate::engine::coreclr::types::ty::{INT, OBJECT};
@@ -23,8 +25,17 @@ pub(super) struct Ordered {
     array: Rc<Handle>,
     items: Vec<Val>,
     of: Ty,
-    /// The positions of the items, an `IOrderedEnumerable<int>` of the program.
-    positions: Val,
+    levels: Vec<Level>,
+}
+
+/// What one `OrderBy` or `ThenBy` goes by.
+#[derive(Clone)]
+struct Level {
+    /// `OrderByDescending`, …
+    method: String,
+    /// One for each item.
+    keys: Vec<Val>,
+    comparer: Option<Val>,
 }
 
 impl Session {
@@ -42,8 +53,9 @@ impl Session {
                 let items = self.items_of(target, scope)?;
                 let of = items.of.clone();
                 let items = items.whole()?;
-                let start = self.positions(items.len(), scope)?;
-                self.ordered(name, start, items, of, (key, comparer), scope).map(Some)
+                let keys = self.keys(&items, key, scope)?;
+                self.ordered(items, of, vec![Level { method: name.to_owned(), keys, comparer }], scope)
+                    .map(Some)
             }
             "ThenBy" | "ThenByDescending" => {
                 let (key, comparer) = key_and_comparer(name, arguments)?;
@@ -53,13 +65,15 @@ impl Session {
                 };
                 let root = target.path().map(|path| path.root.clone());
                 let Some(Root::Handle(array)) = root else { return Err(none()) };
-                let (items, of, start) = {
+                let (items, of, mut levels) = {
                     let known = scope.ordered.borrow();
                     let before = known.iter().find(|known| Rc::ptr_eq(&known.array, &array));
                     let before = before.ok_or_else(none)?;
-                    (before.items.clone(), before.of.clone(), before.positions.clone())
+                    (before.items.clone(), before.of.clone(), before.levels.clone())
                 };
-                self.ordered(name, start, items, of, (key, comparer), scope).map(Some)
+                let keys = self.keys(&items, key, scope)?;
+                levels.push(Level { method: name.to_owned(), keys, comparer });
+                self.ordered(items, of, levels, scope).map(Some)
             }
             "GroupBy" => {
                 let (result, arguments) = match arguments {
@@ -92,27 +106,64 @@ impl Session {
         }
     }
 
-    /// One more level of order.
+    /// The items in the order of these levels.
     fn ordered(
         &mut self,
-        name: &str,
-        start: Val,
         items: Vec<Val>,
         of: Ty,
-        (key, comparer): (&Lambda<'_>, Option<Val>),
+        levels: Vec<Level>,
         scope: &Scope<'_>,
     ) -> Result<Val, Failure> {
-        let keys = self.keys(&items, key, scope)?;
-        let mut given = vec![start, self.by_position(keys, &OBJECT, scope)?];
-        given.extend(comparer);
-        let positions = self.linq(name, given, scope)?;
-        let item = self.by_position(items.clone(), &of, scope)?;
-        let sorted = self.linq("Select", vec![positions.clone(), item], scope)?;
-        let array = self.array_of_sequence(sorted, scope)?;
+        let array = match self.order_here(items.len(), &levels)? {
+            Some(order) => {
+                let sorted = order.into_iter().filter_map(|at| items.get(at).cloned()).collect();
+                self.array_with(&of, sorted, scope)?
+            }
+            None => {
+                let mut positions = self.positions(items.len(), scope)?;
+                for level in &levels {
+                    let mut given = vec![positions, self.by_position(level.keys.clone(), &OBJECT, scope)?];
+                    given.extend(level.comparer.clone());
+                    positions = self.linq(&level.method, given, scope)?;
+                }
+                let item = self.by_position(items.clone(), &of, scope)?;
+                let sorted = self.linq("Select", vec![positions, item], scope)?;
+                self.array_of_sequence(sorted, scope)?
+            }
+        };
         if let Some(Root::Handle(handle)) = array.path().map(|path| path.root.clone()) {
-            scope.ordered.borrow_mut().push(Ordered { array: handle, items, of, positions });
+            scope.ordered.borrow_mut().push(Ordered { array: handle, items, of, levels });
         }
         Ok(array)
+    }
+
+    /// The positions in order, where all keys are numbers: these need not be asked of the program.
+    fn order_here(&self, count: usize, levels: &[Level]) -> Result<Option<Vec<usize>>, Failure> {
+        let mut known = Vec::new();
+        for level in levels {
+            let mut keys = Vec::new();
+            for key in &level.keys {
+                match self.load(key)? {
+                    Some(key @ (Constant::Int(..) | Constant::Bool(_) | Constant::Decimal(_))) => {
+                        keys.push(key)
+                    }
+                    _ => return Ok(None),
+                }
+            }
+            if level.comparer.is_some() {
+                return Ok(None);
+            }
+            known.push((keys, level.method.ends_with("Descending")));
+        }
+        let mut order: Vec<usize> = (0..count).collect();
+        order.sort_by(|a, b| {
+            let by_level = known.iter().map(|(keys, falls)| {
+                let order = compared(keys.get(*a), keys.get(*b));
+                if *falls { order.reverse() } else { order }
+            });
+            by_level.fold(Ordering::Equal, Ordering::then)
+        });
+        Ok(Some(order))
     }
 
     /// `ToLookup` and `ToDictionary`: with items or what is made of them.
@@ -179,7 +230,7 @@ impl Session {
             let fitting = self.indexed(&lookup, vec![key], scope)?;
             for at in self.items_of(&fitting, scope)?.whole()? {
                 let at = match self.load(&at)? {
-                    Some(super::Constant::Int(_, at)) => usize::try_from(at).ok(),
+                    Some(Constant::Int(_, at)) => usize::try_from(at).ok(),
                     _ => None,
                 };
                 let inner = at.and_then(|at| inners.get(at)).cloned();
@@ -247,5 +298,15 @@ fn key_and_comparer<'a, 't>(
         [Argument::Lambda(key)] => Ok((key, None)),
         [Argument::Lambda(key), Argument::Val(comparer)] => Ok((key, Some(comparer.clone()))),
         _ => Err(not_with_these(name)),
+    }
+}
+
+/// Numbers of one type.
+fn compared(a: Option<&Constant>, b: Option<&Constant>) -> Ordering {
+    match (a, b) {
+        (Some(Constant::Int(_, a)), Some(Constant::Int(_, b))) => a.cmp(b),
+        (Some(Constant::Bool(a)), Some(Constant::Bool(b))) => a.cmp(b),
+        (Some(Constant::Decimal(a)), Some(Constant::Decimal(b))) => a.cmp(b),
+        _ => Ordering::Equal,
     }
 }

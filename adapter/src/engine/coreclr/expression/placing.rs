@@ -1,19 +1,40 @@
 //! Putting values into the program: new arrays, boxes, and writing to places.
 
-use cordebug::value::element;
-use dap_wire::Failure;
+use std::time::Instant;
 
-use super::{Constant, Data, Scope, Val, failed};
+use cordebug::value::element;
+use dap_wire::{ErrorCode, Failure};
+
+use super::{Constant, Data, Found, Scope, Val, failed};
 use crate::engine::coreclr::cor;
 use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::types::Ty;
+use crate::engine::coreclr::types::ty::STRING;
 use crate::engine::coreclr::values::{Path, Step, bare};
 
 impl Session {
     /// A new array of these items.
     pub(super) fn array_with(&mut self, of: &Ty, items: Vec<Val>, scope: &Scope<'_>) -> Result<Val, Failure> {
+        if *of == STRING
+            && items.len() > 2
+            && let Some(texts) = texts_of(&items)
+        {
+            return self.array_of_texts(&texts, scope);
+        }
+        let since = Instant::now();
         let mut ready = Vec::new();
         for item in items {
+            if self.cancel.is_cancelled() {
+                return Err(Failure::cancelled());
+            }
+            if since.elapsed() > scope.site.limit {
+                let message = format!(
+                    "an array of `{}` was not filled within {} ms",
+                    self.csharp(of),
+                    scope.site.limit.as_millis()
+                );
+                return Err(Failure::new(ErrorCode::EvaluationTimeout, message));
+            }
             let item = self.converted(item, of, scope)?;
             ready.push(self.in_program(item, of, scope)?);
         }
@@ -24,6 +45,24 @@ impl Session {
             let place = array.path().map(|path| path.step(step, format!("[{position}]")));
             let place = place.ok_or_else(|| failed("the new array got lost"))?;
             self.write(&place, &item, of)?;
+        }
+        Ok(array)
+    }
+
+    /// An array of new strings: one string that the program splits, for each that is made by itself costs a call.
+    fn array_of_texts(&mut self, texts: &[Option<&str>], scope: &Scope<'_>) -> Result<Val, Failure> {
+        let lost = || failed("the strings cannot be made");
+        let is_free = |letter: &char| texts.iter().flatten().all(|text| !text.contains(*letter));
+        let between = ('\u{1}'..='\u{1f}').chain('\u{e000}'..='\u{f8ff}').find(is_free).ok_or_else(lost)?;
+        let parts: Vec<&str> = texts.iter().map(|text| text.unwrap_or_default()).collect();
+        let all = Val::text(parts.join(between.encode_utf8(&mut [0; 4])));
+        let split = Found::Group { target: Some(all), ty: STRING, name: "Split".into(), types: Vec::new() };
+        let between = Val::plain(Constant::Int(element::CHAR, i128::from(u32::from(between))));
+        let Found::Val(array) = self.invoke_with(split, vec![between], scope)? else { return Err(lost()) };
+        for (position, _) in texts.iter().enumerate().filter(|(_, text)| text.is_none()) {
+            let step = Step::Element(u32::try_from(position).unwrap_or(u32::MAX));
+            let place = array.path().map(|path| path.step(step, format!("[{position}]"))).ok_or_else(lost)?;
+            self.write(&place, &Val::null(), &STRING)?;
         }
         Ok(array)
     }
@@ -80,6 +119,9 @@ impl Session {
     /// Writes to a place in the program what `converted` and `in_program` have prepared.
     pub(super) fn write(&mut self, place: &Path, val: &Val, ty: &Ty) -> Result<(), Failure> {
         let what = || format!("set `{}`", place.name);
+        if matches!(val.data, Data::Constant(Constant::Null)) && self.unloaded(place).is_some() {
+            return Ok(());
+        }
         let target = self.fetch(place)?;
         let misfit = |session: &Self| {
             failed(format!(
@@ -157,4 +199,16 @@ impl Session {
             })
             .collect()
     }
+}
+
+/// The texts of values that are all of them here.
+fn texts_of(items: &[Val]) -> Option<Vec<Option<&str>>> {
+    items
+        .iter()
+        .map(|item| match &item.data {
+            Data::Constant(Constant::Text(text)) => Some(Some(text.as_str())),
+            Data::Constant(Constant::Null) => Some(None),
+            _ => None,
+        })
+        .collect()
 }
