@@ -77,6 +77,15 @@ async fn rows_show_what_objects_say_of_themselves_where_that_is_allowed(
     }
     let people = evaluated(&mut editor, &frame, "people", "repl").await?["variablesReference"].clone();
     assert_eq!(inside(&mut editor, &people).await?.get(1).map(String::as_str), Some("[1]: {person Ann}"));
+    // A property that runs gives what a field would show.
+    let holder = evaluated(&mut editor, &frame, "holder", "repl").await?["variablesReference"].clone();
+    let told = editor.ok("variables", json!({ "variablesReference": holder })).await?;
+    let rows = told["variables"].as_array().context("no variables")?;
+    for (name, value) in [("Made", "Made: displayed"), ("Other", "Other: {person Ann}")] {
+        let row = rows.iter().find(|row| row["name"] == name).context("no such property")?;
+        let lazy = row["variablesReference"].clone();
+        assert_eq!(inside(&mut editor, &lazy).await?, [value]);
+    }
     assert_eq!(evaluated(&mut editor, &frame, "song", "watch").await?["type"], "Song");
     assert_eq!(evaluated(&mut editor, &frame, "worker", "repl").await?["result"], "{person Ann}");
     // Hovering runs nothing, whatever is allowed; neither does a row that is wanted raw.
@@ -121,12 +130,14 @@ async fn an_object_that_does_not_answer_is_not_asked_again(runtime: Runtime) -> 
 async fn a_field_whose_class_is_not_loaded_yet_is_null(runtime: Runtime) -> anyhow::Result<()> {
     let (mut editor, frame) = stopped(runtime, "here", json!({})).await?;
     let holder = evaluated(&mut editor, &frame, "holder", "repl").await?["variablesReference"].clone();
-    assert_eq!(inside(&mut editor, &holder).await?, ["Rare: null", "Person: {Person}"]);
+    let rows = inside(&mut editor, &holder).await?;
+    assert_eq!(rows.get(..2), Some(&["Rare: null".to_owned(), "Person: {Person}".to_owned()][..]));
     for (expression, result) in [
         ("holder.Rare", "null"),
         ("holder.Rare == null", "true"),
         ("holder.Rare is null", "true"),
         ("holder.Rare?.Size", "null"),
+        ("holder.Rare = null", "null"),
         ("(holder.Rare = new Rare()).Size", "3"),
         ("holder.Rare.Size", "3"),
     ] {

@@ -85,7 +85,7 @@ impl Session {
                     Err(failure) => broken(&row.name, &failure),
                 }
             }
-            What::Here(val, way) => self.render_val(&row.name, val, way, hex),
+            What::Here(val, way) => self.render_val(&row.name, val, way, hex, site),
             What::Lazy(node, way) => {
                 let reference = self.references.add(node.clone());
                 json!({ "name": row.name, "value": "", "evaluateName": way, "variablesReference": reference })
@@ -117,7 +117,7 @@ impl Session {
         told
     }
 
-    pub(super) fn render_val(&mut self, name: &str, val: &Val, way: &str, hex: bool) -> Value {
+    fn render_val(&mut self, name: &str, val: &Val, way: &str, hex: bool, site: &Site<'_>) -> Value {
         let format = Format { hex, ..Format::default() };
         match &val.data {
             Data::Constant(constant) => {
@@ -127,12 +127,12 @@ impl Session {
             }
             Data::At(path) => {
                 let path = Path { name: way.to_owned(), ..path.clone() };
-                match self.fetch(&path) {
-                    Ok(value) => {
-                        let shown = self.show_as(&value, &format, 3);
+                match self.present(&path, &format, site) {
+                    Ok((shown, more)) => {
                         let mut told = json!({ "name": name, "value": shown.text, "type": shown.kind,
                             "evaluateName": way });
                         self.open(&mut told, &shown, &path, &format);
+                        merge(&mut told, &more);
                         told
                     }
                     Err(failure) => broken(name, &failure),
