@@ -148,6 +148,7 @@ async fn what_is_not_supported_is_refused_by_its_name(runtime: Runtime) -> anyho
         ("from x in list select x", "query syntax"),
         ("list.Select(x => { while (true) x++; })", "lambda with a while statement"),
         ("list.Sort((a, b) => a - b)", "`Sort` with a lambda"),
+        ("1.CompareTo(x => x)", "`CompareTo` with a lambda"),
         ("(Func<int, int>)(x => x)", "is a lambda"),
         ("delegate(int x) { return x; }", "is a lambda"),
         ("new int[2, 2]", "one dimension"),

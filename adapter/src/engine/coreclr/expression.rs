@@ -5,7 +5,7 @@
 //! [`names`] (names and types), [`members`],
 //! [`statics`] and [`getters`], [`elements`], [`overloads`] and [`calling`] (which method, and
 //! calling it), [`placing`] (values into the program), [`tuples`], [`type_objects`], [`loading`] and [`conversions`], [`operations`] and [`operators`] and [`constant`], [`objects`] (`new`), [`patterns`],
-//! [`sequences`], [`keyed`], [`lambdas`] and [`statements`] (LINQ with lambdas, worked out here), [`text`] (interpolation), [`assignment`], [`completions`], [`on_objects`] (for the rows
+//! [`items`], [`sequences`], [`keyed`], [`lambdas`] and [`statements`] (LINQ with lambdas, worked out here), [`text`] (interpolation), [`assignment`], [`completions`], [`on_objects`] (for the rows
 //! of the variables view).
 
 pub(super) mod assignment;
@@ -15,6 +15,7 @@ mod constant;
 mod conversions;
 mod elements;
 mod getters;
+mod items;
 mod keyed;
 mod lambdas;
 mod loading;

@@ -5,6 +5,7 @@ use dap_wire::Failure;
 use tree_sitter::Node as Syntax;
 
 use super::overloads::{LINQ, Slot};
+use super::sequences::no_delegate;
 use super::walk::{child, inner};
 use super::{Data, Found, Given, Passed, Scope, Val, failed};
 use crate::engine::coreclr::calls::supply::Method;
@@ -386,17 +387,5 @@ impl Session {
             true => Ok(()),
             false => Err(failed("System.Linq cannot be loaded into the program")),
         }
-    }
-}
-
-/// Why a method that is not worked out here gets no lambda.
-fn no_delegate(name: &str, given: &[Given<'_>]) -> Failure {
-    let method = given.iter().find_map(|given| match &given.value {
-        Passed::Method(Found::Group { name, .. }) => Some(name),
-        _ => None,
-    });
-    match method {
-        Some(method) => failed(format!("`{method}` is a method; call it: `{method}(…)`")),
-        None => failed(format!("`{name}` takes a lambda, which cannot be made in a program that is stopped")),
     }
 }

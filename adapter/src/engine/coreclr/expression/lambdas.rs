@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use dap_wire::{ErrorCode, Failure};
 use tree_sitter::Node as Syntax;
 
-use super::sequences::too_many;
+use super::items::too_many;
 use super::walk::{child, inner};
 use super::{Constant, Found, Scope, Val, failed};
 use crate::engine::coreclr::session::Session;
@@ -56,7 +56,7 @@ impl<'t> Lambda<'t> {
     }
 
     /// The method's name, if it is one.
-    pub(super) fn method(&self) -> Option<&str> {
+    fn method(&self) -> Option<&str> {
         match &self.body {
             Body::Method(group) => match group.as_ref() {
                 Found::Group { name, .. } => Some(name),

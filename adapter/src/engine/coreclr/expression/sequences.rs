@@ -1,38 +1,63 @@
 //! LINQ with lambdas, worked out here: a lambda cannot be made in a program that is stopped, so its body is evaluated once for
-//! each item ([`super::lambdas`]); what goes by keys is [`super::keyed`]'s. Lists only as long as people look at.
+//! each item ([`super::lambdas`]); what goes by keys is [`super::keyed`]'s.
 
 use std::time::Instant;
 
 use cordebug::value::element;
 use dap_wire::Failure;
 
+use super::items::{Items, LONGEST};
 use super::lambdas::Lambda;
-use super::{Constant, Data, Found, Given, Passed, Scope, Val, failed};
+use super::{Constant, Found, Given, Passed, Scope, Val, failed};
 use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::types::Ty;
 use crate::engine::coreclr::types::ty::{INT, OBJECT, STRING};
-use crate::engine::coreclr::values::Path;
 
-/// Longest sequence a lambda is evaluated over.
-const LONGEST: usize = 10_000;
-/// What has methods of its own that take a lambda.
-const LIST: &str = "System.Collections.Generic.List`1";
-
-/// The items of a collection.
-pub(super) struct Items {
-    pub(super) list: Vec<Val>,
-    /// Their type.
-    pub(super) of: Ty,
-    /// There are more.
-    pub(super) is_cut: bool,
-}
-
-impl Items {
-    /// For those that must see all of them.
-    pub(super) fn whole(self) -> Result<Vec<Val>, Failure> {
-        if self.is_cut { Err(too_many()) } else { Ok(self.list) }
-    }
-}
+/// Methods that take a lambda here.
+const WITH_LAMBDA: [&str; 42] = [
+    "Where",
+    "Select",
+    "SelectMany",
+    "Any",
+    "All",
+    "Count",
+    "LongCount",
+    "First",
+    "FirstOrDefault",
+    "Last",
+    "LastOrDefault",
+    "Single",
+    "SingleOrDefault",
+    "Sum",
+    "Average",
+    "Min",
+    "Max",
+    "MinBy",
+    "MaxBy",
+    "OrderBy",
+    "OrderByDescending",
+    "ThenBy",
+    "ThenByDescending",
+    "GroupBy",
+    "ToLookup",
+    "ToDictionary",
+    "Join",
+    "Zip",
+    "TakeWhile",
+    "SkipWhile",
+    "DistinctBy",
+    "Aggregate",
+    "Find",
+    "FindAll",
+    "FindIndex",
+    "FindLast",
+    "FindLastIndex",
+    "Exists",
+    "TrueForAll",
+    "ConvertAll",
+    "ForEach",
+    "RemoveAll",
+];
 
 /// An argument of such a method.
 pub(super) enum Argument<'t> {
@@ -49,6 +74,9 @@ impl Session {
         given: &[Given<'_>],
         scope: &Scope<'_>,
     ) -> Result<Found, Failure> {
+        if !WITH_LAMBDA.contains(&name) {
+            return Err(no_delegate(name, given));
+        }
         let since = Instant::now();
         let mut arguments = Vec::new();
         for given in given {
@@ -233,20 +261,9 @@ impl Session {
                 None => self.default_of(&of, scope),
             },
             "Sum" | "Average" => self.summed(name, items, lambda, scope),
-            _ => Err(self.no_lambda_for(name, lambda)),
+            _ => Err(not_with_these(name)),
         };
         val.map(Found::Val)
-    }
-
-    fn no_lambda_for(&self, name: &str, lambda: &Lambda<'_>) -> Failure {
-        if let Some(method) = lambda.method() {
-            return failed(format!("`{method}` is a method; call it: `{method}(…)`"));
-        }
-        failed(format!("`{name}` with a lambda is not supported")).hint(
-            "Where, Select, SelectMany, Any, All, Count, First, Last, Single, Sum, Average, Min, Max, MinBy, MaxBy, \
-             OrderBy, ThenBy, GroupBy, ToLookup, ToDictionary, Join, Zip, TakeWhile, SkipWhile, DistinctBy, \
-             Aggregate, Find, FindAll, ConvertAll, Exists, ForEach, RemoveAll are",
-        )
     }
 
     /// `Sum` and `Average`.
@@ -302,43 +319,6 @@ impl Session {
         Ok(Val::int(count))
     }
 
-    /// What methods of `List<T>` itself give is a list.
-    fn as_list_like(&mut self, array: Val, target: &Val, scope: &Scope<'_>) -> Result<Val, Failure> {
-        let Ty::Vector(of) = &array.ty else { return Ok(array) };
-        match self.full_name(&self.actual(target)?) == LIST {
-            true => {
-                let list = self.ty_generic(LIST, vec![(**of).clone()]);
-                let list = list.ok_or_else(|| failed("there are no lists here"))?;
-                let made = self.made(&list, vec![array.clone()], &[], scope)?;
-                Ok(self.named_as_in(made, &array))
-            }
-            false => Ok(array),
-        }
-    }
-
-    /// A new array of what a lambda gave; `otherwise` is the type of its items when there are none.
-    pub(super) fn array_of_made(
-        &mut self,
-        made: Vec<Val>,
-        otherwise: &Ty,
-        scope: &Scope<'_>,
-    ) -> Result<Val, Failure> {
-        let ty = if made.is_empty() { otherwise.clone() } else { self.common_ty(&made).unwrap_or(OBJECT) };
-        // All come from one expression: the names of the first one's elements are everybody's.
-        let tuple = made.first().and_then(|first| first.path()?.tuple.clone());
-        let array = self.array_with(&ty, made, scope)?;
-        Ok(match array.data {
-            Data::At(path) => Val { data: Data::At(Path { tuple, ..path }), ..array },
-            _ => array,
-        })
-    }
-
-    /// The type of one of several values that all of them fit into.
-    pub(super) fn common_ty(&self, items: &[Val]) -> Option<Ty> {
-        let fits_all = |ty: &Ty| *ty != Ty::Null && items.iter().all(|item| self.fit(item, ty).is_some());
-        items.iter().map(|item| item.ty.clone()).find(fits_all)
-    }
-
     /// Whether one comes before the other, as `Comparer<T>.Default` has it.
     fn is_less(&mut self, a: &Val, b: &Val, scope: &Scope<'_>) -> Result<bool, Failure> {
         if let (Some(Constant::Text(_) | Constant::Null), Some(Constant::Text(_) | Constant::Null)) =
@@ -371,50 +351,28 @@ impl Session {
         }
         Ok(so_far)
     }
-
-    /// The items of a collection and their type.
-    pub(super) fn items_of(&mut self, target: &Val, scope: &Scope<'_>) -> Result<Items, Failure> {
-        let mut target = target.clone();
-        let is_array = |session: &Self, val: &Val| -> Result<Option<Ty>, Failure> {
-            Ok(match session.actual(val)? {
-                Ty::Vector(of) => Some(*of),
-                ty if session.full_name(&ty) == LIST => ty.arguments().first().cloned(),
-                _ => None,
-            })
-        };
-        let of = match is_array(self, &target)? {
-            Some(of) => of,
-            None => {
-                // Whatever it is, LINQ makes an array of it.
-                let group = self.member_of(Found::Val(target.clone()), "ToArray", Vec::new(), scope)?;
-                let Found::Val(array) = self.invoke_with(group, Vec::new(), scope)? else {
-                    return Err(failed("the sequence has no items"));
-                };
-                target = array;
-                is_array(self, &target)?.ok_or_else(|| failed("the sequence has no items"))?
-            }
-        };
-        let path = target.path().ok_or_else(|| failed("the sequence is not in the program"))?.clone();
-        let value =
-            super::super::values::bare(&self.fetch(&path)?).ok_or_else(|| failed("the sequence is null"))?;
-        let names = path.tuple.as_ref().and_then(|names| self.names_within(names, &target.ty, &of));
-        let items = self.items(&value, &path, 0, LONGEST + 1).unwrap_or_default();
-        let is_cut = items.len() > LONGEST;
-        let item = |(_, path): (String, Path)| Val::at(Path { tuple: names.clone(), ..path }, of.clone());
-        Ok(Items { list: items.into_iter().take(LONGEST).map(item).collect(), of, is_cut })
-    }
 }
 
 fn empty() -> Failure {
     failed("InvalidOperationException: the sequence is empty")
 }
 
+/// Why a method that is not worked out here gets no lambda, and no method in a lambda's place.
+pub(super) fn no_delegate(name: &str, given: &[Given<'_>]) -> Failure {
+    let method = given.iter().find_map(|given| match &given.value {
+        Passed::Method(Found::Group { name, .. }) => Some(name),
+        _ => None,
+    });
+    match method {
+        Some(method) => failed(format!("`{method}` is a method; call it: `{method}(…)`")),
+        None => failed(format!(
+            "`{name}` with a lambda is not supported: none can be made in a program that is stopped"
+        ))
+        .hint(format!("these take one: {}", WITH_LAMBDA.join(", "))),
+    }
+}
+
 /// A method of LINQ that is not worked out here with these arguments.
 pub(super) fn not_with_these(name: &str) -> Failure {
     failed(format!("`{name}` with these arguments is not supported"))
-}
-
-/// Why the end of a sequence was not reached.
-pub(super) fn too_many() -> Failure {
-    failed(format!("the sequence has more than {LONGEST} items; a lambda is not evaluated for so many"))
 }
