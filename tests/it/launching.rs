@@ -23,15 +23,7 @@ async fn a_runtime_whose_helper_thread_is_late_starts_all_the_same() -> anyhow::
         return Ok(());
     }
     let scratch = tempfile::tempdir()?;
-    let library = scratch.path().join("late.so");
-    let built = tokio::process::Command::new("cc")
-        .args(["-shared", "-fPIC", "-o"])
-        .arg(&library)
-        .arg(fixture::root().join("fixtures/libraries/late.c"))
-        .arg("-ldl")
-        .status()
-        .await?;
-    anyhow::ensure!(built.success(), "late.c was not built");
+    let library = fixture::library("late", scratch.path()).await?;
     for milliseconds in 8..=19 {
         let late = json!({ "LD_PRELOAD": library, "LATE_US": (milliseconds * 1000).to_string() });
         let lines = printed(Runtime::Net9, json!({ "cwd": scratch.path(), "env": late }))

@@ -73,6 +73,7 @@ mod schemas;
 mod scopes;
 mod shared_breakpoints;
 mod stacks;
+mod standstill;
 mod stepping;
 mod stepping_into;
 mod terminals;

@@ -143,6 +143,23 @@ pub fn program(name: &str) -> String {
     found["programs"][name].as_str().unwrap_or_else(|| panic!("no fixture program `{name}`")).to_owned()
 }
 
+/// Builds `fixtures/libraries/NAME.c`, for `LD_PRELOAD`.
+///
+/// # Errors
+/// When the compiler refuses.
+pub async fn library(name: &str, folder: &Path) -> anyhow::Result<PathBuf> {
+    let library = folder.join(format!("{name}.so"));
+    let built = tokio::process::Command::new("cc")
+        .args(["-shared", "-fPIC", "-o"])
+        .arg(&library)
+        .arg(root().join(format!("fixtures/libraries/{name}.c")))
+        .arg("-ldl")
+        .status()
+        .await?;
+    anyhow::ensure!(built.success(), "{name}.c was not built");
+    Ok(library)
+}
+
 /// The source of a fixture program.
 pub fn source(name: &str) -> String {
     root().join("fixtures/programs/dotnet").join(name).join("Program.cs").display().to_string()

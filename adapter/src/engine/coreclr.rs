@@ -2,9 +2,9 @@
 //!
 //! One OS thread owns every COM pointer of the session ([`session`]); requests and the runtime's callbacks come to it
 //! through one inbox, in order. In reading order: [`session`] (the thread's loop and the commands), [`program`] (what to
-//! run, building it), [`launch_settings`], [`start`] (launch held before user code, attach), [`runtimes`] (whose
-//! library it needs), [`ending`], [`in_terminal`],
-//! [`overflow`], [`undebugged`] (`noDebug`), [`told`] (callbacks), [`modules`], [`sources`], [`breakpoints`], [`stepping`],
+//! run, building it), [`launch_settings`], [`start`] (launch held before user code, attach), [`runtimes`] (whose library it
+//! needs), [`ending`], [`in_terminal`], [`overflow`], [`standstill`], [`undebugged`] (`noDebug`), [`told`] (callbacks),
+//! [`modules`], [`sources`], [`breakpoints`], [`stepping`],
 //! [`exceptions`], [`stack`], [`methods`] (names people wrote), [`disassembly`] and [`memory`] (code and data by address),
 //! [`values`] (what is in a variable), [`types`] and [`names`] (types, and how C#
 //! spells them), [`calls`] (running code of the program), [`expression`] (what people type).
@@ -27,6 +27,7 @@ mod runtimes;
 mod session;
 mod sources;
 mod stack;
+mod standstill;
 mod start;
 mod stepping;
 mod threads;
@@ -46,6 +47,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Engine, EngineEvent, EngineRequest, Reply};
 use crate::io::{Broker, SpawnSpec};
 use session::{Input, Session};
+use standstill::Standstill;
 
 /// What launch attributes mean for .NET: what to start, where, with which variables; built first when it is a project. For
 /// another debugger of .NET. `say` gets the build's lines.
@@ -69,6 +71,7 @@ pub struct CoreClr {
     ending: Arc<AtomicBool>,
     /// The engine's thread waits for the program to stand still, which a busy one may never do.
     stopping: Arc<AtomicBool>,
+    standstill: Arc<Standstill>,
     /// Where what a client answered goes; the engine's thread takes it while it waits for that.
     answers: mpsc::Sender<Result<Value, Failure>>,
 }
@@ -85,26 +88,32 @@ impl CoreClr {
         let (inbox, inputs) = mpsc::channel();
         let ending = Arc::new(AtomicBool::new(false));
         let stopping = Arc::new(AtomicBool::new(false));
+        let standstill = Arc::new(Standstill::default());
+        let watched = standstill.clone();
         let (own, flags, pipes) = (inbox.clone(), [ending.clone(), stopping.clone()], broker.clone());
         let (answers, answered) = mpsc::channel();
         std::thread::Builder::new()
-            .name("coreclr-engine".into())
-            .spawn(move || Session::new(pipes, events, own, flags, answered).run(&inputs))
+            .name(standstill::ENGINE.into())
+            .spawn(move || Session::new(pipes, events, own, flags, watched, answered).run(&inputs))
             .map_err(|error| {
                 Failure::new(ErrorCode::EngineFailed, format!("cannot start the engine's thread: {error}"))
             })?;
-        Ok(Self { inbox, broker, ending, stopping, answers })
+        Ok(Self { inbox, broker, ending, stopping, standstill, answers })
     }
 }
 
 impl Engine for CoreClr {
     fn request(&self, request: EngineRequest, cancel: CancellationToken, reply: Reply) {
-        if request.command == "disconnect" || request.command == "terminate" {
+        let is_end = matches!(request.command.as_str(), "disconnect" | "terminate");
+        if is_end {
             self.ending.store(true, Ordering::Relaxed);
         }
-        if request.command == "disconnect" && self.stopping.load(Ordering::Relaxed) {
+        let waits = request.command == "disconnect" && self.stopping.load(Ordering::Relaxed);
+        if waits || (is_end && self.standstill.hangs()) {
             // Only the program's end wakes the engine's thread now.
             self.broker.kill();
+        } else if self.standstill.hangs() {
+            return reply.send(Err(Standstill::failure()));
         }
         // A thread that has ended drops the request, and that is an answer.
         drop(self.inbox.send(Input::Request { request, cancel, reply }));

@@ -8,7 +8,8 @@
 use core::cell::RefCell;
 use core::ffi::c_void;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::activity;
 
 /// A page of the program, in bytes.
 const PAGE: u64 = 4096;
@@ -16,9 +17,6 @@ const PAGE: u64 = 4096;
 const LONGEST: usize = 2 * PAGE as usize;
 /// More pages than this are not kept at a time.
 const MOST: usize = 1024;
-
-/// Counts what was said to the runtime or heard from it.
-static WORDS: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
     static PAGES: RefCell<Pages> = RefCell::default();
@@ -31,7 +29,7 @@ type Page = Box<[u8; PAGE as usize]>;
 struct Pages {
     /// How many say that the program stands.
     standing: usize,
-    /// [`WORDS`] when they were read.
+    /// [`activity::words`] when they were read.
     words: u64,
     read: HashMap<(i32, u64), Page>,
     /// Memory for more.
@@ -45,7 +43,7 @@ impl Pages {
 
     /// Fills `bytes` from this address on; false if any of it cannot be had as whole pages.
     fn fill(&mut self, file: i32, address: u64, bytes: &mut [u8]) -> bool {
-        let words = WORDS.load(Ordering::SeqCst);
+        let words = activity::words();
         if self.words != words || self.read.len() >= MOST {
             self.forget();
             self.words = words;
@@ -140,7 +138,7 @@ pub(super) unsafe extern "C" fn pread(
 pub(super) unsafe extern "C" fn read(file: i32, bytes: *mut c_void, count: usize) -> isize {
     // SAFETY: the caller's own request.
     let read = unsafe { libc::read(file, bytes, count) };
-    WORDS.fetch_add(1, Ordering::SeqCst);
+    activity::word();
     read
 }
 
@@ -149,7 +147,7 @@ pub(super) unsafe extern "C" fn read(file: i32, bytes: *mut c_void, count: usize
 /// # Safety
 /// As the system call's.
 pub(super) unsafe extern "C" fn write(file: i32, bytes: *const c_void, count: usize) -> isize {
-    WORDS.fetch_add(1, Ordering::SeqCst);
+    activity::word();
     // SAFETY: the caller's own request.
     unsafe { libc::write(file, bytes, count) }
 }

@@ -22,6 +22,7 @@ use super::disassembly::Compiled;
 use super::exceptions::{Filters, Thrown, When};
 use super::modules::Modules;
 use super::sources::Sources;
+use super::standstill::Standstill;
 use super::stepping::{Step, Target};
 use super::types::lookup::Known;
 use super::values::References;
@@ -68,6 +69,7 @@ pub(super) struct Session {
     /// Of the request that is answered now.
     pub(super) cancel: CancellationToken,
     stopping: Arc<AtomicBool>,
+    pub(super) standstill: Arc<Standstill>,
     /// What a client answered to what this engine asked of it.
     pub(super) answers: Receiver<Result<Value, Failure>>,
     pub(super) run: Run,
@@ -120,6 +122,7 @@ impl Session {
         events: tokio::sync::mpsc::UnboundedSender<EngineEvent>,
         inbox: Sender<Input>,
         [ending, stopping]: [Arc<AtomicBool>; 2],
+        standstill: Arc<Standstill>,
         answers: Receiver<Result<Value, Failure>>,
     ) -> Self {
         Self {
@@ -129,6 +132,7 @@ impl Session {
             ending,
             cancel: CancellationToken::new(),
             stopping,
+            standstill,
             answers,
             run: Run::None,
             child: None,
@@ -177,18 +181,20 @@ impl Session {
             match input {
                 Input::Request { request, cancel, reply } => {
                     self.cancel = cancel.clone();
+                    self.standstill.begin(reply);
                     let answer = if cancel.is_cancelled() {
                         Err(Failure::cancelled())
                     } else {
                         self.answer(&request, &cancel, inputs)
                     };
-                    reply.send(answer);
+                    self.standstill.answer(answer);
                 }
                 Input::Callback(callback) => self.called_back(callback, inputs),
                 Input::Exited(info) => self.exited(info),
                 Input::Shutdown => break,
             }
         }
+        self.standstill.end();
     }
 
     /// Every command, by name.

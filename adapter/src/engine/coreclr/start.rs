@@ -77,6 +77,7 @@ impl Session {
         self.run = Run::Held;
         self.watch_exit();
         overflow::watch(&self.broker, pid, self.notes());
+        self.watch_runtime(pid);
         self.wait_for_first_callback(inputs);
         tracing::debug!(pid, "the first callback came");
         let assembly = self.entry_module.as_deref().filter(|assembly| assembly.is_absolute());
@@ -184,6 +185,13 @@ impl Session {
         Ok(())
     }
 
+    fn watch_runtime(&self, pid: u32) {
+        // It was found a moment ago.
+        if let Ok(runtime) = only_runtime(pid, self.modules.symbol_paths()) {
+            self.standstill.watch(pid, runtime, self.notes());
+        }
+    }
+
     pub(super) fn watch_exit(&self) {
         let Some(child) = &self.child else { return };
         let (mut exit, inbox) = (child.exit(), self.inbox.clone());
@@ -219,6 +227,7 @@ impl Session {
         })?;
         self.broker.set_not_owned();
         self.run = Run::Held;
+        self.watch_runtime(pid);
         self.wait_for_first_callback(inputs);
         self.tell("initialized", Value::Null);
         let name = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default().display().to_string();

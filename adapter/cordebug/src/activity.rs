@@ -1,0 +1,74 @@
+//! What passes between us, the debugging library and the runtime, counted: so that another thread can see when nothing does any
+//! more. Only counts; what a silence means is judged by whoever asks.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+static BEGUN: AtomicU64 = AtomicU64::new(0);
+static ENDED: AtomicU64 = AtomicU64::new(0);
+/// What was said to the runtime or heard from it.
+static WORDS: AtomicU64 = AtomicU64::new(0);
+
+/// The counts at a moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Activity {
+    begun: u64,
+    ended: u64,
+    words: u64,
+}
+
+impl Activity {
+    /// As it is now.
+    pub fn now() -> Self {
+        // In this order, so that a call which ends meanwhile is none under way.
+        let begun = BEGUN.load(Ordering::SeqCst);
+        Self { begun, ended: ENDED.load(Ordering::SeqCst), words: words() }
+    }
+
+    /// Whether a call of the library had begun and not ended.
+    pub fn is_inside(self) -> bool {
+        self.begun > self.ended
+    }
+}
+
+/// How many words were exchanged with the runtime so far.
+pub(crate) fn words() -> u64 {
+    WORDS.load(Ordering::SeqCst)
+}
+
+/// A word was exchanged.
+pub(crate) fn word() {
+    WORDS.fetch_add(1, Ordering::SeqCst);
+}
+
+/// A call of the library, under way while it lives.
+pub(crate) struct Call(());
+
+impl Call {
+    pub(crate) fn begin() -> Self {
+        BEGUN.fetch_add(1, Ordering::SeqCst);
+        Self(())
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        ENDED.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_under_way_until_it_ends_and_a_word_changes_the_picture() {
+        let before = Activity::now();
+        let call = Call::begin();
+        assert!(Activity::now().is_inside());
+        assert_ne!(Activity::now(), before);
+        drop(call);
+        let after = Activity::now();
+        word();
+        assert_ne!(Activity::now(), after);
+    }
+}
