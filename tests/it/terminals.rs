@@ -18,6 +18,7 @@ stories! {
     ctrl_c_ends_the_program_and_not_the_shell,
     a_program_stopped_from_the_keyboard_goes_on_with_its_shell,
     a_program_stopped_from_the_keyboard_hears_that_it_is_to_end,
+    a_stack_overflow_ends_the_program_there_too,
     closing_the_terminal_ends_a_running_program,
     closing_the_terminal_ends_a_program_at_a_breakpoint,
     the_end_of_the_session_ends_the_program_and_gives_the_terminal_back,
@@ -179,6 +180,17 @@ async fn a_program_stopped_from_the_keyboard_hears_that_it_is_to_end(runtime: Ru
     // By the signal that asks it to. Under .NET 9 it is found suspended again now and then, and killed; why is not known.
     let code = editor.event("exited").await?["exitCode"].clone();
     assert!(code == 143 || (code == 137 && runtime == Runtime::Net9), "{code}");
+    editor.event("terminated").await?;
+    gone("the program", pid).await?;
+    editor.finish().await
+}
+
+async fn a_stack_overflow_ends_the_program_there_too(runtime: Runtime) -> anyhow::Result<()> {
+    let more = json!({ "args": ["overflow"] });
+    let Launched { mut editor, terminal, pid, .. } = launched(runtime, "crashes", &[], more).await?;
+    terminal.shows("Stack overflow.").await?;
+    let code = if runtime == Runtime::Net9 { 137 } else { 134 };
+    assert_eq!(editor.event("exited").await?["exitCode"], code);
     editor.event("terminated").await?;
     gone("the program", pid).await?;
     editor.finish().await

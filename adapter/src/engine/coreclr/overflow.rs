@@ -11,41 +11,56 @@ use crate::io::Broker;
 
 /// What the runtime prints first.
 const SAID: &[u8] = b"Stack overflow.\n";
-/// Between two looks at a program that said it, and how many must find it asleep.
+/// Between two looks at a program whose words are not seen.
+const BLIND_PAUSE: Duration = Duration::from_secs(2);
+/// Between two looks at a program that is in such a handler, or said so, and how many must find it there.
 const PAUSE: Duration = Duration::from_millis(400);
 const LOOKS: u32 = 4;
-/// x86-64 system calls: `nanosleep`, `clock_nanosleep`. Managed code sleeps otherwise.
+/// x86-64 system calls: `nanosleep`, `clock_nanosleep`.
 const SLEEPING_CALLS: [&str; 2] = ["35", "230"];
+/// SIGSEGV in a set of signals: 11 (signal(7)), counted from bit 0.
+const SEGMENTATION_FAULT: u64 = 1 << 10;
 
-/// Watches the program until it ends; `note` is for people.
-pub(super) fn watch(broker: &Broker, pid: u32, note: impl Fn(&str) + Send + 'static) {
+/// Watches the program until it ends; `note` is for people. What is printed in a client's terminal is not seen: there the program
+/// is looked at from time to time.
+pub(super) fn watch(broker: &Broker, pid: u32, in_terminal: bool, note: impl Fn(&str) + Send + 'static) {
     let own = broker.clone();
     broker.runtime().spawn(async move {
-        if !own.prints_error(SAID).await {
+        if !in_terminal && !own.prints_error(SAID).await {
             return;
         }
-        let mut asleep = 0;
-        while asleep < LOOKS {
-            tokio::time::sleep(PAUSE).await;
+        let mut found = 0;
+        while found < LOOKS {
+            tokio::time::sleep(if in_terminal && found == 0 { BLIND_PAUSE } else { PAUSE }).await;
             if own.has_ended() {
                 return;
             }
-            // Printing a deep stack takes its time; what only says these words does not sleep like this.
-            asleep = if sleeps_in_handler(pid) { asleep + 1 } else { 0 };
+            // Printing a deep stack takes its time, and other threads that overflow wait for it so.
+            found = if any_in_handler(pid) { found + 1 } else { 0 };
         }
-        note(
-            "The program overflowed its stack (the stack is on stderr). Its runtime hangs there when a debugger is \
+        let place = if in_terminal { "in its terminal" } else { "on stderr" };
+        note(&format!(
+            "The program overflowed its stack (the stack is {place}). Its runtime hangs there when a debugger is \
              attached, so it was ended.",
-        );
+        ));
         // Nothing else ends it: its handlers of other signals do not run any more.
         own.kill();
     });
 }
 
-fn sleeps_in_handler(pid: u32) -> bool {
+fn any_in_handler(pid: u32) -> bool {
     let tasks = std::fs::read_dir(Path::new("/proc").join(pid.to_string()).join("task"));
-    tasks.into_iter().flatten().flatten().any(|task| {
-        let call = std::fs::read_to_string(task.path().join("syscall")).unwrap_or_default();
-        call.split_ascii_whitespace().next().is_some_and(|number| SLEEPING_CALLS.contains(&number))
-    })
+    tasks.into_iter().flatten().flatten().any(|task| sleeps_in_handler(&task.path()))
+}
+
+/// Whether a thread sleeps in its handler of SIGSEGV, which blocks that signal; nothing else does. `task` is its folder in proc(5).
+pub(super) fn sleeps_in_handler(task: &Path) -> bool {
+    let status = std::fs::read_to_string(task.join("status")).unwrap_or_default();
+    let blocked = status.lines().find_map(|line| line.strip_prefix("SigBlk:"));
+    let blocked = blocked.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()).unwrap_or(0);
+    if blocked & SEGMENTATION_FAULT == 0 {
+        return false;
+    }
+    let call = std::fs::read_to_string(task.join("syscall")).unwrap_or_default();
+    call.split_ascii_whitespace().next().is_some_and(|number| SLEEPING_CALLS.contains(&number))
 }

@@ -18,6 +18,7 @@ use cordebug::runtime::Runtime;
 use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
 
+use super::overflow;
 use crate::engine::Reply;
 
 /// Between two looks.
@@ -170,11 +171,12 @@ impl Tasks {
     }
 
     /// Whether every thread sleeps but those that try, and the engine's too: who computes, or waits for a disk, is not at a
-    /// standstill.
+    /// standstill. Nor is a program that has overflowed its stack, which is another story.
     fn sleep(&self) -> bool {
         let sleeps = |task: PathBuf| field(&task, "State:").is_none_or(|state| state.starts_with('S'));
         let mut engine = each(Path::new("/proc/self/task")).filter(|task| is_named(task, ENGINE));
-        each(&self.folder).filter(|task| !self.helpers.contains(task)).all(sleeps) && engine.all(sleeps)
+        let others = || each(&self.folder).filter(|task| !self.helpers.contains(task));
+        others().all(sleeps) && engine.all(sleeps) && !others().any(|task| overflow::sleeps_in_handler(&task))
     }
 }
 

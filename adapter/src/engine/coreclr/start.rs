@@ -21,6 +21,7 @@ use super::program::{self, Attributes};
 use super::runtimes::only_runtime;
 use super::session::{Input, Run, Session};
 use super::sources::Sources;
+use crate::engine::console::Console;
 
 /// How long a runtime may take to start. A cold disk is slow.
 const START_LIMIT: Duration = Duration::from_secs(60);
@@ -76,7 +77,8 @@ impl Session {
         drop(hold);
         self.run = Run::Held;
         self.watch_exit();
-        overflow::watch(&self.broker, pid, self.notes());
+        let in_terminal = matches!(program.console, Console::Terminal { .. });
+        overflow::watch(&self.broker, pid, in_terminal, self.notes());
         self.watch_runtime(pid);
         self.wait_for_first_callback(inputs);
         tracing::debug!(pid, "the first callback came");
@@ -222,6 +224,7 @@ impl Session {
             let message = format!("another debugger is attached to process {pid}");
             return Err(Failure::new(ErrorCode::AlreadyAttached, message).hint("detach it first"));
         }
+        cordebug::startup::wait_until_ready(pid);
         self.take_control(pid, &|reason| {
             Failure::new(ErrorCode::NotDebuggable, format!("cannot attach to process {pid}: {reason}"))
         })?;
