@@ -1,6 +1,8 @@
 //! Attaching to processes that are in the middle of something, and letting go of them again.
 
+use std::path::Path;
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use serde_json::{Value, json};
@@ -118,4 +120,45 @@ async fn a_call_that_blocks_does_not_keep_a_process_from_being_let_go(
     }
     assert!(beats.is_sorted_by(|one, next| *next == one + 1), "{beats:?}");
     ends_well(process).await
+}
+
+/// A program whose debugging pipes are there, but hardly more of its runtime.
+async fn just_started(library: &Path, late: u64) -> anyhow::Result<Child> {
+    let runtime = Runtime::Net9;
+    let mut command = tokio::process::Command::new(runtime.dotnet().context("no dotnet")?);
+    command.arg(fixture::program("spin")).envs(runtime.environment().context("no runtime")?);
+    command.env("LD_PRELOAD", library).env("LATE_US", late.to_string());
+    let process = command.kill_on_drop(true).stdin(Stdio::piped()).stdout(Stdio::null()).spawn()?;
+    let pipes = format!("clr-debug-pipe-{}-", process.id().context("it ended")?);
+    let deadline = Instant::now() + Duration::from_secs(30);
+    loop {
+        let names = std::fs::read_dir(std::env::temp_dir())?.flatten().map(|entry| entry.file_name());
+        if names.into_iter().any(|name| name.to_string_lossy().starts_with(&pipes)) {
+            return Ok(process);
+        }
+        anyhow::ensure!(Instant::now() < deadline, "no debugging pipes");
+        tokio::task::yield_now().await;
+    }
+}
+
+/// .NET 9 only, whose threads name themselves: at that moment the library can hold one up. Without a wait for it one attach in six
+/// hung.
+#[tokio::test]
+async fn a_process_whose_runtime_is_just_starting_is_attached_to() -> anyhow::Result<()> {
+    if Runtime::Net9.dotnet().is_none() {
+        return Ok(());
+    }
+    let scratch = tempfile::tempdir()?;
+    let library = fixture::library("late", scratch.path()).await?;
+    for late in (10..=50).step_by(4) {
+        let process = just_started(&library, late * 1000).await?;
+        let mut editor = attached(Runtime::Net9, &process, "spin", &["beat"])
+            .await
+            .with_context(|| format!("late by {late} ms"))?;
+        editor.stop().await.with_context(|| format!("late by {late} ms"))?;
+        editor.break_at("spin", &[]).await?;
+        editor.finish().await?;
+        ends_well(process).await?;
+    }
+    Ok(())
 }

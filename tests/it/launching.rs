@@ -12,6 +12,7 @@ stories! {
     a_launch_profile_gives_what_the_launch_does_not_say,
     a_launch_profile_that_cannot_be_used_says_why,
     an_executable_of_its_own_is_debugged,
+    a_runtime_beside_a_thread_that_never_rests_starts_all_the_same,
     a_terminal_serves_console_programs,
 }
 
@@ -31,6 +32,16 @@ async fn a_runtime_whose_helper_thread_is_late_starts_all_the_same() -> anyhow::
             .with_context(|| format!("late by {milliseconds} ms"))?;
         assert!(lines.iter().any(|line| line.starts_with("cwd=")), "{lines:?}");
     }
+    Ok(())
+}
+
+async fn a_runtime_beside_a_thread_that_never_rests_starts_all_the_same(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
+    let scratch = tempfile::tempdir()?;
+    let busy = json!({ "LD_PRELOAD": fixture::library("busy", scratch.path()).await? });
+    let lines = printed(runtime, json!({ "cwd": scratch.path(), "env": busy })).await?;
+    assert!(lines.iter().any(|line| line.starts_with("cwd=")), "{lines:?}");
     Ok(())
 }
 

@@ -28,6 +28,9 @@ pub enum Started {
 /// How long the threads of a held runtime may take to come to rest. One that a start-up hook keeps busy never does.
 const REST_LIMIT: Duration = Duration::from_millis(500);
 
+/// How old a process is whose runtime may still be starting.
+const YOUNG: Duration = Duration::from_secs(10);
+
 /// The two semaphores. Dropping it lets the runtime go and removes them, whatever happened.
 #[derive(Debug)]
 pub struct StartupHold {
@@ -60,7 +63,7 @@ impl StartupHold {
         let deadline = Instant::now() + limit;
         loop {
             if self.started.wait(SLICE) {
-                asleep::wait_until_asleep(self.pid, REST_LIMIT);
+                asleep::wait_until_asleep(self.pid, None, REST_LIMIT);
                 return Started::Held;
             }
             if !keep_waiting() {
@@ -78,6 +81,23 @@ impl Drop for StartupHold {
         // A held runtime that nobody lets go would hang for ever.
         self.go_on.post();
     }
+}
+
+/// Waits until a process that is not held can be attached to, at most half a second. Only one that has just begun needs it, for the
+/// reason that [`StartupHold::wait`] gives: until its helper thread rests. It runs on meanwhile, so its other threads need not.
+pub fn wait_until_ready(pid: u32) {
+    if age(pid).is_some_and(|age| age < YOUNG) {
+        asleep::wait_until_asleep(pid, Some(asleep::HELPER), REST_LIMIT);
+    }
+}
+
+/// How long ago a process began. proc(5), `/proc/uptime`: seconds; a tick is a hundredth of one (sysconf(3), `_SC_CLK_TCK`).
+fn age(pid: u32) -> Option<Duration> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let up: f64 = std::fs::read_to_string("/proc/uptime").ok()?.split_whitespace().next()?.parse().ok()?;
+    Duration::try_from_secs_f64(up)
+        .ok()?
+        .checked_sub(Duration::from_millis(start_time(&stat)?.checked_mul(10)?))
 }
 
 /// proc(5): field 22 of `stat`, clock ticks; counted behind the program's name, which may hold anything.
@@ -336,6 +356,18 @@ mod tests {
         assert_eq!(left, expected);
         drop(listens);
         std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn how_old_a_process_is_is_known_while_it_lives() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let (own, its) = (age(std::process::id()).unwrap(), age(child.id()).unwrap());
+        assert!(its <= own + Duration::from_secs(1), "{its:?} {own:?}");
+        assert!(its < YOUNG, "{its:?}");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(age(child.id()), None);
+        assert!(age(1).unwrap() >= own);
     }
 
     #[test]

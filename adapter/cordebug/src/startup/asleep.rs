@@ -7,15 +7,19 @@ use std::time::{Duration, Instant};
 /// Between two looks while a thread still works.
 const PAUSE: Duration = Duration::from_micros(300);
 
-/// Waits until every thread of a process sleeps, at most `limit`; whether that is so now.
+/// What the runtime calls its debugging threads (.NET 5 and later).
+pub(super) const HELPER: &str = ".NET Debugger";
+
+/// Waits until every thread of a process sleeps, at most `limit`; whether that is so now. Where there are threads of this name, only
+/// they count.
 ///
 /// Two looks in a row must see each thread asleep and not having run in between: one that waits for a lock for a moment is
 /// not at rest.
-pub(super) fn wait_until_asleep(pid: u32, limit: Duration) -> bool {
+pub(super) fn wait_until_asleep(pid: u32, name: Option<&str>, limit: Duration) -> bool {
     let deadline = Instant::now() + limit;
-    let mut before = look(pid);
+    let mut before = look(pid, name);
     loop {
-        let now = look(pid);
+        let now = look(pid, name);
         if now.is_some() && now == before {
             return true;
         }
@@ -27,21 +31,25 @@ pub(super) fn wait_until_asleep(pid: u32, limit: Duration) -> bool {
     }
 }
 
-/// How often each thread gave up its processor, which changes when it runs again; `None` when one does not sleep or the process
-/// is gone. proc(5), `/proc/pid/task/tid/status`.
-fn look(pid: u32) -> Option<Vec<(std::ffi::OsString, String)>> {
-    let mut seen = Vec::new();
+/// How often each of the threads gave up its processor, which changes when it runs again; `None` when one does not sleep or
+/// the process is gone. proc(5), `/proc/pid/task/tid/status`.
+fn look(pid: u32, name: Option<&str>) -> Option<Vec<(std::ffi::OsString, String)>> {
+    let (mut all, mut named) = (Vec::new(), Vec::new());
     for task in std::fs::read_dir(Path::new("/proc").join(pid.to_string()).join("task")).ok()? {
         let task = task.ok()?;
         let status = std::fs::read_to_string(task.path().join("status")).ok()?;
         let field = |name: &str| Some(status.lines().find_map(|line| line.strip_prefix(name))?.trim());
-        if !field("State:")?.starts_with('S') {
-            return None;
-        }
+        let is_asleep = field("State:")?.starts_with('S');
         let switches = [field("voluntary_ctxt_switches:")?, field("nonvoluntary_ctxt_switches:")?];
-        seen.push((task.file_name(), switches.join(" ")));
+        let found = (is_asleep, task.file_name(), switches.join(" "));
+        if name.is_some() && field("Name:") == name {
+            named.push(found.clone());
+        }
+        all.push(found);
     }
-    (!seen.is_empty()).then_some(seen)
+    let counted = if named.is_empty() { all } else { named };
+    let asleep = !counted.is_empty() && counted.iter().all(|(asleep, ..)| *asleep);
+    asleep.then(|| counted.into_iter().map(|(_, task, switches)| (task, switches)).collect())
 }
 
 #[cfg(test)]
@@ -52,15 +60,20 @@ mod tests {
     #[test]
     fn a_process_that_waits_is_asleep_and_one_that_works_or_is_gone_is_not() {
         let mut waits = Command::new("sleep").arg("60").spawn().unwrap();
-        assert!(wait_until_asleep(waits.id(), Duration::from_secs(10)));
+        assert!(wait_until_asleep(waits.id(), None, Duration::from_secs(10)));
+        assert!(wait_until_asleep(waits.id(), Some("sleep"), Duration::from_secs(10)));
+        assert!(
+            wait_until_asleep(waits.id(), Some("another"), Duration::from_secs(10)),
+            "nobody is named so"
+        );
         waits.kill().unwrap();
         waits.wait().unwrap();
-        assert!(!wait_until_asleep(waits.id(), Duration::ZERO));
+        assert!(!wait_until_asleep(waits.id(), None, Duration::ZERO));
 
         let mut works = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
         // It may still be loading its libraries.
         std::thread::sleep(Duration::from_millis(50));
-        assert!(!wait_until_asleep(works.id(), Duration::from_millis(20)));
+        assert!(!wait_until_asleep(works.id(), None, Duration::from_millis(20)));
         works.kill().unwrap();
         works.wait().unwrap();
     }
