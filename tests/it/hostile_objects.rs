@@ -12,6 +12,7 @@ stories! {
     hovering_runs_no_code_of_the_program,
     a_call_that_blocks_leaves_the_session_alive_and_a_step_waits_for_it,
     a_call_that_waits_for_ever_can_be_left_and_the_program_be_paused,
+    a_call_that_waits_again_and_again_never_costs_the_program,
     a_display_that_blocks_spoils_only_itself,
     an_evaluation_that_overflows_the_stack_ends_the_program_and_the_session_says_so,
     an_evaluation_that_fails_fast_ends_the_session_in_order,
@@ -134,6 +135,31 @@ async fn a_call_that_waits_for_ever_can_be_left_and_the_program_be_paused(
         names(&mut editor, other["id"].as_i64().context("a thread without an id")?).await?;
     }
     if runtime == Runtime::Net9 {
+        editor.ok("continue", json!({ "threadId": thread })).await?;
+        editor.ok("pause", json!({ "threadId": thread })).await?;
+        assert_eq!(editor.event("stopped").await?["reason"], "pause");
+        assert_eq!(names(&mut editor, thread).await?, ["Program.Main()"]);
+    }
+    editor.finish().await
+}
+
+async fn a_call_that_waits_again_and_again_never_costs_the_program(runtime: Runtime) -> anyhow::Result<()> {
+    let (mut editor, thread, frame) = started(runtime).await?;
+    let (code, told) = message(&mut editor, &frame, "hanger.Forever").await?;
+    assert_eq!(code, "EVALUATION_TIMEOUT", "{told}");
+    assert_eq!(names(&mut editor, thread).await?, ["Program.Main()"]);
+    let at = |expression: &str| json!({ "expression": expression, "frameId": frame });
+    assert_eq!(editor.ok("evaluate", at("watched + hanger.Fine")).await?["result"], "3");
+    if runtime == Runtime::Net9 {
+        assert!(told.contains("was aborted"), "{told}");
+        editor.ok("evaluate", at("thrower.GetHashCode()")).await?;
+    } else {
+        assert!(told.contains("and goes on"), "{told}");
+        let (code, told) = message(&mut editor, &frame, "thrower.GetHashCode()").await?;
+        assert!(
+            code == "EVALUATION_FAILED" && told.contains("is still in `hanger.Forever`"),
+            "{code} {told}"
+        );
         editor.ok("continue", json!({ "threadId": thread })).await?;
         editor.ok("pause", json!({ "threadId": thread })).await?;
         assert_eq!(editor.event("stopped").await?["reason"], "pause");

@@ -6,8 +6,8 @@ use crate::com::{ComPtr, call, get};
 use crate::raw;
 use crate::thread::Thread;
 
-/// ICorDebug of one process.
-pub struct Debugger(pub(crate) ComPtr<raw::ICorDebug>);
+/// ICorDebug of one process; whether its runtime is older than .NET 5.
+pub struct Debugger(pub(crate) ComPtr<raw::ICorDebug>, pub(crate) bool);
 
 impl Debugger {
     /// Initialises it and sends every callback to `sink`, on a thread of the debugging library.
@@ -18,6 +18,11 @@ impl Debugger {
         call!(self.0, ICorDebug.Initialize())?;
         let object = callback::object(Box::new(sink))?;
         call!(self.0, ICorDebug.SetManagedHandler(object.as_ptr())).map(drop)
+    }
+
+    /// Whether the runtime is .NET Core, older than .NET 5.
+    pub fn is_core(&self) -> bool {
+        self.1
     }
 
     /// Attaches to the process. Callbacks begin; each must be answered by [`Process::resume`].

@@ -161,7 +161,7 @@ pub fn create_debugger(pid: u32, runtime: &Runtime) -> Result<Debugger, RuntimeE
     let symbol = |name: &'static CStr| name.to_bytes_with_nul();
     // SAFETY: the types are those of the exported functions (coreclr's dbgshim and mscordbi sources), the arguments
     // are valid for the calls, and a successful creation writes a reference that is ours.
-    let created = unsafe {
+    let (created, is_core) = unsafe {
         imports::replace(&runtime.folder);
         // It must run once before anything else: it starts the library's platform layer.
         let main = library.get::<DllMain>(symbol(c"DllMain")).map_err(load)?;
@@ -183,9 +183,9 @@ pub fn create_debugger(pid: u32, runtime: &Runtime) -> Result<Debugger, RuntimeE
             None => create.map_err(load)?(INTERFACE_VERSION, pid, none, base, &raw mut out),
         };
         CorError::check("CoreCLRCreateCordbObject", hresult)?;
-        ComPtr::own("CoreCLRCreateCordbObject", out)?
+        (ComPtr::own("CoreCLRCreateCordbObject", out)?, create3.is_none())
     };
-    Ok(Debugger(created.cast()?))
+    Ok(Debugger(created.cast()?, is_core))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! The thread of the stop runs the code; the others stand still at first, so that looking does not move the program. Each
 //! call has a deadline: past half of it the others run too, in case it waits for one of them; past the whole it is aborted,
-//! first politely, then not; and when even that does not end it, it is left where it is ([`left`]) and the session goes on.
+//! first politely, then not; and when even that does not end it, or may end the program, it is left where it is ([`left`]) and the session goes on.
 //! Requests that come meanwhile wait; stops and exceptions inside the call are not the clients'.
 
 pub(super) mod left;
@@ -13,7 +13,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use cordebug::callback::Callback;
-use cordebug::debugger::Process;
+use cordebug::debugger::{Debugger, Process};
 use cordebug::eval::Eval;
 use cordebug::hresult::CORDBG_E_PROCESS_TERMINATED;
 use cordebug::value::Value as ClrValue;
@@ -149,6 +149,8 @@ impl Session {
         go_on()?;
         let start = Instant::now();
         let mut together = false;
+        let mut waits = moment::Waits::of(self.pid, site.thread);
+        let is_core = self.debugger.as_ref().is_some_and(Debugger::is_core);
         let mut aborted: Option<(Instant, bool)> = None;
         let outcome = loop {
             let patience = if aborted.is_none() { site.limit.saturating_sub(start.elapsed()) } else { SLICE };
@@ -181,6 +183,9 @@ impl Session {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Err(timed_out(what, site.limit, "")),
             }
+            if is_core && aborted.is_none() {
+                waits.look();
+            }
             let waited = start.elapsed();
             if !together && (waited > site.limit / 2 || self.is_ending() || self.cancel.is_cancelled()) {
                 together = true;
@@ -190,7 +195,21 @@ impl Session {
             }
             match aborted {
                 None if waited > site.limit || self.is_ending() || self.cancel.is_cancelled() => {
-                    moment::of_a_new_wait(self.pid, site.thread);
+                    if is_core && waits.again_and_again() {
+                        self.halt(&process, "stop a call that waits again and again", what)?;
+                        if self.thread(site.thread).is_ok_and(|thread| thread.waits() == Ok(true)) {
+                            if let Ok(below) = top {
+                                self.leave(site.thread, below, what);
+                            }
+                            break Err(self.not_aborted(
+                                what,
+                                site,
+                                "and goes on: it waits again and again, and .NET Core may end the program when such a call is \
+                                 aborted",
+                            ));
+                        }
+                        go_on()?;
+                    }
                     // The runtime stops the program for this itself, for less long than we could.
                     if let Err(error) = eval.abort() {
                         tracing::debug!(%error, "a running call could not be aborted");
@@ -208,15 +227,11 @@ impl Session {
                         if let Ok(below) = top {
                             self.leave(site.thread, below, what);
                         }
-                        break Err(timed_out(
+                        break Err(self.not_aborted(
                             what,
-                            site.limit,
+                            site,
                             "and cannot be aborted: the runtime does not end a wait",
-                        )
-                        .hint(format!(
-                            "thread {} stays in it until the wait is over; variables can still be read",
-                            site.thread
-                        )));
+                        ));
                     }
                     // Last resort: the thread is unwound without its handlers.
                     eval.rude_abort().map_err(cor("abort a call that does not end"))?;
@@ -230,6 +245,17 @@ impl Session {
             alone_off(&process, self, site.thread);
         }
         outcome
+    }
+
+    fn not_aborted(&self, what: &str, site: &Site<'_>, why: &str) -> Failure {
+        let failure = match self.cancel.is_cancelled() {
+            true => Failure::new(ErrorCode::Cancelled, format!("`{what}` was cancelled {why}")),
+            false => timed_out(what, site.limit, why),
+        };
+        failure.hint(format!(
+            "thread {} stays in it until the wait is over; variables can still be read",
+            site.thread
+        ))
     }
 
     /// Stops the program while a call runs in it.

@@ -1,9 +1,9 @@
 //! Calls that nothing could end: .NET 5 and later cannot wake a thread that waits, for a lock or asleep, so a call that
-//! blocks stays on its thread.
+//! blocks stays on its thread. On .NET Core one that waits again and again stays, which it is not safe to abort.
 //!
 //! The session lives with it. The frames of such a call are not shown, nothing of it stops the program, and the thread's own
-//! frames stay readable. When the program goes on, so does the call; as soon as its wait is over the runtime aborts it, and
-//! the thread stands again where it stood at the stop: a step that was asked for meanwhile is made from there.
+//! frames stay readable. When the program goes on, so does the call; as soon as its wait is over the runtime aborts it, or, on .NET
+//! Core, when it ends by itself; and the thread stands again where it stood at the stop: a step that was asked for meanwhile is made from there.
 
 use cordebug::callback::Callback;
 use cordebug::frame::Frame;

@@ -1,31 +1,62 @@
-//! The moment at which a call is aborted.
+//! Whether a call may be aborted.
 //!
-//! The runtime of .NET Core 3.1 ends the whole program when a wait of the thread runs out just while the thread is being
-//! aborted. So a thread that waits again and again is caught when it has just begun to wait; one that waits long, or
-//! computes, is caught where it is.
+//! The runtime of .NET Core ends the whole program when a wait of the thread runs out just while the thread is being aborted. A
+//! thread that waits again and again is not aborted there; one that waits long, or computes, is.
 
 use std::time::{Duration, Instant};
 
-/// How long the beginning of a wait is waited for.
-const PATIENCE: Duration = Duration::from_millis(60);
-/// Between two looks.
-const LOOK: Duration = Duration::from_micros(200);
+/// How far back waits count.
+const LONG_AGO: Duration = Duration::from_secs(2);
+/// How long the next wait is waited for at most where there is no past to look at, and between two looks.
+const PATIENCE: Duration = Duration::from_millis(500);
+const LOOK: Duration = Duration::from_millis(5);
 
-/// Returns when the thread has just begun to wait, or does not for a while; at once when it cannot be looked at.
-pub(super) fn of_a_new_wait(pid: Option<u32>, thread: u32) {
-    let Some(pid) = pid else { return };
-    let until = Instant::now() + PATIENCE;
-    let first = waits(pid, thread);
-    while first.is_some() && waits(pid, thread) == first && Instant::now() < until {
-        std::thread::sleep(LOOK);
-    }
+/// The waits of a thread, from the beginning of a call on.
+pub(super) struct Waits {
+    pid: Option<u32>,
+    thread: u32,
+    /// When it was looked at, and how often it had begun to wait then: the last look before `LONG_AGO`, and those since.
+    looks: Vec<(Instant, Option<u64>)>,
 }
 
-/// How often a thread has begun to wait (proc(5): `voluntary_ctxt_switches`); none when it has ended.
-fn waits(pid: u32, thread: u32) -> Option<u64> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/task/{thread}/status")).ok()?;
-    let count = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
-    count.trim().parse().ok()
+impl Waits {
+    pub(super) fn of(pid: Option<u32>, thread: u32) -> Self {
+        let mut waits = Self { pid, thread, looks: Vec::new() };
+        waits.look();
+        waits
+    }
+
+    /// Looks at the thread, so that there is a past to judge by.
+    pub(super) fn look(&mut self) {
+        let now = Instant::now();
+        self.looks.push((now, self.begun()));
+        let old = self.looks.iter().take_while(|(at, _)| now.duration_since(*at) >= LONG_AGO).count();
+        self.looks.drain(..old.saturating_sub(1));
+    }
+
+    /// Whether it has begun to wait more than once of late; looks on for a moment when there was no time for that yet.
+    pub(super) fn again_and_again(&self) -> bool {
+        let Some((first, Some(before))) = self.looks.first().copied() else { return false };
+        let until = first + LONG_AGO.min(first.elapsed() + PATIENCE);
+        loop {
+            // The first is the wait it stands in.
+            if self.begun().is_some_and(|now| now > before + 1) {
+                return true;
+            }
+            if Instant::now() >= until {
+                return false;
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// How often the thread has begun to wait (proc(5): `voluntary_ctxt_switches`); none when it has ended.
+    fn begun(&self) -> Option<u64> {
+        let status =
+            std::fs::read_to_string(format!("/proc/{}/task/{}/status", self.pid?, self.thread)).ok()?;
+        let count = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
+        count.trim().parse().ok()
+    }
 }
 
 #[cfg(test)]
@@ -33,16 +64,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_waits_is_counted_and_who_is_gone_is_not() {
+    fn who_waits_again_and_again_is_known_and_who_is_gone_does_not() {
         let own = std::process::id();
-        // proc(5): `/proc/thread-self` names the thread that asks, as `PID/task/TID`.
-        let link = std::fs::read_link("/proc/thread-self").unwrap();
-        let thread = link.file_name().and_then(|name| name.to_str()?.parse().ok()).unwrap();
-        let before = waits(own, thread).unwrap();
-        std::thread::sleep(Duration::from_millis(1));
-        assert!(waits(own, thread).unwrap() > before);
-        assert_eq!(waits(own, 1), None);
-        of_a_new_wait(Some(own), 1);
-        of_a_new_wait(None, thread);
+        let (tell, told) = std::sync::mpsc::channel();
+        let waiter = std::thread::spawn(move || {
+            // proc(5): `/proc/thread-self` names the thread that asks, as `PID/task/TID`.
+            let link = std::fs::read_link("/proc/thread-self").unwrap();
+            tell.send(link.file_name().and_then(|name| name.to_str()?.parse::<u32>().ok()).unwrap()).unwrap();
+            loop {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        });
+        assert!(Waits::of(Some(own), told.recv().unwrap()).again_and_again());
+        assert!(!waiter.is_finished());
+        assert!(!Waits::of(Some(own), 1).again_and_again());
+        assert!(!Waits::of(None, own).again_and_again());
+        let mut long = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let is_called = |name: &str| {
+            std::fs::read_to_string(format!("/proc/{}/stat", long.id()))
+                .unwrap()
+                .contains(&format!("({name}) S "))
+        };
+        while !is_called("sleep") {
+            std::thread::yield_now();
+        }
+        assert!(!Waits::of(Some(long.id()), long.id()).again_and_again());
+        long.kill().unwrap();
+        long.wait().unwrap();
     }
 }
