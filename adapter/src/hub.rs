@@ -3,7 +3,7 @@
 //! [`state`] decides: a pure function of its state and an [`event::Event`], with [`event::Effect`]s as the answer.
 //! [`actor`] carries messages to it and effects from it; [`writer`] is the one task per client that may wait for
 //! that client's socket. Everything else here is a noun the state is made of: [`clients`], [`pending`] (who asked
-//! what), [`breakpoints`] (wishes and their union), [`ids`], [`convention`] and [`announced`] (each client's view),
+//! what), [`arguments`], [`breakpoints`] (wishes and their union), [`ids`], [`convention`] and [`announced`] (each client's view),
 //! [`capabilities`], [`access`] (what agents may do), [`proxy`] (a client that rides in another session), [`facts`] (what
 //! a late joiner is told), [`numbers`] (which number a reverse request went out under).
 //!
@@ -12,6 +12,7 @@
 pub mod access;
 pub mod actor;
 pub mod announced;
+pub mod arguments;
 pub mod breakpoints;
 pub mod capabilities;
 pub mod clients;

@@ -98,6 +98,8 @@ async fn from_launch_to_exit(subject: Subject) -> anyhow::Result<()> {
     assert_eq!(frame["line"], subject.line("handle") + 1);
     agent.event("stopped").await?;
     agent.event("stopped").await?;
+    assert_eq!(editor.refused("next", json!({ "threadId": 4711 })).await?, "INVALID_PARAMETER");
+    assert_eq!(editor.refused("completions", json!([])).await?, "INVALID_PARAMETER");
     // js-debug does not answer what it does not know.
     if subject != Subject::Js {
         editor.refused("noSuchRequest", json!({ "a": 1 })).await?;

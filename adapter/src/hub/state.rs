@@ -31,6 +31,7 @@ use dap_wire::{ErrorCode, Failure, Message, Request, Response};
 use serde_json::Value;
 
 use super::access::{AgentAccess, Token};
+use super::arguments;
 use super::breakpoints::Ledger;
 use super::capabilities::Capabilities;
 use super::clients::{Client, Clients, Kind, Stage};
@@ -261,6 +262,7 @@ impl State {
         }
         let Some(client) = self.clients.get(id) else { return };
         client.convention.to_hub(&mut arguments);
+        let well_formed = arguments::check(&asked.command, &arguments);
         let outcome = match (client.stage, asked.command.as_str()) {
             (Stage::Leaving, _) => Err(Failure::invalid("this client has disconnected").quiet()),
             (Stage::Connected, "initialize" | "disconnect") => Ok(()),
@@ -268,7 +270,7 @@ impl State {
                 "`{}` came before `initialize`; a client introduces itself first",
                 asked.command
             ))),
-            _ => self.access_of(client).check(&asked.command),
+            _ => well_formed.and_then(|()| self.access_of(client).check(&asked.command)),
         };
         match outcome {
             Ok(()) => self.dispatch(asked, arguments),

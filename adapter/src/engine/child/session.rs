@@ -1,7 +1,7 @@
 //! The session with one adapter: handshake, requests and events in between, and the end.
 //!
 //! In reading order: this file (what a session is), [`launch`] (the handshake), [`said`] (what the adapter says), [`requests`]
-//! (asking it), [`reverse`] (what it asks), [`family`] (programs that the program starts), [`delegated`] (a
+//! (asking it), [`threads`], [`reverse`] (what it asks), [`family`] (programs that the program starts), [`delegated`] (a
 //! program that the adapter starts through our stub), [`ending`].
 //!
 //! The answer to `launch` may come before or after `configurationDone`, and `initialized` before, after, twice or never:
@@ -18,6 +18,7 @@ mod launch;
 mod requests;
 mod reverse;
 mod said;
+mod threads;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -37,6 +38,7 @@ use super::{offered, translate};
 use crate::engine::{EngineEvent, EngineRequest, Marks};
 use crate::io::{Broker, Child, Offer};
 use family::Adopted;
+use threads::Threads;
 
 /// How long an adapter may take for its `initialize`.
 const HELLO_LIMIT: Duration = Duration::from_secs(20);
@@ -121,6 +123,7 @@ pub(super) struct Session {
     farewell: Mutex<[Value; 2]>,
     /// What the adapter printed before the launch was answered: a refusal often has its reason only there.
     said: Mutex<String>,
+    threads: Threads,
     /// Why the adapter cannot start the program that it was configured for.
     refusal: Mutex<Option<Failure>>,
     /// Somebody wants the end: a launch in progress gives up.
@@ -146,6 +149,7 @@ impl Session {
             asks: Mutex::default(),
             farewell: Mutex::default(),
             said: Mutex::default(),
+            threads: Threads::default(),
             refusal: Mutex::default(),
             give_up: CancellationToken::new(),
             closing: CancellationToken::new(),
@@ -200,6 +204,7 @@ impl Session {
             _ => {
                 let profile = &self.profile;
                 offered::check(&command, &self.capabilities(), profile.own_requests(), profile.name())?;
+                self.check_thread(&command, &arguments, &cancel).await?;
                 self.ask(&command, arguments, &cancel).await
             }
         }

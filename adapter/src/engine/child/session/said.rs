@@ -29,6 +29,7 @@ impl Session {
     }
 
     async fn said(self: &Arc<Self>, Event { event, body, .. }: Event) {
+        self.threads.learn(&body);
         match event.as_str() {
             "initialized" if self.waits_for_first_child() => self.configure_parent(),
             "initialized" => {
