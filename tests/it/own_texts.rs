@@ -2,12 +2,14 @@
 
 use anyhow::Context;
 use serde_json::{Value, json};
+use tests::agent::Agent;
 use tests::client::DapClient;
 use tests::fixture::{self, Runtime};
 use tests::transcript::Transcript;
 
 stories! {
     rows_show_what_objects_say_of_themselves_where_that_is_allowed,
+    an_agent_may_allow_it_too,
     nothing_runs_to_show_a_row_unless_that_is_allowed,
     an_object_that_does_not_answer_is_not_asked_again,
     a_field_whose_class_is_not_loaded_yet_is_null,
@@ -92,6 +94,21 @@ async fn rows_show_what_objects_say_of_themselves_where_that_is_allowed(
     assert_eq!(evaluated(&mut editor, &frame, "worker", "hover").await?["result"], "{Worker}");
     assert_eq!(evaluated(&mut editor, &frame, "worker,raw", "repl").await?["result"], "{Worker}");
     editor.finish().await
+}
+
+async fn an_agent_may_allow_it_too(runtime: Runtime) -> anyhow::Result<()> {
+    let mut agent = Agent::start("agent", runtime, &Transcript::default()).await?;
+    let mut launch = allowed();
+    launch["program"] = json!(fixture::program("texts"));
+    launch["args"] = json!(["here"]);
+    launch["run"] = json!(true);
+    launch["breakpoints"] =
+        json!([{ "file": fixture::source("texts"), "line": fixture::line("texts", "here") }]);
+    let stopped = agent.call("debug_launch", launch).await?;
+    anyhow::ensure!(stopped["state"] == "stopped" && stopped["ignored"].is_null(), "{stopped}");
+    let shown = agent.call("debug_variables", json!({})).await?;
+    assert!(shown.to_string().contains("{person Ann}"), "{shown}");
+    agent.finish().await
 }
 
 async fn nothing_runs_to_show_a_row_unless_that_is_allowed(runtime: Runtime) -> anyhow::Result<()> {

@@ -21,7 +21,7 @@ use crate::wishes::{Purpose, Wish, Wishes};
 pub(super) const ENTRY: Duration = Duration::from_secs(30);
 
 /// Launch attributes that go on to the session as they are.
-const PASSED_ON: [&str; 12] = [
+const PASSED_ON: [&str; 13] = [
     "args",
     "engine",
     "enginePath",
@@ -32,6 +32,7 @@ const PASSED_ON: [&str; 12] = [
     "python",
     "agentAccess",
     "outputBufferBytes",
+    "expressionEvaluationOptions",
     "sourceFileMap",
     "symbolPaths",
 ];
