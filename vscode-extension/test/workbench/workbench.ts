@@ -70,7 +70,23 @@ export class Workbench {
     page.setDefaultTimeout(DEADLINE);
     await page.goto(`${editor.address}/?${whatToOpen(new URL(editor.address).host, folder, beside, alone)}`);
     await page.locator(".monaco-workbench").waitFor();
-    return new Workbench(editor, page, folder, context);
+    const bench = new Workbench(editor, page, folder, context);
+    if (beside !== undefined) {
+      await bench.showsFolder(beside);
+    }
+    return bench;
+  }
+
+  /** VS Code now and then shows a workspace file's window without its folders, and then for good: a person would reload it. */
+  private async showsFolder(name: string): Promise<void> {
+    await this.until(`${name} is among the folders`, async () => {
+      const row = this.page.locator(".explorer-folders-view .monaco-list-row", { hasText: name }).first();
+      const shown = await row.waitFor({ timeout: 10_000 }).then(() => true, () => false);
+      if (!shown) {
+        await this.page.reload();
+      }
+      return shown;
+    });
   }
 
   /** Where sessions publish themselves, as `XDG_RUNTIME_DIR`. */
