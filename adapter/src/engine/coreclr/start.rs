@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-use cordebug::runtime;
+use cordebug::runtime::{self, Runtime};
 use cordebug::startup::{Started, StartupHold};
 use dap_wire::{ErrorCode, Failure};
 use rustix::process::Signal;
@@ -71,7 +71,7 @@ impl Session {
         }
         tracing::debug!(pid, "its runtime is up and held");
         self.child = Some(child);
-        self.take_control(pid, &failed)?;
+        let runtime = self.take_control(pid, &failed)?;
         tracing::debug!(pid, "the debugging library is attached");
         // Its callbacks wait in the inbox until the clients have configured; the runtime may go on to the first.
         drop(hold);
@@ -79,7 +79,7 @@ impl Session {
         self.watch_exit();
         let in_terminal = matches!(program.console, Console::Terminal { .. });
         overflow::watch(&self.broker, pid, in_terminal, self.notes());
-        self.watch_runtime(pid);
+        self.standstill.watch(pid, runtime, self.notes());
         self.wait_for_first_callback(inputs);
         tracing::debug!(pid, "the first callback came");
         let assembly = self.entry_module.as_deref().filter(|assembly| assembly.is_absolute());
@@ -160,8 +160,8 @@ impl Session {
         }
     }
 
-    /// Loads the debugging library of the runtime in the process and attaches to it.
-    fn take_control(&mut self, pid: u32, failed: &dyn Fn(String) -> Failure) -> Result<(), Failure> {
+    /// Loads the debugging library of the runtime in the process and attaches to it. Gives that runtime.
+    fn take_control(&mut self, pid: u32, failed: &dyn Fn(String) -> Failure) -> Result<Runtime, Failure> {
         let runtime = only_runtime(pid, self.modules.symbol_paths())?;
         self.pid = Some(pid);
         let debugger = runtime::create_debugger(pid, &runtime).map_err(|error| failed(error.to_string()))?;
@@ -184,14 +184,7 @@ impl Session {
         }
         self.debugger = Some(debugger);
         self.process = Some(Rc::new(process));
-        Ok(())
-    }
-
-    fn watch_runtime(&self, pid: u32) {
-        // It was found a moment ago.
-        if let Ok(runtime) = only_runtime(pid, self.modules.symbol_paths()) {
-            self.standstill.watch(pid, runtime, self.notes());
-        }
+        Ok(runtime)
     }
 
     pub(super) fn watch_exit(&self) {
@@ -225,12 +218,13 @@ impl Session {
             return Err(Failure::new(ErrorCode::AlreadyAttached, message).hint("detach it first"));
         }
         cordebug::startup::wait_until_ready(pid);
-        self.take_control(pid, &|reason| {
+        let runtime = self.take_control(pid, &|reason| {
             Failure::new(ErrorCode::NotDebuggable, format!("cannot attach to process {pid}: {reason}"))
         })?;
         self.broker.set_not_owned();
         self.run = Run::Held;
-        self.watch_runtime(pid);
+        let version = runtime.version();
+        self.standstill.watch(pid, runtime, self.notes());
         self.wait_for_first_callback(inputs);
         self.tell("initialized", Value::Null);
         let name = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default().display().to_string();
@@ -239,8 +233,7 @@ impl Session {
             json!({ "name": name, "systemProcessId": pid, "isLocalProcess": true,
             "startMethod": "attach", "pointerSize": 64 }),
         );
-        let runtime = only_runtime(pid, self.modules.symbol_paths());
-        Ok(json!({ "runtimeVersion": runtime.map(|runtime| runtime.version()).unwrap_or_default() }))
+        Ok(json!({ "runtimeVersion": version }))
     }
 }
 
