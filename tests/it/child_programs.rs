@@ -304,3 +304,27 @@ async fn a_request_the_adapter_has_not_announced_does_not_reach_it() -> anyhow::
     assert_eq!(editor.event("stopped").await?["reason"], "breakpoint");
     editor.finish().await
 }
+
+/// lldb-dap 19 never answers again after a data breakpoint whose `dataId` has no size.
+#[tokio::test]
+async fn a_data_breakpoint_the_adapter_would_not_survive_is_refused_alone() -> anyhow::Result<()> {
+    if !Subject::Lldb.is_set_up() {
+        return Ok(());
+    }
+    let (source, mut editor) = (Subject::Lldb.source(), editor()?);
+    editor.launch_child(Subject::Lldb.launch(), &source, &[Subject::Lldb.line("handle")]).await?;
+    editor.ok("processWriteInput", json!({ "data": "x\n" })).await?;
+    let (_, frame) = editor.stop().await?;
+    let scopes = editor.ok("scopes", json!({ "frameId": frame["id"] })).await?;
+    let locals = scopes["scopes"][0]["variablesReference"].clone();
+    let rows = editor.ok("variables", json!({ "variablesReference": locals })).await?;
+    let info = json!({ "variablesReference": locals, "name": rows["variables"][0]["name"] });
+    let id = editor.ok("dataBreakpointInfo", info).await?["dataId"].clone();
+    let wishes = json!({ "breakpoints": [{ "dataId": "no such" }, { "dataId": id, "accessType": "write" }] });
+    let told = editor.ok("setDataBreakpoints", wishes).await?;
+    assert_eq!(told["breakpoints"][0]["verified"], false, "{told}");
+    assert!(told["breakpoints"][0]["message"].as_str().is_some_and(|why| why.contains("no such")), "{told}");
+    assert_eq!(told["breakpoints"][1]["verified"], true, "{told}");
+    editor.ok("threads", json!({})).await?;
+    editor.finish().await
+}

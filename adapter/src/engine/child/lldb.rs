@@ -37,6 +37,11 @@ impl Profile for Lldb {
         Some(&["_testGetTargetBreakpoints", "compileUnits", "locations"])
     }
 
+    /// An address and a size in bytes. Version 19 never answers again after one that has no size.
+    fn takes_data_id(&self, id: &str) -> bool {
+        id.split_once('/').is_some_and(|(_, size)| size.parse::<u32>().is_ok())
+    }
+
     fn launch(&self, target: &Target) -> Result<Plan, Failure> {
         let program = target.existing_program()?.display().to_string();
         // Both spellings: the first is what version 22 reads, the second what 19 does; each ignores the other.

@@ -169,6 +169,11 @@ pub(super) trait Profile: Send + Sync {
         None
     }
 
+    /// Whether the adapter survives a data breakpoint with this `dataId`, which is its own to understand.
+    fn takes_data_id(&self, _id: &str) -> bool {
+        true
+    }
+
     /// As [`Profile::launch`], with what must be built first built. `say` gets the build's lines.
     ///
     /// # Errors

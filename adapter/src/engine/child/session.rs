@@ -205,6 +205,13 @@ impl Session {
                 let profile = &self.profile;
                 offered::check(&command, &self.capabilities(), profile.own_requests(), profile.name())?;
                 self.check_thread(&command, &arguments, &cancel).await?;
+                if command == "setDataBreakpoints" {
+                    let taken =
+                        translate::take_data_breakpoints(&mut arguments, |id| profile.takes_data_id(id));
+                    let mut answer = self.ask(&command, arguments, &cancel).await?;
+                    translate::put_back(&mut answer, taken);
+                    return Ok(answer);
+                }
                 self.ask(&command, arguments, &cancel).await
             }
         }

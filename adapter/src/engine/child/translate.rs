@@ -62,6 +62,35 @@ pub(super) fn refused_breakpoints(arguments: &Value, engine: &str) -> Value {
     json!({ "breakpoints": refused })
 }
 
+/// Takes out the data breakpoints the adapter must not see; gives the index of each, and the answer to it.
+pub(super) fn take_data_breakpoints(
+    arguments: &mut Value,
+    takes: impl Fn(&str) -> bool,
+) -> Vec<(usize, Value)> {
+    let Some(wishes) = arguments["breakpoints"].as_array_mut() else { return Vec::new() };
+    let mut taken = Vec::new();
+    for (index, wish) in std::mem::take(wishes).into_iter().enumerate() {
+        match wish["dataId"].as_str() {
+            Some(id) if !takes(id) => {
+                let message = format!(
+                    "the debug adapter never gave the `dataId` `{id}`; ask `dataBreakpointInfo` for one"
+                );
+                taken.push((index, json!({ "verified": false, "message": message, "reason": "failed" })));
+            }
+            _ => wishes.push(wish),
+        }
+    }
+    taken
+}
+
+/// Puts the answers to what was taken out where they belong among the adapter's own.
+pub(super) fn put_back(answer: &mut Value, taken: Vec<(usize, Value)>) {
+    let Some(breakpoints) = answer["breakpoints"].as_array_mut() else { return };
+    for (index, refused) in taken {
+        breakpoints.insert(index.min(breakpoints.len()), refused);
+    }
+}
+
 /// An `output` event that is nothing but bytes of the program: its stream and its text.
 pub(super) fn plain_output(body: &Value) -> Option<(&str, &str)> {
     let object: &Map<String, Value> = body.as_object()?;
@@ -73,6 +102,19 @@ pub(super) fn plain_output(body: &Value) -> Option<(&str, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn data_breakpoints_the_adapter_would_not_survive_are_answered_in_their_places() {
+        let mut arguments =
+            json!({ "breakpoints": [{ "dataId": "bad" }, { "dataId": "10/4" }, { "dataId": "worse" }] });
+        let taken = take_data_breakpoints(&mut arguments, |id| id.contains('/'));
+        assert_eq!(arguments, json!({ "breakpoints": [{ "dataId": "10/4" }] }));
+        let mut answer = json!({ "breakpoints": [{ "verified": true }] });
+        put_back(&mut answer, taken);
+        let told: Vec<&Value> =
+            answer["breakpoints"].as_array().unwrap().iter().map(|row| &row["verified"]).collect();
+        assert_eq!(told, [false, true, false]);
+    }
 
     #[test]
     fn only_filters_the_adapter_knows_reach_it() {
