@@ -1,12 +1,14 @@
 //! What passes between us, the debugging library and the runtime, counted: so that another thread can see when nothing does any
 //! more. Only counts; what a silence means is judged by whoever asks.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 static BEGUN: AtomicU64 = AtomicU64::new(0);
 static ENDED: AtomicU64 = AtomicU64::new(0);
 /// What was said to the runtime or heard from it.
 static WORDS: AtomicU64 = AtomicU64::new(0);
+/// The method that was called last.
+static LATEST: AtomicPtr<&'static str> = AtomicPtr::new(std::ptr::null_mut());
 
 /// The counts at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +32,12 @@ impl Activity {
     }
 }
 
+/// The method of the library that was called last, by anybody: `ICorDebugController::Continue`.
+pub fn latest() -> Option<&'static str> {
+    // SAFETY: null, or what [`Call::begin`] has stored, which lives for ever.
+    unsafe { LATEST.load(Ordering::SeqCst).as_ref() }.copied()
+}
+
 /// How many words were exchanged with the runtime so far.
 pub(crate) fn words() -> u64 {
     WORDS.load(Ordering::SeqCst)
@@ -44,7 +52,8 @@ pub(crate) fn word() {
 pub(crate) struct Call(());
 
 impl Call {
-    pub(crate) fn begin() -> Self {
+    pub(crate) fn begin(method: &'static &'static str) -> Self {
+        LATEST.store(std::ptr::from_ref(method).cast_mut(), Ordering::SeqCst);
         BEGUN.fetch_add(1, Ordering::SeqCst);
         Self(())
     }
@@ -63,8 +72,9 @@ mod tests {
     #[test]
     fn a_call_is_under_way_until_it_ends_and_a_word_changes_the_picture() {
         let before = Activity::now();
-        let call = Call::begin();
+        let call = Call::begin(&"ICorDebug::Initialize");
         assert!(Activity::now().is_inside());
+        assert!(latest().is_some());
         assert_ne!(Activity::now(), before);
         drop(call);
         let after = Activity::now();

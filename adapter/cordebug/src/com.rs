@@ -106,12 +106,13 @@ impl<T: Interface> Drop for ComPtr<T> {
 macro_rules! call {
     ($pointer:expr, $interface:ident . $method:ident ( $($argument:expr),* $(,)? )) => {{
         let this = $pointer.as_ptr().cast::<$crate::raw::$interface>();
-        let under_way = $crate::activity::Call::begin();
+        const METHOD: &str = concat!(stringify!($interface), "::", stringify!($method));
+        let under_way = $crate::activity::Call::begin(&METHOD);
         // SAFETY: `this` is a live object whose vtable begins with that of `$interface` (the pointer's own type or an
         // interface it inherits from), and the arguments are valid for the call.
         let hresult = unsafe { ((*(*this).vtbl).$method)(this, $($argument),*) };
         drop(under_way);
-        $crate::hresult::CorError::check(concat!(stringify!($interface), "::", stringify!($method)), hresult)
+        $crate::hresult::CorError::check(METHOD, hresult)
     }};
 }
 

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use cordebug::activity::Activity;
+use cordebug::activity::{self, Activity};
 use cordebug::runtime::Runtime;
 use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
@@ -96,7 +96,7 @@ impl Standstill {
             } else if found == MEND && now.tries > before.tries {
                 mend();
             } else if found == TELL && !self.hangs() {
-                tracing::warn!(?now, "the runtime hangs");
+                tracing::warn!(?now, latest = activity::latest(), "the runtime hangs");
                 self.hangs.store(true, Ordering::Relaxed);
                 note(&format!(
                     "The program's .NET runtime hangs ({}): it stands still and tells the debugger nothing. End the session and \
