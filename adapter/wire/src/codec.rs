@@ -7,6 +7,7 @@ use bytes::{Buf, BytesMut};
 use tokio_util::codec::{Decoder, Encoder};
 
 use crate::message::{Message, MessageError};
+use crate::usual;
 
 /// Largest body, bytes. A memory read or a big `variables` answer stays far below.
 pub const MAX_BODY: usize = 64 * 1024 * 1024;
@@ -79,6 +80,9 @@ impl Decoder for DapCodec {
 }
 
 fn parse(body: &[u8]) -> Result<Message, MessageError> {
+    if let Some(message) = usual::read(body) {
+        return Ok(message);
+    }
     match serde_json::from_slice(body) {
         Ok(value) => Message::from_value(value),
         Err(error) => {

@@ -9,6 +9,7 @@ pub mod error;
 pub mod message;
 pub mod peer;
 pub mod types;
+mod usual;
 
 pub use error::{ErrorCode, Failure};
 pub use message::{BESIDE, Event, Message, MessageError, Request, Response};
