@@ -95,7 +95,7 @@ struct Live {
     connection: Connection,
     plan: Plan,
     target: Target,
-    capabilities: Value,
+    capabilities: Arc<Value>,
     /// Started for a `runInTerminal`.
     program: Option<Child>,
     /// Pipes the program is to open.
@@ -182,14 +182,15 @@ impl Session {
         let EngineRequest { command, mut arguments } = request;
         self.note_marks(&command, &arguments);
         match command.as_str() {
-            "launch" | "attach" => self.launch(command == "attach", &arguments, &cancel).await,
-            "configurationDone" => self.configured(&cancel).await,
+            // What is rare and large has memory of its own: each request is moved about as often as the largest.
+            "launch" | "attach" => Box::pin(self.launch(command == "attach", &arguments, &cancel)).await,
+            "configurationDone" => Box::pin(self.configured(&cancel)).await,
             "disconnect" => {
                 self.give_up.cancel();
-                self.let_go(arguments["terminateDebuggee"] == true).await;
+                Box::pin(self.let_go(arguments["terminateDebuggee"] == true)).await;
                 Ok(Value::Null)
             }
-            "terminate" => self.terminate(arguments).await,
+            "terminate" => Box::pin(self.terminate(arguments)).await,
             "setExceptionBreakpoints" => {
                 let capabilities = self.capabilities();
                 translate::exception_filters(&mut arguments, &capabilities);
@@ -204,7 +205,9 @@ impl Session {
             _ => {
                 let profile = &self.profile;
                 offered::check(&command, &self.capabilities(), profile.own_requests(), profile.name())?;
-                self.check_thread(&command, &arguments, &cancel).await?;
+                if let Some(thread) = self.unknown_thread(&command, &arguments) {
+                    Box::pin(self.look_for_thread(thread, &cancel)).await?;
+                }
                 if command == "setDataBreakpoints" {
                     let taken =
                         translate::take_data_breakpoints(&mut arguments, |id| profile.takes_data_id(id));

@@ -127,7 +127,7 @@ impl Session {
             connection,
             plan,
             target,
-            capabilities: Value::Null,
+            capabilities: Arc::default(),
             program: None,
             offer,
             debuggee: None,

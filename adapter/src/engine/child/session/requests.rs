@@ -1,5 +1,8 @@
 //! Asking the adapter, and saying why it did not answer: with its last words.
 
+use std::path::PathBuf;
+use std::sync::Arc;
+
 use dap_wire::peer::Peer;
 use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
@@ -7,6 +10,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::super::connection::{self, LAST_WORDS, LastLines, Process, WORDS_BYTES, with_last_words};
+use super::super::profile::Profile;
 use super::{REQUEST_LIMIT, Session};
 use crate::io::{Broker, Child, ExitInfo};
 
@@ -22,8 +26,8 @@ impl Session {
         self.live().as_ref().is_some_and(|live| live.capabilities[capability] == true)
     }
 
-    pub(super) fn capabilities(&self) -> Value {
-        self.live().as_ref().map_or(Value::Null, |live| live.capabilities.clone())
+    pub(super) fn capabilities(&self) -> Arc<Value> {
+        self.live().as_ref().map(|live| live.capabilities.clone()).unwrap_or_default()
     }
 
     pub(super) fn peer(&self) -> Result<Peer, Failure> {
@@ -39,14 +43,12 @@ impl Session {
         cancel: &CancellationToken,
     ) -> Result<Value, Failure> {
         let (peer, witness) = (self.peer()?, self.witness());
-        let understands_cancel = self.can("supportsCancelRequest");
-        let outcome = if understands_cancel {
-            peer.request_or_cancel(command, arguments, REQUEST_LIMIT, cancel).await
-        } else {
-            tokio::select! {
-                outcome = peer.request(command, arguments, REQUEST_LIMIT) => outcome,
-                () = cancel.cancelled() => Err(Failure::cancelled()),
-            }
+        let (understands, never) = (self.can("supportsCancelRequest"), CancellationToken::new());
+        let passed_on = if understands { cancel } else { &never };
+        let outcome = tokio::select! {
+            biased;
+            outcome = peer.request_or_cancel(command, arguments, REQUEST_LIMIT, passed_on) => outcome,
+            () = cancel.cancelled(), if !understands => Err(Failure::cancelled()),
         };
         let silent = self.live().as_ref().is_some_and(|live| live.plan.quirks.ends_silently);
         match outcome {
@@ -55,12 +57,12 @@ impl Session {
             Err(failure) if peer.is_closed() && failure.code == ErrorCode::EngineFailed => {
                 let when = format!("before it answered `{command}`");
                 Err(match witness {
-                    Some(witness) => witness.why_it_broke(&when).await,
+                    Some(witness) => Box::pin(witness.why_it_broke(&when)).await,
                     None => failure,
                 })
             }
             Err(failure) if failure.code == ErrorCode::Timeout => {
-                let words = self.last_words().await;
+                let words = Box::pin(self.last_words()).await;
                 let quoted = if words.is_empty() { words } else { format!("; its last words: {words}") };
                 Err(Failure { message: format!("{}{quoted}", failure.message), ..failure })
             }
@@ -74,11 +76,8 @@ impl Session {
     /// What tells why the adapter broke, also after the session has let go of it.
     fn witness(&self) -> Option<Witness> {
         self.live().as_ref().map(|live| Witness {
-            program: match live.plan.spec.program.display().to_string() {
-                // Another session's.
-                none if none.is_empty() => self.profile.name().to_owned(),
-                program => program,
-            },
+            program: live.plan.spec.program.clone(),
+            profile: self.profile.clone(),
             peer: live.connection.peer.clone(),
             exit: live.connection.process.child().map(Child::exit),
             lines: live.connection.process.lines(),
@@ -106,7 +105,9 @@ impl Session {
 /// An adapter as seen by those who wait for it. It is taken before they wait: whoever notices the end first clears the
 /// session, and the others must still be able to say why.
 struct Witness {
-    program: String,
+    /// Nothing when it is another session's.
+    program: PathBuf,
+    profile: Arc<dyn Profile>,
     peer: Peer,
     exit: Option<watch::Receiver<Option<ExitInfo>>>,
     lines: Option<LastLines>,
@@ -144,6 +145,10 @@ impl Witness {
             },
             (None, None) => "hung up".into(),
         };
-        with_last_words(format!("the debug adapter `{}` {how} {when}", self.program), &words)
+        let name = match self.program.display().to_string() {
+            none if none.is_empty() => self.profile.name().to_owned(),
+            program => program,
+        };
+        with_last_words(format!("the debug adapter `{name}` {how} {when}"), &words)
     }
 }

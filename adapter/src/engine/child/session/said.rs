@@ -129,11 +129,11 @@ impl Session {
     pub(super) fn learn_capabilities(&self, more: &Value) {
         let known = match self.live().as_mut() {
             Some(live) => {
-                match (&mut live.capabilities, more) {
+                match (Arc::make_mut(&mut live.capabilities), more) {
                     (Value::Object(known), Value::Object(more)) => known.extend(more.clone()),
                     (known, more) => *known = more.clone(),
                 }
-                live.capabilities.clone()
+                Value::clone(&live.capabilities)
             }
             None => return,
         };

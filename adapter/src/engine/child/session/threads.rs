@@ -38,27 +38,23 @@ impl Threads {
 }
 
 impl Session {
+    /// The thread that is to go somewhere and that the adapter has not named yet.
+    pub(super) fn unknown_thread(&self, command: &str, arguments: &Value) -> Option<i64> {
+        let id = arguments["threadId"].as_i64().filter(|_| STEPPING.contains(&command));
+        id.filter(|id| !self.threads.have(*id))
+    }
+
     /// Asks the adapter for its threads when it has not named this one yet: not all say when one starts.
     ///
     /// # Errors
     /// `INVALID_PARAMETER`.
-    pub(super) async fn check_thread(
-        &self,
-        command: &str,
-        arguments: &Value,
-        cancel: &CancellationToken,
-    ) -> Result<(), Failure> {
-        let Some(id) = arguments["threadId"].as_i64().filter(|_| STEPPING.contains(&command)) else {
+    pub(super) async fn look_for_thread(&self, id: i64, cancel: &CancellationToken) -> Result<(), Failure> {
+        // What it refuses to list may be there.
+        let Ok(answer) = self.ask("threads", Value::Null, cancel).await else { return Ok(()) };
+        self.threads.learn_all(&answer);
+        if self.threads.have(id) {
             return Ok(());
-        };
-        if !self.threads.have(id) {
-            // What it refuses to list may be there.
-            let Ok(answer) = self.ask("threads", Value::Null, cancel).await else { return Ok(()) };
-            self.threads.learn_all(&answer);
-            if !self.threads.have(id) {
-                return Err(Failure::invalid(format!("there is no thread {id}")).hint("`threads` lists them"));
-            }
         }
-        Ok(())
+        Err(Failure::invalid(format!("there is no thread {id}")).hint("`threads` lists them"))
     }
 }
