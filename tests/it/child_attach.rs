@@ -9,6 +9,7 @@ use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use tests::child::{self, Subject};
 use tests::client::DapClient;
+use tests::port::Port;
 use tests::transcript::Transcript;
 
 /// A program that runs without us; it ends with the test.
@@ -97,10 +98,6 @@ async fn is_under_way(program: &Running) -> anyhow::Result<()> {
     tokio::time::timeout(std::time::Duration::from_secs(10), waiting).await?
 }
 
-fn free_port() -> anyhow::Result<u16> {
-    Ok(std::net::TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
-}
-
 async fn listens(port: u16) -> anyhow::Result<()> {
     let row = format!("0100007F:{port:04X} 00000000:0000 0A");
     let waiting = async {
@@ -148,7 +145,8 @@ async fn a_python_program_whose_debugger_listens() -> anyhow::Result<()> {
     if !Subject::Python.is_set_up() {
         return Ok(());
     }
-    let (port, source) = (free_port()?, child::source("spin.py"));
+    let (kept, source) = (Port::take()?, child::source("spin.py"));
+    let port = kept.number()?;
     let (listen, path) = (format!("127.0.0.1:{port}"), source.display().to_string());
     let args = ["-Xfrozen_modules=off", "-m", "debugpy", "--listen", &listen, "--wait-for-client", &path];
     let running = Running::start(&child::interpreter("python"), &args)?;
@@ -162,7 +160,8 @@ async fn a_node_program_by_the_port_it_inspects_on() -> anyhow::Result<()> {
     if !Subject::Js.is_set_up() {
         return Ok(());
     }
-    let (port, source) = (free_port()?, child::source("spin.js"));
+    let (kept, source) = (Port::take()?, child::source("spin.js"));
+    let port = kept.number()?;
     let inspect = format!("--inspect=127.0.0.1:{port}");
     let running = Running::start(&child::interpreter("node"), &[&inspect, &source.display().to_string()])?;
     listens(port).await?;
@@ -203,7 +202,8 @@ async fn a_ruby_program_that_listens_on_a_port_or_a_socket() -> anyhow::Result<(
     if !Subject::Rdbg.is_set_up() {
         return Ok(());
     }
-    let (folder, port) = (tempfile::tempdir()?, free_port()?);
+    let (folder, kept) = (tempfile::tempdir()?, Port::take()?);
+    let port = kept.number()?;
     let socket = folder.path().join("rdbg");
     for (way, connect) in [
         (format!("RUBY_DEBUG_PORT={port}"), json!({ "port": port })),
@@ -246,7 +246,8 @@ async fn what_cannot_be_attached_to_is_refused_with_the_reason() -> anyhow::Resu
     if !Subject::Python.is_set_up() {
         return Ok(());
     }
-    let port = free_port()?;
+    let kept = Port::take()?;
+    let port = kept.number()?;
     let asleep = Running::start("sleep", &["1000"])?;
     for (attach, code, part) in [
         (json!({ "engine": "debugpy", "connect": { "port": port } }), "PROCESS_NOT_FOUND", "refused"),

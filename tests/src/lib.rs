@@ -9,6 +9,7 @@ pub mod child;
 pub mod client;
 pub mod fixture;
 pub mod http;
+pub mod port;
 pub mod schema;
 pub mod terminal;
 pub mod transcript;

@@ -55,7 +55,8 @@ fn look(pid: u32, name: Option<&str>) -> Option<Vec<(std::ffi::OsString, String)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::process::Command;
+    use std::io::Read;
+    use std::process::{Command, Stdio};
 
     #[test]
     fn a_process_that_waits_is_asleep_and_one_that_works_or_is_gone_is_not() {
@@ -70,9 +71,11 @@ mod tests {
         waits.wait().unwrap();
         assert!(!wait_until_asleep(waits.id(), None, Duration::ZERO));
 
-        let mut works = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
-        // It may still be loading its libraries.
-        std::thread::sleep(Duration::from_millis(50));
+        let mut works = Command::new("sh");
+        let mut works =
+            works.args(["-c", "echo; while :; do :; done"]).stdout(Stdio::piped()).spawn().unwrap();
+        // Before that it may still be loading its libraries.
+        works.stdout.take().unwrap().read_exact(&mut [0]).unwrap();
         assert!(!wait_until_asleep(works.id(), None, Duration::from_millis(20)));
         works.kill().unwrap();
         works.wait().unwrap();
