@@ -35,11 +35,23 @@ impl Waits {
     }
 
     /// Whether it has begun to wait more than once of late; looks on for a moment when there was no time for that yet.
+    ///
+    /// A call that has just begun waits for locks of the runtime too, until its code is made; on a busy machine several times.
+    /// So one that is not `LONG_AGO` old waits again and again only when it does not stop doing so.
     pub(super) fn again_and_again(&self) -> bool {
         let Some((first, Some(before))) = self.looks.first().copied() else { return false };
-        let until = first + LONG_AGO.min(first.elapsed() + PATIENCE);
+        let mut again = self.begins_more_than_one(before, first + LONG_AGO.min(first.elapsed() + PATIENCE));
+        while again && first.elapsed() < LONG_AGO {
+            let Some(before) = self.begun() else { return false };
+            let until = (first + LONG_AGO).max(Instant::now() + PATIENCE);
+            again = self.begins_more_than_one(before, until);
+        }
+        again
+    }
+
+    /// Whether it begins a second wait by then. The first is the wait it stands in.
+    fn begins_more_than_one(&self, before: u64, until: Instant) -> bool {
         loop {
-            // The first is the wait it stands in.
             if self.begun().is_some_and(|now| now > before + 1) {
                 return true;
             }
