@@ -158,6 +158,25 @@ async fn restarted(subject: Subject) -> anyhow::Result<()> {
     editor.finish().await
 }
 
+/// bash-dap is ready when its program is. Configured before, it would hold that for ever.
+#[tokio::test]
+async fn a_script_that_is_slow_to_start_is_waited_for() -> anyhow::Result<()> {
+    if !Subject::Bash.is_set_up() {
+        return Ok(());
+    }
+    let folder = tempfile::tempdir()?;
+    let slow = folder.path().join("slow");
+    std::fs::write(&slow, "sleep 1\n")?;
+    let mut editor = editor(&Transcript::default())?;
+    let mut launch = Subject::Bash.launch();
+    (launch["args"], launch["env"]) = (json!(["a b"]), json!({ "BASH_ENV": slow }));
+    editor.launch_child(launch, &Subject::Bash.source(), &[Subject::Bash.line("handle")]).await?;
+    editor.ok("processWriteInput", json!({ "data": "hello\n" })).await?;
+    let (_, frame) = editor.stop().await?;
+    assert_eq!(frame["line"], Subject::Bash.line("handle"));
+    editor.finish().await
+}
+
 /// The editor and its adapter are killed: the program and the child adapter end with them.
 async fn killed(subject: Subject) -> anyhow::Result<()> {
     let (temporary, sessions) = (tempfile::tempdir()?, tempfile::tempdir()?);

@@ -96,6 +96,10 @@ impl Profile for Custom {
         &self.command
     }
 
+    fn says_initialized(&self) -> bool {
+        false
+    }
+
     fn launch(&self, target: &Target) -> Result<Plan, Failure> {
         // An adapter may spell `console` as we do.
         let console = target.attribute("console").clone();

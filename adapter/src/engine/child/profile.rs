@@ -158,6 +158,11 @@ pub(super) trait Profile: Send + Sync {
         false
     }
 
+    /// Whether it says `initialized` once it can be configured, as DAP has it, however long that takes.
+    fn says_initialized(&self) -> bool {
+        true
+    }
+
     /// Works out how to launch. May look at files and run short commands: it is called where blocking is fine.
     ///
     /// # Errors

@@ -56,8 +56,10 @@ const TERM_LIMIT: Duration = Duration::from_secs(3);
 const LATE_WORD: Duration = Duration::from_secs(2);
 /// How long a program of ours may take to end after its adapter said that debugging is over.
 const LAST_STEPS: Duration = Duration::from_secs(30);
-/// How long an adapter may keep quiet about a process that runs or about being ready.
+/// How long an adapter may keep quiet about a process that runs.
 const SILENCE: Duration = Duration::from_millis(300);
+/// How long one that nobody knows may take to be ready after its launch, before it is taken for one that never says so.
+const READY_LIMIT: Duration = Duration::from_secs(3);
 
 /// Between two looks at whether a program has opened its pipes.
 const PROBE: Duration = Duration::from_millis(5);

@@ -11,7 +11,7 @@ use super::super::connection::WORDS_BYTES;
 use super::super::debuggee::{self, Debuggee};
 use super::super::profile::ProgramIo;
 use super::super::translate;
-use super::{HELLO_LIMIT, LAUNCH_LIMIT, PROBE, SILENCE, Session};
+use super::{HELLO_LIMIT, LAUNCH_LIMIT, PROBE, READY_LIMIT, SILENCE, Session};
 use crate::engine::EngineEvent;
 use crate::io::Child;
 
@@ -92,9 +92,10 @@ impl Session {
         }
     }
 
-    /// Some adapters never say `initialized`, and some nothing of the process.
+    /// Some adapters never say `initialized`, and some nothing of the process. One that does say it is waited for: what is
+    /// configured before it is ready may hold its program for ever.
     pub(super) async fn say_what_the_adapter_does_not(self: Arc<Self>) {
-        let limit = if self.waits_for_first_child() { LAUNCH_LIMIT } else { SILENCE };
+        let limit = if self.profile.says_initialized() { LAUNCH_LIMIT } else { READY_LIMIT };
         if !self.reached(limit, |now| now.initialized || now.over).await {
             self.initialized();
         }
