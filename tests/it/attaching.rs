@@ -9,19 +9,29 @@ use serde_json::{Value, json};
 use tests::client::DapClient;
 use tests::fixture::{self, Runtime};
 use tests::transcript::Transcript;
-use tokio::io::{AsyncBufReadExt, BufReader, Lines};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout};
 
 stories! {
     a_pause_right_after_attaching_knows_every_module_and_thread,
     a_busy_process_with_many_threads_and_modules_is_debugged_and_let_go_again_and_again,
     a_call_that_blocks_does_not_keep_a_process_from_being_let_go,
+    the_end_of_a_process_is_told_though_its_parent_does_not_ask,
+    a_process_that_ends_as_it_is_let_go_of_keeps_nobody_waiting,
 }
 
 /// A program that nobody debugs yet, after its first line.
 async fn running(runtime: Runtime, program: &str) -> anyhow::Result<(Child, Lines<BufReader<ChildStdout>>)> {
+    running_with(runtime, program, &[]).await
+}
+
+async fn running_with(
+    runtime: Runtime,
+    program: &str,
+    args: &[&str],
+) -> anyhow::Result<(Child, Lines<BufReader<ChildStdout>>)> {
     let mut command = tokio::process::Command::new(runtime.dotnet().context("no dotnet")?);
-    command.arg(fixture::program(program)).envs(runtime.environment().context("no runtime")?);
+    command.arg(fixture::program(program)).args(args).envs(runtime.environment().context("no runtime")?);
     let mut process = command.kill_on_drop(true).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     let mut lines = BufReader::new(process.stdout.take().context("no stdout")?).lines();
     lines.next_line().await?.context("the program prints nothing")?;
@@ -120,6 +130,39 @@ async fn a_call_that_blocks_does_not_keep_a_process_from_being_let_go(
     }
     assert!(beats.is_sorted_by(|one, next| *next == one + 1), "{beats:?}");
     ends_well(process).await
+}
+
+/// The kernel keeps a process until its parent asks how it ended; these tests do so at the very end.
+async fn the_end_of_a_process_is_told_though_its_parent_does_not_ask(runtime: Runtime) -> anyhow::Result<()> {
+    for way in ["return", "exit", "kill"] {
+        let (mut process, _lines) = running_with(runtime, "ends", &[way, "waits"]).await?;
+        let mut editor = attached(runtime, &process, "ends", &["leave"]).await?;
+        process.stdin.take().context("no stdin")?.write_all(b"\n").await?;
+        let (thread, _) = editor.stop().await?;
+        editor.ok("continue", json!({ "threadId": thread })).await?;
+        editor.event("terminated").await.context(way)?;
+        assert!(process.id().is_some(), "nobody has asked so far");
+        editor.finish().await?;
+        process.wait().await?;
+    }
+    Ok(())
+}
+
+async fn a_process_that_ends_as_it_is_let_go_of_keeps_nobody_waiting(runtime: Runtime) -> anyhow::Result<()> {
+    for round in 0..10 {
+        let way = ["return", "exit"][round % 2];
+        let (mut process, _lines) = running_with(runtime, "ends", &[way, "waits"]).await?;
+        let mut editor = attached(runtime, &process, "ends", &["leave"]).await?;
+        process.stdin.take().context("no stdin")?.write_all(b"\n").await?;
+        editor.stop().await?;
+        editor.ok("disconnect", Value::Null).await?;
+        // What could not be done would be said here.
+        assert_eq!(editor.output[2], "");
+        editor.ended().await?;
+        let code = if way == "return" { 3 } else { 42 };
+        assert_eq!(process.wait().await?.code(), Some(code));
+    }
+    Ok(())
 }
 
 /// A program whose debugging pipes are there, but hardly more of its runtime.

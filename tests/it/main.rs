@@ -47,6 +47,7 @@ mod core_tools;
 mod crashes;
 mod disassembly;
 mod editor_pipes;
+mod ends;
 mod exceptions;
 mod execution;
 mod expected;

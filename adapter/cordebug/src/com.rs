@@ -102,15 +102,20 @@ impl<T: Interface> Drop for ComPtr<T> {
     }
 }
 
-/// `call!(pointer, Interface.Method(arguments))`: calls a method of the pointer's interface or one it inherits from.
+/// `call!(pointer, Interface.Method(arguments))`: calls a method of the pointer's interface or one it inherits from. Once the program
+/// has ended it only says so.
 macro_rules! call {
     ($pointer:expr, $interface:ident . $method:ident ( $($argument:expr),* $(,)? )) => {{
         let this = $pointer.as_ptr().cast::<$crate::raw::$interface>();
         const METHOD: &str = concat!(stringify!($interface), "::", stringify!($method));
         let under_way = $crate::activity::Call::begin(&METHOD);
-        // SAFETY: `this` is a live object whose vtable begins with that of `$interface` (the pointer's own type or an
-        // interface it inherits from), and the arguments are valid for the call.
-        let hresult = unsafe { ((*(*this).vtbl).$method)(this, $($argument),*) };
+        let hresult = if $crate::imports::end::is_told() {
+            $crate::hresult::CORDBG_E_PROCESS_TERMINATED.cast_signed()
+        } else {
+            // SAFETY: `this` is a live object whose vtable begins with that of `$interface` (the pointer's own type or an
+            // interface it inherits from), and the arguments are valid for the call.
+            unsafe { ((*(*this).vtbl).$method)(this, $($argument),*) }
+        };
         drop(under_way);
         $crate::hresult::CorError::check(METHOD, hresult)
     }};

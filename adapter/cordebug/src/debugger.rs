@@ -1,10 +1,11 @@
 //! The debugger and the process it debugs: ICorDebug, ICorDebugProcess.
 
-use crate::Result;
 use crate::callback::{self, Callback};
 use crate::com::{ComPtr, call, get};
+use crate::imports::end;
 use crate::raw;
 use crate::thread::Thread;
+use crate::{CorError, Result};
 
 /// ICorDebug of one process; whether its runtime is older than .NET 5.
 pub struct Debugger(pub(crate) ComPtr<raw::ICorDebug>, pub(crate) bool);
@@ -15,6 +16,8 @@ impl Debugger {
     /// # Errors
     /// From the runtime.
     pub fn start(&self, sink: impl Fn(Callback) + Send + Sync + 'static) -> Result<()> {
+        // The end of an earlier program is none of this one's.
+        end::debugs_nothing();
         call!(self.0, ICorDebug.Initialize())?;
         let object = callback::object(Box::new(sink))?;
         call!(self.0, ICorDebug.SetManagedHandler(object.as_ptr())).map(drop)
@@ -30,6 +33,7 @@ impl Debugger {
     /// # Errors
     /// From the runtime; `CORDBG_E_TIMEOUT` when its debugging pipes cannot be reached.
     pub fn attach(&self, pid: u32) -> Result<Process> {
+        end::debugs(pid);
         get!(self.0, ICorDebug.DebugActiveProcess(pid, 0))
             .map(|process| Process(process, core::cell::Cell::new(0)))
     }
@@ -39,7 +43,11 @@ impl Debugger {
     /// # Errors
     /// From the runtime.
     pub fn terminate(&self) -> Result<()> {
-        call!(self.0, ICorDebug.Terminate()).map(drop)
+        let this = self.0.as_ptr();
+        // Also when the program has ended, which no other call is made after.
+        // SAFETY: `this` is a live ICorDebug.
+        let hresult = unsafe { ((*(*this).vtbl).Terminate)(this) };
+        CorError::check("ICorDebug::Terminate", hresult).map(drop)
     }
 }
 

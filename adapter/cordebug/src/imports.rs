@@ -1,9 +1,11 @@
 //! What the debugging library and its data access library call of the system, through functions of ours where that is
-//! faster: [`blocks`] keeps the memory they map anew at each stop, [`memory`] gathers their reads of the program's memory.
+//! faster or safer: [`blocks`] keeps the memory they map anew at each stop, [`memory`] gathers their reads of the program's
+//! memory, [`end`] tells them of the program's end, truly and at a good moment.
 //!
 //! Only calls from these two libraries come here: their import tables are changed, and nobody else's.
 
 mod blocks;
+pub(crate) mod end;
 pub mod memory;
 
 use core::ffi::c_void;
@@ -30,13 +32,14 @@ pub(crate) unsafe fn replace(folder: &Path) {
         ("munmap", blocks::munmap as *const c_void),
         ("pread64", memory::pread as *const c_void),
     ];
+    let end = [("kill", end::kill as *const c_void), ("waitpid", end::waitpid as *const c_void)];
     let messages = [("read", memory::read as *const c_void), ("write", memory::write as *const c_void)];
     // Without the messages, nothing says when what was read is out of date.
     // SAFETY: the caller's promise; the functions have the types of those they stand for, and live as long as the process.
     unsafe {
-        if replace_in(&folder.join("libmscordbi.so"), &messages, &["read", "write"]) {
-            replace_in(&folder.join("libmscordaccore.so"), &data_access, &[]);
-        }
+        let gathered = replace_in(&folder.join("libmscordbi.so"), &messages, &["read", "write"]);
+        let functions: Vec<_> = data_access.into_iter().filter(|_| gathered).chain(end).collect();
+        replace_in(&folder.join("libmscordaccore.so"), &functions, &[]);
     }
 }
 

@@ -3,8 +3,8 @@
 //! In reading order: [`startup`] (holding a runtime before user code), [`runtime`] (finding the runtime in a process and
 //! loading its debugging library), [`debugger`] (debugger and process), [`callback`] (what the runtime tells), then one
 //! module per family: [`thread`], [`frame`], [`code`], [`module`], [`types`], [`value`], [`eval`]. [`hresult`] says what failures mean,
-//! [`exits`] how the program ended, [`imports`] what of the system the library is given faster, [`activity`] when something
-//! passed between us and the runtime; [`signals`] is for the process in a client's terminal, [`descriptors`] for the one
+//! [`alive`] whether the program lives, [`exits`] how it ended, [`imports`] what of the system the library is given faster or more
+//! truly, [`activity`] when something passed between us and the runtime; [`signals`] is for the process in a client's terminal, [`descriptors`] for the one
 //! that becomes the program of another adapter.
 //!
 //! Objects are not `Send`: they live on one thread, the engine's. A [`callback::Callback`] is, and is the one place where
@@ -14,6 +14,7 @@
 compile_error!("the .NET engine runs on Linux x86-64 so far");
 
 pub mod activity;
+pub mod alive;
 pub mod callback;
 pub mod code;
 mod com;

@@ -3,7 +3,7 @@
 //! One OS thread owns every COM pointer of the session ([`session`]); requests and the runtime's callbacks come to it
 //! through one inbox, in order. In reading order: [`session`] (the thread's loop and the commands), [`program`] (what to
 //! run, building it), [`launch_settings`], [`start`] (launch held before user code, attach), [`runtimes`] (whose library it
-//! needs), [`ending`], [`in_terminal`], [`overflow`], [`standstill`], [`undebugged`] (`noDebug`), [`told`] (callbacks),
+//! needs), [`ending`], [`in_terminal`], [`overflow`], [`standstill`], [`undebugged`] (`noDebug`), [`told`] (callbacks), [`refusals`],
 //! [`modules`], [`sources`], [`breakpoints`], [`stepping`],
 //! [`exceptions`], [`stack`], [`methods`] (names people wrote), [`disassembly`] and [`memory`] (code and data by address),
 //! [`values`] (what is in a variable), [`types`] and [`names`] (types, and how C#
@@ -23,6 +23,7 @@ mod modules;
 mod names;
 mod overflow;
 mod program;
+mod refusals;
 mod runtimes;
 mod session;
 mod sources;
@@ -137,6 +138,7 @@ fn cor(what: impl std::fmt::Display) -> impl FnOnce(cordebug::CorError) -> Failu
     move |error| {
         let code = match error.hresult {
             cordebug::hresult::CORDBG_E_PROCESS_NOT_SYNCHRONIZED => ErrorCode::NotStopped,
+            cordebug::hresult::CORDBG_E_PROCESS_TERMINATED => ErrorCode::NoSession,
             _ => ErrorCode::EngineFailed,
         };
         Failure::new(code, format!("cannot {what}: {error}"))

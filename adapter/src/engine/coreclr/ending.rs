@@ -48,22 +48,12 @@ impl Session {
                 }
             }
             (false, Some(process)) => {
-                if self.run == Run::Running {
-                    self.stand(&process).map_err(cor("stop the program to detach from it"))?;
-                }
-                self.breakpoints.remove_all();
-                self.give_up_step();
-                process.hold_nobody().unwrap_or_default();
-                self.forget_stop();
-                let detached = match self.settle(&process, inputs) {
-                    Ok(true) => self.detach(&process, inputs),
-                    ended => ended.map(drop),
-                };
-                if let Err(failure) = &detached {
+                let let_go = self.let_go(&process, inputs);
+                if let Err(failure) = &let_go {
                     self.note(&failure.to_string());
                 }
                 self.end(None);
-                detached?;
+                let_go?;
             }
             (true, Some(process)) => {
                 match &self.child {
@@ -87,6 +77,21 @@ impl Session {
             }
         }
         Ok(Value::Null)
+    }
+
+    /// Leaves the program as if there had been no debugger. One that ends meanwhile needs no more.
+    fn let_go(&mut self, process: &Rc<Process>, inputs: &Receiver<Input>) -> Result<(), Failure> {
+        let mut steps = || {
+            if self.run == Run::Running {
+                self.stand(process).map_err(cor("stop the program to detach from it"))?;
+            }
+            self.breakpoints.remove_all();
+            self.give_up_step();
+            process.hold_nobody().unwrap_or_default();
+            self.forget_stop();
+            if self.settle(process, inputs)? { self.detach(process, inputs) } else { Ok(()) }
+        };
+        steps().or_else(|failure| if failure.code == ErrorCode::NoSession { Ok(()) } else { Err(failure) })
     }
 
     /// Lets what threads have run into already be told, and to nobody's interest: a thread that waits at a breakpoint to be

@@ -185,7 +185,8 @@ impl Session {
                     let answer = if cancel.is_cancelled() {
                         Err(Failure::cancelled())
                     } else {
-                        self.answer(&request, &cancel, inputs)
+                        let answer = self.answer(&request, &cancel, inputs);
+                        answer.map_err(|failure| self.unless_ended(&request.command, failure))
                     };
                     self.standstill.answer(answer);
                 }
@@ -206,8 +207,8 @@ impl Session {
     ) -> Result<Value, Failure> {
         let arguments = &request.arguments;
         let is_end = matches!(request.command.as_str(), "disconnect" | "terminate");
-        if !is_end && self.run != Run::None && self.has_died() {
-            return Err(Failure::new(ErrorCode::NoSession, "the program has ended").quiet());
+        if !is_end {
+            self.check_run(&request.command)?;
         }
         if self.undebugged && !is_end {
             return self.answer_undebugged(&request.command, arguments);
@@ -279,10 +280,6 @@ impl Session {
             let body = json!({ "category": "console", "output": format!("{text}\n") });
             drop(events.send(EngineEvent::Dap { event: "output".into(), body }));
         }
-    }
-
-    fn has_died(&self) -> bool {
-        self.dead || self.child.as_ref().is_some_and(|child| child.exited().is_some())
     }
 
     pub(super) fn is_ending(&self) -> bool {

@@ -1,0 +1,30 @@
+//! What a request is refused with because of how the program is: it has ended, be it while the request was answered.
+
+use dap_wire::{ErrorCode, Failure};
+
+use super::session::{Run, Session};
+
+impl Session {
+    /// Whether a request can be answered as the program is now.
+    pub(super) fn check_run(&self, command: &str) -> Result<(), Failure> {
+        let has_died = || self.dead || self.child.as_ref().is_some_and(|child| child.exited().is_some());
+        if self.run != Run::None && has_died() {
+            return Err(Failure::new(ErrorCode::NoSession, "the program has ended").quiet());
+        }
+        Ok(())
+    }
+
+    /// What a request failed with, or that the program has ended meanwhile, which is then why: the debugging library only knows that
+    /// it could not read something.
+    pub(super) fn unless_ended(&self, command: &str, failure: Failure) -> Failure {
+        let is_debugged = !self.undebugged && !matches!(self.run, Run::None | Run::Over);
+        // An evaluation that has seen the end says so itself.
+        let ended = || is_debugged && !self.dead && self.pid.is_some_and(cordebug::alive::is_ending);
+        if failure.code == ErrorCode::Cancelled || !ended() {
+            return failure;
+        }
+        tracing::debug!(command, %failure, "the program has ended");
+        Failure::new(ErrorCode::NoSession, format!("the program ended before `{command}` was answered"))
+            .quiet()
+    }
+}
