@@ -13,6 +13,7 @@ stories! {
     answers_come_in_an_order_a_client_can_rely_on,
     a_wait_is_cancelled_and_the_session_goes_on,
     a_slow_evaluation_keeps_no_other_waiting_and_is_cancelled,
+    questions_right_behind_a_step_do_not_swallow_its_stop,
 }
 
 /// `spin`, running, and its socket.
@@ -123,4 +124,27 @@ async fn a_slow_evaluation_keeps_no_other_waiting_and_is_cancelled(runtime: Runt
     first.stop().await?;
     second.finish().await?;
     first.finish().await
+}
+
+/// A client that does not wait for answers asks what the engine gets while the step is under way, or has just come down.
+async fn questions_right_behind_a_step_do_not_swallow_its_stop(runtime: Runtime) -> anyhow::Result<()> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.launch("ends", &["turn"], json!({ "args": ["never"] })).await?;
+    for round in 0..60 {
+        let (thread, frame) = editor.stop().await?;
+        let step = editor.send("stepOut", json!({ "threadId": thread })).await?;
+        let mut asked = Vec::new();
+        for _ in 0..=round {
+            asked.push(editor.send("stackTrace", json!({ "threadId": thread })).await?);
+            let asks = json!({ "expression": "node.Doubled.Text", "frameId": frame["id"] });
+            asked.push(editor.send("evaluate", asks).await?);
+        }
+        anyhow::ensure!(editor.response(step).await?.success);
+        for seq in asked {
+            editor.response(seq).await?;
+        }
+        assert_eq!(editor.event("stopped").await?["reason"], "step", "round {round}");
+        editor.ok("continue", json!({ "threadId": thread })).await?;
+    }
+    editor.finish().await
 }

@@ -1,8 +1,27 @@
-//! What a request is refused with because of how the program is: it has ended, be it while the request was answered.
+//! What a request is refused with because of how the program is: it runs, or has ended, be it while the request was answered.
 
 use dap_wire::{ErrorCode, Failure};
 
 use super::session::{Run, Session};
+
+/// What is about where a thread stands, or goes on from there. While the program runs such a request is refused, though the program
+/// may stand already: at a stop that was not dealt with yet, and would be passed by.
+const AT_A_STOP: [&str; 14] = [
+    "stackTrace",
+    "scopes",
+    "variables",
+    "evaluate",
+    "setVariable",
+    "setExpression",
+    "completions",
+    "exceptionInfo",
+    "continue",
+    "next",
+    "stepIn",
+    "stepOut",
+    "stepInTargets",
+    "goto",
+];
 
 impl Session {
     /// Whether a request can be answered as the program is now.
@@ -10,6 +29,10 @@ impl Session {
         let has_died = || self.dead || self.child.as_ref().is_some_and(|child| child.exited().is_some());
         if self.run != Run::None && has_died() {
             return Err(Failure::new(ErrorCode::NoSession, "the program has ended").quiet());
+        }
+        if !self.undebugged && self.run == Run::Running && AT_A_STOP.contains(&command) {
+            let message = format!("`{command}` needs a stopped program; it runs");
+            return Err(Failure::new(ErrorCode::NotStopped, message).hint("wait for the next stop").quiet());
         }
         Ok(())
     }
