@@ -9,6 +9,7 @@ stories! {
     exceptions_stop_by_filter_and_type,
     an_exception_is_told_with_its_cause_and_its_places,
     an_unusable_filter_is_told,
+    an_exception_nobody_catches_stops_before_its_handlers_run_and_once,
 }
 
 async fn exceptions_stop_by_filter_and_type(runtime: Runtime) -> anyhow::Result<()> {
@@ -94,4 +95,54 @@ async fn an_unusable_filter_is_told(runtime: Runtime) -> anyhow::Result<()> {
         told["breakpoints"].as_array().into_iter().flatten().map(|answer| &answer["verified"]).collect();
     assert_eq!(verified, [true, false, false]);
     editor.finish().await
+}
+
+async fn an_exception_nobody_catches_stops_before_its_handlers_run_and_once(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
+    for (way, code) in [("return", 134), ("exit", 42), ("throw", 134), ("sleep", 137), ("return there", 134)]
+    {
+        let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+        editor.launch("lastwords", &[], json!({ "args": [way] })).await?;
+        let stopped = editor.event("stopped").await?;
+        assert_eq!(stopped["description"], "Unhandled exception: System.InvalidOperationException", "{way}");
+        let thread = stopped["threadId"].clone();
+        let info = editor.ok("exceptionInfo", json!({ "threadId": thread })).await?;
+        assert_eq!(
+            (&info["breakMode"], &info["description"]),
+            (&json!("unhandled"), &json!("nobody catches this"))
+        );
+        let place = format!("Program.cs:line {}", fixture::line("lastwords", "fail"));
+        let stack = info["details"]["stackTrace"].as_str().unwrap_or_default();
+        assert!(stack.contains(&place), "{way}: {stack}");
+        // .NET Core 3.1 throws it again at the bottom of a thread that is not the main one.
+        if way != "return there" || runtime == Runtime::Net9 {
+            let stack = editor.ok("stackTrace", json!({ "threadId": thread })).await?;
+            let top = &stack["stackFrames"][0];
+            assert_eq!(top["name"], "Program.Fail()", "{way}");
+            let asked = json!({ "expression": "$exception._message", "frameId": top["id"] });
+            assert_eq!(editor.ok("evaluate", asked).await?["result"], "\"nobody catches this\"", "{way}");
+            // The thread stands in optimised code of the runtime.
+            let asked = json!({ "expression": "$exception.Message", "frameId": top["id"] });
+            assert_eq!(editor.refused("evaluate", asked).await?, "EVALUATION_FAILED", "{way}");
+        }
+        assert!(!editor.output[0].contains("heard"), "{way}: a handler has run");
+        editor.break_at("lastwords", &["heard", "sleep"]).await?;
+        let go_on = json!({ "threadId": thread });
+        editor.ok("continue", go_on.clone()).await?;
+        for marker in ["heard", "sleep"] {
+            let (_, frame) = editor.stop().await?;
+            assert_eq!(frame["line"], fixture::line("lastwords", marker), "{way}");
+            editor.ok("continue", go_on.clone()).await?;
+        }
+        if way == "sleep" {
+            editor.finish().await?;
+            continue;
+        }
+        let (event, body) = editor.any_event(&["stopped", "exited"]).await?;
+        assert_eq!((event.as_str(), &body["exitCode"]), ("exited", &json!(code)), "{way}: {body}");
+        assert!(editor.output[0].starts_with("heard of InvalidOperationException"), "{way}");
+        editor.finish().await?;
+    }
+    Ok(())
 }

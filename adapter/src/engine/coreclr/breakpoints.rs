@@ -75,6 +75,8 @@ pub(super) struct Breakpoints {
     places: BTreeMap<Place, Vec<Wanted>>,
     sites: Vec<Site>,
     entry: Option<Breakpoint>,
+    /// Where handlers are about to hear of an exception that nobody catches.
+    pub(super) heard: Option<Breakpoint>,
     last_id: i64,
 }
 
@@ -93,6 +95,9 @@ impl Breakpoints {
         for site in self.sites.drain(..) {
             // A process that is going away has none left.
             site.breakpoint.remove().unwrap_or_default();
+        }
+        if let Some(heard) = self.heard.take() {
+            heard.remove().unwrap_or_default();
         }
         self.places.clear();
     }

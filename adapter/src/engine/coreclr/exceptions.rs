@@ -1,8 +1,10 @@
 //! Exceptions: when one stops the program, and what is known of the one that did.
 
 mod filters;
+mod heard;
 
 pub(super) use filters::{Filters, When};
+use heard::Heard;
 
 use std::collections::HashSet;
 
@@ -30,12 +32,16 @@ const MOST_FRAMES: usize = 100;
 pub(super) struct Thrown {
     /// Threads whose exception has passed user code on its search for a handler.
     passed_user_code: HashSet<u32>,
+    heard: Heard,
 }
 
 impl Session {
     /// The runtime tells of one point of an exception's life.
     pub(super) fn thrown(&mut self, thread: &Thread, frame: Option<&Frame>, kind: u32) {
         let id = thread.id().unwrap_or(0);
+        if matches!(kind, exception::FIRST_CHANCE | exception::USER_FIRST_CHANCE) {
+            self.watch_for_handlers();
+        }
         let at = match kind {
             exception::FIRST_CHANCE => {
                 self.thrown.passed_user_code.remove(&id);
@@ -59,18 +65,26 @@ impl Session {
                 }
                 When::UserUnhandled
             }
+            exception::UNHANDLED if self.was_heard(thread) => return,
             exception::UNHANDLED => When::Unhandled,
             _ => return,
         };
+        self.throws(thread, at);
+    }
+
+    /// Stops the program where an exception is at this point of its life, if that is asked for.
+    fn throws(&mut self, thread: &Thread, at: When) {
         if !self.filters.mind(at) {
             return;
         }
+        let id = thread.id().unwrap_or(0);
         let lineage =
             thread.current_exception().map(|thrown| self.exception_types(&thrown)).unwrap_or_default();
         if !self.filters.stop(at, &lineage) {
             return;
         }
         self.throwing = Some((id, at));
+        self.thrown.heard.begin();
         let (name, message) = self.exception_summary(thread);
         let is_fatal = at == When::Unhandled && name == FATAL;
         let description = match at {

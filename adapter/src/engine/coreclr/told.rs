@@ -95,6 +95,9 @@ impl Session {
         if self.breakpoints.take_entry(breakpoint) {
             return self.stop_at(thread, "entry", Value::Null);
         }
+        if self.is_heard(breakpoint) {
+            return self.about_to_be_heard(thread);
+        }
         let id = thread.id().unwrap_or(0);
         match self.judge(id, breakpoint, inputs) {
             // What a condition ran had the other threads go on.

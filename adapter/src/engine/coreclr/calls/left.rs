@@ -75,10 +75,16 @@ impl Session {
         self.left.calls.push(Left { thread, below, what: what.to_owned() });
     }
 
-    /// Frames of a call that could not be ended are not the program's own: they are left out.
+    /// The frame a thread's own stack begins with, where there are others above it.
+    pub(crate) fn own_top(&self, thread: u32) -> Option<Range> {
+        self.left.on(thread).map(|left| left.below).or_else(|| self.thrown_below(thread))
+    }
+
+    /// Frames of a call that could not be ended are not the program's own: they are left out. So are those of a runtime that is
+    /// about to tell handlers of an exception.
     pub(crate) fn without_left(&self, thread: u32, frames: Vec<Frame>) -> Vec<Frame> {
-        let Some(left) = self.left.on(thread) else { return frames };
-        match frames.iter().position(|frame| frame.stack_range() == Ok(left.below)) {
+        let Some(top) = self.own_top(thread) else { return frames };
+        match frames.iter().position(|frame| frame.stack_range() == Ok(top)) {
             Some(at) => frames.into_iter().skip(at).collect(),
             None => frames,
         }

@@ -23,8 +23,8 @@ impl Session {
         if fresh.is_none() {
             // The top frame alone is what conditions need, and each further one takes the runtime a while.
             let asked = if index == 0 { 1 } else { (index + 1).next_multiple_of(8) };
-            // How deep a call is that could not be ended nobody knows.
-            let deep = if self.left.holds(thread) { DEEPEST } else { asked };
+            // How much there is above the program's own frames nobody knows.
+            let deep = if self.own_top(thread).is_some() { DEEPEST } else { asked };
             let frames = self.thread(thread)?.frames(deep).map_err(cor("walk the stack"))?;
             let frames = self.without_left(thread, frames);
             *stack = Some(Stack { resumes, thread, asked, frames });

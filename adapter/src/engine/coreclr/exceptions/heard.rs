@@ -1,0 +1,114 @@
+//! An exception that nobody catches, and handlers of `AppDomain.UnhandledException`.
+//!
+//! The runtime tells of such an exception when its handlers have returned. One that waits, or ends the program, would leave it
+//! untold; so the stop is where the runtime makes what the handlers are given, before the first of them runs. That is optimised
+//! code of the framework, so no evaluation can run code there. Without handlers the runtime makes nothing, and tells at once
+//! ([`super`]).
+
+use cordebug::frame::{Breakpoint, Frame};
+use cordebug::thread::Thread;
+use cordebug::value::{Handle, Value};
+
+use super::When;
+use crate::engine::coreclr::session::{Run, Session};
+
+/// What handlers are given. Its constructor takes the exception first.
+const GIVEN: &str = "System.UnhandledExceptionEventArgs";
+const EXCEPTION: u32 = 1;
+
+/// Most frames of the runtime's own that are looked at.
+const MOST: u32 = 4096;
+
+/// Lowest and highest address of a frame.
+type Range = (u64, u64);
+
+/// What is known of handlers.
+#[derive(Default)]
+pub(super) struct Heard {
+    /// The breakpoint was set, or cannot be.
+    is_watched: bool,
+    /// Exceptions that handlers hear of, by thread: they were told already.
+    told: Vec<(u32, Handle)>,
+    /// Of the frame that has thrown, at such a stop: what the runtime does above it is no place of the program's.
+    below: Option<Range>,
+}
+
+impl Heard {
+    /// A stop at an exception, of which it is not known yet that handlers hear of it.
+    pub(super) fn begin(&mut self) {
+        self.below = None;
+    }
+}
+
+impl Session {
+    /// Something was thrown: the first time it is worth to watch for handlers.
+    pub(super) fn watch_for_handlers(&mut self) {
+        if self.thrown.heard.is_watched || !self.filters.mind(When::Unhandled) {
+            return;
+        }
+        self.thrown.heard.is_watched = true;
+        let constructor = self.type_named(GIVEN).and_then(|(loaded, class)| {
+            let metadata = &loaded.image()?.metadata;
+            let found = metadata.methods(class).find(|method| metadata.method_name(*method) == ".ctor")?;
+            loaded.module.function(found).ok()
+        });
+        self.breakpoints.heard = constructor.and_then(|constructor| constructor.set_breakpoint(0).ok());
+        if self.breakpoints.heard.is_none() {
+            tracing::debug!("an exception that nobody catches is told when its handlers have returned");
+        }
+    }
+
+    /// Whether a breakpoint is the one handlers come by.
+    pub(in crate::engine::coreclr) fn is_heard(&self, hit: &Breakpoint) -> bool {
+        self.breakpoints.heard.as_ref().is_some_and(|own| own.is(hit))
+    }
+
+    /// Handlers are about to hear of an exception; or somebody makes the same for purposes of their own.
+    pub(in crate::engine::coreclr) fn about_to_be_heard(&mut self, thread: &Thread) {
+        let (Ok(id), Ok(thrown)) = (thread.id(), thread.current_exception()) else { return };
+        let frames = thread.frames(2).unwrap_or_default();
+        let is_thrown = |frame: &Frame| same(&frame.argument(EXCEPTION).ok()?, &thrown);
+        let ranges: Vec<Range> = frames.iter().filter_map(|frame| frame.stack_range().ok()).collect();
+        let [(_, above), below] = ranges.as_slice() else { return };
+        // Whoever calls from managed code has no frame of the runtime's between.
+        let internal = thread.internal_frames(MOST).unwrap_or_default();
+        let is_runtimes = internal.iter().any(|(_, address)| (*above..below.1).contains(address));
+        if !is_runtimes || frames.first().and_then(is_thrown) != Some(true) {
+            return;
+        }
+        self.throws(thread, When::Unhandled);
+        if self.run != Run::Running
+            && let Some(handle) = object(&thrown).and_then(|object| object.handle().ok())
+        {
+            self.thrown.heard.told.push((id, handle));
+            self.thrown.heard.below = Some(*below);
+        }
+    }
+
+    /// The frame that has thrown, at a stop before handlers hear of it on this thread.
+    pub(in crate::engine::coreclr) fn thrown_below(&self, thread: u32) -> Option<Range> {
+        self.throwing.filter(|(at, _)| *at == thread).and(self.thrown.heard.below)
+    }
+
+    /// Whether the exception a thread throws was told before its handlers heard of it.
+    pub(super) fn was_heard(&mut self, thread: &Thread) -> bool {
+        let (Ok(id), Ok(thrown)) = (thread.id(), thread.current_exception()) else { return false };
+        let told = &mut self.thrown.heard.told;
+        let is_this = |handle: &Handle| handle.value().is_ok_and(|value| same(&value, &thrown) == Some(true));
+        let found = told.iter().position(|(of, handle)| *of == id && is_this(handle));
+        found.map(|at| told.swap_remove(at)).is_some()
+    }
+}
+
+/// The object behind a value.
+fn object(value: &Value) -> Option<Value> {
+    match value.as_reference() {
+        Some(reference) => reference.dereference().ok(),
+        None => Some(value.clone()),
+    }
+}
+
+/// Whether both are the same object; none when that cannot be known.
+fn same(one: &Value, other: &Value) -> Option<bool> {
+    Some(object(one)?.address().ok()? == object(other)?.address().ok()?)
+}
