@@ -3,7 +3,6 @@
 //! (dotnet/diagnostics, `src/shared/debug/inc/runtimeinfo.h`), and may lie in an installed runtime of that very build.
 
 use std::fs::File;
-use std::io::Read;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -15,14 +14,16 @@ const IDS: usize = 24;
 const ID: usize = 24;
 /// The number of versions there may be: a text that looks like it has another word there.
 const VERSIONS: std::ops::Range<u32> = 1..100;
-/// Largest executable that is looked at, bytes.
-const LARGEST: u64 = 1024 * 1024 * 1024;
+/// Most data of an executable that is looked at, bytes: the runtime's own is a fourth of a megabyte.
+const LARGEST: u64 = 64 * 1024 * 1024;
 /// Largest notes that are looked at, bytes.
 const NOTES: u64 = 64 * 1024;
 /// Type of the note that is a build id, NT_GNU_BUILD_ID.
 const BUILD_ID: u32 = 3;
-/// Type of a program header that says where notes are, PT_NOTE.
+/// Types of program headers: what is loaded (PT_LOAD), and where notes are (PT_NOTE); and a flag: it can be written (PF_W).
+const LOADED_SEGMENT: u32 = 1;
 const NOTE_SEGMENT: u32 = 4;
+const WRITABLE: u32 = 2;
 
 /// The libraries that debug a runtime, by their build ids.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,11 +33,26 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// What the runtime in an executable needs; `None` when there is none in it.
+    /// What the runtime in an executable needs; `None` when there is none in it. The description is a variable, so only the
+    /// data is looked at: code, and what is bundled behind it, may be large.
     pub fn of(executable: &Path) -> Option<Self> {
-        let mut bytes = Vec::new();
-        File::open(executable).ok()?.take(LARGEST).read_to_end(&mut bytes).ok()?;
-        let mut rest = bytes.as_slice();
+        let file = File::open(executable).ok()?;
+        let data = segments(&file)?.into_iter();
+        let data = data.filter(|segment| segment.kind == LOADED_SEGMENT && segment.flags & WRITABLE != 0);
+        let mut room = LARGEST;
+        for segment in data {
+            room = room.checked_sub(segment.length)?;
+            let mut bytes = vec![0; usize::try_from(segment.length).ok()?];
+            file.read_exact_at(&mut bytes, segment.start).ok()?;
+            if let Some(needs) = Self::described_in(&bytes) {
+                return Some(needs);
+            }
+        }
+        None
+    }
+
+    fn described_in(bytes: &[u8]) -> Option<Self> {
+        let mut rest = bytes;
         loop {
             let at = rest.windows(SIGNATURE.len()).position(|found| found == SIGNATURE)?;
             rest = rest.get(at..)?;
@@ -64,28 +80,53 @@ impl Needs {
     }
 }
 
-/// The build id of a 64-bit little-endian ELF file (ELF-64 Object File Format 1.5, "Program header table", and elf(5) on
-/// notes).
-fn build_id(file: &Path) -> Option<Vec<u8>> {
-    let file = File::open(file).ok()?;
+/// A part of a file, as a program header tells of it.
+struct Segment {
+    kind: u32,
+    flags: u32,
+    start: u64,
+    length: u64,
+}
+
+fn half(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_le_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+fn long(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
+}
+
+/// The segments of a 64-bit little-endian ELF file (ELF-64 Object File Format 1.5, "Program header table").
+fn segments(file: &File) -> Option<Vec<Segment>> {
     let mut header = [0; 64];
     file.read_exact_at(&mut header, 0).ok()?;
     if !header.starts_with(b"\x7fELF\x02\x01") {
         return None;
     }
-    let half = |bytes: &[u8], at: usize| Some(u16::from_le_bytes(bytes.get(at..at + 2)?.try_into().ok()?));
-    let word = |bytes: &[u8], at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
-    let long = |bytes: &[u8], at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
     let (first, size) = (long(&header, 32)?, u64::from(half(&header, 54)?));
-    for number in 0..u64::from(half(&header, 56)?) {
-        let mut segment = [0; 56];
-        file.read_exact_at(&mut segment, first.checked_add(number * size)?).ok()?;
-        let length = long(&segment, 32)?;
-        if word(&segment, 0)? != NOTE_SEGMENT || length > NOTES {
+    let numbers = 0..u64::from(half(&header, 56)?);
+    let read = |number: u64| {
+        let mut bytes = [0; 56];
+        file.read_exact_at(&mut bytes, first.checked_add(number * size)?).ok()?;
+        let (kind, flags) = (word(&bytes, 0)?, word(&bytes, 4)?);
+        Some(Segment { kind, flags, start: long(&bytes, 8)?, length: long(&bytes, 32)? })
+    };
+    numbers.map(read).collect()
+}
+
+/// The build id of an ELF file (elf(5) on notes).
+fn build_id(file: &Path) -> Option<Vec<u8>> {
+    let file = File::open(file).ok()?;
+    for segment in segments(&file)? {
+        if segment.kind != NOTE_SEGMENT || segment.length > NOTES {
             continue;
         }
-        let mut notes = vec![0; usize::try_from(length).ok()?];
-        file.read_exact_at(&mut notes, long(&segment, 8)?).ok()?;
+        let mut notes = vec![0; usize::try_from(segment.length).ok()?];
+        file.read_exact_at(&mut notes, segment.start).ok()?;
         let mut rest = notes.as_slice();
         while let (Some(name), Some(content), Some(kind)) = (word(rest, 0), word(rest, 4), word(rest, 8)) {
             let padded = |length: u32| usize::try_from(length).ok()?.checked_next_multiple_of(4);
@@ -117,27 +158,65 @@ mod tests {
         info
     }
 
+    /// A file of these segments: type, flags, what is in it.
+    fn elf(segments: &[(u32, u32, &[u8])]) -> Vec<u8> {
+        let mut bytes = b"\x7fELF\x02\x01".to_vec();
+        bytes.resize(64, 0);
+        bytes[32..40].copy_from_slice(&64u64.to_le_bytes());
+        bytes[54..56].copy_from_slice(&56u16.to_le_bytes());
+        bytes[56..58].copy_from_slice(&(segments.len() as u16).to_le_bytes());
+        let mut start = 64 + 56 * segments.len();
+        for (kind, flags, content) in segments {
+            let mut header = [kind.to_le_bytes(), flags.to_le_bytes()].concat();
+            header.resize(56, 0);
+            header[8..16].copy_from_slice(&(start as u64).to_le_bytes());
+            header[32..40].copy_from_slice(&(content.len() as u64).to_le_bytes());
+            bytes.extend(header);
+            start += content.len();
+        }
+        bytes.extend(segments.iter().flat_map(|(.., content)| content.iter()));
+        bytes
+    }
+
     #[test]
     fn the_description_is_told_from_words_that_look_like_it() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("program");
-        std::fs::write(&file, [b"say ", SIGNATURE, b" and more of it", &info(2), b"rest"].concat()).unwrap();
+        let needs = |segments: &[(u32, u32, &[u8])]| {
+            std::fs::write(&file, elf(segments)).unwrap();
+            Needs::of(&file)
+        };
+        let data = [b"say ", SIGNATURE, b" and more of it", &info(2), b"rest"].concat();
         let expected = Needs { data_access: vec![2, 2], debugging: vec![3, 3] };
-        assert_eq!(Needs::of(&file), Some(expected.clone()));
-        std::fs::write(&file, [SIGNATURE, &info(0x7478_6574)].concat()).unwrap();
-        assert_eq!(Needs::of(&file), None);
+        assert_eq!(
+            needs(&[(LOADED_SEGMENT, 5, b"code"), (LOADED_SEGMENT, 6, &data)]),
+            Some(expected.clone())
+        );
+        assert_eq!(needs(&[(LOADED_SEGMENT, 6, &[SIGNATURE, &info(0x7478_6574)].concat())]), None);
+        assert_eq!(needs(&[(LOADED_SEGMENT, 5, &data), (NOTE_SEGMENT, 6, &data)]), None, "no data");
         assert!(!expected.are_in(folder.path()));
+    }
+
+    #[test]
+    fn an_executable_with_too_much_data_or_a_false_header_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("program");
+        let mut bytes = elf(&[(LOADED_SEGMENT, 6, &info(2))]);
+        for length in [LARGEST + 1, u64::MAX, 100_000] {
+            bytes[96..104].copy_from_slice(&length.to_le_bytes());
+            std::fs::write(&file, &bytes).unwrap();
+            assert_eq!(Needs::of(&file), None, "{length}");
+        }
+        for length in [0, 6, 64, 100] {
+            std::fs::write(&file, &bytes[..length]).unwrap();
+            assert_eq!(Needs::of(&file), None, "cut to {length}");
+        }
     }
 
     #[test]
     fn a_build_id_is_read_from_the_notes_of_a_file() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("library.so");
-        let mut bytes = b"\x7fELF\x02\x01".to_vec();
-        bytes.resize(64, 0);
-        bytes[32..40].copy_from_slice(&64u64.to_le_bytes());
-        bytes[54..56].copy_from_slice(&56u16.to_le_bytes());
-        bytes[56..58].copy_from_slice(&1u16.to_le_bytes());
         let notes: Vec<u8> = [
             [4u32, 3, 1].map(u32::to_le_bytes).concat(),
             b"GNU\0abc\0".to_vec(),
@@ -145,12 +224,7 @@ mod tests {
             b"GNU\0\x07\x08\0\0".to_vec(),
         ]
         .concat();
-        let mut segment = NOTE_SEGMENT.to_le_bytes().to_vec();
-        segment.resize(56, 0);
-        segment[8..16].copy_from_slice(&120u64.to_le_bytes());
-        segment[32..40].copy_from_slice(&(notes.len() as u64).to_le_bytes());
-        bytes.extend(segment);
-        bytes.extend(notes);
+        let bytes = elf(&[(NOTE_SEGMENT, 4, &notes)]);
         std::fs::write(&file, &bytes).unwrap();
         assert_eq!(build_id(&file), Some(vec![7, 8]));
         std::fs::write(&file, &bytes[..100]).unwrap();
