@@ -27,6 +27,9 @@ const ALIASES: [(&str, &str); 8] = [
     ("maxFrames", "count"),
 ];
 
+/// Arguments that are objects of options, each with its options.
+const OPTIONS: [(&str, &[&str]); 1] = [("expressionEvaluationOptions", &["allowToString"])];
+
 impl Arguments {
     /// Reads a tool call's arguments; the canonical spelling wins over an alias.
     pub fn new(given: Option<Map<String, Value>>) -> Self {
@@ -52,18 +55,26 @@ impl Arguments {
         self.given.get(key)
     }
 
-    /// Names that mean nothing here: nothing looked at them, and they are none of those a tool `takes`.
+    /// Names that mean nothing here: nothing looked at them, and they are none of those a tool `takes`. An option that means nothing
+    /// is told with whose it is.
     pub fn unknown<'a>(&self, takes: impl Iterator<Item = &'a str>) -> Vec<String> {
         let takes: BTreeSet<&str> = takes.collect();
-        let looked_at = self.looked_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let looked_at = self.looked_at.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let known = |name: &str| takes.contains(name) || looked_at.contains(name);
         let alias = |key: &str| ALIASES.iter().any(|(alias, name)| *alias == key && known(name));
         let names = self.given.keys().filter(|key| !known(key) && !alias(key));
         // An alias put its value under the other name, too.
-        names
+        let names = names
             .filter(|key| !ALIASES.iter().any(|(alias, name)| name == key && self.given.contains_key(*alias)))
-            .cloned()
-            .collect()
+            .cloned();
+        let of = OPTIONS.iter().filter(|(name, _)| looked_at.contains(*name));
+        let options = of.flat_map(|(name, known)| {
+            let given = self.parsed(name);
+            let given: Vec<String> = given.as_object().into_iter().flat_map(Map::keys).cloned().collect();
+            let unknown = given.into_iter().filter(|option| !known.contains(&option.as_str()));
+            unknown.map(move |option| format!("{name}.{option}"))
+        });
+        names.chain(options).collect()
     }
 
     /// The same with another value there.
@@ -207,6 +218,18 @@ mod tests {
             (Some(4), Some(true))
         );
         assert_eq!(arguments.unknown(["sourceFile", "session"].into_iter()), ["lien", "id"]);
+    }
+
+    #[test]
+    fn an_option_that_means_nothing_is_told_with_whose_it_is() {
+        let name = "expressionEvaluationOptions";
+        for given in [json!({ "allowToString": true, "alowToString": 1 }), json!("{\"alowToString\": true}")]
+        {
+            let arguments = Arguments::new(json!({ name: given }).as_object().cloned());
+            assert_eq!(arguments.unknown([].into_iter()), [name], "the whole means nothing to this tool");
+            arguments.parsed(name);
+            assert_eq!(arguments.unknown([].into_iter()), ["expressionEvaluationOptions.alowToString"]);
+        }
     }
 
     #[test]
