@@ -64,6 +64,7 @@ mod lifecycle;
 mod links;
 mod listening;
 mod many_clients;
+mod native;
 mod netcoredbg;
 mod one_thread;
 mod output;

@@ -1,0 +1,114 @@
+//! Native code that calls back: breakpoints and steps on both sides of it, and the stack across it.
+
+use serde_json::{Value, json};
+use tests::client::DapClient;
+use tests::fixture::{self, Runtime};
+use tests::transcript::Transcript;
+
+stories! {
+    what_native_code_calls_back_is_stopped_in_with_the_stack_across_it,
+    steps_go_through_native_code_into_what_it_calls_back_and_past_it,
+}
+
+/// A callback: markers of its statements, of the call of native code and behind that, and the methods of both.
+struct Way {
+    statements: [&'static str; 2],
+    call: [&'static str; 2],
+    methods: [&'static str; 2],
+}
+
+/// By a delegate; and where the runtime offers it by a method for unmanaged callers only.
+fn ways(runtime: Runtime) -> Vec<Way> {
+    let mut ways = vec![Way {
+        statements: ["compare", "compared"],
+        call: ["sort", "sorted"],
+        methods: [
+            "Program.ByValue(nint one, nint other)",
+            "Program.Sort(int[] numbers, Program.Comparison compare)",
+        ],
+    }];
+    if runtime == Runtime::Net9 {
+        ways.push(Way {
+            statements: ["backwards", "turned"],
+            call: ["sort back", "sorted back"],
+            methods: [
+                "Program.Backwards(nint one, nint other)",
+                "Program.SortBackwards(int[] numbers, nint compare)",
+            ],
+        });
+    }
+    ways
+}
+
+async fn stopped(runtime: Runtime, marker: &str) -> anyhow::Result<(DapClient, Value)> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.launch("native", &[marker], json!({})).await?;
+    let (thread, frame) = editor.stop().await?;
+    assert_eq!(frame["line"], fixture::line("native", marker));
+    editor.break_at("native", &[]).await?;
+    Ok((editor, json!({ "threadId": thread })))
+}
+
+async fn what_native_code_calls_back_is_stopped_in_with_the_stack_across_it(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
+    for way in ways(runtime) {
+        let (mut editor, thread) = stopped(runtime, way.statements[1]).await?;
+        let stack = editor.ok("stackTrace", thread.clone()).await?;
+        let names: Vec<&str> = stack["stackFrames"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|row| row["name"].as_str())
+            .collect();
+        let at = |name: &str| names.iter().position(|found| *found == name);
+        let (callback, caller) = (at(way.methods[0]), at(way.methods[1]));
+        let transition = at("[Managed to Native Transition]");
+        assert!(callback == Some(0) && callback < transition && transition < caller, "{names:?}");
+        assert_eq!(names.last(), Some(&"Program.Main()"));
+        // On both sides there are variables, and code can be run.
+        let caller = &stack["stackFrames"][caller.unwrap_or_default()];
+        for (frame, expression) in
+            [(&stack["stackFrames"][0], "left + right > 1"), (caller, "numbers.Length == 3")]
+        {
+            let asked = json!({ "expression": expression, "frameId": frame["id"] });
+            assert_eq!(editor.ok("evaluate", asked).await?["result"], "true", "{expression}");
+        }
+        let top = &stack["stackFrames"][0]["id"];
+        let asked = json!({ "expression": "left.ToString() + right.CompareTo(left)", "frameId": top });
+        assert!(editor.ask("evaluate", asked).await?.success);
+        editor.ok("continue", thread).await?;
+        editor.event("exited").await?;
+        assert!(editor.output[0].starts_with("1 2 3\n"), "{}", editor.output[0]);
+        editor.finish().await?;
+    }
+    Ok(())
+}
+
+async fn steps_go_through_native_code_into_what_it_calls_back_and_past_it(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
+    for way in ways(runtime) {
+        let first = fixture::line("native", way.statements[0]);
+        let last = fixture::line("native", way.statements[1]);
+        for (from, step, method, line) in [
+            // Over it, though it calls back; into the callback, to its first brace.
+            (way.call[0], "next", way.methods[1], fixture::line("native", way.call[1])),
+            (way.call[0], "stepIn", way.methods[0], first - 1),
+            // Out of a callback is behind the call of the native code, whatever that still calls.
+            (way.statements[0], "stepOut", way.methods[1], fixture::line("native", way.call[0])),
+            (way.statements[1], "next", way.methods[0], last + 1),
+        ] {
+            let (mut editor, thread) = stopped(runtime, from).await?;
+            editor.ok(step, thread).await?;
+            let (_, frame) = editor.stop().await?;
+            assert_eq!(
+                (&frame["name"], &frame["line"]),
+                (&json!(method), &json!(line)),
+                "{step} from {from}"
+            );
+            editor.finish().await?;
+        }
+    }
+    Ok(())
+}
