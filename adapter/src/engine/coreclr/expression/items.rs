@@ -20,6 +20,8 @@ pub(super) struct Items {
     pub(super) of: Ty,
     /// There are more.
     pub(super) is_cut: bool,
+    /// The array or list they are in.
+    pub(super) source: Val,
 }
 
 impl Items {
@@ -58,7 +60,8 @@ impl Session {
         let items = self.items(&value, &path, 0, LONGEST + 1).unwrap_or_default();
         let is_cut = items.len() > LONGEST;
         let item = |(_, path): (String, Path)| Val::at(Path { tuple: names.clone(), ..path }, of.clone());
-        Ok(Items { list: items.into_iter().take(LONGEST).map(item).collect(), of, is_cut })
+        let list = items.into_iter().take(LONGEST).map(item).collect();
+        Ok(Items { list, of, is_cut, source: target })
     }
 
     /// A new array of what a lambda gave; `otherwise` is the type of its items when there are none.

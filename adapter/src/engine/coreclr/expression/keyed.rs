@@ -16,7 +16,7 @@ use super::sequences::{Argument, not_with_these};
 use super::{Constant, Data, Found, Scope, Val, failed};
 use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::types::Ty;
-use crate::engine::coreclr::types::ty::{INT, OBJECT};
+use crate::engine::coreclr::types::ty::{INT, OBJECT, STRING};
 use crate::engine::coreclr::values::{Path, Root};
 
 /// What `OrderBy` gave, for a `ThenBy` behind it.
@@ -25,6 +25,8 @@ pub(super) struct Ordered {
     array: Rc<Handle>,
     items: Vec<Val>,
     of: Ty,
+    /// The array or list they were in before.
+    source: Val,
     levels: Vec<Level>,
 }
 
@@ -35,6 +37,8 @@ struct Level {
     method: String,
     /// One for each item.
     keys: Vec<Val>,
+    /// They are the items themselves.
+    is_items: bool,
     comparer: Option<Val>,
 }
 
@@ -51,11 +55,10 @@ impl Session {
             "OrderBy" | "OrderByDescending" => {
                 let (key, comparer) = key_and_comparer(name, arguments)?;
                 let items = self.items_of(target, scope)?;
-                let of = items.of.clone();
+                let (of, source) = (items.of.clone(), items.source.clone());
                 let items = items.whole()?;
-                let keys = self.keys(&items, key, scope)?;
-                self.ordered(items, of, vec![Level { method: name.to_owned(), keys, comparer }], scope)
-                    .map(Some)
+                let level = self.level(name, &items, key, comparer, scope)?;
+                self.ordered(items, (of, source), vec![level], scope).map(Some)
             }
             "ThenBy" | "ThenByDescending" => {
                 let (key, comparer) = key_and_comparer(name, arguments)?;
@@ -65,15 +68,14 @@ impl Session {
                 };
                 let root = target.path().map(|path| path.root.clone());
                 let Some(Root::Handle(array)) = root else { return Err(none()) };
-                let (items, of, mut levels) = {
+                let (items, of, source, mut levels) = {
                     let known = scope.ordered.borrow();
                     let before = known.iter().find(|known| Rc::ptr_eq(&known.array, &array));
                     let before = before.ok_or_else(none)?;
-                    (before.items.clone(), before.of.clone(), before.levels.clone())
+                    (before.items.clone(), before.of.clone(), before.source.clone(), before.levels.clone())
                 };
-                let keys = self.keys(&items, key, scope)?;
-                levels.push(Level { method: name.to_owned(), keys, comparer });
-                self.ordered(items, of, levels, scope).map(Some)
+                levels.push(self.level(name, &items, key, comparer, scope)?);
+                self.ordered(items, (of, source), levels, scope).map(Some)
             }
             "GroupBy" => {
                 let (result, arguments) = match arguments {
@@ -106,11 +108,24 @@ impl Session {
         }
     }
 
+    fn level(
+        &mut self,
+        name: &str,
+        items: &[Val],
+        key: &Lambda<'_>,
+        comparer: Option<Val>,
+        scope: &Scope<'_>,
+    ) -> Result<Level, Failure> {
+        let is_items = key.gives_its_item(scope);
+        let keys = if is_items { items.to_vec() } else { self.keys(items, key, scope)? };
+        Ok(Level { method: name.to_owned(), keys, is_items, comparer })
+    }
+
     /// The items in the order of these levels.
     fn ordered(
         &mut self,
         items: Vec<Val>,
-        of: Ty,
+        (of, source): (Ty, Val),
         levels: Vec<Level>,
         scope: &Scope<'_>,
     ) -> Result<Val, Failure> {
@@ -121,18 +136,23 @@ impl Session {
             }
             None => {
                 let mut positions = self.positions(items.len(), scope)?;
+                // Nothing of the items has to go through our hands: the program copies them.
+                let item = self.by_position_in(source.clone(), &of, scope)?;
                 for level in &levels {
-                    let mut given = vec![positions, self.by_position(level.keys.clone(), &OBJECT, scope)?];
+                    let key = match level.is_items {
+                        true => item.clone(),
+                        false => self.by_position(level.keys.clone(), &OBJECT, scope)?,
+                    };
+                    let mut given = vec![positions, key];
                     given.extend(level.comparer.clone());
                     positions = self.linq(&level.method, given, scope)?;
                 }
-                let item = self.by_position(items.clone(), &of, scope)?;
                 let sorted = self.linq("Select", vec![positions, item], scope)?;
                 self.array_of_sequence(sorted, scope)?
             }
         };
         if let Some(Root::Handle(handle)) = array.path().map(|path| path.root.clone()) {
-            scope.ordered.borrow_mut().push(Ordered { array: handle, items, of, levels });
+            scope.ordered.borrow_mut().push(Ordered { array: handle, items, of, source, levels });
         }
         Ok(array)
     }
@@ -259,8 +279,16 @@ impl Session {
     /// A `Func<int, T>` of the program that gives these values by their positions; `of` is T where they do not tell.
     fn by_position(&mut self, values: Vec<Val>, of: &Ty, scope: &Scope<'_>) -> Result<Val, Failure> {
         let of = self.common_ty(&values).unwrap_or_else(|| of.clone());
-        let lost = || failed("there are no lists of these here");
+        // New strings are as good as keys, and much quicker to make than those that are there to be put into an array.
+        let values = if of == STRING { self.texts(values)? } else { values };
         let array = self.array_with(&of, values, scope)?;
+        self.by_position_in(array, &of, scope)
+    }
+
+    /// The same for what is in an array or list of the program already.
+    fn by_position_in(&mut self, array: Val, of: &Ty, scope: &Scope<'_>) -> Result<Val, Failure> {
+        let of = of.clone();
+        let lost = || failed("there are no lists of these here");
         let list = self.ty_generic("System.Collections.Generic.List`1", vec![of.clone()]);
         let list = self.made(&list.ok_or_else(lost)?, vec![array], &[], scope)?;
         let function = self.ty_generic("System.Func`2", vec![INT, of]).ok_or_else(lost)?;
@@ -272,6 +300,19 @@ impl Session {
             Found::Val(made) => Ok(Val { ty: function, ..made }),
             _ => Err(lost()),
         }
+    }
+
+    /// Strings as their texts; as they are if one has no text that could be written.
+    fn texts(&self, values: Vec<Val>) -> Result<Vec<Val>, Failure> {
+        let mut texts = Vec::new();
+        for val in &values {
+            texts.push(match self.load(val)? {
+                Some(Constant::Text(text)) if !text.contains('\u{fffd}') => Val::text(text),
+                Some(Constant::Null) => Val::null(),
+                _ => return Ok(values),
+            });
+        }
+        Ok(texts)
     }
 
     /// Calls a method of `System.Linq.Enumerable`.

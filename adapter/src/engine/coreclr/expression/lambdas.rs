@@ -55,6 +55,14 @@ impl<'t> Lambda<'t> {
         self.parameters.len()
     }
 
+    /// Whether it is `x => x`.
+    pub(super) fn gives_its_item(&self, scope: &Scope<'_>) -> bool {
+        match (&self.body, self.parameters.as_slice()) {
+            (Body::Expression(body), [name]) => scope.of(*body) == name,
+            _ => false,
+        }
+    }
+
     /// The method's name, if it is one.
     fn method(&self) -> Option<&str> {
         match &self.body {

@@ -6,7 +6,7 @@ use std::time::Instant;
 use cordebug::value::element;
 use dap_wire::Failure;
 
-use super::items::{Items, LONGEST};
+use super::items::{Items, LONGEST, too_many};
 use super::lambdas::Lambda;
 use super::{Constant, Found, Given, Passed, Scope, Val, failed};
 use crate::engine::coreclr::session::Session;
@@ -122,7 +122,7 @@ impl Session {
         scope: &Scope<'_>,
     ) -> Result<Found, Failure> {
         let none = || failed("InvalidOperationException: no item fits");
-        let Items { list: items, of, is_cut } = items;
+        let Items { list: items, of, is_cut, source } = items;
         let position = |at: Option<usize>| Val::int(at.and_then(|at| i32::try_from(at).ok()).unwrap_or(-1));
         // Those that need not see all.
         match name {
@@ -145,7 +145,7 @@ impl Session {
             }
             _ => {}
         }
-        let items = Items { list: items, of: of.clone(), is_cut }.whole()?;
+        let items = Items { list: items, of: of.clone(), is_cut, source }.whole()?;
         let val = match name {
             "Where" => {
                 let kept = self.kept(items, lambda, scope)?;
@@ -200,8 +200,9 @@ impl Session {
                     inner_ty = inner.of.clone();
                     all.extend(inner.whole()?);
                 }
-                let is_cut = all.len() > LONGEST;
-                let all = Items { list: all, of: inner_ty.clone(), is_cut }.whole()?;
+                if all.len() > LONGEST {
+                    return Err(too_many());
+                }
                 self.array_with(&inner_ty, all, scope)
             }
             "TakeWhile" | "SkipWhile" => {
