@@ -43,6 +43,8 @@ pub(super) struct Site<'a> {
     pub(super) inputs: &'a Receiver<Input>,
     /// Whether code of the program may run at all: looking while hovering must not change anything.
     pub(super) runs: bool,
+    /// Only types are wanted: a call gives a sample of what it would give.
+    pub(super) supposes: bool,
     pub(super) limit: Duration,
 }
 

@@ -4,7 +4,9 @@
 //! In reading order: [`request`] (what clients ask), [`parse`] (text to tree), [`walk`] (what each kind of expression means),
 //! [`names`] (names and types), [`members`],
 //! [`statics`] and [`getters`], [`elements`], [`overloads`] and [`calling`] (which method, and
-//! calling it), [`placing`] (values into the program), [`tuples`], [`type_objects`], [`loading`] and [`conversions`], [`operations`] and [`operators`] and [`constant`], [`objects`] (`new`), [`patterns`],
+//! calling it), [`placing`] (values into the program), [`tuples`], [`type_objects`], [`loading`] and [`conversions`], [`operations`], [`equality`],
+//! [`operators`] and [`constant`], [`objects`] (`new`), [`patterns`],
+//! [`supposing`] (types of what is not evaluated),
 //! [`items`], [`sequences`], [`keyed`], [`lambdas`] and [`statements`] (LINQ with lambdas, worked out here), [`text`] (interpolation), [`assignment`], [`completions`], [`on_objects`] (for the rows
 //! of the variables view).
 
@@ -14,6 +16,7 @@ mod completions;
 mod constant;
 mod conversions;
 mod elements;
+mod equality;
 mod getters;
 mod items;
 mod keyed;
@@ -33,6 +36,7 @@ mod request;
 mod sequences;
 mod statements;
 mod statics;
+mod supposing;
 mod text;
 mod tuples;
 mod type_objects;

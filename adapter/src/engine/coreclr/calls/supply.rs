@@ -52,6 +52,9 @@ impl Session {
         arguments: &[Val],
         what: &str,
     ) -> Result<Val, Failure> {
+        if site.supposes {
+            return Ok(self.sample(&method.result));
+        }
         let values = self.ready(site, method, this, arguments)?;
         let (function, types) = self.function_of(site, method)?;
         let fetched = self.all(&values)?;
@@ -67,6 +70,9 @@ impl Session {
         arguments: &[Val],
         what: &str,
     ) -> Result<Val, Failure> {
+        if site.supposes {
+            return Ok(self.sample(&constructor.owner));
+        }
         let values = self.ready(site, constructor, None, arguments)?;
         let (function, types) = self.function_of(site, constructor)?;
         let fetched = self.all(&values)?;
@@ -84,7 +90,7 @@ impl Session {
     ) -> Result<Vec<Ready>, Failure> {
         let mut values = Vec::new();
         if let Some(this) = this {
-            values.push(self.receiver(site, this)?);
+            values.push(self.receiver(site, this, method)?);
         }
         for (argument, ty) in arguments.iter().zip(&method.parameters) {
             values.push(self.supplied(site, argument, ty.direct())?);
@@ -99,25 +105,53 @@ impl Session {
         Ok((function, types))
     }
 
-    /// `this` of a call: an object by its reference, a struct by its place, a primitive in a box.
-    fn receiver(&mut self, site: &Site<'_>, this: &Val) -> Result<Ready, Failure> {
+    /// `this` of a call: an object by its reference, a struct by its place, a primitive in a box. What classes declare
+    /// (`Enum.ToString`) gets the box itself.
+    fn receiver(&mut self, site: &Site<'_>, this: &Val, method: &Method) -> Result<Ready, Failure> {
+        let wants_box = !method.owner.is_value();
+        if self.nullable(&method.owner).is_some()
+            && let Some(whole) = self.whole_nullable(site, this, &method.owner)?
+        {
+            return Ok(Ready::Inside(whole));
+        }
+        let unboxed = |path| if wants_box { Ready::As(path) } else { Ready::Inside(path) };
         match &this.data {
             Data::At(path) => {
-                let inner =
-                    bare(&self.fetch(path)?).ok_or_else(|| failed(format!("`{}` is null", path.name)))?;
+                let value = self.fetch(path)?;
+                let inner = bare(&value)
+                    .ok_or_else(|| failed(format!("NullReferenceException: `{}` is null", path.name)))?;
                 let actual = self.declared_ty(&inner);
                 let is_struct = actual.is_value();
                 // The runtime takes a primitive as `this` only out of a box.
                 if let (Ty::Primitive(_), true, Some(constant)) =
                     (&actual, is_struct, self.constant_of(&inner))
                 {
-                    return self.boxed(site, &constant, &actual).map(Ready::Inside);
+                    return self.boxed(site, &constant, &actual).map(unboxed);
                 }
-                Ok(if is_struct { Ready::Inside(path.clone()) } else { Ready::As(path.clone()) })
+                Ok(if is_struct && !(wants_box && value.as_reference().is_some()) {
+                    Ready::Inside(path.clone())
+                } else {
+                    Ready::As(path.clone())
+                })
             }
             Data::Constant(Constant::Text(text)) => self.new_string(site, text).map(Ready::As),
-            Data::Constant(Constant::Null) => Err(failed("the object is null")),
-            Data::Constant(constant) => self.boxed(site, constant, &this.ty).map(Ready::Inside),
+            Data::Constant(Constant::Null) => Err(failed("NullReferenceException: the object is null")),
+            Data::Constant(constant) => self.boxed(site, constant, &this.ty).map(unboxed),
+        }
+    }
+
+    /// A nullable for a method of its own, where the value is not one in the program.
+    fn whole_nullable(&mut self, site: &Site<'_>, this: &Val, ty: &Ty) -> Result<Option<Path>, Failure> {
+        if let Data::At(path) = &this.data
+            && let Some(inner) = bare(&self.fetch(path)?)
+            && self.nullable(&self.declared_ty(&inner)).is_some()
+        {
+            return Ok(None);
+        }
+        match self.load(this)? {
+            Some(Constant::Null) => self.zeroed(site, ty).map(Some),
+            Some(constant) => self.filled_nullable(site, &constant, ty).map(Some),
+            None => Ok(None),
         }
     }
 

@@ -39,15 +39,9 @@ impl Session {
             "member_access_expression" if function.child(1).is_some_and(|dot| dot.kind() == ".") => {
                 let (name, types) = self.member_name(child(function, "name")?, scope)?;
                 let of = self.walk(child(function, "expression")?, scope)?;
+                let of = self.past_null(of, function, scope)?;
                 self.callee(of, &name, types, scope)?
             }
-            "conditional_access_expression" => match self.conditional_target(function, scope)? {
-                (found, None) => found,
-                (of, Some(name)) => {
-                    let (name, types) = self.member_name(name, scope)?;
-                    self.callee(of, &name, types, scope)?
-                }
-            },
             _ => self.walk(function, scope)?,
         };
         if matches!(found, Found::Skipped) {
@@ -60,7 +54,7 @@ impl Session {
     /// What is called by a name: methods rather than a property of that name, as in `list.Count()`.
     fn callee(&mut self, of: Found, name: &str, types: Vec<Ty>, scope: &Scope<'_>) -> Result<Found, Failure> {
         let Found::Val(val) = &of else { return self.member_of(of, name, types, scope) };
-        if self.is_null_val(val)? && self.nullable(&val.ty).is_none() {
+        if self.is_null_val(val)? && self.nullable(&val.ty).is_none() && !scope.site.supposes {
             // An extension method may be called on null; anything else says what is wrong.
             if !self.has_extension(name) || val.ty == Ty::Null {
                 return self.member_of(of, name, types, scope);
@@ -87,28 +81,6 @@ impl Session {
             return Ok(group(val.ty.clone()));
         }
         self.member_of(of, name, types, scope)
-    }
-
-    /// The value before `?.` and the name behind it; what it is instead when nothing is called by a name.
-    fn conditional_target<'t>(
-        &mut self,
-        function: Syntax<'t>,
-        scope: &Scope<'_>,
-    ) -> Result<(Found, Option<Syntax<'t>>), Failure> {
-        let binding = inner(function)
-            .into_iter()
-            .nth(1)
-            .filter(|binding| binding.kind() == "member_binding_expression");
-        let Some(binding) = binding else { return Ok((self.walk(function, scope)?, None)) };
-        let val = match self.walk(child(function, "condition")?, scope)? {
-            Found::Val(val) => val,
-            other => return Ok((other, None)),
-        };
-        if self.is_null_val(&val)? {
-            return Ok((Found::Skipped, None));
-        }
-        let val = self.out_of_nullable(val)?;
-        Ok((Found::Val(val), Some(child(binding, "name")?)))
     }
 
     /// Arguments, evaluated from left to right.

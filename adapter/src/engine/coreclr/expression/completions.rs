@@ -34,7 +34,7 @@ impl Session {
         let typed = text.get(..end.map_or(text.len(), |(at, _)| at)).unwrap_or_default();
         let (of, prefix) = split(typed);
         let (thread, frame) = self.frame_asked(arguments)?;
-        let site = Site { thread, frame, inputs, runs: false, limit: CALL_LIMIT };
+        let site = Site { thread, frame, inputs, runs: false, supposes: false, limit: CALL_LIMIT };
         let mut found: Vec<(String, &'static str)> = Vec::new();
         match of {
             Some(of) => match self.find(of, &site) {

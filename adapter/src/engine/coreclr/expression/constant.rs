@@ -1,5 +1,7 @@
 //! Constants of C#: primitives, strings and decimals with their types, their literals, texts and bytes.
 
+use std::str::FromStr as _;
+
 use cordebug::value::element;
 use rust_decimal::Decimal;
 
@@ -76,6 +78,15 @@ impl Constant {
         [flags, parts.hi, parts.lo, parts.mid].into_iter().flat_map(u32::to_le_bytes).collect()
     }
 
+    /// One, in the same type; what is no whole number or decimal as it is.
+    pub(crate) fn one(&self) -> Self {
+        match self {
+            Self::Int(kind, _) => Self::Int(*kind, 1),
+            Self::Decimal(_) => Self::Decimal(Decimal::ONE),
+            other => other.clone(),
+        }
+    }
+
     /// Its type, but for decimals and null.
     pub(crate) fn ty(&self) -> Ty {
         match self {
@@ -98,9 +109,19 @@ impl Constant {
             Self::Int(element::CHAR, value) => String::from_utf16_lossy(&[*value as u16]),
             Self::Int(_, value) => value.to_string(),
             Self::Single(value) => {
-                real(f64::from(*value), value.is_sign_negative(), &format!("{value:e}"), 9)
+                let short = format!("{value:e}");
+                let near = nearest(&short, |digits| format!("{value:.digits$e}"));
+                let is_same = near.parse::<f32>().is_ok_and(|read| read.to_bits() == value.to_bits());
+                real(f64::from(*value), value.is_sign_negative(), if is_same { &near } else { &short }, 9)
             }
-            Self::Double(value) => real(*value, value.is_sign_negative(), &format!("{value:e}"), 17),
+            Self::Double(value) => {
+                let short = format!("{value:e}");
+                let near = nearest(&short, |digits| format!("{value:.digits$e}"));
+                let is_same = near.parse::<f64>().is_ok_and(|read| read.to_bits() == value.to_bits());
+                real(*value, value.is_sign_negative(), if is_same { &near } else { &short }, 17)
+            }
+            // There is no negative zero to be seen.
+            Self::Decimal(value) if value.is_zero() => value.abs().to_string(),
             Self::Decimal(value) => value.to_string(),
             Self::Text(text) => text.clone(),
         }
@@ -108,9 +129,14 @@ impl Constant {
 
     /// Converted as a cast does: numbers wrap around or are cut, unless `checked`.
     pub(crate) fn cast(&self, kind: u32, checked: bool) -> Option<Self> {
+        // What becomes of numbers that do not fit is unspecified in C#, and differs between runtimes; an error is the honest
+        // answer. Those that fit into an int are cut from it to less.
         let whole = |value: f64| -> Option<i128> {
-            // Casts of numbers that do not fit are unspecified in C#; an error is the honest answer.
-            value.is_finite().then(|| value.trunc() as i128)
+            let whole = value.is_finite().then(|| value.trunc() as i128)?;
+            let is_small =
+                matches!(kind, element::I1 | element::U1 | element::I2 | element::U2 | element::CHAR);
+            let holder = if is_small { element::I4 } else { kind };
+            (matches!(kind, element::R4 | element::R8) || fits(holder, whole)).then_some(whole)
         };
         let int = match self {
             Self::Int(_, value) => *value,
@@ -163,8 +189,19 @@ impl Constant {
     }
 }
 
+/// As many digits as the shortest ones are, but rounded as .NET does: of two that are equally near the even one.
+fn nearest(short: &str, written: impl Fn(usize) -> String) -> String {
+    let mantissa = short.split('e').next().unwrap_or_default();
+    written(mantissa.chars().filter(char::is_ascii_digit).count().saturating_sub(1))
+}
+
 fn rounded(text: &str) -> Option<Decimal> {
-    Decimal::from_scientific(text).ok().map(|value| value.normalize())
+    // What has more than 28 digits behind the point is cut to them.
+    let cut = || {
+        Decimal::from_str(&format!("{:.28}", text.parse::<f64>().ok().filter(|value| value.abs() < 1.0)?))
+            .ok()
+    };
+    Decimal::from_scientific(text).ok().or_else(cut).map(|value| value.normalize())
 }
 
 /// Size of a whole number, bytes.

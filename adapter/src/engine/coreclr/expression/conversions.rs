@@ -2,15 +2,13 @@
 
 use cordebug::value::element;
 use dap_wire::Failure;
-use tree_sitter::Node as Syntax;
 
 use super::operators::Overflow;
-use super::walk::child;
 use super::{Constant, Data, Scope, Val, failed};
 use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::types::Ty;
 use crate::engine::coreclr::types::relations::{numeric, widens};
-use crate::engine::coreclr::types::ty::OBJECT;
+use crate::engine::coreclr::types::ty::{OBJECT, STRING};
 
 /// How well an argument fits a parameter: less is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,9 +40,12 @@ impl Session {
             if self.is_null_val(&val)? {
                 return Ok(Val::constant_of(Constant::Null, to.clone()));
             }
+            if !val.ty.is_value() && self.actual(&val)? != inner {
+                return Err(self.no_unboxing(&val, to)?);
+            }
             let val = self.out_of_nullable(val)?;
             let val = self.cast(val, &inner, scope)?;
-            return Ok(Val { ty: to.clone(), ..val });
+            return Ok(Val { ty: to.clone(), literal: false, ..val });
         }
         let storage = match to {
             Ty::Primitive(kind) if numeric(*kind) || *kind == element::BOOLEAN => Some(*kind),
@@ -57,20 +58,22 @@ impl Session {
             };
             match &constant {
                 Some(Constant::Null) => {
-                    return Err(failed(format!("null cannot be converted to `{}`", self.csharp(to))));
+                    let why = match val.ty.is_value() {
+                        true => "InvalidOperationException: the nullable has no value",
+                        false => "NullReferenceException: null cannot be unboxed",
+                    };
+                    return Err(failed(format!("{why}, so it cannot be converted to `{}`", self.csharp(to))));
                 }
-                // Unboxing takes exactly the type that was boxed.
-                Some(_)
-                    if val.ty == OBJECT
-                        && self.actual(&val)? != *to
-                        && self.enum_storage(&self.actual(&val)?) != storage =>
-                {
-                    let actual = self.csharp(&self.actual(&val)?);
-                    return Err(failed(format!(
-                        "InvalidCastException: the object is a boxed `{actual}`, not a `{}`",
-                        self.csharp(to)
-                    )));
+                // Unboxing takes exactly the type that was boxed; enums count as what they are stored as.
+                Some(_) if !val.ty.is_value() && val.ty != STRING => {
+                    let stored = |ty: &Ty| self.enum_storage(ty).map_or(ty.clone(), Ty::Primitive);
+                    if stored(&self.actual(&val)?) != stored(to) {
+                        return Err(self.no_unboxing(&val, to)?);
+                    }
                 }
+                _ => {}
+            }
+            match &constant {
                 Some(Constant::Text(_)) => return Err(cannot()),
                 Some(Constant::Bool(value)) => {
                     return match storage == Some(element::BOOLEAN) {
@@ -84,11 +87,14 @@ impl Session {
                         None => constant.to_decimal(true).map(Constant::Decimal),
                     };
                     let converted = converted.ok_or_else(|| {
-                        failed(format!(
-                            "OverflowException: {} does not fit into `{}`",
-                            constant.plain(),
-                            self.csharp(to)
-                        ))
+                        let is_real = matches!(constant, Constant::Single(_) | Constant::Double(_));
+                        let (number, to) = (constant.plain(), self.csharp(to));
+                        match is_real && storage.is_some() && !checked {
+                            true => failed(format!(
+                                "{number} does not fit into `{to}`; C# leaves open what an unchecked cast gives"
+                            )),
+                            false => failed(format!("OverflowException: {number} does not fit into `{to}`")),
+                        }
                     })?;
                     return Ok(Val { data: Data::Constant(converted), ty: to.clone(), literal: val.literal });
                 }
@@ -100,12 +106,25 @@ impl Session {
         }
         let actual = self.actual(&val)?;
         if actual == *to || self.derives(&actual, to) {
+            let val = if to.is_value() { val } else { self.out_of_nullable(val)? };
+            // In a box an enum is itself, which the number does not tell.
+            if self.enum_storage(&val.ty).is_some() && !to.is_value() {
+                return Ok(self.in_program(val.clone(), to, scope).unwrap_or(val));
+            }
             return Ok(Val { ty: to.clone(), literal: false, ..val });
         }
         if let Some(converted) = self.defined_conversion(&val, to, true, scope)? {
             return Ok(converted);
         }
         Err(failed(format!("InvalidCastException: `{}` is no `{}`", self.csharp(&actual), self.csharp(to))))
+    }
+
+    fn no_unboxing(&self, val: &Val, to: &Ty) -> Result<Failure, Failure> {
+        let actual = self.csharp(&self.actual(val)?);
+        Ok(failed(format!(
+            "InvalidCastException: the object is a boxed `{actual}`, not a `{}`",
+            self.csharp(to)
+        )))
     }
 
     /// Whether, and how well, a value fits where `to` is wanted, without a cast.
@@ -264,33 +283,5 @@ impl Session {
         let size = size.and_then(|size| i32::try_from(size).ok());
         size.map(Val::int)
             .ok_or_else(|| failed(format!("the size of `{}` is not fixed in C#", self.csharp(ty))))
-    }
-
-    /// `a ? b : c` has one type, whichever is chosen: the wider of two numbers.
-    pub(super) fn in_common_type(
-        &mut self,
-        val: Val,
-        node: Syntax<'_>,
-        condition: bool,
-        scope: &Scope<'_>,
-    ) -> Result<Val, Failure> {
-        let other = child(node, if condition { "alternative" } else { "consequence" })?;
-        // The other side is looked at only when it is a literal: it must not run.
-        let other = match other.kind() {
-            "integer_literal" | "real_literal" | "identifier" => self.value(other, scope).ok(),
-            _ => None,
-        };
-        match other {
-            Some(other)
-                if other.ty != val.ty
-                    && self.fit(&other, &val.ty).is_none()
-                    && self.widens(&val.ty, &other.ty)
-                    && other.ty.is_value() =>
-            {
-                let ty = other.ty;
-                self.converted(val, &ty, scope)
-            }
-            _ => Ok(Val { literal: false, ..val }),
-        }
     }
 }

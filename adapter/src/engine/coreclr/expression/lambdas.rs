@@ -180,7 +180,7 @@ impl Session {
         scope.bindings.borrow_mut().extend(lambda.parameters.iter().cloned().zip(values));
         let found = match &lambda.body {
             Body::Block(block) => self.block(*block, scope),
-            Body::Expression(body) => self.walk(*body, scope).map(|found| self.lifted(found, *body)),
+            Body::Expression(body) => self.walk(*body, scope).map(|found| self.lifted(found, *body, scope)),
             Body::Method(_) => Ok(Found::Nothing),
         };
         scope.bindings.borrow_mut().truncate(before);

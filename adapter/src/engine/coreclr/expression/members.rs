@@ -39,6 +39,11 @@ impl Session {
                 return Err(failed(format!("`{group}` is a method; it has no `{name}` unless it is called")));
             }
             Found::Val(val) if self.is_null_val(val)? && self.nullable(&val.ty).is_none() => {
+                if scope.site.supposes
+                    && let Some(sample) = self.sample_of_member(&val.ty, name)
+                {
+                    return Ok(Found::Val(sample));
+                }
                 let way = val.path().map_or("it".into(), |path| format!("`{}`", path.name));
                 return Err(failed(format!(
                     "NullReferenceException: {way} is null, so `{name}` has no value"

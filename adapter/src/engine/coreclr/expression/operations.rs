@@ -5,11 +5,12 @@ use dap_wire::Failure;
 use tree_sitter::Node as Syntax;
 
 use super::objects::takes_type;
-use super::operators::{Problem, compute, compute_unary};
+use super::operators::{Overflow, Problem, compute, compute_unary};
 use super::walk::child;
 use super::{Constant, Data, Found, Scope, Val, failed};
 use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::types::Ty;
+use crate::engine::coreclr::types::relations::numeric;
 use crate::engine::coreclr::types::ty::{OBJECT, STRING};
 
 /// The method that overloads an operator.
@@ -54,13 +55,7 @@ impl Session {
                 }
                 return self.truth(right, scope).map(|second| Found::Val(Val::bool(second)));
             }
-            "??" => {
-                let first = self.value(left, scope)?;
-                if self.is_null_val(&first)? {
-                    return self.walk(right, scope);
-                }
-                return self.out_of_nullable(first).map(Found::Val);
-            }
+            "??" => return self.coalesced(left, right, scope),
             "as" => return Err(failed("`as` needs a type behind it")),
             _ => {}
         }
@@ -87,13 +82,25 @@ impl Session {
         right: Val,
         scope: &Scope<'_>,
     ) -> Result<Val, Failure> {
-        if operator == "+" && (left.ty == STRING || right.ty == STRING) {
+        // What is no number and meets nothing is joined to it as text.
+        let joins_null = |a: &Val, b: &Val| a.ty == Ty::Null && !self.adds(&b.ty);
+        if operator == "+"
+            && (left.ty == STRING
+                || right.ty == STRING
+                || joins_null(&left, &right)
+                || joins_null(&right, &left))
+        {
             let mut text = self.text_of(&left, scope)?;
             text.push_str(&self.text_of(&right, scope)?);
             return Ok(Val { literal: left.literal && right.literal, ..Val::text(text) });
         }
         if let (Ty::Pointer(_), _) | (_, Ty::Pointer(_)) = (&left.ty, &right.ty) {
             return self.on_pointers(operator, &left, &right);
+        }
+        if matches!(operator, "==" | "!=")
+            && let Some(alike) = self.identical(&left, &right)?
+        {
+            return Ok(Val::bool(alike == (operator == "==")));
         }
         let (first, second) = (self.load(&left)?, self.load(&right)?);
         if let (Some(first), Some(second)) = (&first, &second) {
@@ -121,6 +128,19 @@ impl Session {
         Err(self.no_operator(operator, &left, &right))
     }
 
+    /// Whether a type has a `+` that is not the one of texts.
+    fn adds(&self, ty: &Ty) -> bool {
+        let inside = self.nullable(ty).unwrap_or_else(|| ty.clone());
+        match &inside {
+            Ty::Primitive(kind) => numeric(*kind),
+            Ty::Pointer(_) | Ty::Null => true,
+            other => {
+                self.enum_storage(other).is_some()
+                    || self.chain(other).iter().any(|owner| self.has_method(owner, "op_Addition", true))
+            }
+        }
+    }
+
     fn no_operator(&self, operator: &str, left: &Val, right: &Val) -> Failure {
         failed(format!(
             "`{operator}` does not go with `{}` and `{}`",
@@ -137,7 +157,10 @@ impl Session {
         scope: &Scope<'_>,
     ) -> Result<Val, Failure> {
         let literals = (left.literal, right.literal);
-        let computed = compute(operator, first, second, literals, scope.overflow.get());
+        let mut computed = compute(operator, first, second, literals, scope.overflow.get());
+        if scope.site.supposes && matches!(computed, Err(Problem::Overflow | Problem::DividesByZero)) {
+            computed = compute(operator, &first.one(), &second.one(), literals, Overflow::Ignored);
+        }
         let constant = computed.map_err(|problem| match problem {
             Problem::NoOperator => self.no_operator(operator, left, right),
             Problem::Overflow => failed(format!(
@@ -153,14 +176,35 @@ impl Session {
         // Enums stay enums but for differences and comparisons; nullables stay nullable.
         let inside = |ty: &Ty| self.nullable(ty).unwrap_or_else(|| ty.clone());
         let (left_ty, right_ty) = (inside(&left.ty), inside(&right.ty));
+        // The literal 0 is every enum's, also in a difference.
+        let is_zero = |val: &Val, constant: &Constant, storage: u32| {
+            val.literal && matches!(constant, Constant::Int(kind, 0) if *kind != storage)
+        };
+        let mut difference = None;
         let enumeration = match (self.enum_storage(&left_ty), self.enum_storage(&right_ty)) {
-            (Some(_), Some(_)) if operator == "-" => None,
+            (Some(kind), None) if operator == "-" && is_zero(right, second, kind) => {
+                difference = Some(kind);
+                None
+            }
+            (None, Some(kind)) if operator == "-" && is_zero(left, first, element::OBJECT) => {
+                difference = Some(kind);
+                None
+            }
+            (Some(kind), Some(_)) if operator == "-" => {
+                difference = Some(kind);
+                None
+            }
             (Some(kind), _) => Some((left_ty.clone(), kind)),
             (_, Some(kind)) => Some((right_ty.clone(), kind)),
             _ => None,
         };
+        // Differences of enums are of the type they are stored as.
+        let constant = match difference {
+            Some(kind) => constant.cast(kind, false).unwrap_or(constant),
+            None => constant,
+        };
         let is_lifted = self.nullable(&left.ty).is_some() || self.nullable(&right.ty).is_some();
-        let plain = match (&constant, enumeration) {
+        let plain = match (&constant, enumeration.clone()) {
             // Three-valued logic stays nullable; comparisons do not.
             (Constant::Bool(_), _) if !(is_lifted && matches!(operator, "&" | "|" | "^")) => {
                 return Ok(Val { literal, ..Val::plain(constant) });
@@ -175,16 +219,22 @@ impl Session {
             }
             (Constant::Null, _) => {
                 // The type it would have with something in it.
-                let sample = |ty: &Ty| match ty {
-                    Ty::Primitive(kind) => Constant::int(1).cast(*kind, false),
+                let sample = |ty: &Ty| match self.sample(ty).data {
+                    Data::Constant(Constant::Null | Constant::Text(_)) | Data::At(_) => None,
+                    Data::Constant(constant) => Some(constant),
+                };
+                let (a, b) = (sample(&left_ty), sample(&right_ty));
+                let computed = match (a.clone().or(b.clone()), b.or(a)) {
+                    (Some(a), Some(b)) => compute(operator, &a, &b, (false, false), Overflow::Ignored).ok(),
                     _ => None,
                 };
-                let ty =
-                    match (sample(&left_ty).or(sample(&right_ty)), sample(&right_ty).or(sample(&left_ty))) {
-                        (Some(a), Some(b)) => compute(operator, &a, &b, (false, false), scope.overflow.get())
-                            .map_or(left_ty, |sum| sum.ty()),
-                        _ => left_ty,
-                    };
+                let ty = match (difference, enumeration, computed) {
+                    (Some(kind), ..) => Ty::Primitive(kind),
+                    (_, Some((ty, _)), _) => ty,
+                    (.., Some(Constant::Decimal(_))) => self.ty_named("System.Decimal").unwrap_or(left_ty),
+                    (.., Some(sum)) => sum.ty(),
+                    _ => left_ty,
+                };
                 let ty = if ty == Ty::Null || !ty.is_value() {
                     ty
                 } else {
@@ -250,41 +300,6 @@ impl Session {
             arguments.push(self.converted(operand, parameter, scope)?);
         }
         self.call(&scope.site, &method, None, &arguments, &format!("operator {operator}")).map(Some)
-    }
-
-    /// Equality of what has no operator: references by identity, tuples by their items.
-    fn same(&mut self, left: &Val, right: &Val, scope: &Scope<'_>) -> Result<Option<bool>, Failure> {
-        if !left.ty.is_value() && !right.ty.is_value() {
-            let (left, right) = (self.address(left)?, self.address(right)?);
-            return Ok(left.zip(right).map(|(left, right)| left == right));
-        }
-        if self.full_name(&left.ty).starts_with("System.ValueTuple`")
-            && left.ty.arguments().len() == right.ty.arguments().len()
-        {
-            for position in 1..=left.ty.arguments().len().min(7) {
-                let name = format!("Item{position}");
-                let item = |session: &mut Self, val: &Val| {
-                    session.member_of(Found::Val(val.clone()), &name, Vec::new(), scope)
-                };
-                let (Found::Val(a), Found::Val(b)) = (item(self, left)?, item(self, right)?) else {
-                    return Ok(None);
-                };
-                if !self.equal(&a, &b, scope)? {
-                    return Ok(Some(false));
-                }
-            }
-            return Ok(Some(true));
-        }
-        if self.is_null_val(left)? || self.is_null_val(right)? {
-            return Ok(Some(self.is_null_val(left)? && self.is_null_val(right)?));
-        }
-        Ok(None)
-    }
-
-    /// `==`, as a truth.
-    pub(super) fn equal(&mut self, left: &Val, right: &Val, scope: &Scope<'_>) -> Result<bool, Failure> {
-        let val = self.operate("==", left.clone(), right.clone(), scope)?;
-        Ok(self.load(&val)? == Some(Constant::Bool(true)))
     }
 
     fn on_pointers(&mut self, operator: &str, left: &Val, right: &Val) -> Result<Val, Failure> {

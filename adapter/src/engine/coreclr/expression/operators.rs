@@ -109,18 +109,7 @@ pub(crate) fn compute(
             if let Some(holds) = compared(operator, left.partial_cmp(&right)) {
                 return Ok(Bool(holds));
             }
-            let value = match operator {
-                "+" => left.checked_add(right),
-                "-" => left.checked_sub(right),
-                "*" => left.checked_mul(right),
-                "/" | "%" if right.is_zero() => return Err(Problem::DividesByZero),
-                "/" => left
-                    .checked_div(right)
-                    .map(|value| trimmed(value, left.scale().saturating_sub(right.scale()))),
-                "%" => left.checked_rem(right),
-                _ => return Err(Problem::NoOperator),
-            };
-            value.map(Decimal).ok_or(Problem::Overflow)
+            decimal(operator, left, right)?.map(Decimal).ok_or(Problem::Overflow)
         }
         (Double(_), _) | (_, Double(_)) => {
             let (left, right) = (left.cast(R8, false), right.cast(R8, false));
@@ -140,6 +129,38 @@ pub(crate) fn compute(
         }
         _ => Err(Problem::NoOperator),
     }
+}
+
+/// Arithmetic of decimals; none where it overflows. .NET's zeros have digits behind the point as other numbers do.
+fn decimal(
+    operator: &str,
+    left: rust_decimal::Decimal,
+    right: rust_decimal::Decimal,
+) -> Result<Option<rust_decimal::Decimal>, Problem> {
+    let (scales, has_zero) = ((left.scale(), right.scale()), left.is_zero() || right.is_zero());
+    let is_short = |value: rust_decimal::Decimal| u32::try_from(value.mantissa().unsigned_abs()).is_ok();
+    let with_scale = |mut value: rust_decimal::Decimal, scale: u32| {
+        value.rescale(scale.min(28));
+        value
+    };
+    Ok(match operator {
+        "+" => left.checked_add(right).map(|sum| with_scale(sum, sum.scale().max(scales.0).max(scales.1))),
+        "-" => left.checked_sub(right).map(|sum| with_scale(sum, sum.scale().max(scales.0).max(scales.1))),
+        // A product of long numbers loses them.
+        "*" if has_zero && is_short(left) && is_short(right) => {
+            Some(with_scale(rust_decimal::Decimal::ZERO, scales.0 + scales.1))
+        }
+        "*" if has_zero => Some(rust_decimal::Decimal::ZERO),
+        "*" => left.checked_mul(right),
+        "/" | "%" if right.is_zero() => return Err(Problem::DividesByZero),
+        "/" => left.checked_div(right).map(|value| match value.is_zero() && !left.is_zero() {
+            true => rust_decimal::Decimal::ZERO,
+            false => trimmed(value, scales.0.saturating_sub(scales.1)),
+        }),
+        "%" if left.abs() < right.abs() => Some(left),
+        "%" => left.checked_rem(right).map(|rest| with_scale(rest, scales.0.max(scales.1))),
+        _ => return Err(Problem::NoOperator),
+    })
 }
 
 /// A quotient has no more digits than it needs, but at least those of its operands.
@@ -191,6 +212,8 @@ fn whole(
     let value = match operator {
         "+" => left + right,
         "-" => left - right,
+        // What does not even fit into 128 bits has the right bits at its end.
+        "*" if overflow != Overflow::Fails => left.wrapping_mul(right),
         "*" => left.checked_mul(right).ok_or(Problem::Overflow)?,
         "/" | "%" if right == 0 => return Err(Problem::DividesByZero),
         // The smallest number by -1 overflows, checked or not.

@@ -91,9 +91,35 @@ impl<'a> Scope<'a> {
     }
 }
 
+impl<'s> Scope<'s> {
+    /// The same text with the same names in sight, under other conditions.
+    pub(super) fn under<'a>(&'a self, site: Site<'a>) -> Scope<'a>
+    where
+        's: 'a,
+    {
+        Scope {
+            site,
+            text: self.text,
+            bindings: self.bindings,
+            overflow: self.overflow.clone(),
+            class: self.class.clone(),
+            imports: self.imports.clone(),
+            deeper: self.deeper.clone(),
+            ordered: RefCell::default(),
+        }
+    }
+}
+
 impl Scope<'_> {
     pub(super) fn of(&self, node: Syntax<'_>) -> &str {
         self.text.get(node.byte_range()).unwrap_or_default()
+    }
+
+    /// Whether a `?` stands before the `.` or `[` of an access.
+    pub(super) fn is_conditional(&self, access: Syntax<'_>) -> bool {
+        let of = access.child_by_field_name("expression");
+        let next = of.and_then(|of| Some((of.end_byte(), of.next_sibling()?.start_byte())));
+        next.is_some_and(|(from, to)| self.text.get(from..to).unwrap_or_default().contains('?'))
     }
 
     pub(super) fn class(&self, session: &Session) -> Option<Ty> {
@@ -147,12 +173,28 @@ impl Session {
         // Only calls and assignments are statements of their own, so the expression is assigned to nothing. The
         // grammar knows no `$names`; ours are as long with `_`, and read from the text as it was typed.
         let typed = format!("{BEFORE}{text});");
-        let source = typed.replace("$exception", "_exception").replace("$threadid", "_threadid");
+        let mut source = typed.replace("$exception", "_exception").replace("$threadid", "_threadid");
         let mut tree = parsed(&source)?;
         if tree.root_node().has_error()
-            && let Some(source) = with_slices(&source)
+            && let Some(other) = with_slices(&source)
+            && let Some(sliced) = parsed(&other).ok().filter(|tree| !tree.root_node().has_error())
         {
-            tree = parsed(&source).ok().filter(|tree| !tree.root_node().has_error()).unwrap_or(tree);
+            (tree, source) = (sliced, other);
+        }
+        let scope = Scope { text: &typed, ..Scope::around(site, bindings) };
+        // For the grammar `a + b?.c` is `(a + b)?.c`; as `a + b .c` it is understood. Who walks it looks for the `?` in what
+        // was typed.
+        while let Some(marks) = marks_of_null(tree.root_node()) {
+            for mark in marks {
+                source.replace_range(mark..=mark, " ");
+            }
+            tree = parsed(&source)?;
+        }
+        // `(a) - b` is a difference, unless `a` is a type.
+        while let Some(enclosed) = self.taken_for_cast(tree.root_node(), &scope) {
+            source.replace_range(enclosed.start..=enclosed.start, " ");
+            source.replace_range(enclosed.end - 1..enclosed.end, " ");
+            tree = parsed(&source)?;
         }
         let mut node = tree.root_node();
         if node.has_error() {
@@ -163,9 +205,31 @@ impl Session {
         }
         node = node.child_by_field_name("right").ok_or_else(|| failed("the expression is empty"))?;
         node = super::walk::enclosed(node)?;
-        let scope = Scope { text: &typed, ..Scope::around(site, bindings) };
         let found = self.walk(node, &scope)?;
-        Ok(self.lifted(found, node))
+        Ok(self.lifted(found, node, &scope))
+    }
+
+    /// Where a name in parentheses with a sign behind it was taken for a type that something is cast to, but is none. Without
+    /// the parentheses it is what it was meant to be.
+    fn taken_for_cast(&mut self, root: Syntax<'_>, scope: &Scope<'_>) -> Option<std::ops::Range<usize>> {
+        let mut waiting = vec![root];
+        while let Some(node) = waiting.pop() {
+            let mut cursor = node.walk();
+            waiting.extend(node.named_children(&mut cursor));
+            if node.kind() != "cast_expression" {
+                continue;
+            }
+            let (ty, value) = (node.child_by_field_name("type")?, node.child_by_field_name("value")?);
+            let is_name = ty.kind() != "predefined_type";
+            let has_sign = value.kind() == "prefix_unary_expression"
+                && value.child(0).is_some_and(|sign| ["+", "-", "*", "&", "^"].contains(&scope.of(sign)));
+            if is_name && has_sign && self.type_at(ty, scope).is_err() {
+                let close = (0..node.child_count()).filter_map(|at| node.child(at));
+                let close = close.filter(|part| part.kind() == ")").map(|part| part.end_byte()).next()?;
+                return Some(node.start_byte()..close);
+            }
+        }
+        None
     }
 }
 
@@ -189,6 +253,22 @@ fn with_slices(source: &str) -> Option<String> {
         }
     }
     is_other.then_some(text)
+}
+
+/// Where the `?` of `a?.b` and `a?[b]` stand.
+fn marks_of_null(root: Syntax<'_>) -> Option<Vec<usize>> {
+    let (mut waiting, mut found) = (vec![root], Vec::new());
+    while let Some(node) = waiting.pop() {
+        let mut cursor = node.walk();
+        let is_access = node.kind() == "conditional_access_expression";
+        for part in node.children(&mut cursor) {
+            if is_access && part.kind() == "?" {
+                found.push(part.start_byte());
+            }
+            waiting.push(part);
+        }
+    }
+    (!found.is_empty()).then_some(found)
 }
 
 /// Says which part of a longer expression failed.

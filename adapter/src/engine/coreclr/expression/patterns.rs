@@ -358,15 +358,24 @@ impl Session {
         Ok(true)
     }
 
-    fn equal_to_constant(&mut self, val: &Val, constant: &Val, scope: &Scope<'_>) -> Result<bool, Failure> {
+    /// Whether a value is a constant, as patterns ask it: an object is one only if it is of the constant's type, and NaN is
+    /// NaN.
+    pub(super) fn equal_to_constant(
+        &mut self,
+        val: &Val,
+        constant: &Val,
+        scope: &Scope<'_>,
+    ) -> Result<bool, Failure> {
         let (val_null, wanted_null) = (self.is_null_val(val)?, self.is_null_val(constant)?);
         if val_null || wanted_null {
             return Ok(val_null && wanted_null);
         }
-        // `object is 3` is false for a boxed string, not an error.
         match (self.load(val)?, self.load(constant)?) {
             (Some(Constant::Text(a)), Some(Constant::Text(b))) => Ok(a == b),
             (Some(Constant::Text(_)), _) | (_, Some(Constant::Text(_))) | (None, _) => Ok(false),
+            _ if !val.ty.is_value() && self.actual(val)? != self.actual(constant)? => Ok(false),
+            (Some(Constant::Double(a)), Some(Constant::Double(b))) if a.is_nan() => Ok(b.is_nan()),
+            (Some(Constant::Single(a)), Some(Constant::Single(b))) if a.is_nan() => Ok(b.is_nan()),
             _ => self.equal(val, constant, scope),
         }
     }
@@ -375,8 +384,9 @@ impl Session {
         let mut parts = inner(node).into_iter();
         let of = parts.next().ok_or_else(|| failed("`switch` needs a value"))?;
         let val = self.value(of, scope)?;
-        for arm in parts.filter(|part| part.kind() == "switch_expression_arm") {
-            let pieces = inner(arm);
+        let arms: Vec<Syntax<'_>> = parts.filter(|part| part.kind() == "switch_expression_arm").collect();
+        for (position, arm) in arms.iter().enumerate() {
+            let pieces = inner(*arm);
             let (Some(pattern), Some(result)) = (pieces.first(), pieces.last()) else { continue };
             let before = scope.bindings.borrow().len();
             let mut fits = self.fits_pattern(&val, *pattern, scope)?;
@@ -389,7 +399,9 @@ impl Session {
             if fits {
                 let found = self.walk(*result, scope);
                 scope.bindings.borrow_mut().truncate(before);
-                return found;
+                let mut others = arms.clone();
+                others.remove(position);
+                return self.in_type_of_arms(found?, (&val, &others), scope);
             }
             scope.bindings.borrow_mut().truncate(before);
         }

@@ -28,7 +28,14 @@ impl Session {
     pub(crate) fn evaluate(&mut self, arguments: &Value, inputs: &Receiver<Input>) -> Result<Value, Failure> {
         let text = arguments["expression"].as_str().unwrap_or_default();
         let (thread, frame) = self.frame_asked(arguments)?;
-        let site = Site { thread, frame, inputs, runs: arguments["context"] != "hover", limit: CALL_LIMIT };
+        let site = Site {
+            thread,
+            frame,
+            inputs,
+            runs: arguments["context"] != "hover",
+            supposes: false,
+            limit: CALL_LIMIT,
+        };
         let (text, mut format) = Format::split(text);
         format.hex |= arguments["format"]["hex"] == true;
         let found = self.find(text, &site)?;
@@ -82,7 +89,7 @@ impl Session {
         thread: u32,
         inputs: &Receiver<Input>,
     ) -> Result<String, Failure> {
-        let site = Site { thread, frame: 0, inputs, runs: true, limit: CALL_LIMIT };
+        let site = Site { thread, frame: 0, inputs, runs: true, supposes: false, limit: CALL_LIMIT };
         let (text, format) = Format::split(text);
         let kept = self.references.kept();
         let found = self.find(text, &site)?;
@@ -111,7 +118,7 @@ impl Session {
         thread: u32,
         inputs: &Receiver<Input>,
     ) -> Result<bool, Failure> {
-        let site = Site { thread, frame: 0, inputs, runs: true, limit: CALL_LIMIT };
+        let site = Site { thread, frame: 0, inputs, runs: true, supposes: false, limit: CALL_LIMIT };
         let kept = self.references.kept();
         let found = self.find(text, &site)?;
         let constant = match found {

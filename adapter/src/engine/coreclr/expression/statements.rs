@@ -25,7 +25,7 @@ impl Session {
                 Ok(None)
             }
             "return_statement" => Ok(Some(match inner(node).pop() {
-                Some(value) => self.walk(value, scope).map(|found| self.lifted(found, value))?,
+                Some(value) => self.walk(value, scope).map(|found| self.lifted(found, value, scope))?,
                 None => Found::Nothing,
             })),
             "expression_statement" => {

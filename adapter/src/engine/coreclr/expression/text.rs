@@ -81,6 +81,10 @@ impl Session {
     fn formatted(&mut self, val: &Val, format: &str, scope: &Scope<'_>) -> Result<String, Failure> {
         let group = Found::Group { target: None, ty: STRING, name: "Format".into(), types: Vec::new() };
         let pattern = Val::text(format!("{{0:{format}}}"));
+        let val = &match self.is_null_val(val)? {
+            true => Val { ty: OBJECT, ..Val::null() },
+            false => self.out_of_nullable(val.clone())?,
+        };
         // A parameter of type object takes it, boxed.
         let argument = if val.ty.is_value() { val.clone() } else { Val { ty: OBJECT, ..val.clone() } };
         match self.invoke_with(group, vec![pattern, argument], scope)? {

@@ -8,6 +8,7 @@ use super::operators::Overflow;
 use super::parse::at;
 use super::{Constant, Data, Found, Scope, Val, failed};
 use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::types::Ty;
 
 /// A child by its field's name.
 pub(super) fn child<'t>(node: Syntax<'t>, field: &str) -> Result<Syntax<'t>, Failure> {
@@ -52,9 +53,17 @@ impl Session {
         scope: &Scope<'_>,
     ) -> Result<Val, Failure> {
         let text = || scope.of(node).to_owned();
-        match self.lifted(found, node) {
+        match self.lifted(found, node, scope) {
             Found::Val(val) => Ok(val),
-            Found::Skipped => Ok(Val::null()),
+            // Null, of the type that the whole chain has.
+            Found::Skipped => {
+                let whole = self.supposed(node, scope).map(|val| self.lifted(Found::Val(val), node, scope));
+                let ty = match whole {
+                    Some(Found::Val(val)) => val.ty,
+                    _ => Ty::Null,
+                };
+                Ok(Val { ty, ..Val::null() })
+            }
             Found::Type(ty) => Err(failed(format!("`{}` is a type, not a value", self.csharp(&ty)))),
             Found::Namespace(name) => Err(failed(format!("`{name}` is a namespace, not a value"))),
             Found::Group { name, .. } => {
@@ -66,11 +75,13 @@ impl Session {
     }
 
     /// What `a?.b` gives may be null: a value type becomes nullable.
-    pub(super) fn lifted(&self, found: Found, node: Syntax<'_>) -> Found {
+    pub(super) fn lifted(&self, found: Found, node: Syntax<'_>, scope: &Scope<'_>) -> Found {
         let mut chain = node;
         loop {
             chain = match chain.kind() {
-                "conditional_access_expression" => break,
+                "member_access_expression" | "element_access_expression" if scope.is_conditional(chain) => {
+                    break;
+                }
                 "member_access_expression" | "element_access_expression" => {
                     match chain.child_by_field_name("expression") {
                         Some(inner) => inner,
@@ -106,43 +117,35 @@ impl Session {
             | "array_type"
             | "nullable_type"
             | "pointer_type" => self.generic_or_type(node, scope),
-            "parenthesized_expression" => match self.walk(enclosed(node)?, scope)? {
-                Found::Skipped => Ok(Found::Val(Val::null())),
-                found => Ok(found),
-            },
+            "parenthesized_expression" => {
+                let of = enclosed(node)?;
+                match self.walk(of, scope)? {
+                    Found::Skipped => self.valued(Found::Skipped, of, scope).map(Found::Val),
+                    found => Ok(self.lifted(found, of, scope)),
+                }
+            }
             "checked_expression" => {
                 let is_checked = text.trim_start().starts_with("checked");
                 let before =
                     scope.overflow.replace(if is_checked { Overflow::Fails } else { Overflow::Ignored });
-                let found = enclosed(node).and_then(|inner| self.walk(inner, scope));
+                let found = enclosed(node).and_then(|inner| self.value(inner, scope));
                 scope.overflow.set(before);
-                found
+                found.map(Found::Val)
             }
             "member_access_expression" => {
                 let of = child(node, "expression")?;
                 let (name, types) = self.member_name(child(node, "name")?, scope)?;
                 let is_pointer = node.child(1).is_some_and(|dot| dot.kind() == "->");
-                let mut found = self.walk(of, scope)?;
+                let found = self.walk(of, scope)?;
+                let mut found = self.past_null(found, node, scope)?;
                 if is_pointer && let Found::Val(pointer) = found {
                     found = Found::Val(self.behind(&pointer)?);
                 }
                 self.member_of(found, &name, types, scope)
             }
-            "conditional_access_expression" => {
-                let val = match self.walk(child(node, "condition")?, scope)? {
-                    Found::Skipped => return Ok(Found::Skipped),
-                    Found::Val(val) => val,
-                    _ => return Err(failed("`?.` needs a value before it")),
-                };
-                if self.is_null_val(&val)? {
-                    return Ok(Found::Skipped);
-                }
-                let val = self.out_of_nullable(val)?;
-                let binding = inner(node).into_iter().nth(1).ok_or_else(|| failed("`?.` leads nowhere"))?;
-                self.bound(Found::Val(val), binding, scope)
-            }
             "element_access_expression" => {
                 let found = self.walk(child(node, "expression")?, scope)?;
+                let found = self.past_null(found, node, scope)?;
                 if matches!(found, Found::Skipped) {
                     return Ok(found);
                 }
@@ -158,8 +161,11 @@ impl Session {
             "anonymous_object_creation_expression" => self.new_anonymous(node, scope),
             "cast_expression" => {
                 let ty = self.type_at(child(node, "type")?, scope)?;
-                let val = self.value_for(&ty, child(node, "value")?, scope)?;
-                self.cast(val, &ty, scope).map(Found::Val)
+                let cast = self.value_for(&ty, child(node, "value")?, scope);
+                match cast.and_then(|val| self.cast(val, &ty, scope)) {
+                    Err(_) if scope.site.supposes => Ok(Found::Val(self.sample(&ty))),
+                    cast => cast.map(Found::Val),
+                }
             }
             "as_expression" => {
                 let val = self.value(child(node, "left")?, scope)?;
@@ -177,7 +183,7 @@ impl Session {
                     Ok(ty) => self.is_of(&val, &ty).map(|is| Found::Val(Val::bool(is))),
                     Err(failure) => match self.value(right, scope) {
                         Ok(constant) => {
-                            self.equal(&val, &constant, scope).map(|is| Found::Val(Val::bool(is)))
+                            self.equal_to_constant(&val, &constant, scope).map(|is| Found::Val(Val::bool(is)))
                         }
                         Err(_) => Err(failure),
                     },
@@ -203,12 +209,7 @@ impl Session {
                 }
                 None => Ok(Found::Val(Val::null())),
             },
-            "conditional_expression" => {
-                let condition = self.truth(child(node, "condition")?, scope)?;
-                let chosen = child(node, if condition { "consequence" } else { "alternative" })?;
-                let val = self.value(chosen, scope)?;
-                self.in_common_type(val, node, condition, scope).map(Found::Val)
-            }
+            "conditional_expression" => self.conditional(node, scope),
             "prefix_unary_expression" => self.prefix(node, scope),
             "postfix_unary_expression" => {
                 if text.ends_with('!') {
@@ -249,15 +250,21 @@ impl Session {
         }
     }
 
-    /// A member or element behind `?.` and `?[`.
-    fn bound(&mut self, found: Found, binding: Syntax<'_>, scope: &Scope<'_>) -> Result<Found, Failure> {
-        match binding.kind() {
-            "member_binding_expression" => {
-                let (name, types) = self.member_name(child(binding, "name")?, scope)?;
-                self.member_of(found, &name, types, scope)
-            }
-            "element_binding_expression" => self.element_of(found, binding, scope),
-            _ => Err(failed(format!("`{}` is not supported", scope.of(binding)))),
+    /// What stands before a `?.` or `?[`: null ends all that follows; what is not null is out of its nullable.
+    pub(super) fn past_null(
+        &self,
+        found: Found,
+        access: Syntax<'_>,
+        scope: &Scope<'_>,
+    ) -> Result<Found, Failure> {
+        if !scope.is_conditional(access) {
+            return Ok(found);
+        }
+        match found {
+            Found::Skipped => Ok(Found::Skipped),
+            Found::Val(val) if self.is_null_val(&val)? && !scope.site.supposes => Ok(Found::Skipped),
+            Found::Val(val) => self.out_of_nullable(val).map(Found::Val),
+            _ => Err(failed("`?.` needs a value before it")),
         }
     }
 

@@ -185,7 +185,8 @@ impl Session {
             core.module.function(token).map_err(cor(format!("find `{name}`")))
         };
         let (notify, notified) = (function(NOTIFY)?, function(NOTIFIED)?);
-        let site = Site { thread: step.thread, frame: 0, inputs, runs: true, limit: CALL_LIMIT };
+        let site =
+            Site { thread: step.thread, frame: 0, inputs, runs: true, supposes: false, limit: CALL_LIMIT };
         self.run_in(&site, NOTIFY, |eval| {
             let on = eval.create_value(element::BOOLEAN)?;
             on.set_bytes(&[1])?;

@@ -65,7 +65,7 @@ impl Session {
             | Node::Property { of: path, .. } => path.frame().unwrap_or((stopped, 0)),
             Node::Statics(_) => (stopped, 0),
         };
-        Site { thread, frame, inputs, runs: true, limit: CALL_LIMIT }
+        Site { thread, frame, inputs, runs: true, supposes: false, limit: CALL_LIMIT }
     }
 
     /// A row as clients get it.

@@ -70,7 +70,7 @@ impl Session {
     ) -> Result<Value, Failure> {
         let (expression, new) = (text(arguments, "expression")?, text(arguments, "value")?);
         let (thread, frame) = self.frame_asked(arguments)?;
-        let site = Site { thread, frame, inputs, runs: true, limit: CALL_LIMIT };
+        let site = Site { thread, frame, inputs, runs: true, supposes: false, limit: CALL_LIMIT };
         let (expression, _) = Format::split(&expression);
         let value = self.value_of(&format!("{expression} = {new}"), &site)?;
         self.answer_set(&value, &value, arguments, &site)
