@@ -5,11 +5,12 @@
 //! [`names`] (names and types), [`members`],
 //! [`statics`] and [`getters`], [`elements`], [`overloads`] and [`calling`] (which method, and
 //! calling it), [`placing`] (values into the program), [`tuples`], [`type_objects`], [`loading`] and [`conversions`], [`operations`], [`equality`],
-//! [`operators`] and [`constant`], [`objects`] (`new`), [`patterns`],
+//! [`operators`] and [`constant`], [`objects`] and [`arrays`] (`new`), [`patterns`],
 //! [`supposing`] (types of what is not evaluated),
-//! [`items`], [`sequences`], [`keyed`], [`lambdas`] and [`statements`] (LINQ with lambdas, worked out here), [`text`] (interpolation), [`assignment`], [`completions`], [`on_objects`] (for the rows
+//! [`items`], [`sequences`], [`folding`], [`keyed`], [`queries`], [`lambdas`] and [`statements`] (LINQ with lambdas, worked out here), [`text`] (interpolation), [`assignment`], [`completions`], [`on_objects`] (for the rows
 //! of the variables view).
 
+mod arrays;
 pub(super) mod assignment;
 mod calling;
 mod completions;
@@ -17,6 +18,7 @@ mod constant;
 mod conversions;
 mod elements;
 mod equality;
+mod folding;
 mod getters;
 mod items;
 mod keyed;
@@ -32,6 +34,7 @@ mod overloads;
 mod parse;
 mod patterns;
 mod placing;
+mod queries;
 mod request;
 mod sequences;
 mod statements;

@@ -129,6 +129,20 @@ impl Session {
             }
             "identifier" => {
                 let name = scope.of(left).to_owned();
+                let bound = scope.bindings.borrow().iter().rposition(|(known, _)| *known == name);
+                if let Some(at) = bound {
+                    // A variable of a lambda or one that this expression declares: it is here.
+                    let ty = scope.bindings.borrow().get(at).map(|(_, old)| old.ty.clone());
+                    let val = match ty {
+                        Some(ty) if !matches!(ty, Ty::Null | Ty::Other) => self.converted(val, &ty, scope)?,
+                        _ => val,
+                    };
+                    let val = self.copied(val)?;
+                    if let Some((_, old)) = scope.bindings.borrow_mut().get_mut(at) {
+                        *old = val.clone();
+                    }
+                    return Ok(val);
+                }
                 if let Some(found) = self.property_to_set(&name, scope)? {
                     return self.set_property(found, &name, val, scope);
                 }

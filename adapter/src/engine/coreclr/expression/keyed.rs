@@ -238,27 +238,92 @@ impl Session {
         let outers = self.items_of(target, scope)?.whole()?;
         let inners = self.items_of(inner, scope)?.whole()?;
         let keys = self.keys(&inners, inner_key, scope)?;
-        let start = self.positions(inners.len(), scope)?;
-        let key = self.by_position(keys, &OBJECT, scope)?;
-        let lookup = self.linq("ToLookup", vec![start, key], scope)?;
+        let lookup = self.lookup_of(keys, scope)?;
         let mut made = Vec::new();
         for (position, outer) in outers.into_iter().enumerate() {
             let key = self.applied(outer_key, outer.clone(), position, scope)?;
-            if self.is_null_val(&key)? {
-                continue;
-            }
-            let fitting = self.indexed(&lookup, vec![key], scope)?;
-            for at in self.items_of(&fitting, scope)?.whole()? {
-                let at = match self.load(&at)? {
-                    Some(Constant::Int(_, at)) => usize::try_from(at).ok(),
-                    _ => None,
-                };
-                let inner = at.and_then(|at| inners.get(at)).cloned();
+            for at in self.at_key(&lookup, key, scope)? {
+                let inner = inners.get(at).cloned();
                 let inner = inner.ok_or_else(|| failed("an item got lost"))?;
                 made.push(self.applied_to(both, vec![outer.clone(), inner], scope)?);
             }
         }
         self.array_of_made(made, &OBJECT, scope)
+    }
+
+    /// Positions by the keys that are at them.
+    pub(super) fn lookup_of(&mut self, keys: Vec<Val>, scope: &Scope<'_>) -> Result<Val, Failure> {
+        let start = self.positions(keys.len(), scope)?;
+        let key = self.by_position(keys, &OBJECT, scope)?;
+        self.linq("ToLookup", vec![start, key], scope)
+    }
+
+    /// The positions that `lookup_of` has for a key; null has none.
+    pub(super) fn at_key(
+        &mut self,
+        lookup: &Val,
+        key: Val,
+        scope: &Scope<'_>,
+    ) -> Result<Vec<usize>, Failure> {
+        if self.is_null_val(&key)? {
+            return Ok(Vec::new());
+        }
+        let fitting = self.indexed(lookup, vec![key], scope)?;
+        self.whole_numbers(&fitting, scope)
+    }
+
+    fn whole_numbers(&mut self, sequence: &Val, scope: &Scope<'_>) -> Result<Vec<usize>, Failure> {
+        let mut numbers = Vec::new();
+        for at in self.items_of(sequence, scope)?.whole()? {
+            match self.load(&at)? {
+                Some(Constant::Int(_, at)) => numbers.extend(usize::try_from(at)),
+                _ => return Err(failed("a position got lost")),
+            }
+        }
+        Ok(numbers)
+    }
+
+    /// The order of as many rows by these keys, the first ones first; those that fall are marked.
+    pub(super) fn order_of(
+        &mut self,
+        count: usize,
+        levels: Vec<(bool, Vec<Val>)>,
+        scope: &Scope<'_>,
+    ) -> Result<Vec<usize>, Failure> {
+        let level = |(at, (falls, keys)): (usize, (bool, Vec<Val>))| {
+            let (first, end) =
+                (if at == 0 { "OrderBy" } else { "ThenBy" }, if falls { "Descending" } else { "" });
+            Level { method: format!("{first}{end}"), keys, is_items: false, comparer: None }
+        };
+        let levels: Vec<Level> = levels.into_iter().enumerate().map(level).collect();
+        if let Some(order) = self.order_here(count, &levels)? {
+            return Ok(order);
+        }
+        let mut positions = self.positions(count, scope)?;
+        for level in levels {
+            let key = self.by_position(level.keys, &OBJECT, scope)?;
+            positions = self.linq(&level.method, vec![positions, key], scope)?;
+        }
+        self.whole_numbers(&positions, scope)
+    }
+
+    /// These elements in groups by their keys, in the order in which the keys come.
+    pub(super) fn groups_of(
+        &mut self,
+        elements: Vec<Val>,
+        keys: Vec<Val>,
+        scope: &Scope<'_>,
+    ) -> Result<Val, Failure> {
+        let names = self.names_of_parts(&[keys.first(), elements.first()]);
+        let start = self.positions(keys.len(), scope)?;
+        let given =
+            vec![start, self.by_position(keys, &OBJECT, scope)?, self.by_position(elements, &OBJECT, scope)?];
+        let lookup = self.linq("ToLookup", given, scope)?;
+        let groups = self.array_of_sequence(lookup, scope)?;
+        Ok(match groups.data {
+            Data::At(path) => Val { data: Data::At(Path { tuple: names, ..path }), ..groups },
+            _ => groups,
+        })
     }
 
     /// What a lambda gives for each item.

@@ -177,42 +177,6 @@ impl Session {
         Ok(())
     }
 
-    pub(super) fn new_array(&mut self, node: Syntax<'_>, scope: &Scope<'_>) -> Result<Found, Failure> {
-        let initializer = inner(node).into_iter().find(|part| part.kind() == "initializer_expression");
-        let written = node.child_by_field_name("type");
-        let wanted = written.map(|written| self.type_at(written, scope)).transpose()?;
-        let mut items = Vec::new();
-        for item in initializer.map(inner).unwrap_or_default() {
-            items.push(match &wanted {
-                Some(Ty::Vector(of)) => self.value_for(of, item, scope)?,
-                _ => self.value(item, scope)?,
-            });
-        }
-        let (Some(written), Some(wanted)) = (written, wanted) else {
-            // The type that all items fit into.
-            let of = self.common_ty(&items);
-            let of = of.ok_or_else(|| failed("the items have no common type; write `new Type[] { … }`"))?;
-            return self.array_with(&of, items, scope).map(Found::Val);
-        };
-        let of = match wanted {
-            Ty::Vector(of) => *of,
-            _ => return Err(failed("only arrays with one dimension can be made")),
-        };
-        if initializer.is_some() {
-            return self.array_with(&of, items, scope).map(Found::Val);
-        }
-        let rank = child(written, "rank")?;
-        let length = inner(rank).into_iter().next().ok_or_else(|| failed("the array needs a length"))?;
-        let length = self.value(length, scope)?;
-        let Some(Constant::Int(_, length)) = self.load(&length)? else {
-            return Err(failed("a length must be a number"));
-        };
-        let length = u32::try_from(length).ok().filter(|length| *length <= 1 << 24);
-        let length =
-            length.ok_or_else(|| failed("OverflowException: the length is negative or too large"))?;
-        self.array_of(&of, length, scope).map(Found::Val)
-    }
-
     /// `(a, b)` and `(x: 1, y: 2)`.
     pub(super) fn new_tuple(&mut self, node: Syntax<'_>, scope: &Scope<'_>) -> Result<Found, Failure> {
         let mut elements = Vec::new();

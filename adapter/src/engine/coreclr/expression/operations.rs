@@ -200,8 +200,18 @@ impl Session {
         };
         // Differences of enums are of the type they are stored as.
         let constant = match difference {
-            Some(kind) => constant.cast(kind, false).unwrap_or(constant),
-            None => constant,
+            Some(kind) if constant != Constant::Null => {
+                let fails =
+                    scope.overflow.get().of_constants(left.literal && right.literal) == Overflow::Fails;
+                constant.cast(kind, fails).ok_or_else(|| {
+                    failed(format!(
+                        "OverflowException: {} {operator} {} overflows",
+                        first.plain(),
+                        second.plain()
+                    ))
+                })?
+            }
+            _ => constant,
         };
         let is_lifted = self.nullable(&left.ty).is_some() || self.nullable(&right.ty).is_some();
         let plain = match (&constant, enumeration.clone()) {

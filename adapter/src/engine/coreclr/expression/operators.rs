@@ -37,8 +37,8 @@ impl Overflow {
 fn promoted(left: (u32, i128, bool), right: (u32, i128, bool)) -> Option<u32> {
     let (a, b) = (left.0, right.0);
     let either = |kind| a == kind || b == kind;
-    // A literal that is not negative counts as unsigned where that helps.
-    let bends = |(kind, value, literal): (u32, i128, bool)| literal && value >= 0 && is_signed(kind);
+    // A constant int or long that is not negative counts as unsigned where that helps; those of other types do not.
+    let bends = |(kind, value, literal): (u32, i128, bool)| literal && value >= 0 && matches!(kind, I4 | I8);
     if either(U8) {
         let other = if a == U8 { right } else { left };
         return (other.0 == U8 || !is_signed(other.0) || bends(other)).then_some(U8);

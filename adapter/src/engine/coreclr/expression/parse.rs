@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::time::Instant;
 
 use clr_metadata::imports::Imports;
 use dap_wire::Failure;
@@ -71,6 +72,8 @@ pub(crate) struct Scope<'a> {
     /// `using` directives around the code, looked up when first needed.
     imports: RefCell<Option<Usings>>,
     pub(super) deeper: Cell<usize>,
+    /// When it began: what is gone through here, item by item and round by round, has an end.
+    pub(super) since: Instant,
     /// What was put in order, for a `ThenBy` behind it.
     pub(super) ordered: RefCell<Vec<Ordered>>,
 }
@@ -86,6 +89,7 @@ impl<'a> Scope<'a> {
             class: RefCell::new(None),
             imports: RefCell::new(None),
             deeper: Cell::new(DEEPEST),
+            since: Instant::now(),
             ordered: RefCell::default(),
         }
     }
@@ -105,6 +109,7 @@ impl<'s> Scope<'s> {
             class: self.class.clone(),
             imports: self.imports.clone(),
             deeper: self.deeper.clone(),
+            since: self.since,
             ordered: RefCell::default(),
         }
     }

@@ -10,11 +10,10 @@ use super::items::{Items, LONGEST, too_many};
 use super::lambdas::Lambda;
 use super::{Constant, Found, Given, Passed, Scope, Val, failed};
 use crate::engine::coreclr::session::Session;
-use crate::engine::coreclr::types::Ty;
-use crate::engine::coreclr::types::ty::{INT, OBJECT, STRING};
+use crate::engine::coreclr::types::ty::OBJECT;
 
 /// Methods that take a lambda here.
-const WITH_LAMBDA: [&str; 42] = [
+const WITH_LAMBDA: [&str; 43] = [
     "Where",
     "Select",
     "SelectMany",
@@ -57,6 +56,7 @@ const WITH_LAMBDA: [&str; 42] = [
     "ConvertAll",
     "ForEach",
     "RemoveAll",
+    "Sort",
 ];
 
 /// An argument of such a method.
@@ -164,6 +164,10 @@ impl Session {
                 let array = self.array_of_made(made, &of, scope)?;
                 if name == "Select" { Ok(array) } else { self.as_list_like(array, target, scope) }
             }
+            "Sort" if lambda.arity() == 2 => {
+                self.sorted_in_place(target, items, lambda, scope)?;
+                return Ok(Found::Nothing);
+            }
             "ForEach" => {
                 for item in items {
                     self.outcome(lambda, vec![item], scope)?;
@@ -181,8 +185,11 @@ impl Session {
                 Ok(position(last))
             }
             "All" | "TrueForAll" => {
-                let count = items.len();
-                Ok(Val::bool(self.kept(items, lambda, scope)?.len() == count))
+                let mut holds = true;
+                for (position, item) in items.into_iter().enumerate() {
+                    holds = holds && self.holds(lambda, item, position, scope)?;
+                }
+                Ok(Val::bool(holds))
             }
             "Count" => {
                 let count = self.kept(items, lambda, scope)?.len();
@@ -218,22 +225,7 @@ impl Session {
                 self.array_with(&of, chosen.to_vec(), scope)
             }
             "Aggregate" => self.folded(None, items, lambda, scope),
-            "Min" | "Max" | "MinBy" | "MaxBy" => {
-                let mut best: Option<(Val, Val)> = None;
-                for (position, item) in items.into_iter().enumerate() {
-                    let key = self.applied(lambda, item.clone(), position, scope)?;
-                    let wins = match &best {
-                        None => true,
-                        Some((best, _)) if name.starts_with("Min") => self.is_less(&key, best, scope)?,
-                        Some((best, _)) => self.is_less(best, &key, scope)?,
-                    };
-                    if wins {
-                        best = Some((key, item));
-                    }
-                }
-                let (key, item) = best.ok_or_else(empty)?;
-                Ok(if name.ends_with("By") { item } else { key })
-            }
+            "Min" | "Max" | "MinBy" | "MaxBy" => self.extreme(name, (items, &of), lambda, scope),
             "DistinctBy" => {
                 let (mut seen, mut kept) = (Vec::new(), Vec::new());
                 for (position, item) in items.into_iter().enumerate() {
@@ -261,41 +253,51 @@ impl Session {
                 None if name == "Last" => Err(none()),
                 None => self.default_of(&of, scope),
             },
-            "Sum" | "Average" => self.summed(name, items, lambda, scope),
+            "Sum" | "Average" => self.summed(name, (items, &of), lambda, scope),
             _ => Err(not_with_these(name)),
         };
         val.map(Found::Val)
     }
 
-    /// `Sum` and `Average`.
-    fn summed(
+    /// `List.Sort` and `Array.Sort` with a comparison. Those that are equal keep their order, which .NET leaves open.
+    fn sorted_in_place(
         &mut self,
-        name: &str,
+        target: &Val,
         items: Vec<Val>,
         lambda: &Lambda<'_>,
         scope: &Scope<'_>,
-    ) -> Result<Val, Failure> {
-        let count = items.len();
-        let mut sum: Option<Val> = None;
-        for (position, item) in items.into_iter().enumerate() {
-            let value = self.applied(lambda, item, position, scope)?;
-            sum = Some(match sum {
-                Some(sum) => self.operate("+", sum, value, scope)?,
-                None => value,
-            });
-        }
-        match (name, sum) {
-            ("Sum", sum) => Ok(sum.unwrap_or(Val { ty: INT, ..Val::int(0) })),
-            (_, Some(sum)) => {
-                let sum = match self.load(&sum)? {
-                    Some(Constant::Int(..)) => self.cast(sum, &Ty::Primitive(element::R8), scope)?,
-                    _ => sum,
-                };
-                let count = Val { literal: true, ..Val::int(i32::try_from(count).unwrap_or(i32::MAX)) };
-                self.operate("/", sum, count, scope)
+    ) -> Result<(), Failure> {
+        let mut failure = None;
+        let mut order: Vec<usize> = (0..items.len()).collect();
+        merge_sort(&mut order, &mut |a, b| {
+            if failure.is_some() {
+                return false;
             }
-            (_, None) => Err(empty()),
+            let pair: Vec<Val> = [a, b].iter().filter_map(|at| items.get(*at).cloned()).collect();
+            let compared = self.applied_to(lambda, pair, scope).and_then(|order| self.load(&order));
+            match compared {
+                Ok(Some(Constant::Int(_, order))) => order > 0,
+                Ok(_) => {
+                    failure = Some(failed("a comparison gives a number"));
+                    false
+                }
+                Err(other) => {
+                    failure = Some(other);
+                    false
+                }
+            }
+        });
+        if let Some(failure) = failure {
+            return Err(failure);
         }
+        let of = items.first().map_or(OBJECT, |item| item.ty.clone());
+        let sorted = order.into_iter().filter_map(|at| items.get(at).cloned()).collect();
+        let sorted = self.array_with(&of, sorted, scope)?;
+        let copies = self.items_of(&sorted, scope)?.whole()?;
+        for (at, item) in (0i32..).zip(copies) {
+            self.set_indexed(target, vec![Val::int(at)], item, scope)?;
+        }
+        Ok(())
     }
 
     /// `List.RemoveAll`: from the end, so that the rest keep their positions.
@@ -319,43 +321,24 @@ impl Session {
         }
         Ok(Val::int(count))
     }
-
-    /// Whether one comes before the other, as `Comparer<T>.Default` has it.
-    fn is_less(&mut self, a: &Val, b: &Val, scope: &Scope<'_>) -> Result<bool, Failure> {
-        if let (Some(Constant::Text(_) | Constant::Null), Some(Constant::Text(_) | Constant::Null)) =
-            (self.load(a)?, self.load(b)?)
-        {
-            // Texts are compared in the culture of the program.
-            let group = Found::Group { target: None, ty: STRING, name: "Compare".into(), types: Vec::new() };
-            let Found::Val(order) = self.invoke_with(group, vec![a.clone(), b.clone()], scope)? else {
-                return Err(failed("the texts cannot be compared"));
-            };
-            return Ok(matches!(self.load(&order)?, Some(Constant::Int(_, order)) if order < 0));
-        }
-        let is_less = self.operate("<", a.clone(), b.clone(), scope)?;
-        Ok(self.load(&is_less)? == Some(Constant::Bool(true)))
-    }
-
-    /// `Aggregate`: without a seed the first item is it.
-    fn folded(
-        &mut self,
-        seed: Option<Val>,
-        items: Vec<Val>,
-        lambda: &Lambda<'_>,
-        scope: &Scope<'_>,
-    ) -> Result<Val, Failure> {
-        let mut items = items.into_iter();
-        let seed = seed.or_else(|| items.next());
-        let mut so_far = seed.ok_or_else(empty)?;
-        for item in items {
-            so_far = self.applied_to(lambda, vec![so_far, item], scope)?;
-        }
-        Ok(so_far)
-    }
 }
 
-fn empty() -> Failure {
-    failed("InvalidOperationException: the sequence is empty")
+/// Sorts so that equal ones keep their order, whatever the comparison says; the standard library's panics at one that
+/// contradicts itself. `is_after` says whether the first belongs behind the second.
+fn merge_sort(order: &mut Vec<usize>, is_after: &mut impl FnMut(usize, usize) -> bool) {
+    if order.len() < 2 {
+        return;
+    }
+    let mut behind = order.split_off(order.len() / 2);
+    merge_sort(order, is_after);
+    merge_sort(&mut behind, is_after);
+    let before = std::mem::take(order);
+    let (mut left, mut right) = (before.into_iter().peekable(), behind.into_iter().peekable());
+    while let (Some(a), Some(b)) = (left.peek(), right.peek()) {
+        let next = if is_after(*a, *b) { right.next() } else { left.next() };
+        order.extend(next);
+    }
+    order.extend(left.chain(right));
 }
 
 /// Why a method that is not worked out here gets no lambda, and no method in a lambda's place.

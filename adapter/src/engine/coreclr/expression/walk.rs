@@ -244,8 +244,20 @@ impl Session {
             )),
             "await_expression" => Err(failed(format!("`{text}` cannot be awaited while the program stands"))
                 .hint("read `.Result` of a task that is complete")),
-            "query_expression" => Err(failed(format!("`{text}`: query syntax is not supported"))
-                .hint("write it as calls: `list.Where(x => …).Select(x => …)`")),
+            // `F(a * b)`, which the grammar takes for a variable `b` of type `a*`.
+            "declaration_expression" if child(node, "type")?.kind() == "pointer_type" => {
+                let left = self.value(child(child(node, "type")?, "type")?, scope)?;
+                let right = self.value(child(node, "name")?, scope)?;
+                self.operate("*", left, right, scope).map(Found::Val)
+            }
+            "query_expression" => self.query(node, scope).map(Found::Val),
+            "throw_expression" => Err(self.what_is_thrown(node, scope)?),
+            "stackalloc_expression" | "implicit_stackalloc_expression" => {
+                Err(failed(format!("`{text}`: stackalloc has no stack to be on in an evaluation"))
+                    .hint("make an array: `new int[3]`"))
+            }
+            "with_expression" => Err(failed(format!("`{text}`: a with expression is not supported"))
+                .hint("make a new one with `new`, or assign to the members of a copy")),
             kind => Err(failed(format!("`{text}` ({}) is not supported", kind.replace('_', " ")))),
         }
     }
