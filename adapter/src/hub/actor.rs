@@ -5,6 +5,8 @@
 //! deadline (answer or deadline), one per request to the broker (answer or cancellation). The actor ends with [`Effect::End`]; everything else ends with it.
 
 mod asking;
+mod awake;
+mod hearing;
 mod pulse;
 #[cfg(test)]
 mod tests;
@@ -13,14 +15,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dap_wire::codec::DapCodec;
 use dap_wire::{ErrorCode, Failure, Message, Response};
-use futures::StreamExt;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
-use tokio_util::codec::FramedRead;
 use tokio_util::sync::CancellationToken;
 
 use super::access::Token;
@@ -32,6 +31,7 @@ use super::writer::{self, Outgoing};
 use crate::engine::{Answer, CHILD_SESSION, Engine, EngineEvent, Spawned};
 use crate::io::Broker;
 use asking::{Asking, NoEngine};
+use awake::Awake;
 use pulse::Pulse;
 
 /// Messages queued for one client; when it is full the client is dropped: it has stopped reading.
@@ -208,18 +208,21 @@ impl<H: Host> Actor<H> {
 
     /// Runs the session to its end.
     pub async fn run(mut self) {
-        let mut pulse = Pulse::new();
+        let (mut pulse, mut awake) = (Pulse::new(), Awake::new());
         while !self.ended {
             let wake = tokio::select! {
                 Some(wake) = self.wakes.recv() => wake,
                 Some(answer) = self.given.recv() => {
                     pulse.start();
+                    awake.start();
                     self.answered(answer);
                     continue;
                 }
                 () = pulse.beat() => continue,
+                () = awake.look() => continue,
             };
             pulse.start();
+            awake.start();
             match wake {
                 Wake::Connected { origin, client } => self.welcome(origin, client),
                 Wake::Event(event) => self.handle(event),
@@ -323,7 +326,7 @@ impl<H: Host> Actor<H> {
         let reader = CancellationToken::new();
         let numbers = Numbers::default();
         let writer = self.writers.spawn(writer::run(connection.writer, queued, numbers.clone()));
-        tokio::spawn(read(id, connection.reader, self.inbox.clone(), reader.clone(), numbers));
+        tokio::spawn(hearing::read(id, connection.reader, self.inbox.clone(), reader.clone(), numbers));
         self.riders.insert(id, Rider { queue, reader, writer });
         self.handle(Event::ClientJoined { client: id, origin });
     }
@@ -399,54 +402,13 @@ impl<H: Host> Actor<H> {
             started
         });
         match &started {
-            Ok(_) => drop(tokio::spawn(pump(said, self.engines, self.broker.clone(), self.inbox.clone()))),
+            Ok(_) => {
+                drop(tokio::spawn(hearing::pump(said, self.engines, self.broker.clone(), self.inbox.clone())))
+            }
             Err(failure) => self.engine = Some(Arc::new(NoEngine(failure.clone()))),
         }
         for effect in self.state.handle(Event::EngineStarted(started)) {
             self.carry_out(effect);
         }
     }
-}
-
-/// Engine events in order; output that came before a stop or an end is in the rings before it is told.
-async fn pump(mut said: mpsc::UnboundedReceiver<EngineEvent>, engine: u64, broker: Broker, inbox: Inbox) {
-    while let Some(event) = said.recv().await {
-        if matches!(&event, EngineEvent::Dap { event, .. } if event == "exited" || event == "terminated") {
-            broker.drained_if_exited(DRAIN_LIMIT).await;
-        }
-        drop(inbox.0.send(Wake::EngineSaid { engine, event }).await);
-    }
-}
-
-async fn read(
-    client: ClientId,
-    socket: Box<dyn AsyncRead + Send + Unpin>,
-    inbox: Inbox,
-    stop: CancellationToken,
-    numbers: Numbers,
-) {
-    let mut frames = FramedRead::new(socket, DapCodec::default());
-    loop {
-        let item = tokio::select! {
-            item = frames.next() => item,
-            () = stop.cancelled() => None,
-        };
-        match item {
-            Some(Ok(Ok(Message::Response(mut response)))) => match numbers.inside(response.request_seq) {
-                Some(inside) => {
-                    response.request_seq = inside;
-                    inbox.event(Event::ClientSaid { client, message: Message::Response(response) }).await;
-                }
-                None => tracing::warn!(%client, ?response, "an answer to nothing that was asked"),
-            },
-            Some(Ok(Ok(message))) => inbox.event(Event::ClientSaid { client, message }).await,
-            Some(Ok(Err(error))) => inbox.event(Event::ClientGarbled { client, error }).await,
-            Some(Err(error)) => {
-                tracing::warn!(%client, %error, "connection closed");
-                break;
-            }
-            None => break,
-        }
-    }
-    inbox.event(Event::ClientLeft { client }).await;
 }

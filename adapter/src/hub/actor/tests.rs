@@ -1,9 +1,10 @@
 //! The actor around a scripted engine, over connections in memory: what the pure state cannot show.
 
+use dap_wire::codec::DapCodec;
 use dap_wire::{Request, Response};
-use futures::SinkExt;
+use futures::{SinkExt, StreamExt};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio_util::codec::FramedWrite;
+use tokio_util::codec::{FramedRead, FramedWrite};
 
 use super::*;
 use crate::engine::{EngineRequest, Reply};
