@@ -21,6 +21,29 @@ use tokio_util::sync::CancellationToken;
 
 use crate::io::Broker;
 
+/// Commands that mean something only at a stop.
+pub const NEED_STOP: [&str; 19] = [
+    "continue",
+    "next",
+    "stepIn",
+    "stepOut",
+    "stepBack",
+    "reverseContinue",
+    "goto",
+    "restartFrame",
+    "stackTrace",
+    "scopes",
+    "variables",
+    "evaluate",
+    "setVariable",
+    "setExpression",
+    "exceptionInfo",
+    "gotoTargets",
+    "stepInTargets",
+    "completions",
+    "dataBreakpointInfo",
+];
+
 /// A DAP request to an engine.
 #[derive(Debug, Clone)]
 pub struct EngineRequest {

@@ -3,34 +3,17 @@
 use dap_wire::{ErrorCode, Failure};
 
 use super::session::{Run, Session};
-
-/// What is about where a thread stands, or goes on from there. While the program runs such a request is refused, though the program
-/// may stand already: at a stop that was not dealt with yet, and would be passed by.
-const AT_A_STOP: [&str; 14] = [
-    "stackTrace",
-    "scopes",
-    "variables",
-    "evaluate",
-    "setVariable",
-    "setExpression",
-    "completions",
-    "exceptionInfo",
-    "continue",
-    "next",
-    "stepIn",
-    "stepOut",
-    "stepInTargets",
-    "goto",
-];
+use crate::engine::NEED_STOP;
 
 impl Session {
-    /// Whether a request can be answered as the program is now.
+    /// Whether a request can be answered as the program is now. While it runs what needs a stop is refused, though the program may
+    /// stand already: at a stop that was not dealt with yet, and would be passed by.
     pub(super) fn check_run(&self, command: &str) -> Result<(), Failure> {
         let has_died = || self.dead || self.child.as_ref().is_some_and(|child| child.exited().is_some());
         if self.run != Run::None && has_died() {
             return Err(Failure::new(ErrorCode::NoSession, "the program has ended").quiet());
         }
-        if !self.undebugged && self.run == Run::Running && AT_A_STOP.contains(&command) {
+        if !self.undebugged && self.run == Run::Running && NEED_STOP.contains(&command) {
             let message = format!("`{command}` needs a stopped program; it runs");
             return Err(Failure::new(ErrorCode::NotStopped, message).hint("wait for the next stop").quiet());
         }

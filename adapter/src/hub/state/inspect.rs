@@ -4,30 +4,8 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
 use super::{ENGINE_DEADLINE, State};
+use crate::engine::NEED_STOP;
 use crate::hub::pending::{Asked, Waiter};
-
-/// Commands that mean something only at a stop.
-const NEED_STOP: [&str; 19] = [
-    "continue",
-    "next",
-    "stepIn",
-    "stepOut",
-    "stepBack",
-    "reverseContinue",
-    "goto",
-    "restartFrame",
-    "stackTrace",
-    "scopes",
-    "variables",
-    "evaluate",
-    "setVariable",
-    "setExpression",
-    "exceptionInfo",
-    "gotoTargets",
-    "stepInTargets",
-    "completions",
-    "dataBreakpointInfo",
-];
 
 /// What an answered request changed in the program, for everybody else.
 #[derive(Debug, Clone, PartialEq, Eq)]
