@@ -1,7 +1,7 @@
 //! The Debug Adapter Protocol between bytes and messages. Knows no session and no engine.
 //!
 //! In reading order: [`message`] (the envelope), [`error`] (failures and their stable codes), [`codec`]
-//! (`Content-Length` frames), [`peer`] (asking and being answered),
+//! (`Content-Length` frames; `usual` reads what is as nearly all messages are), [`peer`] (asking and being answered),
 //! [`types`] (bodies and arguments).
 
 pub mod codec;
