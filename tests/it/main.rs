@@ -37,6 +37,8 @@ mod child_adapters;
 mod child_attach;
 mod child_custom;
 mod child_faults;
+mod child_hits;
+mod child_launches;
 mod child_programs;
 mod child_python;
 mod child_replays;

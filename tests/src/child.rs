@@ -235,9 +235,22 @@ impl DapClient {
     /// # Errors
     /// When it is refused.
     pub async fn read_stdout(&mut self, until: &str) -> anyhow::Result<String> {
-        let read = self
-            .ok("processReadOutput", json!({ "stream": "stdout", "waitFor": until, "timeoutMs": 20_000 }))
-            .await?;
+        self.read(until, false).await
+    }
+
+    /// The same of what was not taken before, which is taken with it.
+    ///
+    /// # Errors
+    /// When it is refused, or nothing new matches in time.
+    pub async fn take_stdout(&mut self, until: &str) -> anyhow::Result<String> {
+        let taken = self.read(until, true).await?;
+        anyhow::ensure!(taken.contains(until), "no new `{until}` but {taken:?}");
+        Ok(taken)
+    }
+
+    async fn read(&mut self, until: &str, clear: bool) -> anyhow::Result<String> {
+        let wish = json!({ "stream": "stdout", "waitFor": until, "timeoutMs": 20_000, "clear": clear });
+        let read = self.ok("processReadOutput", wish).await?;
         Ok(read["stdout"].as_str().context("no stdout")?.to_owned())
     }
 }

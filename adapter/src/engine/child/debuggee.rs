@@ -49,6 +49,19 @@ pub(super) fn is_asleep(pid: u32) -> bool {
     !states.is_empty() && states.into_iter().all(|asleep| asleep)
 }
 
+/// The processes that a process has started and that still run.
+pub(super) fn children_of(parent: u32) -> Vec<u32> {
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = processes.filter_map(|folder| folder.file_name().to_str()?.parse().ok());
+    // Behind the name, which may have anything in it: the state, then the parent.
+    let is_child = |pid: &u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let told = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_ascii_whitespace().nth(1));
+        told.and_then(|told| told.parse().ok()) == Some(parent)
+    };
+    pids.filter(is_child).collect()
+}
+
 /// What a process runs, for people.
 pub(super) fn name_of(pid: u32) -> String {
     let program = std::fs::read_link(format!("/proc/{pid}/exe"));

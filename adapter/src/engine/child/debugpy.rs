@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use dap_wire::Failure;
+use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
 use super::find;
@@ -159,8 +159,9 @@ fn find_python(target: &Target) -> Result<Python, Failure> {
         // Either the folder `debugpy` itself or the one it lies in.
         Some(given) => {
             let folder = if given.join("__main__.py").exists() { given } else { given.join("debugpy") };
+            let place = format!("`enginePath` ({})", folder.display());
             folder.join("__main__.py").exists().then_some(folder).ok_or_else(|| {
-                find::missing("debugpy", "the Python package `debugpy`", &["`enginePath`".into()])
+                find::missing("debugpy", "the Python package `debugpy`", &[place])
                     .hint("`enginePath` is the folder of the package `debugpy`")
             })?
         }
@@ -198,6 +199,10 @@ fn interpreter(target: &Target, looked: &mut Vec<String>) -> Result<PathBuf, Fai
         if python.is_file() && (folder.join("pyvenv.cfg").is_file() || folder.join("conda-meta").is_dir()) {
             return Ok(python);
         }
+        // Another Python would run the program without the project's packages, and nobody would know why.
+        if folder.join("pyvenv.cfg").is_file() && python.is_symlink() {
+            return Err(broken(&folder, &python));
+        }
     }
     looked.push("`.venv` and `venv` of the project".into());
     looked.push("PATH (python3, python)".into());
@@ -205,6 +210,21 @@ fn interpreter(target: &Target, looked: &mut Vec<String>) -> Result<PathBuf, Fai
         find::missing("debugpy", "a Python", looked)
             .hint("install it: `apt-get install python3-venv`, then `python3 -m venv .venv`; or set `python`")
     })
+}
+
+/// A virtual environment whose Python was removed or replaced since.
+fn broken(folder: &Path, python: &Path) -> Failure {
+    let there = std::fs::read_link(python).unwrap_or_default();
+    let message = format!(
+        "the project's environment `{}` is broken: `{}` leads to `{}`, which is not there",
+        folder.display(),
+        python.display(),
+        there.display()
+    );
+    Failure::new(ErrorCode::EngineNotFound, message).hint(format!(
+        "make it anew: `python3 -m venv --clear {}`, then install its packages and `debugpy`; or set `python`",
+        folder.display()
+    ))
 }
 
 /// What a Python process runs that debugpy has put its own words or its own code before. `None` when it was not started with

@@ -72,7 +72,7 @@ fn plan(target: &Target, command: &'static str, ours: Value) -> Result<Plan, Fai
         command,
         arguments: target.for_adapter(ours),
         launched,
-        quirks: Quirks { code_is_told: true, ..Quirks::default() },
+        quirks: Quirks { code_is_told: true, never_ready: launched && target.no_debug, ..Quirks::default() },
     })
 }
 

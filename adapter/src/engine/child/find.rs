@@ -37,6 +37,12 @@ impl<'a> Search<'a> {
             return Err(Failure::new(ErrorCode::EngineNotFound, message)
                 .hint(format!("correct it, or leave it out to have {} looked for", self.what)));
         }
+        if path.is_dir() {
+            let message =
+                format!("`enginePath` is `{}`, which is a folder, not {}", path.display(), self.what);
+            return Err(Failure::new(ErrorCode::EngineNotFound, message)
+                .hint("name the file in it, or leave `enginePath` out to have it looked for"));
+        }
         self.found = Some(path);
         Ok(self)
     }

@@ -23,6 +23,16 @@ impl Profile for Gdb {
         "gdb"
     }
 
+    /// It says 0 of a program that a signal ended.
+    fn signal_expression(&self) -> Option<&'static str> {
+        Some("$_exitsignal")
+    }
+
+    /// It takes a number for how many hits to ignore, and never stops where it is anything else.
+    fn counts_hits(&self) -> bool {
+        false
+    }
+
     fn builds(&self, _target: &Target) -> bool {
         true
     }
@@ -36,6 +46,9 @@ impl Profile for Gdb {
             ours["stopAtBeginningOfMainSubprogram"] = json!(true);
         }
         let mut plan = plan(target, "launch", ours)?;
+        // gdb gives the program to the user's shell to start, which may be none that can (fish, nologin). The program's own
+        // variable is told above.
+        plan.spec.env.push(("SHELL".into(), Some("/bin/sh".into())));
         let redirect = "set exec-wrapper sh -c 'exec \"$0\" \"$@\" <{stdin} >{stdout} 2>{stderr}'";
         plan.spec.args.extend(["-iex".into(), redirect.into()]);
         plan.program_io = ProgramIo::Offered;
@@ -71,9 +84,19 @@ fn plan(target: &Target, command: &'static str, ours: Value) -> Result<Plan, Fai
     })
 }
 
-/// gdb knows no `null`: what is unset is left out, and gdb's own environment has it not.
+/// All variables of the program: gdb knows no `null`, and takes what it is told for all there are. What JSON cannot say is
+/// left out.
 fn environment(target: &Target) -> Value {
-    target.env.iter().filter_map(|(name, value)| Some((name.clone(), json!(value.clone()?)))).collect()
+    let own = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let mut all: serde_json::Map<String, Value> = own.map(|(name, value)| (name, json!(value))).collect();
+    for (name, value) in &target.env {
+        match value {
+            Some(value) => drop(all.insert(name.clone(), json!(value))),
+            None => drop(all.shift_remove(name)),
+        }
+    }
+    Value::Object(all)
 }
 
 fn check_version(gdb: &Path) -> Result<(), Failure> {

@@ -28,6 +28,11 @@ impl Profile for Lldb {
         "lldb"
     }
 
+    /// It stops from the number on, and each time where it is anything else.
+    fn counts_hits(&self) -> bool {
+        false
+    }
+
     fn builds(&self, _target: &Target) -> bool {
         true
     }

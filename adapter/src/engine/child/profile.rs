@@ -84,6 +84,8 @@ pub(super) struct Quirks {
     /// It answers `launch` at once, and starts the program when it is configured: how that went is its answer to
     /// `configurationDone`.
     pub(super) starts_when_configured: bool,
+    /// Without a debugger (`noDebug`) it starts the program at once, and neither says `initialized` nor is to be configured.
+    pub(super) never_ready: bool,
     /// Killed, it leaves temporary files behind: it gets a folder for them that goes with the session.
     pub(super) litters: bool,
 }
@@ -199,6 +201,17 @@ pub(super) trait Profile: Send + Sync {
     /// The program's exit code, if this is how the adapter tells of it in its console output.
     fn exit_code_in(&self, _output: &str) -> Option<i64> {
         None
+    }
+
+    /// What to `evaluate` for the number of the signal that ended the program, where the adapter tells of exit codes only.
+    fn signal_expression(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Whether its `hitCondition` means what other adapters' do: `5` the fifth time alone, `> 5`, `>= 5`, `% 5`. If not, the hub
+    /// counts.
+    fn counts_hits(&self) -> bool {
+        true
     }
 
     /// Removes what a program of ours that was killed may have left behind.

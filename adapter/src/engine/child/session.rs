@@ -2,7 +2,7 @@
 //!
 //! In reading order: this file (what a session is), [`launch`] (the handshake), [`said`] (what the adapter says), [`requests`]
 //! (asking it), [`threads`], [`reverse`] (what it asks), [`family`] (programs that the program starts), [`delegated`] (a
-//! program that the adapter starts through our stub), [`ending`].
+//! program that the adapter starts through our stub), [`undebugged`] (`noDebug`), [`ending`].
 //!
 //! The answer to `launch` may come before or after `configurationDone`, and `initialized` before, after, twice or never:
 //! the hub is told of it once, after the launch was sent. `exited` and `terminated` are told
@@ -19,6 +19,7 @@ mod requests;
 mod reverse;
 mod said;
 mod threads;
+mod undebugged;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -182,6 +183,11 @@ impl Session {
         cancel: CancellationToken,
     ) -> Result<Value, Failure> {
         let EngineRequest { command, mut arguments } = request;
+        if self.is_undebugged()
+            && let Some(answer) = undebugged::answer(&command, &arguments)
+        {
+            return Ok(answer);
+        }
         self.note_marks(&command, &arguments);
         match command.as_str() {
             // What is rare and large has memory of its own: each request is moved about as often as the largest.
@@ -209,6 +215,10 @@ impl Session {
                 offered::check(&command, &self.capabilities(), profile.own_requests(), profile.name())?;
                 if let Some(thread) = self.unknown_thread(&command, &arguments) {
                     Box::pin(self.look_for_thread(thread, &cancel)).await?;
+                }
+                if command == "setVariable" {
+                    let answer = self.ask(&command, arguments, &cancel).await?;
+                    return Ok(translate::assigned(answer));
                 }
                 if command == "setDataBreakpoints" {
                     let taken =

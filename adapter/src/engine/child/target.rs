@@ -38,6 +38,8 @@ pub(super) struct Target {
     pub(super) pty: bool,
     /// `console` asks for a client's terminal.
     pub(super) console: Console,
+    /// `noDebug`.
+    pub(super) no_debug: bool,
 }
 
 impl Target {
@@ -65,10 +67,17 @@ impl Target {
             cwd: PathBuf::new(),
             pty: false,
             console: Console::Piped,
+            no_debug: false,
         };
+        target.no_debug = target.flag("noDebug", false)?;
+        if target.no_debug && target.names_any(&["stopOnEntry"]) {
+            target.attributes["stopOnEntry"] = Value::Bool(false);
+        }
         target.pty = target.flag("pty", false)?;
         target.console = Console::parse(target.text("console")?)?;
-        let cwd = target.text("cwd")?.map(PathBuf::from);
+        // An adapter that runs in this folder and is told of it as well would look for it inside itself.
+        let whole = |path: &str| std::path::absolute(path).unwrap_or_else(|_| path.into());
+        let cwd = target.text("cwd")?.map(whole);
         if let Some(program) = target.text("program")? {
             let given = Path::new(program);
             let base = cwd.clone().filter(|_| given.is_relative());

@@ -62,6 +62,16 @@ pub(super) fn refused_breakpoints(arguments: &Value, engine: &str) -> Value {
     json!({ "breakpoints": refused })
 }
 
+/// The answer to `setVariable`, which lldb-dap 19 gives as that to an `evaluate`: its `result` is the `value`.
+pub(super) fn assigned(mut answer: Value) -> Value {
+    if answer["value"].is_null()
+        && let Some(result) = answer["result"].as_str().map(Value::from)
+    {
+        answer["value"] = result;
+    }
+    answer
+}
+
 /// Takes out the data breakpoints the adapter must not see; gives the index of each, and the answer to it.
 pub(super) fn take_data_breakpoints(
     arguments: &mut Value,

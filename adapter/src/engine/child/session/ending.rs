@@ -75,7 +75,10 @@ impl Session {
         } else {
             self.reached(LATE_WORD, |now| now.terminated || now.closed).await;
         }
-        let code = code.map(i64::from).or(self.progress.borrow().exit);
+        let code = match code {
+            Some(code) => Some(i64::from(code)),
+            None => self.told_code().await,
+        };
         self.program_ended(code);
         let [mut exited, terminated] =
             std::mem::take(&mut *self.farewell.lock().unwrap_or_else(PoisonError::into_inner));
@@ -90,6 +93,23 @@ impl Session {
         self.progress.send_modify(|now| now.over = true);
         self.say_goodbye(true).await;
         self.kill();
+    }
+
+    /// The adapter's word on how the program ended; of a signal as the kernel's own is told, 128 more than its number. Delve
+    /// says it as a negative one, and -1 of any signal when it only runs the program.
+    async fn told_code(&self) -> Option<i64> {
+        let code = self.progress.borrow().exit;
+        if let Some(signal @ ..-1) = code {
+            return Some(128 - signal);
+        }
+        let (Some(0), Some(expression), Ok(peer)) = (code, self.profile.signal_expression(), self.peer())
+        else {
+            return code;
+        };
+        let asked = json!({ "expression": expression, "context": "watch" });
+        let answer = peer.request("evaluate", asked, GOODBYE_LIMIT).await.unwrap_or_default();
+        let signal: Option<i64> = answer["result"].as_str().and_then(|text| text.trim().parse().ok());
+        signal.map_or(code, |signal| Some(128 + signal))
     }
 
     /// Nothing more comes out of the program.

@@ -192,7 +192,7 @@ impl Session {
     }
 
     pub(super) async fn configured(&self, cancel: &CancellationToken) -> Result<Value, Failure> {
-        let outcome = if self.can("supportsConfigurationDoneRequest") {
+        let outcome = if self.can("supportsConfigurationDoneRequest") && !self.is_never_ready() {
             tokio::select! {
                 outcome = self.ask("configurationDone", json!({}), cancel) => outcome,
                 failure = self.ended_unseen() => Err(failure),

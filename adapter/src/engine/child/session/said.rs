@@ -62,6 +62,11 @@ impl Session {
         self.tell("initialized", Value::Null);
     }
 
+    /// Whether the adapter runs this program without ever being ready to be configured.
+    pub(super) fn is_never_ready(&self) -> bool {
+        self.live().as_ref().is_some_and(|live| live.plan.quirks.never_ready)
+    }
+
     fn process(self: &Arc<Self>, mut body: Value) {
         if let Some(live) = self.live().as_ref()
             && let ProgramIo::Delegated(_) = live.plan.program_io
@@ -95,8 +100,9 @@ impl Session {
     /// Some adapters never say `initialized`, and some nothing of the process. One that does say it is waited for: what is
     /// configured before it is ready may hold its program for ever.
     pub(super) async fn say_what_the_adapter_does_not(self: Arc<Self>) {
+        self.look_for_program().await;
         let limit = if self.profile.says_initialized() { LAUNCH_LIMIT } else { READY_LIMIT };
-        if !self.reached(limit, |now| now.initialized || now.over).await {
+        if self.is_never_ready() || !self.reached(limit, |now| now.initialized || now.over).await {
             self.initialized();
         }
         let mut progress = self.progress.subscribe();
@@ -116,7 +122,8 @@ impl Session {
                     && !live.plan.quirks.code_is_told)
                     .then(|| live.connection.process.child().map(Child::pid))
                     .flatten();
-                (ours.or(inherited), live.target.program.display().to_string(), "launch")
+                let found = live.debuggee.as_ref().map(Debuggee::pid);
+                (ours.or(inherited).or(found), live.target.program.display().to_string(), "launch")
             }
             None => return,
         };
@@ -127,8 +134,24 @@ impl Session {
         self.process(body);
     }
 
+    /// Delve before 1.25 has started the program and says nothing of it: it is the one process below. Unknown, it would
+    /// outlive a Delve that is killed.
+    async fn look_for_program(&self) {
+        let adapter = self.live().as_ref().filter(|live| live.plan.launched).and_then(|live| {
+            let above = live.plan.quirks.code_is_told && live.debuggee.is_none();
+            above.then(|| live.connection.process.child().map(Child::pid)).flatten()
+        });
+        let Some(adapter) = adapter else { return };
+        let looking = tokio::task::spawn_blocking(move || debuggee::children_of(adapter));
+        if let [program] = looking.await.unwrap_or_default().as_slice()
+            && let Some(live) = self.live().as_mut()
+        {
+            live.debuggee = Debuggee::of(*program);
+        }
+    }
+
     pub(super) fn learn_capabilities(&self, more: &Value) {
-        let known = match self.live().as_mut() {
+        let mut known = match self.live().as_mut() {
             Some(live) => {
                 match (Arc::make_mut(&mut live.capabilities), more) {
                     (Value::Object(known), Value::Object(more)) => known.extend(more.clone()),
@@ -138,6 +161,11 @@ impl Session {
             }
             None => return,
         };
+        if !self.profile.counts_hits()
+            && let Some(count) = known.get_mut("supportsHitConditionalBreakpoints")
+        {
+            *count = Value::Bool(false);
+        }
         // A hub that has gone needs no telling.
         drop(self.events.send(EngineEvent::Capabilities(known)));
     }

@@ -1,0 +1,242 @@
+//! How the child adapters are launched: variables, folders, no debugger, what is named wrongly; and how programs end. Not what is
+//! debugged then ([`super::child_adapters`]).
+
+use std::collections::HashMap;
+use std::path::{Component, Path, PathBuf};
+
+use anyhow::Context;
+use serde_json::{Value, json};
+use tests::child::{self, Subject};
+use tests::client::DapClient;
+use tests::transcript::Transcript;
+
+fn editor() -> anyhow::Result<DapClient> {
+    DapClient::start_in("editor", HashMap::new(), &Transcript::default())
+}
+
+/// Declares a story for each of these subjects that is set up.
+macro_rules! told_with {
+    ($($name:ident: $story:ident($subject:ident)),* $(,)?) => {
+        $(#[tokio::test]
+        async fn $name() -> anyhow::Result<()> {
+            if Subject::$subject.is_set_up() { $story(Subject::$subject).await } else { Ok(()) }
+        })*
+    };
+}
+
+told_with! {
+    lldb_gives_a_program_our_variables: has_our_variables(Lldb),
+    gdb_gives_a_program_our_variables: has_our_variables(Gdb),
+    bash_runs_in_a_relative_folder: runs_in_a_relative_folder(Bash),
+    debugpy_runs_in_a_relative_folder: runs_in_a_relative_folder(Python),
+    delve_runs_in_a_relative_folder: runs_in_a_relative_folder(Delve),
+    gdb_runs_in_a_relative_folder: runs_in_a_relative_folder(Gdb),
+    js_runs_in_a_relative_folder: runs_in_a_relative_folder(Js),
+    lldb_runs_in_a_relative_folder: runs_in_a_relative_folder(Lldb),
+    rdbg_runs_in_a_relative_folder: runs_in_a_relative_folder(Rdbg),
+    bash_runs_without_a_debugger: runs_undebugged(Bash),
+    debugpy_runs_without_a_debugger: runs_undebugged(Python),
+    delve_runs_without_a_debugger: runs_undebugged(Delve),
+    gdb_runs_without_a_debugger: runs_undebugged(Gdb),
+    js_runs_without_a_debugger: runs_undebugged(Js),
+    lldb_runs_without_a_debugger: runs_undebugged(Lldb),
+    rdbg_runs_without_a_debugger: runs_undebugged(Rdbg),
+    gdb_tells_a_signal_from_success: tells_a_signal(Gdb),
+    lldb_tells_a_signal_from_success: tells_a_signal(Lldb),
+    delve_tells_a_signal_from_success: tells_a_signal_of_go(Delve),
+}
+
+/// The attributes of one C file, which is built first.
+fn c_program(subject: Subject, folder: &Path, text: &str) -> anyhow::Result<Value> {
+    let source = folder.join("shown.c");
+    std::fs::write(&source, text)?;
+    Ok(subject.with(json!({ "program": source })))
+}
+
+/// Runs it to its end, without a stop: its exit code.
+async fn to_the_end(editor: &mut DapClient) -> anyhow::Result<Value> {
+    let (event, body) = editor.any_event(&["stopped", "exited"]).await?;
+    anyhow::ensure!(event == "exited", "it stopped: {body}");
+    editor.event("terminated").await?;
+    Ok(body["exitCode"].clone())
+}
+
+/// Ours, with what the launch changes and without what it takes away; also when the user's shell is none.
+async fn has_our_variables(subject: Subject) -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let text = r#"#include <stdio.h>
+        #include <stdlib.h>
+        static void show(const char *name) { const char *value = getenv(name); printf("%s=%s\n", name, value ? value : "(unset)"); }
+        int main(void) { show("KEPT"); show("CHANGED"); show("TAKEN"); show("NEW"); show("SHELL"); return 0; }
+    "#;
+    let outer = [("KEPT", "é \"1\""), ("CHANGED", "old"), ("TAKEN", "x"), ("SHELL", "/bin/false")];
+    let outer = outer.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let given = [json!({ "CHANGED": "new", "TAKEN": null, "NEW": "a b" }), json!({})];
+    let seen = [["new", "(unset)", "a b"], ["old", "x", "(unset)"]];
+    for (env, [changed, taken, new]) in given.into_iter().zip(seen) {
+        let mut launch = c_program(subject, folder.path(), text)?;
+        launch["env"] = env;
+        let mut editor = DapClient::start_in("editor", HashMap::from(outer.clone()), &Transcript::default())?;
+        editor.launch_child(launch, folder.path(), &[]).await?;
+        assert_eq!(to_the_end(&mut editor).await?, 0);
+        let expected =
+            format!("KEPT=é \"1\"\nCHANGED={changed}\nTAKEN={taken}\nNEW={new}\nSHELL=/bin/false\n");
+        assert_eq!(editor.output[0], expected);
+        editor.finish().await?;
+    }
+    Ok(())
+}
+
+/// The way to a folder from where the tests and so their adapters run.
+fn relative(folder: &Path) -> anyhow::Result<PathBuf> {
+    let here = std::path::absolute(".")?;
+    let up = here.components().filter(|part| matches!(part, Component::Normal(_))).map(|_| "..");
+    Ok(up.collect::<PathBuf>().join(folder.strip_prefix("/")?))
+}
+
+async fn runs_in_a_relative_folder(subject: Subject) -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let mut launch = subject.launch();
+    (launch["cwd"], launch["args"]) = (json!(relative(folder.path())?), json!(["a b"]));
+    let mut editor = editor()?;
+    editor.launch_child(launch, &subject.source(), &[]).await?;
+    assert!(editor.read_stdout("a b").await?.starts_with("ready "));
+    let pid = editor.event("process").await?["systemProcessId"].as_u64().context("no process id")?;
+    assert_eq!(std::fs::read_link(format!("/proc/{pid}/cwd"))?, folder.path().canonicalize()?);
+    editor.ok("processWriteInput", json!({ "data": "", "closeAfter": true })).await?;
+    assert_eq!(to_the_end(&mut editor).await?, 7);
+    editor.finish().await
+}
+
+/// Nothing stops it, neither a breakpoint nor its entry; all else is as ever.
+async fn runs_undebugged(subject: Subject) -> anyhow::Result<()> {
+    let mut editor = editor()?;
+    editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
+    let mut launch = subject.launch();
+    (launch["noDebug"], launch["stopOnEntry"], launch["args"]) = (json!(true), json!(true), json!(["a b"]));
+    let launched = editor.send("launch", launch).await?;
+    editor.initialized(launched).await?;
+    let told = editor.break_on(&subject.source(), &[subject.line("handle")]).await?;
+    editor.ok("configurationDone", Value::Null).await?;
+    anyhow::ensure!(editor.response(launched).await?.success, "not launched");
+    let breakpoint = &told["breakpoints"][0];
+    assert_eq!(breakpoint["verified"], false, "{told}");
+    assert!(breakpoint["message"].as_str().context("no message")?.contains("noDebug"), "{told}");
+    editor.read_stdout("a b").await?;
+    editor.ok("processWriteInput", json!({ "data": "hello\n", "closeAfter": true })).await?;
+    assert_eq!(to_the_end(&mut editor).await?, 7);
+    assert!(editor.output[0].ends_with("got 5: hello\neof 5\n"), "{:?}", editor.output);
+    editor.finish().await
+}
+
+/// As shells count: 128 and the signal.
+async fn tells_a_signal(subject: Subject) -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let mut editor = editor()?;
+    let text = "#include <signal.h>\nint main(void) { return raise(SIGKILL); }\n";
+    editor.launch_child(c_program(subject, folder.path(), text)?, folder.path(), &[]).await?;
+    assert_eq!(to_the_end(&mut editor).await?, 137);
+    editor.finish().await
+}
+
+/// Delve hands no signal on by itself: the program is killed from outside.
+async fn tells_a_signal_of_go(subject: Subject) -> anyhow::Result<()> {
+    let marker = format!("killed-{}", std::process::id());
+    let mut launch = subject.launch();
+    launch["args"] = json!([marker]);
+    let mut editor = editor()?;
+    editor.launch_child(launch, &subject.source(), &[]).await?;
+    editor.read_stdout(&marker).await?;
+    let folders = std::fs::read_dir("/proc")?.flatten();
+    let ours = folders.filter(|folder| {
+        let words = std::fs::read(folder.path().join("cmdline")).unwrap_or_default();
+        words.ends_with(format!("{marker}\0").as_bytes())
+    });
+    let pids: Vec<i32> = ours.filter_map(|folder| folder.file_name().to_str()?.parse().ok()).collect();
+    let [pid] = pids.as_slice() else { anyhow::bail!("not one program: {pids:?}") };
+    let pid = rustix::process::Pid::from_raw(*pid).context("no process")?;
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL)?;
+    assert_eq!(to_the_end(&mut editor).await?, 137);
+    editor.finish().await
+}
+
+/// Nothing tells of the program but that it is below: it is known, and does not outlive its adapter.
+#[tokio::test]
+async fn a_go_program_does_not_outlive_a_killed_delve() -> anyhow::Result<()> {
+    if !Subject::Delve.is_set_up() {
+        return Ok(());
+    }
+    let mut editor = editor()?;
+    let launch = Subject::Delve.with(json!({ "program": child::native("go-spin") }));
+    editor.launch_child(launch, Path::new("/"), &[]).await?;
+    let pid = editor.event("process").await?["systemProcessId"].as_i64().context("no process id")?;
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    let (_, rest) = stat.rsplit_once(')').context("no name")?;
+    let delve: i32 = rest.split_ascii_whitespace().nth(1).context("no parent")?.parse()?;
+    let name = std::fs::read_to_string(format!("/proc/{delve}/comm"))?;
+    anyhow::ensure!(name.trim() == "dlv", "the parent is {name}");
+    let delve = rustix::process::Pid::from_raw(delve).context("no process")?;
+    rustix::process::kill_process(delve, rustix::process::Signal::KILL)?;
+    editor.event("terminated").await?;
+    let gone = async {
+        // A process that nobody has waited for yet has no program any more.
+        while std::fs::read_link(format!("/proc/{pid}/exe")).is_ok() {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    };
+    let in_time = tokio::time::timeout(std::time::Duration::from_secs(5), gone).await;
+    in_time.with_context(|| format!("{pid} survives"))?;
+    editor.finish().await
+}
+
+/// What a launch is refused with: its code, message and hint.
+async fn refusal(launch: Value) -> anyhow::Result<[String; 3]> {
+    let mut editor = editor()?;
+    editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
+    let refused = editor.ask("launch", launch).await?;
+    let told = refused.body["error"]["variables"].clone();
+    editor.finish().await?;
+    Ok(["code", "message", "hint"].map(|key| told[key].as_str().unwrap_or_default().to_owned()))
+}
+
+#[tokio::test]
+async fn an_engine_path_that_is_a_folder_is_named() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let program = folder.path().join("shown");
+    std::fs::write(&program, "")?;
+    for engine in ["bash", "debugpy", "delve", "gdb", "js", "lldb", "netcoredbg", "rdbg"] {
+        // With this mode Delve builds by itself, which is what a Go source would need first.
+        let launch =
+            json!({ "engine": engine, "program": program, "enginePath": folder.path(), "mode": "test" });
+        let [code, message, hint] = refusal(launch).await?;
+        assert_eq!(code, "ENGINE_NOT_FOUND", "{engine}: {message}");
+        assert!(message.contains(&folder.path().display().to_string()), "{engine}: {message}");
+        assert!(hint.contains("enginePath"), "{engine}: {hint}");
+    }
+    Ok(())
+}
+
+/// Its Python was removed: another one would not have what the project needs.
+#[tokio::test]
+async fn a_broken_virtual_environment_is_named() -> anyhow::Result<()> {
+    if !Subject::Python.is_set_up() {
+        return Ok(());
+    }
+    let folder = tempfile::tempdir()?;
+    let environment = folder.path().join(".venv");
+    std::fs::create_dir_all(environment.join("bin"))?;
+    std::fs::write(environment.join("pyvenv.cfg"), "home = /no/such\n")?;
+    std::os::unix::fs::symlink("/no/such/python3", environment.join("bin/python"))?;
+    let program = folder.path().join("main.py");
+    std::fs::write(&program, "print('never')\n")?;
+    let [code, message, hint] = refusal(json!({ "program": program })).await?;
+    assert_eq!(code, "ENGINE_NOT_FOUND", "{message}");
+    assert!(message.contains("/no/such/python3"), "{message}");
+    assert!(hint.contains(&format!("python3 -m venv --clear {}", environment.display())), "{hint}");
+    // Whoever names a Python gets that.
+    let mut editor = editor()?;
+    let launch = json!({ "program": program, "python": child::interpreter("python") });
+    editor.launch_child(launch, &program, &[]).await?;
+    assert_eq!(to_the_end(&mut editor).await?, 0);
+    editor.finish().await
+}
