@@ -159,6 +159,8 @@ fn learn(snapshot: &mut Snapshot, event: &Event) -> bool {
         "initialized" => snapshot.initialized = true,
         "process" => {
             snapshot.process = event.body.clone();
+            // What was said of its build explains nothing that it does.
+            snapshot.said.clear();
             if snapshot.state == State::Idle {
                 snapshot.state = State::Running;
             }

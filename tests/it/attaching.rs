@@ -47,10 +47,13 @@ async fn attached(
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.ok("initialize", json!({ "clientID": "test" })).await?;
     let attach = editor.send("attach", json!({ "processId": process.id() })).await?;
+    // DAP's order; and a client may configure only when it has both.
+    anyhow::ensure!(editor.response(attach).await?.success);
+    let before = editor.unclaimed();
+    anyhow::ensure!(before.iter().any(|name| name == "initialized"), "answered after only {before:?}");
     editor.event("initialized").await?;
     editor.break_at(program, markers).await?;
     editor.ok("configurationDone", Value::Null).await?;
-    anyhow::ensure!(editor.response(attach).await?.success);
     Ok(editor)
 }
 

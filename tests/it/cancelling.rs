@@ -19,15 +19,46 @@ stories! {
     a_cancelled_evaluation_reaches_the_program_over_http,
 }
 
-/// Ends when nobody waits for it any more.
+/// How long a thread must not have run to count as asleep: what passes between two calls of one evaluation is shorter.
+const QUIET: Duration = Duration::from_millis(200);
+
+/// Longer than from a cancellation to the end of a call; shorter than a call may take that nobody cancels, which is 5 s.
+const SOON: Duration = Duration::from_millis(3500);
+
+/// Says that it begins, and ends when nobody waits for it any more.
 fn endless() -> Value {
-    json!({ "expression": "hanger.Sleeps(600000)" })
+    json!({ "expression":
+        "new[] { 600000 }.Sum(time => { System.Console.WriteLine(\"asleep\"); System.Threading.Thread.Sleep(time); return 0; })" })
 }
 
-/// Where `hanger` is there.
+/// Waits until [`endless`] has begun in the program.
+fn begun() -> Value {
+    json!({ "stream": "stdout", "waitFor": "asleep\n", "timeoutMs": 30_000 })
+}
+
+/// Waits until the thread of the stop sleeps in [`endless`]: proc(5) counts how often it was switched. A call that is aborted in its
+/// first moments is another story, and may end otherwise.
+async fn asleep(stop: &Value) -> anyhow::Result<()> {
+    let status = format!("/proc/{}/status", stop["event"]["threadId"]);
+    let switches = || -> anyhow::Result<Vec<String>> {
+        let text = std::fs::read_to_string(&status).with_context(|| format!("{status}: {stop}"))?;
+        Ok(text.lines().filter(|line| line.contains("ctxt_switches")).map(str::to_owned).collect())
+    };
+    let until = Instant::now() + DEADLINE;
+    loop {
+        let before = switches()?;
+        tokio::time::sleep(QUIET).await;
+        if before == switches()? {
+            return Ok(());
+        }
+        anyhow::ensure!(Instant::now() < until, "it never sleeps");
+    }
+}
+
+/// To where an evaluation can run: no display of a variable has left a call behind, as it would in `hostile`.
 fn launch() -> Value {
-    json!({ "program": fixture::program("hostile"), "run": true,
-        "breakpoints": [{ "sourceFile": fixture::source("hostile"), "line": fixture::line("hostile", "here") }] })
+    json!({ "program": fixture::program("frozen"), "run": true,
+        "breakpoints": [{ "sourceFile": fixture::source("frozen"), "line": fixture::line("frozen", "before") }] })
 }
 
 async fn a_cancelled_evaluation_and_a_cancelled_wait_reach_the_program_over_stdio(
@@ -38,10 +69,14 @@ async fn a_cancelled_evaluation_and_a_cancelled_wait_reach_the_program_over_stdi
     anyhow::ensure!(stop["event"]["type"] == "breakpointHit", "{stop}");
     let endless = agent.begin("debug_evaluate", endless()).await?;
     // Others are served meanwhile.
-    agent.call("debug_status", json!({})).await?;
+    let begun = agent.call("process_read_output", begun()).await?;
+    anyhow::ensure!(begun["matched"].is_string(), "{begun}");
+    asleep(&stop).await?;
+    let cancelled = Instant::now();
     give_up(&mut agent, endless).await?;
-    let looked = agent.call("debug_evaluate", json!({ "expression": "watched" })).await?;
-    assert_eq!(looked["result"], "1", "{looked}");
+    let looked = agent.call("debug_evaluate", json!({ "expression": "done" })).await?;
+    assert_eq!(looked["result"], "false", "{looked}");
+    anyhow::ensure!(cancelled.elapsed() < SOON, "it ended by itself");
     if ends_calls(runtime) {
         let stepped = agent.call("debug_step_over", json!({})).await?;
         anyhow::ensure!(stepped["event"]["reason"] == "step", "{stepped}");
@@ -87,10 +122,15 @@ async fn a_cancelled_evaluation_reaches_the_program_over_http(runtime: Runtime) 
     let stop = agent.call("debug_launch", &launch()).await?;
     anyhow::ensure!(stop["event"]["type"] == "breakpointHit", "{stop}");
     let (endless, connection) = agent.begin("debug_evaluate", &endless()).await?;
-    agent.call("debug_status", &json!({})).await?;
+    // It has a connection of its own: what is asked after it may come before it.
+    let begun = agent.call("process_read_output", &begun()).await?;
+    anyhow::ensure!(begun["matched"].is_string(), "{begun}");
+    asleep(&stop).await?;
+    let cancelled = Instant::now();
     agent.notify("notifications/cancelled", &json!({ "requestId": endless })).await?;
-    let looked = agent.call("debug_evaluate", &json!({ "expression": "watched" })).await?;
-    assert_eq!(looked["result"], "1", "{looked}");
+    let looked = agent.call("debug_evaluate", &json!({ "expression": "done" })).await?;
+    assert_eq!(looked["result"], "false", "{looked}");
+    anyhow::ensure!(cancelled.elapsed() < SOON, "it ended by itself");
     if ends_calls(runtime) {
         let stepped = agent.call("debug_step_over", &json!({})).await?;
         anyhow::ensure!(stepped["event"]["reason"] == "step", "{stepped}");

@@ -135,14 +135,21 @@ async fn an_exception_nobody_catches_stops_before_its_handlers_run_and_once(
             assert_eq!(frame["line"], fixture::line("lastwords", marker), "{way}");
             editor.ok("continue", go_on.clone()).await?;
         }
-        if way == "sleep" {
-            editor.finish().await?;
-            continue;
-        }
+        let goodbye = match way {
+            // It would never end.
+            "sleep" => Some(editor.send("disconnect", Value::Null).await?),
+            _ => None,
+        };
         let (event, body) = editor.any_event(&["stopped", "exited"]).await?;
         assert_eq!((event.as_str(), &body["exitCode"]), ("exited", &json!(code)), "{way}: {body}");
         assert!(editor.output[0].starts_with("heard of InvalidOperationException"), "{way}");
-        editor.finish().await?;
+        match goodbye {
+            Some(goodbye) => {
+                anyhow::ensure!(editor.response(goodbye).await?.success, "{way}");
+                editor.ended().await?;
+            }
+            None => editor.finish().await?,
+        }
     }
     Ok(())
 }

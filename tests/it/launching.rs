@@ -56,7 +56,11 @@ async fn printed(runtime: Runtime, more: Value) -> anyhow::Result<Vec<String>> {
     editor.launch("settings", &[], more).await?;
     assert_eq!(editor.event("exited").await?["exitCode"], 0);
     editor.event("terminated").await?;
-    let lines = editor.output[0].lines().map(str::to_owned).collect();
+    let lines: Vec<String> = editor.output[0].lines().map(str::to_owned).collect();
+    // Which profile it is was said before the client had configured.
+    let first = lines.first().map(String::as_str).unwrap_or_default();
+    let has_profile = !matches!(first, "DOTNET_LAUNCH_PROFILE=" | "");
+    assert_eq!(editor.output[2].contains("Launch profile "), has_profile, "{first}: {:?}", editor.output[2]);
     editor.finish().await?;
     Ok(lines)
 }

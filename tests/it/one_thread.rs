@@ -1,9 +1,14 @@
 //! `singleThread`: one thread steps or goes on, the others stand.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 use tests::client::DapClient;
 use tests::fixture::{self, Runtime};
 use tests::transcript::Transcript;
+
+/// How long a step may take to come to where it waits.
+const LIMIT: Duration = Duration::from_secs(30);
 
 stories! {
     one_thread_steps_alone_when_asked,
@@ -75,12 +80,20 @@ async fn a_step_that_waits_for_a_held_thread_is_paused(runtime: Runtime) -> anyh
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("frozen", &["join"], json!({})).await?;
     let (thread, _) = editor.stop().await?;
-    editor.ok("next", json!({ "threadId": thread, "singleThread": true })).await?;
-    // Paused on its way into the call, a step from there would only come back out of it.
-    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
-    editor.ok("pause", json!({ "threadId": thread })).await?;
-    let stopped = editor.event("stopped").await?;
-    assert_eq!((&stopped["reason"], &stopped["threadId"]), (&json!("pause"), &json!(thread)));
+    let begin = Instant::now();
+    loop {
+        editor.ok("next", json!({ "threadId": thread, "singleThread": true })).await?;
+        editor.ok("pause", json!({ "threadId": thread })).await?;
+        let stopped = editor.event("stopped").await?;
+        assert_eq!((&stopped["reason"], &stopped["threadId"]), (&json!("pause"), &json!(thread)));
+        let stack = editor.ok("stackTrace", json!({ "threadId": thread })).await?;
+        let name = stack["stackFrames"][0]["name"].as_str().unwrap_or_default();
+        if name.contains("Thread.Join") {
+            break;
+        }
+        // The pause was quicker than the step, which has not come to its wait.
+        anyhow::ensure!(begin.elapsed() < LIMIT, "it never waits: {stack}");
+    }
     // Let go, the other one ends, and so does the step.
     editor.ok("next", json!({ "threadId": thread })).await?;
     let (_, frame) = editor.stop().await?;

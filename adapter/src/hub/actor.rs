@@ -1,13 +1,15 @@
 //! The task that owns the session: events in, one at a time; effects carried out, never waiting for anybody.
 //!
 //! Tasks and what ends them: one reader per client (its socket ends, or the actor drops it), one writer per client (its
-//! queue is dropped), one pump for engine events (the engine's channel ends), one per request to the engine that watches its
-//! deadline (answer or deadline), one per request to the broker (answer or cancellation). The actor ends with [`Effect::End`]; everything else ends with it.
+//! queue is dropped), one pump for engine events (the channels of the engine and of the actor end), one per request to the
+//! broker (answer or cancellation). The actor ends with [`Effect::End`]; everything else ends with it.
 
 mod asking;
 mod awake;
+mod deadlines;
 mod hearing;
-mod pulse;
+mod host;
+mod inbox;
 #[cfg(test)]
 mod tests;
 
@@ -15,15 +17,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dap_wire::{ErrorCode, Failure, Message, Response};
+use dap_wire::{Message, Response};
 use serde_json::{Value, json};
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::access::Token;
-use super::event::{ClientId, Effect, Event, Origin, Publication, StartedEngine, Ticket};
+use super::event::{ClientId, Effect, Event, Origin, Ticket};
 use super::numbers::Numbers;
 use super::proxy;
 use super::state::State;
@@ -32,99 +33,17 @@ use crate::engine::{Answer, CHILD_SESSION, Engine, EngineEvent, Spawned};
 use crate::io::Broker;
 use asking::{Asking, NoEngine};
 use awake::Awake;
-use pulse::Pulse;
+use deadlines::Deadlines;
+pub use host::{Connection, Host};
+pub use inbox::Inbox;
+use inbox::Wake;
 
 /// Messages queued for one client; when it is full the client is dropped: it has stopped reading.
 const CLIENT_QUEUE: usize = 4096;
-/// Events waiting for the actor; when it is full, clients' readers wait (each for itself).
-const INBOX: usize = 1024;
 /// How long the program's pipes may stay open after its end.
 const DRAIN_LIMIT: Duration = Duration::from_secs(1);
 /// How long a client may take to read its last messages.
 const LAST_WORDS: Duration = Duration::from_secs(2);
-
-/// What the hub needs of its host.
-pub trait Host {
-    /// Makes the engine for these arguments.
-    ///
-    /// # Errors
-    /// Why there is none.
-    fn start_engine(
-        &mut self,
-        arguments: &Value,
-        broker: &Broker,
-        events: mpsc::UnboundedSender<EngineEvent>,
-    ) -> Result<(StartedEngine, Arc<dyn Engine>), Failure>;
-
-    /// Makes a session for a program that this session's program has started; gives its id.
-    ///
-    /// # Errors
-    /// Why there is none; `UNSUPPORTED` from a host with room for one session.
-    fn adopt(&mut self, spawned: Spawned) -> Result<String, Failure> {
-        let message = format!("there is no room for a session of {}", spawned.name);
-        Err(Failure::new(ErrorCode::Unsupported, message))
-    }
-
-    /// Connects to another live session's socket.
-    ///
-    /// # Errors
-    /// `NO_SESSION` when nobody listens there.
-    fn connect(&mut self, session: &str) -> Result<Connection, Failure>;
-
-    /// Lets others join.
-    fn publish(&mut self, publication: Publication, inbox: &Inbox);
-
-    /// Nobody joins any more.
-    fn unpublish(&mut self);
-}
-
-/// The way into the actor.
-#[derive(Debug, Clone)]
-pub struct Inbox(mpsc::Sender<Wake>);
-
-enum Wake {
-    Event(Event),
-    /// What an engine says; an engine that was replaced is not listened to any more.
-    EngineSaid {
-        engine: u64,
-        event: EngineEvent,
-    },
-    Connected {
-        origin: Origin,
-        client: Connection,
-    },
-}
-
-impl std::fmt::Debug for Wake {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("Wake")
-    }
-}
-
-/// Both halves of a client's connection.
-pub struct Connection {
-    /// What it says.
-    pub reader: Box<dyn AsyncRead + Send + Unpin>,
-    /// What it is told.
-    pub writer: Box<dyn AsyncWrite + Send + Unpin>,
-}
-
-impl Inbox {
-    /// A new client.
-    pub async fn connected(&self, origin: Origin, client: Connection) {
-        // A hub that has ended answers nobody: dropping the connection says so.
-        drop(self.0.send(Wake::Connected { origin, client }).await);
-    }
-
-    /// The host was told to end.
-    pub async fn shutdown(&self) {
-        drop(self.0.send(Wake::Event(Event::ShutdownAsked)).await);
-    }
-
-    async fn event(&self, event: Event) {
-        drop(self.0.send(Wake::Event(event)).await);
-    }
-}
 
 struct Rider {
     queue: mpsc::Sender<Outgoing>,
@@ -158,8 +77,11 @@ pub struct Actor<H> {
     engine: Option<Arc<dyn Engine>>,
     /// Counts the engines: a restart makes another.
     engines: u64,
+    /// Where the engine's answer to `disconnect` goes: behind all that it said before.
+    goodbyes: Option<mpsc::UnboundedSender<Event>>,
     /// What the engine and the broker were asked and have not answered.
     asking: HashMap<Ticket, Asking>,
+    deadlines: Deadlines,
     /// The engine's answers, in the order it gave them.
     answers: mpsc::UnboundedSender<Answer>,
     given: mpsc::UnboundedReceiver<Answer>,
@@ -170,10 +92,10 @@ pub struct Actor<H> {
 }
 
 impl<H: Host> Actor<H> {
-    /// An actor for this session. Give its [`Inbox`] to whoever accepts connections, then [`Actor::run`] it.
+    /// An actor for this session. Give its [`Inbox`] to whoever accepts connections, then [`Actor::run`] it. Must be called
+    /// inside a tokio runtime.
     pub fn new(session: &str, host: H, broker: Broker) -> (Self, Inbox) {
-        let (sender, wakes) = mpsc::channel(INBOX);
-        let inbox = Inbox(sender);
+        let (inbox, wakes) = Inbox::new();
         let (answers, given) = mpsc::unbounded_channel();
         let actor = Self {
             host,
@@ -186,7 +108,9 @@ impl<H: Host> Actor<H> {
             next_client: 0,
             engine: None,
             engines: 0,
+            goodbyes: None,
             asking: HashMap::new(),
+            deadlines: Deadlines::new(),
             answers,
             given,
             writers: JoinSet::new(),
@@ -208,21 +132,30 @@ impl<H: Host> Actor<H> {
 
     /// Runs the session to its end.
     pub async fn run(mut self) {
-        let (mut pulse, mut awake) = (Pulse::new(), Awake::new());
+        let mut awake = Awake::new();
         while !self.ended {
+            // In this order: answers are not kept waiting by whoever asks much, and the core is offered to others only when
+            // nothing waits.
             let wake = tokio::select! {
-                Some(wake) = self.wakes.recv() => wake,
+                biased;
                 Some(answer) = self.given.recv() => {
-                    pulse.start();
-                    awake.start();
+                    self.deadlines.start();
+                    awake.start(awake::From::Engine);
                     self.answered(answer);
                     continue;
                 }
-                () = pulse.beat() => continue,
+                Some(wake) = self.wakes.recv() => wake,
+                late = self.deadlines.late() => {
+                    self.is_late(late);
+                    continue;
+                }
                 () = awake.look() => continue,
             };
-            pulse.start();
-            awake.start();
+            self.deadlines.start();
+            awake.start(match &wake {
+                Wake::Event(Event::ClientSaid { .. }) => awake::From::Client,
+                _ => awake::From::Engine,
+            });
             match wake {
                 Wake::Connected { origin, client } => self.welcome(origin, client),
                 Wake::Event(event) => self.handle(event),
@@ -246,7 +179,7 @@ impl<H: Host> Actor<H> {
 
     fn handle(&mut self, event: Event) {
         if let Event::EngineAnswered { ticket, .. } | Event::IoAnswered { ticket, .. } = &event {
-            self.asking.remove(ticket);
+            self.no_longer_asks(*ticket);
         }
         let event = match event {
             Event::ClientSaid { client, message } if self.elsewhere.contains_key(&client) => {
@@ -401,12 +334,13 @@ impl<H: Host> Actor<H> {
             self.engine = Some(engine);
             started
         });
-        match &started {
-            Ok(_) => {
-                drop(tokio::spawn(hearing::pump(said, self.engines, self.broker.clone(), self.inbox.clone())))
-            }
-            Err(failure) => self.engine = Some(Arc::new(NoEngine(failure.clone()))),
+        if let Err(failure) = &started {
+            self.engine = Some(Arc::new(NoEngine(failure.clone())));
         }
+        let (goodbyes, goodbye) = mpsc::unbounded_channel();
+        self.goodbyes = Some(goodbyes);
+        let pump = hearing::Pump::new(self.engines, self.broker.clone(), self.inbox.clone());
+        tokio::spawn(pump.run(said, goodbye));
         for effect in self.state.handle(Event::EngineStarted(started)) {
             self.carry_out(effect);
         }

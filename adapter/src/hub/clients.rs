@@ -187,6 +187,12 @@ impl Clients {
         self.0.values().filter(|client| client.stage == Stage::Ready).map(|client| client.id).collect()
     }
 
+    /// The ids of those who asked for this program, whether they have configured or not.
+    pub fn at_the_console(&self) -> Vec<ClientId> {
+        let there = |client: &&Client| (Stage::Joined..=Stage::Ready).contains(&client.stage);
+        self.0.values().filter(there).map(|client| client.id).collect()
+    }
+
     /// Whether nobody is left.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -109,6 +109,8 @@ pub enum Timer {
     Linger,
     /// A client has had its time to present the token.
     Admission(ClientId),
+    /// The engine has had its time to say `initialized` after its launch succeeded.
+    EarlyAnswer,
     /// A client has had its time to answer this reverse request.
     Ask(Ask),
 }

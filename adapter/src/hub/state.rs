@@ -47,7 +47,7 @@ use reverse::Reverse;
 /// How long a client may take to present the token.
 const ADMISSION_LIMIT: Duration = Duration::from_secs(60);
 /// How long an engine may take for an ordinary request. Evaluations have the engine's own, shorter deadline.
-const ENGINE_DEADLINE: Duration = Duration::from_secs(30);
+pub(super) const ENGINE_DEADLINE: Duration = Duration::from_secs(30);
 
 /// Where the session stands. Which command is legal when follows from it.
 #[derive(Debug, Clone, PartialEq)]
@@ -89,6 +89,8 @@ pub struct State {
     /// Arguments of the launch or attach that made the session.
     launch: Value,
     attached: bool,
+    /// The launch or attach succeeded before the engine was ready; its answer waits for that.
+    early_answer: Option<(Asked, Value)>,
     counter: IdCounter,
     pending: Pending,
     ledger: Ledger,
@@ -134,6 +136,7 @@ impl State {
             access: AgentAccess::default(),
             launch: Value::Null,
             attached: false,
+            early_answer: None,
             counter: IdCounter::default(),
             pending: Pending::default(),
             ledger: Ledger::default(),
@@ -366,6 +369,14 @@ impl State {
         client.convention.to_client(&mut body);
         let message = Message::Event(dap_wire::Event::new(event, body));
         self.effects.push(Effect::Send { client: id, message });
+    }
+
+    /// Sends a line of the debug console to everybody who launched, attached or joined, configured or not: a build takes
+    /// long, and its lines belong to those who wait for it.
+    fn note_all(&mut self, body: &Value) {
+        for id in self.clients.at_the_console() {
+            self.tell(id, "output", body);
+        }
     }
 
     /// Sends an event to everybody who gets events.

@@ -270,17 +270,8 @@ impl Broker {
         }
     }
 
-    /// As [`Broker::drained`], when the program has ended; a program that was only let go keeps printing.
-    pub async fn drained_if_exited(&self, limit: Duration) {
-        let exited = self.lock().has_exited();
-        if exited {
-            self.drained(limit).await;
-        }
-    }
-
-    /// Waits until a program we started has ended and all it printed is in, at most `limit` for each. Returns at once
-    /// when there is none.
-    pub async fn ended(&self, limit: Duration) {
+    /// Waits until a program we started has ended, at most `limit`. Returns at once when there is none.
+    pub async fn exited(&self, limit: Duration) {
         let exit = match &self.lock().ownership {
             Ownership::Ours { exit, .. } | Ownership::Terminal { exit, .. } => exit.clone(),
             _ => return,
@@ -288,7 +279,15 @@ impl Broker {
         if tokio::time::timeout(limit, exit.clone().wait_for(Option::is_some)).await.is_err() {
             tracing::warn!("the program did not end");
         }
-        self.drained(limit).await;
+    }
+
+    /// How a program ended of which the kernel tells us: one that we started, and no adapter.
+    pub fn how_it_ended(&self) -> Option<ExitInfo> {
+        match &self.lock().ownership {
+            Ownership::Ours { pid, exit, .. } if *pid != 0 => *exit.borrow(),
+            Ownership::Terminal { exit, .. } => *exit.borrow(),
+            _ => None,
+        }
     }
 
     /// Writes to the program's stdin, after whoever asked before.

@@ -1,9 +1,9 @@
 //! The client's end of a connection: asks, and pairs each answer with who waits for it.
 //!
-//! Used by the bridge, the tests and later child adapters. Not used by the hub, which answers many clients itself.
+//! Used by the bridge, the tests and the child adapters. Not used by the hub, which answers many clients itself.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures::{SinkExt, StreamExt};
@@ -26,38 +26,59 @@ pub enum Incoming {
     Request(Request),
 }
 
-type Waiters = HashMap<i64, oneshot::Sender<Result<Value, Failure>>>;
+/// Requests under way, by their numbers.
+#[derive(Debug, Default)]
+struct Waiters {
+    /// The number that was given last.
+    seq: i64,
+    /// `None` once the connection ended: nobody waits on it any more.
+    waiting: Option<HashMap<i64, oneshot::Sender<Result<Value, Failure>>>>,
+}
 
 #[derive(Debug)]
 struct Shared {
-    /// `None` once the connection ended: nobody waits on it any more.
-    waiters: Mutex<Option<Waiters>>,
-    outgoing: mpsc::UnboundedSender<Outgoing>,
+    waiters: Mutex<Waiters>,
+    outgoing: mpsc::UnboundedSender<Message>,
     ended: CancellationToken,
     /// What broke the connection, if it did not simply end.
     broken: OnceLock<String>,
 }
 
-#[derive(Debug)]
-enum Outgoing {
-    Ask(Request, oneshot::Sender<i64>, oneshot::Sender<Result<Value, Failure>>),
-    /// The request with this number is no longer wanted.
-    Forget(oneshot::Receiver<i64>),
-    Tell(Message),
+impl Shared {
+    fn waiters(&self) -> MutexGuard<'_, Waiters> {
+        self.waiters.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Numbers a message and has it written, in this order; gives the number. `None` when the connection ended.
+    fn say(
+        &self,
+        mut message: Message,
+        waiter: Option<oneshot::Sender<Result<Value, Failure>>>,
+    ) -> Option<i64> {
+        let mut waiters = self.waiters();
+        waiters.seq += 1;
+        let seq = waiters.seq;
+        let waiting = waiters.waiting.as_mut()?;
+        if let Some(waiter) = waiter {
+            waiting.insert(seq, waiter);
+        }
+        message.set_seq(seq);
+        self.outgoing.send(message).ok().map(|()| seq)
+    }
 }
 
 /// Cancels a request nobody waits for any more, however that came about.
 struct Unanswered<'a> {
     peer: &'a Peer,
-    number: Option<oneshot::Receiver<i64>>,
+    number: Option<i64>,
 }
 
 impl Unanswered<'_> {
-    /// Cancels it now.
+    /// Cancels it now. The answer to `cancel` says nothing, and a connection that is gone has nothing to cancel.
     fn cancel(&mut self) {
         if let Some(number) = self.number.take() {
-            // A connection that is gone has nothing to cancel.
-            drop(self.peer.0.outgoing.send(Outgoing::Forget(number)));
+            let cancel = Request::new("cancel", json!({ "requestId": number }));
+            self.peer.0.say(Message::Request(cancel), None);
         }
     }
 }
@@ -91,7 +112,7 @@ impl Peer {
         let (incoming, received) = mpsc::unbounded_channel();
         let ended = CancellationToken::new();
         let shared = Arc::new(Shared {
-            waiters: Mutex::new(Some(HashMap::new())),
+            waiters: Mutex::new(Waiters { seq: 0, waiting: Some(HashMap::new()) }),
             outgoing,
             ended: ended.clone(),
             broken: OnceLock::new(),
@@ -125,13 +146,10 @@ impl Peer {
         deadline: Duration,
         cancel: &CancellationToken,
     ) -> Result<Value, Failure> {
-        let (number, numbered) = oneshot::channel();
         let (waiter, answer) = oneshot::channel();
-        let ask = Outgoing::Ask(Request::new(command, arguments), number, waiter);
-        if self.0.outgoing.send(ask).is_err() {
-            return Err(gone(command));
-        }
-        let mut unanswered = Unanswered { peer: self, number: Some(numbered) };
+        let request = Message::Request(Request::new(command, arguments));
+        let Some(number) = self.0.say(request, Some(waiter)) else { return Err(gone(command)) };
+        let mut unanswered = Unanswered { peer: self, number: Some(number) };
         tokio::pin!(answer);
         tokio::select! {
             biased;
@@ -159,7 +177,8 @@ impl Peer {
     /// Answers a reverse request.
     pub fn answer(&self, request: &Request, outcome: Result<Value, Failure>) {
         let response = Response::to(request.seq, request.command.clone(), outcome);
-        drop(self.0.outgoing.send(Outgoing::Tell(Message::Response(response))));
+        // Nobody is owed an answer any more when the connection is gone.
+        self.0.say(Message::Response(response), None);
     }
 
     /// Closes the connection; every waiter fails.
@@ -188,38 +207,17 @@ fn gone(command: &str) -> Failure {
 
 async fn write<W: AsyncWrite + Unpin>(
     writer: W,
-    mut to_write: mpsc::UnboundedReceiver<Outgoing>,
+    mut to_write: mpsc::UnboundedReceiver<Message>,
     shared: std::sync::Weak<Shared>,
     ended: CancellationToken,
 ) {
     let mut writer = FramedWrite::new(writer, DapCodec::default());
-    let mut seq = 0;
     loop {
-        let outgoing = tokio::select! {
-            outgoing = to_write.recv() => outgoing,
+        let message = tokio::select! {
+            message = to_write.recv() => message,
             () = ended.cancelled() => None,
         };
-        let Some(outgoing) = outgoing else { break };
-        let next = seq + 1;
-        let mut message = match outgoing {
-            Outgoing::Ask(request, number, waiter) => {
-                let Some(shared) = shared.upgrade() else { break };
-                let mut waiters = shared.waiters.lock().unwrap_or_else(PoisonError::into_inner);
-                let Some(waiters) = waiters.as_mut() else { break };
-                // Whoever gave up meanwhile is simply not there to be told.
-                let _gave_up = number.send(next);
-                waiters.insert(next, waiter);
-                Message::Request(request)
-            }
-            Outgoing::Forget(mut number) => {
-                // It was asked before it was forgotten, so it has its number. The answer to `cancel` says nothing.
-                let Ok(cancelled) = number.try_recv() else { continue };
-                Message::Request(Request::new("cancel", json!({ "requestId": cancelled })))
-            }
-            Outgoing::Tell(message) => message,
-        };
-        seq = next;
-        message.set_seq(seq);
+        let Some(message) = message else { break };
         if writer.send(&message).await.is_err() {
             break;
         }
@@ -259,10 +257,11 @@ async fn read<R: AsyncRead + Unpin>(
         match message {
             Message::Response(response) => {
                 let Some(shared) = shared.upgrade() else { break };
-                let waiter = {
-                    let mut waiters = shared.waiters.lock().unwrap_or_else(PoisonError::into_inner);
-                    waiters.as_mut().and_then(|waiters| waiters.remove(&response.request_seq))
-                };
+                let waiter = shared
+                    .waiters()
+                    .waiting
+                    .as_mut()
+                    .and_then(|waiting| waiting.remove(&response.request_seq));
                 match waiter {
                     // Whoever gave up meanwhile is simply not there to be told.
                     Some(waiter) => drop(waiter.send(response.into_result())),
@@ -280,7 +279,7 @@ async fn read<R: AsyncRead + Unpin>(
 fn fail_all(shared: &std::sync::Weak<Shared>) {
     if let Some(shared) = shared.upgrade() {
         // Dropping the senders wakes the waiters, who then say what they asked for in vain.
-        shared.waiters.lock().unwrap_or_else(PoisonError::into_inner).take();
+        shared.waiters().waiting.take();
     }
 }
 

@@ -42,9 +42,8 @@ impl Session {
         match (kill, self.process.take()) {
             (_, None) => {
                 if let Some(child) = self.child.as_ref().filter(|child| child.exited().is_none()) {
-                    child.signal(Signal::KILL);
-                    let info = wait_for_exit(child, KILL_LIMIT);
-                    self.end(info);
+                    let info = killed(child)?;
+                    self.end(Some(info));
                 }
             }
             (false, Some(process)) => {
@@ -63,9 +62,8 @@ impl Session {
                         if arguments["restart"] == true && self.run == Run::Running {
                             self.stand(&process).unwrap_or_default();
                         }
-                        child.signal(Signal::KILL);
-                        let info = wait_for_exit(child, KILL_LIMIT);
-                        self.end(info);
+                        let info = killed(child)?;
+                        self.end(Some(info));
                     }
                     None => {
                         // Not our child: the runtime ends it, which it must stand for.
@@ -234,13 +232,20 @@ impl Session {
     }
 }
 
-fn wait_for_exit(child: &crate::io::Child, limit: Duration) -> Option<ExitInfo> {
-    let deadline = Instant::now() + limit;
+/// Kills a program and waits for its end. One that takes longer tells it all the same, when it comes.
+fn killed(child: &crate::io::Child) -> Result<ExitInfo, Failure> {
+    child.signal(Signal::KILL);
+    let deadline = Instant::now() + KILL_LIMIT;
     let mut pause = Duration::from_millis(1);
     // The exit is noticed by another thread; this one has no runtime to wait with.
     while child.exited().is_none() && Instant::now() < deadline {
         std::thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(20));
     }
-    child.exited()
+    child.exited().ok_or_else(|| {
+        let message =
+            format!("process {} did not end within {} s of SIGKILL", child.pid(), KILL_LIMIT.as_secs());
+        Failure::new(ErrorCode::EngineFailed, message)
+            .hint("it may wait for a disk or a file server; it ends when that answers")
+    })
 }

@@ -6,9 +6,9 @@ use dap_wire::{ErrorCode, Failure};
 use regex::Regex;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::AbortOnDropHandle;
 
-use super::{Actor, DRAIN_LIMIT, Host};
+use super::deadlines::{Due, Late};
+use super::{Actor, Host};
 use crate::engine::{Answer, Engine, EngineRequest, Reply};
 use crate::hub::event::{ClientId, Event, IoRequest, ReadOutput, Ticket};
 use crate::io::{Broker, ReadRequest};
@@ -16,8 +16,8 @@ use crate::io::{Broker, ReadRequest};
 /// A request that was not answered yet.
 pub(super) struct Asking {
     pub(super) cancel: CancellationToken,
-    /// Answers instead when the engine does not; the broker bounds its own waits.
-    _deadline: Option<AbortOnDropHandle<()>>,
+    /// When the engine must have answered; the broker bounds its own waits.
+    due: Option<Due>,
 }
 
 impl<H: Host> Actor<H> {
@@ -34,20 +34,29 @@ impl<H: Host> Actor<H> {
         tracing::trace!(number = ticket.0, command, arguments = %shown, "asked of the engine");
         let cancel = CancellationToken::new();
         let reply = Reply::new(ticket.0, command.clone(), self.answers.clone());
-        let (late, give_up, name) = (self.answers.clone(), cancel.clone(), command.clone());
-        let watching = tokio::spawn(async move {
-            tokio::time::sleep(deadline).await;
-            let message = format!("the engine did not answer `{name}` within {} s", deadline.as_secs());
-            let failure = Failure::new(ErrorCode::Timeout, message)
-                .hint("it may never: then end the session, which works all the same, and launch again");
-            let result = Err(failure);
-            // An actor that has ended asks for no answer.
-            drop(late.send(Answer { number: ticket.0, command: name, result }));
-            give_up.cancel();
-        });
-        let watching = Some(AbortOnDropHandle::new(watching));
-        self.asking.insert(ticket, Asking { cancel: cancel.clone(), _deadline: watching });
+        let due = Some(self.deadlines.add(ticket, &command, deadline));
+        self.asking.insert(ticket, Asking { cancel: cancel.clone(), due });
         engine.request(EngineRequest { command, arguments }, cancel, reply);
+    }
+
+    /// The engine has not answered in time: that is the answer, and it may give up.
+    pub(super) fn is_late(&mut self, late: Late) {
+        let Late { ticket, command, limit } = late;
+        let give_up = self.asking.get(&ticket).map(|asking| asking.cancel.clone());
+        let message = format!("the engine did not answer `{command}` within {} s", limit.as_secs());
+        let failure = Failure::new(ErrorCode::Timeout, message)
+            .hint("it may never: then end the session, which works all the same, and launch again");
+        self.answered(Answer { number: ticket.0, command, result: Err(failure) });
+        if let Some(give_up) = give_up {
+            give_up.cancel();
+        }
+    }
+
+    /// The request was answered.
+    pub(super) fn no_longer_asks(&mut self, ticket: Ticket) {
+        if let Some(Asking { due: Some(due), .. }) = self.asking.remove(&ticket) {
+            self.deadlines.remove(due);
+        }
     }
 
     /// The engine answered, or its time is up.
@@ -58,20 +67,15 @@ impl<H: Host> Actor<H> {
         if command != "disconnect" || !self.asking.contains_key(&Ticket(number)) {
             return self.handle(event);
         }
-        // Whatever comes next finds no program of ours and all it printed in the rings.
-        let (broker, inbox) = (self.broker.clone(), self.inbox.clone());
-        tokio::spawn(async move {
-            if matches!(event, Event::EngineAnswered { result: Err(_), .. }) {
-                broker.kill();
-            }
-            broker.ended(DRAIN_LIMIT).await;
-            inbox.event(event).await;
-        });
+        // Behind what the engine has said, which takes its time.
+        if let Some(goodbyes) = &self.goodbyes {
+            drop(goodbyes.send(event));
+        }
     }
 
     pub(super) fn ask_broker(&mut self, ticket: Ticket, client: ClientId, request: IoRequest) {
         let (cancel, inbox, broker) = (CancellationToken::new(), self.inbox.clone(), self.broker.clone());
-        self.asking.insert(ticket, Asking { cancel: cancel.clone(), _deadline: None });
+        self.asking.insert(ticket, Asking { cancel: cancel.clone(), due: None });
         tokio::spawn(async move {
             let result = match request {
                 IoRequest::Write { data, close } => {

@@ -3,29 +3,89 @@
 use dap_wire::Message;
 use dap_wire::codec::DapCodec;
 use futures::StreamExt;
+use serde_json::json;
 use tokio::io::AsyncRead;
 use tokio::sync::mpsc;
 use tokio_util::codec::FramedRead;
 use tokio_util::sync::CancellationToken;
 
-use super::{DRAIN_LIMIT, Inbox, Wake};
+use super::{DRAIN_LIMIT, Inbox};
 use crate::engine::EngineEvent;
 use crate::hub::event::{ClientId, Event};
 use crate::hub::numbers::Numbers;
 use crate::io::Broker;
 
-/// Engine events in order; output that came before a stop or an end is in the rings before it is told.
-pub(super) async fn pump(
-    mut said: mpsc::UnboundedReceiver<EngineEvent>,
+/// What an engine says, and its answer to `disconnect` behind it, on their way to the actor. All that was printed before an
+/// end is in the rings before it is told.
+pub(super) struct Pump {
     engine: u64,
     broker: Broker,
     inbox: Inbox,
-) {
-    while let Some(event) = said.recv().await {
-        if matches!(&event, EngineEvent::Dap { event, .. } if event == "exited" || event == "terminated") {
-            broker.drained_if_exited(DRAIN_LIMIT).await;
+    /// The program's pipes were waited for: something else holds them open, or nothing more comes.
+    drained: bool,
+    told_exit: bool,
+}
+
+impl Pump {
+    pub(super) fn new(engine: u64, broker: Broker, inbox: Inbox) -> Self {
+        Self { engine, broker, inbox, drained: false, told_exit: false }
+    }
+
+    /// Ends with the engine's channel and the actor's.
+    pub(super) async fn run(
+        mut self,
+        mut said: mpsc::UnboundedReceiver<EngineEvent>,
+        mut goodbyes: mpsc::UnboundedReceiver<Event>,
+    ) {
+        loop {
+            // In this order: what the engine said before it let go of its program is told before that.
+            tokio::select! {
+                biased;
+                Some(event) = said.recv() => self.pass(event).await,
+                Some(answer) = goodbyes.recv() => self.part(answer, &mut said).await,
+                else => break,
+            }
         }
-        drop(inbox.0.send(Wake::EngineSaid { engine, event }).await);
+    }
+
+    async fn pass(&mut self, event: EngineEvent) {
+        if let EngineEvent::Dap { event: name, .. } = &event
+            && (name == "exited" || name == "terminated")
+        {
+            self.told_exit |= name == "exited";
+            self.drain().await;
+        }
+        self.inbox.said(self.engine, event).await;
+    }
+
+    /// A program that was only let go keeps printing.
+    async fn drain(&mut self) {
+        if !self.drained && self.broker.has_ended() {
+            self.broker.drained(DRAIN_LIMIT).await;
+            self.drained = true;
+        }
+    }
+
+    /// Whatever comes next finds no program of ours and all it printed in the rings.
+    async fn part(&mut self, answer: Event, said: &mut mpsc::UnboundedReceiver<EngineEvent>) {
+        let failed = matches!(answer, Event::EngineAnswered { result: Err(_), .. });
+        if failed {
+            self.broker.kill();
+        }
+        self.broker.exited(DRAIN_LIMIT).await;
+        self.drain().await;
+        while let Ok(event) = said.try_recv() {
+            self.pass(event).await;
+        }
+        // An engine that hangs says nothing of the end.
+        if failed
+            && !self.told_exit
+            && let Some(info) = self.broker.how_it_ended()
+        {
+            let body = json!({ "exitCode": info.code });
+            self.pass(EngineEvent::Dap { event: "exited".into(), body }).await;
+        }
+        self.inbox.event(answer).await;
     }
 }
 

@@ -1,21 +1,43 @@
 //! The actor around a scripted engine, over connections in memory: what the pure state cannot show.
 
 use dap_wire::codec::DapCodec;
-use dap_wire::{Request, Response};
+use dap_wire::{ErrorCode, Failure, Request};
 use futures::{SinkExt, StreamExt};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::codec::{FramedRead, FramedWrite};
 
 use super::*;
 use crate::engine::{EngineRequest, Reply};
+use crate::hub::event::{Publication, StartedEngine};
 
-/// Answers everything with nothing and tells the test what it gets.
+/// More events than the actor's inbox holds.
+const MANY: usize = 2 * inbox::ROOM;
+
+/// Answers everything but `modules` with nothing and tells the test what it gets. Before it lets go, it has much to say.
 struct Scripted {
     heard: UnboundedSender<(i64, Result<Value, Failure>)>,
+    events: UnboundedSender<EngineEvent>,
+    /// What it does not answer.
+    kept: UnboundedSender<(CancellationToken, Reply)>,
+}
+
+impl Scripted {
+    fn tell(&self, event: &str, body: Value) {
+        self.events.send(EngineEvent::Dap { event: event.into(), body }).unwrap();
+    }
 }
 
 impl Engine for Scripted {
-    fn request(&self, _: EngineRequest, _: CancellationToken, reply: Reply) {
+    fn request(&self, request: EngineRequest, cancel: CancellationToken, reply: Reply) {
+        match request.command.as_str() {
+            "modules" => return drop(self.kept.send((cancel, reply))),
+            "launch" => self.tell("initialized", Value::Null),
+            "disconnect" => {
+                (0..MANY).for_each(|_| self.tell("invalidated", Value::Null));
+                self.tell("exited", json!({ "exitCode": 7 }));
+            }
+            _ => {}
+        }
         reply.send(Ok(Value::Null));
     }
 
@@ -27,6 +49,7 @@ impl Engine for Scripted {
 /// Hands out the scripted engine and its end of the events.
 struct Memory {
     heard: UnboundedSender<(i64, Result<Value, Failure>)>,
+    kept: UnboundedSender<(CancellationToken, Reply)>,
     events: UnboundedSender<UnboundedSender<EngineEvent>>,
 }
 
@@ -37,10 +60,10 @@ impl Host for Memory {
         _: &Broker,
         events: UnboundedSender<EngineEvent>,
     ) -> Result<(StartedEngine, Arc<dyn Engine>), Failure> {
-        drop(self.events.send(events));
+        drop(self.events.send(events.clone()));
         Ok((
             StartedEngine { name: "scripted".into(), several_per_line: true },
-            Arc::new(Scripted { heard: self.heard.clone() }),
+            Arc::new(Scripted { heard: self.heard.clone(), kept: self.kept.clone(), events }),
         ))
     }
 
@@ -95,23 +118,30 @@ impl Client {
     }
 }
 
-/// A launched session of the scripted engine: the client, the engine's voice, what it hears.
-async fn launched() -> (Client, UnboundedSender<EngineEvent>, UnboundedReceiver<(i64, Result<Value, Failure>)>)
-{
+/// A launched session of the scripted engine: the client, the engine's voice, what it hears, what it does not answer.
+struct Stage {
+    client: Client,
+    engine: UnboundedSender<EngineEvent>,
+    hears: UnboundedReceiver<(i64, Result<Value, Failure>)>,
+    kept: UnboundedReceiver<(CancellationToken, Reply)>,
+}
+
+async fn launched() -> Stage {
     let ((heard, hears), (events, mut handed)) = (unbounded_channel(), unbounded_channel());
+    let (keep, kept) = unbounded_channel();
     let (actor, inbox) =
-        Actor::new("fox1", Memory { heard, events }, Broker::new(4096, "/nonexistent".into()));
+        Actor::new("fox1", Memory { heard, kept: keep, events }, Broker::new(4096, "/nonexistent".into()));
     tokio::spawn(actor.run());
     let mut client = Client::join(&inbox, Origin::First).await;
     client.ask("initialize", json!({ "supportsRunInTerminalRequest": true })).await;
     client.ask("launch", json!({ "program": "x" })).await;
     let engine = handed.recv().await.unwrap();
-    (client, engine, hears)
+    Stage { client, engine, hears, kept }
 }
 
 #[tokio::test]
 async fn the_answer_to_a_reverse_request_finds_its_way_whatever_number_it_went_out_under() {
-    let (mut client, engine, mut hears) = launched().await;
+    let Stage { mut client, engine, mut hears, .. } = launched().await;
     for (ask, pid) in [(40, 7), (41, 8)] {
         let arguments = json!({ "cwd": "/", "args": ["x"] });
         engine.send(EngineEvent::Asks { ask, command: "runInTerminal".into(), arguments }).unwrap();
@@ -133,4 +163,48 @@ async fn the_answer_to_a_reverse_request_finds_its_way_whatever_number_it_went_o
     client.ask("threads", Value::Null).await;
     client.take(|message| matches!(message, Message::Response(answer) if answer.command == "threads")).await;
     assert!(hears.try_recv().is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_the_engine_never_answers_is_late_once_and_the_session_goes_on() {
+    let Stage { mut client, mut kept, .. } = launched().await;
+    client.ask("modules", Value::Null).await;
+    let (cancel, reply) = kept.recv().await.unwrap();
+    let modules =
+        |message: &Message| matches!(message, Message::Response(answer) if answer.command == "modules");
+    let start = tokio::time::Instant::now();
+    // The clock stands while anybody has something to do, and leaps to the next timer when nobody has.
+    let answer = loop {
+        let message = client.reader.next().await.unwrap().unwrap().unwrap();
+        if modules(&message) {
+            break message;
+        }
+    };
+    let Message::Response(answer) = answer else { panic!() };
+    assert_eq!(Failure::from_response(&answer).code, ErrorCode::Timeout);
+    assert!(start.elapsed() >= crate::hub::state::ENGINE_DEADLINE, "{:?}", start.elapsed());
+    tokio::time::timeout(Duration::from_secs(1), cancel.cancelled()).await.unwrap();
+    reply.send(Ok(Value::Null));
+    client.ask("threads", Value::Null).await;
+    client
+        .take(|message| {
+            assert!(!modules(message), "a second answer");
+            matches!(message, Message::Response(answer) if answer.command == "threads")
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn all_that_an_engine_said_before_it_let_go_is_told_before_the_session_ends() {
+    let Stage { mut client, .. } = launched().await;
+    client.take(|message| matches!(message, Message::Event(event) if event.event == "initialized")).await;
+    client.ask("configurationDone", Value::Null).await;
+    client.ask("disconnect", Value::Null).await;
+    let told = client.take(|message| match message {
+        Message::Event(event) => event.event == "exited" || event.event == "terminated",
+        Message::Response(answer) => answer.command == "disconnect",
+        Message::Request(_) => false,
+    });
+    let Message::Event(told) = told.await else { panic!("it was hung up on before it was told of the end") };
+    assert_eq!((told.event.as_str(), &told.body["exitCode"]), ("exited", &json!(7)));
 }

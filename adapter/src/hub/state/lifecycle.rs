@@ -113,7 +113,24 @@ impl State {
                 (client.stage, client.launched) = (Stage::Initialized, false);
             }
         }
-        self.answer(asked, result);
+        let waits = self.clients.get(asked.client).is_some_and(|client| client.stage == Stage::Joined);
+        match result {
+            // What an engine says comes on another way than its answers, which may be quicker.
+            Ok(body) if waits && self.is_live() => {
+                self.early_answer = Some((asked.clone(), body));
+                let timer = Timer::EarlyAnswer;
+                self.effects.push(Effect::StartTimer { timer, after: ENGINE_DEADLINE });
+            }
+            result => self.answer(asked, result),
+        }
+    }
+
+    /// DAP has `initialized` before the answer to the launch, and some clients count on it. The answer does not wait for
+    /// `configurationDone`, as DAP has it too: other clients configure only when they have it.
+    pub(super) fn answer_launch(&mut self) {
+        if let Some((asked, body)) = self.early_answer.take() {
+            self.answer(&asked, Ok(body));
+        }
     }
 
     /// Joins this session, or attaches to a process.
@@ -180,6 +197,9 @@ impl State {
             client.stage = Stage::Configuring;
             self.update_capabilities(id);
             self.tell(id, "initialized", &Value::Null);
+            if self.early_answer.as_ref().is_some_and(|(asked, _)| asked.client == id) {
+                self.answer_launch();
+            }
         }
     }
 
@@ -357,6 +377,7 @@ impl State {
         if !matches!(self.phase, Phase::Over { .. }) {
             self.phase = Phase::Over { exit_code };
         }
+        self.answer_launch();
         self.abandon_restart();
         self.abandon_asks(&Failure::cancelled());
         for id in self.clients.ready() {
@@ -380,6 +401,7 @@ impl State {
     pub(super) fn timer_fired(&mut self, timer: Timer) {
         match timer {
             Timer::Linger => self.effects.push(Effect::End),
+            Timer::EarlyAnswer => self.answer_launch(),
             Timer::Ask(ask) => self.ask_timed_out(ask),
             Timer::Admission(client) => {
                 if self.clients.get(client).is_some_and(|client| !client.admitted) {

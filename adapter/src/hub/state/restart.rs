@@ -125,7 +125,7 @@ impl State {
         let Some(restart) = self.restart.take() else { return };
         if let Err(failure) = &result {
             let text = format!("the program could not be started again: {failure}\n");
-            self.tell_all("output", &json!({ "category": "important", "output": text }));
+            self.note_all(&json!({ "category": "important", "output": text }));
         }
         let failed = result.is_err();
         self.answer(&restart.asked, result.map(|_| Value::Null));

@@ -179,7 +179,7 @@ impl Stage {
             }
             Message::Event(event) => {
                 assert!(
-                    matches!(event.event.as_str(), "initialized" | "capabilities")
+                    matches!(event.event.as_str(), "initialized" | "capabilities" | "output")
                         || self.ready.contains(&client),
                     "{client} gets {} before it is ready",
                     event.event
@@ -358,6 +358,34 @@ fn a_restart_keeps_clients_and_breakpoints_and_nobody_is_told_of_an_end() {
     stage.say("exited", json!({ "exitCode": 0 }));
     stage.say("terminated", Value::Null);
     assert_eq!(stage.events_of(FIRST)[before + 4..], ["exited", "terminated"]);
+}
+
+#[test]
+fn the_answer_to_a_launch_waits_for_initialized_and_its_notes_wait_for_nothing() {
+    let started = || {
+        let mut stage = Stage::new();
+        stage.ask(FIRST, "initialize", json!({ "clientID": "one" }));
+        stage.ask(FIRST, "launch", json!({ "program": "x.csproj" }));
+        stage.say("output", json!({ "category": "console", "output": "it is built" }));
+        assert_eq!(stage.events_of(FIRST), ["output"]);
+        stage.answer(0);
+        assert_eq!(stage.owed.values().collect::<Vec<_>>(), ["launch"]);
+        stage
+    };
+    let mut stage = started();
+    stage.say("initialized", Value::Null);
+    assert!(stage.owed.is_empty());
+    let [.., (_, Message::Event(event)), (_, Message::Response(answer))] = stage.told.as_slice() else {
+        panic!("not an event and then an answer: {:?}", stage.told);
+    };
+    assert_eq!((event.event.as_str(), answer.command.as_str()), ("initialized", "launch"));
+    // A program may be faster than its debugger.
+    let mut stage = started();
+    stage.say("exited", json!({ "exitCode": 0 }));
+    assert!(stage.owed.is_empty());
+    let mut stage = started();
+    stage.feed(Event::EngineSaid(EngineEvent::Died(Failure::cancelled())));
+    assert!(stage.owed.is_empty());
 }
 
 #[test]

@@ -66,6 +66,7 @@ impl State {
                 self.breakpoint_told(&body["breakpoint"]);
             }
             "exited" => {
+                self.answer_launch();
                 self.answer_resume();
                 self.stop_judging();
                 self.phase = Phase::Over { exit_code: body["exitCode"].as_i64() };
@@ -92,6 +93,7 @@ impl State {
                 }
                 self.tell_all(event, &body);
             }
+            "output" => self.note_all(&body),
             _ => self.tell_all(event, &body),
         }
     }
@@ -134,7 +136,7 @@ impl State {
 
     fn engine_died(&mut self, failure: &Failure) {
         let text = format!("the debug engine ended: {failure}\n");
-        self.tell_all("output", &json!({ "category": "important", "output": text }));
+        self.note_all(&json!({ "category": "important", "output": text }));
         self.effects.push(Effect::KillProgram);
         self.over(None);
     }

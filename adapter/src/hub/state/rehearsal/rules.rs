@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::view::breakpoint_told;
 use super::{FILES, Stage};
 use crate::hub::breakpoints::Place;
-use crate::hub::event::ClientId;
+use crate::hub::event::{ClientId, Event, Timer};
 use crate::hub::state::Phase;
 
 impl Stage {
@@ -42,7 +42,7 @@ impl Stage {
                 }
             }
             Message::Event(event) => {
-                let early = matches!(event.event.as_str(), "initialized" | "capabilities");
+                let early = matches!(event.event.as_str(), "initialized" | "capabilities" | "output");
                 assert!(early || view.ready, "{client} gets {} before it is ready", event.event);
                 let late = matches!(
                     event.event.as_str(),
@@ -93,6 +93,9 @@ impl Stage {
             }
             self.answer(0, 0);
             self.check_always();
+        }
+        if self.timers.contains(&Timer::EarlyAnswer) {
+            self.feed(Event::TimerFired(Timer::EarlyAnswer));
         }
         if self.ended {
             return;
