@@ -3,7 +3,8 @@
 //! All are at the same stop of the same program at once and take turns, so that a busy machine is busy for each alike. Prints
 //! Markdown on stdout: the median, and the median of what it took longer than the adapter alone in the same turn; then the same
 //! of the fastest tenth, which is what remains where other work does not disturb. An argument with a slash is
-//! another build of `tandem-dap` to take part; others name the languages to do. Not a test: machines differ.
+//! another build of `tandem-dap` to take part; `busy` keeps all cores at work meanwhile; others name the languages to do.
+//! Not a test: machines differ.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -42,8 +43,19 @@ const MEASURED: [&str; 3] = ["`next` until stopped", "`threads`", "`next`, then 
 #[tokio::main(flavor = "current_thread")]
 #[allow(clippy::print_stdout, reason = "the table is what the program is for")]
 async fn main() -> anyhow::Result<()> {
-    let (builds, languages): (Vec<String>, Vec<String>) =
+    let (builds, mut languages): (Vec<String>, Vec<String>) =
         std::env::args().skip(1).partition(|argument| argument.contains('/'));
+    if languages.iter().any(|argument| argument == "busy") {
+        languages.retain(|argument| argument != "busy");
+        for _ in 0..std::thread::available_parallelism()?.get() {
+            // They end with the process.
+            std::thread::spawn(|| {
+                loop {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+    }
     println!(
         "| what, median of {ROUNDS} | who | took | longer than alone | fastest tenth | longer |\n|---|---|---|---|---|---|"
     );
