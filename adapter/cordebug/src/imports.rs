@@ -1,12 +1,13 @@
 //! What the debugging library and its data access library call of the system, through functions of ours where that is
 //! faster or safer: [`blocks`] keeps the memory they map anew at each stop, [`memory`] gathers their reads of the program's
-//! memory, [`end`] tells them of the program's end, truly and at a good moment.
+//! memory, [`end`] tells them of the program's end, truly and at a good moment, and [`waits`] has them ask for it.
 //!
 //! Only calls from these two libraries come here: their import tables are changed, and nobody else's.
 
 mod blocks;
 pub(crate) mod end;
 pub mod memory;
+mod waits;
 
 use core::ffi::c_void;
 use std::collections::BTreeMap;
@@ -15,6 +16,9 @@ use std::sync::{Mutex, PoisonError};
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use plthook::ObjectFile;
+
+/// The data access library, in a runtime's folder.
+const DATA_ACCESS: &str = "libmscordaccore.so";
 
 /// Libraries that are done, and whether all that is needed of them could be replaced.
 static DONE: Mutex<BTreeMap<usize, bool>> = Mutex::new(BTreeMap::new());
@@ -37,9 +41,12 @@ pub(crate) unsafe fn replace(folder: &Path) {
     // Without the messages, nothing says when what was read is out of date.
     // SAFETY: the caller's promise; the functions have the types of those they stand for, and live as long as the process.
     unsafe {
-        let gathered = replace_in(&folder.join("libmscordbi.so"), &messages, &["read", "write"]);
+        let wait = Library::open(Some(folder.join(DATA_ACCESS)), RTLD_NOW | RTLD_LOCAL).ok();
+        let wait = wait.and_then(|library| waits::standing_for(&library)).map(|ours| (waits::NAME, ours));
+        let debugging: Vec<_> = messages.into_iter().chain(wait).collect();
+        let gathered = replace_in(&folder.join("libmscordbi.so"), &debugging, &["read", "write"]);
         let functions: Vec<_> = data_access.into_iter().filter(|_| gathered).chain(end).collect();
-        replace_in(&folder.join("libmscordaccore.so"), &functions, &[]);
+        replace_in(&folder.join(DATA_ACCESS), &functions, &[]);
     }
 }
 
