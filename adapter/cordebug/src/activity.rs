@@ -1,7 +1,13 @@
 //! What passes between us, the debugging library and the runtime, counted: so that another thread can see when nothing does any
 //! more. Only counts; what a silence means is judged by whoever asks.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+
+thread_local! {
+    /// Calls under way on this thread.
+    static HERE: Cell<usize> = const { Cell::new(0) };
+}
 
 static BEGUN: AtomicU64 = AtomicU64::new(0);
 static ENDED: AtomicU64 = AtomicU64::new(0);
@@ -38,6 +44,11 @@ pub fn latest() -> Option<&'static str> {
     unsafe { LATEST.load(Ordering::SeqCst).as_ref() }.copied()
 }
 
+/// Whether a call is under way on this very thread.
+pub(crate) fn calls_here() -> bool {
+    HERE.get() > 0
+}
+
 /// How many words were exchanged with the runtime so far.
 pub(crate) fn words() -> u64 {
     WORDS.load(Ordering::SeqCst)
@@ -55,12 +66,14 @@ impl Call {
     pub(crate) fn begin(method: &'static &'static str) -> Self {
         LATEST.store(std::ptr::from_ref(method).cast_mut(), Ordering::SeqCst);
         BEGUN.fetch_add(1, Ordering::SeqCst);
+        HERE.set(HERE.get() + 1);
         Self(())
     }
 }
 
 impl Drop for Call {
     fn drop(&mut self) {
+        HERE.set(HERE.get().saturating_sub(1));
         ENDED.fetch_add(1, Ordering::SeqCst);
     }
 }
@@ -73,10 +86,12 @@ mod tests {
     fn a_call_is_under_way_until_it_ends_and_a_word_changes_the_picture() {
         let before = Activity::now();
         let call = Call::begin(&"ICorDebug::Initialize");
-        assert!(Activity::now().is_inside());
+        assert!(Activity::now().is_inside() && calls_here());
+        assert!(!std::thread::spawn(calls_here).join().unwrap());
         assert!(latest().is_some());
         assert_ne!(Activity::now(), before);
         drop(call);
+        assert!(!calls_here());
         let after = Activity::now();
         word();
         assert_ne!(Activity::now(), after);

@@ -1,6 +1,7 @@
 //! What the debugging library and its data access library call of the system, through functions of ours where that is
 //! faster or safer: [`blocks`] keeps the memory they map anew at each stop, [`memory`] gathers their reads of the program's
-//! memory, [`end`] tells them of the program's end, truly and at a good moment, and [`waits`] has them ask for it.
+//! memory, [`end`] tells them of the program's end, truly, and [`waits`] has them ask for it, and holds them where what they do next would
+//! crash calls under way.
 //!
 //! Only calls from these two libraries come here: their import tables are changed, and nobody else's.
 
@@ -41,9 +42,9 @@ pub(crate) unsafe fn replace(folder: &Path) {
     // Without the messages, nothing says when what was read is out of date.
     // SAFETY: the caller's promise; the functions have the types of those they stand for, and live as long as the process.
     unsafe {
-        let wait = Library::open(Some(folder.join(DATA_ACCESS)), RTLD_NOW | RTLD_LOCAL).ok();
-        let wait = wait.and_then(|library| waits::standing_for(&library)).map(|ours| (waits::NAME, ours));
-        let debugging: Vec<_> = messages.into_iter().chain(wait).collect();
+        let library = Library::open(Some(folder.join(DATA_ACCESS)), RTLD_NOW | RTLD_LOCAL).ok();
+        let waits = library.and_then(|library| waits::standing_for(&library)).into_iter().flatten();
+        let debugging: Vec<_> = messages.into_iter().chain(waits).collect();
         let gathered = replace_in(&folder.join("libmscordbi.so"), &debugging, &["read", "write"]);
         let functions: Vec<_> = data_access.into_iter().filter(|_| gathered).chain(end).collect();
         replace_in(&folder.join(DATA_ACCESS), &functions, &[]);

@@ -4,16 +4,20 @@
 //! library would wait for such a program for ever: its end would not be told, and a stop or a detach under way would not come back.
 //!
 //! Once it has learned of the end, the library takes apart what it knows of the program, and calls of it then crash now and then. So
-//! it is told when no call is under way, and none is made any more from then on ([`is_told`]).
+//! no call is made any more from then on ([`is_told`]), and the library is held until those under way have come back
+//! ([`let_calls_end`]).
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::activity::Activity;
+use super::waits;
+use crate::activity::{self, Activity};
 use crate::alive;
 
-/// How long it waits for calls under way: some only come back when the library knows of the end.
-const PATIENCE: Duration = Duration::from_millis(200);
+/// How long the library is held for calls under way, which take that long on a machine that has much to do.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The same where nobody sees whether a call waits for the library itself.
+const BLIND_PATIENCE: Duration = Duration::from_millis(200);
 /// How often it looks.
 const PAUSE: Duration = Duration::from_millis(1);
 
@@ -39,13 +43,28 @@ pub(crate) fn is_told() -> bool {
     told != 0 && told == DEBUGGED.load(Ordering::SeqCst)
 }
 
-/// The library is about to learn that this process has ended.
+/// The library learns that this process has ended. It asks while it holds what calls under way may need, so it is not held here,
+/// but when it has waited; unless it waits without us.
 fn tell(pid: u32) {
     if pid != DEBUGGED.load(Ordering::SeqCst) || TOLD.swap(pid, Ordering::SeqCst) == pid {
         return;
     }
-    let deadline = Instant::now() + PATIENCE;
-    while Activity::now().is_inside() && Instant::now() < deadline {
+    if !waits::are_ours() {
+        hold(BLIND_PATIENCE);
+    }
+}
+
+/// When the end is known: comes back when no call is under way any more, or only one that waits for the library. At once
+/// on a thread that makes a call itself.
+pub(super) fn let_calls_end() {
+    if is_told() && !activity::calls_here() {
+        hold(PATIENCE);
+    }
+}
+
+fn hold(patience: Duration) {
+    let deadline = Instant::now() + patience;
+    while Activity::now().is_inside() && !waits::hold_a_call() && Instant::now() < deadline {
         std::thread::sleep(PAUSE);
     }
 }
@@ -118,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_is_told_though_nobody_asked_how_and_when_no_call_is_under_way() {
+    fn the_end_is_told_though_nobody_asked_how_and_calls_under_way_come_back_first() {
         let mut other = sleeper();
         assert!(is_there(other.id()) && is_there(std::process::id()));
         end(&mut other);
@@ -136,14 +155,21 @@ mod tests {
         assert_eq!(unsafe { waitpid(pid, core::ptr::null_mut(), libc::WNOHANG) }, 0);
         assert!(!is_told());
         end(&mut debugged);
-        let call = Call::begin(&"ICorDebug::Initialize");
         // SAFETY: no status is wanted.
-        let told = std::thread::spawn(move || unsafe { waitpid(pid, core::ptr::null_mut(), libc::WNOHANG) });
-        while !is_told() {
-            std::thread::yield_now();
-        }
+        assert_eq!(unsafe { waitpid(pid, core::ptr::null_mut(), libc::WNOHANG) }, pid);
+        assert!(is_told());
+        let call = Call::begin(&"ICorDebug::Initialize");
+        let_calls_end();
+        let (begun, has_begun) = std::sync::mpsc::channel();
+        let held = std::thread::spawn(move || {
+            begun.send(()).unwrap();
+            let_calls_end();
+            Activity::now().is_inside()
+        });
+        has_begun.recv().unwrap();
+        std::thread::sleep(20 * PAUSE);
         drop(call);
-        assert_eq!(told.join().unwrap(), pid);
+        assert!(!held.join().unwrap(), "it comes back when the call has");
         debugs(1);
         assert!(!is_told(), "the next program is another");
     }

@@ -1,18 +1,21 @@
-//! How long the debugging library waits in one go: for ever in pieces.
+//! The debugging library's waits: those that would never end, and those behind which it takes its program apart.
 //!
-//! Its platform layer asks whether a process has ended only when a wait for it begins. The library's thread that listens to the program,
-//! and would learn of the end, waits for ever when it has asked the program for something: killed meanwhile, the program
-//! never answers, and the end is never noticed. A call that needs what that thread holds never comes back then.
+//! Its platform layer asks whether a process has ended only when a wait for it begins. A thread that has asked the program for something
+//! waits without a limit, and a program that is killed meanwhile never answers: when that is the thread that listens to the
+//! program, its end is never noticed, and calls that need what the thread holds never come back. So a wait without a limit
+//! is begun again and again.
 //!
-//! Not for shorter waits, and not for what is waited for: pieces in a row are one wait.
+//! The thread that listens looks again every few milliseconds. When it learns of the end there, it is held until no call
+//! is under way that it could crash ([`end`]).
 
 use core::ffi::c_void;
-use core::sync::atomic::{AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use libloading::os::unix::Library;
 
-/// What the data access library offers, and the debugging library calls.
-pub(super) const NAME: &str = "DAC_WaitForMultipleObjectsEx";
+use super::end;
+use crate::activity;
+
 /// Windows API: no limit; what comes back when a wait was too short.
 const INFINITE: u32 = u32::MAX;
 const WAIT_TIMEOUT: u32 = 0x102;
@@ -21,58 +24,147 @@ const PIECE: u32 = 50;
 /// More runtimes than this are never debugged by one process.
 const MOST: usize = 4;
 
-/// Windows API: `WaitForMultipleObjectsEx`, with a count, that many handles, whether for all, a limit in ms, and whether alertable.
-type Wait = unsafe extern "C" fn(u32, *const *mut c_void, i32, u32, i32) -> u32;
+/// What the data access library offers, and the debugging library calls.
+const NAMES: [&str; 3] =
+    ["DAC_WaitForMultipleObjectsEx", "DAC_WaitForSingleObjectEx", "DAC_WaitForSingleObject"];
+/// Count, that many handles, whether for all, a limit in ms, whether alertable.
+type Multiple = unsafe extern "C" fn(u32, *const *mut c_void, i32, u32, i32) -> u32;
+/// Handle, limit in ms, whether alertable.
+type SingleEx = unsafe extern "C" fn(*mut c_void, u32, i32) -> u32;
+type Single = unsafe extern "C" fn(*mut c_void, u32) -> u32;
 
-/// The functions of the libraries that were met.
-static FOUND: [AtomicPtr<c_void>; MOST] = [const { AtomicPtr::new(core::ptr::null_mut()) }; MOST];
-/// For each of them one of ours.
-const OURS: [Wait; MOST] = [wait::<0>, wait::<1>, wait::<2>, wait::<3>];
+/// The functions of a library, as [`NAMES`] has them.
+type Theirs = [AtomicPtr<c_void>; NAMES.len()];
+/// Those of the libraries that were met.
+static FOUND: [Theirs; MOST] =
+    [const { [const { AtomicPtr::new(core::ptr::null_mut()) }; NAMES.len()] }; MOST];
+/// Calls of ours that wait for one thing, which is something that another thread of the library does.
+static BLOCKED: AtomicUsize = AtomicUsize::new(0);
 
-/// What stands for the function in this data access library. `None` when it has none, or there were too many.
-pub(super) fn standing_for(data_access: &Library) -> Option<*const c_void> {
-    // SAFETY: only its address is asked.
-    let symbol = unsafe { data_access.get::<*mut c_void>(NAME.as_bytes()) }.ok()?;
-    ours_for(symbol.into_raw())
+/// Names of functions in this data access library, and what stands for each. None when it lacks one, or too many were met.
+pub(super) fn standing_for(data_access: &Library) -> Option<[(&'static str, *const c_void); NAMES.len()]> {
+    let [multiple, single_ex, single] = NAMES.map(|name| {
+        // SAFETY: only its address is asked.
+        unsafe { data_access.get::<*mut c_void>(name) }.map(|symbol| symbol.into_raw()).ok()
+    });
+    ours_for([multiple?, single_ex?, single?])
 }
 
-fn ours_for(theirs: *mut c_void) -> Option<*const c_void> {
-    let is_free = |slot: &AtomicPtr<c_void>| {
-        let free = core::ptr::null_mut();
-        let before = slot.compare_exchange(free, theirs, Ordering::SeqCst, Ordering::SeqCst);
-        before.map_or_else(|found| found == theirs, |_| true)
+fn ours_for(theirs: [*mut c_void; NAMES.len()]) -> Option<[(&'static str, *const c_void); NAMES.len()]> {
+    let take = |found: &Theirs| {
+        let is_free = |(slot, address): (&AtomicPtr<c_void>, *mut c_void)| {
+            let before =
+                slot.compare_exchange(core::ptr::null_mut(), address, Ordering::SeqCst, Ordering::SeqCst);
+            before.map_or_else(|found| found == address, |_| true)
+        };
+        found.iter().zip(theirs).all(is_free)
     };
-    let at = FOUND.iter().position(is_free)?;
-    OURS.get(at).map(|ours| *ours as *const c_void)
+    let ours = match FOUND.iter().position(take)? {
+        0 => ours::<0>(),
+        1 => ours::<1>(),
+        2 => ours::<2>(),
+        _ => ours::<{ MOST - 1 }>(),
+    };
+    let [multiple, single_ex, single] = NAMES;
+    Some([(multiple, ours[0]), (single_ex, ours[1]), (single, ours[2])])
+}
+
+fn ours<const AT: usize>() -> [*const c_void; NAMES.len()] {
+    let (multiple, single_ex, single): (Multiple, SingleEx, Single) =
+        (wait_for_multiple::<AT>, wait_for_single_ex::<AT>, wait_for_single::<AT>);
+    [multiple as *const c_void, single_ex as *const c_void, single as *const c_void]
+}
+
+/// Whether libraries wait through these functions.
+pub(super) fn are_ours() -> bool {
+    !FOUND[0][0].load(Ordering::SeqCst).is_null()
+}
+
+/// Whether a call of ours waits for what another thread of the library does.
+pub(super) fn hold_a_call() -> bool {
+    BLOCKED.load(Ordering::SeqCst) > 0
 }
 
 /// # Safety
-/// As `WaitForMultipleObjectsEx`; only called where it stands for what was found.
-unsafe extern "C" fn wait<const AT: usize>(
+/// As `WaitForMultipleObjectsEx` of the Windows API; only called where it stands for what was found.
+unsafe extern "C" fn wait_for_multiple<const AT: usize>(
     count: u32,
     handles: *const *mut c_void,
     all: i32,
     limit: u32,
     alertable: i32,
 ) -> u32 {
-    let found = const { &FOUND[AT] }.load(Ordering::SeqCst);
+    let found = const { &FOUND[AT][0] }.load(Ordering::SeqCst);
     // SAFETY: the function of this name in a library that stays loaded.
-    let theirs = unsafe { core::mem::transmute::<*mut c_void, Wait>(found) };
+    let theirs = unsafe { core::mem::transmute::<*mut c_void, Multiple>(found) };
     let piece = if limit == INFINITE { PIECE } else { limit };
     loop {
         // SAFETY: the caller's own arguments, but for the limit.
         let outcome = unsafe { theirs(count, handles, all, piece, alertable) };
-        if outcome != WAIT_TIMEOUT || limit != INFINITE {
+        if limit != INFINITE {
+            // Who waits without a limit has more to do before it sees that the program has ended.
+            end::let_calls_end();
+            return outcome;
+        }
+        if outcome != WAIT_TIMEOUT {
             return outcome;
         }
     }
 }
 
+/// # Safety
+/// As `WaitForSingleObjectEx` of the Windows API; only called where it stands for what was found.
+unsafe extern "C" fn wait_for_single_ex<const AT: usize>(
+    handle: *mut c_void,
+    limit: u32,
+    alertable: i32,
+) -> u32 {
+    let found = const { &FOUND[AT][1] }.load(Ordering::SeqCst);
+    // SAFETY: as above.
+    let theirs = unsafe { core::mem::transmute::<*mut c_void, SingleEx>(found) };
+    let _blocked = Blocked::begin();
+    // SAFETY: the caller's own arguments.
+    unsafe { theirs(handle, limit, alertable) }
+}
+
+/// # Safety
+/// As `WaitForSingleObject` of the Windows API; only called where it stands for what was found.
+unsafe extern "C" fn wait_for_single<const AT: usize>(handle: *mut c_void, limit: u32) -> u32 {
+    let found = const { &FOUND[AT][2] }.load(Ordering::SeqCst);
+    // SAFETY: as above.
+    let theirs = unsafe { core::mem::transmute::<*mut c_void, Single>(found) };
+    let _blocked = Blocked::begin();
+    // SAFETY: the caller's own arguments.
+    unsafe { theirs(handle, limit) }
+}
+
+/// A call of ours waits, while it lives.
+struct Blocked(());
+
+impl Blocked {
+    /// None on a thread of the library's own.
+    fn begin() -> Option<Self> {
+        activity::calls_here().then(|| {
+            BLOCKED.fetch_add(1, Ordering::SeqCst);
+            Self(())
+        })
+    }
+}
+
+impl Drop for Blocked {
+    fn drop(&mut self) {
+        BLOCKED.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::sync::Mutex;
 
-    static LIMITS: std::sync::Mutex<Vec<u32>> = std::sync::Mutex::new(Vec::new());
+    use super::*;
+    use crate::activity::Call;
+
+    static LIMITS: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 
     /// Signalled, by its second handle, when it was waited for the third time.
     unsafe extern "C" fn third(_: u32, _: *const *mut c_void, _: i32, limit: u32, _: i32) -> u32 {
@@ -85,28 +177,55 @@ mod tests {
         7
     }
 
-    fn ours(theirs: Wait) -> Option<Wait> {
-        // SAFETY: one of ours.
-        ours_for(theirs as *mut c_void)
-            .map(|ours| unsafe { core::mem::transmute::<*const c_void, Wait>(ours) })
+    unsafe extern "C" fn single_ex(_: *mut c_void, limit: u32, _: i32) -> u32 {
+        limit + u32::from(hold_a_call())
+    }
+
+    unsafe extern "C" fn single(_: *mut c_void, limit: u32) -> u32 {
+        limit + 10 * u32::from(hold_a_call())
+    }
+
+    fn ours(multiple: Multiple) -> Option<(Multiple, SingleEx, Single)> {
+        let theirs = [multiple as *mut c_void, single_ex as *mut c_void, single as *mut c_void];
+        let [ours_of_multiple, ours_of_single_ex, ours_of_single] = ours_for(theirs)?.map(|(_, ours)| ours);
+        // SAFETY: ours, in this order.
+        unsafe {
+            Some((
+                core::mem::transmute::<*const c_void, Multiple>(ours_of_multiple),
+                core::mem::transmute::<*const c_void, SingleEx>(ours_of_single_ex),
+                core::mem::transmute::<*const c_void, Single>(ours_of_single),
+            ))
+        }
     }
 
     #[test]
-    fn a_wait_without_a_limit_is_begun_again_and_others_are_not() {
-        let wait = |ours: Wait, limit| {
+    fn a_wait_without_a_limit_is_begun_again_and_a_call_that_waits_is_known() {
+        let wait = |ours: Multiple, limit| {
             // SAFETY: those it stands for look at nothing.
             unsafe { ours(2, core::ptr::null(), 0, limit, 0) }
         };
-        let ours_of_third = ours(third).unwrap();
-        assert_eq!(wait(ours_of_third, INFINITE), 1);
-        assert_eq!(wait(ours_of_third, 2000), WAIT_TIMEOUT);
+        let (multiple, single_ex, single) = ours(third).unwrap();
+        assert!(are_ours());
+        assert_eq!(wait(multiple, INFINITE), 1);
+        assert_eq!(wait(multiple, 2000), WAIT_TIMEOUT);
         assert_eq!(*LIMITS.lock().unwrap(), [PIECE, PIECE, PIECE, 2000]);
-        // Another library's is another function, and the same library is met again.
-        assert_eq!(wait(ours(other).unwrap(), INFINITE), 7);
-        assert_eq!(ours(third).map(|ours| ours as usize), Some(ours_of_third as usize));
+
+        let singles = || {
+            // SAFETY: as above.
+            unsafe { (single_ex(core::ptr::null_mut(), 5, 0), single(core::ptr::null_mut(), 5)) }
+        };
+        assert_eq!(singles(), (5, 5));
+        let call = Call::begin(&"ICorDebugController::Stop");
+        assert_eq!(singles(), (6, 15));
+        drop(call);
+        assert!(!hold_a_call());
+
+        // Another library's are other functions, and the same library is met again.
+        assert_eq!(wait(ours(other).unwrap().0, INFINITE), 7);
+        assert_eq!(ours(third).unwrap().0 as usize, multiple as usize);
         for more in 1..=MOST - 2 {
-            assert!(ours_for(more as *mut c_void).is_some());
+            assert!(ours_for([more as *mut c_void; 3]).is_some());
         }
-        assert!(ours_for(usize::MAX as *mut c_void).is_none());
+        assert!(ours_for([usize::MAX as *mut c_void; 3]).is_none());
     }
 }
