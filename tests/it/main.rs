@@ -36,6 +36,7 @@ mod cancelling;
 mod child_adapters;
 mod child_attach;
 mod child_custom;
+mod child_ends;
 mod child_faults;
 mod child_hits;
 mod child_launches;

@@ -72,6 +72,11 @@ fn plan(target: &Target, command: &'static str, ours: Value) -> Result<Plan, Fai
         .on_path(target, &NAMES)
         .in_extensions("llvm-vs-code-extensions.lldb-dap-", "bin/lldb-dap")
         .end()?;
+    // `env` reaches the program through `runInTerminal`; versions differ in how they spell it.
+    let arguments = without(target.for_adapter(ours), "env");
+    // A program that it starts by itself would inherit the folder that is meant for it alone.
+    let starts_it =
+        arguments["runInTerminal"] != true && command == "launch" || !arguments["attachCommands"].is_null();
     Ok(Plan {
         // Version 19 starts itself anew as the program and derives its path from the first word: it must be whole.
         spec: SpawnSpec { program: adapter, cwd: target.cwd.clone(), ..SpawnSpec::default() },
@@ -79,10 +84,10 @@ fn plan(target: &Target, command: &'static str, ours: Value) -> Result<Plan, Fai
         program_io: if command == "launch" { ProgramIo::Terminal } else { ProgramIo::Told },
         adapter_id: "lldb-dap".into(),
         command,
-        // `env` reaches the program through `runInTerminal`; versions differ in how they spell it.
-        arguments: without(target.for_adapter(ours), "env"),
+        arguments,
         launched: command == "launch",
-        quirks: Quirks::default(),
+        // What its crash handler has the symbolizer read and write.
+        quirks: Quirks { litters: !starts_it, ..Quirks::default() },
     })
 }
 
