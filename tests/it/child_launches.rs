@@ -199,6 +199,40 @@ async fn refusal(launch: Value) -> anyhow::Result<[String; 3]> {
     Ok(["code", "message", "hint"].map(|key| told[key].as_str().unwrap_or_default().to_owned()))
 }
 
+/// What an adapter is written in must be there as well as the adapter.
+#[tokio::test]
+async fn an_adapter_without_its_interpreter_is_refused_with_how_to_install_that() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let path = |name: &str| folder.path().join(name);
+    let program = path("program");
+    std::fs::write(&program, "")?;
+    for (engine, adapter, line, interpreter, install) in [
+        ("rdbg", "rdbg", "#!/usr/bin/env ruby", "`ruby`", "apt-get install ruby"),
+        ("js", "dapDebugServer.js", "", "`node`", "apt-get install nodejs"),
+        ("js", "js-debug-adapter", "#!/usr/bin/env node", "`node`", "apt-get install nodejs"),
+        ("bash", "bash-dap", "#!/usr/bin/env python3", "`python3`", "apt-get install python3"),
+        ("bash", "bash-dap", "#!/no/such/venv/bin/python", "`/no/such/venv/bin/python`", "anew"),
+        ("debugpy", "", "", "a Python", "apt-get install python3"),
+    ] {
+        let environment = HashMap::from([("PATH".to_owned(), path("empty").display().to_string())]);
+        let mut editor = DapClient::start_in("editor", environment, &Transcript::default())?;
+        editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
+        let mut launch = json!({ "engine": engine, "program": program });
+        if !adapter.is_empty() {
+            std::fs::write(path(adapter), format!("{line}\n"))?;
+            std::fs::set_permissions(path(adapter), std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
+            launch["enginePath"] = json!(path(adapter));
+        }
+        let refused = editor.ask("launch", launch).await?;
+        let told = &refused.body["error"]["variables"];
+        assert_eq!(told["code"], "ENGINE_NOT_FOUND", "{adapter}: {told}");
+        assert!(told["message"].as_str().context("no message")?.contains(interpreter), "{adapter}: {told}");
+        assert!(told["hint"].as_str().context("no hint")?.contains(install), "{adapter}: {told}");
+        editor.finish().await?;
+    }
+    Ok(())
+}
+
 #[tokio::test]
 async fn an_engine_path_that_is_a_folder_is_named() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;

@@ -1,11 +1,16 @@
 //! Where adapters and languages are: given, in the project, in an editor's extensions, on PATH. What is missing is said
 //! with where it was looked for and how to install it.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use dap_wire::{ErrorCode, Failure};
 
 use super::target::Target;
+use crate::io::SpawnSpec;
+
+/// How much of a script's first line the kernel reads.
+const SHEBANG_LIMIT: u64 = 256;
 
 /// A search for one file.
 pub(super) struct Search<'a> {
@@ -114,6 +119,64 @@ pub(super) fn missing(engine: &str, what: &str, looked: &[String]) -> Failure {
     )
 }
 
+/// What an adapter that is a script is run by must be there too: the kernel, or `env`, would only say that something is not.
+///
+/// # Errors
+/// `ENGINE_NOT_FOUND`.
+pub(super) fn has_interpreter(engine: &str, adapter: &SpawnSpec) -> Result<(), Failure> {
+    let script = adapter.program.display();
+    let Some(words) = first_line_words(&adapter.program) else { return Ok(()) };
+    match words.as_slice() {
+        [env, options @ ..] if Path::new(env).file_name().is_some_and(|name| name == "env") => {
+            // `env -S`, and variables it sets.
+            let mut names = options.iter().filter(|word| !word.starts_with('-') && !word.contains('='));
+            let Some(name) = names.next().filter(|name| !name.contains('/')) else { return Ok(()) };
+            let changed = adapter.env.iter().rev().find(|(key, _)| key == "PATH");
+            let path = match changed {
+                Some((_, path)) => path.clone(),
+                None => std::env::var("PATH").ok(),
+            };
+            let path = path.unwrap_or_default();
+            if on_path(&path, name).is_some() {
+                return Ok(());
+            }
+            Err(missing(engine, &format!("`{name}`, which runs `{script}`"), &[format!("PATH ({path})")])
+                .hint(match package_of(name) {
+                    Some(package) => {
+                        format!("install it: `apt-get install {package}`; or put its folder on PATH")
+                    }
+                    None => format!("install `{name}`, or put its folder on PATH"),
+                }))
+        }
+        [interpreter, ..] if Path::new(interpreter).is_absolute() && !Path::new(interpreter).exists() => {
+            let what = format!("`{interpreter}`, which runs `{script}`");
+            let message = format!("the engine `{engine}` needs {what}; there is no such file");
+            Err(Failure::new(ErrorCode::EngineNotFound, message)
+                .hint("install the adapter anew, with an interpreter that is there; or set `enginePath`"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The words behind `#!`; nothing of a file that is no script.
+fn first_line_words(script: &Path) -> Option<Vec<String>> {
+    let mut start = Vec::new();
+    std::fs::File::open(script).ok()?.take(SHEBANG_LIMIT).read_to_end(&mut start).ok()?;
+    let line = start.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
+    Some(String::from_utf8_lossy(line).split_ascii_whitespace().map(str::to_owned).collect())
+}
+
+/// What Debian's package of an interpreter is called.
+fn package_of(interpreter: &str) -> Option<&'static str> {
+    Some(match interpreter {
+        "ruby" => "ruby",
+        "node" => "nodejs",
+        "python3" => "python3",
+        "python" => "python-is-python3",
+        _ => return None,
+    })
+}
+
 /// An adapter that cannot do what was asked.
 pub(super) fn unsupported(engine: &str, target: &Target, what: &str) -> Failure {
     tracing::debug!(engine, program = %target.program.display(), "refused: {what}");
@@ -140,4 +203,36 @@ pub(super) fn on_path(path: &str, name: &str) -> Option<PathBuf> {
 pub(super) fn is_executable(file: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     std::fs::metadata(file).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_whose_interpreter_is_missing_is_refused_with_where_it_was_looked_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = folder.path().join("rdbg");
+        let refused = |line: &str, path: Option<&str>| {
+            std::fs::write(&script, format!("{line}\nputs 1\n")).unwrap();
+            let env = path.map(|path| ("PATH".to_owned(), Some(path.to_owned()))).into_iter().collect();
+            let spec = SpawnSpec { program: script.clone(), env, ..SpawnSpec::default() };
+            has_interpreter("rdbg", &spec).err().map(|failure| (failure.code, failure.to_string()))
+        };
+        for line in ["#!/usr/bin/env ruby", "#! /usr/bin/env -S X=1 ruby -w"] {
+            let (code, told) = refused(line, Some("/no/such:/nor/this")).unwrap();
+            assert_eq!(code, ErrorCode::EngineNotFound);
+            assert!(told.contains("`ruby`") && told.contains("PATH (/no/such:/nor/this)"), "{told}");
+        }
+        let (code, told) = refused("#!/no/such/python3 -I", None).unwrap();
+        assert_eq!(code, ErrorCode::EngineNotFound);
+        assert!(told.contains("`/no/such/python3`"), "{told}");
+        for line in ["#!/bin/sh", "#!/usr/bin/env sh", "#!/usr/bin/env", "#!", "\u{7f}ELF", ""] {
+            assert_eq!(refused(line, None), None, "{line}");
+        }
+        assert_eq!(
+            has_interpreter("x", &SpawnSpec { program: folder.path().into(), ..SpawnSpec::default() }),
+            Ok(())
+        );
+    }
 }

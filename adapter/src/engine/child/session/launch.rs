@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::connection::{self, Connection, with_last_words};
 use super::super::find;
-use super::super::profile::{Plan, ProgramIo};
+use super::super::profile::{Plan, ProgramIo, Transport};
 use super::super::target::Target;
 use super::family::Adopted;
 use super::{FOREVER, HELLO_LIMIT, LAUNCH_LIMIT, Live, Session};
@@ -97,11 +97,15 @@ impl Session {
                 let body = json!({ "category": "console", "output": format!("{line}\n") });
                 drop(events.send(EngineEvent::Dap { event: "output".into(), body }));
             };
-            if attach {
-                profile.attach(&asked)
+            let plan = if attach {
+                profile.attach(&asked)?
             } else {
-                profile.launch_built(&asked, &say, &|| give_up.is_cancelled())
+                profile.launch_built(&asked, &say, &|| give_up.is_cancelled())?
+            };
+            if !matches!(plan.transport, Transport::Runs(_)) {
+                find::has_interpreter(profile.name(), &plan.spec)?;
             }
+            Ok(plan)
         });
         planning.await.map_err(|error| {
             Failure::new(ErrorCode::EngineFailed, format!("preparing the launch failed: {error}"))
