@@ -1,8 +1,8 @@
-//! Real adapters that are killed or crash: what is left. Scripted ones: [`super::child_faults`].
+//! Real adapters that are killed or crash: who is told when, and what is left. Scripted ones: [`super::child_faults`].
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use rustix::process::{Pid, Signal, kill_process};
@@ -10,6 +10,25 @@ use serde_json::json;
 use tests::child::Subject;
 use tests::client::DapClient;
 use tests::transcript::Transcript;
+
+/// Declares a story for each of these subjects that is set up.
+macro_rules! told_with {
+    ($($name:ident: $story:ident($subject:ident)),* $(,)?) => {
+        $(#[tokio::test]
+        async fn $name() -> anyhow::Result<()> {
+            if Subject::$subject.is_set_up() { $story(Subject::$subject).await } else { Ok(()) }
+        })*
+    };
+}
+
+told_with! {
+    lldb_that_dies_before_anybody_configured_is_told_of: dies_early(Lldb),
+    gdb_that_dies_before_anybody_configured_is_told_of: dies_early(Gdb),
+    delve_that_dies_before_anybody_configured_is_told_of: dies_early(Delve),
+    js_debug_that_dies_before_anybody_configured_is_told_of: dies_early(Js),
+    bash_dap_that_dies_before_anybody_configured_is_told_of: dies_early(Bash),
+    debugpy_that_dies_before_anybody_configured_is_told_of: dies_early(PythonAdapter),
+}
 
 /// A session whose processes are known by a variable.
 struct Marked {
@@ -64,6 +83,26 @@ impl Marked {
         let first = found.iter().min().with_context(|| format!("no {word}"))?;
         Pid::from_raw(*first).context("no process")
     }
+}
+
+/// Its editor would wait for an answer to what it has not asked yet.
+async fn dies_early(subject: Subject) -> anyhow::Result<()> {
+    let mut marked = Marked::start()?;
+    marked.editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
+    let launch = marked.editor.send("launch", subject.launch()).await?;
+    marked.editor.initialized(launch).await?;
+    let start = Instant::now();
+    kill_process(marked.adapter(subject)?, Signal::KILL)?;
+    let answer = marked.editor.response(launch).await?;
+    let told = if answer.success {
+        marked.editor.event("terminated").await?;
+        marked.editor.output[2].clone()
+    } else {
+        answer.body["error"]["variables"]["message"].as_str().unwrap_or_default().to_owned()
+    };
+    assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
+    assert!(told.contains("ended by signal 9"), "{told}");
+    marked.editor.finish().await
 }
 
 /// Its crash handler has a symbolizer read and write files, for seconds; the program knows nothing of where.

@@ -197,6 +197,36 @@ async fn an_adapter_that_does_not_even_start_says_why() -> anyhow::Result<()> {
     gone(&process["systemProcessId"]).await
 }
 
+/// Whoever was asked to configure is told of the end at once; else the launch fails, if it was answered already or not.
+#[tokio::test]
+async fn an_adapter_that_crashes_before_it_is_configured_is_told_of_at_once() -> anyhow::Result<()> {
+    let (launched, ready) = (answer("launch", 2, &Value::Null), event("initialized", &Value::Null));
+    for order in [vec![&ready, &launched], vec![&launched], vec![&ready], vec![]] {
+        let mut steps =
+            vec![wait_for("initialize", 1), answer("initialize", 1, &json!({})), wait_for("launch", 2)];
+        let (asked, answered) = (order.contains(&&ready), order.contains(&&launched));
+        steps.extend(order.into_iter().cloned());
+        steps.push(json!({ "do": "stderr", "text": "assertion failed: the moon is full" }));
+        steps.push(json!({ "do": "exit", "code": 9 }));
+        let fake = Fake::new(&steps)?;
+        let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
+        editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
+        let start = std::time::Instant::now();
+        let answer = editor.ask("launch", fake.launch()).await?;
+        assert_eq!(answer.success, asked && answered, "{}", answer.body);
+        let told = if answer.success {
+            editor.event("terminated").await?;
+            editor.output[2].clone()
+        } else {
+            message(&answer.body).to_owned()
+        };
+        assert!(told.contains("the moon is full") && told.contains("ended with 9"), "{told}");
+        assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+        editor.finish().await?;
+    }
+    Ok(())
+}
+
 #[tokio::test]
 async fn what_no_schema_knows_passes_both_ways_and_a_second_answer_is_dropped() -> anyhow::Result<()> {
     let odd = json!({ "threads": [{ "id": 1, "name": "t", "mood": { "today": null } }], "extra": [[]] });

@@ -136,6 +136,12 @@ impl Pending {
         taken
     }
 
+    /// Whether a client's launch is in flight.
+    pub fn launch_of(&self, client: ClientId) -> bool {
+        let is_its = |waiter: &Waiter| matches!(waiter, Waiter::Launch(asked) if asked.client == client);
+        self.waiters.values().any(is_its)
+    }
+
     /// The resume in flight.
     pub fn resume(&self) -> Option<(Ticket, Asked)> {
         self.waiters.iter().find_map(|(ticket, waiter)| match waiter {

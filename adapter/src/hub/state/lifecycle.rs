@@ -121,7 +121,11 @@ impl State {
                 let timer = Timer::EarlyAnswer;
                 self.effects.push(Effect::StartTimer { timer, after: ENGINE_DEADLINE });
             }
-            result => self.answer(asked, result),
+            Ok(body) => {
+                self.answer(asked, Ok(body));
+                self.tell_early_end(asked.client);
+            }
+            Err(failure) => self.refuse(asked, failure),
         }
     }
 
@@ -210,9 +214,11 @@ impl State {
             return self.refuse(asked, failure);
         }
         client.stage = Stage::Ready;
-        let launched = client.launched;
+        let (launched, knows_all) = (client.launched, client.told_terminated);
         self.answer(asked, Ok(Value::Null));
-        self.catch_up(asked.client);
+        if !knows_all {
+            self.catch_up(asked.client);
+        }
         if launched && !self.configured {
             self.configured = true;
             self.ask_engine(Waiter::Nobody, "configurationDone", Value::Null, ENGINE_DEADLINE);
@@ -384,6 +390,28 @@ impl State {
             self.effects.push(Effect::FlushOutput { client: id });
             self.tell_terminated(id);
         }
+        let early: Vec<_> = self.clients.at_the_console();
+        early.into_iter().for_each(|id| self.tell_early_end(id));
+    }
+
+    /// Who has not configured yet would hear of the end when it does. Before the program was let run there is nothing to wait
+    /// for, and maybe nobody to ask: an end then is told at once, but to whom the launch itself will be refused.
+    fn tell_early_end(&mut self, id: ClientId) {
+        let Phase::Over { exit_code } = self.phase else { return };
+        let waits = self.clients.get(id).is_some_and(|client| {
+            matches!(client.stage, Stage::Joined | Stage::Configuring) && !client.told_terminated
+        });
+        if !waits || self.configured || self.pending.launch_of(id) {
+            return;
+        }
+        if self.clients.get(id).is_some_and(|client| self.access_of(client) != AgentAccess::None) {
+            self.effects.push(Effect::StartOutput { client: id });
+        }
+        self.effects.push(Effect::FlushOutput { client: id });
+        if let Some(code) = exit_code {
+            self.tell(id, "exited", &json!({ "exitCode": code }));
+        }
+        self.tell_terminated(id);
     }
 
     pub(super) fn end_if_done(&mut self) {

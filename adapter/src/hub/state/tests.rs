@@ -178,8 +178,11 @@ impl Stage {
                 }
             }
             Message::Event(event) => {
+                // An end before the program was let run is told at once.
+                let ends = matches!(event.event.as_str(), "exited" | "terminated") && !self.state.configured;
                 assert!(
                     matches!(event.event.as_str(), "initialized" | "capabilities" | "output")
+                        || ends
                         || self.ready.contains(&client),
                     "{client} gets {} before it is ready",
                     event.event
@@ -386,6 +389,59 @@ fn the_answer_to_a_launch_waits_for_initialized_and_its_notes_wait_for_nothing()
     let mut stage = started();
     stage.feed(Event::EngineSaid(EngineEvent::Died(Failure::cancelled())));
     assert!(stage.owed.is_empty());
+}
+
+#[test]
+fn who_has_not_configured_yet_is_told_at_once_that_there_is_nothing_to_configure() {
+    let (died, exited) = (
+        |stage: &mut Stage| {
+            let failure =
+                Failure::new(ErrorCode::EngineFailed, "it crashed; its last words: the moon is full");
+            stage.feed(Event::EngineSaid(EngineEvent::Died(failure)));
+        },
+        |stage: &mut Stage| {
+            stage.say("exited", json!({ "exitCode": 3 }));
+            stage.say("terminated", Value::Null);
+        },
+    );
+    let starting = || {
+        let mut stage = Stage::new();
+        stage.ask(FIRST, "initialize", json!({ "clientID": "one" }));
+        stage.ask(FIRST, "launch", json!({ "program": "x" }));
+        stage
+    };
+    // It was asked to configure.
+    for (end, told) in
+        [(&died as &dyn Fn(&mut Stage), ["output", "terminated"]), (&exited, ["exited", "terminated"])]
+    {
+        let mut stage = starting();
+        stage.say("initialized", Value::Null);
+        stage.answer(0);
+        end(&mut stage);
+        assert!(stage.owed.is_empty());
+        assert_eq!(stage.events_of(FIRST), ["initialized", told[0], told[1]]);
+        // It may have been about to.
+        stage.ask(FIRST, "configurationDone", Value::Null);
+        assert_eq!(stage.events_of(FIRST).len(), 3);
+    }
+    // It was not: then the launch has failed, if its answer was kept; else it has a program that ended.
+    let mut stage = starting();
+    stage.answer(0);
+    died(&mut stage);
+    let Some((_, Message::Response(answer))) = stage.told.last() else { panic!("{:?}", stage.told) };
+    assert!(!answer.success && answer.command == "launch", "{answer:?}");
+    stage.ask(FIRST, "launch", json!({ "program": "x" }));
+    assert_eq!(stage.engine.last().map(|(_, command, _)| command.as_str()), Some("launch"));
+    let mut stage = starting();
+    stage.answer(0);
+    exited(&mut stage);
+    assert_eq!(stage.events_of(FIRST), ["exited", "terminated"]);
+    // Who waits for the answer is not told before it.
+    let mut stage = starting();
+    exited(&mut stage);
+    assert_eq!(stage.events_of(FIRST), [""; 0]);
+    stage.answer(0);
+    assert_eq!(stage.events_of(FIRST), ["exited", "terminated"]);
 }
 
 #[test]

@@ -135,6 +135,10 @@ impl State {
     }
 
     fn engine_died(&mut self, failure: &Failure) {
+        if let Some((asked, _)) = self.early_answer.take() {
+            // It never got as far as to be configured.
+            return self.launched(&asked, Err(failure.clone()));
+        }
         let text = format!("the debug engine ended: {failure}\n");
         self.note_all(&json!({ "category": "important", "output": text }));
         self.effects.push(Effect::KillProgram);

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::super::connection;
+use super::super::connection::{self, LAST_WORDS, Process};
 use super::super::debuggee::Debuggee;
 use super::super::profile::ProgramIo;
 use super::{GOODBYE_LIMIT, LAST_STEPS, LATE_WORD, Live, RELEASE_LIMIT, Session, TERM_LIMIT};
@@ -41,12 +41,32 @@ impl Session {
         }
     }
 
+    /// Whether the adapter, which is a process of its own, hung up because it crashed or was killed.
+    async fn adapter_crashed(&self) -> bool {
+        let said = {
+            let now = self.progress.borrow();
+            !now.closed || now.terminated || now.exit.is_some()
+        };
+        let silent = |live: &&Live| live.plan.quirks.ends_silently;
+        let exits = self.live().as_ref().filter(|live| !said && !silent(live)).and_then(|live| {
+            let Process::Adapter(child, _) = &live.connection.process else { return None };
+            Some((child.exit(), live.program.as_ref().map(Child::exit)))
+        });
+        let Some((mut exit, program)) = exits else { return false };
+        let runs = program.is_none_or(|exit| exit.borrow().is_none());
+        match tokio::time::timeout(LAST_WORDS, connection::ended(&mut exit)).await {
+            Ok(info) => info.signal.is_some() || (runs && info.code != 0),
+            Err(_) => false,
+        }
+    }
+
     /// Sees to the end, once, whatever made it noticed.
     pub(super) async fn finish(self: Arc<Self>) {
         if !self.progress.send_if_modified(|now| !std::mem::replace(&mut now.ending, true)) {
             return;
         }
-        let own = self.own_exit();
+        // A program that ends because its adapter was killed has not ended by itself, and one that does not is not waited for.
+        let own = if self.adapter_crashed().await { None } else { self.own_exit() };
         let mut code = None;
         if let Some(mut exit) = own {
             // A program with the debugger inside it (Python) says that debugging is over before it has shut down: its last

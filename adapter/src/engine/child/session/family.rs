@@ -189,8 +189,11 @@ impl Session {
             Ok(capabilities) => self.learn_capabilities(&capabilities),
             Err(failure) => return tracing::warn!(%failure, "the program's own connection does not answer"),
         }
-        // Answered once the clients have configured.
-        if let Err(failure) = peer.request(command, configuration, super::FOREVER).await {
+        // Answered once the clients have configured. Who listens to the connection sees to its end.
+        let taken_over = peer.request(command, configuration, super::FOREVER).await;
+        if let Err(failure) = taken_over
+            && !peer.is_closed()
+        {
             tracing::warn!(%failure, "the program could not be taken over");
             self.finish().await;
         }

@@ -43,7 +43,9 @@ impl Stage {
             }
             Message::Event(event) => {
                 let early = matches!(event.event.as_str(), "initialized" | "capabilities" | "output");
-                assert!(early || view.ready, "{client} gets {} before it is ready", event.event);
+                // An end before the program was let run is told at once.
+                let ends = matches!(event.event.as_str(), "exited" | "terminated") && !self.state.configured;
+                assert!(early || ends || view.ready, "{client} gets {} before it is ready", event.event);
                 let late = matches!(
                     event.event.as_str(),
                     "output" | "sessionChanged" | "capabilities" | "invalidated"
