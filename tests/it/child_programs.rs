@@ -145,7 +145,7 @@ async fn errors_of_a_build_are_places() -> anyhow::Result<()> {
 }
 
 /// Set-up's Go and CMake, wherever they are; Debian's Delve is older than that Go.
-fn with_tools(mut launch: Value) -> anyhow::Result<Value> {
+pub(super) fn with_tools(mut launch: Value) -> anyhow::Result<Value> {
     let mut path = std::env::var("PATH").unwrap_or_default();
     for tool in ["go", "cmake"] {
         let found = child::tool(tool)?;

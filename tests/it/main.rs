@@ -38,6 +38,7 @@ mod child_attach;
 mod child_custom;
 mod child_ends;
 mod child_faults;
+mod child_go;
 mod child_hits;
 mod child_launches;
 mod child_programs;

@@ -130,26 +130,38 @@ impl Build<'_> {
         )
     }
 
-    /// A Go package, or one file; without optimisation, as `dlv` would build it.
+    /// A Go package, one file, or the tests of a package that one of their files stands for; without optimisation, as `dlv`
+    /// would build it.
     fn go(&self, program: &Path) -> Result<PathBuf, Failure> {
         let folder = if program.is_dir() { program } else { program.parent().unwrap_or(program) };
         let name = program.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
         let out = own_folder(folder)?.join(name);
         let mut build = self.command("go", folder)?;
-        build.args(["build", "-gcflags=all=-N -l", "-o"]).arg(&out);
+        let tests = is_go_test(program);
+        build.args(if tests { ["test", "-c"].as_slice() } else { &["build"] });
+        build.args(["-gcflags=all=-N -l", "-o"]).arg(&out);
+        if tests {
+            // Without a test in it nothing is built, and what is there is of another time.
+            drop(std::fs::remove_file(&out));
+        }
         match self.target.attribute("buildFlags") {
             Value::String(flags) => drop(build.args(flags.split_ascii_whitespace())),
             Value::Array(flags) => drop(build.args(flags.iter().filter_map(Value::as_str))),
             _ => {}
         }
-        build.arg(if program.is_dir() { Path::new(".") } else { program });
+        build.arg(if program.is_dir() || tests { Path::new(".") } else { program });
         self.run(build, folder, go)?;
         if find::is_executable(&out) {
             return Ok(out);
         }
+        if tests {
+            let message = format!("`{}` was built, but it has no tests", folder.display());
+            return Err(Failure::new(ErrorCode::LaunchFailed, message)
+                .hint("a file may be left out by its build constraints: `buildFlags: \"-tags=…\"`"));
+        }
         let message = format!("`{}` was built, but it has no `package main`", folder.display());
         Err(Failure::new(ErrorCode::LaunchFailed, message)
-            .hint("name the folder of a command as `program`; tests need `mode: \"test\"`"))
+            .hint("name the folder of a command as `program`, or a `_test.go` file"))
     }
 
     /// One file, built into our folder beside it.
@@ -278,6 +290,11 @@ fn own_folder(folder: &Path) -> Result<PathBuf, Failure> {
         Failure::new(ErrorCode::BuildFailed, format!("cannot write to `{}`: {error}", out.display()))
     })?;
     Ok(out)
+}
+
+/// Whether it is a file of a Go package's tests: what is run is all of them.
+pub(super) fn is_go_test(program: &Path) -> bool {
+    program.file_name().is_some_and(|name| name.to_string_lossy().ends_with("_test.go"))
 }
 
 /// The package a source belongs to.

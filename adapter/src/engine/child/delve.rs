@@ -3,6 +3,7 @@
 use dap_wire::Failure;
 use serde_json::{Value, json};
 
+use super::build;
 use super::find::Search;
 use super::profile::{Plan, Profile, ProgramIo, Quirks, Transport};
 use super::target::Target;
@@ -27,6 +28,9 @@ impl Profile for Delve {
 
     fn launch(&self, target: &Target) -> Result<Plan, Failure> {
         let program = target.existing_program()?;
+        // It would build this file alone, without what it tests.
+        let tests = build::is_go_test(program).then(|| program.parent()).flatten();
+        let program = tests.unwrap_or(program);
         let mut ours = json!({ "program": program.display().to_string(), "cwd": target.cwd });
         if self.builds(target) {
             ours["mode"] = json!("exec");
