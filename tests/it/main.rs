@@ -44,6 +44,7 @@ mod child_launches;
 mod child_programs;
 mod child_python;
 mod child_replays;
+mod child_requests;
 mod contexts;
 mod control;
 mod conventions;

@@ -38,9 +38,9 @@ pub(super) const LAST_WORDS: Duration = Duration::from_millis(500);
 /// What is quoted of the stderr of a program that has its adapter inside, bytes.
 pub(super) const WORDS_BYTES: usize = 2000;
 
-/// The last lines of an adapter's stderr. Clones are the same.
+/// The last lines of an adapter's stderr, when it ended, and how many there were. Clones are the same.
 #[derive(Debug, Clone, Default)]
-pub(super) struct LastLines(Arc<Mutex<VecDeque<String>>>, CancellationToken);
+pub(super) struct LastLines(Arc<Mutex<VecDeque<String>>>, CancellationToken, watch::Sender<u64>);
 
 impl LastLines {
     fn push(&self, line: &str) {
@@ -49,6 +49,30 @@ impl LastLines {
             lines.pop_front();
         }
         lines.push_back(line.chars().take(LINE_LIMIT).collect());
+        self.2.send_modify(|count| *count += 1);
+    }
+
+    /// How many there were in all.
+    pub(super) fn count(&self) -> u64 {
+        *self.2.borrow()
+    }
+
+    /// Resolves when one comes, behind the first `after`, that is looked for. Never when none does.
+    pub(super) async fn said(&self, after: u64, wanted: impl Fn(&str) -> bool) {
+        let (mut news, mut seen) = (self.2.subscribe(), after);
+        loop {
+            if news.wait_for(|count| *count > seen).await.is_err() {
+                return std::future::pending().await;
+            }
+            // Both change together.
+            let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let count = self.count();
+            let fresh = usize::try_from(count - seen).unwrap_or(usize::MAX);
+            if lines.iter().rev().take(fresh).any(|line| wanted(line)) {
+                return;
+            }
+            seen = count;
+        }
     }
 
     /// Waits, not long, until nothing more can come.
@@ -83,8 +107,8 @@ pub(super) enum Process {
     Adapter(Child, LastLines),
     /// The program, or what hands its stdio on to it.
     Program(Child),
-    /// Nothing: another session's adapter is used, or one that ran before.
-    Elsewhere,
+    /// Nothing: one that ran before is used, or another session's; then that one's stderr, if it is not its program's.
+    Elsewhere(Option<LastLines>),
 }
 
 impl Connection {
@@ -102,7 +126,7 @@ impl Process {
     pub(super) fn child(&self) -> Option<&Child> {
         match self {
             Self::Adapter(child, _) | Self::Program(child) => Some(child),
-            Self::Elsewhere => None,
+            Self::Elsewhere(_) => None,
         }
     }
 
@@ -110,15 +134,16 @@ impl Process {
     pub(super) fn lines(&self) -> Option<LastLines> {
         match self {
             Self::Adapter(_, lines) => Some(lines.clone()),
-            Self::Program(_) | Self::Elsewhere => None,
+            Self::Elsewhere(lines) => lines.clone(),
+            Self::Program(_) => None,
         }
     }
 
     /// Its last words, if it has any.
     pub(super) fn last_words(&self, broker: &Broker) -> String {
         match self {
-            Self::Adapter(_, lines) => lines.text(),
-            Self::Elsewhere => String::new(),
+            Self::Adapter(_, lines) | Self::Elsewhere(Some(lines)) => lines.text(),
+            Self::Elsewhere(None) => String::new(),
             Self::Program(_) => {
                 broker.settle();
                 broker.last_words(WORDS_BYTES)
@@ -251,7 +276,7 @@ async fn attach_to(place: Place) -> Result<(Connection, mpsc::UnboundedReceiver<
         .await
         .map_err(|_| missing(format!("nothing came within {} s", START_LIMIT.as_secs())))?
         .map_err(|error| missing(error.to_string()))?;
-    let process = Process::Elsewhere;
+    let process = Process::Elsewhere(None);
     Ok((Connection { peer, process, place: Some(place), listener: None, scratch: None }, incoming))
 }
 

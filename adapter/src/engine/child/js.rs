@@ -18,6 +18,11 @@ impl Profile for Js {
         "js"
     }
 
+    /// What it has beyond DAP, VS Code's own extension uses, and each version has more of it: only it can tell.
+    fn unknown_request_in<'line>(&self, line: &'line str) -> Option<&'line str> {
+        line.trim_end().strip_prefix("Unknown request: ")
+    }
+
     fn launch(&self, target: &Target) -> Result<Plan, Failure> {
         let program = target.existing_program()?.display().to_string();
         // Without `outputCapture` what the program prints would come a second time, as events.

@@ -67,8 +67,18 @@ pub(super) fn check(
     if offered {
         return Ok(());
     }
+    Err(refusal(command, engine))
+}
+
+/// Whether DAP knows it, and so each adapter that has announced it.
+pub(super) fn is_standard(command: &str) -> bool {
+    GENERAL.contains(&command) || OPTIONAL.iter().any(|(name, _)| *name == command)
+}
+
+/// The adapter does not have it.
+pub(super) fn refusal(command: &str, engine: &str) -> Failure {
     let message = format!("the debug adapter of `{engine}` does not offer `{command}`");
-    Err(Failure::new(ErrorCode::Unsupported, message).hint("the capabilities say what it offers").quiet())
+    Failure::new(ErrorCode::Unsupported, message).hint("the capabilities say what it offers").quiet()
 }
 
 #[cfg(test)]

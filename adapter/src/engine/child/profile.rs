@@ -176,6 +176,12 @@ pub(super) trait Profile: Send + Sync {
         None
     }
 
+    /// The request it has just been sent and does not know, if this line of its stderr says so, of an adapter that never
+    /// answers those.
+    fn unknown_request_in<'line>(&self, _line: &'line str) -> Option<&'line str> {
+        None
+    }
+
     /// Whether the adapter survives a data breakpoint with this `dataId`, which is its own to understand.
     fn takes_data_id(&self, _id: &str) -> bool {
         true

@@ -227,6 +227,9 @@ impl Session {
                     translate::put_back(&mut answer, taken);
                     return Ok(answer);
                 }
+                if !offered::is_standard(&command) {
+                    return Box::pin(self.ask_its_own(&command, arguments, &cancel)).await;
+                }
                 self.ask(&command, arguments, &cancel).await
             }
         }

@@ -114,7 +114,7 @@ impl Session {
         peer: Peer,
         incoming: mpsc::UnboundedReceiver<Incoming>,
     ) {
-        let Some((plan, target)) = self.live().as_ref().map(|live| {
+        let Some((plan, target, lines)) = self.live().as_ref().map(|live| {
             let (command, arguments) = asked.unwrap_or_else(|| ("attach", live.plan.arguments.clone()));
             let plan = Plan {
                 spec: SpawnSpec::default(),
@@ -130,13 +130,13 @@ impl Session {
                     ..Quirks::default()
                 },
             };
-            (plan, live.target.clone())
+            (plan, live.target.clone(), live.connection.process.lines())
         }) else {
             return;
         };
         let program: PathBuf = target.program.clone();
-        let connection =
-            Connection { peer, process: Process::Elsewhere, listener: None, place: None, scratch: None };
+        let process = Process::Elsewhere(lines);
+        let connection = Connection { peer, process, listener: None, place: None, scratch: None };
         let adopted = Adopted { plan, target, connection, incoming };
         let (profile, engine) = (self.profile.clone(), self.profile.name().to_owned());
         let launch = json!({ "program": program, "engine": engine });

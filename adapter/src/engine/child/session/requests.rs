@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::super::connection::{self, LAST_WORDS, LastLines, Process, WORDS_BYTES, with_last_words};
+use super::super::offered;
 use super::super::profile::Profile;
 use super::{REQUEST_LIMIT, Session};
 use crate::io::{Broker, Child, ExitInfo};
@@ -70,6 +71,24 @@ impl Session {
                 Err(Failure { code: ErrorCode::EvaluationFailed, ..failure })
             }
             outcome => outcome,
+        }
+    }
+
+    /// Asks what DAP does not know, of an adapter that may not know it either.
+    pub(super) async fn ask_its_own(
+        &self,
+        command: &str,
+        arguments: Value,
+        cancel: &CancellationToken,
+    ) -> Result<Value, Failure> {
+        let lines = self.live().as_ref().and_then(|live| live.connection.process.lines());
+        let Some(lines) = lines else { return self.ask(command, arguments, cancel).await };
+        let before = lines.count();
+        tokio::select! {
+            biased;
+            outcome = self.ask(command, arguments, cancel) => outcome,
+            () = lines.said(before, |line| self.profile.unknown_request_in(line) == Some(command)) =>
+                Err(offered::refusal(command, self.profile.name())),
         }
     }
 

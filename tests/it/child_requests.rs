@@ -1,0 +1,80 @@
+//! Requests that an adapter has not announced or does not know: they are refused, and the session goes on.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tests::child::Subject;
+use tests::client::DapClient;
+use tests::transcript::Transcript;
+
+fn editor() -> anyhow::Result<DapClient> {
+    DapClient::start_in("editor", HashMap::new(), &Transcript::default())
+}
+
+/// lldb-dap 19 aborts at a request it does not know, and an editor may ask before it learns what the adapter can.
+#[tokio::test]
+async fn a_request_the_adapter_has_not_announced_does_not_reach_it() -> anyhow::Result<()> {
+    if !Subject::Lldb.is_set_up() {
+        return Ok(());
+    }
+    let (source, mut editor) = (Subject::Lldb.source(), editor()?);
+    editor.ok("initialize", json!({ "clientID": "test" })).await?;
+    let launch = editor.send("launch", Subject::Lldb.launch()).await?;
+    editor.event("initialized").await?;
+    let asked = json!({ "source": { "path": source }, "line": 1 });
+    assert_eq!(editor.refused("breakpointLocations", asked).await?, "UNSUPPORTED");
+    assert_eq!(editor.refused("loadedSources", json!({})).await?, "UNSUPPORTED");
+    let set = editor.break_on(&source, &[Subject::Lldb.line("handle")]).await?;
+    assert_eq!(set["breakpoints"][0]["verified"], true);
+    editor.ok("configurationDone", Value::Null).await?;
+    anyhow::ensure!(editor.response(launch).await?.success);
+    editor.ok("processWriteInput", json!({ "data": "x\n" })).await?;
+    assert_eq!(editor.event("stopped").await?["reason"], "breakpoint");
+    editor.finish().await
+}
+
+/// lldb-dap 19 never answers again after a data breakpoint whose `dataId` has no size.
+#[tokio::test]
+async fn a_data_breakpoint_the_adapter_would_not_survive_is_refused_alone() -> anyhow::Result<()> {
+    if !Subject::Lldb.is_set_up() {
+        return Ok(());
+    }
+    let (source, mut editor) = (Subject::Lldb.source(), editor()?);
+    editor.launch_child(Subject::Lldb.launch(), &source, &[Subject::Lldb.line("handle")]).await?;
+    editor.ok("processWriteInput", json!({ "data": "x\n" })).await?;
+    let (_, frame) = editor.stop().await?;
+    let scopes = editor.ok("scopes", json!({ "frameId": frame["id"] })).await?;
+    let locals = scopes["scopes"][0]["variablesReference"].clone();
+    let rows = editor.ok("variables", json!({ "variablesReference": locals })).await?;
+    let info = json!({ "variablesReference": locals, "name": rows["variables"][0]["name"] });
+    let id = editor.ok("dataBreakpointInfo", info).await?["dataId"].clone();
+    let wishes = json!({ "breakpoints": [{ "dataId": "no such" }, { "dataId": id, "accessType": "write" }] });
+    let told = editor.ok("setDataBreakpoints", wishes).await?;
+    assert_eq!(told["breakpoints"][0]["verified"], false, "{told}");
+    assert!(told["breakpoints"][0]["message"].as_str().is_some_and(|why| why.contains("no such")), "{told}");
+    assert_eq!(told["breakpoints"][1]["verified"], true, "{told}");
+    editor.ok("threads", json!({})).await?;
+    editor.finish().await
+}
+
+/// It never answers what it does not know, and says so on its stderr. What is its own, VS Code's extension asks.
+#[tokio::test]
+async fn what_js_debug_does_not_know_is_refused_at_once_and_its_own_requests_reach_it() -> anyhow::Result<()>
+{
+    if !Subject::Js.is_set_up() {
+        return Ok(());
+    }
+    let (source, mut editor) = (Subject::Js.source(), editor()?);
+    editor.launch_child(Subject::Js.launch(), &source, &[Subject::Js.line("handle")]).await?;
+    editor.ok("processWriteInput", json!({ "data": "x\n" })).await?;
+    editor.stop().await?;
+    let start = Instant::now();
+    for command in ["inventedRequest", "inventedRequest", "another"] {
+        assert_eq!(editor.refused(command, json!({})).await?, "UNSUPPORTED");
+    }
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+    editor.ok("setExcludedCallers", json!({ "callers": [] })).await?;
+    editor.ok("threads", json!({})).await?;
+    editor.finish().await
+}
