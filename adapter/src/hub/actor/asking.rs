@@ -18,6 +18,8 @@ pub(super) struct Asking {
     pub(super) cancel: CancellationToken,
     /// When the engine must have answered; the broker bounds its own waits.
     due: Option<Due>,
+    /// The answer is on its way through the pump.
+    answered: bool,
 }
 
 impl<H: Host> Actor<H> {
@@ -35,7 +37,7 @@ impl<H: Host> Actor<H> {
         let cancel = CancellationToken::new();
         let reply = Reply::new(ticket.0, command.clone(), self.answers.clone());
         let due = Some(self.deadlines.add(ticket, &command, deadline));
-        self.asking.insert(ticket, Asking { cancel: cancel.clone(), due });
+        self.asking.insert(ticket, Asking { cancel: cancel.clone(), due, answered: false });
         engine.request(EngineRequest { command, arguments }, cancel, reply);
     }
 
@@ -64,8 +66,12 @@ impl<H: Host> Actor<H> {
         let Answer { number, command, result } = answer;
         tracing::trace!(number, command, ?result, "answered by the engine");
         let event = Event::EngineAnswered { ticket: Ticket(number), result };
-        if command != "disconnect" || !self.asking.contains_key(&Ticket(number)) {
-            return self.handle(event);
+        let asking = self.asking.get_mut(&Ticket(number)).filter(|_| command == "disconnect");
+        let Some(asking) = asking else { return self.handle(event) };
+        // An engine that answers as its time is up answers twice. The second would come when the next program may run already,
+        // and have that killed.
+        if std::mem::replace(&mut asking.answered, true) {
+            return;
         }
         // Behind what the engine has said, which takes its time.
         if let Some(goodbyes) = &self.goodbyes {
@@ -75,7 +81,7 @@ impl<H: Host> Actor<H> {
 
     pub(super) fn ask_broker(&mut self, ticket: Ticket, client: ClientId, request: IoRequest) {
         let (cancel, inbox, broker) = (CancellationToken::new(), self.inbox.clone(), self.broker.clone());
-        self.asking.insert(ticket, Asking { cancel: cancel.clone(), due: None });
+        self.asking.insert(ticket, Asking { cancel: cancel.clone(), due: None, answered: false });
         tokio::spawn(async move {
             let result = match request {
                 IoRequest::Write { data, close } => {

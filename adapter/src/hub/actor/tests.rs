@@ -8,7 +8,7 @@ use tokio_util::codec::{FramedRead, FramedWrite};
 
 use super::*;
 use crate::engine::{EngineRequest, Reply};
-use crate::hub::event::{Publication, StartedEngine};
+use crate::hub::event::{self, Publication, StartedEngine};
 
 /// More events than the actor's inbox holds.
 const MANY: usize = 2 * inbox::ROOM;
@@ -207,4 +207,78 @@ async fn all_that_an_engine_said_before_it_let_go_is_told_before_the_session_end
     });
     let Message::Event(told) = told.await else { panic!("it was hung up on before it was told of the end") };
     assert_eq!((told.event.as_str(), &told.body["exitCode"]), ("exited", &json!(7)));
+}
+
+/// Answers nothing, and starts a program with each engine.
+struct Programs(UnboundedSender<(UnboundedSender<EngineEvent>, crate::io::Child)>);
+
+struct Silent;
+
+impl Engine for Silent {
+    fn request(&self, _: EngineRequest, _: CancellationToken, reply: Reply) {
+        // An answer that is dropped is one.
+        std::mem::forget(reply);
+    }
+
+    fn answer(&self, _: i64, _: Result<Value, Failure>) {}
+}
+
+impl Host for Programs {
+    fn start_engine(
+        &mut self,
+        _: &Value,
+        broker: &Broker,
+        events: UnboundedSender<EngineEvent>,
+    ) -> Result<(StartedEngine, Arc<dyn Engine>), Failure> {
+        let program = broker.spawn(&crate::io::SpawnSpec { cwd: "/".into(), ..Default::default() })?;
+        self.0.send((events, program)).unwrap();
+        Ok((StartedEngine { name: "silent".into(), several_per_line: true }, Arc::new(Silent)))
+    }
+
+    fn connect(&mut self, session: &str) -> Result<Connection, Failure> {
+        Err(Failure::new(ErrorCode::NoSession, session))
+    }
+
+    fn publish(&mut self, _: Publication, _: &Inbox) {}
+
+    fn unpublish(&mut self) {}
+}
+
+/// An engine that answers its `disconnect` just after its time was up, and talks so much that the actor is at the next program
+/// before the pump is at that answer. The actor is not run but led.
+#[tokio::test(start_paused = true)]
+async fn a_program_that_was_started_again_survives_the_late_answer_of_the_engine_before() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let stub = folder.path().join("stub");
+    std::fs::write(&stub, "#!/bin/sh\nexec sleep 1000\n").unwrap();
+    std::fs::set_permissions(&stub, std::fs::Permissions::from_mode(0o700)).unwrap();
+    let (started, mut starts) = unbounded_channel();
+    let (mut actor, _inbox) = Actor::new("fox1", Programs(started), Broker::new(4096, stub));
+    actor.start_engine(&json!({}));
+    let (events, old) = starts.recv().await.unwrap();
+    let talk = |much: usize| {
+        for _ in 0..much {
+            events.send(EngineEvent::Dap { event: "invalidated".into(), body: Value::Null }).unwrap();
+        }
+    };
+    let (ticket, command, limit) = (event::Ticket(1), "disconnect".to_owned(), Duration::from_secs(6));
+    actor.ask_engine(ticket, command.clone(), Value::Null, limit);
+    talk(inbox::ROOM);
+    // The clock leaps when nobody has anything to do any more.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    actor.is_late(deadlines::Late { ticket, command: command.clone(), limit });
+    actor.answered(Answer { number: ticket.0, command, result: Err(Failure::cancelled()) });
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    while old.exited().is_none() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    talk(MANY);
+    while !matches!(actor.wakes.recv().await, Some(Wake::Event(Event::EngineAnswered { .. }))) {}
+    actor.start_engine(&json!({}));
+    let (_, new) = starts.recv().await.unwrap();
+    while tokio::time::timeout(Duration::from_secs(60), actor.wakes.recv()).await.is_ok() {}
+    // What was killed takes a moment to be gone.
+    std::thread::sleep(Duration::from_millis(200));
+    assert_eq!(new.exited(), None);
 }
