@@ -140,7 +140,7 @@ impl<H: Host> Actor<H> {
                 biased;
                 Some(answer) = self.given.recv() => {
                     self.deadlines.start();
-                    awake.start(awake::From::Engine);
+                    awake.start(awake::Said::Engine);
                     self.answered(answer);
                     continue;
                 }
@@ -153,8 +153,8 @@ impl<H: Host> Actor<H> {
             };
             self.deadlines.start();
             awake.start(match &wake {
-                Wake::Event(Event::ClientSaid { .. }) => awake::From::Client,
-                _ => awake::From::Engine,
+                Wake::Event(Event::ClientSaid { .. }) => awake::Said::Client,
+                _ => awake::Said::Engine,
             });
             match wake {
                 Wake::Connected { origin, client } => self.welcome(origin, client),

@@ -23,12 +23,12 @@ const LONGEST_REST: Duration = Duration::from_secs(30);
 /// An event of an adapter's passes this many tasks before it is here (reader, session, pump); with the sockets before them.
 const TASKS: usize = 4;
 
-/// Whose message it was.
+/// Who said it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum From {
-    /// A client's: it asked something.
+pub(super) enum Said {
+    /// A client: it asked something.
     Client,
-    /// The engine's, or the hub's own.
+    /// The engine, or the hub itself.
     Engine,
 }
 
@@ -48,8 +48,8 @@ impl Awake {
     }
 
     /// There was a message.
-    pub(super) fn start(&mut self, from: From) {
-        self.start_at(Instant::now(), from);
+    pub(super) fn start(&mut self, by: Said) {
+        self.start_at(Instant::now(), by);
     }
 
     /// Ends when sockets have been looked at once more; never when the moment is over.
@@ -67,7 +67,7 @@ impl Awake {
         self.offered(now, now.elapsed());
     }
 
-    fn start_at(&mut self, now: Instant, from: From) {
+    fn start_at(&mut self, now: Instant, by: Said) {
         if !self.worthwhile || self.rests_until.is_some_and(|until| now < until) {
             return;
         }
@@ -76,9 +76,9 @@ impl Awake {
             self.rest = (self.rest / 2).max(SHORTEST_REST);
         }
         let until = now
-            + match from {
-                From::Client => AFTER_CLIENT,
-                From::Engine => AFTER_ENGINE,
+            + match by {
+                Said::Client => AFTER_CLIENT,
+                Said::Engine => AFTER_ENGINE,
             };
         self.until = self.until.max(Some(until));
     }
@@ -112,11 +112,11 @@ mod tests {
     fn it_looks_longer_after_a_client_and_an_engine_does_not_shorten_that() {
         let (mut awake, start) = (awake(), Instant::now());
         assert!(!awake.looks_at(start));
-        awake.start_at(start, From::Engine);
+        awake.start_at(start, Said::Engine);
         assert!(awake.looks_at(start + AFTER_ENGINE - SHORT));
         assert!(!awake.looks_at(start + AFTER_ENGINE));
-        awake.start_at(start, From::Client);
-        awake.start_at(start + SHORT, From::Engine);
+        awake.start_at(start, Said::Client);
+        awake.start_at(start + SHORT, Said::Engine);
         assert!(awake.looks_at(start + AFTER_CLIENT - SHORT));
         assert!(!awake.looks_at(start + AFTER_CLIENT));
     }
@@ -126,14 +126,14 @@ mod tests {
         let (mut awake, mut now) = (awake(), Instant::now());
         let mut rests = Vec::new();
         for _ in 0..12 {
-            awake.start_at(now, From::Client);
+            awake.start_at(now, Said::Client);
             assert!(awake.looks_at(now));
             awake.offered(now, KEPT);
             assert!(awake.looks_at(now), "one who gives it back soon is no reason");
             awake.offered(now, KEPT * 2);
             assert!(!awake.looks_at(now));
             let until = awake.rests_until.unwrap();
-            awake.start_at(until - SHORT, From::Client);
+            awake.start_at(until - SHORT, Said::Client);
             assert!(!awake.looks_at(until - SHORT));
             rests.push(until - now - KEPT * 2);
             now = until;
@@ -146,10 +146,10 @@ mod tests {
     fn what_comes_while_it_is_looked_for_shortens_the_rests_again() {
         let (mut awake, now) = (awake(), Instant::now());
         awake.rest = LONGEST_REST;
-        awake.start_at(now, From::Client);
+        awake.start_at(now, Said::Client);
         assert_eq!(awake.rest, LONGEST_REST, "nothing was found yet");
         for _ in 0..20 {
-            awake.start_at(now, From::Engine);
+            awake.start_at(now, Said::Engine);
         }
         assert_eq!(awake.rest, SHORTEST_REST);
     }
@@ -158,7 +158,7 @@ mod tests {
     fn one_core_is_never_kept() {
         let mut awake = Awake { worthwhile: false, ..Awake::new() };
         let now = Instant::now();
-        awake.start_at(now, From::Client);
+        awake.start_at(now, Said::Client);
         assert!(!awake.looks_at(now));
     }
 }
