@@ -33,6 +33,7 @@ mod agent_tools;
 mod attaching;
 mod builds;
 mod cancelling;
+mod cancelling_early;
 mod child_adapters;
 mod child_attach;
 mod child_custom;

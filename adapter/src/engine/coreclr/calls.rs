@@ -2,11 +2,13 @@
 //!
 //! The thread of the stop runs the code; the others stand still at first, so that looking does not move the program. Each
 //! call has a deadline: past half of it the others run too, in case it waits for one of them; past the whole it is aborted,
-//! first politely, then not; and when even that does not end it, or may end the program, it is left where it is ([`left`]) and the session goes on.
+//! first politely, then not; and when even that does not end it, or may end the program ([`moment`], [`reached`]), it is left where it
+//! is ([`left`]) and the session goes on.
 //! Requests that come meanwhile wait; stops and exceptions inside the call are not the clients'.
 
 pub(super) mod left;
 mod moment;
+mod reached;
 pub(super) mod supply;
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -15,6 +17,7 @@ use std::time::{Duration, Instant};
 use cordebug::callback::Callback;
 use cordebug::debugger::{Debugger, Process};
 use cordebug::eval::Eval;
+use cordebug::frame::Function;
 use cordebug::hresult::CORDBG_E_PROCESS_TERMINATED;
 use cordebug::value::Value as ClrValue;
 use dap_wire::{ErrorCode, Failure};
@@ -24,11 +27,14 @@ use super::expression::{Data, Val};
 use super::session::{Input, Session};
 use super::types::Ty;
 use super::values::{Path, Root, bare};
+use reached::Reached;
 
 /// How long a call may run that somebody asked for.
 pub(super) const CALL_LIMIT: Duration = Duration::from_secs(5);
 /// How long a call may run that only makes a row nicer.
 pub(super) const DISPLAY_LIMIT: Duration = Duration::from_millis(400);
+/// How long a call that is to be aborted may take to come to its method, before which it must not be.
+const BEGIN_LIMIT: Duration = Duration::from_millis(500);
 /// How long an aborted call may take to end.
 const ABORT_LIMIT: Duration = Duration::from_secs(1);
 /// How often a call looks whether the session ends.
@@ -54,11 +60,13 @@ enum Outcome {
 }
 
 impl Session {
-    /// Lets the program do what `setup` prepares; gives its result, which dies with the next resume.
+    /// Lets the program do what `setup` prepares, a call of `function` if it is one; gives its result, which dies with the next
+    /// resume.
     pub(super) fn run_in(
         &mut self,
         site: &Site<'_>,
         what: &str,
+        function: Option<&Function>,
         setup: impl FnOnce(&Eval) -> cordebug::Result<()>,
     ) -> Result<Option<ClrValue>, Failure> {
         if !site.runs {
@@ -74,7 +82,7 @@ impl Session {
         }
         let eval = self.thread(site.thread)?.create_eval().map_err(cor("prepare a call"))?;
         setup(&eval).map_err(|error| no_call(what, site.thread, error))?;
-        match self.finish(&eval, site, what)? {
+        match self.finish(&eval, site, what, function)? {
             Outcome::Value(value) => Ok(value),
             Outcome::Threw(thrown) => {
                 let (name, message) = match &thrown {
@@ -89,7 +97,7 @@ impl Session {
 
     /// A new string in the program.
     pub(super) fn new_string(&mut self, site: &Site<'_>, text: &str) -> Result<Path, Failure> {
-        let made = self.run_in(site, "new string", |eval| eval.new_string(text))?;
+        let made = self.run_in(site, "new string", None, |eval| eval.new_string(text))?;
         let lost = || Failure::new(ErrorCode::EvaluationFailed, "the program could not make a string");
         self.held(&made.ok_or_else(lost)?, "new string").ok_or_else(lost)
     }
@@ -133,7 +141,13 @@ impl Session {
     }
 
     /// Lets the program run until the call is complete.
-    fn finish(&mut self, eval: &Eval, site: &Site<'_>, what: &str) -> Result<Outcome, Failure> {
+    fn finish(
+        &mut self,
+        eval: &Eval,
+        site: &Site<'_>,
+        what: &str,
+        function: Option<&Function>,
+    ) -> Result<Outcome, Failure> {
         let process = self.process()?;
         let go_on = || process.resume().map_err(cor(format!("run `{what}`")));
         // Threads that cannot be held back run; the call does not depend on it.
@@ -147,15 +161,22 @@ impl Session {
         alone(true);
         let top = self
             .frame_at(site.thread, 0)
-            .and_then(|frame| frame.stack_range().map_err(cor("read the stack")));
+            .and_then(|frame| frame.stack_range().map_err(cor("read the stack")))
+            .ok();
         go_on()?;
         let start = Instant::now();
         let mut together = false;
         let mut waits = moment::Waits::of(self.pid, site.thread);
         let is_core = self.debugger.as_ref().is_some_and(Debugger::is_core);
         let mut aborted: Option<(Instant, bool)> = None;
+        // Since when it is to end and may not be aborted yet.
+        let mut wanted: Option<Instant> = None;
         let outcome = loop {
-            let patience = if aborted.is_none() { site.limit.saturating_sub(start.elapsed()) } else { SLICE };
+            let patience = if aborted.is_none() && wanted.is_none() {
+                site.limit.saturating_sub(start.elapsed())
+            } else {
+                SLICE
+            };
             match site.inputs.recv_timeout(patience.clamp(Duration::from_millis(1), SLICE)) {
                 // A call that was given up before ends on another thread meanwhile.
                 Ok(Input::Callback(callback)) if self.of_left_call(&callback) => go_on()?,
@@ -189,18 +210,39 @@ impl Session {
                 waits.look();
             }
             let waited = start.elapsed();
-            if !together && (waited > site.limit / 2 || self.is_ending() || self.cancel.is_cancelled()) {
+            let is_wanted = waited > site.limit || self.is_ending() || self.cancel.is_cancelled();
+            if !together && (waited > site.limit / 2 || is_wanted) {
                 together = true;
                 self.halt(&process, "stop a call that may wait for another thread", what)?;
                 alone_off(&process, self, site.thread);
                 go_on()?;
             }
             match aborted {
-                None if waited > site.limit || self.is_ending() || self.cancel.is_cancelled() => {
+                None if is_wanted && !is_core => {
+                    let since = *wanted.get_or_insert_with(Instant::now);
+                    self.halt(&process, "stop a call that is to be aborted", what)?;
+                    let reached = self.reached(site.thread, top, function);
+                    // While it stands: one that ends just while it is asked to abort may abort what runs after it.
+                    if reached != Reached::Nothing && eval.abort().is_ok() {
+                        aborted = Some((Instant::now(), false));
+                    } else if since.elapsed() > BEGIN_LIMIT {
+                        if let Some(below) = top {
+                            self.leave(site.thread, below, what);
+                        }
+                        break Err(self.not_aborted(
+                            what,
+                            site,
+                            "and goes on: its method has not begun, and .NET may end the program when such a call is aborted",
+                        ));
+                    }
+                    tracing::debug!(what, ?reached, "a call is to end");
+                    go_on()?;
+                }
+                None if is_wanted => {
                     if is_core && waits.again_and_again() {
                         self.halt(&process, "stop a call that waits again and again", what)?;
                         if self.thread(site.thread).is_ok_and(|thread| thread.waits() == Ok(true)) {
-                            if let Ok(below) = top {
+                            if let Some(below) = top {
                                 self.leave(site.thread, below, what);
                             }
                             break Err(self.not_aborted(
@@ -223,16 +265,23 @@ impl Session {
                 }
                 Some((since, rudely)) if since.elapsed() > ABORT_LIMIT => {
                     self.halt(&process, "stop a call that cannot be aborted", what)?;
-                    // A wait that did not end by the first does not end by the second either.
+                    // A wait that did not end by the first does not end by the second either, and without its end a static
+                    // constructor would keep others waiting for ever.
                     let waits = self.thread(site.thread).is_ok_and(|thread| thread.waits() == Ok(true));
-                    if rudely || waits {
-                        if let Ok(below) = top {
+                    let constructs = !is_core && self.reached(site.thread, top, function) != Reached::Method;
+                    if rudely || waits || constructs {
+                        if let Some(below) = top {
                             self.leave(site.thread, below, what);
                         }
                         break Err(self.not_aborted(
                             what,
                             site,
-                            "and cannot be aborted: the runtime does not end a wait",
+                            match constructs {
+                                true => {
+                                    "and cannot be aborted: the runtime does not end a static constructor"
+                                }
+                                false => "and cannot be aborted: the runtime does not end a wait",
+                            },
                         ));
                     }
                     // Last resort: the thread is unwound without its handlers.
@@ -254,10 +303,8 @@ impl Session {
             true => Failure::new(ErrorCode::Cancelled, format!("`{what}` was cancelled {why}")),
             false => timed_out(what, site.limit, why),
         };
-        failure.hint(format!(
-            "thread {} stays in it until the wait is over; variables can still be read",
-            site.thread
-        ))
+        failure
+            .hint(format!("thread {} stays in it until it is over; variables can still be read", site.thread))
     }
 
     /// Stops the program while a call runs in it.

@@ -58,7 +58,9 @@ impl Session {
         let values = self.ready(site, method, this, arguments)?;
         let (function, types) = self.function_of(site, method)?;
         let fetched = self.all(&values)?;
-        let given = self.run_in(site, what, |eval| eval.call(&function, &types, &finish(fetched, eval)?))?;
+        let given = self.run_in(site, what, Some(&function), |eval| {
+            eval.call(&function, &types, &finish(fetched, eval)?)
+        })?;
         self.given(given, &method.result, what)
     }
 
@@ -76,8 +78,9 @@ impl Session {
         let values = self.ready(site, constructor, None, arguments)?;
         let (function, types) = self.function_of(site, constructor)?;
         let fetched = self.all(&values)?;
-        let given =
-            self.run_in(site, what, |eval| eval.new_object(&function, &types, &finish(fetched, eval)?))?;
+        let given = self.run_in(site, what, Some(&function), |eval| {
+            eval.new_object(&function, &types, &finish(fetched, eval)?)
+        })?;
         self.given(given, &constructor.owner, what)
     }
 
@@ -241,7 +244,7 @@ impl Session {
         let class = loaded.module.class(token).map_err(cor(format!("find `{name}`")))?;
         let types = ty.arguments().iter().map(|of| self.runtime_type(site.thread, of));
         let types = types.collect::<Result<Vec<_>, _>>()?;
-        let made = self.run_in(site, &format!("new {name}"), |eval| eval.new_zeroed(&class, &types))?;
+        let made = self.run_in(site, &format!("new {name}"), None, |eval| eval.new_zeroed(&class, &types))?;
         self.held(&made.ok_or_else(lost)?, &name).ok_or_else(lost)
     }
 
@@ -264,7 +267,8 @@ impl Session {
         let lost = || failed(format!("`{}` cannot be boxed", path.name));
         let function = self.clone_method().ok_or_else(lost)?;
         let value = bare(&self.fetch(path)?).ok_or_else(lost)?;
-        let made = self.run_in(site, &path.name, |eval| eval.call(&function, &[], &[value]))?;
+        let made =
+            self.run_in(site, &path.name, Some(&function), |eval| eval.call(&function, &[], &[value]))?;
         self.held(&made.ok_or_else(lost)?, &path.name).ok_or_else(lost)
     }
 

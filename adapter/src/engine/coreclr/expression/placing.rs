@@ -74,7 +74,7 @@ impl Session {
             return self.array_of_structs(of, length, &what, scope);
         }
         let element = self.runtime_type(scope.site.thread, of)?;
-        let made = self.run_in(&scope.site, &what, |eval| eval.new_array(&element, length))?;
+        let made = self.run_in(&scope.site, &what, None, |eval| eval.new_array(&element, length))?;
         self.given(made, &of.clone().vector(), &what)
     }
 

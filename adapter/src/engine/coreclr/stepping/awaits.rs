@@ -187,7 +187,7 @@ impl Session {
         let (notify, notified) = (function(NOTIFY)?, function(NOTIFIED)?);
         let site =
             Site { thread: step.thread, frame: 0, inputs, runs: true, supposes: false, limit: CALL_LIMIT };
-        self.run_in(&site, NOTIFY, |eval| {
+        self.run_in(&site, NOTIFY, Some(&notify), |eval| {
             let on = eval.create_value(element::BOOLEAN)?;
             on.set_bytes(&[1])?;
             eval.call(&notify, &[], &[task, on])

@@ -1,0 +1,102 @@
+//! An evaluation that is cancelled before its method has begun, while the runtime still runs static constructors for it, costs
+//! the program nothing: it goes on and ends as it would have. Cancelling what has begun is in [`super::cancelling`].
+
+use std::time::Duration;
+
+use serde_json::json;
+use tests::client::DapClient;
+use tests::fixture::Runtime;
+use tests::transcript::Transcript;
+
+stories! {
+    calls_that_are_cancelled_before_they_begin_leave_the_program_whole,
+    a_call_that_does_not_begin_for_long_is_left_behind_and_the_program_ends_as_it_would,
+    a_static_constructor_that_a_call_needs_is_not_torn_up,
+}
+
+/// Each makes a class of its own, whose static constructor has not run.
+const TYPES: [&str; 6] = ["int", "long", "string", "char", "object", "double"];
+
+async fn launched(runtime: Runtime) -> anyhow::Result<(DapClient, i64, i64)> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.launch("begins", &["here"], json!({})).await?;
+    let (thread, frame) = editor.stop().await?;
+    let frame = frame["id"].as_i64().unwrap_or_default();
+    Ok((editor, thread, frame))
+}
+
+/// Cancels an evaluation some time after it was sent; gives the code it is answered with, empty when it was over before, and the text.
+async fn cancelled(
+    editor: &mut DapClient,
+    frame: i64,
+    expression: &str,
+    after: Duration,
+) -> anyhow::Result<(String, String)> {
+    let asked = editor.send("evaluate", json!({ "expression": expression, "frameId": frame })).await?;
+    tokio::time::sleep(after).await;
+    editor.ok("cancel", json!({ "requestId": asked })).await?;
+    let told = editor.response(asked).await?;
+    let told = &told.body["error"]["variables"];
+    let text = |key: &str| told[key].as_str().unwrap_or_default().to_owned();
+    Ok((text("code"), text("message")))
+}
+
+async fn ends_as_it_would(mut editor: DapClient, thread: i64, frame: i64) -> anyhow::Result<()> {
+    // What needs no code is served.
+    let number = editor.ok("evaluate", json!({ "expression": "number", "frameId": frame })).await?;
+    assert_eq!(number["result"], "1");
+    // The program's own classes need not take long.
+    editor.ok("evaluate", json!({ "expression": "Log.Lasts = 1", "frameId": frame })).await?;
+    editor.ok("continue", json!({ "threadId": thread })).await?;
+    assert_eq!(editor.event("exited").await?["exitCode"], 42);
+    assert_eq!(editor.output[0], "1\n2\n");
+    editor.finish().await
+}
+
+async fn calls_that_are_cancelled_before_they_begin_leave_the_program_whole(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
+    let (mut editor, thread, frame) = launched(runtime).await?;
+    for (round, ty) in (0..).zip(TYPES) {
+        let class = if round % 2 == 0 { "Spins" } else { "Polls" };
+        let after = Duration::from_millis(20 + 15 * round);
+        let call = format!("{class}<{ty}>.Late()");
+        let (code, text) = cancelled(&mut editor, frame, &call, after).await?;
+        anyhow::ensure!(["", "CANCELLED"].contains(&code.as_str()), "{code} {text}");
+        if text.contains("and goes on") {
+            // Nothing else is called there before the program goes on: a slow machine.
+            break;
+        }
+    }
+    ends_as_it_would(editor, thread, frame).await
+}
+
+async fn a_call_that_does_not_begin_for_long_is_left_behind_and_the_program_ends_as_it_would(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
+    for class in ["Spins", "Polls"] {
+        let (mut editor, thread, frame) = launched(runtime).await?;
+        editor.ok("evaluate", json!({ "expression": "Log.Lasts = 3000", "frameId": frame })).await?;
+        let call = format!("{class}<int>.Late()");
+        let (code, text) = cancelled(&mut editor, frame, &call, Duration::from_millis(100)).await?;
+        assert_eq!(code, "CANCELLED", "{text}");
+        if runtime == Runtime::Net9 {
+            anyhow::ensure!(text.contains("its method has not begun"), "{text}");
+        }
+        ends_as_it_would(editor, thread, frame).await?;
+    }
+    Ok(())
+}
+
+async fn a_static_constructor_that_a_call_needs_is_not_torn_up(runtime: Runtime) -> anyhow::Result<()> {
+    for class in ["Spins", "Polls"] {
+        let (mut editor, thread, frame) = launched(runtime).await?;
+        editor.ok("evaluate", json!({ "expression": "Log.Lasts = 4000", "frameId": frame })).await?;
+        let call = format!("Through{class}()");
+        let (code, text) = cancelled(&mut editor, frame, &call, Duration::from_millis(100)).await?;
+        assert_eq!(code, "CANCELLED", "{text}");
+        // The program needs it too.
+        ends_as_it_would(editor, thread, frame).await?;
+    }
+    Ok(())
+}
