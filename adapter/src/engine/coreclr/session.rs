@@ -22,7 +22,7 @@ use super::disassembly::Compiled;
 use super::exceptions::{Filters, Thrown, When};
 use super::modules::Modules;
 use super::sources::Sources;
-use super::standstill::Standstill;
+use super::standstill::{Beginners, Standstill};
 use super::stepping::{Step, Target};
 use super::types::lookup::Known;
 use super::values::References;
@@ -70,6 +70,7 @@ pub(super) struct Session {
     pub(super) cancel: CancellationToken,
     stopping: Arc<AtomicBool>,
     pub(super) standstill: Arc<Standstill>,
+    pub(super) beginners: Beginners,
     /// What a client answered to what this engine asked of it.
     pub(super) answers: Receiver<Result<Value, Failure>>,
     pub(super) run: Run,
@@ -133,6 +134,7 @@ impl Session {
             cancel: CancellationToken::new(),
             stopping,
             standstill,
+            beginners: Beginners::default(),
             answers,
             run: Run::None,
             child: None,
@@ -185,6 +187,9 @@ impl Session {
                     let answer = if cancel.is_cancelled() {
                         Err(Failure::cancelled())
                     } else {
+                        if matches!(self.run, Run::Stopped { .. }) {
+                            self.pass_beginners(inputs);
+                        }
                         let answer = self.answer(&request, &cancel, inputs);
                         answer.map_err(|failure| self.unless_ended(&request.command, failure))
                     };

@@ -4,8 +4,10 @@
 //! ever. Or it tries for ever to bring its threads to a stop: early .NET 9 does, about once in two thousand stops of a
 //! program whose threads come and go. Then nothing is told any more, and a step never ends. A thread of our own sees both from
 //! outside: nothing passes between us and the runtime, and every thread of the program sleeps, though something is under way. The
-//! second is mended ([`lost`]); for the rest the clients are told, requests are refused, and the session can be ended.
+//! second is mended ([`lost`]), and a cause of the first is kept from coming about ([`beginners`]); for the rest the clients are told,
+//! requests are refused, and the session can be ended.
 
+mod beginners;
 mod lost;
 
 use std::path::{Path, PathBuf};
@@ -17,6 +19,8 @@ use cordebug::activity::{self, Activity};
 use cordebug::runtime::Runtime;
 use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
+
+pub(super) use beginners::Beginners;
 
 use super::overflow;
 use crate::engine::Reply;

@@ -75,10 +75,12 @@ impl Session {
         }
     }
 
-    fn thread_event(&self, thread: &Thread, reason: &str) {
+    fn thread_event(&mut self, thread: &Thread, reason: &str) {
         if let Ok(id) = thread.id() {
             if reason == "exited" {
                 self.threads_known.borrow_mut().remove(&id);
+            } else {
+                self.beginners.has_begun(id, self.pid);
             }
             self.tell("thread", json!({ "reason": reason, "threadId": id }));
         }

@@ -91,6 +91,7 @@ impl Session {
         this: Option<&Val>,
         arguments: &[Val],
     ) -> Result<Vec<Ready>, Failure> {
+        self.pass_beginners(site.inputs);
         let mut values = Vec::new();
         if let Some(this) = this {
             values.push(self.receiver(site, this, method)?);
