@@ -148,7 +148,8 @@ impl Adapter {
         }
         while let Some(message) = read(&mut self.input)? {
             if let Some(log) = &mut self.log {
-                writeln!(log, "{message}")?;
+                // In one piece: a test may read it while the goodbye is written.
+                log.write_all(format!("{message}\n").as_bytes())?;
             }
             if fits(&message) {
                 return Ok(Some(message));
