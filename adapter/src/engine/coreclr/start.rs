@@ -81,6 +81,7 @@ impl Session {
         overflow::watch(&self.broker, pid, in_terminal, self.notes());
         self.standstill.watch(pid, runtime, self.notes());
         self.wait_for_first_callback(inputs);
+        self.beginners.start(pid);
         tracing::debug!(pid, "the first callback came");
         let assembly = self.entry_module.as_deref().filter(|assembly| assembly.is_absolute());
         let name = assembly.unwrap_or(&program.spec.program).display().to_string();
@@ -226,6 +227,7 @@ impl Session {
         let version = runtime.version();
         self.standstill.watch(pid, runtime, self.notes());
         self.wait_for_first_callback(inputs);
+        self.beginners.start(pid);
         self.tell("initialized", Value::Null);
         let name = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default().display().to_string();
         self.tell(

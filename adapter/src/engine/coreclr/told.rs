@@ -80,7 +80,7 @@ impl Session {
             if reason == "exited" {
                 self.threads_known.borrow_mut().remove(&id);
             } else {
-                self.beginners.has_begun(id, self.pid);
+                self.beginners.has_begun(id);
             }
             self.tell("thread", json!({ "reason": reason, "threadId": id }));
         }

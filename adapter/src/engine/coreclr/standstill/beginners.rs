@@ -7,7 +7,7 @@
 //! meets it in a few of a hundred sessions. So where a stop finds such a thread it alone is let go on until it is
 //! through. No code of the program runs then.
 //!
-//! Not for threads that have managed code on their stacks, nor for .NET Core 3.1, whose threads have no names.
+//! Not for threads that have managed code on their stacks, nor for the finalizer of .NET Core 3.1, whose threads have no names.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -46,32 +46,35 @@ pub(in crate::engine::coreclr) struct Beginners {
 }
 
 impl Beginners {
-    /// The runtime has told of a thread. A program's main thread has its id.
-    pub(in crate::engine::coreclr) fn has_begun(&mut self, thread: u32, pid: Option<u32>) {
-        self.passed.insert(thread);
-        self.first_has_begun |= self.finalizer.is_some_and(|id| id != thread) && pid != Some(thread);
+    /// The program is about to begin, or is attached to: its threads are the runtime's, or have begun. Where the finalizer has its
+    /// name it alone is still to begin.
+    pub(in crate::engine::coreclr) fn start(&mut self, pid: u32) {
+        self.finalizer = tasks(pid).find(|task| super::is_named(task, FINALIZER)).as_deref().and_then(id_of);
+        self.passed =
+            tasks(pid).filter_map(|task| id_of(&task)).filter(|id| Some(*id) != self.finalizer).collect();
+    }
+
+    /// The runtime has told of a thread.
+    pub(in crate::engine::coreclr) fn has_begun(&mut self, thread: u32) {
+        self.first_has_begun |= self.passed.insert(thread) && Some(thread) != self.finalizer;
     }
 
     /// Threads that wait without a limit, or run, and may not have begun; with where that is.
     fn suspects(&mut self, pid: u32) -> Vec<(u32, String)> {
-        if self.finalizer.is_none() {
-            let mut named = tasks(pid).filter(|task| super::is_named(task, FINALIZER));
-            self.finalizer = named.next().as_deref().and_then(id_of);
-            // Another runtime calls its threads otherwise.
-            if self.finalizer.is_none() {
-                return Vec::new();
-            }
-        }
         let others = match self.first_has_begun {
             true => Vec::new(),
             false => tasks(pid).filter_map(|task| id_of(&task)).collect(),
         };
         let mut found = Vec::new();
         for id in self.finalizer.into_iter().chain(others) {
-            if id == pid || self.passed.contains(&id) || found.iter().any(|(known, _)| *known == id) {
+            if self.passed.contains(&id) || found.iter().any(|(known, _)| *known == id) {
                 continue;
             }
-            if Some(id) != self.finalizer && is_runtimes(&task(pid, id)) {
+            let name = std::fs::read_to_string(task(pid, id).join("comm")).unwrap_or_default();
+            if name.trim_end() == FINALIZER {
+                self.finalizer = Some(id);
+            }
+            if Some(id) != self.finalizer && name.starts_with(RUNTIMES) {
                 self.passed.insert(id);
             } else if let Some(place) = busy_at(&task(pid, id))
                 && !self.calm.contains(&place)
@@ -93,10 +96,6 @@ fn tasks(pid: u32) -> impl Iterator<Item = PathBuf> {
 
 fn id_of(task: &Path) -> Option<u32> {
     task.file_name()?.to_str()?.parse().ok()
-}
-
-fn is_runtimes(task: &Path) -> bool {
-    std::fs::read_to_string(task.join("comm")).is_ok_and(|name| name.starts_with(RUNTIMES))
 }
 
 /// The stack pointer of a thread that waits without a limit; empty while it runs. proc(5), `/proc/pid/task/tid/syscall`: number, six
@@ -256,12 +255,17 @@ mod tests {
     #[test]
     fn the_first_of_the_programs_own_threads_is_watched_for_and_the_finalizer() {
         let (main, finalizer, first) = (10, 11, 12);
-        let mut beginners = Beginners { finalizer: Some(finalizer), ..Beginners::default() };
-        beginners.has_begun(main, Some(main));
-        beginners.has_begun(finalizer, Some(main));
+        let mut beginners =
+            Beginners { finalizer: Some(finalizer), passed: BTreeSet::from([main]), ..Beginners::default() };
+        beginners.has_begun(main);
+        beginners.has_begun(finalizer);
         assert!(!beginners.first_has_begun);
-        beginners.has_begun(first, Some(main));
+        beginners.has_begun(first);
         assert!(beginners.first_has_begun);
         assert_eq!(beginners.passed, BTreeSet::from([main, finalizer, first]));
+
+        let mut beginners = Beginners::default();
+        beginners.start(std::process::id());
+        assert!(beginners.passed.contains(&own_id()) && beginners.suspects(std::process::id()).is_empty());
     }
 }
