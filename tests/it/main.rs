@@ -24,6 +24,20 @@ macro_rules! stories {
     };
 }
 
+/// Declares stories on .NET 10, with programs of `fixtures/programs/modern`. `check` leaves the module `on_net10` out, and
+/// the runner counts it as skipped, where no SDK 10 is installed.
+#[allow(unused_macros, reason = "the first story of this kind is being written")]
+macro_rules! modern_stories {
+    ($($story:ident),* $(,)?) => {
+        mod on_net10 {
+            $(#[tokio::test]
+            async fn $story() -> anyhow::Result<()> {
+                super::$story(tests::fixture::Runtime::Net10).await
+            })*
+        }
+    };
+}
+
 mod access;
 mod agent;
 mod agent_faults;

@@ -163,7 +163,7 @@ async fn what_lies_between_frames_is_marked(runtime: Runtime) -> anyhow::Result<
     // .NET Core 3.1 calls by way of native code, .NET 9 by a method it makes at run time.
     let mark = match runtime {
         Runtime::Net31 => ("[Native to Managed Transition]", "label"),
-        Runtime::Net9 => ("[Lightweight Function]", "subtle"),
+        _ => ("[Lightweight Function]", "subtle"),
     };
     let marks: Vec<(&str, &str)> = between
         .iter()

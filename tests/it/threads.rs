@@ -42,7 +42,7 @@ async fn threads_are_called_as_the_program_calls_them(runtime: Runtime) -> anyho
     let pool = match runtime {
         // It has no name for them.
         Runtime::Net31 => format!("Thread #{}", numbers[3]),
-        Runtime::Net9 => format!(".NET TP Worker #{}", numbers[3]),
+        _ => format!(".NET TP Worker #{}", numbers[3]),
     };
     assert!(has(&started, &pool), "no {pool} in {started:?}");
     let (named, _) = names(&mut editor).await?;

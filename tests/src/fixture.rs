@@ -13,6 +13,10 @@ pub enum Runtime {
     Net31,
     /// What a new program has.
     Net9,
+    /// .NET 10, when the user's own SDK has it (`installed` of set-up).
+    Net10,
+    /// .NET 8, likewise.
+    Net8,
 }
 
 /// The repository.
@@ -25,19 +29,18 @@ pub fn cache() -> PathBuf {
     std::env::var_os("TANDEM_CACHE").map_or_else(|| root().join(".cache"), PathBuf::from)
 }
 
-/// What set-up found; `None`, loudly, when the user said to go on without.
+/// What set-up found.
 ///
 /// # Panics
-/// When set-up has not run: a test that cannot run has failed.
+/// When set-up has not run: a test that cannot run has failed. `check` does not start such tests when the user says to go
+/// on without runtimes.
 fn environment() -> Option<Value> {
     let text = std::fs::read_to_string(cache().join("env.json"));
     match text.context("scripts/setup has not run").and_then(|text| Ok(serde_json::from_str(&text)?)) {
         Ok(found) => Some(found),
-        Err(_) if std::env::var("TANDEM_SKIP_TOOLCHAINS").as_deref() == Ok("1") => {
-            eprintln!("SKIPPED: no .NET runtime is set up (TANDEM_SKIP_TOOLCHAINS=1)");
-            None
+        Err(error) => {
+            panic!("{error:#}: run it, or leave these tests out as `TANDEM_SKIP_TOOLCHAINS=1 ./check` does")
         }
-        Err(error) => panic!("{error:#}: run it, or set TANDEM_SKIP_TOOLCHAINS=1 to skip these tests"),
     }
 }
 
@@ -104,16 +107,26 @@ impl Runtime {
         match self {
             Self::Net31 => "net31",
             Self::Net9 => "net9",
+            Self::Net10 => "net10",
+            Self::Net8 => "net8",
         }
     }
 
-    /// Its `dotnet`.
+    /// Its `dotnet`; of an installed one, only when that has a runtime of this version.
     pub fn dotnet(self) -> Option<PathBuf> {
-        let key = match self {
-            Self::Net31 => "dotnet31",
-            Self::Net9 => "dotnet9",
+        let found = environment()?;
+        let installed = |major: &str| {
+            let versions = found["installed"]["runtimes"].as_array()?;
+            let has = versions.iter().any(|version| version.as_str().unwrap_or_default().starts_with(major));
+            found["installed"]["dotnet"].as_str().filter(|_| has)
         };
-        environment()?[key].as_str().map(PathBuf::from)
+        let dotnet = match self {
+            Self::Net31 => found["dotnet31"].as_str(),
+            Self::Net9 => found["dotnet9"].as_str(),
+            Self::Net10 => installed("10."),
+            Self::Net8 => installed("8."),
+        };
+        dotnet.map(PathBuf::from)
     }
 
     /// The environment in which it is the one that is found.
@@ -121,7 +134,10 @@ impl Runtime {
         let dotnet = self.dotnet()?;
         let folder = dotnet.parent()?.display().to_string();
         let libraries = environment()?["opensslLibs"].as_str()?.to_owned();
+        // The programs of `fixtures/programs/dotnet` roll forward to the lowest runtime they find: 8, where 10 is beside it.
+        let roll = if self == Self::Net10 { "LatestMajor" } else { "Major" };
         let pairs = [
+            ("DOTNET_ROLL_FORWARD", roll.into()),
             ("DOTNET_ROOT", folder),
             ("LD_LIBRARY_PATH", libraries),
             ("DOTNET_SYSTEM_GLOBALIZATION_INVARIANT", "1".into()),
@@ -141,6 +157,27 @@ impl Runtime {
 pub fn program(name: &str) -> String {
     let found = environment().unwrap_or_default();
     found["programs"][name].as_str().unwrap_or_else(|| panic!("no fixture program `{name}`")).to_owned()
+}
+
+/// A program of `fixtures/programs/modern`, built by the user's own SDK, for [`Runtime::Net10`].
+///
+/// # Panics
+/// When there is no program of this name.
+pub fn modern_program(name: &str) -> String {
+    made(&format!("/modern/{name}"))
+}
+
+/// The source of a program of `fixtures/programs/modern`.
+pub fn modern_source(name: &str) -> String {
+    root().join("fixtures/programs/modern").join(name).join("Program.cs").display().to_string()
+}
+
+/// The line (from 1) with `// BP marker` in a program of `fixtures/programs/modern`.
+///
+/// # Panics
+/// When there is no such marker.
+pub fn modern_line(name: &str, marker: &str) -> i64 {
+    marked(&modern_source(name), marker)
 }
 
 /// Builds `fixtures/libraries/NAME.c`, for `LD_PRELOAD`.
@@ -170,9 +207,13 @@ pub fn source(name: &str) -> String {
 /// # Panics
 /// When there is no such marker.
 pub fn line(name: &str, marker: &str) -> i64 {
-    let text = std::fs::read_to_string(source(name)).unwrap_or_default();
+    marked(&source(name), marker)
+}
+
+fn marked(source: &str, marker: &str) -> i64 {
+    let text = std::fs::read_to_string(source).unwrap_or_default();
     let found = text.lines().position(|line| line.trim_end().ends_with(&format!("// BP {marker}")));
-    let at = found.unwrap_or_else(|| panic!("no marker `{marker}` in {name}"));
+    let at = found.unwrap_or_else(|| panic!("no marker `{marker}` in {source}"));
     i64::try_from(at).unwrap_or_default() + 1
 }
 
