@@ -128,6 +128,19 @@ pub enum EngineEvent {
     Died(Failure),
 }
 
+impl EngineEvent {
+    /// What it is, for a log: never what it says.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Dap { event, .. } => event,
+            Self::Asks { command, .. } => command,
+            Self::Capabilities(_) => "capabilities",
+            Self::Spawned(_) => "spawned",
+            Self::Died(_) => "died",
+        }
+    }
+}
+
 /// Breakpoint requests as an engine got them last: command and source to arguments.
 pub type Marks = BTreeMap<(String, String), Value>;
 
@@ -195,6 +208,6 @@ pub trait Engine: Send + Sync {
             return;
         }
         // An engine that asks nothing gets nothing.
-        tracing::warn!(ask, ?result, "an answer nobody asked for");
+        tracing::warn!(ask, good = result.is_ok(), "an answer nobody asked for");
     }
 }

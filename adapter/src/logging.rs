@@ -1,11 +1,39 @@
-//! Where the log goes: stderr or a file, never stdout.
+//! Where the log goes: stderr or a file, never stdout; and how messages stand in it.
+//!
+//! A log may be handed to others. So no level shows what a program is given or gives: arguments, environment, stdin, output,
+//! values and files are named by their fields ([`shape`]), never shown.
 
 use std::fs::OpenOptions;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
 use anyhow::Context;
+use serde_json::Value;
 use tracing_subscriber::EnvFilter;
+
+/// Fields named in one line of the log.
+const MOST_FIELDS: usize = 24;
+
+/// What a message consists of, without what it says: its fields with their numbers, truth values and sizes.
+pub fn shape(body: &Value) -> String {
+    let Some(fields) = body.as_object() else { return size(body) };
+    let mut shown: Vec<String> =
+        fields.iter().take(MOST_FIELDS).map(|(name, value)| format!("{name}: {}", size(value))).collect();
+    if fields.len() > MOST_FIELDS {
+        shown.push(format!("and {} more", fields.len() - MOST_FIELDS));
+    }
+    format!("{{{}}}", shown.join(", "))
+}
+
+/// A number or truth value as it is; of anything else only how large it is.
+fn size(value: &Value) -> String {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
+        Value::String(text) => format!("text of {}", text.len()),
+        Value::Array(items) => format!("list of {}", items.len()),
+        Value::Object(fields) => format!("{} fields", fields.len()),
+    }
+}
 
 /// As the flags say it. A relay or listener gives the same to the hosts it starts.
 #[derive(Debug, Clone)]
@@ -54,5 +82,19 @@ impl Logging {
             flags.extend(["--log".into(), file.clone().into_os_string()]);
         }
         flags
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_message_is_named_and_not_shown() {
+        let body = json!({ "frameId": 7, "data": "secret", "env": { "KEY": "secret" }, "args": ["secret"], "pty": true });
+        assert_eq!(shape(&body), "{frameId: 7, data: text of 6, env: 1 fields, args: list of 1, pty: true}");
+        assert_eq!(shape(&json!("secret")), "text of 6");
     }
 }

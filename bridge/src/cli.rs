@@ -68,6 +68,9 @@ fn host_and_port(text: &str) -> Result<String, String> {
     }
 }
 
+/// Libraries that log what passes through them, and how much of it is kept.
+const QUIET: [&str; 4] = ["rmcp=info", "hyper=info", "axum=info", "tower_http=info"];
+
 /// Runs the program to its end.
 pub fn main() -> ExitCode {
     match run(Flags::parse()) {
@@ -82,6 +85,12 @@ pub fn main() -> ExitCode {
 fn run(flags: Flags) -> anyhow::Result<()> {
     let filter = tracing_subscriber::EnvFilter::try_new(&flags.log_level)
         .with_context(|| format!("`--log-level {}` is no level", flags.log_level))?;
+    // The protocol's library logs whole messages below `info`: arguments, files, input. A log must not hold them.
+    let filter = QUIET.iter().fold(filter, |filter, target| {
+        filter.add_directive(
+            target.parse().unwrap_or_else(|_| tracing_subscriber::filter::LevelFilter::INFO.into()),
+        )
+    });
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false);
     match &flags.log {
         None => log.with_writer(std::io::stderr).init(),

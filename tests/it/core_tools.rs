@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use tests::agent::Agent;
+use tests::fixture::{self, Runtime};
 use tests::transcript::Transcript;
 
 fn silent() -> Transcript {
@@ -217,4 +218,52 @@ async fn hostile_paths_are_refused_by_every_tool() -> anyhow::Result<()> {
         assert_eq!((&kept["verified"], &kept["source"]), (&json!(false), &Value::Null), "{file}");
     }
     agent.finish().await
+}
+
+#[tokio::test]
+async fn a_log_at_its_finest_holds_no_arguments_files_input_or_values() -> anyhow::Result<()> {
+    let runtime = Runtime::Net9;
+    let Some(environment) = runtime.environment() else { return Ok(()) };
+    let folder = tempfile::tempdir()?;
+    let (adapter, log) = (folder.path().join("adapter.sh"), folder.path().join("log"));
+    let real = fixture::binary("tandem-dap");
+    let script = format!(
+        "#!/bin/sh\nexec '{}' --log '{}' --log-level trace \"$@\"\n",
+        real.display(),
+        folder.path().join("log-dap").display()
+    );
+    std::fs::write(&adapter, script)?;
+    std::fs::set_permissions(&adapter, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+    let mut command = tokio::process::Command::new(fixture::binary("tandem-mcp"));
+    command
+        .envs(environment)
+        .current_dir(folder.path())
+        .arg("--adapter")
+        .arg(&adapter)
+        .arg("--log")
+        .arg(&log);
+    command.args(["--log-level", "trace"]);
+    let mut agent = Agent::spawn("agent", command, &silent()).await?;
+    agent.call("write_file", json!({ "path": "a.txt", "content": "SECRET-file" })).await?;
+    agent.call("read_file", json!({ "path": "a.txt" })).await?;
+    let (file, line) = (fixture::source("echo"), fixture::line("echo", "line"));
+    agent.call("debug_set_breakpoint", json!({ "sourceFile": file, "line": line })).await?;
+    let launch = json!({ "appDllPath": fixture::program("echo"), "args": ["SECRET-argument"],
+        "env": { "NAME": "SECRET-environment" }, "stopAtEntry": false });
+    assert_eq!(agent.call("debug_launch", launch).await?["success"], true);
+    agent.call("process_write_input", json!({ "data": "SECRET-input\n", "closeAfter": true })).await?;
+    let stop = agent.call("debug_wait", json!({})).await?;
+    assert_eq!(stop["state"], "stopped", "{stop:#}");
+    let value = agent.call("debug_evaluate", json!({ "expression": "line + \"SECRET-expression\"" })).await?;
+    assert_eq!(value["result"], "\"SECRET-inputSECRET-expression\"", "{value:#}");
+    agent.call("debug_continue", json!({})).await?;
+    agent.call("debug_disconnect", json!({})).await?;
+    agent.finish().await?;
+    for name in ["log", "log-dap"] {
+        let text = std::fs::read_to_string(folder.path().join(name))?;
+        let told: Vec<&str> = text.lines().filter(|line| line.contains("SECRET")).collect();
+        assert!(told.is_empty(), "{name}: {told:#?}");
+        assert!(name == "log" || text.contains("asked of the engine"), "{text}");
+    }
+    Ok(())
 }

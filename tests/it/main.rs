@@ -76,6 +76,7 @@ mod finding_code;
 mod flow;
 mod hostile_input;
 mod hostile_objects;
+mod hostile_repositories;
 mod http;
 mod hunts;
 mod joining;

@@ -160,11 +160,11 @@ impl<H: Host> Actor<H> {
                 Wake::Connected { origin, client } => self.welcome(origin, client),
                 Wake::Event(event) => self.handle(event),
                 Wake::EngineSaid { engine, event } if engine == self.engines => {
-                    tracing::trace!(?event, "said by the engine");
+                    tracing::trace!(event = event.name(), "said by the engine");
                     self.handle(Event::EngineSaid(event));
                 }
                 Wake::EngineSaid { event, .. } => {
-                    tracing::debug!(?event, "said by an engine that was replaced")
+                    tracing::debug!(event = event.name(), "said by an engine that was replaced")
                 }
             }
         }

@@ -131,5 +131,7 @@ async fn commit(call: &Call) -> Result<Value, Failure> {
 async fn open(call: &Call) -> Result<Repository<'_>, Failure> {
     let folder = call.arguments.text("repositoryPath")?;
     let options = &call.bridge.options;
-    Repository::open(&options.roots, folder.as_deref(), options.offer.commands, &call.cancel).await
+    // With `--read-only` nothing is run, whatever else is allowed.
+    let commands = options.offer.commands && !options.offer.read_only;
+    Repository::open(&options.roots, folder.as_deref(), commands, &call.cancel).await
 }

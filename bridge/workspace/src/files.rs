@@ -6,10 +6,12 @@ pub mod reading;
 pub mod writing;
 
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 
 use dap_wire::Failure;
 use serde::Serialize;
 
+use crate::git::quote::entry;
 use crate::roots::Roots;
 
 /// `list_directory`.
@@ -29,7 +31,7 @@ pub struct Listing {
     /// Where to go on, when there are more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<usize>,
-    /// Names that are not UTF-8: shown with U+FFFD, and not usable as a path.
+    /// Names that are not UTF-8: written in quotes as git writes them (`"\377"`), which every tool takes back.
     #[serde(skip_serializing_if = "is_zero")]
     pub not_utf8: usize,
 }
@@ -88,7 +90,7 @@ pub fn list(roots: &Roots, path: &str, start: usize, count: usize) -> Result<Lis
     };
     for (name, kind) in found.into_iter().skip(start).take(count) {
         listing.not_utf8 += usize::from(name.to_str().is_none());
-        let name = name.to_string_lossy().into_owned();
+        let name = entry(name.as_bytes());
         match kind {
             Some(kind) if kind.is_dir() => listing.directories.push(name.clone()),
             Some(kind) if kind.is_symlink() => listing.links.push(name.clone()),

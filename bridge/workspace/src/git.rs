@@ -1,16 +1,22 @@
 //! Git, through the `git` program: the one implementation that agrees with what people see, in worktrees, empty
 //! repositories and with names of any bytes. Answers are read from its stable formats (`-z`), never from words meant for people.
 //!
-//! A repository's own configuration can name programs that git runs. What of that may run, and what a call can see when the
-//! repository begins above the root, is decided in [`repository`]. In the other children: [`status`], [`history`] (log and
-//! branches), [`diff`], [`changes`] (add and commit), [`quote`] (names of any bytes as text).
+//! A repository can name programs that git runs and places that git reads and writes. What of that counts is decided in
+//! [`repository`], by [`layout`] (where things are), [`settings`] and [`stand_in`] (which configuration git sees), [`run`] (its
+//! environment) and [`submodules`]. In the other children: [`status`], [`history`] (log and branches), [`diff`], [`changes`] (add
+//! and commit), [`quote`] (names of any bytes as text).
 
 pub mod changes;
 pub mod diff;
 pub mod history;
+pub mod layout;
 pub mod quote;
 pub mod repository;
+pub mod run;
+pub mod settings;
+pub mod stand_in;
 pub mod status;
+pub mod submodules;
 
 #[cfg(test)]
 mod tests;

@@ -2,10 +2,11 @@
 //!
 //! In reading order: [`roots`] (where anything may happen), [`files`], [`command_line`] and [`process`] (how programs
 //! are run), [`git`], [`build`] (what a folder holds and how it is built and tested),
-//! [`commands`], [`jobs`] (work that outlasts a call).
+//! [`commands`], [`jobs`] (work that outlasts a call), [`bounded`] (files of others).
 //!
 //! Knows neither MCP nor debugging: parameters in, a serializable answer or a [`dap_wire::Failure`] out.
 
+pub mod bounded;
 pub mod build;
 pub mod command_line;
 pub mod commands;

@@ -125,6 +125,10 @@ impl Command {
             .stderr(Stdio::piped())
             .process_group(0)
             .kill_on_drop(true);
+        // A relative folder in PATH would be looked up where the program works: in what a stranger may have written.
+        if let Some(path) = absolute_path() {
+            command.env("PATH", path);
+        }
         for (name, value) in &self.environment {
             match value {
                 Some(value) => command.env(name, value),
@@ -179,6 +183,14 @@ impl Command {
         }
         Err(why)
     }
+}
+
+/// PATH without its relative folders, when it has some.
+fn absolute_path() -> Option<OsString> {
+    let path = std::env::var_os("PATH")?;
+    let kept: Vec<PathBuf> = std::env::split_paths(&path).filter(|folder| folder.is_absolute()).collect();
+    let changed = kept.len() < std::env::split_paths(&path).count();
+    if changed { std::env::join_paths(kept).ok() } else { None }
 }
 
 /// Waits for the program's end, draining its pipes all the while, and a moment longer for those who hold them.

@@ -4,12 +4,16 @@
 //!
 //! Not here: what is done at a place (`files`, `git`, `build`). A *program* that runs inside a root is not confined.
 
+use std::ffi::OsString;
 use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use dap_wire::{ErrorCode, Failure};
+
+use crate::git::quote::path_bytes;
 
 /// One root.
 #[derive(Debug)]
@@ -61,7 +65,7 @@ impl Roots {
         self.0.iter().map(|root| root.path.as_path())
     }
 
-    /// Where a path lies; relative ones begin at the first root.
+    /// Where a path lies; relative ones begin at the first root. A name that is not UTF-8 is written as the tools list it.
     ///
     /// # Errors
     /// `PATH_NOT_ALLOWED` when it is outside of every root, `INVALID_PARAMETER` when it is no path.
@@ -69,7 +73,18 @@ impl Roots {
         if asked.is_empty() || asked.contains('\0') {
             return Err(Failure::invalid("a path must not be empty or contain a NUL character"));
         }
-        let path = Path::new(asked);
+        let path = PathBuf::from(OsString::from_vec(path_bytes(asked)));
+        if path.as_os_str().as_bytes().contains(&0) {
+            return Err(Failure::invalid("a path must not contain a NUL character"));
+        }
+        self.place_of(&path, asked)
+    }
+
+    /// As [`place`](Self::place), for a path that is known as such; `asked` is how messages name it.
+    ///
+    /// # Errors
+    /// As [`place`](Self::place).
+    pub fn place_of(&self, path: &Path, asked: &str) -> Result<Place<'_>, Failure> {
         let found = if path.is_absolute() {
             self.strip(path).or_else(|| self.strip(&real(path)?))
         } else {

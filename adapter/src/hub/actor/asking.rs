@@ -12,6 +12,7 @@ use super::{Actor, Host};
 use crate::engine::{Answer, Engine, EngineRequest, Reply};
 use crate::hub::event::{ClientId, Event, IoRequest, ReadOutput, Ticket};
 use crate::io::{Broker, ReadRequest};
+use crate::logging::shape;
 
 /// A request that was not answered yet.
 pub(super) struct Asking {
@@ -31,9 +32,7 @@ impl<H: Host> Actor<H> {
         deadline: Duration,
     ) {
         let Some(engine) = self.engine.clone() else { return };
-        // What a program is launched with may hold its secrets.
-        let shown = if matches!(command.as_str(), "launch" | "attach") { &Value::Null } else { &arguments };
-        tracing::trace!(number = ticket.0, command, arguments = %shown, "asked of the engine");
+        tracing::trace!(number = ticket.0, command, arguments = shape(&arguments), "asked of the engine");
         let cancel = CancellationToken::new();
         let reply = Reply::new(ticket.0, command.clone(), self.answers.clone());
         let due = Some(self.deadlines.add(ticket, &command, deadline));
@@ -64,7 +63,12 @@ impl<H: Host> Actor<H> {
     /// The engine answered, or its time is up.
     pub(super) fn answered(&mut self, answer: Answer) {
         let Answer { number, command, result } = answer;
-        tracing::trace!(number, command, ?result, "answered by the engine");
+        match &result {
+            Ok(body) => tracing::trace!(number, command, body = shape(body), "answered by the engine"),
+            Err(failure) => {
+                tracing::trace!(number, command, code = failure.code.as_str(), "refused by the engine");
+            }
+        }
         let event = Event::EngineAnswered { ticket: Ticket(number), result };
         let asking = self.asking.get_mut(&Ticket(number)).filter(|_| command == "disconnect");
         let Some(asking) = asking else { return self.handle(event) };

@@ -109,7 +109,9 @@ pub(super) async fn read(
                     response.request_seq = inside;
                     inbox.event(Event::ClientSaid { client, message: Message::Response(response) }).await;
                 }
-                None => tracing::warn!(%client, ?response, "an answer to nothing that was asked"),
+                None => {
+                    tracing::warn!(%client, command = response.command, "an answer to nothing that was asked")
+                }
             },
             Some(Ok(Ok(message))) => inbox.event(Event::ClientSaid { client, message }).await,
             Some(Ok(Err(error))) => inbox.event(Event::ClientGarbled { client, error }).await,

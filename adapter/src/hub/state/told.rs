@@ -11,7 +11,7 @@ use crate::hub::event::{ClientId, Effect};
 impl State {
     pub(super) fn engine_said(&mut self, event: EngineEvent) {
         if self.is_old_news(&event) {
-            tracing::debug!(?event, "said by the engine that is being replaced");
+            tracing::debug!(event = event.name(), "said by the engine that is being replaced");
             // It may not let go before it has an answer.
             if let EngineEvent::Asks { ask, .. } = event {
                 self.effects.push(Effect::AnswerEngine { ask, result: Err(Failure::cancelled()) });

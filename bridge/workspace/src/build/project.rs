@@ -1,5 +1,6 @@
 //! What a folder holds, and so which tool builds it.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use dap_wire::{ErrorCode, Failure};
@@ -90,8 +91,8 @@ impl Project {
         };
         let path = roots.existing(path)?;
         if !path.is_dir() {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            let kind = wanted.or_else(|| Kind::of(&name)).ok_or_else(|| nothing(&path))?;
+            let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+            let kind = wanted.or_else(|| Kind::of(name)).ok_or_else(|| nothing(&path))?;
             let folder = path.parent().unwrap_or(Path::new("/")).to_owned();
             return Ok(Self { kind, folder, file: Some(path) });
         }

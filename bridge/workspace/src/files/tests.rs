@@ -101,10 +101,12 @@ fn lists_are_sorted_bounded_and_honest_about_names() {
     }
     std::fs::create_dir(folder.path().join("c")).unwrap();
     let all = list(&roots, ".", 0, 100).unwrap();
-    assert_eq!(all.entries, [" ", "-rf", "a\nb", "b", "c", "\u{fffd}"]);
+    assert_eq!(all.entries, [" ", "-rf", "a\nb", "b", "c", "\"\\377\""]);
     assert_eq!((all.directories, all.not_utf8, all.next), (vec!["c".to_owned()], 1, None));
     let part = list(&roots, ".", 4, 1).unwrap();
     assert_eq!((part.entries, part.total, part.next), (vec!["c".to_owned()], 6, Some(5)));
+    delete(&roots, "\"\\377\"").unwrap();
+    assert_eq!(list(&roots, ".", 0, 100).unwrap().total, 5);
     delete(&roots, "-rf").unwrap();
     assert_eq!(delete(&roots, "c").unwrap_err().code, ErrorCode::InvalidParameter);
     assert_eq!(delete(&roots, "-rf").unwrap_err().code, ErrorCode::NotFound);

@@ -5,6 +5,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,6 +14,7 @@ use cap_std::fs::{Dir, OpenOptions, Permissions};
 use dap_wire::{ErrorCode, Failure};
 use serde::Serialize;
 
+use crate::git::quote::quote;
 use crate::roots::Roots;
 
 /// More is not written in one call.
@@ -22,8 +24,8 @@ pub const WRITE_LIMIT: usize = 64 << 20;
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Written {
-    /// Where, links resolved.
-    pub path: PathBuf,
+    /// Where, links resolved; quoted as git does when it is no plain text.
+    pub path: String,
     /// Bytes.
     pub bytes_written: usize,
     /// There was no file before.
@@ -33,8 +35,8 @@ pub struct Written {
 /// `delete_file` and `create_directory`.
 #[derive(Debug, Serialize)]
 pub struct Changed {
-    /// What was deleted or made.
-    pub path: PathBuf,
+    /// What was deleted or made; quoted as git does when it is no plain text.
+    pub path: String,
     /// `create_directory`: false when it was there before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub created: Option<bool>,
@@ -58,7 +60,8 @@ pub fn write(roots: &Roots, path: &str, content: &[u8]) -> Result<Written, Failu
         replace(&folder, &name, content)
     })?;
     let path = place.absolute();
-    Ok(Written { path: path.canonicalize().unwrap_or(path), bytes_written: content.len(), created })
+    let path = path.canonicalize().unwrap_or(path);
+    Ok(Written { path: quote(path.as_os_str().as_bytes()), bytes_written: content.len(), created })
 }
 
 /// Bytes that came as base64.
@@ -88,7 +91,7 @@ pub fn delete(roots: &Roots, path: &str) -> Result<Changed, Failure> {
         }
         folder.remove_file(&name)
     })?;
-    Ok(Changed { path: place.absolute(), created: None })
+    Ok(Changed { path: quote(place.absolute().as_os_str().as_bytes()), created: None })
 }
 
 /// Makes a folder and those above it that are missing. One that is there already is fine.
@@ -106,7 +109,7 @@ pub fn create_directory(roots: &Roots, path: &str) -> Result<Changed, Failure> {
             Err(error) => Err(error),
         }
     })?;
-    Ok(Changed { path: place.absolute(), created: Some(created) })
+    Ok(Changed { path: quote(place.absolute().as_os_str().as_bytes()), created: Some(created) })
 }
 
 /// Where writing goes: through links, as long as they stay beneath the handle.

@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::quote::quote;
 use super::repository::{Repository, refused};
 use super::status::MOST_PATHS;
+use super::submodules;
 
 /// Hooks of a commit.
 const HOOKS: [&str; 4] = ["pre-commit", "prepare-commit-msg", "commit-msg", "post-commit"];
@@ -47,16 +48,21 @@ pub async fn add(repository: &Repository<'_>, files: &[String]) -> Result<Added,
     if files.is_empty() {
         return Err(Failure::invalid("`files` is empty; name what to stage, `.` for everything"));
     }
-    if let Some(filter) = repository.filters.first() {
+    let filters = if repository.runs_programs() { Vec::new() } else { repository.settings.filters() };
+    if let Some(filter) = filters.first() {
         // Without it, something else than the repository wants would be stored.
         let message =
-            format!("the repository's configuration runs a program when files are added (`{filter}`)");
+            format!("the repository's configuration may run a program when files are added (`{filter}`)");
         return Err(Failure::new(ErrorCode::AccessDenied, message)
             .hint("only with `--allow-commands`, or when the filter is in your global configuration"));
     }
     // All paths are checked before any is staged.
     let mut arguments: Vec<OsString> = ["add", "--"].map(Into::into).into();
-    arguments.extend(repository.paths(files)?);
+    let paths = repository.paths(files)?;
+    submodules::check(repository).await?;
+    submodules::check_untracked(repository, &paths).await?;
+    keep_large_files(repository).await?;
+    arguments.extend(paths);
     repository.need(arguments).await?;
     let mut arguments: Vec<OsString> =
         ["diff", "--cached", "--name-only", "--no-ext-diff", "-z", "--"].map(Into::into).into();
@@ -74,6 +80,7 @@ pub async fn commit(repository: &Repository<'_>, message: &str) -> Result<Commit
     if message.trim().is_empty() {
         return Err(Failure::invalid("`message` is empty"));
     }
+    submodules::check(repository).await?;
     let notes = if repository.runs_programs() { Vec::new() } else { left_out(repository).await? };
     let mut command = repository.command(["commit", "--quiet", "--no-status", "--file=-"]);
     command.input = message.as_bytes().to_vec();
@@ -103,20 +110,34 @@ pub async fn commit(repository: &Repository<'_>, message: &str) -> Result<Commit
     })
 }
 
+/// Makes the folder in which Git LFS keeps files: a filter of the person's own may need it, and would else make it in the
+/// stand-in, which goes.
+async fn keep_large_files(repository: &Repository<'_>) -> Result<(), Failure> {
+    let Some(stand_in) = repository.stand_in() else { return Ok(()) };
+    let (real, link) = (repository.layout.common_dir.join("lfs"), stand_in.path().join("lfs"));
+    if link.exists() || !repository.run(["config", "--get", "filter.lfs.clean"]).await?.ended.success() {
+        return Ok(());
+    }
+    let made = std::fs::create_dir_all(&real).and_then(|()| std::os::unix::fs::symlink(&real, &link));
+    made.map_err(|error| {
+        Failure::new(ErrorCode::IoFailed, format!("cannot make `{}` for Git LFS: {error}", real.display()))
+    })
+}
+
 /// What a commit would run by its configuration, and will not.
 async fn left_out(repository: &Repository<'_>) -> Result<Vec<String>, Failure> {
     let mut notes = Vec::new();
-    // The setting that turns hooks off hides where they are, so it is asked for by scope.
-    let mut folders = Vec::new();
-    for scope in ["--local", "--global"] {
-        let said = repository.run(["config", scope, "--type=path", "--get", "core.hooksPath"]).await?;
-        folders.extend(said.ended.success().then(|| path(&said.out)));
-    }
-    if folders.is_empty() {
-        let common = repository.need(["rev-parse", "--git-common-dir"]).await?;
-        folders.push(path(&common).join("hooks"));
-    }
-    let folder = repository.top.join(folders.swap_remove(0));
+    // The setting that turns hooks off hides where they are, so it is asked for where it stands.
+    let global = async |name: &str| {
+        let said = repository.run(["config", "--global", "--type=path", "--get", name]).await?;
+        Ok::<_, Failure>(said.ended.success().then(|| path(&said.out)))
+    };
+    let own = repository.settings.value("core", "hookspath").map(path);
+    let folder = match own {
+        Some(own) => own,
+        None => global("core.hooksPath").await?.unwrap_or(repository.layout.common_dir.join("hooks")),
+    };
+    let folder = repository.layout.top.join(folder);
     let runs = |name: &&str| {
         let metadata = folder.join(name).metadata();
         metadata.is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
@@ -125,12 +146,14 @@ async fn left_out(repository: &Repository<'_>) -> Result<Vec<String>, Failure> {
     if !hooks.is_empty() {
         notes.push(format!("hooks not run without --allow-commands: {}", hooks.join(", ")));
     }
-    for scope in ["--local", "--global"] {
-        let said = repository.run(["config", scope, "--type=bool", "--get", "commit.gpgSign"]).await?;
-        if said.ended.success() && said.out.starts_with(b"true") {
-            notes.push("not signed without --allow-commands".into());
-            break;
-        }
+    let said = repository.run(["config", "--global", "--type=bool", "--get", "commit.gpgSign"]).await?;
+    let global = said.ended.success() && said.out.starts_with(b"true");
+    if repository
+        .settings
+        .value("commit", "gpgsign")
+        .map_or(global, |_| repository.settings.flag("commit", "gpgsign"))
+    {
+        notes.push("not signed without --allow-commands".into());
     }
     Ok(notes)
 }

@@ -62,6 +62,7 @@ pub struct Wish {
 /// # Errors
 /// `COMMAND_FAILED`, `INVALID_PARAMETER` for a revision that is none.
 pub async fn diff(repository: &Repository<'_>, wish: &Wish) -> Result<Diff, Failure> {
+    super::submodules::check(repository).await?;
     let mut rest: Vec<OsString> = Vec::new();
     if wish.staged {
         rest.push("--cached".into());
@@ -94,8 +95,9 @@ pub async fn diff(repository: &Repository<'_>, wish: &Wish) -> Result<Diff, Fail
 
 /// Reads `--numstat -z`: `added TAB removed TAB path NUL`, or for a rename `… TAB NUL from NUL to NUL`.
 fn touched(out: &[u8]) -> (Vec<Touched>, usize) {
-    let mut files = Vec::new();
+    let mut files: Vec<Touched> = Vec::new();
     let mut total = 0;
+    let mut last: Option<&[u8]> = None;
     let mut records = out.split(|byte| *byte == 0);
     while let Some(record) = records.next() {
         let mut fields = record.splitn(3, |byte| *byte == b'\t');
@@ -104,9 +106,17 @@ fn touched(out: &[u8]) -> (Vec<Touched>, usize) {
         };
         let number = |text: &[u8]| std::str::from_utf8(text).ok()?.parse().ok();
         let path = if path.is_empty() { records.nth(1).unwrap_or_default() } else { path };
+        let one = Touched { path: quote(path), added: number(added), removed: number(removed) };
+        // A file in conflict is listed twice, one after the other: as such, and compared with our side.
+        if last.replace(path) == Some(path) {
+            if let Some(listed) = files.last_mut().filter(|listed| listed.path == one.path) {
+                *listed = one;
+            }
+            continue;
+        }
         total += 1;
         if files.len() < MOST_PATHS {
-            files.push(Touched { path: quote(path), added: number(added), removed: number(removed) });
+            files.push(one);
         }
     }
     (files, total)

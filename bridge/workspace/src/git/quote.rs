@@ -57,6 +57,29 @@ pub fn unquote(text: &str) -> Option<Vec<u8>> {
     Some(name)
 }
 
+/// A name as a listing writes it: as it is, unless it is not UTF-8, or could be taken for a quoted name.
+pub fn entry(name: &[u8]) -> String {
+    match std::str::from_utf8(name) {
+        Ok(text) if quoted(text).is_none() => text.to_owned(),
+        _ => quote(name),
+    }
+}
+
+/// The bytes that a path stands for: written as [`quote`] writes a whole path or as [`entry`] writes one of its parts, or
+/// as it is.
+pub fn path_bytes(path: &str) -> Vec<u8> {
+    if let Some(bytes) = quoted(path) {
+        return bytes;
+    }
+    let parts = path.split('/').map(|part| quoted(part).unwrap_or_else(|| part.as_bytes().to_vec()));
+    parts.collect::<Vec<_>>().join(&b'/')
+}
+
+/// The name that a text is the quoted form of; `None` for what only looks like one.
+fn quoted(text: &str) -> Option<Vec<u8>> {
+    unquote(text).filter(|name| quote(name) == text)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -68,6 +91,21 @@ mod tests {
         fn every_name_comes_back(name in proptest::collection::vec(any::<u8>(), 1..20)) {
             let text = quote(&name);
             prop_assert_eq!(unquote(&text).unwrap_or_else(|| text.into_bytes()), name);
+        }
+
+        #[test]
+        fn every_path_comes_back_whole_or_by_its_parts(
+            parts in proptest::collection::vec(proptest::collection::vec(1_u8..=255, 1..9), 1..4)) {
+            let clean = |part: &Vec<u8>| part.iter().map(|byte| if *byte == b'/' { b'"' } else { *byte }).collect::<Vec<u8>>();
+            let parts: Vec<Vec<u8>> = parts.iter().map(clean).collect();
+            let path = parts.join(&b'/');
+            prop_assert_eq!(path_bytes(&quote(&path)), path.clone());
+            let entries: Vec<String> = parts.iter().map(|part| entry(part)).collect();
+            let text = entries.join("/");
+            // Parts that together read like one quoted name are the whole's business.
+            if quoted(&text).is_none() || parts.len() == 1 {
+                prop_assert_eq!(path_bytes(&text), path);
+            }
         }
     }
 

@@ -1,39 +1,26 @@
-//! One repository, as a call may use it: how git is run, which of its configuration counts, and what the call sees.
+//! One repository, as a call may use it: where it is, which of its configuration counts, and what the call sees.
 //!
-//! - Nothing of the bridge's own `GIT_*` environment that points elsewhere is passed on; no pager, editor, prompt, colour,
-//!   background work or network.
-//! - Unless commands are allowed, nothing named by the *repository's* configuration runs: no hooks, no file-system monitor,
-//!   no filters, no signing program. What the person's own (global) configuration names as a filter does run: without
-//!   it, what Git LFS keeps would be stored wrongly.
+//! - All that git reads and writes lies in the roots (`layout`), or the call is refused before git runs.
+//! - Unless commands are allowed, git does not see the repository's own configuration, but a copy with the keys that are known
+//!   to name no program and no file (`settings`, `stand_in`): no hooks, no file-system monitor, no filters, no signing program.
+//!   What the person's own (global) configuration names as a filter does run: without it, what Git LFS keeps would be
+//!   stored wrongly.
 //! - A repository that begins above the root is seen only as far as the root reaches.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use dap_wire::{ErrorCode, Failure};
 use tokio_util::sync::CancellationToken;
 
-use crate::process::kept::Apart;
+use super::layout::{Fence, Layout};
+use super::quote::path_bytes;
+use super::run::{Said, bare, ran, ran_into};
+use super::settings::Settings;
+use super::stand_in::StandIn;
 use crate::process::{Command, Ended, Sink};
 use crate::roots::Roots;
-
-/// One run of git.
-const DEADLINE: Duration = Duration::from_secs(50);
-/// More output of a command that is read whole is refused.
-const WHOLE: usize = 64 << 20;
-/// Variables of git's that say who commits or where the person's own configuration is.
-const PASSED: [&str; 6] = [
-    "GIT_AUTHOR_",
-    "GIT_COMMITTER_",
-    "GIT_CONFIG_GLOBAL",
-    "GIT_CONFIG_SYSTEM",
-    "GIT_CONFIG_NOSYSTEM",
-    "GIT_EXEC_PATH",
-];
-/// Programs a filter may name.
-const FILTER: &str = r"^filter\..*\.(clean|smudge|process)$";
 
 /// A repository.
 #[derive(Debug)]
@@ -45,22 +32,16 @@ pub struct Repository<'a> {
     pub top: PathBuf,
     /// The working tree begins above the root.
     pub narrowed: bool,
-    /// The repository's own filters; not run, unless commands are allowed.
-    pub filters: Vec<String>,
-    commands: bool,
-    settings: Vec<(String, String)>,
+    /// How many repositories this one is a submodule of.
+    pub depth: usize,
+    /// What its own configuration says.
+    pub settings: Settings,
+    /// Its folders.
+    pub layout: Layout,
+    fence: Fence,
+    /// `None` when commands are allowed: then its configuration holds as it is.
+    stand_in: Option<StandIn>,
     cancel: CancellationToken,
-}
-
-/// What git said.
-#[derive(Debug)]
-pub struct Said {
-    /// How it ended.
-    pub ended: Ended,
-    /// stdout, whole.
-    pub out: Vec<u8>,
-    /// stderr.
-    pub err: String,
 }
 
 impl<'a> Repository<'a> {
@@ -76,83 +57,90 @@ impl<'a> Repository<'a> {
         cancel: &CancellationToken,
     ) -> Result<Self, Failure> {
         let folder = roots.folder(folder)?;
-        let settings = settings(commands);
-        let (top, cancel) = (folder.clone(), cancel.clone());
-        let mut own =
-            Self { roots, folder, top, narrowed: false, filters: Vec::new(), commands, settings, cancel };
-        let said = own.run(["rev-parse", "--show-toplevel"]).await?;
-        if !said.ended.success() {
-            return Err(own.no_repository(&said.err));
-        }
-        let top = PathBuf::from(OsString::from_vec(said.out.trim_ascii_end().to_vec()));
-        let root = roots
-            .paths()
-            .filter(|root| own.folder.starts_with(root))
-            .max_by_key(|root| root.as_os_str().len());
-        own.narrowed = !roots.paths().any(|root| top.starts_with(root));
-        own.top = if own.narrowed { root.unwrap_or(&own.folder).to_owned() } else { top };
-        if !commands {
-            own.disarm_filters().await?;
-        }
-        Ok(own)
+        let (start, mut fence) = (folder.clone(), Fence::new(roots.paths().map(Path::to_owned).collect()));
+        let (found, fence) = off_thread(move || {
+            let found = Layout::find(&mut fence, &start)?;
+            found.iter().try_for_each(|layout| layout.check(&fence))?;
+            Ok((found, fence))
+        })
+        .await?;
+        let layout = found.ok_or_else(|| {
+            let message = format!("`{}` is in no git repository", folder.display());
+            Failure::new(ErrorCode::NotFound, message).hint("name a folder inside one as repositoryPath")
+        })?;
+        Self::assemble(roots, folder, (layout, fence), commands, cancel).await
     }
 
-    fn no_repository(&self, said: &str) -> Failure {
-        let folder = self.folder.display();
-        if said.contains("not a git repository") {
-            return Failure::new(ErrorCode::NotFound, format!("`{folder}` is in no git repository"));
+    async fn assemble(
+        roots: &'a Roots,
+        folder: PathBuf,
+        (mut layout, fence): (Layout, Fence),
+        commands: bool,
+        cancel: &CancellationToken,
+    ) -> Result<Self, Failure> {
+        let settings = Settings::read(&layout.common_dir, &layout.git_dir, cancel).await?;
+        let linked = layout.git_dir != layout.common_dir;
+        if settings.flag("core", "bare") && !linked {
+            let message = format!("`{}` is in a bare repository, without files", folder.display());
+            return Err(Failure::new(ErrorCode::Unsupported, message));
         }
-        if said.contains("must be run in a work tree") {
-            return Failure::new(
-                ErrorCode::Unsupported,
-                format!("`{folder}` is in a bare repository, without files"),
-            );
+        // As git: what all working trees share names the tree of the main one.
+        if let Some(named) = settings.value("core", "worktree").filter(|_| !linked) {
+            layout.work_tree(&fence, named)?;
         }
-        refused("rev-parse", said)
+        let root =
+            roots.paths().filter(|root| folder.starts_with(root)).max_by_key(|root| root.as_os_str().len());
+        let narrowed = !roots.paths().any(|root| layout.top.starts_with(root));
+        let top = if narrowed { root.unwrap_or(&folder).to_owned() } else { layout.top.clone() };
+        let stand_in = if commands { None } else { Some(StandIn::make(&layout, &settings)?) };
+        let cancel = cancel.clone();
+        Ok(Self { roots, folder, top, narrowed, depth: 0, settings, layout, fence, stand_in, cancel })
     }
 
-    /// Replaces the filters the repository itself defines by nothing.
-    async fn disarm_filters(&mut self) -> Result<(), Failure> {
-        let said =
-            self.run(["config", "--show-scope", "--null", "--name-only", "--get-regexp", FILTER]).await?;
-        let words: Vec<String> = said
-            .out
-            .split(|byte| *byte == 0)
-            .map(|word| String::from_utf8_lossy(word).into_owned())
-            .collect();
-        for pair in words.chunks_exact(2) {
-            if let [scope, name] = pair
-                && matches!(scope.as_str(), "local" | "worktree")
-            {
-                let driver = name.rsplit_once('.').map_or("", |(driver, _)| driver);
-                self.settings.push((name.clone(), String::new()));
-                self.settings.push((format!("{driver}.required"), "false".into()));
-                self.filters.push(name.clone());
-            }
-        }
-        Ok(())
+    /// A submodule, by its path relative to where git works; `None` when it is not checked out.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub async fn submodule(&self, path: &Path) -> Result<Option<Repository<'a>>, Failure> {
+        let folder = self.top.join(path);
+        let Ok(folder) = folder.canonicalize() else { return Ok(None) };
+        self.fence.check(&self.top.join(path), &folder)?;
+        let Some(layout) = Layout::at(&self.fence, &folder)? else { return Ok(None) };
+        let place = (layout, self.fence.clone());
+        let mut own = Self::assemble(self.roots, folder, place, self.runs_programs(), &self.cancel).await?;
+        own.depth = self.depth + 1;
+        Ok(Some(own))
+    }
+
+    /// What git is given for the shared folder; `None` when commands are allowed.
+    pub fn stand_in(&self) -> Option<&StandIn> {
+        self.stand_in.as_ref()
+    }
+
+    /// Where things may be.
+    pub fn fence(&self) -> &Fence {
+        &self.fence
+    }
+
+    /// A path relative to where git works, relative to the top of the working tree.
+    pub fn below_top(&self, path: &Path) -> PathBuf {
+        let whole = self.top.join(path);
+        whole.strip_prefix(&self.layout.top).map_or(whole.clone(), Path::to_owned)
     }
 
     /// A run of git with these arguments, at the top.
     pub fn command(&self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
-        let mut command = Command::new("git", &self.top).arg("--no-pager").args(arguments);
-        let foreign = std::env::vars_os().map(|(name, _)| name).filter(|name| {
-            let name = name.to_string_lossy();
-            name.starts_with("GIT_") && !PASSED.iter().any(|passed| name.starts_with(passed))
-        });
-        command.environment.extend(foreign.map(|name| (name, None)));
-        for (name, value) in [
-            ("LC_ALL", "C"),
-            ("GIT_TERMINAL_PROMPT", "0"),
-            ("GIT_OPTIONAL_LOCKS", "0"),
-            ("GIT_NO_LAZY_FETCH", "1"),
-            ("GIT_EDITOR", ":"),
-            ("GIT_PAGER", "cat"),
-            ("GIT_CONFIG_COUNT", &self.settings.len().to_string()),
-        ] {
-            command = command.env(name, value);
+        let mut command = bare(&self.top, arguments);
+        if let Some(stand_in) = &self.stand_in {
+            command = command
+                .env("GIT_DIR", &self.layout.git_dir)
+                .env("GIT_WORK_TREE", &self.layout.top)
+                .env("GIT_COMMON_DIR", stand_in.path())
+                .env("GIT_OBJECT_DIRECTORY", self.layout.objects());
         }
-        for (number, (name, value)) in self.settings.iter().enumerate() {
+        let overrides = overrides(self.runs_programs());
+        command = command.env("GIT_CONFIG_COUNT", overrides.len().to_string());
+        for (number, (name, value)) in overrides.iter().enumerate() {
             command = command.env(format!("GIT_CONFIG_KEY_{number}"), name);
             command = command.env(format!("GIT_CONFIG_VALUE_{number}"), value);
         }
@@ -172,14 +160,7 @@ impl<'a> Repository<'a> {
     /// # Errors
     /// As [`run`](Self::run).
     pub async fn run_command(&self, command: &Command) -> Result<Said, Failure> {
-        let mut sink = Apart::new(WHOLE, 8 << 10);
-        let ended = self.run_into(command, &mut sink).await?;
-        let err = sink.err.text();
-        let out = sink.out.whole().ok_or_else(|| {
-            Failure::new(ErrorCode::Unsupported, format!("git says more than {WHOLE} bytes"))
-                .hint("ask for less")
-        })?;
-        Ok(Said { ended, out, err })
+        ran(command, &self.cancel).await
     }
 
     /// Runs git with its output elsewhere.
@@ -187,7 +168,7 @@ impl<'a> Repository<'a> {
     /// # Errors
     /// As [`run`](Self::run).
     pub async fn run_into(&self, command: &Command, sink: &mut dyn Sink) -> Result<Ended, Failure> {
-        command.run(sink, DEADLINE, &self.cancel).await
+        ran_into(command, sink, &self.cancel).await
     }
 
     /// Runs git, which must succeed; gives its stdout.
@@ -207,7 +188,7 @@ impl<'a> Repository<'a> {
 
     /// Whether the configuration may name programs to run.
     pub fn runs_programs(&self) -> bool {
-        self.commands
+        self.stand_in.is_none()
     }
 
     /// The paths a call is about, for behind `--`: those it names (checked against the roots), else all it may see.
@@ -225,15 +206,12 @@ impl<'a> Repository<'a> {
     /// One path as git wants it. What is there is meant literally, whatever its name looks like; what is not may be a pattern.
     /// Relative to the folder the call named or, as git_status writes them, to the top.
     fn path(&self, asked: &str) -> Result<OsString, Failure> {
-        let name = match crate::git::quote::unquote(asked) {
-            Some(name) if !self.folder.join(asked).exists() => OsString::from_vec(name),
-            _ => OsString::from(asked),
-        };
+        let name = OsString::from_vec(path_bytes(asked));
         let there = |folder: &Path| folder.join(&name).symlink_metadata().is_ok();
         let from = if !there(&self.folder) && there(&self.top) { &self.top } else { &self.folder };
         let path = from.join(&name);
         // Lexically: git itself refuses what lies behind a link.
-        self.roots.place(&path.to_string_lossy())?;
+        self.roots.place_of(&path, asked)?;
         let literal = path.symlink_metadata().is_ok() || name.as_bytes().starts_with(b":");
         let mut spec = OsString::from(if literal { ":(literal)" } else { "" });
         let relative = path.strip_prefix(&self.top).unwrap_or(&path);
@@ -242,8 +220,18 @@ impl<'a> Repository<'a> {
     }
 }
 
+/// Does what waits for a disk off the thread that serves the protocol.
+async fn off_thread<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+) -> Result<T, Failure> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| {
+        Err(Failure::new(ErrorCode::IoFailed, format!("the repository could not be looked at: {error}")))
+    })
+}
+
 /// Settings that hold whatever the configuration says.
-fn settings(commands: bool) -> Vec<(String, String)> {
+fn overrides(commands: bool) -> Vec<(&'static str, &'static str)> {
     let always = [
         ("core.fsmonitor", "false"),
         ("core.quotePath", "true"),
@@ -259,7 +247,7 @@ fn settings(commands: bool) -> Vec<(String, String)> {
     ];
     let unless_allowed = [("core.hooksPath", "/dev/null"), ("commit.gpgSign", "false")];
     let unless_allowed = unless_allowed.into_iter().filter(|_| !commands);
-    always.into_iter().chain(unless_allowed).map(|(name, value)| (name.into(), value.into())).collect()
+    always.into_iter().chain(unless_allowed).collect()
 }
 
 /// `COMMAND_FAILED` with git's own words.

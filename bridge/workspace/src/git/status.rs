@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::quote::quote;
 use super::repository::Repository;
+use super::submodules;
 
 /// Paths of one answer.
 pub const MOST_PATHS: usize = 500;
@@ -34,6 +35,9 @@ pub struct Status {
     pub files: Vec<Changed>,
     /// All of them, also those not listed.
     pub total: usize,
+    /// What was not looked at.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// One path.
@@ -46,6 +50,9 @@ pub struct Changed {
     /// Where it was before it was renamed or copied.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
+    /// What is changed inside, when it is a submodule: `modified content`, `untracked content`, or both.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub submodule: Option<&'static str>,
 }
 
 /// `git_current_branch`.
@@ -65,6 +72,7 @@ pub struct Branch {
 /// # Errors
 /// `COMMAND_FAILED` and those of running git.
 pub async fn status(repository: &Repository<'_>) -> Result<Status, Failure> {
+    let submodules = submodules::list(repository).await?;
     let mut arguments: Vec<std::ffi::OsString> = [
         "status",
         "--porcelain=v2",
@@ -78,7 +86,20 @@ pub async fn status(repository: &Repository<'_>) -> Result<Status, Failure> {
     .into();
     arguments.extend(repository.paths(&[])?);
     let out = repository.need(arguments).await?;
-    Ok(parse(&out))
+    let mut status = parse(&out);
+    submodules::add_changed(repository, &submodules, &mut status).await?;
+    status.output = status.files.iter().map(Changed::line).collect();
+    Ok(status)
+}
+
+impl Changed {
+    /// As `git status --porcelain` prints it.
+    fn line(&self) -> String {
+        match &self.from {
+            Some(from) => format!("{} {from} -> {}\n", self.status, self.path),
+            None => format!("{} {}\n", self.status, self.path),
+        }
+    }
 }
 
 /// The branch HEAD names.
@@ -125,11 +146,7 @@ fn parse(out: &[u8]) -> Status {
         status.clean = false;
         status.total += 1;
         if status.files.len() < MOST_PATHS {
-            status.output += &match &from {
-                Some(from) => format!("{letters} {from} -> {path}\n"),
-                None => format!("{letters} {path}\n"),
-            };
-            status.files.push(Changed { status: letters, path, from });
+            status.files.push(Changed { status: letters, path, from, submodule: None });
         }
     }
     status

@@ -1,0 +1,316 @@
+//! Where a repository keeps what git reads and writes, and whether all of it lies in the roots.
+//!
+//! A repository can name places elsewhere: a `.git` file or link, `commondir`, `core.worktree`, alternates, and links inside
+//! its own folder. They are followed here as git follows them, before git runs, and the repository is refused when one of
+//! them leaves the roots. What the configuration says beyond that is the business of `settings`.
+
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use dap_wire::{ErrorCode, Failure};
+
+use super::quote::unquote;
+use crate::bounded;
+
+/// Larger pointer files are not git's.
+const POINTER: u64 = 64 << 10;
+/// Entries of git's folder that are looked at; a folder with more is refused.
+const MOST_ENTRIES: usize = 2_000_000;
+/// As git itself: alternates of alternates, so deep.
+const DEEPEST: usize = 6;
+
+/// The places where a repository may keep anything.
+#[derive(Debug, Clone)]
+pub struct Fence {
+    /// The roots, links resolved.
+    pub roots: Vec<PathBuf>,
+    /// The folder of a repository that begins above a root: whoever chose the root chose it.
+    above: Option<PathBuf>,
+}
+
+/// The folders of one repository, links resolved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layout {
+    /// The top of the working tree.
+    pub top: PathBuf,
+    /// HEAD, the index and what else belongs to this working tree.
+    pub git_dir: PathBuf,
+    /// Configuration, references and what else all working trees share.
+    pub common_dir: PathBuf,
+}
+
+impl Fence {
+    /// Around the roots.
+    pub fn new(roots: Vec<PathBuf>) -> Self {
+        Self { roots, above: None }
+    }
+
+    fn holds(&self, real: &Path) -> bool {
+        self.roots.iter().chain(&self.above).any(|root| real.starts_with(root))
+    }
+
+    /// A place that `from` leads to, links resolved.
+    ///
+    /// # Errors
+    /// `PATH_NOT_ALLOWED` when it is outside.
+    pub fn check(&self, from: &Path, real: &Path) -> Result<(), Failure> {
+        if self.holds(real) {
+            return Ok(());
+        }
+        let (from, real) = (from.display(), real.display());
+        let message =
+            format!("git would leave the allowed folders: `{from}` leads to `{real}`, so git is not run");
+        Err(Failure::new(ErrorCode::PathNotAllowed, message).hint(
+            "whoever starts tandem-mcp can allow that place, too, with another `--root DIR`, if it is trusted",
+        ))
+    }
+
+    /// A path as `from` names it: links resolved, and checked. What does not exist is placed by its folder.
+    fn follow(&self, from: &Path, named: &Path) -> Result<PathBuf, Failure> {
+        let real = match named.canonicalize() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let folder = named.parent().and_then(|folder| folder.canonicalize().ok());
+                let whole = folder.zip(named.file_name()).map(|(folder, name)| folder.join(name));
+                whole.ok_or_else(|| broken(from, &format!("it leads to `{}`: {error}", named.display())))?
+            }
+            real => real.map_err(|error| broken(from, &format!("`{}`: {error}", named.display())))?,
+        };
+        self.check(from, &real)?;
+        Ok(real)
+    }
+}
+
+impl Layout {
+    /// The repository a folder lies in; `None` when there is none. The fence then also holds what the repository needs
+    /// when it begins above a root.
+    ///
+    /// # Errors
+    /// `PATH_NOT_ALLOWED` when something of it is outside, `UNSUPPORTED` for a bare one, `COMMAND_FAILED` for a broken one.
+    pub fn find(fence: &mut Fence, folder: &Path) -> Result<Option<Self>, Failure> {
+        let device = device(folder);
+        for top in folder.ancestors() {
+            if device != self::device(top) {
+                break;
+            }
+            if is_git_dir(top) {
+                let message = format!("`{}` is in a bare repository, without files", folder.display());
+                return Err(Failure::new(ErrorCode::Unsupported, message));
+            }
+            if !fence.holds(top) {
+                allow_above(fence, top)?;
+            }
+            if let Some(found) = Self::at(fence, top)? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The repository whose working tree begins at this folder, if there is one.
+    ///
+    /// # Errors
+    /// As [`find`](Self::find).
+    pub fn at(fence: &Fence, top: &Path) -> Result<Option<Self>, Failure> {
+        let named = top.join(".git");
+        let Ok(metadata) = named.symlink_metadata() else { return Ok(None) };
+        let mut git_dir = named.clone();
+        if metadata.is_symlink() {
+            git_dir = fence.follow(&named, &named)?;
+        }
+        if !git_dir.is_dir() {
+            fence.follow(&named, &git_dir)?;
+            let text = pointer(&git_dir)?.unwrap_or_default();
+            let path = text
+                .strip_prefix(b"gitdir: ")
+                .ok_or_else(|| broken(&named, "it is not a folder, and does not begin with `gitdir: `"))?;
+            git_dir = fence.follow(&named, &top.join(OsStr::from_bytes(path)))?;
+        } else if !is_git_dir(&git_dir) {
+            // As git: a folder of that name that is not a repository is passed over.
+            return Ok(None);
+        }
+        let git_dir = fence.follow(&named, &git_dir)?;
+        let common = git_dir.join("commondir");
+        let common_dir = match pointer(&common)? {
+            Some(path) => fence.follow(&common, &git_dir.join(OsStr::from_bytes(&path)))?,
+            None => git_dir.clone(),
+        };
+        if !git_dir.join("HEAD").exists() || !is_git_dir_at(&common_dir) {
+            return Err(broken(&named, &format!("`{}` is not a repository", git_dir.display())));
+        }
+        Ok(Some(Self { top: top.to_owned(), git_dir, common_dir }))
+    }
+
+    /// Follows every link in git's folders and every alternate.
+    ///
+    /// # Errors
+    /// `PATH_NOT_ALLOWED` when one leads out, `UNSUPPORTED` when there are too many to look at.
+    pub fn check(&self, fence: &Fence) -> Result<(), Failure> {
+        let mut walk = Walk { fence, seen: HashSet::new(), left: MOST_ENTRIES };
+        walk.tree(&self.common_dir)?;
+        walk.tree(&self.git_dir)?;
+        let mut stores = vec![self.objects()];
+        for _ in 0..DEEPEST {
+            let mut more = Vec::new();
+            for store in stores {
+                more.extend(alternates(fence, &store)?);
+            }
+            for store in &more {
+                walk.tree(store)?;
+            }
+            stores = more;
+        }
+        if stores.is_empty() {
+            return Ok(());
+        }
+        Err(broken(&self.objects(), "its alternates have alternates, and so on, too deep"))
+    }
+
+    /// Where the objects are.
+    pub fn objects(&self) -> PathBuf {
+        self.common_dir.join("objects")
+    }
+
+    /// Takes the working tree that the configuration names (`core.worktree`).
+    ///
+    /// # Errors
+    /// `PATH_NOT_ALLOWED` when it is outside.
+    pub fn work_tree(&mut self, fence: &Fence, named: &[u8]) -> Result<(), Failure> {
+        let setting = self.common_dir.join("config");
+        let named = self.git_dir.join(OsStr::from_bytes(named));
+        let real = named
+            .canonicalize()
+            .map_err(|error| broken(&setting, &format!("core.worktree is `{}`: {error}", named.display())))?;
+        if real != self.top {
+            fence.check(&setting, &real)?;
+            self.top = real;
+        }
+        Ok(())
+    }
+}
+
+/// Lets a repository that begins above the root keep its things in its own `.git` folder, if it is this user's.
+fn allow_above(fence: &mut Fence, top: &Path) -> Result<(), Failure> {
+    let own = top.join(".git");
+    let Ok(metadata) = own.symlink_metadata() else { return Ok(()) };
+    if metadata.uid() != rustix::process::geteuid().as_raw() {
+        let message = format!("`{}` belongs to another user", own.display());
+        return Err(Failure::new(ErrorCode::PathNotAllowed, message)
+            .hint("whoever starts tandem-mcp can allow it with `--root DIR`, if it is trusted"));
+    }
+    fence.above = Some(own);
+    Ok(())
+}
+
+fn device(folder: &Path) -> Option<u64> {
+    folder.metadata().ok().map(|metadata| metadata.dev())
+}
+
+/// As git knows its folder.
+fn is_git_dir(folder: &Path) -> bool {
+    folder.join("HEAD").symlink_metadata().is_ok()
+        && (is_git_dir_at(folder) || folder.join("commondir").exists())
+}
+
+fn is_git_dir_at(common: &Path) -> bool {
+    common.join("objects").is_dir() && common.join("refs").is_dir()
+}
+
+/// What a file that names another place says; `None` when there is no such file.
+fn pointer(file: &Path) -> Result<Option<Vec<u8>>, Failure> {
+    match bounded::read(file, POINTER) {
+        Ok(text) => {
+            let end = text.iter().rposition(|byte| !matches!(byte, b'\n' | b'\r')).map_or(0, |at| at + 1);
+            match text.get(..end) {
+                Some(path) if !path.is_empty() && !path.contains(&0) => Ok(Some(path.to_owned())),
+                _ => Err(broken(file, "it names no place")),
+            }
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(broken(file, &error.to_string())),
+    }
+}
+
+/// The stores that a store of objects borrows from.
+fn alternates(fence: &Fence, store: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let list = store.join("info/alternates");
+    let text = match bounded::read(&list, POINTER) {
+        Ok(text) => text,
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(Vec::new());
+        }
+        Err(error) => return Err(broken(&list, &error.to_string())),
+    };
+    let lines = text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty() && !line.starts_with(b"#"));
+    let mut found = Vec::new();
+    for line in lines {
+        let quoted = std::str::from_utf8(line).ok().filter(|line| line.starts_with('"'));
+        let path = match quoted {
+            // Git reads on behind the quotes; what is written so is refused rather than guessed.
+            Some(line) => unquote(line).ok_or_else(|| broken(&list, "a line in it is quoted badly"))?,
+            None if line.starts_with(b"\"") => return Err(broken(&list, "a line in it is quoted badly")),
+            None => line.to_owned(),
+        };
+        // One that is not there is nothing to git, either; but it must not come to be outside.
+        found.push(fence.follow(&list, &store.join(OsStr::from_bytes(&path)))?);
+    }
+    Ok(found)
+}
+
+/// Looks for links that lead out.
+struct Walk<'a> {
+    fence: &'a Fence,
+    seen: HashSet<PathBuf>,
+    left: usize,
+}
+
+impl Walk<'_> {
+    fn tree(&mut self, top: &Path) -> Result<(), Failure> {
+        let mut folders = vec![top.to_owned()];
+        while let Some(folder) = folders.pop() {
+            if !self.seen.insert(folder.clone()) {
+                continue;
+            }
+            // What is gone meanwhile, or cannot be read, git cannot read either.
+            for entry in folder.read_dir().into_iter().flatten().flatten() {
+                self.left = self.left.checked_sub(1).ok_or_else(|| {
+                    let message = format!("`{}` has more than {MOST_ENTRIES} entries", top.display());
+                    Failure::new(ErrorCode::Unsupported, message).hint("`git gc` packs them")
+                })?;
+                // The submodules' own folders: looked at when one is entered.
+                let modules = entry.file_name() == "modules" && folder == top;
+                let (path, kind) = (entry.path(), entry.file_type());
+                match kind {
+                    Ok(kind) if kind.is_dir() && !modules => folders.push(path),
+                    Ok(kind) if kind.is_symlink() => folders.extend(self.link(&path)?),
+                    Ok(kind) if kind.is_fifo() || kind.is_char_device() || kind.is_block_device() => {
+                        return Err(broken(&path, "it is a pipe or a device"));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Where a link leads, when that is a folder.
+    fn link(&self, path: &Path) -> Result<Option<PathBuf>, Failure> {
+        let text = path.read_link().map_err(|error| broken(path, &error.to_string()))?;
+        // A HEAD of old times is a link to a reference that may not be there yet.
+        let named = path.parent().unwrap_or(path).join(text);
+        let real = self.fence.follow(path, &named)?;
+        Ok(real.is_dir().then_some(real))
+    }
+}
+
+/// `COMMAND_FAILED`: what git would not understand either, or what is not followed.
+fn broken(place: &Path, why: &str) -> Failure {
+    Failure::new(
+        ErrorCode::CommandFailed,
+        format!("the repository is broken at `{}`: {why}", place.display()),
+    )
+    .hint("git itself says more in a terminal")
+}

@@ -1,0 +1,88 @@
+//! How the git program is run: with nothing of the bridge's own `GIT_*` environment that points elsewhere, and with no pager,
+//! editor, prompt, colour or network.
+//!
+//! Not here: which repository it sees, and what of that repository's configuration counts (`repository`).
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::time::Duration;
+
+use dap_wire::{ErrorCode, Failure};
+use tokio_util::sync::CancellationToken;
+
+use crate::process::kept::Apart;
+use crate::process::{Command, Ended, Sink};
+
+/// One run of git.
+const DEADLINE: Duration = Duration::from_secs(50);
+/// More output of a command that is read whole is refused.
+const WHOLE: usize = 64 << 20;
+/// Variables of git's that say who commits or where the person's own configuration is.
+const PASSED: [&str; 6] = [
+    "GIT_AUTHOR_",
+    "GIT_COMMITTER_",
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_SYSTEM",
+    "GIT_CONFIG_NOSYSTEM",
+    "GIT_EXEC_PATH",
+];
+
+/// What git said.
+#[derive(Debug)]
+pub struct Said {
+    /// How it ended.
+    pub ended: Ended,
+    /// stdout, whole.
+    pub out: Vec<u8>,
+    /// stderr.
+    pub err: String,
+}
+
+/// A run of git that knows no repository yet.
+pub fn bare(folder: &Path, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
+    let mut command = Command::new("git", folder).arg("--no-pager").args(arguments);
+    let foreign = std::env::vars_os().map(|(name, _)| name).filter(|name| {
+        let name = name.as_bytes();
+        name.starts_with(b"GIT_") && !PASSED.iter().any(|passed| name.starts_with(passed.as_bytes()))
+    });
+    command.environment.extend(foreign.map(|name| (name, None)));
+    for (name, value) in [
+        ("LC_ALL", "C"),
+        ("GIT_TERMINAL_PROMPT", "0"),
+        ("GIT_OPTIONAL_LOCKS", "0"),
+        ("GIT_NO_LAZY_FETCH", "1"),
+        ("GIT_ALLOW_PROTOCOL", "none"),
+        ("GIT_EDITOR", ":"),
+        ("GIT_PAGER", "cat"),
+    ] {
+        command = command.env(name, value);
+    }
+    command
+}
+
+/// Runs git and keeps what it says; its exit code is the caller's to judge.
+///
+/// # Errors
+/// `TIMEOUT`, `CANCELLED`, `COMMAND_FAILED` when there is no git.
+pub async fn ran(command: &Command, cancel: &CancellationToken) -> Result<Said, Failure> {
+    let mut sink = Apart::new(WHOLE, 8 << 10);
+    let ended = ran_into(command, &mut sink, cancel).await?;
+    let err = sink.err.text();
+    let out = sink.out.whole().ok_or_else(|| {
+        Failure::new(ErrorCode::Unsupported, format!("git says more than {WHOLE} bytes")).hint("ask for less")
+    })?;
+    Ok(Said { ended, out, err })
+}
+
+/// Runs git with its output elsewhere.
+///
+/// # Errors
+/// As [`ran`].
+pub async fn ran_into(
+    command: &Command,
+    sink: &mut dyn Sink,
+    cancel: &CancellationToken,
+) -> Result<Ended, Failure> {
+    command.run(sink, DEADLINE, cancel).await
+}

@@ -1,0 +1,188 @@
+//! Repositories inside a working tree: submodules, and others that lie in it.
+//!
+//! Git reads the HEAD of each one wherever its `.git` leads, so all of them are looked at before git is. Git itself never
+//! enters one: what is changed inside is found by a run of its own, with the same care as for the repository around it.
+
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use dap_wire::Failure;
+
+use super::layout::Layout;
+use super::quote::quote;
+use super::repository::{Repository, refused};
+use super::status::{Changed, Status, status};
+use crate::process::kept::Kept;
+use crate::process::{Sink, Stream};
+
+/// Submodules that one answer looks into.
+const MOST: usize = 50;
+/// Submodules of submodules, so deep.
+pub const DEEPEST: usize = 4;
+/// A longer record is no path.
+const LONGEST: usize = 64 << 10;
+
+/// The submodules below what the call sees, relative to where git works. All that git reads of them is in the roots.
+///
+/// # Errors
+/// `PATH_NOT_ALLOWED` when one leads out of the roots; those of running git.
+pub async fn list(repository: &Repository<'_>) -> Result<Vec<PathBuf>, Failure> {
+    let mut arguments: Vec<OsString> = ["ls-files", "--stage", "-z", "--"].map(Into::into).into();
+    arguments.extend(repository.paths(&[])?);
+    let submodule = |record: &[u8]| {
+        let at = record.iter().position(|byte| *byte == b'\t').filter(|_| record.starts_with(b"160000 "))?;
+        record.get(at + 1..).map(<[u8]>::to_owned)
+    };
+    let found = records(repository, arguments, submodule).await?;
+    for path in &found {
+        inside(repository, path)?;
+    }
+    Ok(found)
+}
+
+/// Checks all that git reads when it compares or stores files: the submodules, and the folders of tracked files. Where such a
+/// folder has become a link, git would look for attributes behind it.
+///
+/// # Errors
+/// As [`list`].
+pub async fn check(repository: &Repository<'_>) -> Result<(), Failure> {
+    list(repository).await?;
+    let mut arguments: Vec<OsString> = ["ls-files", "-z", "--"].map(Into::into).into();
+    arguments.extend(repository.paths(&[])?);
+    let folder = |path: &[u8]| {
+        let end = path.iter().rposition(|byte| *byte == b'/')?;
+        path.get(..end).map(<[u8]>::to_owned)
+    };
+    for path in records(repository, arguments, folder).await? {
+        let folder = repository.top.join(path);
+        // What is not there any more, git does not read.
+        if let Ok(real) = folder.canonicalize() {
+            repository.fence().check(&folder, &real)?;
+        }
+    }
+    Ok(())
+}
+
+/// Checks the repositories that lie untracked at the paths a call is about to add.
+///
+/// # Errors
+/// As [`list`].
+pub async fn check_untracked(repository: &Repository<'_>, paths: &[OsString]) -> Result<(), Failure> {
+    let mut arguments: Vec<OsString> =
+        ["ls-files", "--others", "--exclude-standard", "-z", "--"].map(Into::into).into();
+    arguments.extend_from_slice(paths);
+    // Only another repository is listed as a folder.
+    let folder = |record: &[u8]| record.ends_with(b"/").then(|| record.to_owned());
+    for path in records(repository, arguments, folder).await? {
+        inside(repository, &path)?;
+    }
+    Ok(())
+}
+
+/// Adds the submodules in which something is changed.
+///
+/// # Errors
+/// Those of opening a submodule and of running git.
+pub async fn add_changed(
+    repository: &Repository<'_>,
+    submodules: &[PathBuf],
+    found: &mut Status,
+) -> Result<(), Failure> {
+    if repository.depth >= DEEPEST {
+        return Ok(());
+    }
+    if submodules.len() > MOST {
+        found
+            .notes
+            .push(format!("of {} submodules, only the first {MOST} were looked into", submodules.len()));
+    }
+    for path in submodules.iter().take(MOST) {
+        let Some(own) = repository.submodule(path).await? else { continue };
+        let inner = Box::pin(status(&own)).await?;
+        if inner.clean {
+            continue;
+        }
+        let untracked = inner.files.iter().any(|file| file.status == "??");
+        let modified = inner.files.iter().any(|file| file.status != "??");
+        let what = match (modified, untracked) {
+            (true, true) => "modified content, untracked content",
+            (_, true) => "untracked content",
+            _ => "modified content",
+        };
+        let below = repository.below_top(path);
+        note(found, &quote(below.as_os_str().as_bytes()), what);
+    }
+    Ok(())
+}
+
+/// Marks one path as changed inside.
+fn note(found: &mut Status, path: &str, what: &'static str) {
+    found.clean = false;
+    if let Some(file) = found.files.iter_mut().find(|file| file.path == path) {
+        if file.status.ends_with(' ') {
+            file.status.truncate(1);
+            file.status.push('M');
+        }
+        file.submodule = Some(what);
+        return;
+    }
+    found.total += 1;
+    let tracked = found.files.iter().position(|file| file.status == "??").unwrap_or(found.files.len());
+    let changed = Changed { status: " M".into(), path: path.to_owned(), from: None, submodule: Some(what) };
+    found.files.insert(tracked, changed);
+}
+
+/// Whether all that git reads at a submodule's place is in the roots.
+fn inside(repository: &Repository<'_>, path: &Path) -> Result<(), Failure> {
+    let folder = repository.top.join(path);
+    if folder.symlink_metadata().is_err() {
+        return Ok(());
+    }
+    let real = folder.canonicalize().unwrap_or_else(|_| folder.clone());
+    repository.fence().check(&folder, &real)?;
+    match Layout::at(repository.fence(), &real)? {
+        Some(layout) => layout.check(repository.fence()),
+        None => Ok(()),
+    }
+}
+
+/// Records of a run of git, apart by NUL, that `keep` takes a path from; each path once.
+async fn records(
+    repository: &Repository<'_>,
+    arguments: Vec<OsString>,
+    keep: impl Fn(&[u8]) -> Option<Vec<u8>> + Send,
+) -> Result<Vec<PathBuf>, Failure> {
+    let verb = "ls-files";
+    let mut sink = Records { keep, record: Vec::new(), found: BTreeSet::new(), err: Kept::new(4096) };
+    let ended = repository.run_into(&repository.command(arguments), &mut sink).await?;
+    if !ended.success() {
+        return Err(refused(verb, &sink.err.text()));
+    }
+    Ok(sink.found.iter().map(|path| PathBuf::from(OsStr::from_bytes(path))).collect())
+}
+
+struct Records<F> {
+    keep: F,
+    record: Vec<u8>,
+    found: BTreeSet<Vec<u8>>,
+    err: Kept,
+}
+
+impl<F: Fn(&[u8]) -> Option<Vec<u8>> + Send> Sink for Records<F> {
+    fn take(&mut self, stream: Stream, bytes: &[u8]) {
+        if stream == Stream::Err {
+            return self.err.push(bytes);
+        }
+        for part in bytes.split_inclusive(|byte| *byte == 0) {
+            let room = LONGEST.saturating_sub(self.record.len()).min(part.len());
+            self.record.extend_from_slice(part.get(..room).unwrap_or_default());
+            if part.ends_with(&[0]) {
+                let record = self.record.strip_suffix(&[0]).unwrap_or(&self.record);
+                self.found.extend((self.keep)(record));
+                self.record.clear();
+            }
+        }
+    }
+}
