@@ -124,14 +124,40 @@ async fn dotnet_projects_are_built_and_checked() -> anyhow::Result<()> {
     )?;
     let built = finished(&mut agent, "build", json!({ "projectPath": "broken.csproj" })).await?;
     assert_eq!((&built["success"], &built["exitCode"]), (&json!(true), &json!(0)), "{built:#}");
-    // Nothing is compiled now, and still the warning is found.
+    // Nothing is compiled now, and still the warning is found; what was built stays as it is.
+    let built = written(project.path())?;
+    assert!(built.iter().any(|(file, _)| file.ends_with("broken.dll")), "{built:?}");
+    let cut = json!({ "timeoutMs": 1 });
+    assert_eq!(agent.call("get_diagnostics", cut.clone()).await?["pending"], true);
+    let id = agent.begin("get_diagnostics", json!({})).await?;
+    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    agent.notify("notifications/cancelled", json!({ "requestId": id })).await?;
     let checked = finished(&mut agent, "get_diagnostics", json!({})).await?;
+    assert_eq!(written(project.path())?, built);
     assert_eq!(
         (places(&checked), &checked["warnings"]),
         (vec![(json!("CS0168"), 1)], &json!(1)),
         "{checked:#}"
     );
     agent.finish().await
+}
+
+/// Every program and library below a folder, and when it was written.
+fn written(top: &Path) -> anyhow::Result<Vec<(PathBuf, std::time::SystemTime)>> {
+    let (mut folders, mut found) = (vec![top.to_owned()], Vec::new());
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "dll" || ending == "pdb") {
+                let time = path.metadata()?.modified()?;
+                found.push((path, time));
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
 }
 
 #[tokio::test]

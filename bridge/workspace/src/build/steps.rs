@@ -1,8 +1,10 @@
 //! Which commands an action takes, tool by tool, and who reads what they print.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use dap_wire::{ErrorCode, Failure};
+use quick_xml::escape::escape;
 use serde_json::Value;
 
 use super::Action;
@@ -25,7 +27,7 @@ pub struct Step {
 /// `UNSUPPORTED` when the tool has no such action.
 pub fn of(project: &Project, action: Action, scratch: &Path) -> Result<Vec<Step>, Failure> {
     match project.kind {
-        Kind::Dotnet => Ok(dotnet(project, action, scratch)),
+        Kind::Dotnet => dotnet(project, action, scratch),
         Kind::Cargo => Ok(cargo(project, action)),
         Kind::Go => Ok(go(project, action)),
         Kind::Npm => npm(project, action, scratch),
@@ -35,7 +37,7 @@ pub fn of(project: &Project, action: Action, scratch: &Path) -> Result<Vec<Step>
     }
 }
 
-fn dotnet(project: &Project, action: Action, scratch: &Path) -> Vec<Step> {
+fn dotnet(project: &Project, action: Action, scratch: &Path) -> Result<Vec<Step>, Failure> {
     let own = std::env::var_os("DOTNET_ROOT").map(|root| PathBuf::from(root).join("dotnet"));
     let program = own.filter(|program| program.is_file()).unwrap_or_else(|| PathBuf::from("dotnet"));
     let verb = match action {
@@ -58,15 +60,37 @@ fn dotnet(project: &Project, action: Action, scratch: &Path) -> Vec<Step> {
     }
     let mut reader = Reader::compiler("msbuild");
     match action {
-        // An incremental build does not repeat the warnings of what it does not compile again.
-        Action::Check => command = command.arg("--no-incremental"),
+        // An incremental build does not repeat the warnings of what it does not compile again, and one that is not
+        // incremental deletes what was built first: so all is compiled, into a place of its own.
+        Action::Check => {
+            let mut elsewhere = OsString::from("-p:CustomAfterMicrosoftCommonProps=");
+            elsewhere.push(output_elsewhere(scratch)?);
+            command = command.arg(elsewhere);
+        }
         Action::Test => {
             command = command.args(["--logger", "trx", "--results-directory"]).arg(scratch);
             reader = reader.with(Results::Trx(scratch.to_owned()));
         }
         Action::Build | Action::Restore => {}
     }
-    vec![Step { command, reader }]
+    Ok(vec![Step { command, reader }])
+}
+
+/// A file for MSBuild that lets every project be built below the scratch folder, each in a place of its own.
+fn output_elsewhere(scratch: &Path) -> Result<PathBuf, Failure> {
+    let file = scratch.join("elsewhere.props");
+    let failed = |why: String| {
+        let message = format!("cannot prepare a place to compile in, `{}`: {why}", scratch.display());
+        Failure::new(ErrorCode::IoFailed, message).hint("the folder for temporary files must be writable")
+    };
+    let place = escape(scratch.to_str().ok_or_else(|| failed("its name is not UTF-8".into()))?);
+    let own = "$(MSBuildProjectDirectory)/$(MSBuildProjectName)";
+    let text = format!(
+        "<Project><PropertyGroup><IntermediateOutputPath>{place}/obj{own}/</IntermediateOutputPath>\
+         <OutDir>{place}/bin{own}/$(TargetFramework)/</OutDir></PropertyGroup></Project>\n"
+    );
+    std::fs::write(&file, text).map_err(|error| failed(error.to_string()))?;
+    Ok(file)
 }
 
 fn cargo(project: &Project, action: Action) -> Vec<Step> {
