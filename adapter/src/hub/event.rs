@@ -142,6 +142,8 @@ pub struct ReadOutput {
     pub since: Option<String>,
     /// Bound for each stream, bytes.
     pub max_bytes: Option<usize>,
+    /// The newest where there is more than that.
+    pub newest: bool,
     /// Regular expression to wait for; known to compile.
     pub wait_for: Option<String>,
     /// How long to wait.

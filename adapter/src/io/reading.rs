@@ -37,6 +37,8 @@ pub struct ReadRequest {
     pub since: Option<String>,
     /// Most bytes per stream.
     pub max_bytes: Option<usize>,
+    /// Where there is more than that, the newest rather than the oldest.
+    pub newest: bool,
     /// Wait until this matches.
     pub wait_for: Option<Regex>,
     /// How long to wait; without `wait_for`, for anything new.
@@ -54,6 +56,8 @@ pub struct OutputRead {
     pub cursor: String,
     /// Bytes that were asked for but are gone.
     pub dropped: u64,
+    /// Bytes before what is returned that were passed over for the newest.
+    pub skipped: u64,
     /// What the pattern matched.
     pub matched: Option<String>,
     /// A thread of the program is blocked reading a stdin that has nothing for it.
@@ -124,6 +128,17 @@ impl Broker {
         let exited = streams.has_exited() && streams.drained();
         let mut read = OutputRead { matched, waiting_for_input, exited, ..OutputRead::default() };
         let limit = request.max_bytes.unwrap_or(usize::MAX);
+        let mut from = from;
+        if request.newest {
+            for (wanted, start, stream) in [
+                (request.stdout, &mut from.stdout, &streams.stdout),
+                (request.stderr, &mut from.stderr, &streams.stderr),
+            ] {
+                let newest = newest_start(stream, *start, limit);
+                read.skipped += if wanted { newest - *start } else { 0 };
+                *start = newest;
+            }
+        }
         let mut end = from;
         if request.stdout {
             let (text, behind, dropped) = take_text(&streams.stdout, from.stdout, limit);
@@ -180,6 +195,16 @@ impl Broker {
             }
         }
     }
+}
+
+/// Where the newest `limit` bytes of a stream begin, at the beginning of a character, and not before `from`.
+fn newest_start(stream: &Stream, from: u64, limit: usize) -> u64 {
+    let start = stream.ring.end().saturating_sub(limit as u64);
+    if start <= from {
+        return from;
+    }
+    let rest = stream.ring.read(start, 3).bytes;
+    start + rest.iter().take_while(|byte| (0x80..=0xBF).contains(*byte)).count() as u64
 }
 
 /// Whole characters of a stream from `from` on: text, the offset behind it, bytes that are gone.

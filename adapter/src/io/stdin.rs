@@ -116,13 +116,14 @@ impl Stdin {
                     Ok(count) => written += count,
                     Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
                         *guard = None;
-                        return Err(closed("the program closed it or has ended"));
+                        return Err(closed("the program closed it or has ended").data(so_far(written)));
                     }
                     Err(error) => {
                         return Err(Failure::new(
                             ErrorCode::IoFailed,
                             format!("writing to the program's stdin failed after {written} bytes: {error}"),
-                        ));
+                        )
+                        .data(so_far(written)));
                     }
                 }
             }
@@ -139,10 +140,13 @@ impl Stdin {
         };
         let outcome = tokio::select! {
             outcome = work => Some(outcome),
-            () = cancel.cancelled() => Some(Err(Failure::cancelled())),
+            () = cancel.cancelled() => None,
             () = tokio::time::sleep(WRITE_DEADLINE) => None,
         };
         outcome.unwrap_or_else(|| {
+            if cancel.is_cancelled() {
+                return Err(Failure::cancelled().data(so_far(written)));
+            }
             Err(Failure::new(
                 ErrorCode::Timeout,
                 format!(
@@ -151,9 +155,15 @@ impl Stdin {
                     WRITE_DEADLINE.as_secs()
                 ),
             )
-            .hint("it does not read now; write the rest when it does"))
+            .data(so_far(written))
+            .hint("it does not read now; write the rest when it does: `bytesWritten` says where that begins"))
         })
     }
+}
+
+/// How much the program's stdin took, for who wants to write the rest.
+fn so_far(written: usize) -> serde_json::Value {
+    serde_json::json!({ "bytesWritten": written })
 }
 
 fn closed(why: &str) -> Failure {

@@ -30,16 +30,16 @@ pub const FAMILY: Family = Family {
             name: "process_read_output",
             core: true,
             effect: Effect::Looks,
-            about: "What the program printed, also after its end; waitFor waits for it.",
+            about: "What the program printed (the newest), also after its end; waitFor waits for it.",
             takes: &[
                 "stream:s=stdout, stderr or both",
                 "clear:b=next time what is new",
-                "since:s=cursor",
-                "waitFor:s=regular expression",
+                "since:s=cursor, o0.e0: the start",
+                "waitFor:s=regex",
                 "timeoutMs:i",
                 "maxBytes:i",
             ],
-            gives: &["stdout:s", "stderr:s", "stdoutBytes:i", "stderrBytes:i", "cursor:s"],
+            gives: &["stdout:s", "stderr:s", "cursor:s"],
             run: run!(read),
         },
     ],
@@ -47,6 +47,8 @@ pub const FAMILY: Family = Family {
 
 async fn write(call: &Call) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
+    // A program that another one started reads what that one was given.
+    let session = session.root();
     let data = call.arguments.need_text("data")?;
     let mut arguments =
         json!({ "data": data, "closeAfter": call.arguments.flag("closeAfter")?.unwrap_or(false) });
@@ -62,6 +64,7 @@ async fn write(call: &Call) -> Result<Value, Failure> {
 
 async fn read(call: &Call) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
+    let session = session.root();
     let most = call.arguments.number("maxBytes")?.unwrap_or(MOST);
     // A test host's output is the test run's.
     let since = call.arguments.text("since")?.and_then(|cursor| cursor.parse().ok()).unwrap_or(0);
@@ -78,16 +81,24 @@ async fn read(call: &Call) -> Result<Value, Failure> {
     if let Some(clear) = call.arguments.flag("clear")? {
         arguments["clear"] = json!(clear);
     }
+    // Who says where to begin, or what to wait for, reads on from there. Who only looks wants to know what came last: the
+    // oldest part would be the same each time.
+    if ["since", "clear", "waitFor"].iter().all(|key| arguments[*key].is_null()) {
+        arguments["newest"] = json!(true);
+    }
     let timeout = call.arguments.number("timeoutMs")?;
     if let Some(timeout) = timeout {
         arguments["timeoutMs"] = json!(timeout);
     }
+    let arguments_go_on = arguments["newest"].is_null();
     let deadline = Duration::from_millis(timeout.unwrap_or(0)).saturating_add(DEADLINE * 2);
     let reading = session.ask_or_cancel("processReadOutput", arguments, deadline, &call.cancel);
     let mut told = call.progress.during("waiting for output", None, reading).await?;
     // A character may not have fitted any more.
     let full = |key: &str| told[key].as_u64().is_some_and(|bytes| bytes > 0 && bytes + 4 > most);
-    if full("stdoutBytes") || full("stderrBytes") {
+    if told["skipped"].is_u64() {
+        told["more"] = json!("this is the newest; since: \"o0.e0\" reads from the start");
+    } else if arguments_go_on && (full("stdoutBytes") || full("stderrBytes")) {
         told["more"] = json!("perhaps: read on with since: cursor");
     }
     Ok(told)

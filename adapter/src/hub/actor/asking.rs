@@ -115,6 +115,7 @@ async fn read_output(
         clear: read.clear,
         since: read.since,
         max_bytes: read.max_bytes,
+        newest: read.newest,
         wait_for: wait_for.map_err(|error| Failure::invalid(error.to_string()))?,
         timeout: read.timeout,
     };
@@ -128,6 +129,9 @@ async fn read_output(
             body[bytes] = json!(text.len());
             body[name] = json!(text);
         }
+    }
+    if answer.skipped > 0 {
+        body["skipped"] = json!(answer.skipped);
     }
     if let Some(matched) = answer.matched {
         body["matched"] = json!(matched);

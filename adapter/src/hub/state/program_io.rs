@@ -110,6 +110,7 @@ fn read_arguments(arguments: &Value) -> Result<ReadOutput, Failure> {
         clear: flag(arguments, "clear")?,
         since: text(arguments, "since")?,
         max_bytes: number("maxBytes")?.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
+        newest: flag(arguments, "newest")?,
         wait_for,
         timeout: number("timeoutMs")?.map(|ms| Duration::from_millis(ms).min(MAX_WAIT)),
     })
