@@ -11,6 +11,7 @@ mod places;
 pub(super) use hits::Verdict;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::rc::Rc;
 
 use clr_metadata::pdb::Location;
@@ -155,11 +156,34 @@ impl Wanted {
         body
     }
 
+    /// Why it has not bound, where it may bind in one assembly only.
+    fn in_its_module(&self, pending: &str) -> String {
+        match self.wish["modulePath"].as_str() {
+            Some(named) => format!("it is for `{named}` alone: {pending}"),
+            None => pending.to_owned(),
+        }
+    }
+
     fn remark(&mut self, text: String) {
         if !self.remarks.contains(&text) {
             self.remarks.push(text);
         }
     }
+}
+
+/// Whether a breakpoint that names an assembly means this one: by its file name, or by its path, where a copy of the same file is
+/// the same.
+fn is_meant(named: Option<&str>, loaded: &Loaded) -> bool {
+    let Some(named) = named.map(Path::new) else { return true };
+    if named.file_name() != loaded.path.file_name() {
+        return false;
+    }
+    let same = || {
+        let read = |path: &Path| std::fs::read(path).ok();
+        let length = |path: &Path| std::fs::metadata(path).map(|found| found.len()).ok();
+        length(named) == length(&loaded.path) && read(named) == read(&loaded.path)
+    };
+    !named.is_absolute() || named == loaded.path || !named.exists() || same()
 }
 
 impl Session {
@@ -215,7 +239,8 @@ impl Session {
                 new.push(wanted);
             }
             let pending = session.why_pending(&place);
-            let bodies: Vec<Value> = new.iter().map(|wanted| wanted.body(&pending)).collect();
+            let bodies: Vec<Value> =
+                new.iter().map(|wanted| wanted.body(&wanted.in_its_module(&pending))).collect();
             session.breakpoints.places.insert(place, new);
             session.breakpoints.sweep();
             Ok(json!({ "breakpoints": bodies }))
@@ -248,7 +273,7 @@ impl Session {
 
     /// Binds one breakpoint in one module, if it has code there.
     fn bind(&mut self, place: &Place, wanted: &mut Wanted, loaded: &Rc<Loaded>) {
-        if wanted.problem.is_some() {
+        if wanted.problem.is_some() || !is_meant(wanted.wish["modulePath"].as_str(), loaded) {
             return;
         }
         match place {
@@ -347,7 +372,8 @@ impl Session {
         for (place, list) in &self.breakpoints.places {
             let pending = self.why_pending(place);
             for wanted in list.iter().filter(|wanted| !wanted.is_bound() && wanted.problem.is_none()) {
-                self.tell("breakpoint", json!({ "reason": "changed", "breakpoint": wanted.body(&pending) }));
+                let body = wanted.body(&wanted.in_its_module(&pending));
+                self.tell("breakpoint", json!({ "reason": "changed", "breakpoint": body }));
             }
         }
     }
@@ -362,7 +388,7 @@ impl Session {
                 wanted.sites.retain(|site| site.0 != module);
                 if wanted.sites.is_empty() && before > 0 {
                     (wanted.place, wanted.remarks) = (None, Vec::new());
-                    let body = wanted.body(&self.why_pending(place));
+                    let body = wanted.body(&wanted.in_its_module(&self.why_pending(place)));
                     self.tell("breakpoint", json!({ "reason": "changed", "breakpoint": body }));
                 }
             }
