@@ -213,8 +213,10 @@ impl<H: Host> Actor<H> {
     }
 
     /// Another session comes into being; an editor that can is asked to open it.
-    fn adopt(&mut self, spawned: Spawned) -> Option<Event> {
+    fn adopt(&mut self, mut spawned: Spawned) -> Option<Event> {
         let name = spawned.name.clone();
+        // What agents may not do to the program they may not do to those it starts.
+        spawned.launch["agentAccess"] = json!(self.state.agent_access().as_str());
         match self.host.adopt(spawned) {
             Ok(session) => Some(Event::EngineSaid(EngineEvent::Asks {
                 ask: CHILD_SESSION,

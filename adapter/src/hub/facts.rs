@@ -1,8 +1,11 @@
 //! What is known of the program, in the words of the engine's own events: what a late joiner is told.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use serde_json::{Value, json};
+
+/// Sessions of programs that were started that are remembered: a pool of workers may start thousands.
+const CHILDREN: usize = 64;
 
 /// The program as its events told it.
 #[derive(Debug, Default)]
@@ -11,6 +14,8 @@ pub struct Facts {
     pub process: Option<Value>,
     threads: BTreeMap<i64, ()>,
     modules: Vec<Value>,
+    /// The newest sessions of the programs that it started: `{session, name}`.
+    children: VecDeque<Value>,
 }
 
 impl Facts {
@@ -34,6 +39,19 @@ impl Facts {
             }
             _ => {}
         }
+    }
+
+    /// The program started another, which is debugged in a session of its own.
+    pub fn note_child(&mut self, child: Value) {
+        self.children.push_back(child);
+        if self.children.len() > CHILDREN {
+            self.children.pop_front();
+        }
+    }
+
+    /// The newest sessions of the programs that it started, oldest first; some may have ended.
+    pub fn children(&self) -> impl Iterator<Item = &Value> {
+        self.children.iter()
     }
 
     /// Events that take back what clients were told of a program that is replaced by another.

@@ -253,6 +253,11 @@ impl State {
         }
     }
 
+    /// What agents may do here; the programs that this one starts take it over.
+    pub fn agent_access(&self) -> AgentAccess {
+        self.access
+    }
+
     fn asked(&mut self, id: ClientId, request: Request) {
         let asked = Asked { client: id, seq: request.seq, command: request.command };
         let mut arguments = request.arguments;

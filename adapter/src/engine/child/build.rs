@@ -267,7 +267,7 @@ impl Build<'_> {
             None => told.last.clone(),
         };
         Err(failed(reason)
-            .hint("mend the errors in `data.diagnostics` and launch again")
+            .hint("mend the errors in `diagnostics` and launch again")
             .data(json!({ "diagnostics": told.diagnostics })))
     }
 }

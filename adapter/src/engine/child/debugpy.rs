@@ -231,7 +231,11 @@ fn broken(folder: &Path, python: &Path) -> Failure {
 /// any: a fork.
 fn started_with(words: &[String]) -> Option<String> {
     if let Some(at) = words.iter().position(|word| word.ends_with("/pydevd.py")) {
-        let file = words.iter().skip(at).skip_while(|word| *word != "--file").nth(1)?;
+        let mut rest = words.iter().skip(at).skip_while(|word| *word != "--file").skip(1);
+        let file = rest.next()?;
+        // A program that starts itself anew (Flask's reloader) starts debugpy as it was started.
+        let program = if file == "debugpy" { behind_debugpy(rest) } else { None };
+        let file = program.unwrap_or(file);
         return Some(file.rsplit('/').next().unwrap_or(file).to_owned());
     }
     let mut options = words.iter().skip(1);
@@ -246,6 +250,20 @@ fn started_with(words: &[String]) -> Option<String> {
     // The workers of `multiprocessing`, and what counts their resources.
     let module = code.split_once("from multiprocessing.").and_then(|(_, rest)| rest.split([' ', ';']).next());
     Some(module.map_or_else(|| "python -c".into(), |module| format!("multiprocessing.{module}")))
+}
+
+/// The module or file in the words behind `debugpy`.
+fn behind_debugpy<'a>(mut words: impl Iterator<Item = &'a String>) -> Option<&'a String> {
+    loop {
+        let word = words.next()?;
+        match word.as_str() {
+            "-m" => return words.next(),
+            "--connect" | "--listen" | "--log-to" => drop(words.next()),
+            option if option.starts_with("--configure-") => drop(words.next()),
+            option if option.starts_with('-') => {}
+            _ => return Some(word),
+        }
+    }
 }
 
 /// Asks the interpreter itself: only it knows where its modules are.
@@ -279,6 +297,21 @@ mod tests {
                 "b.py",
             ),
             (vec!["python", own, "--module", "--port", "1", "--file", "tool", "-c"], "tool"),
+            (
+                vec![
+                    "python",
+                    own,
+                    "--file",
+                    "debugpy",
+                    "--connect",
+                    "a:1",
+                    "--wait-for-client",
+                    "-m",
+                    "flask",
+                    "run",
+                ],
+                "flask",
+            ),
             (
                 vec!["python", "-B", "-X", "frozen_modules=off", "-c", worker, "--multiprocessing-fork"],
                 "multiprocessing.spawn",

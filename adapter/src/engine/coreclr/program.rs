@@ -329,7 +329,7 @@ fn build(
         None => last,
     };
     Err(failed(reason)
-        .hint("mend the errors in `data.diagnostics` and launch again")
+        .hint("mend the errors in `diagnostics` and launch again")
         .data(json!({ "diagnostics": diagnostics })))
 }
 

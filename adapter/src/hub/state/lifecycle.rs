@@ -74,7 +74,8 @@ impl State {
     pub(super) fn engine_started(&mut self, result: Result<StartedEngine, Failure>) {
         let Ok(engine) = result else { return };
         let text = |key: &str| self.launch[key].as_str().map(str::to_owned);
-        let program = text("program").or_else(|| text("project")).unwrap_or_else(|| {
+        let named = ["program", "project", "module", "coreFile"].into_iter().find_map(text);
+        let program = named.unwrap_or_else(|| {
             let connect = &self.launch["connect"];
             match (&self.launch["processId"], &connect["port"]) {
                 (Value::Null, Value::Null) => String::new(),

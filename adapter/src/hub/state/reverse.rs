@@ -8,9 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use dap_wire::{ErrorCode, Failure, Message, Request, Response};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Phase, State};
+use crate::engine::CHILD_SESSION;
 use crate::hub::access::AgentAccess;
 use crate::hub::clients::{Kind, Stage};
 use crate::hub::event::{Ask, ClientId, Effect, Timer};
@@ -44,12 +45,27 @@ impl State {
                 .effects
                 .push(Effect::AnswerEngine { ask: engine, result: Err(Failure::cancelled()) });
         }
+        if engine == CHILD_SESSION {
+            self.child_came(&arguments["configuration"]);
+        }
         self.reverse.last += 1;
         let ask = Ask(self.reverse.last);
         let open = Open { engine, command, arguments, client: ClientId(0), asked: BTreeSet::new() };
         if self.ask_next_client(ask, open) {
             self.effects.push(Effect::StartTimer { timer: Timer::Ask(ask), after: ASK_DEADLINE });
         }
+    }
+
+    /// A program that this one started has a session now. One client is asked to open it; all who subscribed are told, so
+    /// that whoever waits for a stop can wait there, too.
+    fn child_came(&mut self, configuration: &Value) {
+        let id = &configuration["session"];
+        let name = configuration["name"].as_str().unwrap_or_default();
+        let name = name.strip_suffix(&format!(" ({})", id.as_str().unwrap_or_default())).unwrap_or(name);
+        let child = json!({ "session": id, "name": name });
+        self.facts.note_child(child.clone());
+        let changed = json!({ "session": self.session, "change": "child", "child": child });
+        self.tell_all("sessionChanged", &changed);
     }
 
     /// Passes the request to the first capable client that has not had it; without one the engine is told so.

@@ -53,6 +53,10 @@ impl State {
         if let Some(process) = &self.facts.process {
             info["process"] = process.clone();
         }
+        let children: Vec<&Value> = self.facts.children().collect();
+        if !children.is_empty() {
+            info["children"] = json!(children);
+        }
         match &self.phase {
             Phase::Stopped { body } => {
                 info["reason"] = body["reason"].clone();
