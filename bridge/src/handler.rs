@@ -156,7 +156,13 @@ impl ServerHandler for Bridge {
                 }
                 // A tool that did its work and has bad news (a build that fails) says all it says otherwise, and `error`.
                 let good = answer.get("error").is_none();
-                let unknown = arguments.unknown(tool.parameters().chain(["session"]));
+                let mut unknown: Vec<Value> = arguments
+                    .unknown(tool.parameters().chain(["session"]))
+                    .into_iter()
+                    .map(Value::from)
+                    .collect();
+                // A name that means something elsewhere, but nothing to this engine, the tool tells by itself.
+                unknown.extend(answer["ignored"].as_array().cloned().unwrap_or_default());
                 if !unknown.is_empty() {
                     answer["ignored"] = json!(unknown);
                 }

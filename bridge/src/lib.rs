@@ -2,7 +2,7 @@
 //!
 //! In reading order: [`cli`], [`server`] and [`handler`] (MCP on one side; [`resources`], [`prompts`], [`completion`], [`client_log`]), [`catalog`] (the families of tools), [`tool`] (what a tool
 //! is), [`call`] and [`arguments`] (what agents send), [`tools`] (what each tool does), [`session`] (DAP on the other
-//! side), [`observer`] (events to a picture of where the program stands) and [`journal`] (what happened), [`memory`] (what
+//! side), [`family`] (the programs that a program starts), [`observer`] (events to a picture of where the program stands) and [`journal`] (what happened), [`memory`] (what
 //! the agent was told), [`wishes`] (its breakpoints), [`source`], [`bounds`] (small answers).
 
 pub mod arguments;
@@ -12,6 +12,7 @@ pub mod catalog;
 pub mod cli;
 pub mod client_log;
 pub mod completion;
+pub mod family;
 pub mod handler;
 pub mod http;
 pub mod journal;

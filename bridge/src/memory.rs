@@ -115,6 +115,16 @@ impl Memory {
         self.with(|inner| inner.news = inner.news.max(news));
     }
 
+    /// The last stop or end the agent was told of.
+    pub fn known(&self) -> u64 {
+        self.with(|inner| inner.news)
+    }
+
+    /// Whether the agent was told of this stop or end.
+    pub fn knows(&self, news: u64) -> bool {
+        self.with(|inner| inner.news >= news)
+    }
+
     /// The event told of a stop, if it was.
     pub fn event(&self, news: u64) -> Option<Value> {
         self.with(|inner| inner.event.as_ref().filter(|(of, _)| *of == news).map(|(_, event)| event.clone()))

@@ -232,6 +232,7 @@ fn note(journal: &mut Journal, event: &Event) {
             Some("agentAccess") => {
                 journal.add("access", json!({ "by": body["client"], "agentAccess": body["agentAccess"] }));
             }
+            Some("child") => journal.add("child", body["child"].clone()),
             Some(change) => journal.add(change, json!({ "who": body["client"] })),
             None => {}
         },

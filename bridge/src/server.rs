@@ -2,15 +2,15 @@
 
 #![allow(deprecated, reason = "what the newest MCP gives up, every client there is still uses")]
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use dap_wire::{ErrorCode, Failure};
+use registry::Entry;
 use rmcp::model::LoggingLevel;
 use rmcp::{Peer, RoleServer};
-use serde_json::json;
-use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio_util::task::TaskTracker;
 use workspace::jobs::Jobs;
@@ -18,7 +18,8 @@ use workspace::roots::Roots;
 
 use crate::arguments::Arguments;
 use crate::catalog::Offer;
-use crate::client_log::{ClientLog, worth};
+use crate::client_log::ClientLog;
+use crate::family::Kin;
 use crate::observer::State;
 use crate::session::Session;
 use crate::wishes::Wishes;
@@ -56,6 +57,8 @@ struct Inner {
     client: Option<String>,
     /// Who watches which resource.
     subscriptions: HashMap<String, AbortHandle>,
+    /// Sessions of children that are just being joined.
+    adopting: HashSet<String>,
     last_breakpoint: u64,
 }
 
@@ -68,12 +71,14 @@ pub struct Bridge {
     pub jobs: Arc<Jobs>,
     log: Arc<ClientLog>,
     inner: Arc<Mutex<Inner>>,
-    last: Arc<Last>,
+    /// Changes when a session comes, stops or ends.
+    stirred: Arc<watch::Sender<()>>,
+    last: Option<Arc<Last>>,
 }
 
 /// Held by every clone of a bridge. When the last goes (an MCP session over HTTP ends so), what it started ends too.
 #[derive(Debug)]
-struct Last {
+pub(crate) struct Last {
     inner: Arc<Mutex<Inner>>,
     jobs: Arc<Jobs>,
     endings: TaskTracker,
@@ -112,8 +117,45 @@ impl Bridge {
     pub fn new(options: Options) -> Self {
         let (jobs, inner) = (Arc::<Jobs>::default(), Arc::<Mutex<Inner>>::default());
         let endings = options.endings.clone();
-        let last = Arc::new(Last { inner: inner.clone(), jobs: jobs.clone(), endings });
-        Self { options: Arc::new(options), jobs, log: Arc::default(), inner, last }
+        let last = Some(Arc::new(Last { inner: inner.clone(), jobs: jobs.clone(), endings }));
+        let stirred = Arc::new(watch::Sender::new(()));
+        Self { options: Arc::new(options), jobs, log: Arc::default(), inner, stirred, last }
+    }
+
+    /// The same without what keeps its sessions alive, and how to get that back while it is there.
+    pub(crate) fn without_last(&self) -> (Self, Weak<Last>) {
+        let last = self.last.as_ref().map(Arc::downgrade).unwrap_or_default();
+        (Self { last: None, ..self.clone() }, last)
+    }
+
+    /// The same with what keeps its sessions alive.
+    pub(crate) fn with_last(&self, last: Arc<Last>) -> Self {
+        Self { last: Some(last), ..self.clone() }
+    }
+
+    /// Who is told what happens.
+    pub(crate) fn log(&self) -> Arc<ClientLog> {
+        self.log.clone()
+    }
+
+    /// To wait until a session comes, stops or ends.
+    pub(crate) fn stirred(&self) -> watch::Receiver<()> {
+        self.stirred.subscribe()
+    }
+
+    /// A session came, stopped or ended.
+    pub(crate) fn stir(&self) {
+        self.stirred.send_replace(());
+    }
+
+    /// Whether nobody is joining this session yet; from now on the caller does.
+    pub(crate) fn begin_adopting(&self, id: &str) -> bool {
+        self.with(|inner| inner.adopting.insert(id.to_owned()))
+    }
+
+    /// The session was joined, or is gone.
+    pub(crate) fn end_adopting(&self, id: &str) {
+        self.with(|inner| inner.adopting.remove(id));
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut Inner) -> T) -> T {
@@ -171,41 +213,38 @@ impl Bridge {
                     .hint("debug_sessions lists the live ones")
             },
         )?;
-        Ok(self.add(Session::join(&entry, &self.client()).await?))
+        self.enter(&entry, true).await
+    }
+
+    /// Joins a session that lives; `current` makes it the current one.
+    ///
+    /// # Errors
+    /// `NO_SESSION`.
+    pub(crate) async fn enter(&self, entry: &Entry, current: bool) -> Result<Arc<Session>, Failure> {
+        let parent = self.joined().into_iter().find(|session| Some(&session.id) == entry.parent.as_ref());
+        let root = parent.map(|parent| parent.kin.root.clone().unwrap_or(parent));
+        let kin =
+            Kin { title: entry.title.clone(), parent: entry.parent.clone(), root, children: Vec::new() };
+        let session = Session::join(entry, &self.client(), kin).await?;
+        Ok(self.take_in(session, current))
     }
 
     /// Takes a session in and makes it the current one.
     pub fn add(&self, session: Session) -> Arc<Session> {
+        self.take_in(session, true)
+    }
+
+    fn take_in(&self, session: Session, current: bool) -> Arc<Session> {
         let session = Arc::new(session);
         self.with(|inner| {
             inner.sessions.retain(|other| other.id != session.id);
             inner.sessions.push(session.clone());
-            inner.current = Some(session.id.clone());
+            if current {
+                inner.current = Some(session.id.clone());
+            }
         });
         self.follow(&session);
         session
-    }
-
-    /// Tells the client what happens in a session, until it is left.
-    fn follow(&self, session: &Session) {
-        let (log, id) = (self.log.clone(), session.id.clone());
-        let mut events = session.observed.events();
-        tokio::spawn(async move {
-            log.tell(LoggingLevel::Info, json!({ "session": id, "event": "entered" })).await;
-            log.resources_changed().await;
-            loop {
-                match events.recv().await {
-                    Ok(event) => {
-                        if let Some((level, data)) = worth(&id, &event) {
-                            log.tell(level, data).await;
-                        }
-                    }
-                    Err(RecvError::Lagged(_)) => {}
-                    Err(RecvError::Closed) => break,
-                }
-            }
-            log.resources_changed().await;
-        });
     }
 
     /// The MCP client said its name.
@@ -244,12 +283,18 @@ impl Bridge {
         self.with(|inner| inner.current = Some(id.to_owned()));
     }
 
-    /// Forgets a session that was left.
+    /// Forgets a session that was left. If it was the current one, the one whose program started its program is, or else the
+    /// newest that is no child's.
     pub fn forget(&self, id: &str) {
         self.with(|inner| {
+            let root = inner.sessions.iter().find(|session| session.id == id);
+            let root = root.map(|session| session.root().id.clone());
             inner.sessions.retain(|session| session.id != id);
             if inner.current.as_deref() == Some(id) {
-                inner.current = inner.sessions.last().map(|session| session.id.clone());
+                let known = |wanted: &String| inner.sessions.iter().any(|session| session.id == *wanted);
+                let first = inner.sessions.iter().rev().find(|session| session.kin.root.is_none());
+                let newest = first.or(inner.sessions.last()).map(|session| session.id.clone());
+                inner.current = root.filter(known).or(newest);
             }
         });
     }
@@ -280,6 +325,8 @@ impl Bridge {
 
     /// Leaves every session and ends every build: what we started ends.
     pub async fn close(&self) {
-        self.last.end().await;
+        if let Some(last) = &self.last {
+            last.end().await;
+        }
     }
 }

@@ -1,20 +1,21 @@
 //! One debug session over DAP: the adapter we started, or the socket we joined.
 
-mod breakpoints;
+pub mod breakpoints;
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use dap_wire::peer::Peer;
+use dap_wire::peer::{Incoming, Peer};
 use dap_wire::{ErrorCode, Failure};
 use registry::Entry;
 use serde_json::{Value, json};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::call::Progress;
+use crate::family::Kin;
 use crate::memory::Memory;
 use crate::observer::{Observed, Snapshot, State, observe};
 use crate::tools::test_run::TestRun;
@@ -22,6 +23,8 @@ use crate::wishes::Wishes;
 
 /// How long an ordinary request may take.
 pub const DEADLINE: Duration = Duration::from_secs(30);
+/// How long a session may take to say what it is to somebody who only lists it.
+const LOOK: Duration = Duration::from_secs(2);
 /// A launch may build first.
 pub const LAUNCH_DEADLINE: Duration = Duration::from_secs(15 * 60);
 
@@ -39,6 +42,18 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// For people: what it starts or attaches to.
+    fn title(&self) -> String {
+        let attributes = &self.attributes;
+        let named = ["program", "project", "module", "coreFile"];
+        let named = named.into_iter().find_map(|key| attributes[key].as_str());
+        match (named, &attributes["processId"]) {
+            (Some(named), _) => named.trim_end_matches('/').rsplit('/').next().unwrap_or(named).to_owned(),
+            (None, Value::Null) => attributes["connect"].to_string(),
+            (None, pid) => format!("process {pid}"),
+        }
+    }
+
     /// Where sources of its program may lie: beside it, in its project, where it works.
     pub fn folders(&self) -> Vec<PathBuf> {
         let paths = ["program", "project", "cwd"].into_iter().filter_map(|key| self.attributes[key].as_str());
@@ -58,6 +73,10 @@ pub struct Session {
     pub client: String,
     /// We started it, so we end it.
     pub launched: bool,
+    /// The engine that debugs its program, as the session says.
+    pub engine: String,
+    /// Where it stands among those of one program and the programs it starts.
+    pub kin: Kin,
     /// What it said it can do before its engine was known.
     capabilities: Value,
     /// What was told of it.
@@ -96,8 +115,10 @@ impl Session {
         let (peer, incoming) = Peer::start(stdout, stdin);
         let observed = observe(incoming, peer.clone());
         let capabilities = initialize(&peer, client).await?;
+        let kin = Kin { title: plan.title(), ..Kin::default() };
         let mut session = Self {
             launched: true,
+            kin,
             plan: Mutex::new(plan),
             adapter: tokio::sync::Mutex::new(Some(child)),
             ..Self::of(peer, observed, capabilities, client)
@@ -141,13 +162,8 @@ impl Session {
     ///
     /// # Errors
     /// `NO_SESSION` when it is gone.
-    pub async fn join(entry: &Entry, client: &str) -> Result<Self, Failure> {
-        let socket = tokio::net::UnixStream::connect(&entry.socket).await.map_err(|error| {
-            Failure::new(ErrorCode::NoSession, format!("cannot join session `{}`: {error}", entry.id))
-                .hint("`debug_sessions` lists the live ones")
-        })?;
-        let (reader, writer) = socket.into_split();
-        let (peer, incoming) = Peer::start(reader, writer);
+    pub async fn join(entry: &Entry, client: &str, kin: Kin) -> Result<Self, Failure> {
+        let (peer, incoming) = connect(entry).await?;
         let observed = observe(incoming, peer.clone());
         let capabilities = initialize(&peer, client).await?;
         peer.request("attach", json!({}), DEADLINE).await?;
@@ -157,9 +173,22 @@ impl Session {
             Failure::new(ErrorCode::Timeout, format!("session `{}` is not ready to be joined", entry.id))
         })?;
         peer.request("configurationDone", Value::Null, DEADLINE).await?;
-        let mut session = Self { id: entry.id.clone(), ..Self::of(peer, observed, capabilities, client) };
+        let mut session =
+            Self { id: entry.id.clone(), kin, ..Self::of(peer, observed, capabilities, client) };
         session.named().await?;
         Ok(session)
+    }
+
+    /// What a session says of itself to somebody who does not join it; `None` when it does not answer soon.
+    pub async fn look(entry: &Entry, client: &str) -> Option<Value> {
+        let looking = async {
+            let (peer, _incoming) = connect(entry).await.ok()?;
+            initialize(&peer, client).await.ok()?;
+            let info = peer.request("sessionInfo", json!({}), LOOK).await.ok();
+            peer.close();
+            info.map(body)
+        };
+        tokio::time::timeout(LOOK, looking).await.ok().flatten()
     }
 
     /// A session behind a connection, which is not known to be ours.
@@ -168,6 +197,8 @@ impl Session {
             id: String::new(),
             client: client.to_owned(),
             launched: false,
+            engine: String::new(),
+            kin: Kin::default(),
             capabilities,
             observed,
             memory: Memory::default(),
@@ -181,7 +212,13 @@ impl Session {
     /// Learns its id, and asks to be told who does what.
     async fn named(&mut self) -> Result<(), Failure> {
         match self.ask("sessionInfo", json!({ "subscribe": true })).await {
-            Ok(info) => self.id = info["id"].as_str().unwrap_or_default().to_owned(),
+            Ok(info) => {
+                info["id"].as_str().unwrap_or_default().clone_into(&mut self.id);
+                info["engine"].as_str().unwrap_or_default().clone_into(&mut self.engine);
+                let children = info["children"].as_array().into_iter().flatten();
+                self.kin.children =
+                    children.filter_map(|child| child["session"].as_str().map(str::to_owned)).collect();
+            }
             Err(failure) if self.peer.is_closed() => return Err(failure),
             // Any other DAP adapter, named with `--adapter`: it has no sessions to join.
             Err(failure) => {
@@ -292,11 +329,13 @@ impl Session {
 
     /// What the program printed since the agent last saw it, at most `limit` bytes per stream.
     pub async fn new_output(&self, limit: usize) -> Value {
-        let since = self.memory.cursor();
-        let read = self.ask("processReadOutput", json!({ "since": since, "maxBytes": limit })).await;
+        // A program that another one started has its pipes.
+        let root = self.root();
+        let since = root.memory.cursor();
+        let read = root.ask("processReadOutput", json!({ "since": since, "maxBytes": limit })).await;
         let Ok(read) = read else { return Value::Null };
         if let Some(cursor) = read["cursor"].as_str() {
-            self.memory.set_cursor(cursor);
+            root.memory.set_cursor(cursor);
         }
         let mut output = json!({});
         for stream in ["stdout", "stderr"] {
@@ -361,6 +400,16 @@ fn body(mut body: Value) -> Value {
         fields.shift_remove(dap_wire::BESIDE);
     }
     body
+}
+
+/// The way to a session that lives.
+async fn connect(entry: &Entry) -> Result<(Peer, mpsc::UnboundedReceiver<Incoming>), Failure> {
+    let socket = tokio::net::UnixStream::connect(&entry.socket).await.map_err(|error| {
+        Failure::new(ErrorCode::NoSession, format!("cannot join session `{}`: {error}", entry.id))
+            .hint("`debug_sessions` lists the live ones")
+    })?;
+    let (reader, writer) = socket.into_split();
+    Ok(Peer::start(reader, writer))
 }
 
 async fn initialize(peer: &Peer, client: &str) -> Result<Value, Failure> {

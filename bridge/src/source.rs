@@ -133,6 +133,37 @@ pub fn in_folders(named: &str, folders: impl Iterator<Item = PathBuf>) -> Option
     found.find(|file| file.is_file()).map(|file| file.display().to_string())
 }
 
+/// Folders that hold no sources of the user's.
+const PASSED_OVER: [&str; 8] =
+    [".git", "node_modules", "target", "bin", "obj", ".venv", "venv", "__pycache__"];
+/// Most entries that are looked at.
+const LOOKED_AT: usize = 20_000;
+
+/// The files below these folders whose paths end so, at most three; a folder of dependencies or of what was built is passed over.
+pub fn below<'a>(named: &str, roots: impl Iterator<Item = &'a Path>) -> Vec<String> {
+    let end = format!("/{}", named.trim_start_matches("./"));
+    let mut open: Vec<PathBuf> = roots.map(Path::to_path_buf).collect();
+    let (mut found, mut looked_at) = (Vec::new(), 0);
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            looked_at += 1;
+            if looked_at > LOOKED_AT || found.len() == 3 {
+                return found;
+            }
+            let name = entry.file_name();
+            // A link may lead in a circle.
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            let path = entry.path().display().to_string();
+            if is_folder && !PASSED_OVER.iter().any(|passed| name == *passed) {
+                open.push(entry.path());
+            } else if !is_folder && path.ends_with(&end) && !found.contains(&path) {
+                found.push(path);
+            }
+        }
+    }
+    found
+}
+
 /// A source as it is asked for. The end of a path that is no file here stays as it is: engines find the source by its end.
 pub fn source_path(named: &str) -> String {
     let full = absolute(named);

@@ -7,7 +7,7 @@ use dap_wire::Failure;
 use serde_json::{Value, json};
 
 use crate::arguments::Arguments;
-use crate::source::{Source, source_path};
+use crate::source::{Source, absolute, source_path};
 
 /// The place of function breakpoints; no path is empty.
 pub const FUNCTIONS: &str = "";
@@ -62,6 +62,10 @@ impl Wish {
             if let Some(text) = arguments.text(key)? {
                 dap[key] = json!(text);
             }
+        }
+        if let Some(named) = arguments.text("dllPath")? {
+            // A bare name means the assembly wherever it was loaded from.
+            dap["modulePath"] = json!(if named.contains('/') { absolute(&named) } else { named });
         }
         if let Some(function) = arguments.text("function")? {
             if function.trim().is_empty() {
@@ -128,6 +132,9 @@ impl Wanted {
             if !self.wish[key].is_null() {
                 body[key] = self.wish[key].clone();
             }
+        }
+        if !self.wish["modulePath"].is_null() {
+            body["dllPath"] = self.wish["modulePath"].clone();
         }
         body
     }

@@ -40,7 +40,9 @@ macro_rules! modern_stories {
 
 mod access;
 mod agent;
+mod agent_families;
 mod agent_faults;
+mod agent_launches;
 mod agent_runs;
 mod agent_slips;
 mod agent_tools;

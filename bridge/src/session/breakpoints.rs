@@ -5,11 +5,12 @@ use std::path::Path;
 
 use dap_wire::{ErrorCode, Event, Failure};
 use serde_json::{Value, json};
+use workspace::roots::Roots;
 
 use super::Session;
 use crate::arguments::Arguments;
 use crate::observer::State;
-use crate::source::{absolute, in_folders};
+use crate::source::{absolute, below, in_folders};
 use crate::wishes::{FUNCTIONS, Purpose, Wish, Wishes};
 
 impl Session {
@@ -74,7 +75,7 @@ impl Session {
     ///
     /// # Errors
     /// `INVALID_PARAMETER`, also when several sources may be meant.
-    pub async fn wish(&self, arguments: &Arguments) -> Result<Wish, Failure> {
+    pub async fn wish(&self, arguments: &Arguments, roots: &Roots) -> Result<Wish, Failure> {
         if let Some(named) = arguments.text("sourceFile")?
             && !Path::new(&absolute(&named)).exists()
         {
@@ -85,6 +86,7 @@ impl Session {
             if let Some(known) = known {
                 return Wish::read(&arguments.with("sourceFile", json!(known)));
             }
+            return Wish::read(&by_text(arguments, roots)?);
         }
         Wish::read(arguments)
     }
@@ -125,5 +127,23 @@ impl Session {
         }
         // An end that was taken before the program's sources were known is all there is.
         Ok(known.pop().or_else(|| same.then(|| file.to_owned())))
+    }
+}
+
+/// A place by the text of its line needs the file now: the end of a path is looked for below the roots.
+///
+/// # Errors
+/// `INVALID_PARAMETER` when several files end so.
+pub fn by_text(arguments: &Arguments, roots: &Roots) -> Result<Arguments, Failure> {
+    let (named, text) = (arguments.text("sourceFile")?, arguments.text("text")?);
+    let Some(named) = named.filter(|named| text.is_some() && !Path::new(&absolute(named)).exists()) else {
+        return Ok(arguments.clone());
+    };
+    match below(&named, roots.paths()).as_slice() {
+        [] => Ok(arguments.clone()),
+        [one] => Ok(arguments.with("sourceFile", json!(one))),
+        several => Err(Failure::invalid(format!("several files end in `{named}`"))
+            .data(json!({ "files": several }))
+            .hint("give more of the path")),
     }
 }

@@ -2,12 +2,14 @@
 //! exceptions.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
 use crate::call::Call;
 use crate::session::Session;
+use crate::session::breakpoints::by_text;
 use crate::source::Source;
 use crate::tool::{Effect, Family, Tool, run};
 use crate::wishes::{FUNCTIONS, Purpose, Wanted, Wish};
@@ -24,8 +26,7 @@ pub const FAMILY: Family = Family {
             name: "debug_set_breakpoint",
             core: true,
             effect: Effect::Acts,
-            about: "Set a breakpoint, also before launch, by line, or by its text, which survives edits. Returns \
-                    where it bound.",
+            about: "Set a breakpoint, also before launch, by line, or by its text, which survives edits.",
             takes: &[
                 "sourceFile:s",
                 "line:i",
@@ -34,9 +35,9 @@ pub const FAMILY: Family = Family {
                 "condition:s",
                 "hitCondition:s=> 5, % 10",
                 "logMessage:s=log {expressions}, no stop",
-                "dllPath:s",
+                "dllPath:s=.NET: bind only there",
             ],
-            gives: &["id:i", "file:s", "line:i", "verified:b", "message:s"],
+            gives: &["id:i", "line:i", "verified:b"],
             run: run!(set),
         },
         Tool {
@@ -68,20 +69,26 @@ pub const FAMILY: Family = Family {
         },
         Tool {
             name: "debug_set_exception_breakpoints",
-            core: false,
+            core: true,
             effect: Effect::Sets,
             about: "Choose which exceptions stop the program, also before launch.",
-            takes: &["filters:as!=.NET: all, unhandled"],
+            takes: &["filters:as!=.NET: all, unhandled; Python: raised, uncaught"],
             gives: &["filters:a"],
             run: run!(set_exception),
         },
     ],
 };
 
+/// The session that has the breakpoints: those of a program hold in every program that it starts.
+async fn owner(call: &Call) -> Result<Arc<Session>, Failure> {
+    let session = call.bridge.session(&call.arguments).await?;
+    Ok(session.kin.root.clone().unwrap_or(session))
+}
+
 async fn set(call: &Call) -> Result<Value, Failure> {
     let id = call.bridge.next_breakpoint();
     if call.bridge.is_before_a_launch(&call.arguments)? {
-        let wish = Wish::read(&call.arguments)?;
+        let wish = Wish::read(&by_text(&call.arguments, &call.bridge.options.roots)?)?;
         let asked = asked(&wish);
         let wanted = call.bridge.with_early(|early| {
             early.wishes.add(wish, id, Purpose::Stop);
@@ -99,15 +106,29 @@ async fn set(call: &Call) -> Result<Value, Failure> {
         });
         return Ok(answer);
     }
-    let session = call.bridge.session(&call.arguments).await?;
-    let wish = session.wish(&call.arguments).await?;
+    let session = owner(call).await?;
+    let mut wish = session.wish(&call.arguments, &call.bridge.options.roots).await?;
+    let ignored = forget_assembly(&session, &mut wish);
     let asked = asked(&wish);
     session.with_wishes(|wishes| wishes.add(wish, id, Purpose::Stop));
     if let Err(failure) = session.send_breakpoints(&asked.0).await {
         session.with_wishes(|wishes| wishes.take(id));
         return Err(failure);
     }
-    Ok(explain(told(&asked, find(&session, id).as_ref()), &asked.0))
+    let mut answer = explain(told(&asked, find(&session, id).as_ref()), &asked.0);
+    if ignored {
+        answer["ignored"] = json!(["dllPath"]);
+    }
+    Ok(answer)
+}
+
+/// Only .NET programs have assemblies; to another engine `dllPath` means nothing, and that is said.
+fn forget_assembly(session: &Session, wish: &mut Wish) -> bool {
+    let named = session.engine != "coreclr" && !wish.dap["modulePath"].is_null();
+    if let Some(wish) = wish.dap.as_object_mut().filter(|_| named) {
+        wish.shift_remove("modulePath");
+    }
+    named
 }
 
 /// The file and line of a wish.
@@ -178,7 +199,7 @@ async fn remove(call: &Call) -> Result<Value, Failure> {
     if before && call.bridge.current().is_none() {
         return Err(unknown());
     }
-    let session = call.bridge.session(&call.arguments).await?;
+    let session = owner(call).await?;
     let file = session.with_wishes(|wishes| wishes.take(id)).ok_or_else(unknown)?;
     // Where the program has ended nobody is left to be told; its next run starts without it.
     if !before {
@@ -198,7 +219,7 @@ async fn list(call: &Call) -> Result<Value, Failure> {
     for one in &mut early {
         one["message"] = json!(KEPT);
     }
-    let session = call.bridge.session(&call.arguments).await?;
+    let session = owner(call).await?;
     // Somebody may have removed one just now. Of a session that is gone, what is known stays readable.
     drop(session.sync().await);
     let (own, filters) =
@@ -238,7 +259,7 @@ async fn set_exception(call: &Call) -> Result<Value, Failure> {
         call.bridge.with_early(|early| early.filters = Some(filters.clone()));
         return Ok(json!({ "filters": filters, "message": KEPT }));
     }
-    let session = call.bridge.session(&call.arguments).await?;
+    let session = owner(call).await?;
     let known = known_filters(&session);
     if let Some(unknown) = filters.iter().find(|name| !known.is_empty() && !known.contains(name)) {
         return Err(Failure::invalid(format!("this engine has no exception filter `{unknown}`"))

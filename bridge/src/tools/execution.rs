@@ -1,12 +1,13 @@
 //! Running, stepping and waiting: each answers with where the program stands then, or that it still runs.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use dap_wire::Failure;
+use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::stops::{add_output, named_thread, output, report};
+use super::stops::{add_output, add_standing, begin_with, named_thread, output, report, report_relative};
 use crate::call::Call;
 use crate::observer::State;
 use crate::session::{DEADLINE, Session};
@@ -26,11 +27,15 @@ const STEPPING: Duration = Duration::from_secs(1);
 const STILL: Duration = Duration::from_secs(2);
 /// Most steps in one call.
 const STEPS: u64 = 100;
+/// The first words of an answer with a stop that the agent did not know.
+const UNSEEN: &str = "nothing was run: the program stood here before you called, and you had not been told; call again to go on";
 /// Matches nothing: the read ends early only when the program waits for input, or ends.
 const NEVER: &str = r"[^\s\S]";
 
 /// What every one of them gives.
 const GIVES: &[&str] = &["state:s", "event:o", "pending:b"];
+/// The same, where the description says so: a schema costs a model tokens in each conversation.
+const AS_CONTINUE: &[&str] = &[];
 
 /// Running and waiting.
 pub const FAMILY: Family = Family {
@@ -41,9 +46,10 @@ pub const FAMILY: Family = Family {
             name: "debug_continue",
             core: true,
             effect: Effect::Acts,
-            about: "Resume and wait (30 s) for the next event: breakpointHit, stopped, exception, exited or \
-                    waitingForInput, with place, lines, variables, new output. pending: still running, call again. At a stop you have not \
-                    seen it runs nothing and tells that (event.unseen).",
+            about: "Resume and wait (30 s) for the next event: breakpointHit, stopped, exception, exited or waitingForInput, \
+                    with place, lines, variables, new output. pending: still running, call again. Runs nothing at a stop you have not \
+                    seen (event.unseen). event.session: a program it started. Steps, pause, wait and \
+                    run_to answer alike.",
             takes: &["threadId:i", "timeoutMs:i"],
             gives: GIVES,
             run: run!(run, "continue"),
@@ -52,9 +58,9 @@ pub const FAMILY: Family = Family {
             name: "debug_step_over",
             core: true,
             effect: Effect::Acts,
-            about: "Run the current line without entering calls. Answers like debug_continue.",
+            about: "Run the current line without entering calls.",
             takes: &["count:i=1", "threadId:i", "timeoutMs:i"],
-            gives: GIVES,
+            gives: AS_CONTINUE,
             run: run!(run, "next"),
         },
         Tool {
@@ -63,16 +69,16 @@ pub const FAMILY: Family = Family {
             effect: Effect::Acts,
             about: "Step into the call on this line.",
             takes: &["count:i", "threadId:i", "timeoutMs:i"],
-            gives: GIVES,
+            gives: AS_CONTINUE,
             run: run!(run, "stepIn"),
         },
         Tool {
             name: "debug_step_out",
-            core: true,
+            core: false,
             effect: Effect::Acts,
             about: "Run until this function returns.",
             takes: &["count:i", "threadId:i", "timeoutMs:i"],
-            gives: GIVES,
+            gives: AS_CONTINUE,
             run: run!(run, "stepOut"),
         },
         Tool {
@@ -81,25 +87,25 @@ pub const FAMILY: Family = Family {
             effect: Effect::Acts,
             about: "Stop a running program where it is.",
             takes: &["threadId:i", "timeoutMs:i"],
-            gives: GIVES,
+            gives: AS_CONTINUE,
             run: run!(pause),
         },
         Tool {
             name: "debug_wait",
             core: true,
             effect: Effect::Looks,
-            about: "Wait for the next event, whoever causes it; at a stop it answers at once. Answers like debug_continue.",
+            about: "Wait for the next event, whoever causes it; at a stop it answers at once.",
             takes: &["timeoutMs:i"],
-            gives: GIVES,
+            gives: AS_CONTINUE,
             run: run!(wait),
         },
         Tool {
             name: "debug_run_to",
-            core: false,
+            core: true,
             effect: Effect::Acts,
             about: "Continue to a line, a text or a function, once. event.reached: it got there.",
             takes: &["sourceFile:s", "line:i", "text:s", "function:s", "timeoutMs:i"],
-            gives: GIVES,
+            gives: AS_CONTINUE,
             run: run!(run_to),
         },
     ],
@@ -126,8 +132,12 @@ pub(super) async fn run(call: &Call, command: &str) -> Result<Value, Failure> {
     let resumes = command == "continue" && session.memory.pending();
     if let Some(mut answer) = unseen(&session).await {
         // The outcome of what it waits for is what it asked for.
-        if resumes && let Some(event) = answer["event"].as_object_mut() {
-            event.shift_remove("unseen");
+        if resumes {
+            for (part, key) in [("/event", "unseen"), ("", "message")] {
+                if let Some(part) = answer.pointer_mut(part).and_then(Value::as_object_mut) {
+                    part.shift_remove(key);
+                }
+            }
         }
         return Ok(answer);
     }
@@ -151,6 +161,7 @@ pub(super) async fn run(call: &Call, command: &str) -> Result<Value, Failure> {
 /// Until when to wait for a program that runs already. One that was told to wait for input, and still does, seldom goes on
 /// without: `debug_wait`, or a `timeoutMs`, waits for the other threads it may have, or for what a person types.
 async fn patience(call: &Call, session: &Session, until: Instant) -> Result<Instant, Failure> {
+    let session = session.root();
     if !session.memory.asked() || call.arguments.number("timeoutMs")?.is_some() {
         return Ok(until);
     }
@@ -170,7 +181,7 @@ async fn unseen(session: &Session) -> Option<Value> {
     }
     let mut answer = report(session).await;
     answer["event"]["unseen"] = json!(true);
-    Some(answer)
+    Some(begin_with(UNSEEN, answer))
 }
 
 async fn thread(call: &Call, session: &Session, stop: &Value) -> Result<Value, Failure> {
@@ -220,14 +231,21 @@ async fn wait(call: &Call) -> Result<Value, Failure> {
     }
     let now = session.snapshot();
     if now.state != State::Running {
-        return Ok(report(&session).await);
+        // Who knows this stop asks for one of the other programs.
+        let news = call.bridge.relative_with_news(&session).filter(|_| session.memory.knows(now.news));
+        let mut answer = match news {
+            Some(found) => report_relative(call, &found).await,
+            None => report(&session).await,
+        };
+        add_standing(&mut answer, call, &session);
+        return Ok(answer);
     }
     wait_for_news(call, &session, now.news, Instant::now() + limit(call)?).await
 }
 
 async fn run_to(call: &Call) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
-    let wish = session.wish(&call.arguments).await?;
+    let wish = session.wish(&call.arguments, &call.bridge.options.roots).await?;
     let until = Instant::now() + limit(call)?;
     if let Some(answer) = unseen(&session).await {
         return Ok(answer);
@@ -259,7 +277,8 @@ pub(super) async fn wait_for_news(
     wait_longer(call, session, seen, until, BRIEF).await
 }
 
-/// The same; whether the program asks for input counts only after this long.
+/// The same; whether the program asks for input counts only after this long. A step is followed for as long before the stop of
+/// another program counts.
 async fn wait_longer(
     call: &Call,
     session: &Session,
@@ -268,20 +287,20 @@ async fn wait_longer(
     brief: Duration,
 ) -> Result<Value, Failure> {
     let mut picture = session.picture();
-    let knows = session.memory.asked();
+    // A program that was started reads what the one that started it was given.
+    let knows = session.root().memory.asked();
     let asks_for_input = async {
         if knows {
             return std::future::pending().await;
         }
         tokio::time::sleep(brief).await;
-        let left = until.saturating_duration_since(Instant::now());
-        let arguments = json!({ "since": session.memory.cursor(), "waitFor": NEVER, "maxBytes": 0,
-            "timeoutMs": u64::try_from(left.as_millis()).unwrap_or(u64::MAX) });
-        match session.ask_or_cancel("processReadOutput", arguments, left + DEADLINE, &call.cancel).await {
-            Ok(read) if read["waitingForInput"] == true => {}
-            // Not ours to read, or over: only the events count.
-            _ => std::future::pending().await,
+        reads_input(call, session.root(), until).await;
+    };
+    let relative = async {
+        if brief > BRIEF {
+            tokio::time::sleep(brief).await;
         }
+        call.bridge.stop_of_a_relative(session).await
     };
     let outcome = async {
         let news = async { picture.wait_for(|picture| picture.news > seen).await.is_ok() };
@@ -289,39 +308,104 @@ async fn wait_longer(
             biased;
             () = call.cancel.cancelled() => Err(Failure::cancelled()),
             _ = news => Ok(Waited::News),
+            found = relative => Ok(Waited::Relative(found)),
             () = asks_for_input => Ok(Waited::Input),
+            printed = prints(call, session, until) => printed.map(Waited::Printed),
             () = tokio::time::sleep_until(until) => Ok(Waited::InVain),
         }
     };
-    match call.progress.during("the program runs", None, outcome).await? {
-        Waited::News => Ok(report(session).await),
+    let waited = call.progress.during("the program runs", None, outcome).await?;
+    // A worker that ends is no news of the program that was launched: it goes on, and what it does next is.
+    let ended = matches!(waited, Waited::News) && session.snapshot().state == State::Exited;
+    if let Some(root) =
+        session.kin.root.as_ref().filter(|_| ended && call.arguments.value("session").is_null())
+    {
+        let root = root.clone();
+        return Box::pin(wait_longer(call, &root, root.memory.known(), until, BRIEF)).await;
+    }
+    let mut answer = told(session, &waited, knows, call).await;
+    add_standing(&mut answer, call, session);
+    Ok(answer)
+}
+
+/// Returns when the program has read all its input and waits for more.
+async fn reads_input(call: &Call, session: &Session, until: Instant) {
+    let left = until.saturating_duration_since(Instant::now());
+    let arguments = json!({ "since": session.memory.cursor(), "waitFor": NEVER, "maxBytes": 0,
+        "timeoutMs": u64::try_from(left.as_millis()).unwrap_or(u64::MAX) });
+    match session.ask_or_cancel("processReadOutput", arguments, left + DEADLINE, &call.cancel).await {
+        Ok(read) if read["waitingForInput"] == true => {}
+        // Not ours to read, or over: only the events count.
+        _ => std::future::pending().await,
+    }
+}
+
+/// Returns what of the output matches the call's `waitFor`, if it has one.
+async fn prints(call: &Call, session: &Session, until: Instant) -> Result<Value, Failure> {
+    let session = session.root();
+    let Some(pattern) = call.arguments.text("waitFor")? else { return std::future::pending().await };
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        let arguments = json!({ "since": session.memory.cursor(), "waitFor": pattern, "maxBytes": 0,
+            "timeoutMs": u64::try_from(left.as_millis()).unwrap_or(u64::MAX) });
+        let read = session.ask_or_cancel("processReadOutput", arguments, left + DEADLINE, &call.cancel).await;
+        match read {
+            Ok(read) if !read["matched"].is_null() => return Ok(read["matched"].clone()),
+            // It may print more after it has read something.
+            Ok(read) if read["waitingForInput"] == true => tokio::time::sleep(BRIEF).await,
+            Err(failure) if failure.code == ErrorCode::InvalidParameter => return Err(failure),
+            // Not ours to read, or over: the events tell the rest.
+            _ => return std::future::pending().await,
+        }
+    }
+}
+
+/// What a wait ended with, as the tools answer it.
+async fn told(session: &Session, waited: &Waited, knows: bool, call: &Call) -> Value {
+    let memory = &session.root().memory;
+    match waited {
+        Waited::News => report(session).await,
+        Waited::Relative(found) => report_relative(call, found).await,
+        Waited::Printed(matched) => {
+            let mut answer = json!({ "state": "running", "event": { "type": "output", "matched": matched } });
+            add_output(&mut answer["event"], output(session).await);
+            answer
+        }
         Waited::Input => {
             let mut answer = json!({ "state": "running", "event": { "type": "waitingForInput" } });
             session.memory.set_pending(true);
-            session.memory.set_asked(true);
+            memory.set_asked(true);
             add_output(&mut answer["event"], output(session).await);
-            Ok(answer)
+            answer
         }
         Waited::InVain => {
-            let mut answer = json!({ "state": "running", "pending": true });
+            let now = session.snapshot();
+            let mut answer = json!({ "state": now.state.as_str(), "pending": true });
             if knows {
                 answer["waitingForInput"] =
                     json!("told before: write it with process_write_input; debug_wait waits on");
             }
             // Why it does not stop, if the engine knows: a step waits for a call to end, say.
-            let said = picture.borrow().said.clone();
-            if !said.is_empty() {
-                answer["message"] = json!(said);
+            if !now.said.is_empty() {
+                answer["message"] = json!(format!("the debug console said last: {}", now.said));
             }
-            session.memory.set_pending(true);
+            session.memory.set_pending(now.state == State::Running);
             add_output(&mut answer, output(session).await);
-            Ok(answer)
+            answer
         }
     }
 }
 
+/// How a wait ended.
 enum Waited {
+    /// With a stop or the end of the program.
     News,
+    /// With the stop of another program of the family.
+    Relative(Arc<Session>),
+    /// The program waits for input.
     Input,
+    /// The program printed what `waitFor` matches.
+    Printed(Value),
+    /// Its time is up.
     InVain,
 }

@@ -51,7 +51,7 @@ pub const FAMILY: Family = Family {
         },
         Tool {
             name: "debug_stacktrace",
-            core: true,
+            core: false,
             effect: Effect::Looks,
             about: "The call stack: id, function, file, line, source of frames.",
             takes: &["threadId:i", "start:i", "count:i=20"],

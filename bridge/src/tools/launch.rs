@@ -8,10 +8,12 @@ use dap_wire::Failure;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::{execution, stops};
+use super::{attaching, execution, listing, stops};
 use crate::arguments::Arguments;
 use crate::call::Call;
+use crate::observer::State;
 use crate::server::Early;
+use crate::session::breakpoints::by_text;
 use crate::session::{Plan, Session};
 use crate::source::{absolute, in_folders};
 use crate::tool::{Effect, Family, Tool, run};
@@ -20,8 +22,8 @@ use crate::wishes::{Purpose, Wish, Wishes};
 /// How long the entry stop may take once the program is attached.
 pub(super) const ENTRY: Duration = Duration::from_secs(30);
 
-/// Launch attributes that go on to the session as they are.
-const PASSED_ON: [&str; 13] = [
+/// Launch attributes that go on to the session as they are; any other of an adapter's goes in `engineOptions`.
+const PASSED_ON: [&str; 36] = [
     "args",
     "engine",
     "enginePath",
@@ -29,13 +31,39 @@ const PASSED_ON: [&str; 13] = [
     "justMyCode",
     "console",
     "pty",
+    "noDebug",
+    "module",
+    "code",
     "python",
+    "pythonArgs",
+    "subProcess",
+    "pathMappings",
+    "runtimeExecutable",
+    "runtimeArgs",
+    "outFiles",
+    "cargo",
+    "mode",
+    "buildFlags",
+    "dlvFlags",
+    "initCommands",
     "agentAccess",
     "outputBufferBytes",
+    "terminateTimeout",
+    "envFile",
     "expressionEvaluationOptions",
+    "enableStepFiltering",
     "sourceFileMap",
     "symbolPaths",
+    "launchSettingsProfile",
+    "configuration",
+    "framework",
+    "noBuild",
+    "buildArguments",
+    "followChildren",
 ];
+
+/// Endings and names of what is built before it runs: its folder is where it runs.
+const PROJECTS: [&str; 6] = ["csproj", "fsproj", "vbproj", "sln", "slnx", "toml"];
 
 /// Starting and joining sessions.
 pub const FAMILY: Family = Family {
@@ -49,38 +77,51 @@ pub const FAMILY: Family = Family {
             about: "Debug a program, building a project first. Held at entry until debug_continue; with run it goes on \
                     to the first stop.",
             takes: &[
-                "program:s=.dll, .csproj, executable, .py…",
+                "program:s=.dll, .csproj, .py, executable, command (pytest)…",
+                "module:s=python -m",
                 "projectPath:s=built first",
                 "appDllPath:s",
                 "args:as",
-                "cwd:s",
+                "cwd:s=default: project, else first root",
                 "env:o",
                 "stopAtEntry:b=true",
-                "breakpoints:a=of {sourceFile, line|text|function, condition?}",
+                "breakpoints:a=of {sourceFile, line|text|function, condition?, hitCondition?}",
                 "run:b",
+                "waitFor:s=return at output (regex)",
                 "timeoutMs:i",
                 "engine:s",
+                "enginePath:s",
+                "engineOptions:o",
+                "python:s",
             ],
             gives: &["state:s", "session:s", "pid:i", "event:o", "breakpoints:a"],
             run: run!(launch),
         },
         Tool {
             name: "debug_attach",
-            core: true,
+            core: false,
             effect: Effect::Acts,
-            about: "Attach to a process. Its stdin and output are not ours.",
-            takes: &["processId:i!", "engine:s"],
-            gives: &["state:s", "session:s", "pid:i", "processName:s", "runtimeVersion:s"],
-            run: run!(attach),
+            about: "Attach to a process, a listening debugger or a core. Its stdin and output are not ours.",
+            takes: &[
+                "processId:i",
+                "connect:o={host, port}",
+                "coreFile:s",
+                "program:s=of the core",
+                "engine:s=of connect: debugpy, js, rdbg, delve, gdb, lldb",
+                "enginePath:s",
+                "engineOptions:o",
+            ],
+            gives: &["state:s", "session:s", "pid:i", "processName:s", "runtimeVersion:s", "event:o"],
+            run: run!(attaching::attach),
         },
         Tool {
             name: "debug_sessions",
             core: true,
             effect: Effect::Looks,
-            about: "Live sessions, also of editors; select joins one and makes it current.",
+            about: "Live sessions, also of editors and started programs; select joins one and makes it current.",
             takes: &["select:s=id"],
             gives: &["sessions:a", "state:s", "event:o"],
-            run: run!(sessions),
+            run: run!(listing::sessions),
         },
     ],
 };
@@ -88,7 +129,23 @@ pub const FAMILY: Family = Family {
 async fn launch(call: &Call) -> Result<Value, Failure> {
     let early = call.bridge.with_early(|early| early.clone());
     let plan = plan(call, early)?;
-    let answer = start(call, plan).await?;
+    let answer = start(call, plan, runs(call)?).await?;
+    call.bridge.with_early(std::mem::take);
+    Ok(answer)
+}
+
+/// Starts tests by these attributes, and the call's own for where the engine is; answers as `debug_launch` does, at the first
+/// stop.
+pub(super) async fn start_test(call: &Call, mut attributes: Value) -> Result<Value, Failure> {
+    let own = ["enginePath", "engineOptions", "python", "dlvFlags", "justMyCode", "env"];
+    pass_on(&call.arguments, &own, &mut attributes);
+    attributes["stopOnEntry"] = json!(false);
+    let Early { wishes, filters } = call.bridge.with_early(|early| early.clone());
+    let mut plan = Plan { attach: false, attributes, wishes: Wishes::default(), filters };
+    let mut wishes = wishes.anew();
+    add_breakpoints(call, &mut wishes, plan.folders())?;
+    plan.wishes = wishes;
+    let answer = start(call, plan, true).await?;
     call.bridge.with_early(std::mem::take);
     Ok(answer)
 }
@@ -97,24 +154,27 @@ async fn launch(call: &Call) -> Result<Value, Failure> {
 fn plan(call: &Call, early: Early) -> Result<Plan, Failure> {
     let arguments = &call.arguments;
     let mut attributes = json!({});
+    let project = arguments.text("projectPath")?.map(|project| absolute(&project));
     let program = match arguments.text("program")? {
-        Some(program) => Some(program),
-        None => arguments.text("appDllPath")?,
+        Some(program) => Some(program_path(&program)),
+        None => arguments.text("appDllPath")?.map(|built| in_project(&built, project.as_deref())),
     };
-    let project = arguments.text("projectPath")?;
-    if program.is_none() && project.is_none() {
-        return Err(Failure::invalid("`program` is missing: what shall be debugged?")
-            .hint("give `program` (.dll, executable, .py…) or `projectPath` (.csproj or folder)"));
+    let named = program.is_some() || project.is_some();
+    if !named && arguments.text("module")?.is_none() && arguments.text("code")?.is_none() {
+        return Err(Failure::invalid("`program` is missing: what shall be debugged?").hint(
+            "give `program` (.py, .js, .rb, .go, executable, .dll, .csproj, …), `module` (what `python -m` runs) or `projectPath`",
+        ));
     }
-    for (key, value) in [("program", program), ("project", project), ("cwd", arguments.text("cwd")?)] {
+    if named && arguments.text("module")?.is_some() {
+        return Err(Failure::invalid("set only one of `program` and `module`")
+            .hint("`module` is what `python -m` runs, with `args` for it"));
+    }
+    pass_on(arguments, &PASSED_ON, &mut attributes);
+    let cwd = arguments.text("cwd")?.map(|cwd| absolute(&cwd));
+    let cwd = cwd.or_else(|| work_folder(call, program.as_deref(), project.as_deref()));
+    for (key, value) in [("program", program), ("project", project), ("cwd", cwd)] {
         if let Some(value) = value {
-            attributes[key] = json!(absolute(&value));
-        }
-    }
-    for key in PASSED_ON {
-        let value = arguments.parsed(key);
-        if !value.is_null() {
-            attributes[key] = value;
+            attributes[key] = json!(value);
         }
     }
     match arguments.value("env") {
@@ -125,14 +185,60 @@ fn plan(call: &Call, early: Early) -> Result<Plan, Failure> {
         }
         other => attributes["env"] = other,
     }
-    let runs = arguments.flag("run")?.unwrap_or(false);
-    attributes["stopOnEntry"] = json!(!runs && arguments.flag("stopAtEntry")?.unwrap_or(true));
+    attributes["stopOnEntry"] = json!(!runs(call)? && arguments.flag("stopAtEntry")?.unwrap_or(true));
     let Early { mut wishes, filters } = early;
     wishes = wishes.anew();
     let mut plan = Plan { attach: false, attributes, wishes: Wishes::default(), filters };
     add_breakpoints(call, &mut wishes, plan.folders())?;
     plan.wishes = wishes;
     Ok(plan)
+}
+
+/// Whether the program goes on from its entry: who waits for what it prints wants it to run.
+fn runs(call: &Call) -> Result<bool, Failure> {
+    let waits = call.arguments.text("waitFor")?.is_some();
+    Ok(call.arguments.flag("run")?.unwrap_or(waits))
+}
+
+/// Copies attributes that are given.
+pub(super) fn pass_on(arguments: &Arguments, keys: &[&str], attributes: &mut Value) {
+    for key in keys {
+        let value = arguments.parsed(key);
+        if !value.is_null() {
+            attributes[*key] = value;
+        }
+    }
+}
+
+/// A program by its path. A bare name that is no file here may be a command, which the session looks for in the project and on
+/// PATH.
+fn program_path(named: &str) -> String {
+    let full = absolute(named);
+    if named.contains('/') || Path::new(&full).exists() { full } else { named.to_owned() }
+}
+
+/// An assembly by its path, which begins in its project's folder.
+fn in_project(built: &str, project: Option<&str>) -> String {
+    let project = project.map(Path::new);
+    let folder = project.and_then(|path| if path.is_dir() { Some(path) } else { path.parent() });
+    match folder.map(|folder| folder.join(built)) {
+        Some(there) if there.exists() || !Path::new(&absolute(built)).exists() => there.display().to_string(),
+        _ => absolute(built),
+    }
+}
+
+/// Where a program runs that has no project, when the call does not say: where the agent works.
+fn work_folder(call: &Call, program: Option<&str>, project: Option<&str>) -> Option<String> {
+    let own = program.map(Path::new).is_some_and(|program| {
+        let ending = program.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        program.is_dir() || PROJECTS.contains(&ending)
+    });
+    if own || project.is_some() {
+        return None;
+    }
+    let root = call.bridge.options.roots.paths().next();
+    // A client that starts its servers at the root of all works nowhere.
+    root.filter(|root| root.parent().is_some()).map(|root| root.display().to_string())
 }
 
 /// `breakpoints`: objects as `debug_set_breakpoint` takes them, also as a JSON string.
@@ -162,18 +268,16 @@ pub(super) fn add_breakpoints(
         {
             wish = wish.with("sourceFile", json!(found));
         }
-        let wish = Wish::read(&wish).map_err(|failure| Failure {
-            message: format!("`breakpoints[{index}]`: {}", failure.message),
-            ..failure
-        })?;
+        let wish = by_text(&wish, &call.bridge.options.roots).and_then(|wish| Wish::read(&wish)).map_err(
+            |failure| Failure { message: format!("`breakpoints[{index}]`: {}", failure.message), ..failure },
+        )?;
         wishes.add(wish, call.bridge.next_breakpoint(), Purpose::Stop);
     }
     Ok(())
 }
 
 /// Starts a session by a plan and answers as `debug_launch` does.
-pub(super) async fn start(call: &Call, plan: Plan) -> Result<Value, Failure> {
-    let runs = call.arguments.flag("run")?.unwrap_or(false);
+pub(super) async fn start(call: &Call, plan: Plan, runs: bool) -> Result<Value, Failure> {
     let until = Instant::now() + execution::limit(call)?;
     let stop_at_entry = plan.attributes["stopOnEntry"] == true;
     let bridge = &call.bridge;
@@ -189,7 +293,27 @@ pub(super) async fn start(call: &Call, plan: Plan) -> Result<Value, Failure> {
         stops::report(&session).await
     };
     describe(&mut answer, &session);
-    Ok(answer)
+    Ok(tell_others(call, &session, answer))
+}
+
+/// Says which other programs of this agent's still run: a launch does not end them.
+fn tell_others(call: &Call, session: &Session, mut answer: Value) -> Value {
+    let mut others = call.bridge.joined();
+    others.retain(|other| {
+        let family = other.root().id == session.root().id;
+        !family && other.launched && other.snapshot().state != State::Exited
+    });
+    let Some(first) = others.first() else { return answer };
+    let state = first.snapshot().state.as_str();
+    let message = format!(
+        "session {} ({}) is still {state}; debug_disconnect {{session: \"{}\"}} ends it",
+        first.id, first.kin.title, first.id
+    );
+    if answer["message"].is_null() {
+        answer["message"] = json!(message);
+    }
+    answer["others"] = others.iter().map(|other| super::sessions::brief(other)).collect();
+    answer
 }
 
 /// Adds which session it is, its process and the breakpoints in it.
@@ -204,7 +328,7 @@ pub(super) fn describe(answer: &mut Value, session: &Session) {
 }
 
 /// Fields with a type in the output schema are absent rather than null.
-fn drop_null(answer: &mut Value, key: &str) {
+pub(super) fn drop_null(answer: &mut Value, key: &str) {
     if let Some(answer) = answer.as_object_mut()
         && answer.get(key).is_some_and(Value::is_null)
     {
@@ -212,86 +336,25 @@ fn drop_null(answer: &mut Value, key: &str) {
     }
 }
 
-async fn attach(call: &Call) -> Result<Value, Failure> {
-    let Some(pid) = call.arguments.number("processId")? else {
-        return Err(Failure::invalid("`processId` is missing; it must be the id of a running process"));
-    };
-    let mut attributes = json!({ "processId": pid });
-    if let Some(engine) = call.arguments.text("engine")? {
-        attributes["engine"] = json!(engine);
-    }
-    attach_with(call, pid, attributes).await
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Attaches by these attributes and answers as `debug_attach` does.
-pub(super) async fn attach_with(call: &Call, pid: u64, attributes: Value) -> Result<Value, Failure> {
-    let Early { wishes, filters } = call.bridge.with_early(|early| early.clone());
-    let mut wishes = wishes.anew();
-    add_breakpoints(call, &mut wishes, Vec::new())?;
-    let plan = Plan { attach: true, attributes, wishes, filters };
-    let bridge = &call.bridge;
-    let session =
-        Session::start(&bridge.options.adapter, &bridge.client(), plan, &call.cancel, &call.progress).await?;
-    let session = bridge.add(session);
-    bridge.with_early(std::mem::take);
-    let process = session.snapshot().process;
-    let mut answer = json!({ "state": session.snapshot().state.as_str(), "session": session.id, "pid": pid,
-        "processName": process["name"], "runtimeVersion": runtime_version(&session).await });
-    drop_null(&mut answer, "processName");
-    drop_null(&mut answer, "runtimeVersion");
-    Ok(answer)
-}
-
-/// The version of the runtime, from where its core library lies (`…/Microsoft.NETCore.App/9.0.1/…`).
-async fn runtime_version(session: &Session) -> Value {
-    let Ok(modules) = session.ask("modules", json!({})).await else { return Value::Null };
-    let core = modules["modules"].as_array().into_iter().flatten();
-    let core = core.filter_map(|module| module["path"].as_str()).find_map(|path| {
-        let folder = path.strip_suffix("/System.Private.CoreLib.dll")?;
-        folder.rsplit('/').next().filter(|name| name.starts_with(|first: char| first.is_ascii_digit()))
-    });
-    json!(core)
-}
-
-async fn sessions(call: &Call) -> Result<Value, Failure> {
-    let select = call.arguments.text("select")?;
-    if let Some(id) = &select {
-        if call.bridge.joined().iter().any(|session| session.id == *id) {
-            call.bridge.select(id);
-        } else {
-            call.bridge.join(id).await?;
+    #[test]
+    fn an_assembly_is_looked_for_in_its_project_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let project = folder.path().join("app.csproj");
+        std::fs::write(&project, "").unwrap();
+        let wanted = folder.path().join("bin/app.dll").display().to_string();
+        for project in [project.as_path(), folder.path()] {
+            assert_eq!(in_project("bin/app.dll", Some(&project.display().to_string())), wanted);
         }
+        assert_eq!(in_project("/there/app.dll", Some(&project.display().to_string())), "/there/app.dll");
+        assert_eq!(in_project("bin/app.dll", None), absolute("bin/app.dll"));
+        // A bare name that is no file may be a command.
+        assert_eq!(
+            (program_path("pytest"), program_path("./pytest")),
+            ("pytest".into(), absolute("./pytest"))
+        );
     }
-    let current = call.bridge.current().map(|session| session.id.clone());
-    let joined = call.bridge.joined();
-    let mut list: Vec<Value> = registry::live(&registry::folder())
-        .into_iter()
-        .map(|entry| {
-            json!({ "session": entry.id, "title": entry.title, "program": entry.program, "engine": entry.engine,
-                "joined": joined.iter().any(|session| session.id == entry.id) })
-        })
-        .collect();
-    // A session whose program has ended may be published no more; its output is still ours to read.
-    for session in joined {
-        if !list.iter().any(|entry| entry["session"] == session.id.as_str()) {
-            let state = session.snapshot().state.as_str();
-            list.push(json!({ "session": session.id, "joined": true, "state": state }));
-        }
-    }
-    for entry in &mut list {
-        if entry["session"].as_str() == current.as_deref() {
-            entry["current"] = json!(true);
-        }
-    }
-    let mut answer = json!({ "sessions": list });
-    if select.is_some()
-        && let Some(session) = call.bridge.current()
-    {
-        let report = stops::report(&session).await;
-        for key in ["state", "event", "output"] {
-            answer[key] = report[key].clone();
-            drop_null(&mut answer, key);
-        }
-    }
-    Ok(answer)
 }

@@ -22,7 +22,7 @@ pub const FAMILY: Family = Family {
     tools: &[
         Tool {
             name: "debug_status",
-            core: true,
+            core: false,
             effect: Effect::Looks,
             about: "idle, running, stopped (reason, place) or exited, and who is in the session.",
             takes: &[],
@@ -40,7 +40,7 @@ pub const FAMILY: Family = Family {
         },
         Tool {
             name: "debug_restart",
-            core: false,
+            core: true,
             effect: Effect::Destroys,
             about: "Build and start it again with all breakpoints. Answers like debug_launch; how: restart (same session) \
                     or newSession.",
@@ -60,12 +60,29 @@ async fn status(call: &Call) -> Result<Value, Failure> {
     // What happened before this call is in the picture, so that what is shown is not taken for unseen afterwards.
     drop(session.sync().await);
     let picture = session.snapshot();
-    let answer = state_of(&session).await?;
+    let mut answer = state_of(&session).await?;
+    if let Some(parent) = &session.kin.parent {
+        answer["parent"] = json!(parent);
+    }
+    let related: Vec<Value> = call.bridge.relatives(&session).iter().map(|other| brief(other)).collect();
+    if !related.is_empty() {
+        answer["related"] = json!(related);
+    }
     // Who was shown the place knows of the stop.
     if answer["place"].is_object() {
         session.memory.seen(picture.news);
     }
     Ok(answer)
+}
+
+/// Another session of this agent's in a line.
+pub(super) fn brief(session: &Session) -> Value {
+    let state = session.snapshot().state.as_str();
+    let mut told = json!({ "session": session.id, "program": session.kin.title, "state": state });
+    if let Some(parent) = &session.kin.parent {
+        told["parent"] = json!(parent);
+    }
+    told
 }
 
 /// As `debug_status` answers.
@@ -115,6 +132,8 @@ pub async fn state_of(session: &Session) -> Result<Value, Failure> {
 /// in a new one, by the plan of the old.
 async fn restart(call: &Call) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
+    // Who starts the first program starts those that it starts.
+    let session = session.kin.root.clone().unwrap_or(session);
     let own = session.launched && session.with_plan(|plan| !plan.attach);
     let lives = session.snapshot().state != State::Exited;
     if lives && session.can("supportsRestartRequest") {
@@ -132,6 +151,7 @@ async fn restart(call: &Call) -> Result<Value, Failure> {
         return Err(Failure::new(ErrorCode::Unsupported, format!("{why}, and you did not launch it"))
             .hint("ask who launched it, or use debug_launch for a session of your own"));
     }
+    let runs = call.arguments.flag("run")?.unwrap_or(false);
     let mut plan = session.with_plan(|plan| plan.clone());
     // What was set since the program ended is for its next run.
     let early = call.bridge.with_early(|early| early.clone());
@@ -144,7 +164,7 @@ async fn restart(call: &Call) -> Result<Value, Failure> {
         tracing::debug!(%failure, "left a session that was gone");
     }
     // Only what is started takes its place: when a build fails, the same call works after the mending.
-    let mut answer = launch::start(call, plan).await?;
+    let mut answer = launch::start(call, plan, runs).await?;
     call.bridge.with_early(std::mem::take);
     call.bridge.forget(&session.id);
     answer["how"] = json!("newSession");
@@ -205,11 +225,29 @@ async fn disconnect(call: &Call) -> Result<Value, Failure> {
         Err(_) if call.arguments.text("session")?.is_none() => return Ok(json!({ "state": "idle" })),
         Err(failure) => return Err(failure),
     };
+    // Who leaves without saying which program leaves them all; one that is named can be left alone.
+    let named = call.arguments.text("session")?.is_some();
+    let session = session.kin.root.clone().filter(|_| !named).unwrap_or(session);
     let terminate = call.arguments.flag("terminate")?;
     if terminate == Some(true) && !session.launched && session.snapshot().state != State::Exited {
         session.terminate().await?;
     }
     let outcome = session.leave(terminate).await;
+    if session.kin.root.is_none() {
+        for child in call.bridge.relatives(&session) {
+            drop(child.leave(None).await);
+            call.bridge.forget(&child.id);
+        }
+    }
     call.bridge.forget(&session.id);
-    outcome.map(|()| json!({ "state": "idle" }))
+    outcome?;
+    // A session that is still there is the one that is meant from now on.
+    Ok(match call.bridge.current() {
+        Some(now) => {
+            let message =
+                format!("left {}; the current session is now {} ({})", session.id, now.id, now.kin.title);
+            json!({ "state": now.snapshot().state.as_str(), "session": now.id, "left": session.id, "message": message })
+        }
+        None => json!({ "state": "idle" }),
+    })
 }

@@ -32,15 +32,7 @@ pub const FAMILY: Family = Family {
             effect: Effect::Looks,
             about: "All about this stop: place, source lines, stack, variables, exception, new output.",
             takes: &["depth:i=1", "source:b", "maxTokens:i"],
-            gives: &[
-                "state:s",
-                "event:o",
-                "frames:a",
-                "variables:a",
-                "exception:o",
-                "snapshot:i",
-                "omitted:o",
-            ],
+            gives: &["state:s", "event:o", "frames:a", "variables:a", "exception:o", "snapshot:i"],
             run: run!(snapshot),
         },
         Tool {

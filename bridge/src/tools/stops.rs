@@ -1,6 +1,7 @@
 //! Where the program stands, as every running tool answers it: place with the lines around it, the variables that
 //! changed, new output.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use dap_wire::{ErrorCode, Failure};
@@ -10,7 +11,7 @@ use crate::call::Call;
 use crate::observer::{Snapshot, State};
 use crate::session::Session;
 use crate::source::{Source, place};
-use crate::wishes::Purpose;
+use crate::wishes::{Purpose, Wanted};
 
 /// New output in an answer, bytes per stream; more is read with `process_read_output`.
 const OUTPUT: usize = 4096;
@@ -60,8 +61,68 @@ async fn told(
     if let Err(failure) = session.drop_breakpoints(Purpose::RunTo).await {
         tracing::debug!(%failure, "a breakpoint could not be taken out");
     }
+    // Of a family it matters which program this is.
+    if session.kin.root.is_some() {
+        event["session"] = json!(session.id);
+        event["program"] = json!(session.kin.title);
+    }
     answer["event"] = event;
     answer
+}
+
+/// An answer that begins with what is most important to know about it.
+pub(super) fn begin_with(message: &str, answer: Value) -> Value {
+    let mut first = json!({ "message": message });
+    if let (Some(first), Value::Object(answer)) = (first.as_object_mut(), answer) {
+        first.extend(answer);
+    }
+    first
+}
+
+/// A stop in another session of the family than the one that was asked: a program that was started, or the one that started
+/// it. Unless the call named a session, the one that stopped is the current one from now on.
+pub(super) async fn report_relative(call: &Call, found: &Arc<Session>) -> Value {
+    let mut answer = report(found).await;
+    let named = !call.arguments.value("session").is_null();
+    answer["event"]["session"] = json!(found.id);
+    answer["event"]["program"] = json!(found.kin.title);
+    let what = match found.kin.root {
+        Some(_) => "a program that was started stopped",
+        None => "the program that was launched stopped",
+    };
+    let next = match named {
+        true => format!("give session: \"{}\" to look at it and to go on", found.id),
+        false => {
+            call.bridge.select(&found.id);
+            "it is the current session now".to_owned()
+        }
+    };
+    begin_with(&format!("{what}: session {} ({}); {next}", found.id, found.kin.title), answer)
+}
+
+/// Adds the other sessions of the family that stand: who waits for one program may wait for ever while another stands.
+pub(super) fn add_standing(answer: &mut Value, call: &Call, session: &Session) {
+    let told = answer["event"]["session"].as_str().unwrap_or(&session.id).to_owned();
+    let mut standing = Vec::new();
+    let family = call.bridge.joined().into_iter().filter(|other| other.root().id == session.root().id);
+    for other in family.filter(|other| other.id != told) {
+        let picture = other.snapshot();
+        if picture.state != State::Stopped {
+            continue;
+        }
+        let mut one =
+            json!({ "session": other.id, "program": other.kin.title, "reason": picture.stop["reason"] });
+        let event = other.memory.event(picture.news);
+        for key in ["file", "line"] {
+            if let Some(value) = event.as_ref().map(|event| &event[key]).filter(|value| !value.is_null()) {
+                one[key] = value.clone();
+            }
+        }
+        standing.push(one);
+    }
+    if !standing.is_empty() {
+        answer["alsoStopped"] = json!(standing);
+    }
 }
 
 /// Adds what the program printed, if it did.
@@ -114,7 +175,9 @@ async fn stop_event(session: &Session, picture: &Snapshot) -> Value {
             Err(_) => whole = false,
         }
     }
-    match add_place(session, &stop["threadId"], &mut event).await {
+    let placed = add_place(session, &stop["threadId"], &mut event).await;
+    name_inherited(session, &mut event);
+    match placed {
         Ok(()) if whole => session.memory.keep_event(picture.news, &event),
         Ok(()) => {}
         Err(failure) => tracing::debug!(%failure, "the program went on before it was looked at"),
@@ -138,6 +201,23 @@ fn name_breakpoint(session: &Session, stop: &Value, event: &mut Value) {
         Some((id, Purpose::Stop)) => event["breakpointId"] = json!(id),
         Some(_) => event["reached"] = json!(true),
         None => event["byOther"] = json!(true),
+    }
+}
+
+/// A breakpoint of this agent holds in the programs that its program starts, too: there it is set on its behalf.
+fn name_inherited(session: &Session, event: &mut Value) {
+    let Some(root) = session.kin.root.as_ref().filter(|_| event["byOther"] == true) else { return };
+    let id = root.with_wishes(|wishes| {
+        let here = |(file, wanted): &(&str, &Wanted)| {
+            let line =
+                if wanted.state["line"].is_null() { &wanted.wish["line"] } else { &wanted.state["line"] };
+            event["file"].as_str() == Some(file) && event["line"] == *line
+        };
+        wishes.all().find(here).map(|(_, wanted)| wanted.id)
+    });
+    if let (Some(id), Some(event)) = (id, event.as_object_mut()) {
+        event.shift_remove("byOther");
+        event.insert("breakpointId".into(), json!(id));
     }
 }
 
@@ -177,12 +257,13 @@ pub(super) async fn shown_frame(session: &Session, thread: &Value) -> Result<(Va
 /// Place, lines around it and changed variables of the frame that is shown.
 async fn add_place(session: &Session, thread: &Value, event: &mut Value) -> Result<(), Failure> {
     let (top, frame) = shown_frame(session, thread).await?;
-    event["topFrame"] = json!({ "id": top["id"], "function": top["name"] });
+    event["topFrame"] = json!({ "id": top["id"] });
     place(event, &frame);
-    for key in ["file", "line"] {
-        if !top["source"]["path"].is_null() {
-            event["topFrame"][key] = event[key].clone();
-        }
+    // Where the top frame is the one that is shown, its function and file stand beside it already.
+    if top["source"]["path"].is_null() {
+        event["topFrame"]["function"] = top["name"].clone();
+    } else {
+        event["topFrame"]["line"] = event["line"].clone();
     }
     let read = frame["source"]["path"].as_str().and_then(Source::read);
     if let (Some(source), Some(line)) = (read, frame["line"].as_u64()) {

@@ -1,4 +1,4 @@
-//! A test under the debugger: `dotnet test` starts its host held (`VSTEST_HOST_DEBUG`), says its process id, and the session
+//! A test under the debugger. What other test runners need is a launch (`test_kinds`); `dotnet test` starts its host held (`VSTEST_HOST_DEBUG`), says its process id, and the session
 //! attaches to it. The run's own output is kept here, since the host's is not the session's.
 
 use std::path::{Path, PathBuf};
@@ -13,7 +13,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use workspace::process::kept::{Kept, Lines};
 use workspace::process::{Command, Sink, Stream};
 
-use super::{execution, launch};
+use super::test_kinds::{self, Tests};
+use super::{attaching, execution, launch};
 use crate::call::Call;
 use crate::observer::State;
 use crate::source::absolute;
@@ -39,8 +40,14 @@ pub const FAMILY: Family = Family {
         name: "debug_launch_test",
         core: false,
         effect: Effect::Acts,
-        about: "Debug `dotnet test`, up to the first stop.",
-        takes: &["projectPath:s!", "filter:s=part of a test's name", "breakpoints:a", "timeoutMs:i"],
+        about: "Debug tests of dotnet, pytest, cargo or go, up to the first stop.",
+        takes: &[
+            "projectPath:s!=folder, project or test file",
+            "filter:s=part of a test's name",
+            "args:as",
+            "breakpoints:a",
+            "timeoutMs:i",
+        ],
         gives: &["state:s", "session:s", "event:o", "pending:b"],
         run: run!(launch_test),
     }],
@@ -140,6 +147,9 @@ async fn launch_test(call: &Call) -> Result<Value, Failure> {
     if !project.exists() {
         return Err(Failure::invalid(format!("there is no project `{}`", project.display())));
     }
+    if let Tests::Launch(attributes) = test_kinds::of(&project, &call.arguments)? {
+        return launch::start_test(call, attributes).await;
+    }
     let until = Instant::now() + execution::limit(call)?;
     let mut command = Command::new(dotnet(), folder).arg("test").arg(&project).env("VSTEST_HOST_DEBUG", "1");
     if let Some(filter) = call.arguments.text("filter")? {
@@ -175,7 +185,7 @@ async fn launch_test(call: &Call) -> Result<Value, Failure> {
 async fn attach(call: &Call, run: &TestRun, pid: u64) -> Result<Value, Failure> {
     let until = Instant::now() + RUNTIME;
     loop {
-        match launch::attach_with(call, pid, json!({ "processId": pid })).await {
+        match attaching::attach_with(call, json!({ "processId": pid })).await {
             Err(failure) if failure.code == ErrorCode::NotDebuggable && Instant::now() < until => {
                 if run.ended.borrow().is_some() || call.cancel.is_cancelled() {
                     return Err(failure);

@@ -31,7 +31,7 @@ pub const FAMILY: Family = Family {
     of_session: true,
     tools: &[Tool {
         name: "debug_trace",
-        core: false,
+        core: true,
         effect: Effect::Acts,
         about: "Values of expressions each time a line is reached, as a table, without stopping; ends after so many \
                 hits, at a stop, or on time-out.",
@@ -44,7 +44,7 @@ pub const FAMILY: Family = Family {
             "hits:i=20",
             "timeoutMs:i",
         ],
-        gives: &["columns:a", "rows:a", "hits:i", "ended:s", "state:s", "event:o"],
+        gives: &["columns:a", "rows:a", "hits:i", "ended:s"],
         run: run!(trace),
     }],
 };
@@ -65,7 +65,7 @@ async fn trace(call: &Call) -> Result<Value, Failure> {
     let (hits, until) =
         (call.arguments.number("hits")?.unwrap_or(HITS.0).clamp(1, HITS.1), Instant::now() + limit(call)?);
     let budget = Budget::of(&call.arguments)?;
-    let mut wish = session.wish(&call.arguments).await?;
+    let mut wish = session.wish(&call.arguments, &call.bridge.options.roots).await?;
     if wish.file == FUNCTIONS {
         return Err(Failure::invalid("a trace needs a line: give `sourceFile` with `line` or `text`"));
     }

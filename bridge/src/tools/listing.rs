@@ -1,0 +1,115 @@
+//! `debug_sessions`: what lives on this machine, whose it is and where it stands; and the way into one of them.
+
+use dap_wire::Failure;
+use registry::Entry;
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use super::launch::drop_null;
+use super::stops;
+use crate::call::Call;
+use crate::session::Session;
+
+/// Sessions that are asked where they stand; of more only what their files say is listed.
+const ASKED: usize = 50;
+
+pub(super) async fn sessions(call: &Call) -> Result<Value, Failure> {
+    let select = call.arguments.text("select")?;
+    if let Some(id) = &select {
+        if call.bridge.joined().iter().any(|session| session.id == *id) {
+            call.bridge.select(id);
+        } else {
+            call.bridge.join(id).await?;
+        }
+    }
+    let current = call.bridge.current().map(|session| session.id.clone());
+    let mut list = live(call).await;
+    // A session whose program has ended may be published no more; its output is still ours to read.
+    for session in call.bridge.joined() {
+        if !list.iter().any(|entry| entry["session"] == session.id.as_str()) {
+            let mut entry = super::sessions::brief(&session);
+            entry["joined"] = json!(true);
+            list.push(entry);
+        }
+    }
+    for entry in &mut list {
+        if entry["session"].as_str() == current.as_deref() {
+            entry["current"] = json!(true);
+        }
+    }
+    let mut answer = json!({ "sessions": list });
+    if select.is_some()
+        && let Some(session) = call.bridge.current()
+    {
+        let report = stops::report(&session).await;
+        for key in ["state", "event", "output"] {
+            answer[key] = report[key].clone();
+            drop_null(&mut answer, key);
+        }
+    }
+    Ok(answer)
+}
+
+/// The sessions that live, each asked where it stands, all at once.
+async fn live(call: &Call) -> Vec<Value> {
+    let (joined, client) = (call.bridge.joined(), call.bridge.client());
+    let mut asking = JoinSet::new();
+    let entries = registry::live(&registry::folder());
+    let mut list: Vec<Value> = entries.iter().map(entry_of).collect();
+    for (at, entry) in entries.into_iter().enumerate().take(ASKED) {
+        let ours = joined.iter().find(|session| session.id == entry.id).cloned();
+        if ours.is_some()
+            && let Some(told) = list.get_mut(at)
+        {
+            told["joined"] = json!(true);
+        }
+        let client = client.clone();
+        asking.spawn(async move {
+            let info = match ours {
+                Some(session) => session.ask("sessionInfo", json!({})).await.ok(),
+                None => Session::look(&entry, &client).await,
+            };
+            (at, info)
+        });
+    }
+    while let Some(done) = asking.join_next().await {
+        if let Ok((at, Some(info))) = done
+            && let Some(told) = list.get_mut(at)
+        {
+            add_state(told, &info);
+        }
+    }
+    list
+}
+
+/// What a session's file says of it.
+fn entry_of(entry: &Entry) -> Value {
+    let mut told = json!({ "session": entry.id, "title": entry.title, "program": entry.program,
+        "engine": entry.engine, "joined": false });
+    if let Some(parent) = &entry.parent {
+        told["parent"] = json!(parent);
+    }
+    told
+}
+
+/// Where it stands, and who launched it; a program that another one started is its `parent`'s.
+fn add_state(told: &mut Value, info: &Value) {
+    told["state"] = info["state"].clone();
+    let place = &info["place"];
+    if let Some(file) = place["source"]["path"].as_str() {
+        told["place"] = json!({ "file": file, "line": place["line"] });
+    }
+    let mut clients = info["clients"].as_array().into_iter().flatten();
+    if told["parent"].is_null()
+        && let Some(owner) = clients.find(|client| client["launched"] == true)
+    {
+        told["launchedBy"] = match owner["you"] == true {
+            true => json!("you"),
+            false => json!(format!(
+                "{} ({})",
+                owner["name"].as_str().unwrap_or_default(),
+                owner["kind"].as_str().unwrap_or_default()
+            )),
+        };
+    }
+}
