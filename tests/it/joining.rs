@@ -69,6 +69,7 @@ async fn a_client_that_joins_while_the_program_runs(runtime: Runtime) -> anyhow:
     late.event("stopped").await?;
     assert_order(&late.unclaimed(), &["output"]);
     assert!(late.output[0].starts_with("beat 0\n"), "{:?}", late.output);
+    editor.event("stopped").await?;
     late.finish().await?;
     editor.finish().await
 }

@@ -88,6 +88,8 @@ async fn references_are_each_clients_own(runtime: Runtime) -> anyhow::Result<()>
     first.event("stopped").await?;
     assert_eq!(first.refused("scopes", json!({ "frameId": one })).await?, "NOT_STOPPED");
     assert_eq!(second.refused("scopes", json!({ "frameId": two })).await?, "NOT_STOPPED");
+    second.event("continued").await?;
+    second.event("stopped").await?;
     second.finish().await?;
     first.finish().await
 }
@@ -165,6 +167,7 @@ async fn an_editor_that_can_only_start_adapters_joins_by_the_sessions_name(
     second.ok("next", json!({ "threadId": thread })).await?;
     first.event("continued").await?;
     first.stop().await?;
+    second.event("stopped").await?;
     assert_eq!(second.output[0], "welcome\nname? ");
     second.finish().await?;
     first.ok("threads", json!({})).await?;

@@ -98,6 +98,7 @@ async fn what_an_editor_sends_back_stays_the_agents(runtime: Runtime) -> anyhow:
     story.note("its condition holds still");
     editor.ok("continue", json!({ "threadId": thread })).await?;
     assert_eq!(stop_in_loop(&mut editor).await?, (json!([shown["id"]]), "2".into()));
+    agent.event("stopped").await?;
     story.note("it goes with the agent");
     agent.finish().await?;
     assert_eq!(editor.breakpoint("removed").await?["breakpoint"]["id"], shown["id"]);

@@ -20,6 +20,27 @@ use crate::transcript::Transcript;
 /// No message takes longer, even on a busy machine.
 const DEADLINE: Duration = Duration::from_secs(30);
 
+/// Events that the protocol lets an adapter send whenever it likes; a story that does not look at them may end without them.
+const AT_ANY_TIME: [&str; 14] = [
+    "breakpoint",
+    "capabilities",
+    "invalidated",
+    "loadedSource",
+    "memory",
+    "module",
+    "output",
+    "process",
+    "progressEnd",
+    "progressStart",
+    "progressUpdate",
+    "sessionChanged",
+    "thread",
+    "inputClosed",
+];
+
+/// Events that a client's own `disconnect` or `terminate` may bring about.
+const OF_AN_END: [&str; 3] = ["continued", "exited", "terminated"];
+
 /// A client.
 pub struct DapClient {
     name: &'static str,
@@ -32,6 +53,8 @@ pub struct DapClient {
     transcript: Transcript,
     /// Everything the program printed, as `output` events told it: stdout, stderr, console.
     pub output: [String; 3],
+    /// Whether this client has sent `disconnect` or `terminate`.
+    leaving: bool,
     /// Whether output is kept: in `output`, and for [`DapClient::event`]. Off, it is read and forgotten.
     pub keeps_output: bool,
 }
@@ -121,6 +144,7 @@ impl DapClient {
             transcript: transcript.clone(),
             output: Default::default(),
             keeps_output: true,
+            leaving: false,
         }
     }
 
@@ -130,6 +154,7 @@ impl DapClient {
     /// When the connection is gone.
     pub async fn send(&mut self, command: &str, arguments: Value) -> anyhow::Result<i64> {
         self.seq += 1;
+        self.leaving |= matches!(command, "disconnect" | "terminate");
         self.transcript.sent(self.name, command, &arguments);
         let arguments = if command == "initialize" { announcing(arguments) } else { arguments };
         let request = Request { seq: self.seq, command: command.into(), arguments };
@@ -168,6 +193,7 @@ impl DapClient {
                 self.last_seq
             );
             self.last_seq = message.seq();
+            self.transcript.arrived(self.name, &message);
             if let Message::Event(Event { event, body, .. }) = &message
                 && event == "output"
             {
@@ -400,10 +426,36 @@ impl DapClient {
         Ok(folder.join(format!("{id}.sock")))
     }
 
+    /// Reads to the end of the connection and looks at what nobody asked for.
+    ///
+    /// # Errors
+    /// When an answer, a request, or an event that a client must act on was never taken by the story.
+    async fn nothing_is_unclaimed(&mut self) -> anyhow::Result<()> {
+        // An adapter that was killed may leave half a message; that is not what is looked for here.
+        while let Ok(Some(Ok(Ok(message)))) = tokio::time::timeout(DEADLINE, self.reader.next()).await {
+            self.transcript.arrived(self.name, &message);
+            self.waiting.push_back(message);
+        }
+        let expected = |message: &&Message| match message {
+            Message::Event(event) => {
+                let name = event.event.as_str();
+                AT_ANY_TIME.contains(&name) || (self.leaving && OF_AN_END.contains(&name))
+            }
+            Message::Response(_) | Message::Request(_) => false,
+        };
+        let unclaimed: Vec<&Message> = self.waiting.iter().filter(|message| !expected(message)).collect();
+        anyhow::ensure!(
+            unclaimed.is_empty(),
+            "{} ends with messages nobody claimed: {unclaimed:?}",
+            self.name
+        );
+        Ok(())
+    }
+
     /// Disconnects and waits until the adapter has ended.
     ///
     /// # Errors
-    /// When it does not end.
+    /// When it does not end, or with messages that the story did not claim.
     pub async fn finish(mut self) -> anyhow::Result<()> {
         self.ok("disconnect", Value::Null).await?;
         self.ended().await
@@ -419,7 +471,7 @@ impl DapClient {
                 tokio::time::timeout(DEADLINE, child.wait()).await.context("the adapter does not end")??;
             anyhow::ensure!(status.success(), "the adapter ended with {status}");
         }
-        Ok(())
+        self.nothing_is_unclaimed().await
     }
 
     /// Kills the adapter as editors do.

@@ -1,22 +1,29 @@
 //! A conversation as text: who said what to whom, with everything that differs between two runs redacted.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use dap_wire::Message;
+use dap_wire::{Event, Message};
 use serde_json::Value;
 
 use crate::fixture;
 
-/// Events whose number or order is the runtime's own affair.
+/// Events whose number or order is the runtime's own affair: shown at the end, as text per stream and as sets.
 const UNORDERED: [&str; 4] = ["module", "thread", "output", "process"];
 
-/// Answers whose bodies say more about us than about the story.
-const BODILESS: [&str; 2] = ["initialize", "sessionInfo"];
+/// What one client was sent of those.
+#[derive(Debug, Default)]
+struct Arrived {
+    output: BTreeMap<String, String>,
+    sets: BTreeMap<String, BTreeSet<String>>,
+}
 
 #[derive(Debug, Default)]
 struct Inner {
     lines: Vec<String>,
+    arrived: BTreeMap<String, Arrived>,
+    /// Bodies of `initialize` that were shown.
+    shown: Vec<Value>,
     names: HashMap<(&'static str, String), String>,
     aloud: bool,
 }
@@ -56,7 +63,7 @@ impl Transcript {
             Message::Response(response) => {
                 let body = self.redacted(&response.body);
                 let word = if response.success { "ok" } else { "failed" };
-                let body = if BODILESS.contains(&response.command.as_str()) { Value::Null } else { body };
+                let body = self.once(&response.command, body);
                 self.add(format!("{who} ← {word}{}", tail(&body)));
             }
             Message::Event(event) if UNORDERED.contains(&event.event.as_str()) => {}
@@ -68,15 +75,71 @@ impl Transcript {
         }
     }
 
+    /// A long body that is the same as an earlier one, as a remark.
+    fn once(&self, command: &str, body: Value) -> Value {
+        if command != "initialize" {
+            return body;
+        }
+        let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if inner.shown.contains(&body) {
+            return Value::String("the same as before".into());
+        }
+        inner.shown.push(body.clone());
+        body
+    }
+
+    /// What a client was sent, whether or not the story asks for it.
+    pub fn arrived(&self, who: &str, message: &Message) {
+        let Message::Event(Event { event, body, .. }) = message else { return };
+        let shown = match event.as_str() {
+            "output" => None,
+            // A runtime's own assemblies differ between its versions.
+            "module" => {
+                let name = body["module"]["name"].as_str().unwrap_or_default();
+                let own = name.starts_with("System.")
+                    || name.starts_with("Microsoft.")
+                    || name == "netstandard.dll";
+                Some(format!(
+                    "{} {}",
+                    body["reason"].as_str().unwrap_or_default(),
+                    if own { "System.*" } else { name }
+                ))
+            }
+            "thread" => Some(body["reason"].as_str().unwrap_or_default().to_owned()),
+            "process" => Some(self.redacted(body).to_string()),
+            _ => return,
+        };
+        let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let arrived = inner.arrived.entry(who.to_owned()).or_default();
+        match shown {
+            Some(shown) => {
+                arrived.sets.entry(event.clone()).or_default().insert(shown);
+            }
+            None => {
+                let stream = body["category"].as_str().unwrap_or("console").to_owned();
+                let text = body["output"].as_str().unwrap_or_default();
+                arrived.output.entry(stream).or_default().push_str(text);
+            }
+        }
+    }
+
     /// A tool call's answer.
     pub fn answered(&self, who: &str, answer: &Value) {
         let answer = self.redacted(answer);
         self.add(format!("{who} ←{}", tail(&answer)));
     }
 
-    /// The whole story.
+    /// The whole story; at its end, per client, what it was sent of output, processes, modules and threads.
     pub fn text(&self) -> String {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).lines.join("\n")
+        let inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = inner.lines.clone();
+        for (who, arrived) in &inner.arrived {
+            let output =
+                arrived.output.iter().map(|(stream, text)| format!("{who} ← all of {stream}: {text:?}"));
+            lines.extend(output);
+            lines.extend(arrived.sets.iter().map(|(event, set)| format!("{who} ← {event} events: {set:?}")));
+        }
+        without_places(&lines.join("\n"))
     }
 
     /// The one list of redactions.
@@ -84,6 +147,18 @@ impl Transcript {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         redact(&mut inner.names, "", value)
     }
+}
+
+/// Whether it is a word with a number, as the ids of sessions are.
+fn is_session_id(id: &str) -> bool {
+    let word = id.trim_end_matches(|digit: char| digit.is_ascii_digit());
+    !word.is_empty() && word.len() < id.len() && word.bytes().all(|letter| letter.is_ascii_lowercase())
+}
+
+/// Where this tree and its cache are differs between machines.
+fn without_places(text: &str) -> String {
+    let cache = fixture::cache().display().to_string();
+    text.replace(&cache, "[CACHE]").replace(&fixture::root().display().to_string(), "[ROOT]")
 }
 
 fn tail(value: &Value) -> String {
@@ -104,12 +179,9 @@ fn redact(names: &mut HashMap<(&'static str, String), String>, key: &str, value:
         ("id", Value::Number(_)) => named("f", value),
         ("hitBreakpointIds", Value::Array(list)) => list.iter().map(|id| named("f", id)).collect(),
         ("pid" | "systemProcessId" | "moduleId", Value::Number(_)) => Value::String("[NUMBER]".into()),
+        ("id", Value::String(id)) if is_session_id(id) => Value::String("[SESSION]".into()),
         ("session", Value::String(_)) => Value::String("[SESSION]".into()),
-        (_, Value::String(text)) => {
-            let cache = fixture::cache().display().to_string();
-            let root = fixture::root().display().to_string();
-            Value::String(text.replace(&cache, "[CACHE]").replace(&root, "[ROOT]"))
-        }
+        (_, Value::String(text)) => Value::String(without_places(text)),
         (_, Value::Array(list)) => list.iter().map(|item| redact(names, "", item)).collect(),
         (_, Value::Object(object)) => {
             // Checksums of sources change with every edit of a fixture, addresses of code with every run.
