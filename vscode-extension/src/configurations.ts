@@ -1,7 +1,9 @@
 /** Launch configurations: offered, completed, and made up when there is no launch.json. */
-import { readdirSync } from "node:fs";
+import { readFileSync, readdirSync } from "node:fs";
+import * as path from "node:path";
 import * as vscode from "vscode";
-import { forOpenFile, initialConfigurations } from "./detect";
+import { forOpenFile, initialConfigurations, programsOfSolution, type Configuration, type Workspace } from "./detect";
+import { isSolution } from "./dotnet-projects";
 import { SKIPPED_FOLDERS, TELLING_FILES } from "./languages";
 import type { Programs } from "./programs";
 
@@ -27,7 +29,11 @@ export class Configurations implements vscode.DebugConfigurationProvider {
   ): Promise<vscode.DebugConfiguration | null | undefined> {
     let complete = configuration;
     if (!configuration.type && !configuration.request && !configuration.name) {
-      const made = await this.forOpenEditor(folder);
+      const choices = await this.forOpenEditor(folder);
+      const made = choices.length > 1 ? await chosen(choices) : choices[0];
+      if (made === undefined && choices.length > 0) {
+        return undefined;
+      }
       if (made === undefined) {
         // Null opens a launch.json to write one.
         void vscode.window.showInformationMessage("Tandem does not know what to run here: open a program's file, or describe it in launch.json.");
@@ -42,6 +48,10 @@ export class Configurations implements vscode.DebugConfigurationProvider {
     // The program's terminal takes input, which the Debug Console cannot.
     if (vscode.workspace.getConfiguration("tandem").get("programTerminal") === "always") {
       complete["internalConsoleOptions"] ??= "neverOpen";
+    }
+    if (complete.request === "launch" && (complete["console"] ?? "piped") === "piped") {
+      // Programs look for a terminal before they prompt, colour or edit a line, and C's library buffers lines only for one.
+      complete["pty"] ??= vscode.workspace.getConfiguration("tandem").get<boolean>("pty", true);
     }
     return complete;
   }
@@ -59,6 +69,15 @@ export class Configurations implements vscode.DebugConfigurationProvider {
       }
       configuration["processId"] = pid;
     }
+    const program: unknown = configuration["program"];
+    if (typeof program === "string" && isSolution(program)) {
+      const programs = programsOfSolution(program, read).map((file) => ({ name: path.basename(file, path.extname(file)), program: file }));
+      const one = programs.length > 1 ? await chosen(programs) : programs[0];
+      if (one === undefined && programs.length > 0) {
+        return undefined;
+      }
+      configuration["program"] = one?.program ?? program;
+    }
     // Joining needs no adapter of ours: the session has one.
     if (configuration["session"] === undefined && (await this.programs.usableAdapter()) === undefined) {
       return undefined;
@@ -66,13 +85,20 @@ export class Configurations implements vscode.DebugConfigurationProvider {
     return configuration;
   }
 
-  private async forOpenEditor(folder: vscode.WorkspaceFolder | undefined): Promise<vscode.DebugConfiguration | undefined> {
+  private async forOpenEditor(folder: vscode.WorkspaceFolder | undefined): Promise<Configuration[]> {
     const document = vscode.window.activeTextEditor?.document;
     const file = document?.uri.scheme === "file" ? document.uri.fsPath : undefined;
     const home = folder ?? (document && vscode.workspace.getWorkspaceFolder(document.uri)) ?? vscode.workspace.workspaceFolders?.[0];
     const files = home === undefined ? [] : await tellingFiles(home);
-    return forOpenFile(file, document?.languageId, home?.uri.fsPath, list, files);
+    const workspace: Workspace = { folder: home?.uri.fsPath, files, list, read };
+    return forOpenFile(file, document?.languageId, workspace);
   }
+}
+
+/** Which of several programs the person means; undefined when the list is dismissed. */
+async function chosen<T extends { readonly name: string; readonly program?: unknown }>(choices: readonly T[]): Promise<T | undefined> {
+  const items = choices.map((choice) => ({ label: choice.name, description: String(choice.program), choice }));
+  return (await vscode.window.showQuickPick(items, { placeHolder: "Which program shall Tandem run?" }))?.choice;
 }
 
 async function tellingFiles(folder: vscode.WorkspaceFolder): Promise<string[]> {
@@ -86,5 +112,13 @@ function list(folder: string): string[] {
     return readdirSync(folder);
   } catch {
     return [];
+  }
+}
+
+function read(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return "";
   }
 }

@@ -1,5 +1,6 @@
 /** Which configurations fit what a workspace holds. Pure: file names in, configurations out. */
 import * as path from "node:path";
+import { isSolution, programsUsing, projectsOfSolution, readProject, type DotnetProject } from "./dotnet-projects";
 import { LANGUAGES, isProject, projectOf } from "./languages";
 
 /** One entry of launch.json. */
@@ -50,33 +51,67 @@ export function initialConfigurations(folder: string, files: readonly string[]):
   return found;
 }
 
-/** What F5 runs without a launch.json: the project of the open file, else the file, else the only project there is. Its name is in
- * the tab of the program's terminal, where there is room for little. */
-export function forOpenFile(
-  file: string | undefined,
-  languageId: string | undefined,
-  folder: string | undefined,
-  list: (folder: string) => readonly string[],
-  files: readonly string[],
-): Configuration | undefined {
+/** What F5 can see of a workspace. */
+export interface Workspace {
+  /** Its folder. */
+  readonly folder: string | undefined;
+  /** Files that tell what it holds, as absolute paths. */
+  readonly files: readonly string[];
+  /** The names in a folder; none when it cannot be read. */
+  list(folder: string): readonly string[];
+  /** A file's text; empty when it cannot be read. */
+  read(file: string): string;
+}
+
+/** What F5 runs without a launch.json: the project of the open file (for a library, the programs that use it), else the file, else
+ * the only project there is. Several are for the person to choose from. A name is in the tab of the program's terminal, where there
+ * is room for little. */
+export function forOpenFile(file: string | undefined, languageId: string | undefined, workspace: Workspace): Configuration[] {
+  const { folder, files } = workspace;
+  if (file !== undefined && isSolution(file)) {
+    return programsOfSolution(file, workspace.read).map((program) => launch(path.basename(program, path.extname(program)), program));
+  }
   const language = LANGUAGES.find((candidate) => candidate.id === languageId);
   if (file !== undefined && language !== undefined) {
-    const project = projectOf(language, file, folder ?? path.dirname(file), list);
+    const project = projectOf(language, file, folder ?? path.dirname(file), (place) => workspace.list(place));
     if (project !== undefined) {
-      return launch(path.basename(project), project);
+      return programsOfFolder(project, workspace);
     }
     if (language.runsFiles) {
-      return launch(path.basename(file), file);
+      return [launch(path.basename(file), file)];
     }
   }
   if (folder !== undefined) {
     const projects = initialConfigurations(folder, files).filter((one) => !String(one["program"]).includes("${file}"));
     const [first, second] = projects;
     if (first !== undefined && second === undefined && files.some((one) => LANGUAGES.some((each) => isProject(each, one)))) {
-      return launch(first.name.replace(PREFIX, ""), String(first["program"]).replace("${workspaceFolder}", folder));
+      return [launch(first.name.replace(PREFIX, ""), String(first["program"]).replace("${workspaceFolder}", folder))];
     }
   }
-  return undefined;
+  return [];
+}
+
+/** The programs that a solution lists; what it lists, where no project says of itself that it makes a program. */
+export function programsOfSolution(file: string, read: (file: string) => string): string[] {
+  const projects = projectsOfSolution(file, read(file)).map((project) => readProject(project, read(project)));
+  const programs = projects.filter((project) => project.makesProgram);
+  return (programs.length > 0 ? programs : projects).map((project) => project.file);
+}
+
+/** A project's folder, or the programs that use the library which it makes. */
+function programsOfFolder(project: string, workspace: Workspace): Configuration[] {
+  const own = workspace.list(project).filter(isDotnetProject);
+  const file = own.length === 1 ? path.join(project, own[0] ?? "") : undefined;
+  const known: DotnetProject[] = workspace.files.filter(isDotnetProject).map((one) => readProject(one, workspace.read(one)));
+  const users = file === undefined ? [] : programsUsing(file, known);
+  if (file === undefined || users.length === 0 || users[0] === file) {
+    return [launch(path.basename(project), project)];
+  }
+  return users.map((user) => launch(path.basename(user, path.extname(user)), user));
+}
+
+function isDotnetProject(file: string): boolean {
+  return /\.(cs|fs|vb)proj$/i.test(file);
 }
 
 function launch(name: string, program: string): Configuration {

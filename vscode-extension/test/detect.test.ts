@@ -2,13 +2,15 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { forOpenFile, initialConfigurations } from "../src/detect";
 
-const FOLDERS: Readonly<Record<string, readonly string[]>> = {
+const FOLDERS: Record<string, readonly string[]> = {
   "/w": ["README.md"], "/w/shop": ["shop.csproj"], "/w/shop/src": ["Order.cs"], "/w/tool": ["Cargo.toml"],
   "/w/tool/src": ["main.rs"], "/w/web": ["go.mod"], "/w/c": ["main.c"], "/": ["stray.csproj"],
 };
 const list = (folder: string) => FOLDERS[folder] ?? [];
-const open = (file: string | undefined, language: string | undefined, files: readonly string[] = []) =>
-  forOpenFile(file, language, "/w", list, files)?.["program"];
+const TEXTS: Record<string, string> = {};
+const all = (file: string | undefined, language: string | undefined, files: readonly string[] = []) =>
+  forOpenFile(file, language, { folder: "/w", files, list, read: (name) => TEXTS[name] ?? "" }).map((one) => one["program"]);
+const open = (...asked: Parameters<typeof all>) => all(...asked)[0];
 
 test("F5 runs the nearest project of the open file's language, inside the workspace only", () => {
   assert.equal(open("/w/shop/src/Order.cs", "csharp"), "/w/shop");
@@ -48,4 +50,33 @@ test("a new launch.json holds what the workspace holds: projects but no tests, t
   assert.deepEqual(names("/w/a.c", "/w/Makefile"), ["Tandem: w"]);
   assert.deepEqual(initialConfigurations("/w", []).map((one) => one["program"]), ["${workspaceFolder}"]);
   assert.deepEqual(initialConfigurations("/w", ["/w/app.csproj"]).map((one) => one["program"]), ["${workspaceFolder}"]);
+});
+
+test("F5 in a library runs the programs that use it, also through other libraries", () => {
+  const project = (body: string, sdk = "Microsoft.NET.Sdk") => `<Project Sdk="${sdk}">${body}</Project>`;
+  const exe = "<PropertyGroup><OutputType>Exe</OutputType></PropertyGroup>";
+  TEXTS["/w/shop/shop.csproj"] = project("");
+  TEXTS["/w/mid/mid.csproj"] = project('<ItemGroup><ProjectReference Include="..\\shop\\shop.csproj" /></ItemGroup>');
+  TEXTS["/w/app/app.csproj"] = project(`${exe}<ItemGroup><ProjectReference Include="../mid/mid.csproj"/></ItemGroup>`);
+  TEXTS["/w/site/site.csproj"] = project("<ProjectReference Include='../shop/shop.csproj' />", "Microsoft.NET.Sdk.Web");
+  TEXTS["/w/other/other.csproj"] = project(exe);
+  FOLDERS["/w/shop"] = ["shop.csproj"];
+  const files = ["shop", "mid", "app", "other"].map((name) => `/w/${name}/${name}.csproj`);
+  assert.deepEqual(all("/w/shop/src/Order.cs", "csharp", files), ["/w/app/app.csproj"]);
+  assert.deepEqual(all("/w/shop/src/Order.cs", "csharp", [...files, "/w/site/site.csproj"]), ["/w/app/app.csproj", "/w/site/site.csproj"]);
+  // Nobody uses it, or nothing is known of it: it is asked to run itself, and says what is wrong.
+  assert.deepEqual(all("/w/shop/src/Order.cs", "csharp", ["/w/shop/shop.csproj"]), ["/w/shop"]);
+  TEXTS["/w/shop/shop.csproj"] = project(exe);
+  assert.deepEqual(all("/w/shop/src/Order.cs", "csharp", files), ["/w/shop"]);
+});
+
+test("F5 on a solution offers its programs", () => {
+  TEXTS["/w/all.slnx"] = '<Solution><Project Path="app/app.csproj" /><Project Path="mid/mid.csproj" /><Project Path="site/site.csproj" /></Solution>';
+  assert.deepEqual(all("/w/all.slnx", "xml"), ["/w/app/app.csproj", "/w/site/site.csproj"]);
+  TEXTS["/w/all.sln"] = [
+    'Project("{FAE04EC0-301F-11D3-BF4B-00C04F79EFBC}") = "app", "app\\app.csproj", "{1}"',
+    'Project("{2150E333-8FDC-42A3-9474-1A3956D46DE8}") = "docs", "docs", "{2}"',
+  ].join("\r\n");
+  assert.deepEqual(all("/w/all.sln", "plaintext"), ["/w/app/app.csproj"]);
+  assert.deepEqual(all("/w/none.sln", "plaintext"), []);
 });
