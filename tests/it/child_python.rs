@@ -203,3 +203,75 @@ async fn the_projects_own_environment_is_used() -> anyhow::Result<()> {
     assert_eq!(editor.output[0].trim(), own.display().to_string());
     editor.finish().await
 }
+
+const DEADLOCK: &str = "\
+import threading
+a, b, met = threading.Lock(), threading.Lock(), threading.Barrier(2)
+def lock(first, second):
+    with first:
+        met.wait()
+        if first is b: print('on')
+        with second:
+            pass
+threads = [threading.Thread(target=lock, args=args, name=name) for args, name in [((a, b), 'one'), ((b, a), 'two')]]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+";
+
+/// No thread reaches another line, so debugpy never says that the program stands; where each of them waits is what is wanted.
+#[tokio::test]
+async fn a_deadlock_is_paused_and_shows_where_each_thread_waits() -> anyhow::Result<()> {
+    if !Subject::Python.is_set_up() {
+        return Ok(());
+    }
+    let script = Script::new(DEADLOCK)?;
+    for engine_options in [json!({}), json!({ "throughAdapter": true })] {
+        let launch = script.launch(json!({ "engineOptions": engine_options }));
+        let mut editor = editor()?;
+        editor.launch_child(launch, &script.path(), &[]).await?;
+        editor.read_stdout("on").await?;
+        editor.ok("pause", json!({ "threadId": 0 })).await?;
+        assert_eq!(editor.event("stopped").await?["reason"], "pause");
+        let threads = editor.ok("threads", Value::Null).await?;
+        for name in ["one", "two"] {
+            let mut listed = threads["threads"].as_array().into_iter().flatten();
+            let thread = listed.find(|thread| thread["name"] == name).context("a thread is missing")?;
+            let stack = editor.ok("stackTrace", json!({ "threadId": thread["id"] })).await?;
+            assert_eq!(
+                (&stack["stackFrames"][0]["name"], &stack["stackFrames"][0]["line"]),
+                (&json!("lock"), &json!(7))
+            );
+        }
+        editor.ok("continue", json!({ "threadId": 1 })).await?;
+        editor.ok("disconnect", json!({ "terminateDebuggee": true })).await?;
+        editor.ended().await?;
+    }
+    Ok(())
+}
+
+/// What debugpy leaves out of its capabilities, and what is nobody's business.
+#[tokio::test]
+async fn its_capabilities_say_what_it_completes_behind_and_nothing_of_its_own() -> anyhow::Result<()> {
+    if !Subject::Python.is_set_up() {
+        return Ok(());
+    }
+    let script = Script::new("words = ['a']\nprint(words)\n")?;
+    let mut editor = editor()?;
+    let initialize = editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
+    assert_eq!(initialize["completionTriggerCharacters"], json!(["."]));
+    let launch = editor.send("launch", script.launch(json!({}))).await?;
+    let told = editor.event("capabilities").await?;
+    let told = told["capabilities"].as_object().context("no capabilities")?;
+    assert_eq!(told.get("completionTriggerCharacters"), None, "as before");
+    assert!(
+        told.keys().all(|name| name.starts_with("support")
+            || name.starts_with("exception")
+            || name.ends_with("Columns")
+            || name.ends_with("Algorithms")),
+        "{told:?}"
+    );
+    editor.initialized(launch).await?;
+    editor.ok("configurationDone", Value::Null).await?;
+    editor.event("terminated").await?;
+    editor.finish().await
+}

@@ -1,11 +1,12 @@
 //! Every language but .NET: a DAP adapter of its own behind the hub, with the program's stdin, stdout and stderr ours.
 //!
-//! In reading order: [`profile`] (what a child adapter is to us: mostly data), one file per adapter ([`debugpy`],
-//! [`lldb`], [`gdb`], [`delve`], [`js`] with [`inspector`], [`rdbg`], [`bash`], [`netcoredbg`], [`custom`]), [`target`] (what
+//! In reading order: [`profile`] (what a child adapter is to us: mostly data), one file per adapter ([`debugpy`]
+//! with [`pydevd`], [`lldb`], [`gdb`], [`delve`], [`js`] with [`inspector`] and
+//! [`typescript`], [`rdbg`], [`bash`], [`netcoredbg`], [`custom`]), [`target`] (what
 //! to run, from the attributes), [`build`], [`find`] (where adapters are), [`connection`] (starting one and talking to it),
-//! [`pieces`] (reading from those that write in pieces), [`socket`] (DAP over sockets, and with whom), [`session`]
+//! [`pieces`] (reading from those that write in pieces), [`socket`] (DAP over sockets, and with whom), [`nodelay`] (connections that are not ours), [`session`]
 //! (handshake, end, and what happens in between), [`terminal`] (`runInTerminal`, answered by ourselves), [`offered`] (what
-//! an adapter can be asked), [`translate`] (the little that changes on the way).
+//! an adapter can be asked), [`rows`] (pages of children), [`translate`] (the little that changes on the way).
 //!
 //! Bodies pass as they are. A child adapter may crash, hang or talk nonsense: every waiter gets an error with its last
 //! words, and the program ends with it.
@@ -23,15 +24,19 @@ mod inspector;
 mod js;
 mod lldb;
 mod netcoredbg;
+mod nodelay;
 mod offered;
 mod pieces;
 mod profile;
+mod pydevd;
 mod rdbg;
+mod rows;
 mod session;
 mod socket;
 mod target;
 mod terminal;
 mod translate;
+mod typescript;
 
 use std::sync::Arc;
 

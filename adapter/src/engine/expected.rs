@@ -49,9 +49,10 @@ pub fn exception_filters(attributes: &Value) -> Option<Value> {
               "description": "Breaks only on errors or promise rejections that are not handled.",
               "conditionDescription": "error.name == \"MyError\"" }
         ]),
+        // As it is from 1.5 on; what an older one has besides comes with its own word.
         "rdbg" => json!([
-            { "filter": "any", "label": "rescue any exception" },
-            { "filter": "RuntimeError", "label": "rescue RuntimeError", "default": true }
+            { "filter": "any", "label": "rescue any exception", "supportsCondition": true },
+            { "filter": "RuntimeError", "label": "rescue RuntimeError", "supportsCondition": true }
         ]),
         _ => json!([]),
     })

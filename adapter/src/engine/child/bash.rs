@@ -4,7 +4,7 @@ use dap_wire::Failure;
 use serde_json::json;
 
 use super::find::Search;
-use super::profile::{Plan, Profile, ProgramIo, Quirks, Transport};
+use super::profile::{IdlePause, Plan, Profile, ProgramIo, Quirks, Transport};
 use super::target::Target;
 use crate::io::SpawnSpec;
 
@@ -14,6 +14,11 @@ pub(super) struct Bash;
 impl Profile for Bash {
     fn name(&self) -> &str {
         "bash"
+    }
+
+    /// It stops between two commands.
+    fn idle_pause(&self) -> IdlePause {
+        IdlePause::Pends("it is in the midst of a command, and bash stops between two")
     }
 
     fn launch(&self, target: &Target) -> Result<Plan, Failure> {

@@ -77,9 +77,17 @@ pub(super) fn words_of(pid: u32) -> Vec<String> {
 
 /// The inodes of the sockets that a process has open.
 pub(super) fn sockets_of(pid: u32) -> impl Iterator<Item = u64> {
+    socket_numbers(pid).map(|(inode, _)| inode)
+}
+
+/// The inodes of the sockets that a process has open, and their numbers in it.
+pub(super) fn socket_numbers(pid: u32) -> impl Iterator<Item = (u64, i32)> {
     let open = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
-    let links = open.filter_map(|entry| std::fs::read_link(entry.path()).ok());
-    links.filter_map(|link| link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok())
+    open.filter_map(|entry| {
+        let link = std::fs::read_link(entry.path()).ok()?;
+        let inode = link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()?;
+        Some((inode, entry.file_name().to_str()?.parse().ok()?))
+    })
 }
 
 /// A process that has this socket open. Looks at every process: blocks for some milliseconds.

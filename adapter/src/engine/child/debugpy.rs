@@ -10,7 +10,8 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
 use super::find;
-use super::profile::{Plan, Profile, ProgramIo, Quirks, Transport};
+use super::profile::{IdlePause, Plan, Profile, ProgramIo, Quirks, Transport};
+use super::pydevd;
 use super::target::Target;
 use crate::engine::console::Console;
 use crate::io::SpawnSpec;
@@ -31,6 +32,10 @@ struct Python {
 impl Profile for Debugpy {
     fn name(&self) -> &str {
         "debugpy"
+    }
+
+    fn links_slowly(&self) -> bool {
+        true
     }
 
     fn launch(&self, target: &Target) -> Result<Plan, Failure> {
@@ -80,10 +85,32 @@ impl Profile for Debugpy {
             command: "launch",
             arguments: target.for_adapter(json!({
                 "redirectOutput": false, "justMyCode": target.flag("justMyCode", true)?,
+                "variablePresentation": pydevd::presentation(target.attribute("variablePresentation")),
             })),
             launched: true,
             quirks: Quirks { speaks_as_stdout: true, ..Quirks::default() },
         })
+    }
+
+    fn adapt_request(&self, command: &str, arguments: &mut Value) {
+        pydevd::adapt_request(command, arguments);
+    }
+
+    fn adapt_said(&self, what: &str, body: &mut Value) {
+        pydevd::adapt_said(what, body);
+    }
+
+    fn complete_capabilities(&self, capabilities: &mut Value) {
+        pydevd::complete(capabilities);
+    }
+
+    /// A thread stops at its next line; one that waits in a call has no next line.
+    fn idle_pause(&self) -> IdlePause {
+        IdlePause::Unsaid
+    }
+
+    fn further_elements(&self, rows: &[Value]) -> Option<usize> {
+        pydevd::further_elements(rows)
     }
 
     fn name_of_child(&self, words: &[String], parent: &Path) -> Option<String> {
@@ -91,7 +118,9 @@ impl Profile for Debugpy {
     }
 
     fn attach(&self, target: &Target) -> Result<Plan, Failure> {
-        if let Some(plan) = Plan::to_running(target, "python", json!({ "redirectOutput": false }))? {
+        let ours = json!({ "redirectOutput": false,
+            "variablePresentation": pydevd::presentation(target.attribute("variablePresentation")) });
+        if let Some(plan) = Plan::to_running(target, "python", ours)? {
             return Ok(plan);
         }
         target.process_id()?;
@@ -104,8 +133,9 @@ fn through_adapter(
     target: &Target,
     python: &Python,
     command: &'static str,
-    ours: Value,
+    mut ours: Value,
 ) -> Result<Plan, Failure> {
+    ours["variablePresentation"] = pydevd::presentation(target.attribute("variablePresentation"));
     let adapter = match python.debugpy.as_slice() {
         [_, module] if module == "debugpy" => vec!["-m".into(), "debugpy.adapter".into()],
         [folder] => vec![Path::new(folder).join("adapter").display().to_string().into()],

@@ -37,6 +37,10 @@ impl Profile for Gdb {
         true
     }
 
+    fn mixes_children(&self) -> bool {
+        false
+    }
+
     fn launch(&self, target: &Target) -> Result<Plan, Failure> {
         let program = target.existing_program()?.display().to_string();
         let mut ours = json!({ "program": program, "cwd": target.cwd, "env": environment(target) });

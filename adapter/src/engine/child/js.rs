@@ -1,14 +1,24 @@
 //! JavaScript and TypeScript on Node through vscode-js-debug: it listens on a socket of ours, and asks us to start the
 //! program. What is launched has no threads; the program comes as its first child, which is this session's program.
 
+use std::path::{Path, PathBuf};
+
 use dap_wire::Failure;
 use serde_json::{Value, json};
 
 use super::find::{self, Search};
 use super::inspector;
-use super::profile::{Plan, Profile, ProgramIo, Quirks, Transport};
+use super::profile::{IdlePause, Plan, Profile, ProgramIo, Quirks, Transport};
+use super::rows;
 use super::target::Target;
+use super::typescript;
 use crate::io::SpawnSpec;
+
+/// What a project's folder has.
+const PROJECT: [&str; 3] = ["tsconfig.json", "package.json", ".git"];
+
+/// What js-debug says, without the texts of its extension, of a breakpoint that no loaded script has.
+const UNBOUND: &str = "breakpoint.provisionalBreakpoint";
 
 /// The profile.
 pub(super) struct Js;
@@ -23,11 +33,45 @@ impl Profile for Js {
         line.trim_end().strip_prefix("Unknown request: ")
     }
 
+    /// Node stops at its next JavaScript.
+    fn idle_pause(&self) -> IdlePause {
+        IdlePause::Pends("no JavaScript runs: Node waits for an event, or for a call")
+    }
+
+    /// Some children come twice, and its texts are missing.
+    fn adapt_said(&self, what: &str, body: &mut Value) {
+        match what {
+            "variables" => {
+                if let Some(rows) = body["variables"].as_array_mut() {
+                    rows::without_repeats(rows);
+                }
+            }
+            "setBreakpoints" => body["breakpoints"].as_array_mut().into_iter().flatten().for_each(explain),
+            "breakpoint" => explain(&mut body["breakpoint"]),
+            _ => {}
+        }
+    }
+
+    fn links_slowly(&self) -> bool {
+        true
+    }
+
     fn launch(&self, target: &Target) -> Result<Plan, Failure> {
-        let program = target.existing_program()?.display().to_string();
+        let program = target.existing_program()?;
         // Without `outputCapture` what the program prints would come a second time, as events.
-        let ours = json!({ "type": "pwa-node", "request": "launch", "name": "program", "program": program,
+        let mut ours = json!({ "type": "pwa-node", "request": "launch", "name": "program", "program": program,
             "cwd": target.cwd, "console": "integratedTerminal", "outputCapture": "std" });
+        if typescript::is_source(program) && !loads_by_itself(target) {
+            let path = target.variable("PATH").unwrap_or_default();
+            let node = match target.text("runtimeExecutable")? {
+                Some(named) if named.contains('/') => target.cwd.join(named),
+                named => find::on_path(&path, named.unwrap_or("node")).unwrap_or_default(),
+            };
+            let run = typescript::run(program, &target.project_folders(), &node)?;
+            ours["program"] = json!(run.program);
+            let given = target.attribute("runtimeArgs").as_array().cloned().unwrap_or_default();
+            ours["runtimeArgs"] = run.runtime_args.into_iter().map(Value::from).chain(given).collect();
+        }
         plan(target, "launch", ours)
     }
 
@@ -35,7 +79,10 @@ impl Profile for Js {
         let mut ours =
             json!({ "type": "pwa-node", "request": "attach", "name": "program", "cwd": target.cwd });
         if target.names_any(&["processId"]) {
-            ours["port"] = json!(inspector::port_of(target.process_id()?)?);
+            let pid = target.process_id()?;
+            // A Node whose port was opened keeps it open: first it is seen whether there is an adapter.
+            plan(target, "attach", json!({}))?;
+            ours["port"] = json!(inspector::port_of(pid)?);
         } else if !target.names_any(&["port", "websocketAddress"]) {
             return Err(Failure::invalid(
                 "say what to attach to: `processId`, or the `port` that node inspects on",
@@ -45,7 +92,38 @@ impl Profile for Js {
     }
 }
 
-fn plan(target: &Target, command: &'static str, ours: Value) -> Result<Plan, Failure> {
+fn explain(breakpoint: &mut Value) {
+    if breakpoint["message"] == UNBOUND {
+        breakpoint["message"] = json!("not bound yet: no script that is loaded has this line");
+    }
+}
+
+/// Whether the launch says itself how TypeScript is loaded.
+fn loads_by_itself(target: &Target) -> bool {
+    let runtime = target.attribute("runtimeExecutable").as_str().unwrap_or("node");
+    let is_node = Path::new(runtime).file_name().is_some_and(|name| name == "node" || name == "nodejs");
+    let loading = ["--import", "--loader", "--require", "-r", "--experimental-"];
+    let given = target.attribute("runtimeArgs").as_array().into_iter().flatten().filter_map(Value::as_str);
+    !is_node || given.into_iter().any(|word| loading.iter().any(|option| word.starts_with(option)))
+}
+
+/// The folder below which js-debug looks for compiled files, and without which no breakpoint in a source binds: that of the
+/// project, or the working directory when the project lies in it.
+fn workspace(target: &Target) -> PathBuf {
+    let home = target.variable("HOME").map(PathBuf::from);
+    let program = target.program.parent().filter(|_| !target.program.as_os_str().is_empty());
+    let start = program.unwrap_or(&target.cwd);
+    let is_project = |folder: &&Path| PROJECT.iter().any(|name| folder.join(name).exists());
+    let project = start.ancestors().filter(|folder| Some(*folder) != home.as_deref()).find(is_project);
+    let project = project.unwrap_or(start);
+    let usable = target.cwd.parent().is_some() && Some(&target.cwd) != home.as_ref();
+    if usable && project.starts_with(&target.cwd) { target.cwd.clone() } else { project.to_path_buf() }
+}
+
+fn plan(target: &Target, command: &'static str, mut ours: Value) -> Result<Plan, Failure> {
+    if !target.names_any(&["__workspaceFolder"]) {
+        ours["__workspaceFolder"] = json!(workspace(target));
+    }
     let home = target.variable("HOME").unwrap_or_default();
     let mason =
         format!("{home}/.local/share/nvim/mason/packages/js-debug-adapter/js-debug/src/dapDebugServer.js");

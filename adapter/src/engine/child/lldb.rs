@@ -47,6 +47,10 @@ impl Profile for Lldb {
         id.split_once('/').is_some_and(|(_, size)| size.parse::<u32>().is_ok())
     }
 
+    fn mixes_children(&self) -> bool {
+        false
+    }
+
     fn launch(&self, target: &Target) -> Result<Plan, Failure> {
         let program = target.existing_program()?.display().to_string();
         // Both spellings: the first is what version 22 reads, the second what 19 does; each ignores the other.

@@ -90,6 +90,17 @@ pub(super) struct Quirks {
     pub(super) litters: bool,
 }
 
+/// What comes of a `pause` while the program runs none of its own code: it waits in a call, or for an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum IdlePause {
+    /// The program stops all the same.
+    Comes,
+    /// No thread can go on in the program's own code, and stacks are known; the adapter only never says that it stands.
+    Unsaid,
+    /// It stops when the program's own code runs again; this is why it does not now.
+    Pends(&'static str),
+}
+
 impl Plan {
     /// Puts the paths of the program's pipes where they belong.
     pub(super) fn hand_over(&mut self, paths: &[PathBuf; 3]) {
@@ -227,6 +238,40 @@ pub(super) trait Profile: Send + Sync {
     fn name_of_child(&self, words: &[String], _parent: &Path) -> Option<String> {
         let name = Path::new(words.first()?).file_name()?.to_string_lossy().into_owned();
         (!name.is_empty()).then_some(name)
+    }
+
+    /// Changes a request to what this adapter understands by it.
+    fn adapt_request(&self, _command: &str, _arguments: &mut Value) {}
+
+    /// Changes an answer, or the body of an event, that clients would misunderstand.
+    fn adapt_said(&self, _what: &str, _body: &mut Value) {}
+
+    /// Adds what the adapter can but does not announce, and takes out what is its own business.
+    fn complete_capabilities(&self, _capabilities: &mut Value) {}
+
+    /// What it does with a `pause` of a program that runs none of its code.
+    fn idle_pause(&self) -> IdlePause {
+        IdlePause::Comes
+    }
+
+    /// Whether the adapter speaks with the program over TCP, in pieces that wait for each other.
+    fn links_slowly(&self) -> bool {
+        false
+    }
+
+    /// Whether a value that announces elements (`indexedVariables`) may have other children beside them.
+    fn mixes_children(&self) -> bool {
+        true
+    }
+
+    /// Whether `variables` without a filter leaves out the elements that a value has announced.
+    fn hides_elements(&self) -> bool {
+        false
+    }
+
+    /// Among the children of a value: the row that stands for further elements, by its index.
+    fn further_elements(&self, _rows: &[Value]) -> Option<usize> {
+        None
     }
 
     /// Works out how to attach to a running process, mostly by `processId`.

@@ -21,6 +21,11 @@ impl Profile for Rdbg {
         Some(&["rdbgRecordInspector", "rdbgTraceInspector"])
     }
 
+    /// Without a filter an array is only its class.
+    fn hides_elements(&self) -> bool {
+        true
+    }
+
     fn launch(&self, target: &Target) -> Result<Plan, Failure> {
         let program = target.existing_program()?.display().to_string();
         let own = target.project_folders().into_iter().map(|folder| folder.join("bin/rdbg"));

@@ -1,7 +1,7 @@
 //! The session with one adapter: handshake, requests and events in between, and the end.
 //!
 //! In reading order: this file (what a session is), [`launch`] (the handshake), [`said`] (what the adapter says), [`requests`]
-//! (asking it), [`threads`], [`reverse`] (what it asks), [`family`] (programs that the program starts), [`delegated`] (a
+//! (asking it), [`threads`], [`pausing`], [`paging`], [`reverse`] (what it asks), [`family`] (programs that the program starts), [`delegated`] (a
 //! program that the adapter starts through our stub), [`undebugged`] (`noDebug`), [`ending`].
 //!
 //! The answer to `launch` may come before or after `configurationDone`, and `initialized` before, after, twice or never:
@@ -15,6 +15,8 @@ mod delegated;
 mod ending;
 mod family;
 mod launch;
+mod paging;
+mod pausing;
 mod requests;
 mod reverse;
 mod said;
@@ -39,6 +41,8 @@ use super::{offered, translate};
 use crate::engine::{EngineEvent, EngineRequest, Marks};
 use crate::io::{Broker, Child, Offer};
 use family::Adopted;
+use paging::Elements;
+use pausing::Motion;
 use threads::Threads;
 
 /// How long an adapter may take for its `initialize`.
@@ -88,6 +92,8 @@ struct Progress {
     terminated: bool,
     /// The connection is gone.
     closed: bool,
+    /// How often the program was seen to stop.
+    stops: u64,
     /// Somebody sees to the end.
     ending: bool,
     /// Nothing more is told.
@@ -127,6 +133,10 @@ pub(super) struct Session {
     /// What the adapter printed before the launch was answered: a refusal often has its reason only there.
     said: Mutex<String>,
     threads: Threads,
+    /// How the program was set going, and whether it is to be paused.
+    motion: Mutex<Motion>,
+    /// Which values have announced elements.
+    elements: Mutex<Elements>,
     /// Why the adapter cannot start the program that it was configured for.
     refusal: Mutex<Option<Failure>>,
     /// Somebody wants the end: a launch in progress gives up.
@@ -153,6 +163,8 @@ impl Session {
             farewell: Mutex::default(),
             said: Mutex::default(),
             threads: Threads::default(),
+            motion: Mutex::default(),
+            elements: Mutex::default(),
             refusal: Mutex::default(),
             give_up: CancellationToken::new(),
             closing: CancellationToken::new(),
@@ -216,9 +228,15 @@ impl Session {
                 if let Some(thread) = self.unknown_thread(&command, &arguments) {
                     Box::pin(self.look_for_thread(thread, &cancel)).await?;
                 }
-                if command == "setVariable" {
-                    let answer = self.ask(&command, arguments, &cancel).await?;
-                    return Ok(translate::assigned(answer));
+                match command.as_str() {
+                    "continue" => return Box::pin(self.go_on(arguments, &cancel)).await,
+                    "pause" => return Box::pin(self.pause(arguments, &cancel)).await,
+                    "variables" => return Box::pin(self.variables(arguments, &cancel)).await,
+                    "setVariable" => {
+                        let answer = self.ask(&command, arguments, &cancel).await?;
+                        return Ok(translate::assigned(answer));
+                    }
+                    _ => {}
                 }
                 if command == "setDataBreakpoints" {
                     let taken =

@@ -21,6 +21,8 @@ pub(super) type Ends = (Peer, mpsc::UnboundedReceiver<Incoming>);
 
 /// `st` of `/proc/net/tcp` for a socket that listens.
 const LISTENING: &str = "0A";
+/// The same for one that is connected.
+const CONNECTED: &str = "01";
 
 /// The next connection of a process of our user, and the inode of its socket; others are shown the door.
 ///
@@ -119,6 +121,28 @@ fn owners(wanted: impl Fn(&Row) -> bool) -> Owners {
 pub(super) fn listening(wanted: impl Fn(u64) -> bool) -> HashSet<u16> {
     let port = |row: &Row| row.local_port().filter(|_| row.state == LISTENING && wanted(row.inode));
     from_tables(port)
+}
+
+/// The connections within this machine that have one end among `ours` and the other among `theirs`, by the inodes of both.
+pub(super) fn between(ours: impl Fn(u64) -> bool, theirs: impl Fn(u64) -> bool) -> Vec<(u64, u64)> {
+    let end = |row: &Row| {
+        (row.state == CONNECTED && (ours(row.inode) || theirs(row.inode)))
+            .then(|| (plain(row.local), plain(row.remote), row.inode))
+    };
+    let ends: Vec<(String, String, u64)> = from_tables(end);
+    let other = |local: &str, remote: &str| {
+        ends.iter().find(|(from, to, inode)| from == remote && to == local && theirs(*inode))
+    };
+    let ours = ends.iter().filter(|(_, _, inode)| ours(*inode));
+    ours.filter_map(|(local, remote, inode)| Some((*inode, other(local, remote)?.2))).collect()
+}
+
+/// An address as the table has it; an IPv4 one of a socket for IPv6 as the IPv4 one.
+fn plain(address: &str) -> String {
+    match address.split_once("FFFF0000") {
+        Some((zeros, rest)) if zeros.len() == 16 && zeros.bytes().all(|byte| byte == b'0') => rest.to_owned(),
+        _ => address.to_owned(),
+    }
 }
 
 fn from_tables<T, C: Default + Extend<T>>(take: impl Fn(&Row) -> Option<T>) -> C {

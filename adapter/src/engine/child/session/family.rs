@@ -13,13 +13,14 @@ use tokio::sync::{mpsc, watch};
 use super::super::ChildEngine;
 use super::super::connection::{Connection, Process};
 use super::super::debuggee;
+use super::super::nodelay;
 use super::super::profile::{Plan, ProgramIo, Quirks, Transport};
 use super::super::socket;
 use super::super::target::Target;
 use super::launch::introduction;
 use super::{HELLO_LIMIT, LAUNCH_LIMIT, Session};
 use crate::engine::{EngineEvent, Marks, Spawned};
-use crate::io::SpawnSpec;
+use crate::io::{Child, SpawnSpec};
 
 /// A connection to an adapter for a program that somebody else has started.
 pub(super) struct Adopted {
@@ -72,6 +73,10 @@ impl Session {
         let command = if arguments["request"] == "launch" { "launch" } else { "attach" };
         let session = self.clone();
         tokio::spawn(async move {
+            let pid = configuration["name"].as_str().and_then(pid_in);
+            if let Some(pid) = pid.filter(|_| session.profile.links_slowly()) {
+                session.hasten(pid).await;
+            }
             match place.connect().await {
                 Ok((peer, incoming)) if session.waits_for_first_child() => {
                     session.become_child(command, configuration, peer, incoming).await;
@@ -87,6 +92,13 @@ impl Session {
             }
         });
         Ok(json!({}))
+    }
+
+    /// Makes the adapter's connection to a program of its own quick.
+    pub(super) async fn hasten(&self, pid: u32) {
+        let adapter = self.live().as_ref().and_then(|live| live.connection.process.child().map(Child::pid));
+        let hastening = tokio::task::spawn_blocking(move || nodelay::hasten(pid, adapter));
+        drop(hastening.await);
     }
 
     /// A program and its number, or else what was told, for people.
@@ -196,6 +208,24 @@ impl Session {
         {
             tracing::warn!(%failure, "the program could not be taken over");
             self.finish().await;
+        }
+    }
+}
+
+/// The process id in what js-debug calls a program: `app.js [4711]`.
+fn pid_in(name: &str) -> Option<u32> {
+    name.strip_suffix(']')?.rsplit_once('[')?.1.parse().ok().filter(|pid| *pid > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::pid_in;
+
+    #[test]
+    fn a_name_may_hold_a_process_id() {
+        assert_eq!(pid_in("app.js [4711]"), Some(4711));
+        for none in ["app.js", "[worker 1]", "Remote Process [0]", "a]", "[]"] {
+            assert_eq!(pid_in(none), None, "{none}");
         }
     }
 }

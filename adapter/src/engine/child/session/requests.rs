@@ -15,8 +15,8 @@ use super::super::profile::Profile;
 use super::{REQUEST_LIMIT, Session};
 use crate::io::{Broker, Child, ExitInfo};
 
-/// Requests whose refusal is about what was typed, not about the engine.
-const EVALUATING: [&str; 3] = ["evaluate", "setVariable", "setExpression"];
+/// Requests whose refusal is about what was typed: nothing that a person must be shown a dialog for.
+const TYPED: [&str; 4] = ["completions", "evaluate", "setExpression", "setVariable"];
 
 /// Requests after which the program runs.
 const RESUMING: [&str; 4] = ["continue", "next", "stepIn", "stepOut"];
@@ -40,9 +40,11 @@ impl Session {
     pub(super) async fn ask(
         &self,
         command: &str,
-        arguments: Value,
+        mut arguments: Value,
         cancel: &CancellationToken,
     ) -> Result<Value, Failure> {
+        self.profile.adapt_request(command, &mut arguments);
+        self.note_motion(command);
         let (peer, witness) = (self.peer()?, self.witness());
         let (understands, never) = (self.can("supportsCancelRequest"), CancellationToken::new());
         let passed_on = if understands { cancel } else { &never };
@@ -67,10 +69,13 @@ impl Session {
                 let quoted = if words.is_empty() { words } else { format!("; its last words: {words}") };
                 Err(Failure { message: format!("{}{quoted}", failure.message), ..failure })
             }
-            Err(failure) if failure.code == ErrorCode::EngineFailed && EVALUATING.contains(&command) => {
-                Err(Failure { code: ErrorCode::EvaluationFailed, ..failure })
+            Err(failure) if TYPED.contains(&command) => Err(evaluation_failed(failure, command)),
+            Err(failure) => Err(failure),
+            Ok(mut answer) => {
+                self.profile.adapt_said(command, &mut answer);
+                self.learn_elements(command, &answer);
+                Ok(answer)
             }
-            outcome => outcome,
         }
     }
 
@@ -170,4 +175,17 @@ impl Witness {
         };
         with_last_words(format!("the debug adapter `{name}` {how} {when}"), &words)
     }
+}
+
+/// An adapter's refusal of something typed.
+fn evaluation_failed(mut failure: Failure, command: &str) -> Failure {
+    if failure.code == ErrorCode::EngineFailed && command != "completions" {
+        failure.code = ErrorCode::EvaluationFailed;
+    }
+    if let Some(foreign) = &mut failure.foreign
+        && let Some(show) = foreign.body.pointer_mut("/error/showUser")
+    {
+        *show = Value::Bool(false);
+    }
+    failure.quiet()
 }

@@ -3,6 +3,7 @@
 use std::sync::{Arc, PoisonError};
 
 use dap_wire::Event;
+use dap_wire::message::BESIDE;
 use dap_wire::peer::{Incoming, Peer};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -28,8 +29,9 @@ impl Session {
         tokio::spawn(self.finish());
     }
 
-    async fn said(self: &Arc<Self>, Event { event, body, .. }: Event) {
+    async fn said(self: &Arc<Self>, Event { event, mut body, .. }: Event) {
         self.threads.learn(&body);
+        self.profile.adapt_said(&event, &mut body);
         match event.as_str() {
             "initialized" if self.waits_for_first_child() => self.configure_parent(),
             "initialized" => {
@@ -51,6 +53,7 @@ impl Session {
                 tokio::spawn(self.clone().finish());
             }
             "output" => self.output(body),
+            "stopped" => self.stopped(body),
             _ => self.tell(&event, body),
         }
     }
@@ -81,6 +84,10 @@ impl Session {
                 tokio::spawn(self.clone().until_taken(pid));
             }
             self.broker.set_reader(pid);
+            if self.profile.links_slowly() {
+                let session = self.clone();
+                tokio::spawn(async move { session.hasten(pid).await });
+            }
         }
         self.progress.send_modify(|now| now.process = true);
         self.tell("process", body);
@@ -161,6 +168,10 @@ impl Session {
             }
             None => return,
         };
+        if let Some(known) = known.as_object_mut() {
+            known.shift_remove(BESIDE);
+        }
+        self.profile.complete_capabilities(&mut known);
         if !self.profile.counts_hits()
             && let Some(count) = known.get_mut("supportsHitConditionalBreakpoints")
         {

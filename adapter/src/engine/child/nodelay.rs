@@ -1,0 +1,78 @@
+//! Connections between an adapter and the program, on which small messages shall not wait for acknowledgements. Node's
+//! inspector and debugpy write each message in two pieces without `TCP_NODELAY`: the second waits 40 ms for the other side to
+//! acknowledge the first, at each request. The sockets are not ours, so each is duplicated from its process (pidfd_getfd(2)),
+//! and the option set on the duplicate holds for the socket.
+//!
+//! Where the kernel does not allow that (it asks for what ptrace asks for), all works as slowly as before.
+
+use std::collections::HashMap;
+
+use rustix::fd::AsRawFd;
+use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
+
+use super::{debuggee, socket};
+
+/// What js-debug starts beside each Node to connect to it.
+const WATCHDOG: &str = "watchdog.js";
+
+/// Sets the option at both ends of each connection between a program and the adapter, or the watchdog that the adapter has
+/// started below the program. Looks at `/proc`: blocks for some milliseconds.
+pub(super) fn hasten(program: u32, adapter: Option<u32>) {
+    let watches = |pid: &u32| debuggee::words_of(*pid).iter().any(|word| is_watchdog(word));
+    let watchdogs = debuggee::children_of(program).into_iter().filter(watches);
+    let ours: HashMap<u64, i32> = debuggee::socket_numbers(program).collect();
+    for other in watchdogs.chain(adapter.filter(|adapter| *adapter != program)) {
+        let theirs: HashMap<u64, i32> = debuggee::socket_numbers(other).collect();
+        let connections =
+            socket::between(|inode| ours.contains_key(&inode), |inode| theirs.contains_key(&inode));
+        for (one, another) in connections {
+            for (pid, number, inode) in
+                [(program, ours.get(&one), one), (other, theirs.get(&another), another)]
+            {
+                if let Some(Err(error)) = number.map(|number| set(pid, *number, inode)) {
+                    tracing::debug!(pid, %error, "a connection stays as slow as it is");
+                }
+            }
+        }
+    }
+}
+
+/// Whether a word that a process was started with says that it is js-debug's own.
+pub(super) fn is_watchdog(word: &str) -> bool {
+    word.ends_with(WATCHDOG)
+}
+
+fn set(pid: u32, number: i32, inode: u64) -> rustix::io::Result<()> {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(rustix::io::Errno::SRCH)?;
+    let process = pidfd_open(pid, PidfdFlags::empty())?;
+    let socket = pidfd_getfd(&process, number, PidfdGetfdFlags::empty())?;
+    // The number may stand for something else by now.
+    if rustix::fs::fstat(&socket)?.st_ino != inode {
+        return Err(rustix::io::Errno::BADF);
+    }
+    tracing::trace!(?pid, number, ours = socket.as_raw_fd(), "TCP_NODELAY");
+    rustix::net::sockopt::set_tcp_nodelay(&socket, true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ends_of_a_connection_are_hastened_and_no_other_socket_is_touched() {
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let one = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (another, _) = listener.accept().unwrap();
+        let own = std::process::id();
+        let inode = |socket: &std::net::TcpStream| rustix::fs::fstat(socket).unwrap().st_ino;
+        let (first, second) = (inode(&one), inode(&another));
+        let found = socket::between(|inode| inode == first, |inode| inode == second);
+        assert_eq!(found, [(first, second)]);
+        set(own, one.as_raw_fd(), first).unwrap();
+        assert!(one.nodelay().unwrap() && !another.nodelay().unwrap());
+        assert_eq!(set(own, another.as_raw_fd(), first), Err(rustix::io::Errno::BADF));
+        assert!(!another.nodelay().unwrap());
+        hasten(own, None);
+        assert!(!another.nodelay().unwrap());
+    }
+}

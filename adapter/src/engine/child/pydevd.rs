@@ -1,0 +1,124 @@
+//! What the debugger inside a Python process (pydevd) says its own way. debugpy's adapter process translates some of it; this
+//! is for who speaks with the process itself, and harmless where the adapter is in between.
+
+use serde_json::{Map, Value, json};
+
+use super::rows;
+
+/// The types of rows that stand for more elements.
+const FURTHER: [&str; 2] = ["MoreItems", "MoreItemsRange"];
+
+/// The thread of a `pause` must be all of them: a number makes its reading thread end, and with it the session.
+pub(super) fn adapt_request(command: &str, arguments: &mut Value) {
+    if command == "pause" {
+        match arguments.as_object_mut() {
+            Some(arguments) => drop(arguments.insert("threadId".into(), json!("*"))),
+            None => *arguments = json!({ "threadId": "*" }),
+        }
+    }
+}
+
+/// Takes out what misleads clients.
+pub(super) fn adapt_said(what: &str, body: &mut Value) {
+    match what {
+        // It says so of each pause, and VS Code then shows no frame.
+        "stopped" => {
+            if let Some(body) = body.as_object_mut() {
+                body.shift_remove("preserveFocusHint");
+            }
+        }
+        // Some come twice (`__class__`), and what is grouped comes before what there is.
+        "variables" => {
+            if let Some(rows) = body["variables"].as_array_mut() {
+                rows::without_repeats(rows);
+                rows.sort_by_key(is_group);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// `function variables` and the like.
+fn is_group(row: &Value) -> bool {
+    row["value"] == "" && row["name"].as_str().is_some_and(|name| name.ends_with(" variables"))
+}
+
+/// It completes behind a dot and does not say so; what it says of its own process is nobody's business.
+pub(super) fn complete(capabilities: &mut Value) {
+    let Some(capabilities) = capabilities.as_object_mut() else { return };
+    capabilities.shift_remove("pydevd");
+    let completes = capabilities.get("supportsCompletionsRequest") == Some(&Value::Bool(true));
+    let triggers = capabilities.get("completionTriggerCharacters").and_then(Value::as_array);
+    if completes && triggers.is_none_or(Vec::is_empty) {
+        capabilities.insert("completionTriggerCharacters".into(), json!(["."]));
+    }
+}
+
+/// The row that stands for the elements behind the first hundred.
+pub(super) fn further_elements(rows: &[Value]) -> Option<usize> {
+    let stands_for_more = |row: &Value| {
+        row["name"] == "more" && row["type"].as_str().is_some_and(|kind| FURTHER.contains(&kind))
+    };
+    rows.iter().position(stands_for_more)
+}
+
+/// `variablePresentation` without the group of names that Python gives each object, unless somebody wants it.
+pub(super) fn presentation(asked: &Value) -> Value {
+    let mut presentation = Map::from_iter([("special".to_owned(), json!("hide"))]);
+    if let Some(asked) = asked.as_object() {
+        if asked.contains_key("all") {
+            presentation.clear();
+        }
+        presentation.extend(asked.clone());
+    }
+    Value::Object(presentation)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_is_of_all_threads_and_nothing_else_changes() {
+        for mut arguments in [json!({ "threadId": 0 }), json!({ "threadId": 7 }), Value::Null] {
+            adapt_request("pause", &mut arguments);
+            assert_eq!(arguments, json!({ "threadId": "*" }));
+        }
+        let mut step = json!({ "threadId": 1 });
+        adapt_request("next", &mut step);
+        assert_eq!(step, json!({ "threadId": 1 }));
+    }
+
+    #[test]
+    fn it_completes_behind_a_dot_unless_it_says_otherwise() {
+        let mut told = json!({ "supportsCompletionsRequest": true, "pydevd": { "processId": 1 } });
+        complete(&mut told);
+        assert_eq!(told, json!({ "supportsCompletionsRequest": true, "completionTriggerCharacters": ["."] }));
+        let mut told = json!({ "supportsCompletionsRequest": true, "completionTriggerCharacters": ["("] });
+        complete(&mut told);
+        assert_eq!(told["completionTriggerCharacters"], json!(["("]));
+        let mut none = json!({});
+        complete(&mut none);
+        assert_eq!(none, json!({}));
+    }
+
+    #[test]
+    fn rows_that_come_twice_are_one_and_a_row_may_stand_for_more() {
+        let mut body = json!({ "variables": [{ "name": "class variables", "value": "" },
+            { "name": "a", "value": "1" }, { "name": "a", "value": "2" },
+            { "name": "a", "value": "1" }, { "name": "more", "value": "...", "type": "MoreItems" }] });
+        adapt_said("variables", &mut body);
+        let rows = body["variables"].as_array().unwrap();
+        assert_eq!((rows.len(), &rows[3]["name"]), (4, &json!("class variables")));
+        assert_eq!(further_elements(rows), Some(2));
+        assert_eq!(further_elements(&[json!({ "name": "more", "type": "int" })]), None);
+    }
+
+    #[test]
+    fn special_variables_are_hidden_unless_asked_for() {
+        assert_eq!(presentation(&Value::Null), json!({ "special": "hide" }));
+        assert_eq!(presentation(&json!({ "special": "group" })), json!({ "special": "group" }));
+        assert_eq!(presentation(&json!({ "all": "inline" })), json!({ "all": "inline" }));
+        assert_eq!(presentation(&json!({ "class": "hide" })), json!({ "special": "hide", "class": "hide" }));
+    }
+}

@@ -1,0 +1,166 @@
+//! Children of a value as DAP pages them: which are its elements, and which part of all a client asked for.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+/// What a client asks for, of the children of one value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Page {
+    /// `indexed`, `named`, or both: elements first.
+    pub(super) filter: Filter,
+    /// The first, from 0.
+    pub(super) start: usize,
+    /// How many at most.
+    pub(super) count: usize,
+}
+
+/// DAP `VariablesArguments.filter`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Filter {
+    /// Elements, then all others.
+    All,
+    /// Elements.
+    Indexed,
+    /// All others.
+    Named,
+}
+
+impl Page {
+    /// The part that is asked for; `None` when it is all.
+    pub(super) fn of(arguments: &Value) -> Option<Self> {
+        let number = |key: &str| {
+            arguments[key].as_u64().map(|number| usize::try_from(number).unwrap_or(usize::MAX)).unwrap_or(0)
+        };
+        let filter = match arguments["filter"].as_str() {
+            Some("indexed") => Filter::Indexed,
+            Some("named") => Filter::Named,
+            _ => Filter::All,
+        };
+        let (start, count) = (number("start"), number("count"));
+        if filter == Filter::All && start == 0 && count == 0 {
+            return None;
+        }
+        // DAP: without a number, or with 0, all.
+        Some(Self { filter, start, count: if count == 0 { usize::MAX } else { count } })
+    }
+
+    /// Where it ends.
+    pub(super) fn end(self) -> usize {
+        self.start.saturating_add(self.count)
+    }
+
+    /// The part of what comes behind `skipped` others that come first.
+    pub(super) fn behind(self, skipped: usize) -> Self {
+        let end = self.end();
+        let start = self.start.saturating_sub(skipped);
+        let count = if end == usize::MAX { end } else { end.saturating_sub(skipped).saturating_sub(start) };
+        Self { start, count, ..self }
+    }
+
+    /// This part of the rows.
+    pub(super) fn cut(self, rows: Vec<Value>) -> Vec<Value> {
+        rows.into_iter().skip(self.start).take(self.count).collect()
+    }
+
+    /// This part of all children.
+    pub(super) fn of_children(self, (elements, others): (Vec<Value>, Vec<Value>)) -> Vec<Value> {
+        match self.filter {
+            Filter::All => self.cut(elements.into_iter().chain(others).collect()),
+            Filter::Indexed => self.cut(elements),
+            Filter::Named => self.cut(others),
+        }
+    }
+}
+
+/// Elements, and all others, each in their order.
+pub(super) fn parted(rows: Vec<Value>) -> (Vec<Value>, Vec<Value>) {
+    rows.into_iter().partition(is_element)
+}
+
+/// Takes out rows that come a second time with the same name and value.
+pub(super) fn without_repeats(rows: &mut Vec<Value>) {
+    let mut known = HashSet::new();
+    rows.retain(|row| known.insert((row["name"].to_string(), row["value"].to_string())));
+}
+
+/// Whether its name is an index: `7`, `007`, `[7]`.
+pub(super) fn is_element(row: &Value) -> bool {
+    let name = row["name"].as_str().unwrap_or_default();
+    let inside = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+    !inside.is_empty() && inside.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// The elements that a row stands for, by its name: `[100:1100]`.
+pub(super) fn range_of(row: &Value) -> Option<(usize, usize)> {
+    let name = row["name"].as_str()?;
+    let (from, to) = name.strip_prefix('[')?.strip_suffix(']')?.split_once(':')?;
+    Some((from.parse().ok()?, to.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn page(arguments: &Value) -> Page {
+        Page::of(arguments).unwrap()
+    }
+
+    fn row(name: &str) -> Value {
+        json!({ "name": name })
+    }
+
+    fn names(rows: &[Value]) -> Vec<&str> {
+        rows.iter().filter_map(|row| row["name"].as_str()).collect()
+    }
+
+    #[test]
+    fn a_page_is_a_part_of_elements_others_or_both() {
+        let rows = ["[[Prototype]]", "0", "01", "[2]", "len()", "", "[]", "[1:2]"].map(row);
+        let cut = |arguments: Value| {
+            let children = parted(rows.to_vec());
+            page(&arguments)
+                .of_children(children)
+                .iter()
+                .map(|row| names(std::slice::from_ref(row)).concat())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(cut(json!({ "filter": "indexed" })), ["0", "01", "[2]"]);
+        assert_eq!(cut(json!({ "filter": "indexed", "start": 1, "count": 1 })), ["01"]);
+        assert_eq!(cut(json!({ "filter": "named", "start": 1 })), ["len()", "", "[]", "[1:2]"]);
+        assert_eq!(cut(json!({ "start": 2, "count": 2 })), ["[2]", "[[Prototype]]"]);
+        assert_eq!(cut(json!({ "start": 9, "count": 2 })), Vec::<String>::new());
+        assert_eq!(cut(json!({ "start": u64::MAX, "count": u64::MAX })), Vec::<String>::new());
+    }
+
+    #[test]
+    fn all_is_no_page() {
+        for arguments in
+            [json!({}), json!({ "start": 0, "count": 0 }), json!({ "start": -1 }), json!({ "count": "x" })]
+        {
+            assert_eq!(Page::of(&arguments), None, "{arguments}");
+        }
+    }
+
+    #[test]
+    fn what_lies_behind_the_elements_is_a_page_of_its_own() {
+        let behind = |start: u64, count: u64, skipped| {
+            let page = page(&json!({ "start": start, "count": count })).behind(skipped);
+            (page.start, page.count)
+        };
+        assert_eq!(behind(8, 5, 10), (0, 3));
+        assert_eq!(behind(12, 5, 10), (2, 5));
+        assert_eq!(behind(1, 5, 10), (0, 0));
+        assert_eq!(behind(3, 0, 10), (0, usize::MAX));
+    }
+
+    #[test]
+    fn a_row_may_stand_for_a_range_of_elements() {
+        assert_eq!(range_of(&row("[100:1100]")), Some((100, 1100)));
+        for other in ["[100]", "100:200", "[a:b]", "[:]", "[-1:5]"] {
+            assert_eq!(range_of(&row(other)), None, "{other}");
+        }
+    }
+}

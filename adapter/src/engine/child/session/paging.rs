@@ -1,0 +1,197 @@
+//! Pages of children (`variables` with `start`, `count` or `filter`), whatever the adapter makes of them: some ignore all
+//! three, some take a window of elements alone, some the window and no filter, and one ends when it is asked for elements of
+//! what has none. So an adapter is asked for elements only where it has announced them (`indexedVariables`), else for all
+//! children, of which the page is cut.
+
+use std::collections::HashMap;
+use std::sync::PoisonError;
+
+use dap_wire::Failure;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::super::rows::{self, Filter, Page};
+use super::Session;
+
+/// How many values are remembered to have elements.
+const KNOWN: usize = 50_000;
+/// How many elements are read for who does not say how many.
+const MOST: usize = 10_000;
+
+/// How many elements a value has announced, by its reference.
+#[derive(Debug, Default)]
+pub(super) struct Elements(HashMap<i64, usize>);
+
+impl Elements {
+    fn learn(&mut self, value: &Value) {
+        let Some(reference) = value["variablesReference"].as_i64().filter(|reference| *reference != 0) else {
+            return;
+        };
+        match value["indexedVariables"].as_u64().and_then(|count| usize::try_from(count).ok()) {
+            Some(count @ 1..) => {
+                if self.0.len() >= KNOWN {
+                    self.0.clear();
+                }
+                self.0.insert(reference, count);
+            }
+            // References are used again.
+            _ => drop(self.0.remove(&reference)),
+        }
+    }
+}
+
+impl Session {
+    /// Learns from an answer which values have elements.
+    pub(super) fn learn_elements(&self, command: &str, answer: &Value) {
+        let mut elements = self.elements.lock().unwrap_or_else(PoisonError::into_inner);
+        match command {
+            "scopes" | "variables" => {
+                answer[command].as_array().into_iter().flatten().for_each(|row| elements.learn(row));
+            }
+            "evaluate" | "setVariable" | "setExpression" => elements.learn(answer),
+            _ => {}
+        }
+    }
+
+    fn elements_of(&self, reference: &Value) -> usize {
+        let elements = self.elements.lock().unwrap_or_else(PoisonError::into_inner);
+        reference.as_i64().and_then(|reference| elements.0.get(&reference).copied()).unwrap_or(0)
+    }
+
+    /// Children of a value: all, or the page that is asked for.
+    pub(super) async fn variables(
+        &self,
+        arguments: Value,
+        cancel: &CancellationToken,
+    ) -> Result<Value, Failure> {
+        let count = self.elements_of(&arguments["variablesReference"]);
+        let page = match Page::of(&arguments) {
+            Some(page) => page,
+            None if count > 0 && self.profile.hides_elements() => {
+                Page { filter: Filter::All, start: 0, count: MOST }
+            }
+            None => return self.ask("variables", arguments, cancel).await,
+        };
+        let asking = Asking { session: self, arguments: &arguments, cancel };
+        let rows = if count > 0 { asking.announced(page, count).await? } else { asking.all(page).await? };
+        Ok(json!({ "variables": rows }))
+    }
+}
+
+/// One request for a page.
+struct Asking<'a> {
+    session: &'a Session,
+    arguments: &'a Value,
+    cancel: &'a CancellationToken,
+}
+
+impl Asking<'_> {
+    /// The children of a value with `count` elements that it has announced.
+    async fn announced(&self, page: Page, count: usize) -> Result<Vec<Value>, Failure> {
+        let mut rows = Vec::new();
+        if page.filter != Filter::Named {
+            let wanted = page.count.min(count.saturating_sub(page.start)).min(MOST);
+            rows = self.elements(page.start, wanted).await?;
+        }
+        let others = match page.filter {
+            Filter::Named => page,
+            Filter::All => page.behind(count),
+            Filter::Indexed => return Ok(rows),
+        };
+        if others.count > 0 && self.session.profile.mixes_children() {
+            let told = self.ask(json!({ "filter": "named" })).await?;
+            let (_, named) = rows::parted(told);
+            rows.extend(others.cut(named));
+        }
+        Ok(rows)
+    }
+
+    /// Elements that are there.
+    async fn elements(&self, start: usize, count: usize) -> Result<Vec<Value>, Failure> {
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        let mut rows = self.ask(json!({ "filter": "indexed", "start": start, "count": count })).await?;
+        if rows.len() > count {
+            // Others with them, or all of them.
+            rows.retain(rows::is_element);
+        }
+        if rows.len() > count {
+            rows = Page { filter: Filter::Indexed, start, count }.cut(rows);
+        }
+        Ok(rows)
+    }
+
+    /// A page of all children.
+    async fn all(&self, page: Page) -> Result<Vec<Value>, Failure> {
+        let mut rows = self.ask(json!({})).await?;
+        let Some(further) = self.session.profile.further_elements(&rows).filter(|at| *at < rows.len()) else {
+            return Ok(page.of_children(rows::parted(rows)));
+        };
+        let further = rows.remove(further);
+        let (mut elements, others) = rows::parted(rows);
+        if page.filter == Filter::Named {
+            return Ok(page.cut(others));
+        }
+        let mut page = page;
+        if page.end() > elements.len() {
+            page = self.read_further(&mut elements, &further, page).await?;
+        }
+        Ok(page.of_children((elements, others)))
+    }
+
+    /// Elements that are told behind a row of their own, or behind one for each range of them. Those before the page are not
+    /// read, and the page begins that much earlier in what is.
+    async fn read_further(
+        &self,
+        elements: &mut Vec<Value>,
+        further: &Value,
+        page: Page,
+    ) -> Result<Page, Failure> {
+        let end = page.end().min(page.start.saturating_add(MOST));
+        let told = self.ask_of(further, json!({})).await?;
+        if !told.iter().any(|row| rows::range_of(row).is_some()) {
+            elements.extend(told);
+            return Ok(page);
+        }
+        let mut skipped = 0;
+        for range in &told {
+            let Some((from, to)) = rows::range_of(range) else { continue };
+            if from >= end {
+                break;
+            }
+            if to <= page.start {
+                skipped = to;
+                continue;
+            }
+            elements.extend(self.ask_of(range, json!({})).await?);
+        }
+        if skipped > 0 {
+            // Also those in front of the first range.
+            let before = told.first().and_then(rows::range_of).map_or(0, |(from, _)| from);
+            elements.drain(..before.min(elements.len()));
+        }
+        Ok(Page { start: page.start.saturating_sub(skipped), ..page })
+    }
+
+    async fn ask(&self, wish: Value) -> Result<Vec<Value>, Failure> {
+        self.ask_of(self.arguments, wish).await
+    }
+
+    /// The children of what `parent` refers to; `wish` is the page as the adapter is asked.
+    async fn ask_of(&self, parent: &Value, wish: Value) -> Result<Vec<Value>, Failure> {
+        let mut arguments = self.arguments.clone();
+        if let (Some(arguments), Value::Object(wish)) = (arguments.as_object_mut(), wish) {
+            for key in ["filter", "start", "count"] {
+                arguments.shift_remove(key);
+            }
+            arguments.insert("variablesReference".into(), parent["variablesReference"].clone());
+            arguments.extend(wish);
+        }
+        let mut answer = self.session.ask("variables", arguments, self.cancel).await?;
+        match answer["variables"].take() {
+            Value::Array(rows) => Ok(rows),
+            _ => Ok(Vec::new()),
+        }
+    }
+}

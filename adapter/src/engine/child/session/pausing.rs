@@ -1,0 +1,146 @@
+//! `pause`, with an end: an adapter that answers it with success may never say that the program stands, because none of the
+//! program's own code runs. Then the stop is told here, or the request is refused with the reason.
+//!
+//! Not here: stops that nobody wants, which the hub judges.
+
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use dap_wire::{ErrorCode, Failure};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::super::debuggee::{self, Debuggee};
+use super::super::nodelay;
+use super::super::profile::IdlePause;
+use super::Session;
+use crate::io::Child;
+
+/// How long a pause may take until it is said why the program does not stop. debugpy waits 0.5 s for the main thread.
+const PAUSE_LIMIT: Duration = Duration::from_millis(1500);
+
+/// How long the answer to a `continue` is waited for that may never come.
+const UNSAID_LIMIT: Duration = Duration::from_millis(100);
+
+/// What a person may be shown of a command line.
+const SHOWN_CHARS: usize = 60;
+
+/// How the program was set going, and whether somebody wants it to stop. A stop ends both.
+#[derive(Debug, Default)]
+pub(super) struct Motion {
+    stepping: bool,
+    pausing: bool,
+    /// The last stop was told here, not by the adapter.
+    unsaid: bool,
+}
+
+impl Session {
+    /// Notes a request that sets the program going, or is to stop it.
+    pub(super) fn note_motion(&self, command: &str) {
+        let mut motion = self.motion.lock().unwrap_or_else(PoisonError::into_inner);
+        match command {
+            "next" | "stepIn" | "stepOut" | "stepBack" | "goto" => motion.stepping = true,
+            "continue" | "reverseContinue" => motion.stepping = false,
+            "pause" => motion.pausing = true,
+            _ => {}
+        }
+    }
+
+    /// The adapter says that the program stands. js-debug steps out of Node's own code after a pause, and calls that a step.
+    pub(super) fn stopped(&self, mut body: Value) {
+        let motion = std::mem::take(&mut *self.motion.lock().unwrap_or_else(PoisonError::into_inner));
+        if motion.pausing && !motion.stepping && body["reason"] == "step" {
+            body["reason"] = json!("pause");
+        }
+        self.progress.send_modify(|now| now.stops += 1);
+        self.tell("stopped", body);
+    }
+
+    /// Pauses the program, and answers when it stands or when it is known why it does not.
+    pub(super) async fn pause(
+        self: &Arc<Self>,
+        arguments: Value,
+        cancel: &CancellationToken,
+    ) -> Result<Value, Failure> {
+        let before = self.progress.borrow().stops;
+        let answer = self.ask("pause", arguments, cancel).await?;
+        let how = self.profile.idle_pause();
+        if how == IdlePause::Comes {
+            return Ok(answer);
+        }
+        let stands = self.reached(PAUSE_LIMIT, |now| now.stops != before || now.ending || now.over);
+        let stands = tokio::select! {
+            stands = stands => stands,
+            // The adapter has taken the pause; nothing takes it back.
+            () = cancel.cancelled() => true,
+        };
+        match how {
+            _ if stands => Ok(answer),
+            IdlePause::Unsaid => self.say_it_stands(before, cancel).await.map(|()| answer),
+            IdlePause::Pends(reason) => Err(self.why_it_runs_on(reason).await),
+            IdlePause::Comes => Ok(answer),
+        }
+    }
+
+    /// Each thread waits in a call and will stop when that returns: as far as the program's own code goes, it stands.
+    async fn say_it_stands(&self, before: u64, cancel: &CancellationToken) -> Result<(), Failure> {
+        let answer = self.ask("threads", Value::Null, cancel).await?;
+        let thread = answer["threads"][0]["id"].clone();
+        // Meanwhile it may have stopped by itself.
+        if self.progress.send_if_modified(|now| {
+            let first = now.stops == before;
+            now.stops += u64::from(first);
+            first
+        }) {
+            let description = "Paused: each thread waits in a call that has not returned";
+            let body = json!({ "reason": "pause", "description": description, "threadId": thread,
+                "allThreadsStopped": true });
+            self.motion.lock().unwrap_or_else(PoisonError::into_inner).unsaid = true;
+            self.tell("stopped", body);
+        }
+        Ok(())
+    }
+
+    /// Lets the program go on. After a stop that the adapter has not said it would answer when what stands goes on, and
+    /// nothing stands: it takes the request all the same.
+    pub(super) async fn go_on(
+        self: &Arc<Self>,
+        arguments: Value,
+        cancel: &CancellationToken,
+    ) -> Result<Value, Failure> {
+        if !std::mem::take(&mut self.motion.lock().unwrap_or_else(PoisonError::into_inner).unsaid) {
+            return self.ask("continue", arguments, cancel).await;
+        }
+        let (session, never) = (self.clone(), CancellationToken::new());
+        let asking = tokio::spawn(async move { session.ask("continue", arguments, &never).await });
+        match tokio::time::timeout(UNSAID_LIMIT, asking).await {
+            Ok(Ok(answer)) => answer,
+            _ => Ok(json!({ "allThreadsContinued": true })),
+        }
+    }
+
+    /// Why a program goes on that is to be paused.
+    async fn why_it_runs_on(&self, reason: &str) -> Failure {
+        let program = self.live().as_ref().and_then(|live| {
+            let ours = live.program.as_ref().map(Child::pid);
+            ours.or_else(|| live.debuggee.as_ref().map(Debuggee::pid))
+        });
+        let children = tokio::task::spawn_blocking(move || program.map(debuggee::children_of));
+        let children = children.await.ok().flatten().unwrap_or_default();
+        let command = |pid: u32| {
+            let words = debuggee::words_of(pid);
+            let of_adapter = words.iter().any(|word| nodelay::is_watchdog(word));
+            let shown: String = words.join(" ").chars().take(SHOWN_CHARS).collect();
+            (!of_adapter).then(|| format!("{reason}; its child is `{shown}` (process {pid})"))
+        };
+        let (why, remedy) = match children.into_iter().find_map(command) {
+            _ if self.broker.waiting_for_input() => ("it waits for input".to_owned(), "give it input"),
+            Some(why) => (why, "wait for that, or end it"),
+            None => (reason.to_owned(), "wait for what it waits for"),
+        };
+        let limit = PAUSE_LIMIT.as_secs_f32();
+        let message = format!("the program did not stop within {limit} s: {why}");
+        Failure::new(ErrorCode::Timeout, message)
+            .hint(format!("the pause holds: the program stops as soon as its own code runs again; {remedy}"))
+    }
+}

@@ -1,0 +1,100 @@
+//! JavaScript and TypeScript beyond what every language has ([`super::child_adapters`]).
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use serde_json::{Value, json};
+use tests::child::{self, Subject};
+use tests::client::DapClient;
+use tests::transcript::Transcript;
+
+fn editor() -> anyhow::Result<DapClient> {
+    DapClient::start_in("editor", HashMap::new(), &Transcript::default())
+}
+
+fn copy(from: &Path, to: &Path) -> anyhow::Result<PathBuf> {
+    std::fs::create_dir_all(to.parent().context("no folder")?)?;
+    std::fs::copy(from, to)?;
+    Ok(to.to_path_buf())
+}
+
+async fn stops_in_total(launch: Value, source: &Path) -> anyhow::Result<()> {
+    let mut editor = editor()?;
+    let line = child::line(source, "add");
+    editor.launch_child(launch, source, &[line]).await?;
+    let (thread, frame) = editor.stop().await?;
+    assert_eq!((&frame["line"], &frame["source"]["path"]), (&json!(line), &json!(source)));
+    let asked = json!({ "expression": "item.name", "frameId": frame["id"], "context": "watch" });
+    assert_eq!(editor.ok("evaluate", asked).await?["result"], "'apple'");
+    editor.break_on(source, &[]).await?;
+    editor.ok("continue", json!({ "threadId": thread })).await?;
+    editor.event("terminated").await?;
+    assert_eq!(editor.output[0], "total 7\n");
+    editor.finish().await
+}
+
+#[tokio::test]
+async fn breakpoints_in_typescript_bind_through_its_source_map() -> anyhow::Result<()> {
+    if !Subject::Js.is_set_up() {
+        return Ok(());
+    }
+    let source = child::source("ts/src/shop.ts");
+    stops_in_total(Subject::Js.with(json!({ "program": source })), &source).await?;
+    // The compiled file as the program, and a working directory that is not the project's.
+    let compiled = child::source("ts/dist/shop.js");
+    stops_in_total(Subject::Js.with(json!({ "program": compiled, "cwd": "/" })), &source).await
+}
+
+#[tokio::test]
+async fn a_source_that_nobody_compiled_runs_where_node_can_and_is_refused_where_not() -> anyhow::Result<()> {
+    if !Subject::Js.is_set_up() {
+        return Ok(());
+    }
+    let folder = tempfile::tempdir()?;
+    let folder = folder.path().canonicalize()?;
+    let source = copy(&child::source("ts/src/shop.ts"), &folder.join("shop.ts"))?;
+    // A Node of any age that says it is an old one.
+    let old = folder.join("bin/node");
+    std::fs::create_dir_all(folder.join("bin"))?;
+    let script = format!(
+        "#!/bin/sh\n[ \"$1\" = --version ] && echo v20.1.0 && exit\nexec {} \"$@\"\n",
+        child::interpreter("node")
+    );
+    std::fs::write(&old, script)?;
+    std::fs::set_permissions(&old, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+    let mut editor = editor()?;
+    editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
+    let launch = Subject::Js.with(json!({ "program": source, "runtimeExecutable": old }));
+    let refused = editor.ask("launch", launch).await?;
+    let error = &refused.body["error"]["variables"];
+    assert_eq!(error["code"], "LAUNCH_FAILED", "{error}");
+    let told = error["message"].as_str().unwrap_or_default();
+    assert!(told.contains("shop.ts") && told.contains("Node 20.1") && told.contains("outDir"), "{told}");
+    editor.finish().await
+}
+
+/// Node stops at its next JavaScript, of which there may be none for hours.
+#[tokio::test]
+async fn a_pause_of_a_program_that_waits_for_ever_says_that_it_pends() -> anyhow::Result<()> {
+    if !Subject::Js.is_set_up() {
+        return Ok(());
+    }
+    let folder = tempfile::tempdir()?;
+    let program = folder.path().join("waits.js");
+    std::fs::write(
+        &program,
+        "console.log('on');\nprocess.stdin.on('data', (data) => {\n  console.log(`got ${data}`);\n});\n",
+    )?;
+    let mut editor = editor()?;
+    editor.launch_child(Subject::Js.with(json!({ "program": program })), &program, &[]).await?;
+    editor.read_stdout("on").await?;
+    let refused = editor.ask("pause", json!({ "threadId": 0 })).await?;
+    let error = &refused.body["error"]["variables"];
+    assert_eq!(error["code"], "TIMEOUT", "{error}");
+    editor.ok("processWriteInput", json!({ "data": "x\n" })).await?;
+    // The pause holds.
+    assert_eq!(editor.event("stopped").await?["reason"], "pause");
+    editor.ok("disconnect", json!({ "terminateDebuggee": true })).await?;
+    editor.ended().await
+}

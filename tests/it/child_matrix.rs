@@ -1,0 +1,191 @@
+//! What adapters do worst, tried with each real one: a table of adapters and cases. Where an adapter answers otherwise, the
+//! case says why.
+//!
+//! Not here: what is told of one language alone ([`super::child_python`], [`super::child_javascript`]).
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use serde_json::{Value, json};
+use tests::child::{self, Subject};
+use tests::client::DapClient;
+use tests::transcript::Transcript;
+
+use super::child_programs::with_tools;
+
+/// Declares each case for each adapter that is set up.
+macro_rules! matrix {
+    ($($adapter:ident: $subject:ident),* $(,)?) => {
+        $(mod $adapter {
+            use super::Subject;
+            const SUBJECT: Subject = Subject::$subject;
+
+            #[tokio::test]
+            async fn it_is_paused_before_it_has_ever_stopped() -> anyhow::Result<()> {
+                if SUBJECT.is_set_up() { super::paused_first(SUBJECT).await } else { Ok(()) }
+            }
+
+            #[tokio::test]
+            async fn children_come_in_pages() -> anyhow::Result<()> {
+                if SUBJECT.is_set_up() { super::paged(SUBJECT).await } else { Ok(()) }
+            }
+
+            #[tokio::test]
+            async fn a_watch_that_fails_is_shown_to_nobody() -> anyhow::Result<()> {
+                if SUBJECT.is_set_up() { super::failing_watch(SUBJECT).await } else { Ok(()) }
+            }
+        })*
+    };
+}
+
+matrix! {
+    debugpy: Python,
+    debugpy_through_its_adapter: PythonAdapter,
+    lldb: Lldb,
+    gdb: Gdb,
+    bash: Bash,
+    delve: Delve,
+    rdbg: Rdbg,
+    js: Js,
+}
+
+const C: &str = "#include <stdio.h>\n\nint main(void) {\n    int many[1000];\n    for (int i = 0; i < 1000; i++)\n        \
+                 many[i] = i;\n    printf(\"%d\\n\", many[999]); /* BP many */\n    return 0;\n}\n";
+const GO: &str = "package main\n\nimport \"fmt\"\n\nfunc main() {\n\tmany := make([]int, 1000)\n\tfor i := range many {\n\t\t\
+                  many[i] = i\n\t}\n\tfmt.Println(len(many)) // BP many\n}\n";
+
+fn editor() -> anyhow::Result<DapClient> {
+    DapClient::start_in("editor", HashMap::new(), &Transcript::default())
+}
+
+/// The attributes that launch a fixture of this language, with the engine.
+fn launch(subject: Subject, program: impl Into<PathBuf>) -> Value {
+    let mut launch = subject.launch();
+    launch["program"] = json!(program.into());
+    launch
+}
+
+/// No stop has told the client a thread yet: it names one that no adapter knows.
+async fn paused_first(subject: Subject) -> anyhow::Result<()> {
+    let program = match subject {
+        Subject::Python | Subject::PythonAdapter => child::source("spin.py"),
+        Subject::Lldb | Subject::Gdb => child::native("spin"),
+        Subject::Delve => child::native("go-spin"),
+        Subject::Bash => child::source("spin.sh"),
+        Subject::Rdbg => child::source("spin.rb"),
+        Subject::Js => child::source("spin.js"),
+    };
+    let mut editor = editor()?;
+    editor.launch_child(launch(subject, &program), &program, &[]).await?;
+    // With bash-dap the program is there before it can be paused.
+    editor.event("process").await?;
+    editor.ok("pause", json!({ "threadId": 0 })).await?;
+    let stopped = editor.event("stopped").await?;
+    // lldb says what it sent the program to pause it.
+    assert!(subject == Subject::Lldb || stopped["reason"] == "pause", "{stopped}");
+    assert!(stopped["preserveFocusHint"] != true, "an editor would show nothing: {stopped}");
+    let threads = editor.ok("threads", Value::Null).await?;
+    let first = threads["threads"][0]["id"].as_i64().context("no threads")?;
+    let thread = stopped["threadId"].as_i64().unwrap_or(first);
+    let stack = editor.ok("stackTrace", json!({ "threadId": thread, "levels": 20 })).await?;
+    let frames = stack["stackFrames"].as_array().context("no stack")?;
+    assert!(!frames.is_empty(), "{stack}");
+    editor.ok("continue", json!({ "threadId": thread })).await?;
+    editor.ok("disconnect", json!({ "terminateDebuggee": true })).await?;
+    editor.ended().await
+}
+
+/// Starts the program with a list of a thousand up to where it is whole; gives the list's reference.
+async fn list_of_a_thousand(
+    subject: Subject,
+    folder: &Path,
+    editor: &mut DapClient,
+) -> anyhow::Result<(i64, Value)> {
+    let made = |name: &str, text: &str| -> anyhow::Result<PathBuf> {
+        std::fs::write(folder.join(name), text)?;
+        Ok(folder.join(name))
+    };
+    let source = match subject {
+        Subject::Python | Subject::PythonAdapter => child::source("many.py"),
+        Subject::Js => child::source("many.js"),
+        Subject::Rdbg => child::source("many.rb"),
+        Subject::Bash => child::source("many.sh"),
+        Subject::Lldb | Subject::Gdb => made("many.c", C)?,
+        Subject::Delve => {
+            made("go.mod", "module many\n\ngo 1.20\n")?;
+            made("main.go", GO)?
+        }
+    };
+    let mut attributes = launch(subject, &source);
+    if subject == Subject::Delve {
+        attributes = with_tools(attributes)?;
+    }
+    let line = child::line(&source, "many");
+    editor.launch_child(attributes, &source, &[line]).await?;
+    let (thread, frame) = editor.stop().await?;
+    let scopes = editor.ok("scopes", json!({ "frameId": frame["id"] })).await?;
+    for scope in scopes["scopes"].as_array().context("no scopes")? {
+        let asked = json!({ "variablesReference": scope["variablesReference"] });
+        let told = editor.ok("variables", asked).await?;
+        let mut rows = told["variables"].as_array().into_iter().flatten();
+        if let Some(list) = rows.find(|row| row["name"] == "many") {
+            return Ok((thread, list.clone()));
+        }
+    }
+    anyhow::bail!("no variable `many`")
+}
+
+/// `start` and `count` mean the same everywhere, with either `filter` or none.
+async fn paged(subject: Subject) -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let mut editor = editor()?;
+    let (_, list) = list_of_a_thousand(subject, folder.path(), &mut editor).await?;
+    let reference = &list["variablesReference"];
+    // Delve reads 64 elements of a slice, and what it has not read it does not list.
+    let (middle, next) = if subject == Subject::Delve { (40, 41) } else { (500, 501) };
+    let wanted = [json!(middle.to_string()), json!(next.to_string())];
+    for filter in [json!(null), json!("indexed")] {
+        let mut asked = json!({ "variablesReference": reference, "start": middle, "count": 2 });
+        if !filter.is_null() {
+            asked["filter"] = filter.clone();
+        }
+        let told = editor.ok("variables", asked).await?;
+        let rows = told["variables"].as_array().context("no variables")?;
+        let values: Vec<&Value> = rows.iter().map(|row| &row["value"]).collect();
+        assert_eq!(values, wanted.iter().collect::<Vec<_>>(), "filter {filter}");
+        for (row, index) in rows.iter().zip([middle, next]) {
+            let name = row["name"].as_str().unwrap_or_default().trim_matches(['[', ']']);
+            assert_eq!(name.parse(), Ok(index), "{row}");
+        }
+    }
+    let named = json!({ "variablesReference": reference, "filter": "named" });
+    let told = editor.ok("variables", named).await?;
+    for row in told["variables"].as_array().context("no variables")? {
+        let name = row["name"].as_str().unwrap_or_default().trim_matches(['[', ']']);
+        assert!(name.parse::<u64>().is_err(), "an element is no named child: {row}");
+    }
+    let behind = json!({ "variablesReference": reference, "filter": "indexed", "start": 5000, "count": 2 });
+    assert_eq!(editor.ok("variables", behind).await?["variables"], json!([]));
+    editor.ok("disconnect", json!({ "terminateDebuggee": true })).await?;
+    editor.ended().await
+}
+
+/// A watch fails at each stop where its variable is not; a dialog each time would be unbearable.
+async fn failing_watch(subject: Subject) -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let mut editor = editor()?;
+    let (thread, _) = list_of_a_thousand(subject, folder.path(), &mut editor).await?;
+    let stack = editor.ok("stackTrace", json!({ "threadId": thread, "levels": 1 })).await?;
+    let frame = stack["stackFrames"][0]["id"].clone();
+    let asked = json!({ "expression": "no_such_thing.at(", "frameId": frame, "context": "watch" });
+    let answer = editor.ask("evaluate", asked).await?;
+    match subject {
+        // Both answer whatever it is, Ruby with the error as a value: there is nothing to show.
+        Subject::Bash | Subject::Rdbg => {}
+        _ => assert!(!answer.success, "{}", answer.body),
+    }
+    assert!(answer.body["error"]["showUser"] != true, "{}", answer.body);
+    editor.ok("disconnect", json!({ "terminateDebuggee": true })).await?;
+    editor.ended().await
+}
