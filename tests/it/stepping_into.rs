@@ -17,7 +17,7 @@ stories! {
     a_loop_over_an_iterator_is_stepped_through,
     an_exception_leads_a_step_into_its_handler,
     an_exception_stop_gives_a_step_up,
-    debugger_break_gives_a_step_up,
+    debugger_break_stops_once_for_a_step_over_it,
     the_next_statement_is_set,
     going_into_or_out_of_a_handler_is_refused,
 }
@@ -151,11 +151,21 @@ async fn an_exception_stop_gives_a_step_up(runtime: Runtime) -> anyhow::Result<(
     editor.finish().await
 }
 
-async fn debugger_break_gives_a_step_up(runtime: Runtime) -> anyhow::Result<()> {
+async fn debugger_break_stops_once_for_a_step_over_it(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
-    editor.launch("jmc", &["break"], json!({})).await?;
+    editor.launch("jmc", &["main catches", "break"], json!({})).await?;
     let (thread, _) = editor.stop().await?;
+    editor.ok("continue", json!({ "threadId": thread })).await?;
+    editor.stop().await?;
+    // The thread stands where it is called: the step goes over it.
     editor.ok("next", json!({ "threadId": thread })).await?;
+    let (_, frame) = editor.stop().await?;
+    assert_eq!(frame["line"], fixture::line("jmc", "end"));
+    editor.finish().await?;
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.launch("jmc", &["main catches"], json!({})).await?;
+    let (thread, _) = editor.stop().await?;
+    editor.ok("continue", json!({ "threadId": thread })).await?;
     let stopped = editor.event("stopped").await?;
     assert_eq!(stopped["description"], "Debugger.Break()");
     editor.ok("next", json!({ "threadId": thread })).await?;

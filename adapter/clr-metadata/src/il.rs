@@ -1,4 +1,4 @@
-//! Calls in IL (ECMA-335 III): what a statement may step into.
+//! Calls and branches in IL (ECMA-335 III): what a statement may step into, and where it leads.
 
 use crate::bytes::Reader;
 
@@ -11,27 +11,81 @@ pub struct Call {
     pub token: u32,
 }
 
+/// A place where control may go on elsewhere than at the next instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Branch {
+    /// Its IL offset.
+    pub il: u32,
+    /// The IL offset where it leads.
+    pub target: u32,
+}
+
 /// The calls of a method body, in order. Ends at the first byte that is no instruction.
 pub fn calls(body: &[u8]) -> Vec<Call> {
-    let mut reader = Reader::new(body);
     let mut found = Vec::new();
+    // call, callvirt, newobj
+    instructions(body, |il, opcode, operand| {
+        if let (0x28 | 0x6f | 0x73, Some(token)) = (opcode, Reader::new(operand).u32()) {
+            found.push(Call { il, token });
+        }
+    });
+    found
+}
+
+/// The branches of a method body, also out of `try`, in order; a `switch` counts once for each of its targets. Ends at the
+/// first byte that is no instruction.
+pub fn branches(body: &[u8]) -> Vec<Branch> {
+    let mut found = Vec::new();
+    instructions(body, |il, opcode, operand| {
+        let next = il.saturating_add(if opcode > 0xff { 2 } else { 1 }).saturating_add(operand.len() as u32);
+        let mut reader = Reader::new(operand);
+        match opcode {
+            // br.s to blt.un.s, leave.s; br to blt.un, leave
+            0x2b..=0x37 | 0xde | 0x38..=0x44 | 0xdd => {}
+            // switch: behind the count
+            0x45 => drop(reader.u32()),
+            _ => return,
+        }
+        let mut distance = || match operand.len() {
+            1 => reader.u8().map(|short| i32::from(short.cast_signed())),
+            _ => reader.u32().map(u32::cast_signed),
+        };
+        while let Some(distance) = distance() {
+            found.extend(next.checked_add_signed(distance).map(|target| Branch { il, target }));
+        }
+    });
+    found
+}
+
+/// Whether what begins at an offset and ends before `end` does nothing but lead elsewhere.
+pub fn only_leads_on(body: &[u8], from: u32, end: u32) -> bool {
+    let mut only = true;
+    instructions(body, |il, opcode, _| {
+        // nop; br.s, br; leave, leave.s
+        only &= il < from || il >= end || matches!(opcode, 0x00 | 0x2b | 0x38 | 0xdd | 0xde);
+    });
+    only
+}
+
+/// Shows each instruction: its IL offset, its opcode and its operand.
+fn instructions(body: &[u8], mut show: impl FnMut(u32, u16, &[u8])) {
+    let mut reader = Reader::new(body);
     let mut next = || -> Option<()> {
         let il = u32::try_from(reader.position()).ok()?;
         let opcode = match reader.u8()? {
             0xfe => 0xfe00 | u16::from(reader.u8()?),
             plain => u16::from(plain),
         };
+        let begin = reader.position();
         match opcode {
-            // call, callvirt, newobj
-            0x28 | 0x6f | 0x73 => found.push(Call { il, token: reader.u32()? }),
             // switch: a count and as many targets
             0x45 => drop(reader.u32().and_then(|count| reader.take((count as usize).checked_mul(4)?))?),
             other => drop(reader.take(operand(other)?)?),
         }
+        show(il, opcode, body.get(begin..reader.position())?);
         Some(())
     };
     while next().is_some() {}
-    found
 }
 
 /// The number of the state in which a state machine yields here: what is stored right before it,
@@ -61,7 +115,7 @@ fn operand(opcode: u16) -> Option<usize> {
     Some(match opcode {
         0x0e..=0x13 | 0x1f | 0x2b..=0x37 | 0xde | 0xfe12 | 0xfe19 => 1,
         0xfe09..=0xfe0e => 2,
-        0x20 | 0x22 | 0x27 | 0x29 | 0x38..=0x44 | 0x70..=0x72 | 0x74 | 0x75 | 0x79 | 0x7b..=0x81 => 4,
+        0x20 | 0x22 | 0x27..=0x29 | 0x38..=0x44 | 0x6f..=0x75 | 0x79 | 0x7b..=0x81 => 4,
         0x8c | 0x8d | 0x8f | 0xa3..=0xa5 | 0xc2 | 0xc6 | 0xd0 | 0xdd => 4,
         0xfe06 | 0xfe07 | 0xfe15 | 0xfe16 | 0xfe1c => 4,
         0x21 | 0x23 => 8,
@@ -90,6 +144,21 @@ mod tests {
     }
 
     #[test]
+    fn branches_lead_forwards_and_back() {
+        // nop; br.s +1; nop; brtrue -7; switch (0, -1); leave.s +0; ret
+        let body = [
+            0x00, 0x2b, 0x01, 0x00, 0x3a, 0xf9, 0xff, 0xff, 0xff, 0x45, 2, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff,
+            0xff, 0xff, 0xde, 0, 0x2a,
+        ];
+        let branch = |il, target| Branch { il, target };
+        assert!(only_leads_on(&body, 22, 24) && only_leads_on(&body, 0, 4) && !only_leads_on(&body, 0, 5));
+        assert_eq!(
+            branches(&body),
+            [branch(1, 4), branch(4, 2), branch(9, 22), branch(9, 21), branch(22, 24)]
+        );
+    }
+
+    #[test]
     fn the_state_of_a_yield_stands_before_it() {
         for (push, state) in
             [(vec![0x16], 0), (vec![0x1e], 8), (vec![0x1f, 0x16], 22), (vec![0x20, 0, 1, 0, 0], 256)]
@@ -115,6 +184,7 @@ mod tests {
 
         #[test]
         fn any_bytes_end(body in proptest::collection::vec(any::<u8>(), 0..200)) {
+            branches(&body);
             let found = calls(&body);
             prop_assert!(found.iter().all(|call| (call.il as usize) < body.len()));
         }

@@ -29,6 +29,20 @@ impl Pdb {
         (start.map_or(0, |point| point.il), end.map_or(code_size, |point| point.il))
     }
 
+    /// The IL range of the statement at an offset without the code behind it that has no source.
+    pub fn visible_part(&self, method: u32, il: u32, code_size: u32) -> (u32, u32) {
+        let points = self.points(method);
+        let start =
+            points.iter().rfind(|point| point.il <= il && !point.is_hidden()).map_or(0, |point| point.il);
+        (start, points.iter().find(|point| point.il > start).map_or(code_size, |point| point.il))
+    }
+
+    /// The IL range without source around an offset.
+    pub fn hidden_range(&self, method: u32, il: u32, code_size: u32) -> Option<(u32, u32)> {
+        let ranges = self.hidden_ranges(method, code_size);
+        ranges.into_iter().find(|(start, end)| (*start..*end).contains(&il))
+    }
+
     /// The IL ranges without source in a method, wherever they are: a step that comes there goes on.
     pub fn hidden_ranges(&self, method: u32, code_size: u32) -> Vec<(u32, u32)> {
         let mut ranges: Vec<(u32, u32)> = Vec::new();

@@ -13,6 +13,8 @@ mod targets;
 use std::rc::Rc;
 use std::sync::mpsc::Receiver;
 
+use clr_metadata::il;
+use clr_metadata::pdb::{AwaitStep, SequencePoint};
 use cordebug::frame::{Frame, Function};
 use cordebug::thread::{Stepper, Thread};
 use dap_wire::Failure;
@@ -35,7 +37,15 @@ enum Way {
     Out,
 }
 
-/// The statement a step began in.
+/// Where a client asked for a step: what it must not show again as if it were the next place.
+struct Began {
+    module: usize,
+    method: u32,
+    point: SequencePoint,
+    frame: Option<u64>,
+}
+
+/// The statement a step began in, or goes on from.
 struct Origin {
     module: usize,
     method: u32,
@@ -50,6 +60,7 @@ pub(super) struct Step {
     way: Way,
     thread: u32,
     stepper: Option<Stepper>,
+    began: Option<Began>,
     origin: Option<Origin>,
     /// Of one machine instruction: it ends wherever it comes down.
     is_instruction: bool,
@@ -92,6 +103,42 @@ impl Position {
         Some(pdb.statement(self.method, self.il, self.size))
     }
 
+    /// Whether the code here has no source of its own, so that no step ends in it. Behind an `await` that has none either;
+    /// but whoever comes back there from a call is in the rest of the statement. `jumped`: nobody came back from a call.
+    fn is_hidden(&self, jumped: bool) -> bool {
+        let Ok(pdb) = &self.loaded.pdb else { return false };
+        let range = pdb.hidden_range(self.method, self.il, self.size);
+        range.is_some_and(|(start, _)| {
+            let is_behind = |at: &AwaitStep| (start..=self.il).contains(&at.yield_il);
+            jumped || !pdb.await_steps(self.method).iter().any(is_behind)
+        })
+    }
+
+    /// Whether control has come into the middle of a statement, where only a jump is left, or the `finally` of an iterator is
+    /// called: so it is led out of a loop by `break`, out of an iterator by `yield break`.
+    fn only_leads_on(&self) -> bool {
+        let Ok(pdb) = &self.loaded.pdb else { return false };
+        let (start, end) = pdb.visible_part(self.method, self.il, self.size);
+        let body = || self.function.il_bytes().unwrap_or_default();
+        let is_inside = (start + 1..end).contains(&self.il);
+        is_inside && (il::only_leads_on(&body(), self.il, end) || self.finally_ahead().is_some())
+    }
+
+    fn began(&self) -> Option<Began> {
+        let point = self.loaded.pdb.as_ref().ok()?.point_at(self.method, self.il)?;
+        Some(Began { module: self.loaded.id, method: self.method, point, frame: self.frame })
+    }
+
+    /// Whether the source here is the place where a step began, whose code the compiler put into several pieces: control has
+    /// come from an earlier piece to a later one. From a later to an earlier one, or to the same, it comes by a loop.
+    fn is_later_piece_of(&self, began: &Began, is_async: bool) -> bool {
+        let point = self.loaded.pdb.as_ref().ok().and_then(|pdb| pdb.point_at(self.method, self.il));
+        let place = |at: &SequencePoint| (at.document, at.line, at.column, at.end_line, at.end_column);
+        (self.loaded.id, self.method) == (began.module, began.method)
+            && (is_async || self.frame.is_some() && self.frame == began.frame)
+            && point.is_some_and(|point| point.il > began.point.il && place(&point) == place(&began.point))
+    }
+
     fn origin(&self) -> Option<Origin> {
         Some(Origin {
             module: self.loaded.id,
@@ -101,15 +148,28 @@ impl Position {
         })
     }
 
-    /// What a step from here must leave: the statement, and whatever in the method has no source. In an async method
-    /// that may be another await, which is a step of its own.
+    /// What a step from here must leave: the statement, and code without source. Of an async method only what is
+    /// next to the statement: elsewhere may be another await, which is a step of its own. Code that leads back to where the
+    /// statement begins is none of it: a loop visits the statement anew.
     fn ranges(&self, is_async: bool) -> Vec<(u32, u32)> {
         let Ok(pdb) = &self.loaded.pdb else { return Vec::new() };
-        let mut ranges = vec![pdb.statement(self.method, self.il, self.size)];
-        if !is_async {
-            ranges.extend(pdb.hidden_ranges(self.method, self.size));
+        let mut hidden = pdb.hidden_ranges(self.method, self.size);
+        if let Some(here) = pdb.hidden_range(self.method, self.il, self.size) {
+            hidden.retain(|range| !is_async || *range == here);
+            return hidden;
         }
-        ranges
+        let (start, end) = pdb.visible_part(self.method, self.il, self.size);
+        let statement = pdb.statement(self.method, self.il, self.size);
+        hidden.retain(|(from, _)| !is_async || (start..statement.1).contains(from));
+        if !hidden.is_empty() {
+            let branches = il::branches(&self.function.il_bytes().unwrap_or_default());
+            let leads_back = |(from, to): (u32, u32)| {
+                to == start || branches.iter().any(|at| at.target == start && (from..to).contains(&at.il))
+            };
+            hidden.retain(|range| !leads_back(*range));
+        }
+        hidden.insert(0, (start, end));
+        hidden
     }
 }
 
@@ -132,6 +192,7 @@ impl Session {
             way,
             thread: id,
             stepper: None,
+            began: None,
             origin: None,
             is_instruction: way != Way::Out && arguments["granularity"] == "instruction",
             target: self.chosen_call(arguments, id)?,
@@ -142,6 +203,7 @@ impl Session {
         match self.position(&thread) {
             _ if step.is_instruction => step.stepper = Some(instruction_stepper(&thread, way)?),
             Some(position) if position.statement().is_some() => {
+                step.began = position.began();
                 self.set_out(&mut step, &thread, &position, inputs)?;
             }
             _ => {
@@ -167,6 +229,11 @@ impl Session {
     ) -> Result<(), Failure> {
         step.origin = from.origin();
         (step.is_async, step.returning) = (false, false);
+        if step.way == Way::Over
+            && let Some(call) = from.finally_ahead()
+        {
+            (step.way, step.target) = (Way::Into, Some(call));
+        }
         // What the preparation runs makes every frame stale, but neither the thread nor `from`.
         if !self.prepare_awaits(step, thread, from, inputs) {
             step.stepper = Some(match step.way {
@@ -200,6 +267,17 @@ impl Session {
         let stepper = thread.create_stepper(only_users).map_err(cor("prepare a step"))?;
         stepper.step_out().map_err(cor("step"))?;
         Ok(stepper)
+    }
+
+    /// Whether a thread makes a call of the very statement that it steps over or into.
+    pub(super) fn steps_over_here(&self, thread: &Thread) -> bool {
+        let Some(step) = self.step.as_ref().filter(|step| step.way != Way::Out) else { return false };
+        let place = self.calling_statement(thread).as_ref().and_then(Position::began);
+        step.thread == thread.id().unwrap_or(0)
+            && step.began.as_ref().zip(place).is_some_and(|(began, at)| {
+                (began.module, began.method, began.point, began.frame)
+                    == (at.module, at.method, at.point, at.frame)
+            })
     }
 
     /// The step under way is overtaken by another stop, or over.

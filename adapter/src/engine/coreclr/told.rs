@@ -43,6 +43,8 @@ impl Session {
             Callback::StepComplete { thread, stepper, reason } => {
                 self.step_completed(&thread, &stepper, reason, inputs);
             }
+            // The step was asked for where it calls this: that is no news.
+            Callback::Break { thread } if self.steps_over_here(&thread) => {}
             Callback::Break { thread } => {
                 self.stop_at(&thread, "breakpoint", json!({ "description": "Debugger.Break()" }))
             }

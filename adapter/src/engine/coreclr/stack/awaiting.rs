@@ -24,7 +24,9 @@ const MOST_FRAMES: usize = 256;
 /// The field of a box with the state machine.
 const MACHINE: &str = "StateMachine";
 /// What whoever awaits an async iterator, or a pooled state machine, waits for instead of a task.
-const SOURCES: [&str; 2] = ["<>v__promiseOfValueOrEnd", "_valueTaskSource"];
+const SOURCES: [&str; 2] = [ITEM, "_valueTaskSource"];
+/// What whoever awaits the next item of a stream waits for.
+pub(crate) const ITEM: &str = "<>v__promiseOfValueOrEnd";
 /// A task's field with whoever goes on when it completes.
 const CONTINUATION: &str = "m_continuationObject";
 /// Fields of what is no task that lead towards the state machine that goes on, in the order they are tried: of a value task's
@@ -61,6 +63,15 @@ impl Session {
             machine = Some(next);
         }
         self.references.keep_waiting(thread, list)
+    }
+
+    /// The method that waits for the next item of the stream whose method was resumed and is on top, and its state machine.
+    /// None for another method, or while nobody waits.
+    pub(crate) fn waits_for_item(&mut self, frames: &[Frame]) -> Option<(Waiting, ClrValue)> {
+        let machine = frames.first()?.argument(0).ok()?;
+        let item = self.field_named(&machine, ITEM)?;
+        let holder = self.next_box(&item, &mut { MOST_LINKS })?;
+        self.waits_in(&holder)
     }
 
     /// Whether a thread's async callers were looked for at this stop.

@@ -19,7 +19,8 @@ use super::{Position, Step, Way};
 use crate::engine::coreclr::calls::{CALL_LIMIT, Site};
 use crate::engine::coreclr::cor;
 use crate::engine::coreclr::modules::Loaded;
-use crate::engine::coreclr::session::{Input, Session};
+use crate::engine::coreclr::session::{Input, Run, Session};
+use crate::engine::coreclr::stack::awaiting::ITEM;
 use crate::engine::coreclr::values::bare;
 
 const TASK: &str = "System.Threading.Tasks.Task";
@@ -46,6 +47,11 @@ pub(super) enum Awaiting {
     },
     /// The method's task completes.
     Completion(Breakpoint),
+    /// The method gives an item, or its end, to whoever waits for it, which goes on here.
+    Consumer {
+        breakpoint: Breakpoint,
+        machine: Machine,
+    },
 }
 
 impl Awaiting {
@@ -58,7 +64,7 @@ impl Awaiting {
                 places.into_iter().for_each(|(breakpoint, _)| remove(breakpoint));
                 machine.release();
             }
-            Self::Resume { breakpoint, machine } => {
+            Self::Resume { breakpoint, machine } | Self::Consumer { breakpoint, machine } => {
                 remove(breakpoint);
                 machine.release();
             }
@@ -70,7 +76,9 @@ impl Awaiting {
         match self {
             Self::Nothing => false,
             Self::Yield { places, .. } => places.iter().any(|(breakpoint, _)| breakpoint.is(hit)),
-            Self::Resume { breakpoint, .. } | Self::Completion(breakpoint) => breakpoint.is(hit),
+            Self::Resume { breakpoint, .. }
+            | Self::Consumer { breakpoint, .. }
+            | Self::Completion(breakpoint) => breakpoint.is(hit),
         }
     }
 }
@@ -142,6 +150,11 @@ impl Session {
         let ahead: Vec<_> = awaits.into_iter().filter(|at| is_ahead(at.yield_il)).collect();
         let last = pdb.last_statement(from.method).map(|last| last.il);
         if step.way == Way::Out || (last == Some(statement.0) && ahead.is_empty()) {
+            if self.gives_items(thread) {
+                step.awaiting = self.consumer(thread).unwrap_or(Awaiting::Nothing);
+                // Without one that waits already, whoever comes to wait is called on this thread, or nobody knows where.
+                return !matches!(step.awaiting, Awaiting::Nothing);
+            }
             return self.wait_for_completion(step, thread, inputs).unwrap_or_else(|failure| {
                 // Whoever awaits a source of its own, not a task, is called on this thread as a rule.
                 tracing::debug!(%failure, "no notice of the task's completion");
@@ -160,6 +173,25 @@ impl Session {
             step.awaiting = Awaiting::Yield { loaded, places, machine };
         }
         false
+    }
+
+    /// Whether the method on top is that of a stream.
+    fn gives_items(&self, thread: &Thread) -> bool {
+        own_argument(thread).is_some_and(|machine| self.field_named(&machine, ITEM).is_some())
+    }
+
+    /// Where whoever waits for the next item of the stream on top goes on. None when it is on the stack, or there is none.
+    fn consumer(&mut self, thread: &Thread) -> Option<Awaiting> {
+        let frames = thread.frames(MOST_FRAMES).ok()?;
+        if self.is_called_by_its_beginning(&frames) {
+            return None;
+        }
+        let (waiting, machine) = self.waits_for_item(&frames)?;
+        let awaits = waiting.loaded.pdb.as_ref().ok()?.await_steps(waiting.method);
+        let at = awaits.into_iter().find(|at| Some(at.yield_il) == waiting.il)?;
+        let breakpoint = waiting.loaded.module.function(at.method).ok()?.set_breakpoint(at.resume_il).ok()?;
+        let handle = machine.as_reference().and_then(|object| object.dereference().ok()?.handle().ok());
+        Some(Awaiting::Consumer { breakpoint, machine: handle.map_or(Machine::Unknown, Machine::Object) })
     }
 
     /// Asks for a call when the task of the method on top completes. `false`: its caller is on the stack, and a plain
@@ -235,14 +267,19 @@ impl Session {
     ) -> bool {
         let Some(mut step) = self.step.take_if(|step| step.awaiting.is_met_by(hit)) else { return false };
         let id = thread.id().unwrap_or(0);
+        tracing::trace!(thread = id, of = step.thread, "a step comes to a breakpoint of its own");
         let arrived = match &step.awaiting {
             Awaiting::Yield { machine, .. } => id == step.thread && machine.runs_on(thread, false),
-            Awaiting::Resume { machine, .. } => machine.runs_on(thread, true),
+            Awaiting::Resume { machine, .. } | Awaiting::Consumer { machine, .. } => {
+                machine.runs_on(thread, true)
+            }
             Awaiting::Completion(_) => true,
             Awaiting::Nothing => false,
         };
         let went = if arrived { self.arrived(&mut step, thread, hit, inputs) } else { Ok(()) };
-        self.step = Some(step);
+        if self.run == Run::Running {
+            self.step = Some(step);
+        }
         if let Err(failure) = went {
             tracing::debug!(%failure, "the step stops early");
             self.stop_at(thread, "step", Value::Null);
@@ -278,6 +315,10 @@ impl Session {
                 let lost = || Failure::new(ErrorCode::EngineFailed, "the method that goes on has no frame");
                 let position = self.position(thread).ok_or_else(lost)?;
                 self.set_out(step, thread, &position, inputs)?;
+            }
+            consumer @ Awaiting::Consumer { .. } => {
+                consumer.clear();
+                self.stop_at(thread, "step", Value::Null);
             }
             completion @ Awaiting::Completion(_) => {
                 completion.clear();

@@ -2,13 +2,18 @@
 
 use std::sync::mpsc::Receiver;
 
+use clr_metadata::il::Call;
+use clr_metadata::metadata::Metadata;
 use cordebug::callback::step;
 use cordebug::thread::{Stepper, Thread};
 use dap_wire::Failure;
 use serde_json::Value;
 
-use super::{Position, Step, Way};
+use super::{Began, Position, Step, Way};
 use crate::engine::coreclr::session::{Input, Session};
+
+/// What the compiler calls the `finally` of an iterator.
+const FINALLY: &str = "<>m__Finally";
 
 /// What comes after a landing.
 enum Next {
@@ -31,11 +36,10 @@ impl Session {
         let is_current = |step: &Step| step.stepper.as_ref().is_some_and(|own| own.is(stepper));
         // Another one was given up while it was on its way.
         let Some(mut step) = self.step.take_if(|step| is_current(step)) else { return };
-        // Within its frame it ends at another statement: no look needed, but where awaits hide.
         if !step.is_instruction
-            && (reason != step::NORMAL || step.is_async)
             && let Some(position) = self.position(thread)
         {
+            tracing::trace!(reason, method = position.method, il = position.il, "a step comes down");
             match self.another_go(&mut step, thread, &position, reason, inputs) {
                 Ok(true) => return self.step = Some(step),
                 Ok(false) => {}
@@ -65,6 +69,10 @@ impl Session {
             Next::Stop => return Ok(false),
             Next::Go(Way::Out) => step.stepper = Some(self.stepper_out(thread)?),
             Next::Go(way) => step.stepper = Some(self.stepper(thread, way, at, false)?),
+            // It has come out already.
+            Next::SetOut if step.way == Way::Out => {
+                step.stepper = Some(self.stepper(thread, Way::Over, at, step.is_async)?);
+            }
             Next::SetOut => self.set_out(step, thread, at, inputs)?,
         }
         Ok(true)
@@ -81,6 +89,27 @@ impl Session {
     }
 }
 
+impl Position {
+    /// Where a step began in a `finally` of the method here: that of an iterator is a method of its own.
+    fn is_finally(&self, began: &Began) -> bool {
+        let is_finally = |metadata: &Metadata| metadata.method_name(began.method).starts_with(FINALLY);
+        began.module == self.loaded.id && self.loaded.image().is_some_and(|image| is_finally(&image.metadata))
+    }
+
+    /// The call of such a `finally` in the rest of the statement, if there is source in it.
+    pub(super) fn finally_ahead(&self) -> Option<u32> {
+        let pdb = self.loaded.pdb.as_ref().ok().filter(|pdb| pdb.kickoff(self.method).is_some())?;
+        let metadata = &self.loaded.image()?.metadata;
+        let is_finally = |call: &Call| {
+            let own = metadata.called(call.token).and_then(|(_, _, own)| own);
+            own.is_some_and(|method| {
+                metadata.method_name(method).starts_with(FINALLY) && pdb.first_statement(method).is_some()
+            })
+        };
+        self.calls().into_iter().find(|call| call.il >= self.il && is_finally(call)).map(|call| call.il)
+    }
+}
+
 fn judge(step: &mut Step, at: &Position, reason: u32) -> Next {
     let Ok(pdb) = &at.loaded.pdb else { return Next::Stop };
     let Some(first) = pdb.first_statement(at.method) else {
@@ -89,22 +118,28 @@ fn judge(step: &mut Step, at: &Position, reason: u32) -> Next {
         step.returning = step.way == Way::Into;
         return Next::Go(if step.returning { Way::Into } else { Way::Out });
     };
+    if at.il < first.il {
+        // A state machine finds out where it was before it comes to a statement.
+        return Next::Go(Way::Over);
+    }
+    let is_hidden = at.is_hidden(reason == step::NORMAL);
     let is_home =
         step.origin.as_ref().is_some_and(|home| (home.module, home.method) == (at.loaded.id, at.method));
     if let Some(home) = step.origin.as_ref().filter(|_| is_home)
         // A thread that was stopped on its way into a call comes back out of it, into the statement it never left.
         && (step.returning || step.way != Way::Out && home.frame.is_some() && home.frame == at.frame)
+        && (is_hidden || reason != step::NORMAL)
         && at.il >= home.statement.0
         && at.il < home.statement.1
     {
         return Next::SetOut;
     }
-    if at.il < first.il {
-        // A state machine finds out where it was before it comes to a statement.
-        return Next::Go(Way::Over);
+    if reason == step::RETURN && step.began.as_ref().is_some_and(|began| at.is_finally(began)) {
+        return if step.way == Way::Out { Next::Go(Way::Out) } else { Next::SetOut };
     }
-    // Code without source leads on; but back in a caller, in the middle of its statement, all is well.
-    match pdb.is_hidden(at.method, at.il) && reason != step::RETURN {
+    let is_same = |began: &Began| at.is_later_piece_of(began, step.is_async);
+    let is_no_place = is_hidden || reason == step::NORMAL && at.only_leads_on();
+    match is_no_place || step.began.as_ref().is_some_and(is_same) {
         true => Next::SetOut,
         false => Next::Stop,
     }

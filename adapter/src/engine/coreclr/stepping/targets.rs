@@ -23,7 +23,7 @@ pub(crate) enum Target {
 
 impl Position {
     /// The calls of its statement, in the order they are made.
-    fn calls(&self) -> Vec<Call> {
+    pub(super) fn calls(&self) -> Vec<Call> {
         let Some((start, end)) = self.statement() else { return Vec::new() };
         let mut calls = il::calls(&self.function.il_bytes().unwrap_or_default());
         calls.retain(|call| call.il >= start && call.il < end);
