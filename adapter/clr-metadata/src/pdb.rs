@@ -278,8 +278,18 @@ impl Pdb {
         let spanning = inside.min_by_key(|at| at.point.end_line - at.point.line);
         let from = all.partition_point(|at| at.point.line < line);
         let Some(next) = all.get(from) else { return spanning.copied().into_iter().collect() };
+        // A line without code in the body of a lambda is none of the statement around that.
+        let is_inner = |spanning: &Location| {
+            let end = (spanning.point.end_line, spanning.point.end_column);
+            let has_begun = all.get(..from).unwrap_or_default().iter().any(|at| {
+                at.method == next.method
+                    && (at.point.line, at.point.column) > (spanning.point.line, spanning.point.column)
+            });
+            next.method != spanning.method && has_begun && (next.point.end_line, next.point.end_column) <= end
+        };
         if let Some(spanning) = spanning
             && next.point.line > line
+            && !is_inner(spanning)
         {
             return vec![*spanning];
         }

@@ -26,6 +26,9 @@ use super::sources::Sources;
 use crate::engine::hit_condition::hit_condition;
 use functions::Name;
 
+/// Why a breakpoint does not bind in what its author hides from debuggers.
+const NEVER: &str = "the code there is marked [DebuggerHidden]: no breakpoint stops in it";
+
 /// Which list of wishes a breakpoint is in: each request replaces one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Place {
@@ -291,11 +294,17 @@ impl Session {
         let Ok(pdb) = &loaded.pdb else { return };
         let number = |key: &str| wanted.wish[key].as_u64().and_then(|number| u32::try_from(number).ok());
         let (Some(line), column) = (number("line"), number("column")) else { return };
-        let Some(document) = self.sources.find(pdb, path) else { return };
+        let Some((document, is_by_name)) = self.sources.find_or_guess(pdb, path) else { return };
         let locations = pdb.locations(document, line, column);
         if let Some(first) = locations.first() {
             if first.point.line > line {
                 wanted.remark(format!("no code on line {line}: moved to line {}", first.point.line));
+            }
+            if is_by_name {
+                wanted.remark(format!(
+                    "there is no file `{path}`: bound in `{}`, whose path ends alike",
+                    self.sources.local(pdb.document(document))
+                ));
             }
             if Sources::differs(pdb, document, path) {
                 wanted.remark(format!(
@@ -335,6 +344,14 @@ impl Session {
     }
 
     fn bind_at(&mut self, wanted: &mut Wanted, loaded: &Rc<Loaded>, method: u32, at: Option<Location>) {
+        if loaded.never_stops_in(method) {
+            if !wanted.is_bound() {
+                wanted.problem = Some(NEVER.into());
+            }
+            return;
+        }
+        // Code on the same line, or another of the same name, may be stopped in.
+        wanted.problem = wanted.problem.take().filter(|problem| problem != NEVER);
         let il = at.map_or(0, |at| at.point.il);
         let set = || loaded.module.function(method)?.set_breakpoint(il);
         match self.breakpoints.place_site((loaded.id, method, Spot::Il(il)), set) {
@@ -409,7 +426,9 @@ impl Session {
             let is_users = |method: u32| {
                 let kickoff = pdb.kickoff(method);
                 kickoff.is_some_and(|kickoff| {
-                    image.metadata.owner_of(kickoff) == owner && image.metadata.method_name(kickoff) == "Main"
+                    // Statements of the top level have a name of the compiler's.
+                    image.metadata.owner_of(kickoff) == owner
+                        && matches!(image.metadata.method_name(kickoff), "Main" | "<Main>$")
                 })
             };
             target = visible(image.entry_point)

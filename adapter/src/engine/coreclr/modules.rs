@@ -38,11 +38,16 @@ pub(super) struct Loaded {
     pub(super) is_marked: Cell<bool>,
     /// Methods the user's own attributes take out of the user's code.
     hidden: OnceCell<HashSet<u32>>,
+    /// Methods in which nothing ever stops.
+    unseen: OnceCell<Vec<u32>>,
 }
 
 /// Attributes that take a method out of just-my-code. `DebuggerStepThrough` leaves it breakpoints.
 const HIDING: [&str; 3] =
     ["DebuggerHiddenAttribute", "DebuggerNonUserCodeAttribute", "DebuggerStepThroughAttribute"];
+
+/// Attributes that keep breakpoints out of a method.
+const UNSEEN: [&str; 1] = ["DebuggerHiddenAttribute"];
 
 impl Loaded {
     /// Its metadata.
@@ -76,6 +81,14 @@ impl Loaded {
                 .into_iter()
                 .collect()
         })
+    }
+
+    /// Whether no breakpoint stops in a method, or in the one it was written as: it is `DebuggerHidden`.
+    pub(super) fn never_stops_in(&self, method: u32) -> bool {
+        let find = || self.image().map(|image| image.metadata.methods_with_attribute(&UNSEEN));
+        let unseen = self.unseen.get_or_init(|| find().unwrap_or_default());
+        let written = self.pdb.as_ref().ok().and_then(|pdb| pdb.kickoff(method)).unwrap_or(method);
+        unseen.binary_search(&written).is_ok()
     }
 
     /// Why nothing can be seen in it, for people.
@@ -233,6 +246,7 @@ impl Modules {
             is_framework: false,
             is_marked: Cell::new(false),
             hidden: OnceCell::new(),
+            unseen: OnceCell::new(),
         });
         *entry = loaded.clone();
         Some(loaded)
@@ -254,6 +268,7 @@ impl Modules {
                 is_framework: false,
                 is_marked: Cell::new(false),
                 hidden: OnceCell::new(),
+                unseen: OnceCell::new(),
             });
         }
     }
@@ -285,6 +300,7 @@ impl Modules {
             is_framework,
             is_marked: Cell::new(false),
             hidden: OnceCell::new(),
+            unseen: OnceCell::new(),
         };
         if is_framework {
             if path.ends_with("System.Private.CoreLib.dll") {

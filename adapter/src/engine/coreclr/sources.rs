@@ -67,10 +67,16 @@ impl Sources {
     /// The document of a PDB that a path here means: the very path, else the same file by another way, else the one that
     /// ends alike in most parts, when it is not known to be another file.
     pub(super) fn find(&self, pdb: &Pdb, path: &str) -> Option<u32> {
+        self.find_or_guess(pdb, path).map(|(row, _)| row)
+    }
+
+    /// The same, and whether it is a guess: nothing is at the path, and a document's path ends alike. A name alone is too
+    /// little for that, when the document is here: every program has a `Program.cs`.
+    pub(super) fn find_or_guess(&self, pdb: &Pdb, path: &str) -> Option<(u32, bool)> {
         let exact = pdb.documents().find(|(_, document)| *document == path || self.mapped(document) == path);
         if let Some((row, document)) = exact {
             self.keep_plain(self.mapped(document));
-            return Some(row);
+            return Some((row, false));
         }
         let given = Path::new(path);
         let here = given.canonicalize().ok();
@@ -86,7 +92,7 @@ impl Sources {
         });
         if let Some((row, compiled)) = linked {
             self.learn_link(&compiled, path);
-            return Some(row);
+            return Some((row, false));
         }
         let parts = |path: &str| path.split(['/', '\\']).rev().map(str::to_owned).collect::<Vec<_>>();
         let wanted = parts(path);
@@ -98,7 +104,9 @@ impl Sources {
             .filter(|(_, document)| alike(document) > 0)
             .max_by_key(|(row, document)| (alike(document), std::cmp::Reverse(*row)))?;
         // Two files of one name: the one that exists where it was compiled is another one.
-        (!(Path::new(&self.mapped(document)).exists() && given.exists())).then_some(row)
+        let (is_here, is_given) = (Path::new(&self.mapped(document)).exists(), given.exists());
+        let is_another = is_here && (is_given || alike(document) < 2 && given.is_absolute());
+        (!is_another).then_some((row, !is_given))
     }
 
     /// A client reaches a file by links: what is shown from the same folder is spelled its way.
