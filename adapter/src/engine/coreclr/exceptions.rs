@@ -24,6 +24,8 @@ const DEEPEST: usize = 10;
 const DEEPEST_BASE: usize = 64;
 /// What the runtime throws, in a way, when a program ends itself by `Environment.FailFast` or a fatal error ends it.
 const FATAL: &str = "System.ExecutionEngineException";
+/// How deep a handler is looked for.
+const DEEPEST_STACK: usize = 1000;
 /// Most frames of a stack as text.
 const MOST_FRAMES: usize = 100;
 
@@ -59,6 +61,7 @@ impl Session {
             }
             exception::CATCH_HANDLER_FOUND => {
                 let passed = self.thrown.passed_user_code.remove(&id);
+                let passed = passed && (self.just_my_code || self.passes_users(thread, frame));
                 // A handler we know nothing of is better not complained of.
                 if !passed || frame.is_none_or(|frame| self.is_user_frame(frame) != Some(false)) {
                     return;
@@ -70,6 +73,15 @@ impl Session {
             _ => return,
         };
         self.throws(thread, at);
+    }
+
+    /// Whether there is code of the user's between where an exception is thrown and its handler. Without just-my-code the
+    /// runtime takes everything with symbols for the user's.
+    fn passes_users(&self, thread: &Thread, handler: Option<&Frame>) -> bool {
+        let end = handler.and_then(|handler| handler.stack_range().ok()).map_or(u64::MAX, |(_, end)| end);
+        let frames = thread.frames(DEEPEST_STACK).unwrap_or_default();
+        let mut above = frames.iter().take_while(|frame| frame.stack_range().is_ok_and(|(_, at)| at < end));
+        above.any(|frame| self.is_user_frame(frame) == Some(true))
     }
 
     /// Stops the program where an exception is at this point of its life, if that is asked for.

@@ -35,7 +35,8 @@ impl State {
         self.answer(asked, outcome);
     }
 
-    pub(super) fn launch(&mut self, asked: Asked, arguments: Value, attach: bool) {
+    pub(super) fn launch(&mut self, asked: Asked, mut arguments: Value, attach: bool) {
+        under_our_names(&mut arguments);
         if self.phase != Phase::Idle || self.ending {
             return self.refuse(
                 &asked,
@@ -444,6 +445,15 @@ impl State {
 /// A number that may have been given as text.
 fn plain(number: &Value) -> String {
     number.as_str().map_or_else(|| number.to_string(), str::to_owned)
+}
+
+/// Attributes of other debuggers by our names. Theirs stay: an adapter of any kind may know them.
+fn under_our_names(arguments: &mut Value) {
+    for (theirs, ours) in [("stopAtEntry", "stopOnEntry")] {
+        if arguments[ours].is_null() && arguments[theirs].is_boolean() {
+            arguments[ours] = arguments[theirs].clone();
+        }
+    }
 }
 
 /// `handOver` of `launch`, `attach` and `sessionControl`.

@@ -17,7 +17,11 @@ pub(crate) enum When {
 const FILTERS: [(&str, When); 3] =
     [("all", When::Thrown), ("userUnhandled", When::UserUnhandled), ("unhandled", When::Unhandled)];
 
-/// `System.IO.*, !System.OperationCanceledException`: some types, or all but some.
+/// Other debuggers' names of filters.
+const ALIASES: [(&str, &str); 1] = [("user-unhandled", "userUnhandled")];
+
+/// `System.IO.*, !System.OperationCanceledException`: some types, or all but some. A list that begins with `!` has nothing
+/// but types to pass over, as in VS Code's C# extension.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Types {
     wanted: Vec<String>,
@@ -27,9 +31,11 @@ struct Types {
 impl Types {
     fn parse(text: &str) -> Result<Self, String> {
         let mut types = Self::default();
+        let all_but = text.trim_start().starts_with('!');
         for part in text.split([',', ';', '\n']).map(str::trim).filter(|part| !part.is_empty()) {
             let (list, name) = match part.strip_prefix('!') {
                 Some(name) => (&mut types.unwanted, name.trim()),
+                None if all_but => (&mut types.unwanted, part),
                 None => (&mut types.wanted, part),
             };
             let sound = |letter: char| letter.is_alphanumeric() || "._*+`<>[]".contains(letter);
@@ -91,7 +97,8 @@ impl Filters {
         self.0.clear();
         let mut answers = Vec::new();
         for (name, condition) in plain.chain(options) {
-            let known = FILTERS.iter().find(|(known, _)| name == known);
+            let alias = ALIASES.iter().find(|(alias, _)| name == alias).map(|(_, own)| *own);
+            let known = FILTERS.iter().find(|(known, _)| name == known || alias == Some(known));
             answers.push(match (known, Types::parse(condition)) {
                 (Some((_, when)), Ok(types)) => {
                     self.0.push((*when, types));
@@ -154,6 +161,8 @@ mod tests {
             ("System.*Exception", true, true),
             ("*.IO.*", true, false),
             ("!System.*", false, false),
+            ("!System.OperationCanceledException, System.IO.IOException", false, false),
+            (" !NoSuchException, FileNotFoundException", false, true),
             ("System.Exception", true, true),
         ] {
             let types = Types::parse(condition).unwrap();
@@ -161,6 +170,14 @@ mod tests {
         }
         assert!(Types::parse("a b").is_err());
         assert!(Types::parse("!").is_err());
+    }
+
+    #[test]
+    fn a_filter_has_the_name_that_other_debuggers_give_it() {
+        let mut filters = Filters::default();
+        let told = filters.set(&json!({ "filters": ["user-unhandled"] }));
+        assert_eq!(told["breakpoints"][0]["verified"], true);
+        assert!(filters.mind(When::UserUnhandled));
     }
 
     #[test]
