@@ -124,9 +124,10 @@ pub(super) fn resolve(
     }
     let target = target.canonicalize().unwrap_or(target);
     let needs_build = target.is_dir() || is_project(&target);
+    let mut outputs = Vec::new();
     if needs_build || project.is_some() {
         let built = project.map_or(target.as_path(), Path::new);
-        build(attributes, built, say, give_up)?;
+        outputs = build(attributes, built, say, give_up)?;
     }
     // A folder of the project: what is launched or built, else where the launch says to be.
     let place = match (needs_build, project) {
@@ -138,7 +139,7 @@ pub(super) fn resolve(
     if !settings.origin.is_empty() {
         say(&format!("Launch profile {}", settings.origin));
     }
-    let target = if needs_build { output_of(&target)? } else { target };
+    let target = if needs_build { output_of(&target, &outputs)? } else { target };
     command(attributes, target, settings, console)
 }
 
@@ -246,12 +247,23 @@ fn dotnet(attributes: &Attributes<'_>) -> Result<PathBuf, Failure> {
         .hint("install the .NET runtime, or set `env: {\"DOTNET_ROOT\": …}` to its folder"))
 }
 
+/// What a build says that it made: the project's name, and the assembly.
+type Output = (String, PathBuf);
+
+/// MSBuild's line for what it made: `  app -> /src/app/bin/Debug/net9.0/app.dll`.
+fn output(line: &str) -> Option<Output> {
+    let (project, path) = line.trim().split_once(" -> ")?;
+    let path = Path::new(path);
+    let is_assembly = path.extension().is_some_and(|ending| ending == "dll" || ending == "exe");
+    (is_assembly && path.is_absolute()).then(|| (project.to_owned(), path.to_path_buf()))
+}
+
 fn build(
     attributes: &Attributes<'_>,
     target: &Path,
     say: &mut dyn FnMut(&str),
     give_up: &dyn Fn() -> bool,
-) -> Result<(), Failure> {
+) -> Result<Vec<Output>, Failure> {
     let failed = |reason: String| {
         Failure::new(ErrorCode::BuildFailed, format!("cannot build `{}`: {reason}", target.display()))
     };
@@ -288,11 +300,12 @@ fn build(
     drop(lines);
     let folder = if target.is_dir() { target } else { target.parent().unwrap_or(target) };
     let deadline = Instant::now() + BUILD_LIMIT;
-    let (mut diagnostics, mut last) = (Vec::new(), String::new());
+    let (mut diagnostics, mut last, mut outputs) = (Vec::new(), String::new(), Vec::new());
     loop {
         match read.recv_timeout(Duration::from_millis(50)) {
             Ok(line) => {
                 say(&line);
+                outputs.extend(output(&line));
                 if let Some(found) = diagnostic(&line, folder)
                     && !diagnostics.contains(&found)
                 {
@@ -314,7 +327,7 @@ fn build(
     }
     let status = child.wait().map_err(|error| failed(error.to_string()))?;
     if status.success() {
-        return Ok(());
+        return Ok(outputs);
     }
     let errors: Vec<&Value> = diagnostics.iter().filter(|found| found["severity"] == "error").collect();
     let reason = match errors.first() {
@@ -353,10 +366,18 @@ fn diagnostic(line: &str, folder: &Path) -> Option<Value> {
     )
 }
 
-/// The newest program a project has built: the assembly with a `.runtimeconfig.json` under its `bin`.
-fn output_of(target: &Path) -> Result<PathBuf, Failure> {
+/// The program that a build of a project made: what the build itself names. Where it names none, the newest assembly with a
+/// `.runtimeconfig.json` under the project's `bin`.
+fn output_of(target: &Path, outputs: &[Output]) -> Result<PathBuf, Failure> {
     let folder = if target.is_dir() { target } else { target.parent().unwrap_or(target) };
     let name = is_project(target).then(|| target.file_stem()).flatten();
+    let is_its = |(project, _): &&Output| name.is_none_or(|name| name == project.as_str());
+    let written = |path: &Path| path.metadata().and_then(|found| found.modified()).ok();
+    let programs = outputs.iter().filter(is_its).map(|(_, path)| path);
+    let programs = programs.filter(|path| path.with_extension("runtimeconfig.json").exists());
+    if let Some(program) = programs.max_by_key(|path| written(path)) {
+        return Ok(program.clone());
+    }
     let mut newest: Option<(std::time::SystemTime, PathBuf)> = None;
     let mut folders = vec![(folder.join("bin"), 0)];
     while let Some((folder, depth)) = folders.pop() {
@@ -393,6 +414,15 @@ fn output_of(target: &Path) -> Result<PathBuf, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_build_says_what_it_made() {
+        let made = output("  app -> /p/bin/Debug/net9.0/other name.dll").unwrap();
+        assert_eq!(made, ("app".into(), PathBuf::from("/p/bin/Debug/net9.0/other name.dll")));
+        for other in ["  app -> app.dll", "  app -> /p/publish/", "Build succeeded.", "a -> b"] {
+            assert_eq!(output(other), None, "{other}");
+        }
+    }
 
     #[test]
     fn a_compiler_error_is_read_with_its_place() {
