@@ -115,6 +115,7 @@ async fn walk(runtime: Runtime, program: &str, step: &str) -> anyhow::Result<()>
     let wishes = json!({ "source": { "path": fixture::source(program) }, "breakpoints": wishes });
     editor.ok("setBreakpoints", wishes).await?;
     editor.ok("configurationDone", Value::Null).await?;
+    anyhow::ensure!(editor.response(launch).await?.success, "the launch failed");
     let mut wrong = Vec::new();
     for case in &table.cases {
         let wanted = case.step_in.as_ref().filter(|_| step == "stepIn").unwrap_or(&case.next);

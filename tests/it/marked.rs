@@ -1,0 +1,126 @@
+//! What attributes and spellings mean that other debuggers have made customary: code that is hidden, lines without code,
+//! files that are not there, names of attributes and filters.
+
+use serde_json::{Value, json};
+use tests::client::DapClient;
+use tests::fixture::{self, Runtime};
+use tests::transcript::Transcript;
+
+stories! {
+    no_breakpoint_stops_in_hidden_code,
+    a_comment_in_a_lambda_means_the_next_line_of_it,
+    a_name_alone_is_no_file,
+    stop_at_entry_is_stop_on_entry,
+    what_code_of_nobody_throws_and_catches_is_no_user_unhandled_exception,
+    what_is_started_is_what_was_built,
+}
+
+/// At the program's first line, which its breakpoints are told at.
+async fn at_entry(runtime: Runtime) -> anyhow::Result<DapClient> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.launch("marked", &[], json!({ "stopOnEntry": true })).await?;
+    editor.stop().await?;
+    Ok(editor)
+}
+
+async fn no_breakpoint_stops_in_hidden_code(runtime: Runtime) -> anyhow::Result<()> {
+    let mut editor = at_entry(runtime).await?;
+    let told = editor.break_at("marked", &["hidden", "end"]).await?;
+    let (hidden, end) = (&told["breakpoints"][0], &told["breakpoints"][1]);
+    assert_eq!((&hidden["verified"], &end["verified"]), (&json!(false), &json!(true)), "{told}");
+    assert!(hidden["message"].as_str().is_some_and(|text| text.contains("[DebuggerHidden]")), "{hidden}");
+    let by_name = json!({ "breakpoints": [{ "name": "Program.Hidden" }] });
+    let told = editor.ok("setFunctionBreakpoints", by_name).await?;
+    assert_eq!(told["breakpoints"][0]["verified"], false, "{told}");
+    editor.ok("continue", json!({})).await?;
+    let (_, frame) = editor.stop().await?;
+    assert_eq!(frame["line"], fixture::line("marked", "end"));
+    editor.finish().await
+}
+
+async fn a_comment_in_a_lambda_means_the_next_line_of_it(runtime: Runtime) -> anyhow::Result<()> {
+    let mut editor = at_entry(runtime).await?;
+    let told = editor.break_at("marked", &["comment"]).await?;
+    let line = fixture::line("marked", "behind the comment");
+    assert_eq!(told["breakpoints"][0]["line"], line, "{told}");
+    assert!(told["breakpoints"][0]["message"].is_string(), "{told}");
+    editor.ok("continue", json!({})).await?;
+    let (_, frame) = editor.stop().await?;
+    assert_eq!(frame["line"], line);
+    editor.finish().await
+}
+
+async fn a_name_alone_is_no_file(runtime: Runtime) -> anyhow::Result<()> {
+    let mut editor = at_entry(runtime).await?;
+    let line = fixture::line("marked", "end");
+    let at = |path: &str| json!({ "source": { "path": path }, "breakpoints": [{ "line": line }] });
+    let told = editor.ok("setBreakpoints", at("/nowhere/other/Program.cs")).await?;
+    assert_eq!(told["breakpoints"][0]["verified"], false, "{told}");
+    assert!(
+        told["breakpoints"][0]["message"].as_str().is_some_and(|text| text.contains("/nowhere/other")),
+        "{told}"
+    );
+    // The same project in another place is a good guess, which is told as one.
+    let told = editor.ok("setBreakpoints", at("/nowhere/marked/Program.cs")).await?;
+    assert_eq!(told["breakpoints"][0]["verified"], true, "{told}");
+    assert!(
+        told["breakpoints"][0]["message"].as_str().is_some_and(|text| text.contains("no file")),
+        "{told}"
+    );
+    editor.finish().await
+}
+
+async fn stop_at_entry_is_stop_on_entry(runtime: Runtime) -> anyhow::Result<()> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.launch("marked", &[], json!({ "stopAtEntry": true })).await?;
+    assert_eq!(editor.event("stopped").await?["reason"], "entry");
+    editor.finish().await
+}
+
+async fn what_code_of_nobody_throws_and_catches_is_no_user_unhandled_exception(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.launch("marked", &["main"], json!({ "justMyCode": false })).await?;
+    editor.stop().await?;
+    let told = editor.ok("setExceptionBreakpoints", json!({ "filters": ["user-unhandled"] })).await?;
+    assert_eq!(told["breakpoints"][0]["verified"], true, "{told}");
+    editor.ok("continue", json!({})).await?;
+    let (event, body) = editor.any_event(&["stopped", "exited"]).await?;
+    assert_eq!(event, "exited", "{body}");
+    editor.finish().await
+}
+
+/// A build of another configuration is newer than the one that is asked for.
+async fn what_is_started_is_what_was_built(runtime: Runtime) -> anyhow::Result<()> {
+    let Some(environment) = Runtime::Net31.environment().filter(|_| runtime == Runtime::Net31) else {
+        return Ok(());
+    };
+    let folder = tempfile::tempdir()?;
+    let source = fixture::root().join("fixtures/programs/dotnet");
+    for name in ["marked/Program.cs", "marked/marked.csproj", "Directory.Build.props"] {
+        std::fs::copy(source.join(name), folder.path().join(name.rsplit('/').next().unwrap_or(name)))?;
+    }
+    let mut editor = DapClient::start_in("editor", environment, &Transcript::default())?;
+    editor.ok("initialize", json!({ "clientID": "test" })).await?;
+    let project = folder.path().join("marked.csproj");
+    // An older build of ours, then what somebody built by hand, and ours again, with nothing to do.
+    for configuration in ["Debug", "Release"] {
+        let built = tokio::process::Command::new(runtime.dotnet().unwrap_or_default())
+            .args(["build", "-nologo", "-v:quiet", "-c", configuration])
+            .arg(&project)
+            .envs(Runtime::Net31.environment().unwrap_or_default())
+            .env("MSBUILDDISABLENODEREUSE", "1")
+            .output()
+            .await?;
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stdout));
+    }
+    let launch = editor.send("launch", json!({ "program": project, "stopOnEntry": true })).await?;
+    editor.initialized(launch).await?;
+    editor.ok("configurationDone", Value::Null).await?;
+    assert!(editor.response(launch).await?.success);
+    let name = editor.event("process").await?["name"].clone();
+    assert!(name.as_str().is_some_and(|name| name.contains("/bin/Debug/")), "{name}");
+    editor.stop().await?;
+    editor.finish().await
+}
