@@ -26,7 +26,6 @@ macro_rules! stories {
 
 /// Declares stories on .NET 10, with programs of `fixtures/programs/modern`. `check` leaves the module `on_net10` out, and
 /// the runner counts it as skipped, where no SDK 10 is installed.
-#[allow(unused_macros, reason = "the first story of this kind is being written")]
 macro_rules! modern_stories {
     ($($story:ident),* $(,)?) => {
         mod on_net10 {
@@ -72,12 +71,14 @@ mod crashes;
 mod disassembly;
 mod editor_pipes;
 mod ends;
+mod evil_objects;
 mod exceptions;
 mod execution;
 mod expected;
 mod expressions;
 mod finding_code;
 mod flow;
+mod giants;
 mod hostile_input;
 mod hostile_objects;
 mod hostile_repositories;
@@ -97,6 +98,7 @@ mod output;
 mod own_texts;
 mod packaging;
 mod places;
+mod ref_fields;
 mod schemas;
 mod scopes;
 mod shared_breakpoints;

@@ -158,6 +158,11 @@ impl Metadata {
         self.tables.cell(table::METHOD, row(method), 2) & 0x40 != 0
     }
 
+    /// Whether a virtual method begins anew, rather than to override one of a base type.
+    pub fn is_new_slot(&self, method: u32) -> bool {
+        self.tables.cell(table::METHOD, row(method), 2) & 0x100 != 0
+    }
+
     /// The name a MemberRef token stands for.
     pub fn member_ref_name(&self, token: u32) -> &str {
         self.tables.text(self.tables.cell(table::MEMBER_REF, row(token), 1))

@@ -3,8 +3,10 @@
 use crate::callback::{self, Callback};
 use crate::com::{ComPtr, call, get};
 use crate::imports::end;
+use crate::long_strings;
 use crate::raw;
 use crate::thread::Thread;
+use crate::value::Value;
 use crate::{CorError, Result};
 
 /// ICorDebug of one process; whether its runtime is older than .NET 5.
@@ -34,8 +36,9 @@ impl Debugger {
     /// From the runtime; `CORDBG_E_TIMEOUT` when its debugging pipes cannot be reached.
     pub fn attach(&self, pid: u32) -> Result<Process> {
         end::debugs(pid);
-        get!(self.0, ICorDebug.DebugActiveProcess(pid, 0))
-            .map(|process| Process(process, core::cell::Cell::new(0)))
+        let process: ComPtr<raw::ICorDebugProcess> = get!(self.0, ICorDebug.DebugActiveProcess(pid, 0))?;
+        long_strings::debugs(Some(process.clone()));
+        Ok(Process(process, core::cell::Cell::new(0)))
     }
 
     /// Lets go of everything; after the process ended or was detached from.
@@ -51,8 +54,26 @@ impl Debugger {
     }
 }
 
+/// Reads memory of a process; gives what could be read, from the start.
+pub(crate) fn read_memory(
+    process: &ComPtr<raw::ICorDebugProcess>,
+    address: u64,
+    count: u32,
+) -> Result<Vec<u8>> {
+    let (mut bytes, mut got) = (vec![0u8; count as usize], 0usize);
+    call!(process, ICorDebugProcess.ReadMemory(address, count, bytes.as_mut_ptr(), &raw mut got))?;
+    bytes.truncate(got);
+    Ok(bytes)
+}
+
 /// The debugged process.
 pub struct Process(pub(crate) ComPtr<raw::ICorDebugProcess>, core::cell::Cell<u64>);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        long_strings::debugs(None);
+    }
+}
 
 impl Process {
     /// Answers one callback, or undoes one [`Process::stop`]. All values, frames and steppers' results become stale.
@@ -91,10 +112,17 @@ impl Process {
     /// # Errors
     /// From the runtime, when nothing can be read there.
     pub fn read_memory(&self, address: u64, count: u32) -> Result<Vec<u8>> {
-        let (mut bytes, mut got) = (vec![0u8; count as usize], 0usize);
-        call!(self.0, ICorDebugProcess.ReadMemory(address, count, bytes.as_mut_ptr(), &raw mut got))?;
-        bytes.truncate(got);
-        Ok(bytes)
+        read_memory(&self.0, address, count)
+    }
+
+    /// The object at this address, good until the next resume.
+    ///
+    /// # Errors
+    /// From the runtime; also when there is none.
+    pub fn object_at(&self, address: u64) -> Result<Value> {
+        let process: ComPtr<raw::ICorDebugProcess5> = self.0.cast()?;
+        let object: ComPtr<raw::ICorDebugObjectValue> = get!(process, ICorDebugProcess5.GetObject(address))?;
+        object.cast().map(Value::from)
     }
 
     /// Writes memory.

@@ -103,12 +103,12 @@ impl Eval {
     /// # Errors
     /// From the runtime.
     pub fn create_value(&self, element_type: u32) -> Result<Value> {
-        get!(self.0, ICorDebugEval.CreateValue(element_type, core::ptr::null_mut())).map(Value)
+        get!(self.0, ICorDebugEval.CreateValue(element_type, core::ptr::null_mut())).map(Value::from)
     }
 
     /// What it gave: the value, or the exception it threw. `None` for void.
     pub fn result(&self) -> Option<Value> {
-        get!(self.0, ICorDebugEval.GetResult()).ok().map(Value)
+        get!(self.0, ICorDebugEval.GetResult()).ok().map(Value::from)
     }
 
     /// Asks the evaluation to end; its callback still comes.

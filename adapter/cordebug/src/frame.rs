@@ -99,7 +99,7 @@ impl Frame {
     /// # Errors
     /// From the runtime; `CORDBG_E_IL_VAR_NOT_AVAILABLE` when the code was optimised.
     pub fn argument(&self, index: u32) -> Result<Value> {
-        get!(self.il()?, ICorDebugILFrame.GetArgument(index)).map(Value)
+        get!(self.il()?, ICorDebugILFrame.GetArgument(index)).map(Value::from)
     }
 
     /// The local variable in this slot.
@@ -107,7 +107,7 @@ impl Frame {
     /// # Errors
     /// As [`Frame::argument`].
     pub fn local(&self, slot: u32) -> Result<Value> {
-        get!(self.il()?, ICorDebugILFrame.GetLocalVariable(slot)).map(Value)
+        get!(self.il()?, ICorDebugILFrame.GetLocalVariable(slot)).map(Value::from)
     }
 
     /// Generic arguments of its class, then of its method.

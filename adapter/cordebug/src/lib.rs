@@ -25,6 +25,7 @@ pub mod exits;
 pub mod frame;
 pub mod hresult;
 pub mod imports;
+mod long_strings;
 pub mod module;
 mod raw;
 pub mod runtime;

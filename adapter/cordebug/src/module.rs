@@ -159,6 +159,7 @@ impl Class {
     /// # Errors
     /// From the runtime; `CORDBG_E_STATIC_VAR_NOT_AVAILABLE` before the class was initialised.
     pub fn static_field(&self, token: u32, frame: &crate::frame::Frame) -> Result<crate::value::Value> {
-        get!(self.0, ICorDebugClass.GetStaticFieldValue(token, frame.0.as_ptr())).map(crate::value::Value)
+        get!(self.0, ICorDebugClass.GetStaticFieldValue(token, frame.0.as_ptr()))
+            .map(crate::value::Value::from)
     }
 }

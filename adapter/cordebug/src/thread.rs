@@ -94,7 +94,7 @@ impl Thread {
     /// # Errors
     /// From the runtime; also when there is none.
     pub fn current_exception(&self) -> Result<Value> {
-        get!(self.0, ICorDebugThread.GetCurrentException()).map(Value)
+        get!(self.0, ICorDebugThread.GetCurrentException()).map(Value::from)
     }
 
     /// The managed `Thread` object.
@@ -102,7 +102,7 @@ impl Thread {
     /// # Errors
     /// From the runtime; also when it has none yet.
     pub fn object(&self) -> Result<Value> {
-        get!(self.0, ICorDebugThread.GetObject()).map(Value)
+        get!(self.0, ICorDebugThread.GetObject()).map(Value::from)
     }
 
     /// Whether it waits in the runtime: sleeps, joins another thread, waits for a lock or an event.

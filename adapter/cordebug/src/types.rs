@@ -70,7 +70,7 @@ impl Type {
     /// # Errors
     /// From the runtime; `CORDBG_E_STATIC_VAR_NOT_AVAILABLE` before the class was initialised.
     pub fn static_field(&self, token: u32, frame: &Frame) -> Result<Value> {
-        get!(self.0, ICorDebugType.GetStaticFieldValue(token, frame.0.as_ptr())).map(Value)
+        get!(self.0, ICorDebugType.GetStaticFieldValue(token, frame.0.as_ptr())).map(Value::from)
     }
 }
 

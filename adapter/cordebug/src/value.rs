@@ -5,6 +5,7 @@ use core::ffi::c_void;
 use crate::Result;
 use crate::com::{ComPtr, call, get};
 use crate::frame::Function;
+use crate::long_strings::LongString;
 use crate::module::Class;
 use crate::raw;
 
@@ -63,7 +64,13 @@ impl Default for ExceptionPlace {
 
 /// Something in the program.
 #[derive(Clone)]
-pub struct Value(pub(crate) ComPtr<raw::ICorDebugValue>);
+pub struct Value(pub(crate) ComPtr<raw::ICorDebugValue>, Option<LongString>);
+
+impl From<ComPtr<raw::ICorDebugValue>> for Value {
+    fn from(value: ComPtr<raw::ICorDebugValue>) -> Self {
+        Self(value, None)
+    }
+}
 
 impl Value {
     /// One of [`element`].
@@ -71,6 +78,9 @@ impl Value {
     /// # Errors
     /// From the runtime.
     pub fn element_type(&self) -> Result<u32> {
+        if self.1.is_some() {
+            return Ok(element::STRING);
+        }
         let mut kind = 0;
         call!(self.0, ICorDebugValue.GetType(&raw mut kind))?;
         Ok(kind)
@@ -91,6 +101,9 @@ impl Value {
     /// # Errors
     /// From the runtime.
     pub fn address(&self) -> Result<u64> {
+        if let Some(long) = &self.1 {
+            return Ok(long.address());
+        }
         let mut address = 0;
         call!(self.0, ICorDebugValue.GetAddress(&raw mut address))?;
         Ok(address)
@@ -101,12 +114,18 @@ impl Value {
     /// # Errors
     /// From the runtime.
     pub fn exact_type(&self) -> Result<Type> {
+        if self.1.is_some() {
+            return Err(crate::hresult::CorError::null("ICorDebugValue2::GetExactType"));
+        }
         let value: ComPtr<raw::ICorDebugValue2> = self.0.cast()?;
         get!(value, ICorDebugValue2.GetExactType()).map(Type)
     }
 
     /// As a reference, if it is one.
     pub fn as_reference(&self) -> Option<Reference> {
+        if self.1.is_some() {
+            return None;
+        }
         self.0.cast().ok().map(Reference)
     }
 
@@ -114,7 +133,7 @@ impl Value {
     pub fn unboxed(&self) -> Option<Result<Value>> {
         let boxed: ComPtr<raw::ICorDebugBoxValue> = self.0.cast().ok()?;
         let object: Result<ComPtr<raw::ICorDebugObjectValue>> = get!(boxed, ICorDebugBoxValue.GetObject());
-        Some(object.and_then(|object| object.cast()).map(Value))
+        Some(object.and_then(|object| object.cast()).map(Value::from))
     }
 
     /// Where an exception came along, innermost first: module, method and machine address of each frame. Empty for what
@@ -141,9 +160,17 @@ impl Value {
         read().unwrap_or_default()
     }
 
+    /// Whether it is a string that is read where it lies: the library knows no type of it.
+    pub fn is_long_string(&self) -> bool {
+        self.1.is_some()
+    }
+
     /// As a string, if it is one.
     pub fn as_string(&self) -> Option<StringValue> {
-        self.0.cast().ok().map(StringValue)
+        match &self.1 {
+            Some(long) => Some(StringValue(Text::Long(long.clone()))),
+            None => self.0.cast().ok().map(|string| StringValue(Text::Copied(string))),
+        }
     }
 
     /// As an array, if it is one.
@@ -157,7 +184,7 @@ impl Value {
     /// From the runtime; also when it is no object.
     pub fn field(&self, class: &Class, token: u32) -> Result<Value> {
         let object: ComPtr<raw::ICorDebugObjectValue> = self.0.cast()?;
-        get!(object, ICorDebugObjectValue.GetFieldValue(class.0.as_ptr(), token)).map(Value)
+        get!(object, ICorDebugObjectValue.GetFieldValue(class.0.as_ptr(), token)).map(Value::from)
     }
 
     /// Target and method of a delegate; `None` where the runtime does not tell (before .NET 8) or it is none.
@@ -166,7 +193,7 @@ impl Value {
         let target: Result<ComPtr<raw::ICorDebugReferenceValue>> =
             get!(delegate, ICorDebugDelegateObjectValue.GetTarget());
         let function = get!(delegate, ICorDebugDelegateObjectValue.GetFunction()).map(Function);
-        Some((target.and_then(|target| target.cast()).map(Value), function))
+        Some((target.and_then(|target| target.cast()).map(Value::from), function))
     }
 
     /// The bytes of a primitive or struct, at most 64 KiB.
@@ -174,6 +201,9 @@ impl Value {
     /// # Errors
     /// From the runtime; also when it is larger or no such value.
     pub fn bytes(&self) -> Result<Vec<u8>> {
+        if self.1.is_some() {
+            return Err(crate::hresult::CorError::null("ICorDebugGenericValue::GetValue"));
+        }
         let generic: ComPtr<raw::ICorDebugGenericValue> = self.0.cast()?;
         let size = self.size()? as usize;
         if size > 64 * 1024 {
@@ -203,7 +233,12 @@ impl Value {
     /// # Errors
     /// From the runtime; also when it is not on the heap.
     pub fn handle(&self) -> Result<Handle> {
-        let heap: ComPtr<raw::ICorDebugHeapValue2> = self.0.cast()?;
+        let object: ComPtr<raw::ICorDebugValue> = match &self.1 {
+            // Only the object itself makes a handle; then it is copied after all.
+            Some(_) => get!(self.0, ICorDebugReferenceValue.Dereference())?,
+            None => self.0.clone(),
+        };
+        let heap: ComPtr<raw::ICorDebugHeapValue2> = object.cast()?;
         get!(heap, ICorDebugHeapValue2.CreateHandle(STRONG)).map(Handle)
     }
 }
@@ -227,7 +262,14 @@ impl Reference {
     /// # Errors
     /// From the runtime.
     pub fn dereference(&self) -> Result<Value> {
-        get!(self.0, ICorDebugReferenceValue.Dereference()).map(Value)
+        let mut kind = 0;
+        call!(self.0, ICorDebugValue.GetType(&raw mut kind))?;
+        if matches!(kind, element::STRING | element::CLASS | element::OBJECT)
+            && let Some(long) = LongString::at(self.target()?)
+        {
+            return Ok(Value(self.0.cast()?, Some(long)));
+        }
+        get!(self.0, ICorDebugReferenceValue.Dereference()).map(Value::from)
     }
 
     /// The address it holds.
@@ -258,7 +300,7 @@ impl Handle {
     /// # Errors
     /// From the runtime.
     pub fn value(&self) -> Result<Value> {
-        self.0.cast().map(Value)
+        self.0.cast().map(Value::from)
     }
 
     /// Lets the program collect the object.
@@ -271,7 +313,13 @@ impl Handle {
 }
 
 /// A string.
-pub struct StringValue(ComPtr<raw::ICorDebugStringValue>);
+pub struct StringValue(Text);
+
+enum Text {
+    /// The debugging library has a copy.
+    Copied(ComPtr<raw::ICorDebugStringValue>),
+    Long(LongString),
+}
 
 impl StringValue {
     /// Its length, UTF-16 units.
@@ -279,9 +327,14 @@ impl StringValue {
     /// # Errors
     /// From the runtime.
     pub fn length(&self) -> Result<u32> {
-        let mut length = 0;
-        call!(self.0, ICorDebugStringValue.GetLength(&raw mut length))?;
-        Ok(length)
+        match &self.0 {
+            Text::Long(long) => Ok(long.length()),
+            Text::Copied(string) => {
+                let mut length = 0;
+                call!(string, ICorDebugStringValue.GetLength(&raw mut length))?;
+                Ok(length)
+            }
+        }
     }
 
     /// Its text from the start, at most `limit` UTF-16 units.
@@ -289,11 +342,35 @@ impl StringValue {
     /// # Errors
     /// From the runtime.
     pub fn text(&self, limit: u32) -> Result<String> {
+        Ok(String::from_utf16_lossy(&self.units(limit)?))
+    }
+
+    /// Its UTF-16 units from the start, at most `limit`.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn units(&self, limit: u32) -> Result<Vec<u16>> {
+        let string = match &self.0 {
+            Text::Long(long) => return long.units(0, limit),
+            Text::Copied(string) => string,
+        };
         let wanted = self.length()?.min(limit);
         let mut units = vec![0u16; wanted as usize + 1];
         let mut got = 0;
-        call!(self.0, ICorDebugStringValue.GetString(wanted + 1, &raw mut got, units.as_mut_ptr()))?;
-        Ok(String::from_utf16_lossy(units.get(..wanted as usize).unwrap_or_default()))
+        call!(string, ICorDebugStringValue.GetString(wanted + 1, &raw mut got, units.as_mut_ptr()))?;
+        units.truncate(wanted as usize);
+        Ok(units)
+    }
+
+    /// The UTF-16 unit at a position; none behind the end.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn unit(&self, at: u32) -> Result<Option<u16>> {
+        match &self.0 {
+            Text::Long(long) => Ok(long.units(at, 1)?.first().copied()),
+            Text::Copied(_) => Ok(self.units(at.saturating_add(1))?.get(at as usize).copied()),
+        }
     }
 }
 
@@ -342,6 +419,6 @@ impl Array {
     /// # Errors
     /// From the runtime.
     pub fn element(&self, position: u32) -> Result<Value> {
-        get!(self.0, ICorDebugArrayValue.GetElementAtPosition(position)).map(Value)
+        get!(self.0, ICorDebugArrayValue.GetElementAtPosition(position)).map(Value::from)
     }
 }

@@ -77,6 +77,7 @@ async fn measure(runtime: Runtime) -> anyhow::Result<Rows> {
             taken.push(members(runtime).await?);
         }
         rows.push(("`variables` of an object with 100 members, median of 5", ms(median(taken))));
+        rows.push(("a page of 100 of an `int[]`, median of 20", ms(page(runtime).await?)));
         let mut taken = Vec::new();
         for _ in 0..5 {
             taken.push(inspect(runtime).await?);
@@ -97,12 +98,14 @@ async fn measure(runtime: Runtime) -> anyhow::Result<Rows> {
 }
 
 async fn launches(runtime: Runtime, rows: &mut Rows) -> anyhow::Result<()> {
-    let (mut plain, mut stops) = (Vec::new(), Vec::new());
+    let (mut plain, mut stops, mut starts) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..LAUNCHES {
+        starts.push(initialized(runtime).await?);
         plain.push(plain_start(runtime).await?);
         stops.push(first_stop(runtime).await?);
     }
     rows.push(("plain `dotnet tour.dll` to its first output, median of 11", ms(median(plain))));
+    rows.push(("start of the adapter to `initialize` answered, median of 11", ms(median(starts))));
     rows.push(("launch to the first stop at `Main`'s first line, as the client sees it", ms(median(stops))));
     Ok(())
 }
@@ -268,6 +271,35 @@ async fn members(runtime: Runtime) -> anyhow::Result<Duration> {
     let rows = editor.ok("variables", json!({ "variablesReference": reference })).await?;
     let taken = start.elapsed();
     anyhow::ensure!(rows["variables"].as_array().is_some_and(|rows| rows.len() >= 100), "{rows}");
+    editor.finish().await?;
+    Ok(taken)
+}
+
+/// A page of 100 items of an array, another one each time.
+async fn page(runtime: Runtime) -> anyhow::Result<Duration> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.launch("giants", &["here"], json!({})).await?;
+    let (_, frame) = editor.stop().await?;
+    let asked = json!({ "expression": "array", "frameId": frame["id"] });
+    let reference = editor.ok("evaluate", asked).await?["variablesReference"].clone();
+    let mut taken = Vec::new();
+    for round in 1..=20 {
+        let asked = json!({ "variablesReference": reference, "filter": "indexed", "start": round * 1000, "count": 100 });
+        let start = Instant::now();
+        let rows = editor.ok("variables", asked).await?;
+        taken.push(start.elapsed());
+        anyhow::ensure!(rows["variables"].as_array().is_some_and(|rows| rows.len() == 100), "{rows}");
+    }
+    editor.finish().await?;
+    Ok(median(taken))
+}
+
+/// From the start of the adapter to its answer to `initialize`.
+async fn initialized(runtime: Runtime) -> anyhow::Result<Duration> {
+    let start = Instant::now();
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.ok("initialize", json!({ "adapterID": "tandem" })).await?;
+    let taken = start.elapsed();
     editor.finish().await?;
     Ok(taken)
 }

@@ -1,9 +1,10 @@
 //! What is in a variable: its text, its type, and what is inside it.
 //!
 //! In reading order: [`path`] (ways to values), [`references`] (what clients hold of a stop), [`locals`] and
-//! [`hoisted`] (where ways start), [`constants`] (which have none), [`show`] and [`primitive`] (texts), [`members`] (fields), [`items`] (collections), [`inside`] (all that a value opens to),
+//! [`hoisted`] (where ways start), [`constants`] (which have none), [`show`] and [`primitive`] (texts), [`members`] (fields), [`items`] and [`chains`] (collections), [`inside`] (all that a value opens to),
 //! [`properties`] and [`displays`] (what runs when it is asked for), [`rows`] (what clients see), [`setting`].
 
+pub(super) mod chains;
 pub(super) mod constants;
 pub(super) mod displays;
 pub(super) mod hoisted;
@@ -24,3 +25,8 @@ pub(super) use references::{Node, References};
 
 /// Longest string shown, UTF-16 units; longer ones are cut and say so.
 pub(crate) const LONGEST_TEXT: u32 = 4096;
+/// Most rows of one answer, when the client says how many it wants, and when it does not. More are behind a row that opens.
+pub(crate) const MOST_ROWS: usize = 10_000;
+pub(crate) const MOST_UNASKED: usize = 1_000;
+/// Longest string given to somebody who copies it, UTF-16 units.
+pub(crate) const LONGEST_COPY: u32 = 1 << 20;

@@ -284,7 +284,7 @@ impl Session {
         };
         let ty = match &place.ty {
             Ty::Null | Ty::Other => val.ty.clone(),
-            ty => ty.clone(),
+            ty => ty.direct().clone(),
         };
         let val = self.converted(val, &ty, scope).map_err(|failure| {
             let message = match failure.message.contains("does not fit") {

@@ -2,16 +2,20 @@
 
 use std::sync::mpsc::Receiver;
 
+use clr_metadata::members::Access;
 use dap_wire::Failure;
 use serde_json::{Value, json};
 
 use super::{Found, Val};
+use crate::engine::coreclr::calls::supply::Method;
 use crate::engine::coreclr::calls::{CALL_LIMIT, Site};
 use crate::engine::coreclr::session::{Input, Session};
 use crate::engine::coreclr::types::Ty;
 
 /// Most suggestions of one answer.
 const MOST: usize = 200;
+/// Most extension methods of one module that are looked at.
+const MOST_EXTENSIONS: usize = 5000;
 /// Words that begin an expression.
 const KEYWORDS: [&str; 10] =
     ["true", "false", "null", "new", "typeof", "nameof", "default", "this", "base", "checked"];
@@ -36,10 +40,14 @@ impl Session {
         let (thread, frame) = self.frame_asked(arguments)?;
         let site = Site { thread, frame, inputs, runs: false, supposes: false, limit: CALL_LIMIT };
         let mut found: Vec<(String, &'static str)> = Vec::new();
+        let class = self.class_at(thread, frame);
         match of {
-            Some(of) => match self.find(of, &site) {
-                Ok(Found::Val(val)) => self.members_to_offer(&val, &mut found),
-                Ok(Found::Type(ty)) => self.statics_to_offer(&ty, &mut found),
+            Some(of) => match self.found_or_supposed(of, &site) {
+                Ok(Found::Val(val)) => {
+                    self.members_to_offer(&val, class.as_ref(), &mut found);
+                    self.extensions_to_offer(&val, &mut found);
+                }
+                Ok(Found::Type(ty)) => self.statics_to_offer(&ty, class.as_ref(), &mut found),
                 Ok(Found::Namespace(space)) => self.types_to_offer(&space, prefix, &mut found),
                 _ => {}
             },
@@ -50,16 +58,15 @@ impl Session {
                 if let Some((_, path)) = locals.iter().find(|(name, _)| name == "this")
                     && let Ok(this) = self.val_at(path.clone())
                 {
-                    self.members_to_offer(&this, &mut found);
+                    self.members_to_offer(&this, class.as_ref(), &mut found);
                 }
-                if let Some(class) = self.class_at(thread, frame) {
-                    self.statics_to_offer(&class, &mut found);
+                if let Some(class) = &class {
+                    self.statics_to_offer(class, Some(class), &mut found);
                 }
                 found.extend(KEYWORDS.map(|word| (word.to_owned(), "keyword")));
-                if prefix.len() >= 2 {
-                    for space in ["", "System", "System.Collections.Generic", "System.Linq"] {
-                        self.types_to_offer(space, prefix, &mut found);
-                    }
+                let spaces = self.spaces_at(class.as_ref(), thread, frame);
+                for space in &spaces {
+                    self.types_to_offer(space, prefix, &mut found);
                 }
             }
         }
@@ -78,10 +85,62 @@ impl Session {
         Ok(json!({ "targets": targets }))
     }
 
-    fn members_to_offer(&self, val: &Val, found: &mut Vec<(String, &'static str)>) {
+    /// What an expression stands for; where that cannot be had without running code, or there is nothing yet (`args[0]` of none), a
+    /// sample of it: its type is what matters.
+    fn found_or_supposed(&mut self, of: &str, site: &Site<'_>) -> Result<Found, Failure> {
+        match self.find(of, site) {
+            Ok(Found::Val(val)) if val.ty != Ty::Null => Ok(Found::Val(val)),
+            Ok(found @ (Found::Type(_) | Found::Namespace(_))) => Ok(found),
+            _ => self.find(of, &Site { supposes: true, ..*site }),
+        }
+    }
+
+    /// Namespaces whose types code in a frame may name as they are.
+    fn spaces_at(&self, class: Option<&Ty>, thread: u32, frame: usize) -> Vec<String> {
+        let mut spaces: Vec<String> =
+            ["", "System", "System.Collections.Generic", "System.Linq"].map(str::to_owned).into();
+        spaces.extend(
+            self.imports_at(thread, frame).map(|(_, imports)| imports.namespaces).unwrap_or_default(),
+        );
+        let mut full = class.map(|class| self.full_name(class)).unwrap_or_default();
+        while let Some(at) = full.rfind('.') {
+            full.truncate(at);
+            spaces.push(full.clone());
+        }
+        spaces.sort();
+        spaces.dedup();
+        spaces
+    }
+
+    /// The user's extension methods that take this value.
+    fn extensions_to_offer(&self, val: &Val, found: &mut Vec<(String, &'static str)>) {
+        for loaded in self.modules.all().iter().filter(|loaded| !loaded.is_framework()) {
+            let Some(image) = loaded.image() else { continue };
+            for (name, tokens) in image.metadata.extensions().iter().take(MOST_EXTENSIONS) {
+                let takes_it = tokens.iter().any(|token| {
+                    let owner =
+                        self.defined(loaded, image.metadata.owner_of(*token), Some(false), Vec::new());
+                    self.method(loaded, &owner, *token).is_some_and(|method| self.extends(&method, val))
+                });
+                if takes_it {
+                    found.push((name.to_owned(), "method"));
+                }
+            }
+        }
+    }
+
+    fn extends(&self, method: &Method, val: &Val) -> bool {
+        let Some(parameter) = method.parameters.first() else { return false };
+        let mut types = Vec::new();
+        self.infer(parameter, &val.ty, &mut types);
+        let parameter = parameter.with(&[], &types);
+        !parameter.is_open() && self.fit(val, &parameter).is_some()
+    }
+
+    fn members_to_offer(&self, val: &Val, class: Option<&Ty>, found: &mut Vec<(String, &'static str)>) {
         for ty in self.searched(val) {
             for owner in self.lineage(&ty) {
-                self.declared_to_offer(&owner, false, found);
+                self.declared_to_offer(&owner, false, class, found);
             }
         }
         if let Some(names) = val.path().and_then(|path| path.tuple.as_ref()) {
@@ -97,9 +156,9 @@ impl Session {
         }
     }
 
-    fn statics_to_offer(&self, ty: &Ty, found: &mut Vec<(String, &'static str)>) {
+    fn statics_to_offer(&self, ty: &Ty, class: Option<&Ty>, found: &mut Vec<(String, &'static str)>) {
         for owner in self.chain(ty) {
-            self.declared_to_offer(&owner, true, found);
+            self.declared_to_offer(&owner, true, class, found);
         }
         if let Some((loaded, token)) = self.definition(ty)
             && let Some(image) = loaded.image()
@@ -110,26 +169,42 @@ impl Session {
                 .filter(|inner| image.metadata.enclosing_type(*inner) == Some(token));
             for inner in nested {
                 let name = image.metadata.simple_name(inner);
-                if !name.starts_with('<') {
+                // TypeAttributes: nested public, and everything of the user's.
+                let is_visible = image.metadata.type_flags(inner) & 7 == 2 || !loaded.is_framework();
+                if is_visible && !name.starts_with('<') {
                     found.push((name.split('`').next().unwrap_or(name).to_owned(), "class"));
                 }
             }
         }
     }
 
-    fn declared_to_offer(&self, owner: &Ty, wants_static: bool, found: &mut Vec<(String, &'static str)>) {
+    fn declared_to_offer(
+        &self,
+        owner: &Ty,
+        wants_static: bool,
+        class: Option<&Ty>,
+        found: &mut Vec<(String, &'static str)>,
+    ) {
         let Some((loaded, token)) = self.definition(owner) else { return };
         let Some(image) = loaded.image() else { return };
         let metadata = &image.metadata;
         let plain = |name: &str| !name.contains(['<', '.']);
+        // Of the user's types everything; of others what code here may use.
+        let is_own = class.is_some_and(|class| self.chain(class).contains(owner));
+        let visible = |access: Access| {
+            !loaded.is_framework() || access == Access::Public || (is_own && access == Access::Protected)
+        };
         for field in metadata.fields(token) {
-            if field.is_static == wants_static && plain(&field.name) && field.name != "value__" {
+            let is_meant = field.is_static == wants_static && visible(metadata.field_access(field.token));
+            if is_meant && plain(&field.name) && field.name != "value__" {
                 found.push((field.name, "field"));
             }
         }
         for info in metadata.property_infos(token) {
             let method = info.getter.or(info.setter).unwrap_or(0);
-            if metadata.is_static(method) == wants_static && plain(&info.name) && info.name != "Item" {
+            let is_meant =
+                metadata.is_static(method) == wants_static && visible(metadata.method_access(method));
+            if is_meant && plain(&info.name) && info.name != "Item" {
                 found.push((info.name, "property"));
             }
         }
@@ -137,7 +212,9 @@ impl Session {
             let name = metadata.method_name(method);
             let accessor =
                 ["get_", "set_", "add_", "remove_", "op_"].iter().any(|start| name.starts_with(start));
-            if metadata.is_static(method) == wants_static && plain(name) && !accessor {
+            let is_meant =
+                metadata.is_static(method) == wants_static && visible(metadata.method_access(method));
+            if is_meant && plain(name) && !accessor {
                 found.push((name.to_owned(), "method"));
             }
         }
@@ -146,6 +223,10 @@ impl Session {
     fn types_to_offer(&self, space: &str, prefix: &str, found: &mut Vec<(String, &'static str)>) {
         let wanted = prefix.to_lowercase();
         for loaded in self.modules.all() {
+            // There are too many of the runtime's to offer without a word of them.
+            if loaded.is_framework() && prefix.len() < 2 {
+                continue;
+            }
             let Some(image) = loaded.image() else { continue };
             for token in image.metadata.type_tokens() {
                 let name = image.metadata.simple_name(token);

@@ -9,6 +9,10 @@ use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::types::Ty;
 use crate::engine::coreclr::types::relations::{numeric, widens};
 use crate::engine::coreclr::types::ty::{OBJECT, STRING};
+use crate::engine::coreclr::values::bare;
+
+/// Deepest nesting of structs whose fields are looked through.
+const DEEPEST_STRUCT: usize = 16;
 
 /// How well an argument fits a parameter: less is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -253,6 +257,62 @@ impl Session {
         Ok(None)
     }
 
+    /// What a built-in operator takes of a value whose type converts itself implicitly to a built-in type: the narrowest of those.
+    /// None for all others.
+    pub(super) fn built_in_of(&mut self, val: &Val, scope: &Scope<'_>) -> Result<Option<Val>, Failure> {
+        let inside = self.nullable(&val.ty);
+        let is_lifted = inside.is_some();
+        let from = inside.unwrap_or_else(|| val.ty.clone());
+        if !matches!(from, Ty::Named(_)) || self.is_built_in(&from) {
+            return Ok(None);
+        }
+        let mut targets: Vec<Ty> = Vec::new();
+        for owner in self.chain(&from) {
+            for method in self.methods_named(&owner, "op_Implicit") {
+                let takes_it = method.parameters.first().is_some_and(|own| self.derives(&from, own.direct()));
+                if takes_it && self.is_built_in(&method.result) && !targets.contains(&method.result) {
+                    targets.push(method.result);
+                }
+            }
+        }
+        if targets.is_empty() {
+            return Ok(None);
+        }
+        let is_narrowest = |to: &&Ty| targets.iter().all(|other| *to == other || self.widens(to, other));
+        let to = targets.iter().find(is_narrowest).cloned().ok_or_else(|| {
+            let names: Vec<String> = targets.iter().map(|ty| self.csharp(ty)).collect();
+            failed(format!(
+                "a `{}` converts itself to {}; cast it to one",
+                self.csharp(&from),
+                names.join(", ")
+            ))
+        })?;
+        let nullable = self.ty_generic("System.Nullable`1", vec![to.clone()]).filter(|_| is_lifted);
+        let ty = nullable.unwrap_or_else(|| to.clone());
+        if scope.site.supposes {
+            return Ok(Some(self.sample(&ty)));
+        }
+        if is_lifted && self.is_null_val(val)? {
+            return Ok(Some(Val::constant_of(Constant::Null, ty)));
+        }
+        let converted = self.out_of_nullable(val.clone())?;
+        let converted = self.converted(converted, &to, scope)?;
+        Ok(Some(Val { ty, literal: false, ..converted }))
+    }
+
+    /// As `built_in_of`; the value itself where there is nothing to convert.
+    pub(super) fn as_built_in(&mut self, val: Val, scope: &Scope<'_>) -> Result<Val, Failure> {
+        Ok(self.built_in_of(&val, scope)?.unwrap_or(val))
+    }
+
+    /// Whether the language itself has operators for a type.
+    pub(super) fn is_built_in(&self, ty: &Ty) -> bool {
+        match ty {
+            Ty::Primitive(kind) => numeric(*kind) || matches!(*kind, element::BOOLEAN | element::STRING),
+            other => self.is_decimal(other) || self.enum_storage(other).is_some(),
+        }
+    }
+
     /// `default(T)`.
     pub(super) fn default_of(&mut self, ty: &Ty, scope: &Scope<'_>) -> Result<Val, Failure> {
         let zero = match ty {
@@ -273,15 +333,51 @@ impl Session {
         Ok(Val { data: Data::Constant(zero), ty: ty.clone(), literal: true })
     }
 
-    pub(super) fn size_of(&self, ty: &Ty) -> Result<Val, Failure> {
+    /// `sizeof(T)`: of a struct it is the runtime that knows, so one is made.
+    pub(super) fn size_of(&mut self, ty: &Ty, scope: &Scope<'_>) -> Result<Val, Failure> {
         let kind = match ty {
             Ty::Primitive(kind) => Some(*kind),
             Ty::Pointer(_) => Some(element::I),
             other => self.enum_storage(other),
         };
         let size = kind.and_then(super::constant::width).or(self.is_decimal(ty).then_some(16));
-        let size = size.and_then(|size| i32::try_from(size).ok());
-        size.map(Val::int)
-            .ok_or_else(|| failed(format!("the size of `{}` is not fixed in C#", self.csharp(ty))))
+        if let Some(size) = size.and_then(|size| i32::try_from(size).ok()) {
+            return Ok(Val { literal: true, ..Val::int(size) });
+        }
+        if !self.is_unmanaged(ty, DEEPEST_STRUCT) {
+            return Err(failed(format!(
+                "`{}` has no size in C#: it is no struct without references",
+                self.csharp(ty)
+            )));
+        }
+        let name = self.csharp(ty);
+        let lost = || failed(format!("the size of `{name}` cannot be read"));
+        let made = self.zeroed(&scope.site, ty)?;
+        let size = bare(&self.fetch(&made)?).and_then(|value| value.size().ok()).ok_or_else(lost)?;
+        i32::try_from(size).map(Val::int).map_err(|_| lost())
+    }
+
+    /// Whether a struct and those in it hold no references.
+    fn is_unmanaged(&self, ty: &Ty, deeper: usize) -> bool {
+        match ty {
+            Ty::Primitive(kind) => !matches!(*kind, element::STRING | element::OBJECT),
+            Ty::Pointer(_) => true,
+            Ty::Named(named) if named.is_value && deeper > 0 => {
+                let fields = || {
+                    let (loaded, token) = self.definition(ty)?;
+                    let metadata = &loaded.image()?.metadata;
+                    let fields = metadata.fields(token).into_iter().filter(|field| !field.is_static);
+                    let field_ty = |token| Some(self.ty_of(&loaded, &metadata.field_type(token)?));
+                    fields.map(|field| field_ty(field.token)).collect::<Option<Vec<_>>>()
+                };
+                fields().is_some_and(|fields| {
+                    fields.iter().all(|field| {
+                        let field = field.with(ty.arguments(), &[]);
+                        field != *ty && self.is_unmanaged(&field, deeper - 1)
+                    })
+                })
+            }
+            _ => false,
+        }
     }
 }

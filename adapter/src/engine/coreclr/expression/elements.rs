@@ -7,8 +7,10 @@ use tree_sitter::Node as Syntax;
 use super::walk::inner;
 use super::{Constant, Data, Found, Scope, Val, failed};
 use crate::engine::coreclr::calls::supply::Method;
+use crate::engine::coreclr::cor;
 use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::types::Ty;
+use crate::engine::coreclr::types::ty::INT;
 use crate::engine::coreclr::values::{Step, bare};
 
 impl Session {
@@ -19,6 +21,11 @@ impl Session {
         scope: &Scope<'_>,
     ) -> Result<Found, Failure> {
         let Found::Val(of) = of else { return Err(failed("only values can be indexed")) };
+        if scope.site.supposes
+            && let Some(sample) = self.sample_of_element(&of, list, scope)
+        {
+            return Ok(Found::Val(sample));
+        }
         let name = of.path().map_or("it".into(), |path| format!("`{}`", path.name));
         if self.is_null_val(&of)? {
             return Err(failed(format!("NullReferenceException: {name} is null, so it has no elements")));
@@ -44,6 +51,29 @@ impl Session {
         self.indexed(&of, indexes, scope).map(|item| Found::Val(self.named_as_in(item, &of)))
     }
 
+    /// What an element would be of, whether it is there or not.
+    fn sample_of_element(&mut self, of: &Val, list: Syntax<'_>, scope: &Scope<'_>) -> Option<Val> {
+        let is_range = |node: &Syntax<'_>| {
+            node.kind() == "range_expression"
+                || inner(*node).iter().any(|part| part.kind() == "range_expression")
+        };
+        if inner(list).iter().any(is_range) {
+            return None;
+        }
+        match of.ty.direct() {
+            Ty::Vector(element) | Ty::Array(element, _) => return Some(self.sample(element)),
+            Ty::Primitive(element::STRING) => return Some(self.sample(&Ty::Primitive(element::CHAR))),
+            _ => {}
+        }
+        let mut indexes = Vec::new();
+        for node in inner(list) {
+            let node = if node.kind() == "argument" { inner(node).pop().unwrap_or(node) } else { node };
+            indexes.push(self.value(node, scope).ok()?);
+        }
+        let (getter, _) = self.indexer(of, &indexes, false).ok()?;
+        Some(self.sample(&getter.result))
+    }
+
     pub(super) fn length_of(&mut self, of: &Val, scope: &Scope<'_>) -> Result<i128, Failure> {
         for name in ["Length", "Count"] {
             if let Some(Found::Val(length)) = self.member_if_any(&Found::Val(of.clone()), name, &[], scope)?
@@ -57,6 +87,14 @@ impl Session {
 
     /// The element at these indexes.
     pub(super) fn indexed(&mut self, of: &Val, indexes: Vec<Val>, scope: &Scope<'_>) -> Result<Val, Failure> {
+        let indexes = match self.actual(of)? {
+            // Only these take numbers alone; an indexer takes what it was declared with.
+            Ty::Vector(_) | Ty::Array(..) | Ty::Primitive(element::STRING) | Ty::Pointer(_) => {
+                let numbers = indexes.into_iter().map(|index| self.as_built_in(index, scope));
+                numbers.collect::<Result<_, _>>()?
+            }
+            _ => indexes,
+        };
         let number = |session: &Self, val: &Val| -> Result<i128, Failure> {
             match session.load(val)? {
                 Some(Constant::Int(_, value)) => Ok(value),
@@ -82,12 +120,12 @@ impl Session {
                 && let [index] = indexes.as_slice()
             {
                 let index = number(self, index)?;
-                let text = string.text(u32::MAX >> 8).unwrap_or_default();
-                return self.indexed(
-                    &Val::text(text),
-                    vec![Val::plain(Constant::Int(element::I4, index))],
-                    scope,
-                );
+                let at = u32::try_from(index).ok();
+                let unit = at.map(|at| string.unit(at)).transpose().map_err(cor("read a character"))?;
+                let unit = unit.flatten().ok_or_else(|| {
+                    failed(format!("IndexOutOfRangeException: the string has no character {index}"))
+                })?;
+                return Ok(Val::plain(Constant::Int(element::CHAR, i128::from(unit))));
             }
             if let Some(array) = inner.as_ref().and_then(cordebug::value::Value::as_array) {
                 let lengths = array.dimensions().unwrap_or_default();
@@ -129,6 +167,9 @@ impl Session {
 
     /// An item of a `List<T>`, read where it is: nothing runs, and it can be written to.
     fn list_item(&mut self, of: &Val, index: &Val) -> Result<Option<Val>, Failure> {
+        if self.fit(index, &INT).is_none() {
+            return Ok(None);
+        }
         let (Some(path), Some(Constant::Int(_, index))) = (of.path(), self.load(index)?) else {
             return Ok(None);
         };
@@ -164,8 +205,9 @@ impl Session {
                 let Some((loaded, token)) = self.definition(&owner) else { continue };
                 let Some(image) = loaded.image() else { continue };
                 let infos = image.metadata.property_infos(token);
-                let accessors =
-                    infos.iter().filter_map(|info| if writes { info.setter } else { info.getter });
+                // What a class implements for an interface alone is not found by way of the class.
+                let own = infos.iter().filter(|info| !info.name.contains('.'));
+                let accessors = own.filter_map(|info| if writes { info.setter } else { info.getter });
                 let fixed = usize::from(writes);
                 let methods = accessors
                     .filter(|method| image.metadata.parameter_count(*method) as usize > fixed)

@@ -12,7 +12,7 @@ use crate::engine::coreclr::types::ty::OBJECT;
 use crate::engine::coreclr::values::{Path, Root, Step, bare, class_up};
 
 /// Longest string that is computed with, UTF-16 units.
-const LONGEST_TEXT: u32 = 1 << 24;
+pub(super) const LONGEST_TEXT: u32 = 1 << 24;
 
 impl Session {
     /// A value by the way to it, with the type it was declared with.
@@ -88,7 +88,10 @@ impl Session {
     pub(crate) fn constant_of(&self, value: &ClrValue) -> Option<Constant> {
         let Some(inner) = bare(value) else { return Some(Constant::Null) };
         if let Some(string) = inner.as_string() {
-            return string.text(LONGEST_TEXT).ok().map(Constant::Text);
+            return match string.length() {
+                Ok(length) if length <= LONGEST_TEXT => string.text(length).ok().map(Constant::Text),
+                _ => None,
+            };
         }
         let kind = inner.element_type().ok()?;
         if matches!(kind, element::BOOLEAN..=element::R8 | element::I | element::U) {

@@ -247,7 +247,8 @@ impl Session {
             .metadata
             .field_type(field.token)
             .map_or(Ty::Other, |signature| self.ty_of(&loaded, &signature));
-        let declared = declared.with(owner.arguments(), &[]);
+        // A `ref` field is what it refers to.
+        let declared = declared.with(owner.arguments(), &[]).direct().clone();
         let mut path = path.step(Step::Field { up, token: field.token }, format!("{}.{name}", path.name));
         let position = name.strip_prefix("Item").and_then(|at| at.parse::<usize>().ok()?.checked_sub(1));
         path.tuple = match (&val.path().and_then(|path| path.tuple.clone()), position) {

@@ -106,7 +106,7 @@ impl Session {
         if let Some(failure) = unreadable {
             return Err(failed(format!("there is no `{name}` here that can be read: {failure}")));
         }
-        Err(failed(format!("there is no `{name}` here")).hint(
+        Err(failed(nothing_named(name)).hint(
             "names of arguments, locals, members of `this`, static members of this class and types are known",
         ))
     }
@@ -285,6 +285,11 @@ impl Session {
         all.extend(types);
         Ok((full, all))
     }
+}
+
+/// What is said of a name that nothing bears.
+pub(super) fn nothing_named(name: &str) -> String {
+    format!("there is no `{name}` here")
 }
 
 /// The rank behind all others: `int[]` and `,` make `int[][,]`, an array of `int[,]`.

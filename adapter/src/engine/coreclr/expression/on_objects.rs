@@ -97,16 +97,21 @@ impl Session {
         self.get(&property, &on, name, &scope)
     }
 
-    /// The first items of a sequence.
-    pub(crate) fn sequence(&mut self, val: &Val, most: usize, site: &Site<'_>) -> Result<Vec<Val>, Failure> {
+    /// The first items of a sequence, and whether there are more.
+    pub(crate) fn sequence(
+        &mut self,
+        val: &Val,
+        most: usize,
+        site: &Site<'_>,
+    ) -> Result<(Vec<Val>, bool), Failure> {
         let bindings = RefCell::default();
         let scope = Scope::around(site, &bindings);
         let take = self.member_of(Found::Val(val.clone()), "Take", Vec::new(), &scope)?;
         let taken =
             self.invoke_with(take, vec![Val::int(i32::try_from(most).unwrap_or(i32::MAX))], &scope)?;
-        let Found::Val(taken) = taken else { return Ok(Vec::new()) };
-        let items = self.items_of(&taken, &scope)?.list;
-        Ok(items)
+        let Found::Val(taken) = taken else { return Ok((Vec::new(), false)) };
+        let items = self.items_of(&taken, &scope)?;
+        Ok((items.list, items.is_cut))
     }
 
     /// A static field's value.

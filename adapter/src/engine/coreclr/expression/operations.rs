@@ -51,6 +51,7 @@ impl Session {
                 let is_and = operator == "&&";
                 let first = self.truth(left, scope)?;
                 if first != is_and {
+                    self.check_names(right, scope)?;
                     return Ok(Found::Val(Val::bool(first)));
                 }
                 return self.truth(right, scope).map(|second| Found::Val(Val::bool(second)));
@@ -119,6 +120,19 @@ impl Session {
         {
             return Ok(val);
         }
+        // The built-in ones take what the types of the operands convert themselves to.
+        if left.ty != Ty::Null && right.ty != Ty::Null {
+            let converted = (self.built_in_of(&left, scope)?, self.built_in_of(&right, scope)?);
+            let fits = |converted: &Option<Val>, own: &Val| {
+                let inside = self.nullable(&own.ty).unwrap_or_else(|| own.ty.clone());
+                converted.is_some() || self.is_built_in(&inside)
+            };
+            let is_any = converted.0.is_some() || converted.1.is_some();
+            if is_any && fits(&converted.0, &left) && fits(&converted.1, &right) {
+                let (left, right) = (converted.0.unwrap_or(left), converted.1.unwrap_or(right));
+                return self.operate(operator, left, right, scope);
+            }
+        }
         if matches!(operator, "==" | "!=") {
             let alike = self.same(&left, &right, scope)?;
             if let Some(alike) = alike {
@@ -141,7 +155,11 @@ impl Session {
         }
     }
 
-    fn no_operator(&self, operator: &str, left: &Val, right: &Val) -> Failure {
+    fn no_unary(&self, operator: &str, shown: &str, ty: &Ty) -> Failure {
+        failed(format!("`{operator}` does not go with `{shown}`, which is `{}`", self.csharp(ty)))
+    }
+
+    pub(super) fn no_operator(&self, operator: &str, left: &Val, right: &Val) -> Failure {
         failed(format!(
             "`{operator}` does not go with `{}` and `{}`",
             self.csharp(&left.ty),
@@ -373,15 +391,16 @@ impl Session {
         scope: &Scope<'_>,
     ) -> Result<Val, Failure> {
         if let Some(constant) = self.load(&val)? {
+            let inside = self.nullable(&val.ty).unwrap_or_else(|| val.ty.clone());
+            if operator != "~" && self.enum_storage(&inside).is_some() {
+                return Err(self.no_unary(operator, shown, &val.ty));
+            }
             let computed = compute_unary(operator, &constant, val.literal, scope.overflow.get());
             let constant = computed.map_err(|problem| match problem {
                 Problem::Overflow => {
                     failed(format!("OverflowException: {operator}{} overflows", constant.plain()))
                 }
-                _ => failed(format!(
-                    "`{operator}` does not go with `{shown}`, which is `{}`",
-                    self.csharp(&val.ty)
-                )),
+                _ => self.no_unary(operator, shown, &val.ty),
             })?;
             let inner = self.nullable(&val.ty).unwrap_or_else(|| val.ty.clone());
             let ty = match self.enum_storage(&inner) {
@@ -404,8 +423,12 @@ impl Session {
             Some(method) => self.own_operator(method, std::slice::from_ref(&val), operator, scope)?,
             None => None,
         };
-        defined.ok_or_else(|| {
-            failed(format!("`{operator}` does not go with `{shown}`, which is `{}`", self.csharp(&val.ty)))
-        })
+        match defined {
+            Some(val) => Ok(val),
+            None => match self.built_in_of(&val, scope)? {
+                Some(converted) => self.unary(operator, converted, shown, scope),
+                None => Err(self.no_unary(operator, shown, &val.ty)),
+            },
+        }
     }
 }

@@ -240,7 +240,8 @@ impl Session {
         };
         let is_near = |loaded: &&Rc<Loaded>| {
             let stem = loaded.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            !loaded.is_framework() || stem == "System.Linq" || stem == "System.Collections.Immutable"
+            let near = ["System.Linq", "System.Linq.Queryable", "System.Collections.Immutable"];
+            !loaded.is_framework() || near.contains(&stem.as_str())
         };
         let all = self.modules.all();
         let mut found: Vec<Rc<Loaded>> = all.iter().filter(is_near).filter(has_it).cloned().collect();

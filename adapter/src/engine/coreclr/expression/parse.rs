@@ -16,6 +16,7 @@ use crate::engine::coreclr::calls::Site;
 use crate::engine::coreclr::modules::Loaded;
 use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::types::Ty;
+use crate::engine::coreclr::values::{LONGEST_COPY, LONGEST_TEXT};
 
 /// Longest expression, bytes.
 const LONGEST: usize = 16 * 1024;
@@ -35,6 +36,15 @@ pub(crate) struct Format {
     pub(crate) raw: bool,
     /// Collections as their items, whatever they run.
     pub(crate) results: bool,
+    /// Longer texts than a row shows, for somebody copies them.
+    pub(crate) copies: bool,
+}
+
+impl Format {
+    /// Longest text, UTF-16 units.
+    pub(crate) fn longest(&self) -> u32 {
+        if self.copies { LONGEST_COPY } else { LONGEST_TEXT }
+    }
 }
 
 impl Format {
@@ -210,8 +220,11 @@ impl Session {
         }
         node = node.child_by_field_name("right").ok_or_else(|| failed("the expression is empty"))?;
         node = super::walk::enclosed(node)?;
-        let found = self.walk(node, &scope)?;
-        Ok(self.lifted(found, node, &scope))
+        match self.walk(node, &scope)? {
+            // Null, of the type that the whole chain has.
+            Found::Skipped => self.valued(Found::Skipped, node, &scope).map(Found::Val),
+            found => Ok(self.lifted(found, node, &scope)),
+        }
     }
 
     /// Where a name in parentheses with a sign behind it was taken for a type that something is cast to, but is none. Without

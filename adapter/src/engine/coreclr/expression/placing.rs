@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use cordebug::value::element;
+use cordebug::value::{Value as ClrValue, element};
 use dap_wire::{ErrorCode, Failure};
 
 use super::{Constant, Data, Found, Scope, Val, failed};
@@ -118,11 +118,19 @@ impl Session {
 
     /// Writes to a place in the program what `converted` and `in_program` have prepared.
     pub(super) fn write(&mut self, place: &Path, val: &Val, ty: &Ty) -> Result<(), Failure> {
+        let done = self.written(place, val, ty);
+        // The debugging library copies what an object holds.
+        self.known.holder.take();
+        done
+    }
+
+    fn written(&mut self, place: &Path, val: &Val, ty: &Ty) -> Result<(), Failure> {
         let what = || format!("set `{}`", place.name);
         if matches!(val.data, Data::Constant(Constant::Null)) && self.unloaded(place).is_some() {
             return Ok(());
         }
-        let target = self.fetch(place)?;
+        let ty = ty.direct();
+        let target = self.place(place)?;
         let misfit = |session: &Self| {
             failed(format!(
                 "a `{}` does not fit into `{}`, which is `{}`",
@@ -156,9 +164,20 @@ impl Session {
         target.set_bytes(&bytes).map_err(cor(what()))
     }
 
+    /// What is written to: of a `ref` variable or field what it refers to.
+    fn place(&self, path: &Path) -> Result<ClrValue, Failure> {
+        let value = self.fetch(path)?;
+        if value.element_type() != Ok(element::BYREF) {
+            return Ok(value);
+        }
+        let reference = value.as_reference().map(|reference| reference.dereference());
+        let behind = reference.ok_or_else(|| failed(format!("`{}` refers to nothing", path.name)))?;
+        behind.map_err(cor(format!("follow `{}`", path.name)))
+    }
+
     fn write_nullable(&mut self, place: &Path, val: &Val, inner: &Ty) -> Result<(), Failure> {
         let lost = || failed(format!("`{}` cannot be written to", place.name));
-        let target = self.fetch(place)?;
+        let target = self.place(place)?;
         let flag = self.field_named(&target, "hasValue").ok_or_else(lost)?;
         let is_null = self.is_null_val(val)?;
         flag.set_bytes(&[u8::from(!is_null)]).map_err(cor(format!("set `{}`", place.name)))?;
@@ -175,8 +194,8 @@ impl Session {
         &mut self,
         place: &Path,
         from: &Path,
-        value: &cordebug::value::Value,
-        target: &cordebug::value::Value,
+        value: &ClrValue,
+        target: &ClrValue,
     ) -> Result<(), Failure> {
         let fields = self.members_of_struct(value);
         if fields.is_empty() {
@@ -190,7 +209,7 @@ impl Session {
         Ok(())
     }
 
-    fn members_of_struct(&self, value: &cordebug::value::Value) -> Vec<(Step, String, Ty)> {
+    fn members_of_struct(&self, value: &ClrValue) -> Vec<(Step, String, Ty)> {
         let fields = self.members(value).into_iter();
         fields
             .filter_map(|member| {

@@ -104,6 +104,7 @@ impl Session {
         let mut all = Vec::new();
         for row in rows {
             let of = self.row_value(&row, last(clause)?, scope)?;
+            self.not_remote(&of, "Select")?;
             for item in self.items_of(&of, scope)?.whole()? {
                 let item = self.named_as_in(item, &of);
                 let item = match &ty {

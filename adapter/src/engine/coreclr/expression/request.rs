@@ -38,6 +38,7 @@ impl Session {
         };
         let (text, mut format) = Format::split(text);
         format.hex |= arguments["format"]["hex"] == true;
+        format.copies = arguments["context"] == "clipboard";
         let found = self.find(text, &site)?;
         self.answer_with(found, text, &format, &site)
     }

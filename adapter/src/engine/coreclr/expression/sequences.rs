@@ -10,6 +10,7 @@ use super::items::{Items, LONGEST, too_many};
 use super::lambdas::Lambda;
 use super::{Constant, Found, Given, Passed, Scope, Val, failed};
 use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::types::Ty;
 use crate::engine::coreclr::types::ty::OBJECT;
 
 /// Methods that take a lambda here.
@@ -77,6 +78,7 @@ impl Session {
         if !WITH_LAMBDA.contains(&name) {
             return Err(no_delegate(name, given));
         }
+        self.not_remote(target, name)?;
         let since = Instant::now();
         let mut arguments = Vec::new();
         for given in given {
@@ -110,6 +112,21 @@ impl Session {
             }
             _ => Err(not_with_these(name)),
         }
+    }
+
+    /// Refuses a sequence that takes lambdas as data, for a database to work them out. Done here, the items would have to be loaded
+    /// first: that gives other results and changes what the program does later.
+    pub(super) fn not_remote(&self, target: &Val, name: &str) -> Result<(), Failure> {
+        let is_query = |ty: &Ty| self.full_name(ty).starts_with("System.Linq.IQueryable");
+        if !is_query(&target.ty) && !self.interfaces_of(&target.ty).iter().any(is_query) {
+            return Ok(());
+        }
+        let of = target.path().map_or_else(|| "it".into(), |path| format!("`{}`", path.name));
+        Err(failed(format!(
+            "{of} is a query (`{}`): its `{name}` takes the lambda as an expression tree, which cannot be made here",
+            self.csharp(&target.ty)
+        ))
+        .hint("`.AsEnumerable()` before it loads all items and works the lambda out here; a database context then tracks them"))
     }
 
     /// Those that take one lambda and nothing else.

@@ -112,9 +112,13 @@ impl Session {
         let mut path = Path::new(root, &shown);
         path.tuple = tuple_names(metadata.tuple_names(field.token));
         // A field of zeros may be one whose class nobody has used yet; in C# looking at it would initialise the class.
-        let is_there = self.fetch(&path).map(|value| !is_unset(&value) || !self.may_await(owner));
-        if !is_there.unwrap_or(false) && scope.site.runs {
+        // Who only looks leaves it to the next who evaluates.
+        let is_there = |session: &Self| {
+            session.fetch(&path).is_ok_and(|value| !is_unset(&value) || !session.may_await(owner))
+        };
+        if scope.site.runs && !is_there(self) {
             self.initialise(owner, scope)?;
+            self.known.initialised.borrow_mut().insert(owner.clone());
         }
         self.fetch(&path)
             .map_err(|_| failed(format!("`{shown}` has no value yet: its class is not initialised")))?;
@@ -124,10 +128,9 @@ impl Session {
         }
     }
 
-    /// Whether a class has a static constructor that may not have run; asked once for each class.
+    /// Whether a class has a static constructor that may not have run.
     fn may_await(&self, owner: &Ty) -> bool {
-        let is_new = self.known.initialised.borrow_mut().insert(self.csharp(owner));
-        is_new && self.has_method(owner, ".cctor", true)
+        !self.known.initialised.borrow().contains(owner) && self.has_method(owner, ".cctor", true)
     }
 
     /// Runs a class's static constructor, as its first use in the program would.

@@ -10,7 +10,7 @@ use tree_sitter::Node as Syntax;
 
 use super::parse::Scope;
 use super::walk::{child, inner};
-use super::{Constant, Found, Val};
+use super::{Constant, Found, Val, failed};
 use crate::engine::coreclr::calls::Site;
 use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::types::Ty;
@@ -25,6 +25,32 @@ impl Session {
         let found = self.value(node, &supposing).ok();
         scope.bindings.borrow_mut().truncate(bound);
         found
+    }
+
+    /// Refuses names that nothing bears, in a part that is not evaluated: the compiler looks there too.
+    pub(super) fn check_names(&mut self, part: Syntax<'_>, scope: &Scope<'_>) -> Result<(), Failure> {
+        if scope.site.supposes {
+            return Ok(());
+        }
+        let declared = declared_around(part, scope);
+        let supposing = scope.under(Site { runs: false, supposes: true, ..scope.site });
+        let mut waiting = vec![part];
+        while let Some(node) = waiting.pop() {
+            if node.kind() != "identifier" {
+                waiting.extend(values_in(node));
+                continue;
+            }
+            let name = scope.of(node);
+            if declared.contains(&name) {
+                continue;
+            }
+            if let Err(failure) = self.name(name, &supposing)
+                && failure.message == super::names::nothing_named(name)
+            {
+                return Err(super::parse::at(failure, node));
+            }
+        }
+        Ok(())
     }
 
     /// Some value of a type; of a class or struct one without members.
@@ -96,6 +122,7 @@ impl Session {
             false => ("alternative", "consequence"),
         };
         let val = self.value(child(node, chosen)?, scope)?;
+        self.check_names(child(node, other)?, scope)?;
         if !val.ty.is_value() && val.ty != Ty::Null {
             return Ok(Found::Val(Val { literal: false, ..val }));
         }
@@ -112,7 +139,17 @@ impl Session {
     ) -> Result<Found, Failure> {
         let first = self.value(left, scope)?;
         let is_null = self.is_null_val(&first)?;
+        if !is_null {
+            self.check_names(right, scope)?;
+        }
         let Some(inside) = self.nullable(&first.ty) else {
+            if first.ty.is_value() {
+                return Err(failed(format!(
+                    "`??` does not go with `{}`: a `{}` is never null",
+                    scope.of(left),
+                    self.csharp(&first.ty)
+                )));
+            }
             return if is_null { self.walk(right, scope) } else { Ok(Found::Val(first)) };
         };
         let (val, second) = match is_null {
@@ -175,4 +212,55 @@ impl Session {
             self.suppose_names(of, part, scope);
         }
     }
+}
+
+/// The parts of an expression that are values themselves, where a name is a value's.
+fn values_in(node: Syntax<'_>) -> Vec<Syntax<'_>> {
+    let field = |name: &str| node.child_by_field_name(name).into_iter().collect::<Vec<_>>();
+    match node.kind() {
+        "parenthesized_expression"
+        | "prefix_unary_expression"
+        | "postfix_unary_expression"
+        | "checked_expression"
+        | "conditional_expression"
+        | "bracketed_argument_list"
+        | "argument_list" => inner(node),
+        "binary_expression" => [field("left"), field("right")].concat(),
+        "argument" => inner(node).pop().into_iter().collect(),
+        "member_access_expression" => field("expression"),
+        "element_access_expression" => [field("expression"), field("subscript")].concat(),
+        "cast_expression" => field("value"),
+        "as_expression" | "is_expression" => field("left"),
+        "is_pattern_expression" => field("expression"),
+        "invocation_expression" => {
+            // A function of the code itself has a name that is not known here.
+            let function = field("function").into_iter().filter(|function| function.kind() != "identifier");
+            function.chain(field("arguments")).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Names that patterns, lambdas and `out` arguments declare anywhere in the expression.
+fn declared_around<'s>(part: Syntax<'_>, scope: &'s Scope<'_>) -> Vec<&'s str> {
+    let mut root = part;
+    while let Some(outer) = root.parent() {
+        root = outer;
+    }
+    let declares = |kind: &str| {
+        ["pattern", "declaration", "designation", "lambda", "parameter", "clause"]
+            .iter()
+            .any(|word| kind.contains(word))
+    };
+    let (mut waiting, mut found) = (vec![(root, false)], Vec::new());
+    while let Some((node, within)) = waiting.pop() {
+        if within && node.kind() == "identifier" {
+            found.push(scope.of(node));
+        }
+        // What a pattern is for is no part of what it declares.
+        let is_test = node.kind() == "is_pattern_expression";
+        let within = (within || declares(node.kind())) && !is_test;
+        waiting.extend(inner(node).into_iter().map(|child| (child, within)));
+    }
+    found
 }

@@ -4,6 +4,7 @@ use dap_wire::Failure;
 use tree_sitter::Node as Syntax;
 
 use super::constant::unescape;
+use super::loading::LONGEST_TEXT;
 use super::walk::inner;
 use super::{Constant, Found, Scope, Val, failed};
 use crate::engine::coreclr::session::Session;
@@ -24,7 +25,7 @@ impl Session {
         }
         let group = self.member_of(Found::Val(val.clone()), "ToString", Vec::new(), scope)?;
         match self.invoke_with(group, Vec::new(), scope)? {
-            Found::Val(text) => Ok(self.load(&text)?.unwrap_or(Constant::Null).plain()),
+            Found::Val(text) => Ok(self.load(&text)?.ok_or_else(too_long)?.plain()),
             _ => Err(failed("ToString gives nothing")),
         }
     }
@@ -88,8 +89,12 @@ impl Session {
         // A parameter of type object takes it, boxed.
         let argument = if val.ty.is_value() { val.clone() } else { Val { ty: OBJECT, ..val.clone() } };
         match self.invoke_with(group, vec![pattern, argument], scope)? {
-            Found::Val(text) => Ok(self.load(&text)?.unwrap_or(Constant::Null).plain()),
+            Found::Val(text) => Ok(self.load(&text)?.ok_or_else(too_long)?.plain()),
             _ => Err(failed("the format gives nothing")),
         }
     }
+}
+
+fn too_long() -> Failure {
+    failed(format!("the text is longer than the {LONGEST_TEXT} characters that are computed with here"))
 }

@@ -200,7 +200,7 @@ impl Session {
             }
             "sizeof_expression" => {
                 let ty = self.type_at(child(node, "type")?, scope)?;
-                self.size_of(&ty).map(Found::Val)
+                self.size_of(&ty, scope).map(Found::Val)
             }
             "default_expression" => match node.child_by_field_name("type") {
                 Some(ty) => {
@@ -283,6 +283,7 @@ impl Session {
     /// A condition.
     pub(super) fn truth(&mut self, node: Syntax<'_>, scope: &Scope<'_>) -> Result<bool, Failure> {
         let val = self.value(node, scope)?;
+        let val = self.as_built_in(val, scope)?;
         match self.load(&val)? {
             Some(Constant::Bool(holds)) => Ok(holds),
             _ => Err(at(

@@ -6,10 +6,12 @@ use std::rc::Rc;
 
 use clr_metadata::imports::Imports;
 use cordebug::frame::Frame;
+use cordebug::value::Value as ClrValue;
 
 use super::Ty;
 use crate::engine::coreclr::modules::Loaded;
 use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::values::{Root, Step};
 
 /// A type's module and TypeDef token.
 type Place = (usize, u32);
@@ -24,6 +26,16 @@ pub(crate) struct Stack {
     pub(crate) frames: Vec<Frame>,
 }
 
+/// The values on the way to the one fetched last: rows of one object or array are fetched one after the other.
+pub(crate) struct Holder {
+    /// `Process::resumes` when it was fetched.
+    pub(crate) resumes: u64,
+    pub(crate) root: Root,
+    pub(crate) steps: Vec<Step>,
+    /// Where it starts and after each step, behind references and out of boxes.
+    pub(crate) values: Vec<ClrValue>,
+}
+
 /// What was looked up before. Modules never change; new ones only add.
 #[derive(Default)]
 pub(crate) struct Known {
@@ -34,8 +46,12 @@ pub(crate) struct Known {
     pub(crate) stack: RefCell<Option<Stack>>,
     /// Types whose display took too long, or broke: they are not asked again.
     pub(crate) mute: RefCell<std::collections::HashSet<String>>,
-    /// Classes whose static constructors were run, or need not be.
-    pub(crate) initialised: RefCell<std::collections::HashSet<String>>,
+    /// Classes whose static constructors were run.
+    pub(crate) initialised: RefCell<std::collections::HashSet<Ty>>,
+    /// What the value fetched last is in.
+    pub(crate) holder: RefCell<Option<Holder>>,
+    /// How deep members that are shown as their own members are in each other.
+    pub(crate) rooted: std::cell::Cell<usize>,
     /// How deep displays are in displays.
     pub(crate) depth: std::cell::Cell<u32>,
     /// IL of short getters.

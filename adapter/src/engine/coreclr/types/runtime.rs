@@ -4,15 +4,33 @@ use cordebug::types::Type;
 use cordebug::value::{Value as ClrValue, element};
 use dap_wire::Failure;
 
+use super::ty::STRING;
 use super::{Named, Ty};
 use crate::engine::coreclr::cor;
 use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::values::bare;
 
+/// Deepest nesting of a type's parts, and most of them: a type that is in itself twice, and so on, is short in the runtime and
+/// endless when it is spelled.
+const DEEPEST: usize = 64;
+const MOST_PARTS: usize = 1000;
+
 impl Session {
+    /// A type of the runtime; parts of it beyond what anybody reads are left out.
     pub(crate) fn ty_of_runtime(&self, kind: &Type) -> Ty {
+        self.ty_within(kind, DEEPEST, &mut MOST_PARTS.clone())
+    }
+
+    fn ty_within(&self, kind: &Type, deeper: usize, left: &mut usize) -> Ty {
+        if deeper == 0 || *left == 0 {
+            return Ty::Other;
+        }
+        *left -= 1;
         let Ok(element_type) = kind.element_type() else { return Ty::Other };
-        let inner = || Box::new(kind.first_parameter().map_or(Ty::Other, |inner| self.ty_of_runtime(&inner)));
+        let mut inner = || {
+            let inner = kind.first_parameter();
+            Box::new(inner.map_or(Ty::Other, |inner| self.ty_within(&inner, deeper - 1, left)))
+        };
         match element_type {
             element::VOID..=element::STRING | element::OBJECT | element::I | element::U => {
                 Ty::Primitive(element_type)
@@ -24,7 +42,7 @@ impl Session {
             element::CLASS | element::VALUETYPE => {
                 let Some((loaded, token)) = self.class_of(kind) else { return Ty::Other };
                 let arguments = kind.parameters().unwrap_or_default();
-                let arguments = arguments.iter().map(|of| self.ty_of_runtime(of)).collect();
+                let arguments = arguments.iter().map(|of| self.ty_within(of, deeper - 1, left)).collect();
                 self.defined(&loaded, token, Some(element_type == element::VALUETYPE), arguments)
             }
             _ => Ty::Other,
@@ -33,6 +51,9 @@ impl Session {
 
     /// The declared type of a variable, as far as the runtime knows it.
     pub(crate) fn declared_ty(&self, value: &ClrValue) -> Ty {
+        if value.is_long_string() {
+            return STRING;
+        }
         let ty = value.exact_type().map_or(Ty::Other, |kind| self.ty_of_runtime(&kind));
         match ty {
             Ty::Reference(of) => *of,

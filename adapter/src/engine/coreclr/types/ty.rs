@@ -41,6 +41,8 @@ pub(crate) enum Ty {
     Other,
 }
 
+/// Longest name of a type, characters.
+const LONGEST_NAME: usize = 2000;
 /// What a type without a name is called.
 const ANONYMOUS: &str = "<Anonymous Type>";
 
@@ -240,8 +242,16 @@ impl Session {
         }
     }
 
-    /// As C# spells it, with namespace.
+    /// As C# spells it, with namespace; cut where nobody reads on.
     pub(crate) fn csharp(&self, ty: &Ty) -> String {
+        let spelled = self.spelled(ty);
+        match spelled.char_indices().nth(LONGEST_NAME) {
+            Some((at, _)) => format!("{}…", spelled.get(..at).unwrap_or_default()),
+            None => spelled,
+        }
+    }
+
+    fn spelled(&self, ty: &Ty) -> String {
         match ty {
             Ty::Primitive(kind) => keyword(*kind).unwrap_or("?").into(),
             Ty::Vector(_) | Ty::Array(..) => {

@@ -38,6 +38,8 @@ pub(crate) enum What {
     Lazy(Node, String),
     /// Rows under a heading.
     Group(Node, String),
+    /// A remark.
+    Said(String),
     Failed(Failure),
 }
 
@@ -76,6 +78,10 @@ impl Session {
                 Ok(page.cut(rows))
             }
             Node::Inside(path, format) => self.inside(path, format, page, site),
+            Node::Rest(path, format, from) => {
+                let page = Page { start: from.saturating_add(page.start), filter: Some("indexed"), ..*page };
+                self.inside(path, format, &page, site)
+            }
             Node::Raw(path) => self.fields_and_properties(path, DEEPEST, site).map(|rows| page.cut(rows)),
             Node::Property { of, name, way } => {
                 let what = match self.property_value(of, name, site) {
@@ -115,9 +121,14 @@ impl Session {
         {
             return self.inside(&path.step(step, format!("{}.Value", path.name)), format, page, site);
         }
-        let items = if format.raw { None } else { self.items(&inner, path, page.start, page.count) };
-        if let Some(items) = items {
+        let most = page.count.min(page.most);
+        // One more than is shown, to know whether there is one.
+        let wanted = if page.wants_indexed() { most.saturating_add(1) } else { 0 };
+        let items = if format.raw { None } else { self.items(&inner, path, page.start, wanted) };
+        if let Some(mut items) = items {
             let mut rows = Vec::new();
+            let is_cut = items.len() > most && page.count > most;
+            items.truncate(most);
             if page.wants_indexed() {
                 rows.extend(items.into_iter().map(|(name, item)| {
                     // Items have the names that the collection's declaration gives them.
@@ -126,6 +137,9 @@ impl Session {
                     });
                     Row::new(name, What::At(Path { tuple, ..item }), "data")
                 }));
+            }
+            if is_cut {
+                rows.push(rest(path, format, page.start.saturating_add(most)));
             }
             if page.wants_named() && inner.as_array().is_none() {
                 rows.push(Row::new(
@@ -136,13 +150,15 @@ impl Session {
             }
             return Ok(rows);
         }
+        if !format.raw
+            && let Some(rows) = self.span_rows(&inner, path, page)
+        {
+            return Ok(rows);
+        }
         if !page.wants_named() {
             return Ok(Vec::new());
         }
         if !format.raw {
-            if let Some(rows) = self.span_rows(&inner, path, page) {
-                return Ok(rows);
-            }
             drop((value, inner));
             if let Some(proxy) = self.proxy(path, &ty, site) {
                 let mut rows = self.fields_and_properties(&proxy, DEEPEST, site)?;
@@ -196,6 +212,16 @@ impl Session {
             if is_auto && auto.is_none() && member.name.starts_with('<') {
                 continue;
             }
+            let derived = match member.step {
+                super::path::Step::Field { up, .. } => chain.get(..up).unwrap_or_default(),
+                _ => &[],
+            };
+            // What the property gives now is not what is in the field of the one it overrides.
+            if auto.as_ref().and_then(|info| info.getter).is_some_and(|getter| {
+                metadata.is_virtual(getter) && derived.iter().any(|ty| self.overrides(ty, &member.name))
+            }) {
+                continue;
+            }
             let hidden = names.contains(&member.name);
             let owner = match member.step {
                 super::path::Step::Field { up, .. } => chain.get(up).cloned(),
@@ -221,7 +247,7 @@ impl Session {
             }
             names.push(member.name.clone());
             if browsable == Some(ROOT_HIDDEN) && deeper > 0 {
-                let inside = self.inside(&way, &Format::default(), &EVERYTHING, site)?;
+                let inside = self.instead_of_it(&way, site)?;
                 rows.extend(inside.into_iter().filter(|row| row.name != "Raw View"));
                 continue;
             }
@@ -251,6 +277,18 @@ impl Session {
             rows.push(Row::new("Results View", What::Lazy(Node::Results(path.clone()), way), "method"));
         }
         Ok(rows)
+    }
+
+    /// What is in a member that is shown as its own members. One that holds itself has an end, too.
+    fn instead_of_it(&mut self, way: &Path, site: &Site<'_>) -> Result<Vec<Row>, Failure> {
+        let deep = self.known.rooted.get();
+        if deep >= DEEPEST {
+            return Ok(Vec::new());
+        }
+        self.known.rooted.set(deep + 1);
+        let rows = self.inside(way, &Format::default(), &EVERYTHING, site);
+        self.known.rooted.set(deep);
+        rows
     }
 
     fn property_rows(
@@ -291,7 +329,7 @@ impl Session {
                 };
                 if let Ok(Val { data: crate::engine::coreclr::expression::Data::At(inner), .. }) = val {
                     let inner = Path { name: way, ..inner };
-                    let inside = self.inside(&inner, &Format::default(), &EVERYTHING, site)?;
+                    let inside = self.instead_of_it(&inner, site)?;
                     rows.extend(inside.into_iter().filter(|row| row.name != "Raw View"));
                 }
                 continue;
@@ -318,6 +356,18 @@ impl Session {
         Ok(())
     }
 
+    /// Whether a type overrides a property of one of its bases.
+    fn overrides(&self, ty: &Ty, name: &str) -> bool {
+        let found = || {
+            let (loaded, token) = self.definition(ty)?;
+            let metadata = &loaded.image()?.metadata;
+            let info = metadata.property_infos(token).into_iter().find(|info| info.name == name)?;
+            let getter = info.getter?;
+            Some(metadata.is_virtual(getter) && !metadata.is_new_slot(getter))
+        };
+        found().unwrap_or(false)
+    }
+
     /// Whether a type's module is the user's.
     pub(super) fn is_user_type(&self, ty: &Ty) -> bool {
         matches!(ty, Ty::Named(_)) && self.definition(ty).is_some_and(|(loaded, _)| !loaded.is_framework())
@@ -332,5 +382,12 @@ impl Session {
     }
 }
 
-/// All rows.
-pub(super) const EVERYTHING: Page<'static> = Page { start: 0, count: usize::MAX, filter: None };
+/// The row behind which the items from this one on are.
+pub(super) fn rest(path: &Path, format: &Format, from: usize) -> Row {
+    let node = Node::Rest(path.clone(), *format, from);
+    Row::new(format!("[{from}…]"), What::Group(node, "more items".into()), "virtual")
+}
+
+/// All rows, as many as are given at once.
+pub(super) const EVERYTHING: Page<'static> =
+    Page { start: 0, count: usize::MAX, most: super::MOST_ROWS, filter: None };

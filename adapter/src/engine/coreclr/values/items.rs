@@ -1,12 +1,13 @@
 //! Items of arrays and collections, a page at a time, read from where they lie: nothing runs.
 
-use cordebug::value::Value as ClrValue;
+use cordebug::value::{Array, Value as ClrValue};
 
+use super::chains::CONCURRENT;
 use super::path::{Path, Step, bare};
 use crate::engine::coreclr::session::Session;
 
-/// Longest chain of nodes that is followed.
-const LONGEST_CHAIN: usize = 100_000;
+/// So much of the program's memory is looked through at a time, bytes.
+const CHUNK: u64 = 1 << 20;
 
 /// Collections whose items must run to be seen, but whose number of items lies in a field: the way to it.
 const COUNTED: [(&str, &[&str]); 9] = [
@@ -101,8 +102,8 @@ impl Session {
         if name.contains("Span`1") {
             return self.number_field(value, "_length");
         }
-        if let Some(concurrent) = self.concurrent(value, name) {
-            return u32::try_from(concurrent.len()).ok();
+        if name == CONCURRENT {
+            return self.concurrent_count(value);
         }
         Some(match self.layout(value, name)? {
             Layout::Front(_, count)
@@ -136,7 +137,7 @@ impl Session {
 
     /// The items of an array or collection with the ways to them; `None` for anything else.
     pub(crate) fn items(
-        &self,
+        &mut self,
         inner: &ClrValue,
         path: &Path,
         start: usize,
@@ -159,9 +160,8 @@ impl Session {
             return Some(page(array.count().ok()?).map(element).collect());
         }
         let name = self.full_name(&self.declared_ty(inner));
-        if let Some(ways) = self.concurrent(inner, &name) {
-            let ways = ways.into_iter().skip(start).take(count);
-            return Some(ways.filter_map(|steps| self.keyed(path, &steps)).collect());
+        if name == CONCURRENT {
+            return self.concurrent_items(inner, path, start, count);
         }
         let within = |field: &str| Some(path.step(self.member(inner, field)?, String::new()));
         match self.layout(inner, &name)? {
@@ -192,20 +192,13 @@ impl Session {
                 Some(page(length).map(item).collect())
             }
             Layout::Linked(length) => {
-                let mut node = within("head")?;
-                let mut found = Vec::new();
-                for at in 0..length.min(LONGEST_CHAIN as u32) {
+                let nodes = self.linked_nodes(inner, path, (start, count, length))?;
+                let item = |(at, node): (u32, Path)| {
+                    let (name, way) = counted(at);
                     let value = bare(&self.fetch(&node).ok()?)?;
-                    if at as usize >= start {
-                        let (name, way) = counted(at);
-                        found.push((name, node.step(self.member(&value, "item")?, way)));
-                    }
-                    if found.len() >= count {
-                        break;
-                    }
-                    node = node.step(self.member(&value, "next")?, String::new());
-                }
-                Some(found)
+                    Some((name, node.step(self.member(&value, "item")?, way)))
+                };
+                Some(nodes.into_iter().filter_map(item).collect())
             }
             Layout::Inner(field) => {
                 let way = within(field)?;
@@ -221,21 +214,16 @@ impl Session {
                     return Some(Vec::new());
                 };
                 let mut found = Vec::new();
-                // Without free entries positions are known; else they are counted from the start.
-                let mut passed = if free == 0 { start } else { 0 };
-                for at in passed as u64..u64::from(used) {
-                    let at = at as u32;
+                let live_ones = match free {
+                    // Without free entries positions are known.
+                    0 => (start as u64..u64::from(used))
+                        .take(count)
+                        .filter_map(|at| u32::try_from(at).ok())
+                        .collect(),
+                    _ => self.live_entries(&array, used, (mark, live), (start, count))?,
+                };
+                for at in live_ones {
                     let Ok(entry) = array.element(at) else { break };
-                    if free > 0 {
-                        let state = self.number_field(&entry, mark).map_or(i32::MIN, |state| state as i32);
-                        if state < live {
-                            continue;
-                        }
-                        if passed < start {
-                            passed += 1;
-                            continue;
-                        }
-                    }
                     let item = entries.step(Step::Element(at), String::new());
                     let (name, way) = match key {
                         Some(key) => {
@@ -247,62 +235,54 @@ impl Session {
                         None => counted((start + found.len()) as u32),
                     };
                     found.push((name, item.step(self.member(&entry, value)?, way)));
-                    if found.len() >= count {
-                        break;
-                    }
                 }
                 Some(found)
             }
         }
     }
 
-    /// Steps to the nodes of a ConcurrentDictionary: its buckets hold chains.
-    fn concurrent(&self, value: &ClrValue, name: &str) -> Option<Vec<Vec<Step>>> {
-        (name == "System.Collections.Concurrent.ConcurrentDictionary`2").then_some(())?;
-        let tables_step = self.member(value, "_tables")?;
-        let tables = bare(&self.field_at(value, tables_step)?)?;
-        let buckets_step = self.member(&tables, "_buckets")?;
-        let buckets = bare(&self.field_at(&tables, buckets_step)?)?;
-        let array = buckets.as_array()?;
-        let mut found = Vec::new();
-        for at in 0..array.count().ok()? {
-            let mut steps = vec![tables_step, buckets_step, Step::Element(at)];
-            let mut node = bare(&array.element(at).ok()?);
-            // Since .NET 8 a bucket is a struct around its first node.
-            if let Some(bucket) = &node
-                && let Some(step) =
-                    self.member(bucket, "_node").filter(|_| self.declared_ty(bucket).is_value())
-            {
-                steps.push(step);
-                node = bare(&self.field_at(bucket, step)?);
+    /// Positions of entries that are in use, a page of them. Whether one is, is read from memory in large pieces.
+    fn live_entries(
+        &self,
+        array: &Array,
+        used: u32,
+        (mark, live): (&str, i32),
+        (start, count): (usize, usize),
+    ) -> Option<Vec<u32>> {
+        let first = array.element(0).ok()?;
+        let from = first.address().ok()?;
+        let field = self.field_named(&first, mark)?.address().ok()?.checked_sub(from)?;
+        let size = match array.element(1) {
+            Ok(second) => second.address().ok()?.checked_sub(from)?,
+            Err(_) => u64::from(first.size().ok()?),
+        };
+        let process = self.process().ok()?;
+        let (mut passed, mut found) = (0, Vec::new());
+        let at_once = (CHUNK / size.max(1)).max(1);
+        for chunk in (0..u64::from(used)).step_by(usize::try_from(at_once).ok()?) {
+            if self.cancel.is_cancelled() || found.len() >= count {
+                break;
             }
-            while let Some(current) = node {
-                found.push(steps.clone());
-                let next = self.member(&current, "_next")?;
-                steps.push(next);
-                node = bare(&self.field_at(&current, next)?);
-                if found.len() > LONGEST_CHAIN {
-                    return Some(found);
+            let entries = at_once.min(u64::from(used) - chunk);
+            let bytes = process.read_memory(from + chunk * size, u32::try_from(entries * size).ok()?).ok()?;
+            for (at, entry) in (chunk..).zip(bytes.chunks_exact(usize::try_from(size).ok()?)) {
+                let field = usize::try_from(field).ok()?;
+                let state = entry.get(field..field + 4)?.try_into().ok().map(i32::from_le_bytes)?;
+                if state < live {
+                    continue;
                 }
+                if passed >= start && found.len() < count {
+                    found.push(u32::try_from(at).ok()?);
+                }
+                passed += 1;
             }
         }
         Some(found)
     }
-
-    fn keyed(&self, path: &Path, steps: &[Step]) -> Option<(String, Path)> {
-        let mut way = path.clone();
-        for step in steps {
-            way = way.step(*step, String::new());
-        }
-        let node = bare(&self.fetch(&way).ok()?)?;
-        let key = self.show(&self.field_named(&node, "_key")?).text;
-        let name = format!("{}[{}]", path.name, literal_of(&key));
-        Some((format!("[{key}]"), way.step(self.member(&node, "_value")?, name)))
-    }
 }
 
 /// `120 'x'` is how a character is shown; `'x'` is how it is written.
-fn literal_of(shown: &str) -> &str {
+pub(super) fn literal_of(shown: &str) -> &str {
     match shown.split_once(" '") {
         Some((number, _)) if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) => {
             shown.get(number.len() + 1..).unwrap_or(shown)

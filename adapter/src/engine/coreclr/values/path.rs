@@ -13,6 +13,10 @@ use dap_wire::Failure;
 use crate::engine::coreclr::cor;
 use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::stack::WAITING;
+use crate::engine::coreclr::types::lookup::Holder;
+
+/// Longest way whose values are kept for the next that begins alike, steps.
+const LONGEST_KEPT: usize = 64;
 
 /// Where a path starts.
 #[derive(Clone)]
@@ -86,52 +90,114 @@ impl Path {
     }
 }
 
+impl Root {
+    /// Whether both start at the same place, as far as that is cheap to know.
+    fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (
+                Self::Argument { thread, frame, index },
+                Self::Argument { thread: other, frame: other_frame, index: other_index },
+            )
+            | (
+                Self::Local { thread, frame, slot: index },
+                Self::Local { thread: other, frame: other_frame, slot: other_index },
+            ) => (thread, frame, index) == (other, other_frame, other_index),
+            (Self::Handle(handle), Self::Handle(other)) => Rc::ptr_eq(handle, other),
+            _ => false,
+        }
+    }
+}
+
 impl Session {
     /// Walks a path.
     pub(crate) fn fetch(&self, path: &Path) -> Result<ClrValue, Failure> {
+        let Some((last, before)) = path.steps.split_last() else { return self.start(path) };
+        if path.steps.contains(&Step::Behind) || before.len() > LONGEST_KEPT {
+            return self.one_step(&self.walked(path, before)?, *last, path);
+        }
+        self.one_step(&self.holder(path, before)?, *last, path)
+    }
+
+    /// What the value at the end of a path is in, walked from where it parts from the path before.
+    fn holder(&self, path: &Path, before: &[Step]) -> Result<ClrValue, Failure> {
+        let resumes = self.process()?.resumes();
+        let null = || null_on_the_way(path);
+        let known = self.known.holder.take();
+        let known = known.filter(|holder| holder.resumes == resumes && holder.root.is_same(&path.root));
+        let mut holder = match known {
+            Some(holder) => holder,
+            None => {
+                let start = bare(&self.start(path)?).ok_or_else(null)?;
+                Holder { resumes, root: path.root.clone(), steps: Vec::new(), values: vec![start] }
+            }
+        };
+        let same = holder.steps.iter().zip(before).take_while(|(known, step)| known == step).count();
+        holder.steps.truncate(same);
+        holder.values.truncate(same + 1);
+        for step in before.get(same..).unwrap_or_default() {
+            let last = holder.values.last().ok_or_else(null)?;
+            let value = bare(&self.one_step(last, *step, path)?).ok_or_else(null)?;
+            holder.steps.push(*step);
+            holder.values.push(value);
+        }
+        let found = holder.values.last().cloned().ok_or_else(null);
+        *self.known.holder.borrow_mut() = Some(holder);
+        found
+    }
+
+    fn walked(&self, path: &Path, steps: &[Step]) -> Result<ClrValue, Failure> {
+        steps.iter().try_fold(self.start(path)?, |value, step| self.one_step(&value, *step, path))
+    }
+
+    /// What a path starts at.
+    fn start(&self, path: &Path) -> Result<ClrValue, Failure> {
         let what = || format!("read `{}`", path.name);
-        let mut value = match &path.root {
+        match &path.root {
             Root::Argument { thread, frame, index } => {
-                self.frame_at(*thread, *frame)?.argument(*index).map_err(cor(what()))?
+                self.frame_at(*thread, *frame)?.argument(*index).map_err(cor(what()))
             }
             Root::Local { thread, frame, slot } => {
-                self.frame_at(*thread, *frame)?.local(*slot).map_err(cor(what()))?
+                self.frame_at(*thread, *frame)?.local(*slot).map_err(cor(what()))
             }
-            Root::Handle(handle) => handle.value().map_err(cor(what()))?,
-            Root::Exception { thread } => self.thread(*thread)?.current_exception().map_err(cor(what()))?,
+            Root::Handle(handle) => handle.value().map_err(cor(what())),
+            Root::Exception { thread } => self.thread(*thread)?.current_exception().map_err(cor(what())),
             Root::Static { thread, frame, ty, token } => {
                 // An async caller has no thread of its own.
                 let frame = if *frame < WAITING { *frame } else { 0 };
                 let frame = self.frame_at(*thread, frame)?;
-                ty.static_field(*token, &frame).map_err(cor(what()))?
+                ty.static_field(*token, &frame).map_err(cor(what()))
             }
-        };
-        for step in &path.steps {
-            let null = || Failure::invalid(format!("`{}` is null on the way", path.name));
-            value = match step {
-                Step::Field { up, token } => {
-                    let inner = bare(&value).ok_or_else(null)?;
-                    let class = class_up(&inner, *up).map_err(cor(what()))?;
-                    inner.field(&class, *token).map_err(cor(what()))?
-                }
-                Step::Element(position) => {
-                    let inner = bare(&value).ok_or_else(null)?;
-                    let array = inner.as_array();
-                    let array =
-                        array.ok_or_else(|| Failure::invalid(format!("`{}` is no array", path.name)))?;
-                    array.element(*position).map_err(cor(what()))?
-                }
-                Step::Behind => {
-                    let pointer = value.as_reference().ok_or_else(null)?;
-                    if pointer.is_null().map_err(cor(what()))? {
-                        return Err(null());
-                    }
-                    pointer.dereference().map_err(cor(what()))?
-                }
-            };
         }
-        Ok(value)
     }
+
+    fn one_step(&self, value: &ClrValue, step: Step, path: &Path) -> Result<ClrValue, Failure> {
+        let what = || format!("read `{}`", path.name);
+        let null = || null_on_the_way(path);
+        match step {
+            Step::Field { up, token } => {
+                let inner = bare(value).ok_or_else(null)?;
+                let class = class_up(&inner, up).map_err(cor(what()))?;
+                inner.field(&class, token).map_err(cor(what()))
+            }
+            Step::Element(position) => {
+                let inner = bare(value).ok_or_else(null)?;
+                let array = inner.as_array();
+                let array = array.ok_or_else(|| Failure::invalid(format!("`{}` is no array", path.name)))?;
+                array.element(position).map_err(cor(what()))
+            }
+            Step::Behind => {
+                let pointer = value.as_reference().ok_or_else(null)?;
+                if pointer.is_null().map_err(cor(what()))? {
+                    return Err(null());
+                }
+                pointer.dereference().map_err(cor(what()))
+            }
+        }
+    }
+}
+
+fn null_on_the_way(path: &Path) -> Failure {
+    Failure::invalid(format!("`{}` is null on the way", path.name))
 }
 
 /// Behind references and out of its box; `None` for null. Pointers stay pointers.

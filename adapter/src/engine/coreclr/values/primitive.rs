@@ -13,8 +13,7 @@ pub(crate) fn quoted(text: &str) -> String {
             '\r' => quoted.push_str("\\r"),
             '\t' => quoted.push_str("\\t"),
             '\0' => quoted.push_str("\\0"),
-            // What would be invisible, or would move a terminal's cursor.
-            other if other.is_control() || matches!(other, '\u{2028}' | '\u{2029}') => {
+            other if is_unseen(other) => {
                 quoted.push_str(&format!("\\u{:04x}", u32::from(other)));
             }
             other => quoted.push(other),
@@ -22,6 +21,12 @@ pub(crate) fn quoted(text: &str) -> String {
     }
     quoted.push('"');
     quoted
+}
+
+/// What does not show, moves a terminal's cursor, or turns the text around it. Letters are joined by some such signs, which stay.
+fn is_unseen(letter: char) -> bool {
+    letter.is_control()
+        || matches!(letter, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202f}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
 /// `120 'x'`.
@@ -34,7 +39,7 @@ pub(crate) fn character(unit: u16, hex: bool) -> String {
         0x09 => "\\t".into(),
         0 => "\\0".into(),
         unit => match char::from_u32(u32::from(unit)) {
-            Some(letter) if !letter.is_control() => letter.to_string(),
+            Some(letter) if !is_unseen(letter) => letter.to_string(),
             _ => format!("\\u{unit:04x}"),
         },
     };
@@ -106,8 +111,8 @@ mod tests {
     #[test]
     fn control_characters_are_written_as_escapes() {
         assert_eq!(
-            quoted("a\0\u{7}\u{1b}[31m\u{85}\u{2028}ä\t"),
-            "\"a\\0\\u0007\\u001b[31m\\u0085\\u2028ä\\t\""
+            quoted("a\0\u{7}\u{1b}[31m\u{85}\u{2028}ä\t\u{202e}b"),
+            "\"a\\0\\u0007\\u001b[31m\\u0085\\u2028ä\\t\\u202eb\""
         );
     }
 

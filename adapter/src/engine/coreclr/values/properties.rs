@@ -7,7 +7,7 @@ use super::inside::{Row, What};
 use super::path::{Path, bare};
 use super::rows::Page;
 use crate::engine::coreclr::calls::Site;
-use crate::engine::coreclr::expression::{Constant, Val};
+use crate::engine::coreclr::expression::{Constant, Format, Val};
 use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::types::Ty;
 
@@ -18,8 +18,9 @@ impl Session {
     /// The items of a sequence, which runs to give them.
     pub(super) fn results(&mut self, path: &Path, site: &Site<'_>) -> Result<Vec<Row>, Failure> {
         let val = self.val_at(path.clone())?;
-        let items = self.sequence(&val, MOST_RESULTS, site)?;
+        let items = self.sequence(&val, MOST_RESULTS + 1, site)?;
         let name = |at: usize| format!("[{at}]");
+        let (items, is_cut) = items;
         let rows = items.into_iter().enumerate().map(|(at, item)| {
             let way = format!("{}.ElementAt({at})", path.name);
             let what = match item.path() {
@@ -28,7 +29,12 @@ impl Session {
             };
             Row::new(name(at), what, "data")
         });
-        Ok(rows.collect())
+        let mut rows: Vec<Row> = rows.collect();
+        if is_cut {
+            let text = format!("more than {MOST_RESULTS} items: the others are not asked for");
+            rows.push(Row::new("…", What::Said(text), "virtual"));
+        }
+        Ok(rows)
     }
 
     /// Static fields and properties of a type.
@@ -84,9 +90,14 @@ impl Session {
         let Some(Ty::Primitive(kind)) = ty.arguments().first() else { return None };
         let size = Constant::from_bytes(*kind, &[0; 8])?.bytes()?.1.len() as u64;
         let length = u64::from(self.number_field(value, "_length")?);
+        if !page.wants_indexed() {
+            return Some(Vec::new());
+        }
         let address = self.span_address(value)?;
         let start = (page.start as u64).min(length);
-        let count = (page.count as u64).min(length - start).min(10_000);
+        let most = page.count.min(page.most) as u64;
+        let count = most.min(length - start);
+        let is_cut = page.count as u64 > most && length - start > most;
         let bytes = self
             .process()
             .ok()?
@@ -98,7 +109,11 @@ impl Session {
             let val = Val::constant_of(constant, Ty::Primitive(*kind));
             Some(Row::new(format!("[{at}]"), What::Here(val, format!("{}[{at}]", path.name)), "data"))
         });
-        Some(rows.collect())
+        let mut rows: Vec<Row> = rows.collect();
+        if is_cut {
+            rows.push(super::inside::rest(path, &Format::default(), page.start.saturating_add(rows.len())));
+        }
+        Some(rows)
     }
 
     /// Where a span's elements begin: a field in it, which older runtimes wrap in a struct.
@@ -106,7 +121,13 @@ impl Session {
         if let Some(reference) = self.field_named(value, "_reference") {
             return reference.as_reference()?.target().ok();
         }
-        let pointer = self.field_named(value, "_pointer")?;
+        let Some(pointer) = self.field_named(value, "_pointer") else {
+            // The class of that struct may not be loaded yet; it is what the span begins with.
+            let length = self.field_named(value, "_length")?.address().ok()?;
+            let is_first = length.checked_sub(value.address().ok()?) == Some(8);
+            let bytes = value.bytes().ok().filter(|_| is_first)?;
+            return bytes.get(..8)?.try_into().ok().map(u64::from_le_bytes);
+        };
         let pointer = match pointer.element_type() {
             Ok(element::I | element::U) => pointer,
             _ => self.field_named(&bare(&pointer)?, "_value")?,

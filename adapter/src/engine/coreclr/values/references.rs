@@ -17,6 +17,8 @@ pub(crate) enum Node {
     Locals { thread: u32, index: usize },
     /// What is inside a value.
     Inside(Path, Format),
+    /// The items of a collection from this one on.
+    Rest(Path, Format, usize),
     /// The fields of a collection that is shown as its items, or of an object with a proxy.
     Raw(Path),
     /// A property, which runs code of the program when it is asked for.

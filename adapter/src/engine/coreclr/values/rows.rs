@@ -7,14 +7,18 @@ use clr_metadata::members::Access;
 use dap_wire::Failure;
 use serde_json::{Value, json};
 
-use super::inside::{Row, What};
+use super::inside::{Row, What, rest};
 use super::path::{Path, bare};
 use super::references::Node;
 use super::show::Shown;
+use super::{MOST_ROWS, MOST_UNASKED};
 use crate::engine::coreclr::calls::{CALL_LIMIT, DISPLAY_LIMIT, Site};
 use crate::engine::coreclr::expression::{Data, Format, Val};
 use crate::engine::coreclr::session::{Input, Run, Session};
 
+/// How long items are read for one answer, and how much text it may have, bytes.
+const READING: Duration = Duration::from_secs(3);
+const MOST_TEXT: usize = 4 << 20;
 /// How long displays may run for one list of rows; rows behind that are shown plainly.
 const DISPLAYS: Duration = Duration::from_secs(1);
 
@@ -32,21 +36,39 @@ impl Session {
             )));
         };
         let number = |key: &str| arguments[key].as_u64().and_then(|number| usize::try_from(number).ok());
+        let count = number("count").filter(|count| *count > 0);
         let page = Page {
             start: number("start").unwrap_or(0),
-            count: number("count").filter(|count| *count > 0).unwrap_or(usize::MAX),
+            count: count.unwrap_or(usize::MAX),
+            most: if count.is_some() { MOST_ROWS } else { MOST_UNASKED },
             filter: arguments["filter"].as_str(),
         };
         let site = self.site_of(&node, inputs);
         let hex = arguments["format"]["hex"] == true;
         let rows = self.rows_of(&node, &page, &site)?;
-        let until = Instant::now() + DISPLAYS;
+        let since = Instant::now();
+        let (until, mut given) = (since + DISPLAYS, 0);
         let mut told = Vec::with_capacity(rows.len());
         for row in rows {
+            if self.cancel.is_cancelled() {
+                return Err(Failure::cancelled());
+            }
             let site = Site { runs: Instant::now() < until, ..site };
+            // Others wait meanwhile: what takes long or much is given in parts, too.
+            if let Node::Inside(path, format) | Node::Rest(path, format, _) = &node
+                && row.name.starts_with('[')
+                && (since.elapsed() > READING || given > MOST_TEXT)
+            {
+                let before = if let Node::Rest(_, _, from) = &node { *from } else { 0 };
+                let row = rest(path, format, before.saturating_add(page.start).saturating_add(told.len()));
+                told.push(self.render(&row, hex, false, &site));
+                break;
+            }
             // A variable is called as in the source, whatever it holds.
             let is_variable = matches!(node, Node::Locals { .. });
-            told.push(self.render(&row, hex, is_variable, &site));
+            let row = self.render(&row, hex, is_variable, &site);
+            given += row["value"].as_str().map_or(0, str::len);
+            told.push(row);
         }
         Ok(json!({ "variables": told }))
     }
@@ -60,6 +82,7 @@ impl Session {
         let (thread, frame) = match node {
             Node::Locals { thread, index } => (*thread, *index),
             Node::Inside(path, _)
+            | Node::Rest(path, ..)
             | Node::Raw(path)
             | Node::Results(path)
             | Node::Property { of: path, .. } => path.frame().unwrap_or((stopped, 0)),
@@ -94,6 +117,7 @@ impl Session {
                 let reference = self.references.add(node.clone());
                 json!({ "name": row.name, "value": text, "variablesReference": reference })
             }
+            What::Said(text) => json!({ "name": row.name, "value": text, "variablesReference": 0 }),
             What::Failed(failure) => broken(&row.name, failure),
         };
         let mut hint = json!({ "kind": row.kind });
@@ -205,6 +229,8 @@ impl Session {
 pub(crate) struct Page<'a> {
     pub(crate) start: usize,
     pub(crate) count: usize,
+    /// It gets no more at once, whatever it wants.
+    pub(crate) most: usize,
     pub(crate) filter: Option<&'a str>,
 }
 
@@ -217,9 +243,15 @@ impl Page<'_> {
         self.filter != Some("named")
     }
 
-    /// Cuts rows that are not items.
+    /// Cuts rows that are not items; the last says how many there are more.
     pub(super) fn cut(&self, rows: Vec<Row>) -> Vec<Row> {
-        rows.into_iter().skip(self.start).take(self.count).collect()
+        let left = rows.len().saturating_sub(self.start);
+        let mut rows: Vec<Row> = rows.into_iter().skip(self.start).take(self.count.min(self.most)).collect();
+        if left > rows.len() && rows.len() < self.count {
+            let text = format!("{} more: ask for them with `start` and `count`", left - rows.len());
+            rows.push(Row::new("…", What::Said(text), "virtual"));
+        }
+        rows
     }
 }
 

@@ -29,8 +29,8 @@ impl Session {
         let position =
             name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).and_then(|at| at.parse().ok());
         let page = match position {
-            Some(start) if matches!(node, Node::Inside(..)) => {
-                Page { start, count: 1, filter: Some("indexed") }
+            Some(start) if matches!(node, Node::Inside(..) | Node::Rest(..)) => {
+                Page { start, count: 1, most: 1, filter: Some("indexed") }
             }
             _ => EVERYTHING,
         };
@@ -55,7 +55,7 @@ impl Session {
                 return self.answer_set(&value, &place, arguments, &site);
             }
             Some(What::Here(_, way) | What::Lazy(_, way)) => way,
-            Some(What::Group(..) | What::Failed(_)) | None => {
+            Some(What::Group(..) | What::Said(_) | What::Failed(_)) | None => {
                 return Err(Failure::invalid(format!("there is no variable `{name}` to set")));
             }
         };

@@ -2,7 +2,6 @@
 
 use cordebug::value::{Value as ClrValue, element};
 
-use super::LONGEST_TEXT;
 use super::path::bare;
 use super::primitive::{character, date_time, guid, hexadecimal, quoted, time_span};
 use crate::engine::coreclr::expression::{Constant, Format};
@@ -12,6 +11,8 @@ use crate::engine::coreclr::types::Ty;
 
 /// Most elements of a tuple that are shown in its row.
 const MOST_ELEMENTS: usize = 8;
+/// Longest chain of chunks of a StringBuilder.
+const MOST_CHUNKS: usize = 20_000;
 /// Deepest nesting of tuples and pairs that is shown in one row.
 const DEEPEST: usize = 3;
 
@@ -44,11 +45,8 @@ impl Session {
         let plain = |text: String| Shown { text, kind: kind.clone(), items: 0, opens: false, name: None };
         if let Some(string) = inner.as_string() {
             let length = string.length().unwrap_or(0);
-            let text = string.text(LONGEST_TEXT).unwrap_or_default();
-            let text = if format.bare { text } else { quoted(&text) };
-            let cut =
-                if length > LONGEST_TEXT { format!(" … ({length} characters)") } else { String::new() };
-            return plain(format!("{text}{cut}"));
+            let text = string.text(format.longest()).unwrap_or_default();
+            return plain(shown_text(text, length, format));
         }
         if let Some(array) = inner.as_array() {
             let lengths = array.dimensions().unwrap_or_default();
@@ -136,8 +134,8 @@ impl Session {
                 }
             }
             "System.Text.StringBuilder" => {
-                if let Some(text) = self.built_text(inner) {
-                    return opens(if format.bare { text } else { quoted(&text) });
+                if let Some(text) = self.built_text(inner, format) {
+                    return opens(text);
                 }
             }
             _ if name.starts_with("System.ValueTuple`") && deeper > 0 => {
@@ -194,8 +192,11 @@ impl Session {
         let text = match constant {
             Constant::Null => "null".into(),
             Constant::Bool(value) => value.to_string(),
-            Constant::Text(text) if format.bare => text.clone(),
-            Constant::Text(text) => quoted(text),
+            Constant::Text(text) => {
+                let units = text.encode_utf16().take(format.longest() as usize).collect::<Vec<_>>();
+                let length = u32::try_from(text.encode_utf16().count()).unwrap_or(u32::MAX);
+                shown_text(String::from_utf16_lossy(&units), length, format)
+            }
             Constant::Int(_, value) if self.enum_storage(&inside).is_some() => {
                 self.enum_text(&inside, *value, format)
             }
@@ -266,24 +267,37 @@ impl Session {
         (rest == 0).then_some(parts)
     }
 
-    /// The text of a StringBuilder, whose chunks chain backwards.
-    fn built_text(&self, value: &ClrValue) -> Option<String> {
-        let (mut chunk, mut text) = (value.clone(), String::new());
-        for _ in 0..64 {
-            let length = self.number_field(&chunk, "m_ChunkLength")?;
-            let letters = bare(&self.field_named(&chunk, "m_ChunkChars")?)?;
-            let address = letters.as_array()?.element(0).ok().and_then(|first| first.address().ok());
-            if length > 0 {
-                let bytes = self.process().ok()?.read_memory(address?, length.min(LONGEST_TEXT) * 2).ok()?;
-                let units: Vec<u16> =
-                    bytes.chunks_exact(2).map(|two| u16::from_le_bytes([two[0], two[1]])).collect();
-                text = format!("{}{text}", String::from_utf16_lossy(&units));
+    /// The text of a StringBuilder, whose chunks chain backwards. Only those at the start are read.
+    fn built_text(&self, value: &ClrValue, format: &Format) -> Option<String> {
+        let (first, own) =
+            (self.number_field(value, "m_ChunkOffset")?, self.number_field(value, "m_ChunkLength")?);
+        let length = first.checked_add(own)?;
+        let (mut chunk, mut parts) = (value.clone(), Vec::new());
+        for _ in 0..MOST_CHUNKS {
+            let offset = self.number_field(&chunk, "m_ChunkOffset")?;
+            let left = format.longest().saturating_sub(offset);
+            let wanted = self.number_field(&chunk, "m_ChunkLength")?.min(left);
+            if wanted > 0 {
+                let letters = bare(&self.field_named(&chunk, "m_ChunkChars")?)?;
+                let address = letters.as_array()?.element(0).ok()?.address().ok()?;
+                parts.push(self.process().ok()?.read_memory(address, wanted * 2).ok()?);
             }
             match self.field_named(&chunk, "m_ChunkPrevious").as_ref().and_then(bare) {
                 Some(previous) => chunk = previous,
-                None => return Some(text),
+                None => {
+                    let unit = |two: &[u8]| two.try_into().map_or(0, u16::from_le_bytes);
+                    let units: Vec<u16> =
+                        parts.iter().rev().flat_map(|part| part.chunks_exact(2).map(unit)).collect();
+                    return Some(shown_text(String::from_utf16_lossy(&units), length, format));
+                }
             }
         }
-        Some(text)
+        Some(format!("{{{length} characters}}"))
     }
+}
+
+/// The start of a text as it is shown; a longer one says how long it is.
+fn shown_text(text: String, length: u32, format: &Format) -> String {
+    let text = if format.bare { text } else { quoted(&text) };
+    if length > format.longest() { format!("{text} … ({length} characters)") } else { text }
 }

@@ -1,0 +1,187 @@
+//! Collections whose items are nodes that refer to each other: `LinkedList` and `ConcurrentDictionary`. Nodes that are passed over
+//! are followed in the program's memory; only those of the page become values.
+
+use cordebug::value::Value as ClrValue;
+
+use super::items::literal_of;
+use super::path::{Path, Step, bare};
+use crate::engine::coreclr::session::Session;
+
+pub(super) const CONCURRENT: &str = "System.Collections.Concurrent.ConcurrentDictionary`2";
+/// Longest chain of nodes that is followed.
+const LONGEST_CHAIN: u32 = 2_000_000;
+/// A way of more steps begins anew at a handle: each is walked whenever what it leads to is looked at.
+const LONGEST_WAY: usize = 32;
+/// How often a long walk looks whether somebody still waits for it, nodes.
+const LOOKS: u32 = 1 << 12;
+/// Most locks of a dictionary, each of which counts its items.
+const MOST_LOCKS: u32 = 1 << 16;
+/// Size of a reference, bytes.
+const REFERENCE: u64 = 8;
+
+/// How nodes lie in a bucket of a dictionary.
+#[derive(Clone, Copy)]
+struct Shape {
+    /// The field of a bucket that its first node is in, where it is not the bucket itself.
+    wrapped: Option<Step>,
+    next: Step,
+    /// Of the reference to the next node, bytes.
+    offset: u64,
+}
+
+impl Session {
+    /// Ways to the nodes of a linked list, a page of them, with their positions.
+    pub(super) fn linked_nodes(
+        &mut self,
+        list: &ClrValue,
+        path: &Path,
+        (start, count, length): (usize, usize, u32),
+    ) -> Option<Vec<(u32, Path)>> {
+        let mut node = path.step(self.member(list, "head")?, String::new());
+        let Some(mut value) = bare(&self.fetch(&node).ok()?) else { return Some(Vec::new()) };
+        let next = self.member(&value, "next")?;
+        let (start, mut found) = (u32::try_from(start).unwrap_or(u32::MAX), Vec::new());
+        if start >= length.min(LONGEST_CHAIN) {
+            return Some(found);
+        }
+        if start > 0 {
+            let address = self.node_after(&value, next, start)?;
+            value = self.process().ok()?.object_at(address).ok()?;
+            node = self.held(&value, "a node")?;
+        }
+        for at in start..length.min(LONGEST_CHAIN) {
+            if found.len() >= count || self.cancel.is_cancelled() {
+                break;
+            }
+            if node.steps.len() > LONGEST_WAY {
+                node = self.held(&value, "a node")?;
+            }
+            found.push((at, node.clone()));
+            node = node.step(next, String::new());
+            let Some(after) = bare(&self.field_at(&value, next)?) else { break };
+            value = after;
+        }
+        Some(found)
+    }
+
+    /// The address of the node so many behind this one.
+    fn node_after(&self, node: &ClrValue, next: Step, count: u32) -> Option<u64> {
+        let process = self.process().ok()?;
+        let mut at = node.address().ok()?;
+        let offset = self.field_at(node, next)?.address().ok()?.checked_sub(at)?;
+        for passed in 0..count {
+            if passed % LOOKS == 0 && self.cancel.is_cancelled() {
+                return None;
+            }
+            at = reference(&process.read_memory(at + offset, REFERENCE as u32).ok()?)?;
+        }
+        (at != 0).then_some(at)
+    }
+
+    /// How many items a ConcurrentDictionary has: each of its locks counts some of them.
+    pub(super) fn concurrent_count(&self, value: &ClrValue) -> Option<u32> {
+        let tables = bare(&self.field_named(value, "_tables")?)?;
+        let counts = bare(&self.field_named(&tables, "_countPerLock")?)?;
+        let counts = counts.as_array()?;
+        let first = counts.element(0).ok()?.address().ok()?;
+        let bytes = counts.count().ok()?.min(MOST_LOCKS) * 4;
+        let bytes = self.process().ok()?.read_memory(first, bytes).ok()?;
+        let count = |four: &[u8]| four.try_into().map_or(0, u32::from_le_bytes);
+        Some(bytes.chunks_exact(4).map(count).fold(0, u32::saturating_add))
+    }
+
+    /// A page of the items of a ConcurrentDictionary: its buckets hold chains.
+    pub(super) fn concurrent_items(
+        &mut self,
+        value: &ClrValue,
+        path: &Path,
+        start: usize,
+        count: usize,
+    ) -> Option<Vec<(String, Path)>> {
+        let tables_step = self.member(value, "_tables")?;
+        let tables = bare(&self.field_at(value, tables_step)?)?;
+        let buckets_step = self.member(&tables, "_buckets")?;
+        let buckets = bare(&self.field_at(&tables, buckets_step)?)?;
+        let array = buckets.as_array()?;
+        let heads = self.heads(array.element(0).ok()?.address().ok()?, array.count().ok()?)?;
+        let all = path.step(tables_step, String::new()).step(buckets_step, String::new());
+        let (mut passed, mut found) = (0, Vec::new());
+        let mut shape: Option<Shape> = None;
+        for (bucket, head) in (0u32..).zip(heads).filter(|(_, head)| *head != 0) {
+            if found.len() >= count || self.cancel.is_cancelled() {
+                break;
+            }
+            let shape = match shape {
+                Some(shape) => shape,
+                None => *shape.insert(self.shape_of(&array.element(bucket).ok()?)?),
+            };
+            let length = self.chain_from(head, shape.offset)?;
+            if passed + length <= start {
+                passed += length;
+                continue;
+            }
+            let mut node = all.step(Step::Element(bucket), String::new());
+            if let Some(step) = shape.wrapped {
+                node = node.step(step, String::new());
+            }
+            for _ in 0..length {
+                if found.len() >= count {
+                    break;
+                }
+                if node.steps.len() > LONGEST_WAY {
+                    node = self.held(&self.fetch(&node).ok()?, "a node")?;
+                }
+                if passed >= start {
+                    let value = bare(&self.fetch(&node).ok()?)?;
+                    found.extend(self.keyed(path, &node, &value));
+                }
+                passed += 1;
+                node = node.step(shape.next, String::new());
+            }
+        }
+        Some(found)
+    }
+
+    /// How nodes lie in a bucket.
+    fn shape_of(&self, bucket: &ClrValue) -> Option<Shape> {
+        let mut node = bare(bucket)?;
+        let mut wrapped = None;
+        // Since .NET 8 a bucket is a struct around its first node.
+        if self.declared_ty(&node).is_value() {
+            let step = self.member(&node, "_node")?;
+            node = bare(&self.field_at(&node, step)?)?;
+            wrapped = Some(step);
+        }
+        let next = self.member(&node, "_next")?;
+        let offset = self.field_at(&node, next)?.address().ok()?.checked_sub(node.address().ok()?)?;
+        Some(Shape { wrapped, next, offset })
+    }
+
+    /// How many nodes are in a chain.
+    fn chain_from(&self, head: u64, offset: u64) -> Option<usize> {
+        let process = self.process().ok()?;
+        let (mut at, mut length) = (head, 0);
+        while at != 0 && length < LONGEST_CHAIN as usize && !self.cancel.is_cancelled() {
+            at = reference(&process.read_memory(at + offset, REFERENCE as u32).ok()?)?;
+            length += 1;
+        }
+        Some(length)
+    }
+
+    /// The references at this address.
+    fn heads(&self, first: u64, count: u32) -> Option<Vec<u64>> {
+        let process = self.process().ok()?;
+        let bytes = process.read_memory(first, count.checked_mul(REFERENCE as u32)?).ok()?;
+        Some(bytes.chunks_exact(REFERENCE as usize).filter_map(reference).collect())
+    }
+
+    fn keyed(&self, path: &Path, way: &Path, node: &ClrValue) -> Option<(String, Path)> {
+        let key = self.show(&self.field_named(node, "_key")?).text;
+        let name = format!("{}[{}]", path.name, literal_of(&key));
+        Some((format!("[{key}]"), way.step(self.member(node, "_value")?, name)))
+    }
+}
+
+fn reference(bytes: &[u8]) -> Option<u64> {
+    bytes.get(..REFERENCE as usize)?.try_into().ok().map(u64::from_le_bytes)
+}

@@ -1,0 +1,80 @@
+//! Objects, types and names made to break whoever shows them: every request is answered, the host stays small, the program lives.
+
+use anyhow::Context;
+use serde_json::{Value, json};
+use tests::client::DapClient;
+use tests::fixture::Runtime;
+use tests::transcript::Transcript;
+
+stories! {
+    everything_evil_can_be_evaluated,
+}
+
+/// Most memory the host may have used, KiB.
+const MOST_MEMORY: u64 = 400 * 1024;
+/// At the bottom of 8,000 frames, on a thread of its own; with `ToString` allowed.
+async fn started(runtime: Runtime) -> anyhow::Result<(DapClient, i64, Value)> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    let more = json!({ "expressionEvaluationOptions": { "allowToString": true } });
+    editor.launch("evil", &["here", "after"], more).await?;
+    let (thread, frame) = editor.stop().await?;
+    Ok((editor, thread, frame["id"].clone()))
+}
+
+async fn locals(editor: &mut DapClient, frame: &Value) -> anyhow::Result<Vec<Value>> {
+    let scopes = editor.ok("scopes", json!({ "frameId": frame })).await?;
+    let reference = scopes["scopes"][0]["variablesReference"].clone();
+    let told = editor.ok("variables", json!({ "variablesReference": reference })).await?;
+    told["variables"].as_array().cloned().context("no variables")
+}
+
+/// The most memory that the host has used, KiB.
+fn used(process: &Value) -> anyhow::Result<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", process["systemProcessId"]))?;
+    let parent = stat.rsplit(')').next().and_then(|rest| rest.split_ascii_whitespace().nth(1));
+    let status = std::fs::read_to_string(format!("/proc/{}/status", parent.context("no parent")?))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("no VmHWM")?;
+    Ok(line.trim().trim_end_matches(" kB").parse()?)
+}
+
+async fn everything_evil_can_be_evaluated(runtime: Runtime) -> anyhow::Result<()> {
+    let (mut editor, thread, frame) = started(runtime).await?;
+    let process = editor.event("process").await?;
+    let names: Vec<String> = locals(&mut editor, &frame)
+        .await?
+        .iter()
+        .filter_map(|row| row["name"].as_str().map(str::to_owned))
+        .collect();
+    for name in &names {
+        for (expression, context) in [
+            (name.clone(), "watch"),
+            (format!("{name},raw"), "repl"),
+            (name.clone(), "hover"),
+            (name.clone(), "clipboard"),
+            (format!("{name}.GetType()"), "repl"),
+            (format!("{name} == {name}"), "repl"),
+            (format!("\"\" + {name}"), "repl"),
+        ] {
+            // It takes too long, throws what cannot be shown, or gives something: it is answered.
+            let asked = json!({ "expression": expression, "frameId": frame, "context": context });
+            let told = editor.ask("evaluate", asked).await?;
+            let text = told.body.to_string();
+            assert!(text.len() < 3 << 20, "{expression}: {} bytes", text.len());
+            let code = told.body["error"]["variables"]["code"].as_str().unwrap_or_default();
+            assert!(told.success || code.starts_with("EVALUATION_"), "{expression}: {}", told.body);
+        }
+        let asked = json!({ "frameId": frame, "text": format!("{name}."), "column": name.len() + 2 });
+        editor.ok("completions", asked).await?;
+    }
+    for (expression, result) in
+        [("brokenText.Length", "28"), ("brokenText[5]", "55296 '\\ud800'"), ("chain.At", "99999")]
+    {
+        let asked = json!({ "expression": expression, "frameId": frame });
+        assert_eq!(editor.ok("evaluate", asked).await?["result"], result, "{expression}");
+    }
+    let used = used(&process)?;
+    assert!(used < MOST_MEMORY, "{used} KiB");
+    editor.ok("continue", json!({ "threadId": thread })).await?;
+    editor.stop().await?;
+    editor.finish().await
+}

@@ -1,0 +1,51 @@
+//! Fields that are references (`ref` fields): what is written to one is written to the variable that it refers to.
+
+use serde_json::json;
+use tests::client::DapClient;
+use tests::fixture::{self, Runtime};
+use tests::transcript::Transcript;
+
+modern_stories! {
+    a_ref_field_is_written_through,
+}
+
+async fn a_ref_field_is_written_through(runtime: Runtime) -> anyhow::Result<()> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
+    let launch = editor.send("launch", json!({ "program": fixture::modern_program("refs") })).await?;
+    editor.initialized(launch).await?;
+    let line = fixture::modern_line("refs", "held");
+    let wish =
+        json!({ "source": { "path": fixture::modern_source("refs") }, "breakpoints": [{ "line": line }] });
+    editor.ok("setBreakpoints", wish).await?;
+    editor.ok("configurationDone", json!({})).await?;
+    let (thread, frame) = editor.stop().await?;
+    let frame = frame["id"].clone();
+    for (expression, value, of) in [
+        ("holder.Number", "11", "number"),
+        ("holder.Number", "holder.Number * 2", "number"),
+        ("holder.Text", "\"set\"", "text"),
+        ("holder.Text", "text + \"!\"", "text"),
+    ] {
+        let asked = json!({ "expression": expression, "value": value, "frameId": frame });
+        let set = editor.ok("setExpression", asked).await?["value"].clone();
+        for name in [expression, of] {
+            let asked = json!({ "expression": name, "frameId": frame });
+            assert_eq!(
+                editor.ok("evaluate", asked).await?["result"],
+                set,
+                "{name} after {expression} = {value}"
+            );
+        }
+    }
+    for (expression, result) in
+        [("holder.Number += 1", "23"), ("number", "23"), ("holder.Number--", "23"), ("number", "22")]
+    {
+        let asked = json!({ "expression": expression, "frameId": frame });
+        assert_eq!(editor.ok("evaluate", asked).await?["result"], result, "{expression}");
+    }
+    editor.ok("continue", json!({ "threadId": thread })).await?;
+    editor.event("exited").await?;
+    assert!(editor.output[0].starts_with("22 set!"), "{:?}", editor.output);
+    editor.finish().await
+}
