@@ -10,6 +10,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
+use anyhow::Context;
 use rustix::fs::inotify;
 use serde_json::{Value, json};
 use tests::agent::Agent;
@@ -309,13 +310,16 @@ impl Watch {
     }
 }
 
-/// The gits of this machine: `git` is looked up in PATH, so each is tried by the folder it is in.
+/// The folders of the gits of this machine, in PATH's order: `git` is looked up there.
 fn gits() -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&path).filter(|folder| folder.join("git").is_file());
-    let mut found: Vec<PathBuf> = folders.filter_map(|folder| folder.canonicalize().ok()).collect();
-    found.sort();
-    found.dedup();
+    let mut found: Vec<PathBuf> = Vec::new();
+    for folder in folders.filter_map(|folder| folder.canonicalize().ok()) {
+        if !found.contains(&folder) {
+            found.push(folder);
+        }
+    }
     found
 }
 
@@ -327,21 +331,46 @@ async fn agent(root: &Path, git: &Path, flags: &[&str]) -> anyhow::Result<Agent>
     Agent::spawn("agent", command, &Transcript::default()).await
 }
 
+/// Every hostile repository, with one git and these flags of the bridge.
+async fn no_repository_runs_a_program_or_leads_out(git: &Path, flags: &[&str]) -> anyhow::Result<()> {
+    let trap = Trap::new()?;
+    let cases = cases(&trap)?;
+    assert!(cases.len() > 45, "{cases:?}");
+    std::fs::remove_file(trap.mark()).unwrap_or_default();
+    let watch = Watch::over(&trap.outside())?;
+    let mut agent = agent(&trap.root(), git, flags).await?;
+    for case in &cases {
+        attack(&trap, &watch, &mut agent, case, &format!("{} {flags:?} {case}", git.display())).await?;
+    }
+    agent.finish().await
+}
+
+/// The git that people's tools find first.
+fn first_git() -> anyhow::Result<PathBuf> {
+    gits().into_iter().next().context("no git on this machine")
+}
+
 #[tokio::test]
-async fn no_repository_runs_a_program_or_leads_out() -> anyhow::Result<()> {
-    for git in gits() {
+async fn no_repository_is_obeyed_when_agents_may_only_look() -> anyhow::Result<()> {
+    no_repository_runs_a_program_or_leads_out(&first_git()?, &["--read-only"]).await
+}
+
+#[tokio::test]
+async fn no_repository_is_obeyed_when_agents_may_look_and_run_commands() -> anyhow::Result<()> {
+    no_repository_runs_a_program_or_leads_out(&first_git()?, &["--read-only", "--allow-commands"]).await
+}
+
+#[tokio::test]
+async fn no_repository_is_obeyed_when_agents_may_commit() -> anyhow::Result<()> {
+    no_repository_runs_a_program_or_leads_out(&first_git()?, &[]).await
+}
+
+#[tokio::test]
+#[ignore = "long: every other git of the machine; `./check --long` runs it"]
+async fn long_no_repository_is_obeyed_with_any_git() -> anyhow::Result<()> {
+    for git in gits().iter().skip(1) {
         for flags in [&["--read-only"][..], &["--read-only", "--allow-commands"], &[]] {
-            let trap = Trap::new()?;
-            let cases = cases(&trap)?;
-            assert!(cases.len() > 45, "{cases:?}");
-            std::fs::remove_file(trap.mark()).unwrap_or_default();
-            let watch = Watch::over(&trap.outside())?;
-            let mut agent = agent(&trap.root(), &git, flags).await?;
-            for case in &cases {
-                attack(&trap, &watch, &mut agent, case, &format!("{} {flags:?} {case}", git.display()))
-                    .await?;
-            }
-            agent.finish().await?;
+            no_repository_runs_a_program_or_leads_out(git, flags).await?;
         }
     }
     Ok(())
