@@ -98,6 +98,7 @@ mod output;
 mod own_texts;
 mod packaging;
 mod places;
+mod real_agents;
 mod ref_fields;
 mod schemas;
 mod scopes;
