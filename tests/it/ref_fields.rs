@@ -19,6 +19,7 @@ async fn a_ref_field_is_written_through(runtime: Runtime) -> anyhow::Result<()> 
         json!({ "source": { "path": fixture::modern_source("refs") }, "breakpoints": [{ "line": line }] });
     editor.ok("setBreakpoints", wish).await?;
     editor.ok("configurationDone", json!({})).await?;
+    anyhow::ensure!(editor.response(launch).await?.success, "the launch failed");
     let (thread, frame) = editor.stop().await?;
     let frame = frame["id"].clone();
     for (expression, value, of) in [
