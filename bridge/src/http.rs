@@ -2,10 +2,12 @@
 //!
 //! Who may ask: only who shows the bearer token ([`token`]); only under a host name that is ours, so that no web page can
 //! reach us by a name that is made to point here; and no web page at all (a request with an `Origin` is refused). Bodies
-//! are bounded. Only loopback is listened on unless a flag allows more.
+//! are bounded. Only loopback is listened on unless a flag allows more. Nobody keeps agents from a place by opening connections:
+//! see [`serving`].
 //!
 //! Protocol versions before 2026-07-28 are spoken: from then on MCP has no sessions that debug sessions could end with.
 
+mod serving;
 pub mod token;
 
 use std::net::SocketAddr;
@@ -19,7 +21,6 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use axum::serve::ListenerExt;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::net::TcpListener;
@@ -77,21 +78,8 @@ pub async fn serve(wish: Wish, options: Options, stop: CancellationToken) -> any
 
     // The one line a person needs; not the log's, which may go elsewhere.
     eprintln!("tandem-mcp: listening on http://{address}{PATH}");
-    let listener = listener.tap_io(|stream| {
-        if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(%error, "answers may wait for more");
-        }
-    });
-    let stopped = stop.clone();
-    let serving =
-        axum::serve(listener, router).with_graceful_shutdown(async move { stopped.cancelled().await });
-    let late = async {
-        stop.cancelled().await;
-        tokio::time::sleep(ENDING).await;
-    };
-    tokio::select! {
-        served = serving => served.context("the HTTP server failed")?,
-        () = late => tracing::warn!("some requests did not end"),
+    if !serving::serve(&listener, router, stop, ENDING).await? {
+        tracing::warn!("some requests did not end");
     }
     endings.close();
     if tokio::time::timeout(ENDING, endings.wait()).await.is_err() {
@@ -116,6 +104,10 @@ async fn resolve(wish: &Wish) -> anyhow::Result<SocketAddr> {
 
 /// Lets pass who shows the token. The token goes no further: what is behind may log what it gets.
 async fn gate(State(token): State<Arc<Token>>, mut request: Request, next: Next) -> Response {
+    // Which of two names counts is what a proxy and we could see differently (RFC 9112, 3.2).
+    if request.headers().get_all(header::HOST).iter().count() > 1 {
+        return (StatusCode::BAD_REQUEST, "a request names its host once\n").into_response();
+    }
     let shown = bearer(request.headers()).is_some_and(|shown| token.is(shown));
     if !shown {
         let headers = [(header::WWW_AUTHENTICATE, "Bearer")];

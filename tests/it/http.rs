@@ -95,6 +95,8 @@ async fn only_who_shows_the_token_is_served_and_no_web_page() -> anyhow::Result<
         (403, vec![("Authorization", bearer.as_str()), ("Origin", "http://evil.example")]),
         (403, vec![("Authorization", bearer.as_str()), ("Origin", "http://localhost:1234")]),
         (403, vec![("Authorization", bearer.as_str()), ("Origin", "null")]),
+        (400, vec![("Authorization", bearer.as_str()), ("Host", own.as_str()), ("Host", "evil.example")]),
+        (400, vec![("Authorization", bearer.as_str()), ("Host", own.as_str()), ("Host", own.as_str())]),
         (200, vec![("Authorization", bearer.as_str()), ("Origin", origin.as_str())]),
         (
             403,

@@ -94,6 +94,7 @@ mod marked;
 mod native;
 mod netcoredbg;
 mod one_thread;
+mod other_users;
 mod output;
 mod own_texts;
 mod packaging;

@@ -63,7 +63,29 @@ impl Server {
         token: &str,
         environment: &HashMap<String, String>,
     ) -> anyhow::Result<Self> {
-        let mut command = tokio::process::Command::new(fixture::binary("tandem-mcp"));
+        let command = tokio::process::Command::new(fixture::binary("tandem-mcp"));
+        Self::run(command, address, folder, flags, token, environment).await
+    }
+
+    /// Starts one that may open only so many files.
+    ///
+    /// # Errors
+    /// When it does not start, with its own words.
+    pub async fn start_with_files(files: u32, folder: &Path, token: &str) -> anyhow::Result<Self> {
+        let mut command = tokio::process::Command::new("sh");
+        command.args(["-c", &format!("ulimit -n {files}; exec \"$0\" \"$@\"")]);
+        command.arg(fixture::binary("tandem-mcp"));
+        Self::run(command, "127.0.0.1:0", folder, &[], token, &HashMap::new()).await
+    }
+
+    async fn run(
+        mut command: tokio::process::Command,
+        address: &str,
+        folder: &Path,
+        flags: &[&str],
+        token: &str,
+        environment: &HashMap<String, String>,
+    ) -> anyhow::Result<Self> {
         command.args(["--http", address]).args(flags).current_dir(folder).envs(environment);
         if !token.is_empty() {
             command.env("TANDEM_MCP_TOKEN", token);

@@ -258,6 +258,11 @@ impl Drop for Process {
 
 async fn accept(listener: UnixListener, inbox: Inbox) {
     while let Ok((socket, _)) = listener.accept().await {
+        // Nobody else can reach it, unless somebody changed its folder's mode.
+        if !peers::user_of_unix(&socket).is_ok_and(peers::is_trusted) {
+            tracing::warn!("a connection of another user was refused");
+            continue;
+        }
         inbox.connected(Origin::Socket, halves(socket)).await;
     }
 }

@@ -1,6 +1,7 @@
-//! `--listen`: each connection gets a host of its own, so that sessions cannot hurt each other.
+//! `--listen`: each connection gets a host of its own, so that sessions cannot hurt each other. Without a token only this user's own
+//! programs, and root's, are let in.
 
-use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -9,6 +10,8 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
+use peers::{Limits, Place, Places, Who};
+use tokio::net::TcpStream;
 
 use super::relay::{Stdin, start_host};
 use crate::logging::Logging;
@@ -45,6 +48,12 @@ pub const TOKEN_VARIABLE: &str = "TANDEM_TOKEN";
 const FULL: Duration = Duration::from_millis(200);
 /// Shortest token of a user, bytes.
 const MIN_TOKEN: usize = 16;
+/// How long a connection may say nothing.
+const FIRST_WORD: Duration = Duration::from_secs(10);
+/// Connections that say nothing.
+const SILENT: Limits = Limits { all: 128, each: 16 };
+/// Hosts, each a process with a session.
+const HOSTS: Limits = Limits { all: 128, each: 16 };
 
 /// Who may connect.
 #[derive(Debug, Default)]
@@ -93,51 +102,124 @@ impl Admission {
 /// When it cannot listen there, or must not.
 pub fn run(address: &Address, admission: &Admission, logging: &Logging) -> anyhow::Result<()> {
     let (token, made) = admission.token(address)?;
-    let tell_token = || {
-        if let (Some(token), true) = (&token, made) {
+    let door =
+        Door { token, logging: logging.clone(), silent: Places::new(SILENT), hosts: Places::new(HOSTS) };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        match address {
+            Address::Tcp(address) => {
+                let listener = tokio::net::TcpListener::bind(address)
+                    .await
+                    .with_context(|| format!("cannot listen on `{address}`"))?;
+                eprintln!("tandem-dap: listening on {}", listener.local_addr()?);
+                door.tell_token(made);
+                loop {
+                    if let Some((connection, theirs)) = accepted(listener.accept().await).await? {
+                        door.over_tcp(connection, theirs);
+                    }
+                }
+            }
+            Address::Unix(path) => {
+                let listener = listen_at(path)?;
+                eprintln!("tandem-dap: listening on unix:{}", path.display());
+                door.tell_token(made);
+                loop {
+                    if let Some((connection, _)) = accepted(listener.accept().await).await? {
+                        door.over_unix(connection);
+                    }
+                }
+            }
+        }
+    })
+}
+
+/// A socket that only this user may connect to. Must be called inside a tokio runtime.
+fn listen_at(path: &Path) -> anyhow::Result<tokio::net::UnixListener> {
+    if is_left_over(path) {
+        std::fs::remove_file(path).with_context(|| format!("cannot remove the old `{}`", path.display()))?;
+    }
+    if path.symlink_metadata().is_ok() {
+        bail!("cannot listen on `{}`: it exists; remove it if no other adapter uses it", path.display());
+    }
+    let listener =
+        UnixListener::bind(path).with_context(|| format!("cannot listen on `{}`", path.display()))?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+    listener.set_nonblocking(true)?;
+    Ok(tokio::net::UnixListener::from_std(listener)?)
+}
+
+/// What stands between a connection and a host of its own.
+struct Door {
+    token: Option<String>,
+    logging: Logging,
+    /// Connections that have said nothing yet.
+    silent: Places,
+    /// Hosts that run.
+    hosts: Places,
+}
+
+impl Door {
+    fn tell_token(&self, made: bool) {
+        if let (Some(token), true) = (&self.token, made) {
             eprintln!(
                 r#"tandem-dap: clients need this in `initialize`, `launch` or `attach`: "token": "{token}""#
             );
         }
-    };
-    let token = token.as_deref();
-    match address {
-        Address::Tcp(address) => {
-            let listener =
-                TcpListener::bind(address).with_context(|| format!("cannot listen on `{address}`"))?;
-            eprintln!("tandem-dap: listening on {}", listener.local_addr()?);
-            tell_token();
-            loop {
-                if let Some((connection, _)) = accepted(listener.accept())? {
-                    if let Err(error) = connection.set_nodelay(true) {
-                        tracing::debug!(%error, "answers may wait for more");
-                    }
-                    serve(connection.into(), logging, token);
-                }
-            }
+    }
+
+    fn over_tcp(&self, connection: TcpStream, theirs: SocketAddr) {
+        let ours = match connection.local_addr() {
+            Ok(ours) => ours,
+            Err(error) => return tracing::debug!(%error, "a connection has gone again"),
+        };
+        if let Err(error) = connection.set_nodelay(true) {
+            tracing::debug!(%error, "answers may wait for more");
         }
-        Address::Unix(path) => {
-            if is_left_over(path) {
-                std::fs::remove_file(path)
-                    .with_context(|| format!("cannot remove the old `{}`", path.display()))?;
-            }
-            if path.symlink_metadata().is_ok() {
-                bail!(
-                    "cannot listen on `{}`: it exists; remove it if no other adapter uses it",
-                    path.display()
-                );
-            }
-            let listener =
-                UnixListener::bind(path).with_context(|| format!("cannot listen on `{}`", path.display()))?;
-            std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
-            eprintln!("tandem-dap: listening on unix:{}", path.display());
-            tell_token();
-            loop {
-                if let Some((connection, _)) = accepted(listener.accept())? {
-                    serve(connection.into(), logging, token);
-                }
-            }
+        let who = Who::of_tcp(ours, theirs);
+        let speaks = async move {
+            connection.peek(&mut [0]).await?;
+            connection.into_std().map(OwnedFd::from)
+        };
+        self.admit(who, speaks);
+    }
+
+    fn over_unix(&self, connection: tokio::net::UnixStream) {
+        let who = match peers::user_of_unix(&connection) {
+            Ok(user) => Who::User(user),
+            Err(error) => return tracing::warn!(%error, "a connection of nobody knows whom was refused"),
+        };
+        let speaks = async move {
+            connection.readable().await?;
+            connection.into_std().map(OwnedFd::from)
+        };
+        self.admit(who, speaks);
+    }
+
+    /// Lets in whoever may connect, once there is something to hear: a host is a process, and a connection that says nothing
+    /// gets none.
+    fn admit(&self, who: Who, speaks: impl Future<Output = std::io::Result<OwnedFd>> + Send + 'static) {
+        if self.token.is_none() && !who.is_trusted() {
+            return tracing::warn!(
+                "a connection of {who} was refused: without a token only this user's own programs may connect; \
+                 `--token-file` lets others in"
+            );
         }
+        let Some(waits) = self.silent.take(who) else {
+            return tracing::warn!("a connection of {who} was refused: too many say nothing");
+        };
+        let (hosts, logging, token) = (self.hosts.clone(), self.logging.clone(), self.token.clone());
+        tokio::spawn(async move {
+            let connection = match tokio::time::timeout(FIRST_WORD, speaks).await {
+                Ok(Ok(connection)) => connection,
+                Ok(Err(error)) => return tracing::debug!(%error, "a connection has gone again"),
+                Err(_) => return tracing::info!("a connection of {who} was closed: it said nothing"),
+            };
+            drop(waits);
+            match hosts.take(who) {
+                Some(place) => serve(connection, &logging, token.as_deref(), place),
+                None => tracing::warn!("a connection of {who} was refused: too many sessions run"),
+            }
+        });
     }
 }
 
@@ -154,7 +236,7 @@ fn is_left_over(path: &Path) -> bool {
 ///
 /// # Errors
 /// When there will be none any more.
-fn accepted<T>(outcome: std::io::Result<T>) -> anyhow::Result<Option<T>> {
+async fn accepted<T>(outcome: std::io::Result<T>) -> anyhow::Result<Option<T>> {
     use rustix::io::Errno;
     let error = match outcome {
         Ok(connection) => return Ok(Some(connection)),
@@ -166,19 +248,22 @@ fn accepted<T>(outcome: std::io::Result<T>) -> anyhow::Result<Option<T>> {
         // As many as this process may have: those that end make room.
         Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
             tracing::warn!(%error, "a connection waits");
-            std::thread::sleep(FULL);
+            tokio::time::sleep(FULL).await;
             Ok(None)
         }
         _ => Err(error).context("cannot accept a connection"),
     }
 }
 
-fn serve(connection: OwnedFd, logging: &Logging, token: Option<&str>) {
+/// Starts a host, which holds the place as long as it runs.
+fn serve(connection: OwnedFd, logging: &Logging, token: Option<&str>, place: Place) {
     match start_host(connection, Stdin::Client, logging, token, None) {
         Ok(mut host) => {
             // Reaps it; its session is its own affair.
-            let reaper =
-                std::thread::Builder::new().name("host-exit".into()).spawn(move || drop(host.wait()));
+            let reaper = std::thread::Builder::new().name("host-exit".into()).spawn(move || {
+                drop(host.wait());
+                drop(place);
+            });
             if let Err(error) = reaper {
                 tracing::warn!(%error, "a host that ends will not be reaped");
             }
@@ -191,13 +276,13 @@ fn serve(connection: OwnedFd, logging: &Logging, token: Option<&str>) {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_connection_that_cannot_be_had_ends_no_listener() {
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_that_cannot_be_had_ends_no_listener() {
         for passing in [103, 4, 24, 23] {
-            let outcome = accepted::<()>(Err(std::io::Error::from_raw_os_error(passing)));
+            let outcome = accepted::<()>(Err(std::io::Error::from_raw_os_error(passing))).await;
             assert!(outcome.is_ok_and(|connection| connection.is_none()), "{passing}");
         }
-        let bad_descriptor = accepted::<()>(Err(std::io::Error::from_raw_os_error(9)));
+        let bad_descriptor = accepted::<()>(Err(std::io::Error::from_raw_os_error(9))).await;
         assert!(bad_descriptor.is_err());
     }
 }

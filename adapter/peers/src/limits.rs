@@ -1,0 +1,88 @@
+//! How many connections may be open at once: of all, and of each stranger, so that nobody takes the last place from this
+//! process's own user.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::Who;
+
+/// How many places there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// For everybody together. Strangers get at most half of them.
+    pub all: usize,
+    /// For each stranger: another user of this machine, or another machine.
+    pub each: usize,
+}
+
+/// The places, and who has them. Clones are the same.
+#[derive(Debug, Clone)]
+pub struct Places {
+    limits: Limits,
+    taken: Arc<Mutex<HashMap<Who, usize>>>,
+}
+
+/// A place, given back when this is dropped.
+#[derive(Debug)]
+pub struct Place {
+    of: Places,
+    who: Who,
+}
+
+impl Places {
+    /// All of them free.
+    pub fn new(limits: Limits) -> Self {
+        Self { limits, taken: Arc::default() }
+    }
+
+    /// A place, unless there is none for this one.
+    pub fn take(&self, who: Who) -> Option<Place> {
+        let mut taken = self.taken();
+        let all: usize = taken.values().sum();
+        let own = taken.get(&who).copied().unwrap_or(0);
+        let strangers: usize =
+            taken.iter().filter(|(who, _)| !who.is_trusted()).map(|(_, count)| count).sum();
+        let fits = all < self.limits.all
+            && (who.is_trusted() || (own < self.limits.each && strangers < self.limits.all / 2));
+        if !fits {
+            return None;
+        }
+        taken.insert(who, own + 1);
+        Some(Place { of: self.clone(), who })
+    }
+
+    fn taken(&self) -> MutexGuard<'_, HashMap<Who, usize>> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut taken = self.of.taken();
+        match taken.get_mut(&self.who) {
+            Some(count) if *count > 1 => *count -= 1,
+            _ => drop(taken.remove(&self.who)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strangers_do_not_take_the_last_place() {
+        let own = Who::User(rustix::process::geteuid().as_raw());
+        let stranger = |number: u8| Who::Address([192, 0, 2, number].into());
+        let places = Places::new(Limits { all: 6, each: 2 });
+        let mut held: Vec<Place> = (0..3).filter_map(|_| places.take(stranger(1))).collect();
+        assert_eq!(held.len(), 2);
+        held.extend((2..9).filter_map(|number| places.take(stranger(number))));
+        assert_eq!(held.len(), 3);
+        held.extend((0..9).filter_map(|_| places.take(own)));
+        assert_eq!(held.len(), 6);
+        held.clear();
+        assert!(places.taken().is_empty());
+        assert!(places.take(stranger(9)).is_some());
+    }
+}

@@ -1,0 +1,149 @@
+//! `/proc/net/tcp` and `/proc/net/tcp6` (proc(5)): which sockets there are in this network namespace, and whose.
+//!
+//! A socket that its process has closed is still listed while its last bytes travel, with inode 0 and user 0, whoever it
+//! was: it belongs to nobody here, not to root.
+
+use std::net::{IpAddr, SocketAddr};
+
+/// `st` of a socket that listens.
+const LISTENING: &str = "0A";
+/// The same for one that is connected.
+const CONNECTED: &str = "01";
+
+/// One socket: addresses in hexadecimal, each word in the machine's byte order.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Row<'a> {
+    /// Its own address and port, as the table spells them.
+    pub local: &'a str,
+    /// The other end's.
+    pub remote: &'a str,
+    state: &'a str,
+    /// Whose it is.
+    pub user: u32,
+    /// Its number; never 0.
+    pub inode: u64,
+}
+
+/// What `take` makes of each socket that a process holds.
+pub fn rows<T, C: Default + Extend<T>>(take: impl Fn(&Row<'_>) -> Option<T>) -> C {
+    let mut found = C::default();
+    for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
+        // A machine without IPv6 has only one of them.
+        let text = std::fs::read_to_string(table).unwrap_or_default();
+        found.extend(text.lines().filter_map(Row::parse).filter_map(|row| take(&row)));
+    }
+    found
+}
+
+/// Whose process holds the end `local` of the connection to `remote`. `None` when it is not on this machine, has closed, or
+/// several users are named.
+pub fn user_of(local: SocketAddr, remote: SocketAddr) -> Option<u32> {
+    let found: Vec<u32> = rows(|row| row.is(local, remote).then_some(row.user));
+    let (first, others) = found.split_first()?;
+    others.iter().all(|other| other == first).then_some(*first)
+}
+
+impl<'a> Row<'a> {
+    fn parse(line: &'a str) -> Option<Self> {
+        let mut words = line.split_ascii_whitespace().skip(1);
+        let (local, remote, state) = (words.next()?, words.next()?, words.next()?);
+        // Before them: queues, timer and retransmissions; between them a time-out.
+        let (user, inode) = (words.nth(3)?.parse().ok()?, words.nth(1)?.parse().ok()?);
+        Some(Self { local, remote, state, user, inode }).filter(|row| row.inode != 0)
+    }
+
+    /// Whether it is the end `local` of the connection to `remote`.
+    pub fn is(&self, local: SocketAddr, remote: SocketAddr) -> bool {
+        let same = |shown: &str, address| spelled(address).iter().flatten().any(|way| way == shown);
+        same(self.local, local) && same(self.remote, remote)
+    }
+
+    /// Whether it waits for connections.
+    pub fn listens(&self) -> bool {
+        self.state == LISTENING
+    }
+
+    /// Whether both ends are there.
+    pub fn is_connected(&self) -> bool {
+        self.state == CONNECTED
+    }
+
+    /// The port of its own end.
+    pub fn local_port(&self) -> Option<u16> {
+        u16::from_str_radix(self.local.rsplit_once(':')?.1, 16).ok()
+    }
+}
+
+/// An address as the tables show it: one of IPv4 as such, and as a socket for IPv6 has it.
+fn spelled(address: SocketAddr) -> [Option<String>; 2] {
+    let port = address.port();
+    let word = |bytes: [u8; 4]| format!("{:08X}", u32::from_ne_bytes(bytes));
+    let long = |bytes: [u8; 16]| {
+        let (words, _) = bytes.as_chunks::<4>();
+        let words: String = words.iter().map(|bytes| word(*bytes)).collect();
+        format!("{words}:{port:04X}")
+    };
+    match address.ip().to_canonical() {
+        IpAddr::V4(ip) => {
+            [Some(format!("{}:{port:04X}", word(ip.octets()))), Some(long(ip.to_ipv6_mapped().octets()))]
+        }
+        IpAddr::V6(ip) => [Some(long(ip.octets())), None],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::{Ipv4Addr, TcpListener, TcpStream};
+
+    use super::*;
+
+    fn connected(to: IpAddr) -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind((to, 0)).unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        (client, listener.accept().unwrap().0)
+    }
+
+    #[test]
+    fn who_connects_is_known() {
+        for to in [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(std::net::Ipv6Addr::LOCALHOST)] {
+            // A machine without IPv6 has no such address.
+            if TcpListener::bind((to, 0)).is_err() {
+                continue;
+            }
+            let (client, server) = connected(to);
+            let (theirs, ours) = (client.local_addr().unwrap(), server.local_addr().unwrap());
+            let own = rustix::process::geteuid().as_raw();
+            assert_eq!(user_of(theirs, ours), Some(own), "{to}");
+            assert_eq!(user_of("127.0.0.2:9".parse().unwrap(), ours), None);
+        }
+    }
+
+    #[test]
+    fn a_client_that_said_something_and_closed_is_nobody() {
+        let (mut client, server) = connected(IpAddr::V4(Ipv4Addr::LOCALHOST));
+        let (theirs, ours) = (client.local_addr().unwrap(), server.local_addr().unwrap());
+        client.write_all(b"Content-Length: 2\r\n\r\n{}").unwrap();
+        drop(client);
+        // Its socket is still in the tables, as user 0's.
+        assert_eq!(user_of(theirs, ours), None);
+    }
+
+    #[test]
+    fn a_line_is_read_and_a_heading_is_not() {
+        let line =
+            "   1: 0100007F:A1B2 0100007F:1F90 01 00000000:00000000 00:00000000 00000000  4321        0 77 1";
+        let row = Row::parse(line).unwrap();
+        assert_eq!((row.user, row.inode), (4321, 77));
+        if cfg!(target_endian = "little") {
+            assert!(row.is("127.0.0.1:41394".parse().unwrap(), "127.0.0.1:8080".parse().unwrap()));
+            assert!(!row.is("127.0.0.1:8080".parse().unwrap(), "127.0.0.1:41394".parse().unwrap()));
+            let mapped = "0000000000000000FFFF00000100007F:1F90".to_owned();
+            assert_eq!(spelled("127.0.0.1:8080".parse().unwrap())[1], Some(mapped));
+            let own = "00000000000000000000000001000000:1F90".to_owned();
+            assert_eq!(spelled("[::1]:8080".parse().unwrap())[0], Some(own));
+        }
+        assert_eq!(Row::parse("  sl  local_address rem_address   st tx_queue rx_queue"), None);
+        assert_eq!(Row::parse(&line.replace(" 77 1", " 0 1")), None);
+    }
+}

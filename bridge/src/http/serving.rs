@@ -1,0 +1,98 @@
+//! Connections of the HTTP server: how many there may be, of whom, and how long each may take to say what it wants.
+//!
+//! A connection costs a descriptor before anybody has shown a token. So another user of this machine and another machine get
+//! few of them, and half of all at most; a header that does not come to its end closes its connection. What is asked is none
+//! of this module's business.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use anyhow::Context;
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use peers::{Limits, Place, Places, Who};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
+
+/// How long a header may take; a connection on which nothing is asked is closed after this, too.
+const HEADER: Duration = Duration::from_secs(30);
+/// Connections at once, if the process may open that many files four times over.
+const ALL: usize = 256;
+/// Connections at once of each other user or machine.
+const EACH: usize = 16;
+/// Before connections are accepted again when there are no descriptors.
+const FULL: Duration = Duration::from_millis(200);
+
+/// Serves until `stop`, and then at most as long as `ending` for what is being answered. Whether all of it was.
+///
+/// # Errors
+/// When no connections can be accepted any more.
+pub(super) async fn serve(
+    listener: &TcpListener,
+    router: Router,
+    stop: CancellationToken,
+    ending: Duration,
+) -> anyhow::Result<bool> {
+    let places = Places::new(limits());
+    let graceful = GracefulShutdown::new();
+    let mut server = http1::Builder::new();
+    server.timer(TokioTimer::new()).header_read_timeout(HEADER);
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = stop.cancelled() => break,
+        };
+        let Some((connection, theirs)) = usable(accepted).await? else { continue };
+        let Some(place) = place_of(&places, &connection, theirs) else { continue };
+        if let Err(error) = connection.set_nodelay(true) {
+            tracing::debug!(%error, "answers may wait for more");
+        }
+        let service = TowerToHyperService::new(router.clone());
+        let serving = graceful.watch(server.serve_connection(TokioIo::new(connection), service));
+        tokio::spawn(async move {
+            if let Err(error) = serving.await {
+                tracing::debug!(%error, "a connection ended badly");
+            }
+            drop(place);
+        });
+    }
+    Ok(tokio::time::timeout(ending, graceful.shutdown()).await.is_ok())
+}
+
+fn place_of(places: &Places, connection: &TcpStream, theirs: SocketAddr) -> Option<Place> {
+    let who = Who::of_tcp(connection.local_addr().ok()?, theirs);
+    let place = places.take(who);
+    if place.is_none() {
+        tracing::warn!("a connection of {who} was refused: too many are open");
+    }
+    place
+}
+
+/// Files are what else this process needs descriptors for: debug sessions, builds, the tools' own.
+fn limits() -> Limits {
+    let open = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    let open = open.and_then(|open| usize::try_from(open).ok()).unwrap_or(usize::MAX);
+    Limits { all: ALL.min(open / 4), each: EACH }
+}
+
+/// A connection; `None` when there is none this time, but may be the next.
+async fn usable<T>(accepted: std::io::Result<T>) -> anyhow::Result<Option<T>> {
+    use rustix::io::Errno;
+    let error = match accepted {
+        Ok(connection) => return Ok(Some(connection)),
+        Err(error) => error,
+    };
+    match Errno::from_io_error(&error) {
+        // Who asked is gone again.
+        Some(Errno::CONNABORTED | Errno::CONNRESET | Errno::INTR) => Ok(None),
+        Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
+            tracing::warn!(%error, "a connection waits");
+            tokio::time::sleep(FULL).await;
+            Ok(None)
+        }
+        _ => Err(error).context("the HTTP server failed"),
+    }
+}

@@ -1,0 +1,208 @@
+//! What another user of this machine gets from us: nothing. A real other user, so these need root, as CI has it.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use serde_json::json;
+use tests::fixture;
+use tests::http::Server;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+use tokio::process::{Child, Command};
+
+/// `nobody`.
+const STRANGER: u32 = 65534;
+/// Nothing here takes longer, even on a busy machine.
+const DEADLINE: Duration = Duration::from_secs(60);
+/// The bridge's.
+const TOKEN: &str = "a-token-of-enough-bytes";
+
+/// Whether another user can be had; says so when not.
+fn can_be_another() -> bool {
+    let can = rustix::process::geteuid().is_root();
+    if !can {
+        eprintln!("SKIPPED: only root can run a client as another user");
+    }
+    can
+}
+
+/// A shell of another user.
+fn stranger(script: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new("bash");
+    command.args(["-c", script, "stranger"]).args(arguments).current_dir("/").kill_on_drop(true);
+    command.uid(STRANGER).gid(STRANGER).stdin(Stdio::piped()).stdout(Stdio::piped());
+    command
+}
+
+fn frame(message: &serde_json::Value) -> String {
+    let body = message.to_string();
+    format!("Content-Length: {}\r\n\r\n{body}", body.len())
+}
+
+/// A session that runs `touch FILE` instead of an adapter.
+fn hostile(file: &Path, token: Option<&str>) -> String {
+    let hello = json!({ "seq": 1, "type": "request", "command": "initialize", "arguments": { "clientID": "x", "token": token } });
+    let launch = json!({ "seq": 2, "type": "request", "command": "launch", "arguments": {
+        "program": "/bin/true", "engine": { "command": "/usr/bin/touch", "args": [file] } } });
+    frame(&hello) + &frame(&launch)
+}
+
+/// `tandem-dap --listen`, and where.
+async fn listener(address: &str, token: Option<&str>) -> anyhow::Result<(Child, String)> {
+    let mut command = Command::new(fixture::binary("tandem-dap"));
+    if let Some(token) = token {
+        command.env("TANDEM_TOKEN", token);
+    }
+    command.args(["--listen", address]).stdin(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
+    let mut child = command.spawn()?;
+    let mut stderr = BufReader::new(child.stderr.take().context("no stderr")?).lines();
+    let said = stderr.next_line().await?.context("it said nothing")?;
+    // What it says of strangers is read, so that it never waits.
+    tokio::spawn(async move { while let Ok(Some(_)) = stderr.next_line().await {} });
+    let place = said.rsplit("listening on ").next().unwrap_or_default().to_owned();
+    Ok((child, place))
+}
+
+fn port(place: &str) -> &str {
+    place.rsplit(':').next().unwrap_or_default()
+}
+
+/// What a stranger is answered who says this, and then hangs up at once or listens to the end.
+async fn answer(port: &str, says: &str, listens: bool) -> anyhow::Result<String> {
+    let script = r#"exec 3<>"/dev/tcp/127.0.0.1/$1" || exit 1; cat >&3; [ "$2" = listen ] && timeout 20 cat <&3; exit 0"#;
+    let mut child = stranger(script, &[port, if listens { "listen" } else { "" }]).spawn()?;
+    let mut stdin = child.stdin.take().context("no stdin")?;
+    // A server that hung up already need not hear it all.
+    drop(stdin.write_all(says.as_bytes()).await);
+    drop(stdin);
+    let told = tokio::time::timeout(DEADLINE, child.wait_with_output()).await??;
+    Ok(String::from_utf8_lossy(&told.stdout).into_owned())
+}
+
+/// Waits until it holds.
+async fn until(what: &str, holds: impl Fn() -> bool) -> anyhow::Result<()> {
+    for _ in 0..3000 {
+        if holds() {
+            return Ok(());
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    anyhow::bail!("it never comes to this: {what}")
+}
+
+fn children(pid: u32) -> Vec<String> {
+    let told = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    told.split_ascii_whitespace().map(str::to_owned).collect()
+}
+
+#[tokio::test]
+async fn another_user_runs_nothing_through_a_listener() -> anyhow::Result<()> {
+    if !can_be_another() {
+        return Ok(());
+    }
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("pwned");
+    let (child, place) = listener("127.0.0.1:0", None).await?;
+    // Who says it all and is gone at once has a socket that is nobody's, which the kernel shows as root's.
+    for listens in [true, false, false, false] {
+        assert_eq!(answer(port(&place), &hostile(&file, None), listens).await?, "");
+    }
+    // Our own programs are served, after all of them: what was let in would have run by now.
+    let mut own = TcpStream::connect(place.as_str()).await?;
+    own.write_all(hostile(&folder.path().join("own"), None).as_bytes()).await?;
+    until("our own adapter runs", || folder.path().join("own").exists()).await?;
+    assert!(!file.exists(), "another user ran code as us");
+    drop((own, child));
+
+    // A token lets in whoever has it.
+    let (child, place) = listener("127.0.0.1:0", Some("a secret of 16 b")).await?;
+    let told = answer(port(&place), &hostile(&file, Some("a secret of 16 b")), true).await?;
+    assert!(told.contains(r#""command":"initialize""#), "{told}");
+    drop(child);
+
+    // Nor at a socket in a folder that is open to all.
+    std::fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+    let path = folder.path().join("adapter.sock");
+    let (_child, _) = listener(&format!("unix:{}", path.display()), None).await?;
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o777))?;
+    let script = r#"import socket, sys
+s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); s.sendall(sys.stdin.buffer.read()); s.settimeout(20)
+try: sys.stdout.buffer.write(s.recv(65536))
+except OSError: pass"#;
+    let mut child = stranger(r#"exec python3 -c "$@""#, &[script, &path.display().to_string()]).spawn()?;
+    let mut stdin = child.stdin.take().context("no stdin")?;
+    drop(stdin.write_all(hostile(&folder.path().join("third"), None).as_bytes()).await);
+    drop(stdin);
+    let told = tokio::time::timeout(DEADLINE, child.wait_with_output()).await??;
+    ensure!(told.status.success(), "{told:?}");
+    assert_eq!(String::from_utf8_lossy(&told.stdout), "");
+    assert!(!folder.path().join("third").exists());
+    Ok(())
+}
+
+#[tokio::test]
+async fn connections_that_say_nothing_cost_no_process_and_are_closed() -> anyhow::Result<()> {
+    let (child, place) = listener("127.0.0.1:0", None).await?;
+    let pid = child.id().context("it has ended")?;
+    let mut silent = Vec::new();
+    for _ in 0..100 {
+        silent.push(TcpStream::connect(place.as_str()).await?);
+    }
+    // One that speaks comes through all the same.
+    let mut own = TcpStream::connect(place.as_str()).await?;
+    let hello =
+        json!({ "seq": 1, "type": "request", "command": "initialize", "arguments": { "clientID": "x" } });
+    own.write_all(frame(&hello).as_bytes()).await?;
+    let mut answer = [0; 14];
+    tokio::time::timeout(DEADLINE, own.read_exact(&mut answer)).await??;
+    assert_eq!(&answer, b"Content-Length");
+    assert_eq!(children(pid).len(), 1, "one host, for the one that spoke");
+    for mut connection in silent {
+        // Closed by the listener, whichever way.
+        drop(tokio::time::timeout(DEADLINE, connection.read(&mut [0])).await.context("it stays open")?);
+    }
+    drop(own);
+    until("its host ends", || children(pid).is_empty()).await
+}
+
+#[tokio::test]
+async fn another_user_takes_no_place_from_an_agent() -> anyhow::Result<()> {
+    if !can_be_another() {
+        return Ok(());
+    }
+    let folder = tempfile::tempdir()?;
+    let server = Server::start_with_files(256, folder.path(), TOKEN).await?;
+    let script = r#"for i in $(seq 300); do exec {fd}<>"/dev/tcp/127.0.0.1/$1" && printf 'POST /mcp HTTP/1.1\r\nHost: 127' >&$fd; done
+        echo ready; sleep 300"#;
+    let mut child = stranger(script, &[&server.port().to_string()]).stderr(Stdio::null()).spawn()?;
+    let mut lines = BufReader::new(child.stdout.take().context("no stdout")?).lines();
+    let said = tokio::time::timeout(DEADLINE, lines.next_line()).await??;
+    assert_eq!(said.as_deref(), Some("ready"));
+    let mut agent = server.agent(TOKEN).await?;
+    assert_eq!(agent.call("debug_status", &json!({})).await?["state"], "idle");
+    child.kill().await?;
+    server.stop().await
+}
+
+#[tokio::test]
+async fn a_header_that_never_ends_closes_its_connection() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let server = Server::start_with_files(256, folder.path(), TOKEN).await?;
+    let mut held = Vec::new();
+    // More than there are places.
+    for _ in 0..100 {
+        held.push(server.open(b"POST /mcp HTTP/1.1\r\nHost: 127").await?);
+    }
+    for mut connection in held {
+        drop(
+            tokio::time::timeout(DEADLINE, connection.read_to_end(&mut Vec::new()))
+                .await
+                .context("it stays open")?,
+        );
+    }
+    let mut agent = server.agent(TOKEN).await?;
+    assert_eq!(agent.call("debug_status", &json!({})).await?["state"], "idle");
+    server.stop().await
+}
