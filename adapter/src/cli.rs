@@ -6,7 +6,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::hub::access::AgentAccess;
 use crate::server::listener::{Address, Admission};
+use crate::server::relay::Orders;
 use crate::{io, logging, server};
 
 /// A debug adapter whose sessions an editor and agents ride together.
@@ -35,6 +37,9 @@ pub struct Flags {
     /// start, for an editor that reads them only in the answer to `initialize`
     #[arg(long, value_name = "ATTRIBUTES", value_parser = attributes, conflicts_with = "listen")]
     expect: Option<String>,
+    /// What agents may do when the launch does not say: full, readOnly or none
+    #[arg(long, value_name = "ACCESS", default_value = "full", global = true, value_parser = access)]
+    agent_access: AgentAccess,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -96,6 +101,11 @@ enum Command {
     },
 }
 
+/// As the launch attribute `agentAccess`.
+fn access(text: &str) -> Result<AgentAccess, String> {
+    AgentAccess::parse(&text.into()).map_err(|failure| failure.to_string())
+}
+
 /// Text that is a JSON object.
 fn attributes(text: &str) -> Result<String, String> {
     match serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(text) {
@@ -145,13 +155,17 @@ pub fn main() -> ExitCode {
     let outcome = match (flags.command, flags.listen) {
         (Some(Command::Sessions { json }), _) => server::sessions::list(json),
         (Some(Command::Host { token, handed_over, expect }), _) => {
-            server::host::run(token, handed_over, expect.as_deref())
+            server::host::run(token, handed_over, expect.as_deref(), flags.agent_access)
         }
         (None, Some(address)) => {
             let admission = Admission { remote: flags.remote, token_file: flags.token_file };
-            server::listener::run(&address, &admission, &logging)
+            server::listener::run(&address, &admission, &logging, flags.agent_access)
         }
-        _ => server::relay::run(&logging, flags.expect.as_deref()),
+        _ => {
+            let orders =
+                Orders { expect: flags.expect.as_deref(), agent_access: flags.agent_access, token: None };
+            server::relay::run(&logging, orders)
+        }
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

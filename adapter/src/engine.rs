@@ -44,6 +44,9 @@ pub const NEED_STOP: [&str; 19] = [
     "dataBreakpointInfo",
 ];
 
+/// The argument of `variables` by which the hub tells an engine that nothing may run: the client may only look.
+pub const LOOKS_ONLY: &str = "tandemLooksOnly";
+
 /// A DAP request to an engine.
 #[derive(Debug, Clone)]
 pub struct EngineRequest {

@@ -4,7 +4,7 @@
 //! [`actor`] carries messages to it and effects from it; [`writer`] is the one task per client that may wait for
 //! that client's socket. Everything else here is a noun the state is made of: [`clients`], [`pending`] (who asked
 //! what), [`arguments`], [`breakpoints`] (wishes and their union), [`ids`], [`convention`] and [`announced`] (each client's view),
-//! [`capabilities`], [`access`] (what agents may do), [`proxy`] (a client that rides in another session), [`facts`] (what
+//! [`capabilities`], [`access`] (what agents may do), [`looking`] (what runs no code), [`proxy`] (a client that rides in another session), [`facts`] (what
 //! a late joiner is told), [`numbers`] (which number a reverse request went out under).
 //!
 //! Not here: bytes and frames (`dap_wire`), pipes (`io`), debugging (`engine`).
@@ -20,6 +20,7 @@ pub mod convention;
 pub mod event;
 pub mod facts;
 pub mod ids;
+pub mod looking;
 pub mod numbers;
 pub mod pending;
 pub mod proxy;

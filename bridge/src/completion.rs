@@ -10,7 +10,7 @@ const MOST: usize = 100;
 pub fn complete(bridge: &Bridge, argument: &str, typed: &str) -> (Vec<String>, bool) {
     let mut found = match argument {
         "program" | "project" | "file" => paths(typed, |folder| bridge.may_read(folder)),
-        "session" => starting(registry::live(&registry::folder()).into_iter().map(|entry| entry.id), typed),
+        "session" => starting(registry::all().into_iter().map(|entry| entry.id), typed),
         "view" => starting(resources::views().map(str::to_owned), typed),
         "processId" => starting(processes(), typed),
         _ => Vec::new(),

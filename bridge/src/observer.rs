@@ -213,6 +213,31 @@ fn learn(snapshot: &mut Snapshot, event: &Event) -> bool {
     true
 }
 
+/// What a `sessionChanged` event may say of what a client did.
+const DEEDS: [&str; 12] = [
+    "text",
+    "bytes",
+    "closed",
+    "name",
+    "value",
+    "expression",
+    "command",
+    "access",
+    "added",
+    "addedMore",
+    "removed",
+    "removedMore",
+];
+
+fn renamed(mut details: Value, from: &str, to: &str) -> Value {
+    if let Some(details) = details.as_object_mut()
+        && let Some(value) = details.shift_remove(from)
+    {
+        details.insert(to.into(), value);
+    }
+    details
+}
+
 fn note(journal: &mut Journal, event: &Event) {
     let body = &event.body;
     match event.event.as_str() {
@@ -233,11 +258,25 @@ fn note(journal: &mut Journal, event: &Event) {
                 journal.add("access", json!({ "by": body["client"], "agentAccess": body["agentAccess"] }));
             }
             Some("child") => journal.add("child", body["child"].clone()),
-            Some(change) => journal.add(change, json!({ "who": body["client"] })),
+            Some(change @ ("joined" | "left" | "owner")) => {
+                let details = json!({ "who": body["client"], "kind": body["kind"], "access": body["access"],
+                    "reason": body["reason"] });
+                // An entry's own kind is the change.
+                journal.add(change, renamed(details, "kind", "is"));
+            }
+            // Input, values set, evaluations, breakpoints, refusals: whose, and what.
+            Some(change) => {
+                let mut details = json!({ "by": body["client"] });
+                for key in DEEDS {
+                    details[key] = body[key].clone();
+                }
+                journal.add(change, details);
+            }
             None => {}
         },
         "inputClosed" => journal.add("inputClosed", json!({ "by": body["client"] })),
-        "breakpoint" => {
+        // Who set or removed one, and where, is told by `sessionChanged`.
+        "breakpoint" if body["reason"] == "changed" => {
             let told = &body["breakpoint"];
             let details = json!({ "change": body["reason"], "file": told["source"]["path"], "line": told["line"],
                 "verified": told["verified"] });
@@ -283,5 +322,39 @@ mod tests {
             .map(|entry| entry["kind"].clone())
             .collect();
         assert_eq!(json!(kinds), json!(["started", "stopped", "resumed", "exited", "terminated"]));
+    }
+
+    #[test]
+    fn what_others_did_is_in_the_timeline_with_their_names() {
+        let observed = Observed::default();
+        for body in [
+            json!({ "change": "joined", "client": "ann", "clientId": 3, "kind": "editor", "access": "full" }),
+            json!({ "change": "input", "client": "robot", "kind": "agent", "text": "1\n", "bytes": 2, "closed": false }),
+            json!({ "change": "valueSet", "client": "ann", "kind": "editor", "name": "i", "value": "7" }),
+            json!({ "change": "breakpoints", "client": "ann", "kind": "editor",
+                "removed": [{ "file": "/a.py", "line": 3, "owner": "robot" }] }),
+            json!({ "change": "refused", "client": "robot", "kind": "agent", "command": "next", "access": "readOnly" }),
+        ] {
+            observed.take(Event::new("sessionChanged", body));
+        }
+        observed.take(Event::new("breakpoint", json!({ "reason": "removed", "breakpoint": { "id": 4 } })));
+        let (entries, ..) = observed.journal(|journal| journal.read(0, &[], 99));
+        let entries: Vec<Value> = entries
+            .into_iter()
+            .map(|mut entry| {
+                entry.as_object_mut().unwrap().retain(|key, _| key != "ms" && key != "n");
+                entry
+            })
+            .collect();
+        assert_eq!(
+            json!(entries),
+            json!([
+                { "kind": "joined", "who": "ann", "access": "full", "is": "editor" },
+                { "kind": "input", "by": "robot", "text": "1\n", "bytes": 2, "closed": false },
+                { "kind": "valueSet", "by": "ann", "name": "i", "value": "7" },
+                { "kind": "breakpoints", "by": "ann", "removed": [{ "file": "/a.py", "line": 3, "owner": "robot" }] },
+                { "kind": "refused", "by": "robot", "command": "next", "access": "readOnly" },
+            ])
+        );
     }
 }

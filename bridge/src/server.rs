@@ -176,8 +176,20 @@ impl Bridge {
         let known = self.with(|inner| inner.sessions.iter().find(|session| session.id == wanted).cloned());
         match known {
             Some(session) => Ok(session),
+            // Many agents share this process: none comes into another's session by naming it.
+            None if self.options.with_sessions && !self.is_child_of_ours(&wanted) => {
+                let message = format!("this agent is not in the session `{wanted}`");
+                Err(Failure::new(ErrorCode::NoSession, message)
+                    .hint(format!("debug_sessions {{\"select\": \"{wanted}\"}} joins it, if it lives")))
+            }
             None => self.join(&wanted).await,
         }
+    }
+
+    /// Whether a program of one of this agent's sessions started the program of that one.
+    fn is_child_of_ours(&self, id: &str) -> bool {
+        let parent = registry::find(id).and_then(|entry| entry.parent);
+        parent.is_some_and(|parent| self.joined().iter().any(|session| session.id == parent))
     }
 
     /// The current session, if there is one.
@@ -207,12 +219,10 @@ impl Bridge {
     /// # Errors
     /// `NO_SESSION`.
     pub async fn join(&self, id: &str) -> Result<Arc<Session>, Failure> {
-        let entry = registry::live(&registry::folder()).into_iter().find(|entry| entry.id == id).ok_or_else(
-            || {
-                Failure::new(ErrorCode::NoSession, format!("there is no live session `{id}`"))
-                    .hint("debug_sessions lists the live ones")
-            },
-        )?;
+        let entry = registry::find(id).ok_or_else(|| {
+            Failure::new(ErrorCode::NoSession, format!("there is no live session `{id}`"))
+                .hint("debug_sessions lists the live ones")
+        })?;
         self.enter(&entry, true).await
     }
 
@@ -225,7 +235,7 @@ impl Bridge {
         let root = parent.map(|parent| parent.kin.root.clone().unwrap_or(parent));
         let kin =
             Kin { title: entry.title.clone(), parent: entry.parent.clone(), root, children: Vec::new() };
-        let session = Session::join(entry, &self.client(), kin).await?;
+        let session = Session::join(entry, &self.client(), kin, self.options.offer.read_only).await?;
         Ok(self.take_in(session, current))
     }
 

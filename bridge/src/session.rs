@@ -114,7 +114,7 @@ impl Session {
         };
         let (peer, incoming) = Peer::start(stdout, stdin);
         let observed = observe(incoming, peer.clone());
-        let capabilities = initialize(&peer, client).await?;
+        let capabilities = initialize(&peer, client, false).await?;
         let kin = Kin { title: plan.title(), ..Kin::default() };
         let mut session = Self {
             launched: true,
@@ -158,14 +158,14 @@ impl Session {
         Ok(session)
     }
 
-    /// Joins a session that lives.
+    /// Joins a session that lives; to look only, whatever agents may do in it.
     ///
     /// # Errors
     /// `NO_SESSION` when it is gone.
-    pub async fn join(entry: &Entry, client: &str, kin: Kin) -> Result<Self, Failure> {
+    pub async fn join(entry: &Entry, client: &str, kin: Kin, looks_only: bool) -> Result<Self, Failure> {
         let (peer, incoming) = connect(entry).await?;
         let observed = observe(incoming, peer.clone());
-        let capabilities = initialize(&peer, client).await?;
+        let capabilities = initialize(&peer, client, looks_only).await?;
         peer.request("attach", json!({}), DEADLINE).await?;
         let mut watching = observed.picture.subscribe();
         let ready = watching.wait_for(|picture| picture.initialized || picture.state == State::Exited);
@@ -183,7 +183,7 @@ impl Session {
     pub async fn look(entry: &Entry, client: &str) -> Option<Value> {
         let looking = async {
             let (peer, _incoming) = connect(entry).await.ok()?;
-            initialize(&peer, client).await.ok()?;
+            initialize(&peer, client, false).await.ok()?;
             let info = peer.request("sessionInfo", json!({}), LOOK).await.ok();
             peer.close();
             info.map(body)
@@ -412,9 +412,12 @@ async fn connect(entry: &Entry) -> Result<(Peer, mpsc::UnboundedReceiver<Incomin
     Ok(Peer::start(reader, writer))
 }
 
-async fn initialize(peer: &Peer, client: &str) -> Result<Value, Failure> {
-    let arguments = json!({ "clientID": "tandem-mcp", "clientName": client, "adapterID": "tandem",
+async fn initialize(peer: &Peer, client: &str, looks_only: bool) -> Result<Value, Failure> {
+    let mut arguments = json!({ "clientID": "tandem-mcp", "clientName": client, "adapterID": "tandem",
         "pathFormat": "path", "linesStartAt1": true, "columnsStartAt1": true, "supportsVariableType": true,
         "supportsVariablePaging": true, "supportsProgressReporting": true, "supportsInvalidatedEvent": true });
+    if looks_only {
+        arguments["tandemAccess"] = json!("readOnly");
+    }
     peer.request("initialize", arguments, DEADLINE).await
 }

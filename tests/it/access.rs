@@ -1,5 +1,6 @@
 //! What agents may do: `agentAccess` full, readOnly and none, enforced by the hub, whoever launched.
 
+use anyhow::Context;
 use serde_json::{Value, json};
 use tests::client::DapClient;
 use tests::fixture::{self, Runtime};
@@ -9,6 +10,8 @@ stories! {
     an_agent_that_may_nothing_only_learns_that_the_session_exists,
     an_agent_that_is_let_in_later_is_told_everything,
     an_agent_that_launched_rules_its_session,
+    what_an_agent_does_is_told_with_its_name,
+    the_default_is_what_the_adapter_was_started_with,
 }
 
 /// `tour` at its loop.
@@ -106,12 +109,113 @@ async fn an_agent_that_launched_rules_its_session(runtime: Runtime) -> anyhow::R
     editor.join(json!({ "clientID": "vscode" })).await?;
     agent.ok("processWriteInput", json!({ "data": "one\n" })).await?;
     assert_eq!(other.refused("processWriteInput", json!({ "data": "two\n" })).await?, "ACCESS_DENIED");
-    // A person is no agent; only who launched decides about agents.
+    // A person is no agent, and an agent that joined changes nothing.
     editor.ok("processWriteInput", json!({ "data": "three\n" })).await?;
-    assert_eq!(editor.refused("sessionControl", json!({ "agentAccess": "full" })).await?, "ACCESS_DENIED");
+    assert_eq!(other.refused("sessionControl", json!({ "agentAccess": "full" })).await?, "ACCESS_DENIED");
     agent.ok("sessionControl", json!({ "agentAccess": "full" })).await?;
     other.ok("processWriteInput", json!({ "data": "four\n" })).await?;
     other.finish().await?;
+    // A person in the session limits also the agent that launched, which may not free itself.
+    assert_eq!(editor.refused("sessionControl", json!({ "handOver": true })).await?, "ACCESS_DENIED");
+    for access in ["readOnly", "none"] {
+        editor.ok("sessionControl", json!({ "agentAccess": access })).await?;
+        assert_eq!(agent.refused("processWriteInput", json!({ "data": "five\n" })).await?, "ACCESS_DENIED");
+        assert_eq!(agent.refused("sessionControl", json!({ "agentAccess": "full" })).await?, "ACCESS_DENIED");
+    }
+    editor.ok("sessionControl", json!({ "agentAccess": "full" })).await?;
+    agent.ok("processWriteInput", json!({ "data": "six\n" })).await?;
+    assert_eq!(agent.refused("sessionControl", json!({ "agentAccess": "none" })).await?, "ACCESS_DENIED");
     editor.finish().await?;
     agent.finish().await
+}
+
+async fn what_an_agent_does_is_told_with_its_name(runtime: Runtime) -> anyhow::Result<()> {
+    let story = Transcript::default();
+    let (mut editor, thread) = at_the_loop(runtime, &story, "full").await?;
+    editor.ok("sessionInfo", json!({ "subscribe": true })).await?;
+    let socket = editor.socket().await?;
+    // Whose editor does not subscribe is told on the debug console.
+    let mut plain = DapClient::connect("plain", &socket, &story).await?;
+    plain.join(json!({ "clientID": "helix" })).await?;
+    let mut agent = DapClient::connect("agent", &socket, &story).await?;
+    agent.join(json!({ "clientID": "tandem-mcp", "clientName": "robot" })).await?;
+    agent.ok("sessionInfo", json!({ "subscribe": true })).await?;
+    agent.stop().await?;
+    agent.break_at("tour", &["loop", "main"]).await?;
+    agent.break_at("tour", &["main"]).await?;
+    let expression = json!({ "expression": "total = 5", "context": "watch" });
+    agent.ask("evaluate", expression).await?;
+    agent.ok("processWriteInput", json!({ "data": "more\n" })).await?;
+    editor.ok("processWriteInput", json!({ "data": "secret\n" })).await?;
+    editor.ok("sessionControl", json!({ "agentAccess": "readOnly" })).await?;
+    for _ in 0..3 {
+        assert_eq!(agent.refused("continue", json!({ "threadId": thread })).await?, "ACCESS_DENIED");
+    }
+    // What a person typed is told to agents by its length alone.
+    let typed = loop {
+        let deed = agent.event("sessionChanged").await?;
+        if deed["change"] == "input" && deed["kind"] == "editor" {
+            break deed;
+        }
+    };
+    assert_eq!((&typed["bytes"], &typed["text"]), (&json!(7), &Value::Null));
+    agent.finish().await?;
+
+    let mut deeds = Vec::new();
+    while deeds.last().is_none_or(|last: &Value| last["change"] != "left") {
+        deeds.push(editor.event("sessionChanged").await?);
+    }
+    let changes: Vec<_> = deeds.iter().filter_map(|deed| deed["change"].as_str()).collect();
+    assert_eq!(
+        changes,
+        [
+            "joined",
+            "joined",
+            "breakpoints",
+            "breakpoints",
+            "evaluated",
+            "input",
+            "input",
+            "agentAccess",
+            "refused",
+            "left"
+        ],
+        "{deeds:?}"
+    );
+    let (first, second) = (&deeds[2], &deeds[3]);
+    assert_eq!((&first["client"], &first["kind"]), (&json!("robot"), &json!("agent")));
+    assert_eq!(first["added"].as_array().map(Vec::len), Some(2));
+    assert_eq!(second["removed"][0]["line"], fixture::line("tour", "loop"));
+    assert_eq!(second["removed"][0]["file"], fixture::source("tour"));
+    assert_eq!(deeds[4]["expression"], "total = 5");
+    assert_eq!((&deeds[5]["text"], &deeds[5]["bytes"]), (&json!("more\n"), &json!(5)));
+    assert_eq!((&deeds[8]["command"], &deeds[8]["access"]), (&json!("continue"), &json!("readOnly")));
+    plain.ok("threads", json!({})).await?;
+    let noted = &plain.output[2];
+    assert!(noted.contains("robot (an agent) joined this session; it may control the program"), "{noted}");
+    assert!(noted.contains("robot was refused `continue`"), "{noted}");
+    plain.finish().await?;
+    editor.finish().await
+}
+
+async fn the_default_is_what_the_adapter_was_started_with(runtime: Runtime) -> anyhow::Result<()> {
+    let story = Transcript::default();
+    let environment = runtime.environment().context("no runtime")?;
+    let mut editor =
+        DapClient::start_with("editor", &["--agent-access", "none"], environment.clone(), &story)?;
+    editor.launch("echo", &[], json!({})).await?;
+    assert_eq!(editor.ok("sessionInfo", json!({})).await?["agentAccess"], "none");
+    editor.finish().await?;
+    // What the launch says counts more; what is not offered is refused by name.
+    let mut editor = DapClient::start_with("editor", &["--agent-access", "none"], environment, &story)?;
+    editor.ok("initialize", json!({ "clientID": "test" })).await?;
+    let asking = json!({ "program": fixture::program("echo"), "agentAccess": "ask" });
+    let refused = editor.ask("launch", asking).await?;
+    assert!(!refused.success && refused.body.to_string().contains("not offered yet"), "{}", refused.body);
+    let launch = json!({ "program": fixture::program("echo"), "agentAccess": "full" });
+    let launch = editor.send("launch", launch).await?;
+    editor.initialized(launch).await?;
+    editor.ok("configurationDone", json!({})).await?;
+    assert_eq!(editor.ok("sessionInfo", json!({})).await?["agentAccess"], "full");
+    editor.finish().await
 }

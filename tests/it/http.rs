@@ -311,6 +311,50 @@ async fn what_an_mcp_session_started_ends_with_it_and_with_no_other() -> anyhow:
     ended(second).await
 }
 
+/// Only asking to join joins: a tool that names a session that the agent is not in does nothing there.
+#[tokio::test]
+async fn naming_a_session_of_another_agent_does_not_join_it() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let sessions = folder.path().join("tandem");
+    registry::prepare(&sessions)?;
+    let entry = registry::Entry {
+        id: "fox7".into(),
+        pid: std::process::id(),
+        title: "app".into(),
+        program: "/app.py".into(),
+        engine: "debugpy".into(),
+        cwd: None,
+        started: 0,
+        socket: Default::default(),
+        client: Some("another".into()),
+        kind: Some("agent".into()),
+        parent: None,
+    };
+    // It lives, and says nothing to whoever connects.
+    let (_published, listener) = registry::Published::new(&sessions, entry)?;
+    let environment = std::collections::HashMap::from([(
+        "XDG_RUNTIME_DIR".to_owned(),
+        folder.path().display().to_string(),
+    )]);
+    let server = Server::with("127.0.0.1:0", folder.path(), &[], TOKEN, &environment).await?;
+    let mut agent = server.agent(TOKEN).await?;
+    let listed = agent.call("debug_sessions", &json!({})).await?;
+    assert_eq!(listed["sessions"][0]["session"], "fox7", "{listed}");
+    for tool in ["debug_status", "debug_threads", "debug_pause", "process_read_output", "debug_disconnect"] {
+        let told = agent.call(tool, &json!({ "session": "fox7" })).await?;
+        assert_eq!(told["error"]["code"], "NO_SESSION", "{tool}: {told}");
+        assert!(told.to_string().contains("select"), "{told}");
+    }
+    listener.set_nonblocking(true)?;
+    // Whoever lists sessions connects to see whether they live, and says nothing.
+    while let Ok((mut connection, _)) = listener.accept() {
+        let mut said = Vec::new();
+        drop(std::io::Read::read_to_end(&mut connection, &mut said));
+        assert_eq!(String::from_utf8_lossy(&said), "");
+    }
+    server.stop().await
+}
+
 async fn ended(pid: u64) -> anyhow::Result<()> {
     let until = std::time::Instant::now() + DEADLINE;
     while fixture::alive(pid) {

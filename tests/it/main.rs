@@ -89,6 +89,7 @@ mod launching;
 mod lifecycle;
 mod links;
 mod listening;
+mod looking;
 mod many_clients;
 mod marked;
 mod native;

@@ -240,7 +240,7 @@ async fn a_killed_host_takes_the_program_out_of_the_terminal(runtime: Runtime) -
     editor.stop().await?;
     let runner = parent(pid)?;
     let id = editor.ok("sessionInfo", json!({})).await?["id"].as_str().context("no id")?.to_owned();
-    let entry = registry::find(&registry::folder(), &id).context("no such session")?;
+    let entry = registry::find(&id).context("no such session")?;
     anyhow::ensure!(
         std::process::Command::new("kill").args(["-9", &entry.pid.to_string()]).status()?.success()
     );

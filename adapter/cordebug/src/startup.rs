@@ -218,7 +218,7 @@ impl Leftover {
 
     fn lives(self) -> bool {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid));
-        stat.is_ok_and(|stat| start_time(&stat).is_none_or(|key| key == self.key))
+        stat.is_ok_and(|stat| !has_ended(&stat) && start_time(&stat).is_none_or(|key| key == self.key))
     }
 }
 
@@ -260,6 +260,11 @@ fn release_and_remove(file: &Path) {
     drop(held);
 }
 
+/// Whether `/proc/PID/stat` is of a process that has ended and that nobody has waited for yet: it has no files open any more.
+fn has_ended(stat: &str) -> bool {
+    stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with(['Z', 'X']))
+}
+
 fn sweep_semaphores() {
     let Ok(files) = std::fs::read_dir("/dev/shm") else { return };
     // SAFETY: only asks who we are.
@@ -276,7 +281,7 @@ fn sweep_semaphores() {
         let ours = file.metadata().is_ok_and(|found| found.uid() == user);
         if let Some(pid) = pid
             && ours
-            && !std::path::Path::new(&format!("/proc/{pid}")).exists()
+            && !std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !has_ended(&stat))
         {
             // Somebody else may have been quicker.
             drop(std::fs::remove_file(file.path()));
@@ -355,6 +360,34 @@ mod tests {
         expected.sort();
         assert_eq!(left, expected);
         drop(listens);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn what_a_process_left_that_nobody_waited_for_is_swept() {
+        let folder = std::env::temp_dir().join(format!("tandem-zombie-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let pid = child.id();
+        let stat = || std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        let key = start_time(&stat()).unwrap();
+        let file = folder.join(format!("clr-debug-pipe-{pid}-{key}-in"));
+        let semaphore = std::path::PathBuf::from(format!("/dev/shm/sem.clrco{pid:08x}{key:016x}"));
+        let path = CString::new(file.to_str().unwrap()).unwrap();
+        // SAFETY: the path ends with a zero.
+        assert_eq!(unsafe { libc::mkfifo(path.as_ptr(), 0o600) }, 0);
+        std::fs::write(&semaphore, "").unwrap();
+        sweep_pipes(&folder);
+        sweep_semaphores();
+        assert!(file.exists() && semaphore.exists(), "it lives");
+        child.kill().unwrap();
+        while !has_ended(&stat()) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        sweep_pipes(&folder);
+        sweep_semaphores();
+        assert!(!file.exists() && !semaphore.exists(), "it is only waited for");
+        child.wait().unwrap();
         std::fs::remove_dir_all(&folder).unwrap();
     }
 

@@ -49,17 +49,55 @@ pub struct Entry {
     pub started: u64,
     /// Where to join.
     pub socket: PathBuf,
+    /// Who launched or attached, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
+    /// Whether that is an `editor` or an `agent`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
     /// The session whose program started this one's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
 }
 
-/// `$XDG_RUNTIME_DIR/tandem`, else `tandem-UID` in the temporary folder.
+/// Where sessions may be, the best place first: `$XDG_RUNTIME_DIR/tandem`, `tandem-UID` in the temporary folder, and
+/// `tandem/sessions` in the user's state folder, for when somebody else made the one before.
+pub fn folders() -> Vec<PathBuf> {
+    let runtime = variable("XDG_RUNTIME_DIR").map(|runtime| runtime.join("tandem"));
+    let temporary = std::env::temp_dir().join(format!("tandem-{}", user()));
+    runtime.into_iter().chain([temporary]).chain(last_folder()).collect()
+}
+
+/// `tandem/sessions` in the user's state folder, where nobody else makes anything.
+fn last_folder() -> Option<PathBuf> {
+    let state = variable("XDG_STATE_HOME").or_else(|| Some(variable("HOME")?.join(".local/state")))?;
+    Some(state.join("tandem").join("sessions"))
+}
+
+fn variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|folder| !folder.is_empty()).map(PathBuf::from)
+}
+
+/// Where this user's next session will be: the first folder that is there and safe, else the best.
 pub fn folder() -> PathBuf {
-    match std::env::var_os("XDG_RUNTIME_DIR").filter(|folder| !folder.is_empty()) {
-        Some(runtime) => Path::new(&runtime).join("tandem"),
-        None => std::env::temp_dir().join(format!("tandem-{}", user())),
+    let mut all = folders();
+    let safe = all.iter().position(|folder| check(folder).is_ok()).unwrap_or(0);
+    all.swap_remove(safe)
+}
+
+/// Makes or checks these folders in turn, until one can be used. Gives it, and why those before it cannot be.
+///
+/// # Errors
+/// Why the last cannot be used, when none can.
+pub fn prepare_one(folders: &[PathBuf]) -> anyhow::Result<(PathBuf, Vec<anyhow::Error>)> {
+    let mut refused = Vec::new();
+    for folder in folders {
+        match prepare(folder) {
+            Ok(()) => return Ok((folder.clone(), refused)),
+            Err(error) => refused.push(error),
+        }
     }
+    Err(refused.pop().unwrap_or_else(|| anyhow::anyhow!("there is no place for the session folder")))
 }
 
 /// Makes the folder, or checks that it is a real folder of ours that nobody else may enter.
@@ -67,6 +105,10 @@ pub fn folder() -> PathBuf {
 /// # Errors
 /// When it cannot be made or is not safe.
 pub fn prepare(folder: &Path) -> anyhow::Result<()> {
+    // A state folder need not be there yet; what others made on the way shows in the check of the last.
+    if let Some(above) = folder.parent().filter(|above| above.ends_with("tandem")) {
+        drop(std::fs::DirBuilder::new().recursive(true).mode(0o700).create(above));
+    }
     let made = std::fs::DirBuilder::new().recursive(false).mode(0o700).create(folder);
     if let Err(error) = made
         && error.kind() != std::io::ErrorKind::AlreadyExists
@@ -122,9 +164,19 @@ pub fn live(folder: &Path) -> Vec<Entry> {
     entries
 }
 
+/// All sessions of this user that live, oldest first: where sessions are now, and in the last folder, where they were when no
+/// other could be used.
+pub fn all() -> Vec<Entry> {
+    let now = folder();
+    let last = last_folder().filter(|last| *last != now);
+    let mut entries: Vec<Entry> = [now].iter().chain(&last).flat_map(|folder| live(folder)).collect();
+    entries.sort_by(|one, other| one.started.cmp(&other.started).then_with(|| one.id.cmp(&other.id)));
+    entries
+}
+
 /// The session of this name, if it lives.
-pub fn find(folder: &Path, id: &str) -> Option<Entry> {
-    live(folder).into_iter().find(|entry| entry.id == id)
+pub fn find(id: &str) -> Option<Entry> {
+    all().into_iter().find(|entry| entry.id == id)
 }
 
 fn user() -> u32 {

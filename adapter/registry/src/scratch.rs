@@ -58,8 +58,8 @@ impl Drop for Scratch {
 /// Removes such a folder when nobody uses it any more.
 pub(crate) fn sweep(path: &Path) {
     let ours = std::fs::symlink_metadata(path).is_ok_and(|found| found.is_dir() && found.uid() == user());
-    // One that was made this moment is not locked yet.
-    if !ours || !is_older(path, UNFINISHED) {
+    // One that was made this moment is not locked yet, unless its maker is gone.
+    if !ours || !(is_older(path, UNFINISHED) || maker_is_gone(path)) {
         return;
     }
     if let Ok(folder) = File::open(path)
@@ -67,6 +67,16 @@ pub(crate) fn sweep(path: &Path) {
     {
         // Somebody else may have been quicker.
         drop(std::fs::remove_dir_all(path));
+    }
+}
+
+/// Whether the process that made the folder, which its name begins with, has ended. One that nobody has waited for yet has.
+fn maker_is_gone(path: &Path) -> bool {
+    let maker = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.split_once('-'));
+    let Some(pid) = maker.and_then(|(pid, _)| pid.parse::<u32>().ok()) else { return false };
+    match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
+        Ok(stat) => stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with(['Z', 'X'])),
+        Err(error) => error.kind() == std::io::ErrorKind::NotFound,
     }
 }
 
@@ -86,6 +96,12 @@ mod tests {
         assert!(path.join("socket").exists(), "it is in use");
         drop(scratch);
         assert!(!path.exists());
+
+        // No process can have this number (proc(5), pid_max).
+        let orphan = sessions.path().join("4194305-0.d");
+        std::fs::create_dir(&orphan).unwrap();
+        sweep(&orphan);
+        assert!(!orphan.exists(), "its maker is gone");
 
         std::fs::create_dir(&path).unwrap();
         std::fs::write(path.join("socket"), "").unwrap();

@@ -15,6 +15,8 @@ fn entry(id: &str) -> Entry {
         cwd: None,
         started: 0,
         socket: PathBuf::new(),
+        client: None,
+        kind: None,
         parent: None,
     }
 }
@@ -50,10 +52,24 @@ fn a_folder_that_is_a_link_or_open_to_others_is_refused_and_not_read() {
 }
 
 #[test]
+fn a_folder_that_somebody_else_made_is_passed_over() {
+    let place = safe_folder();
+    let (taken, own) = (place.path().join("tandem-1"), place.path().join("state/tandem/sessions"));
+    // What one may not enter is as good as somebody else's.
+    std::fs::DirBuilder::new().mode(0o755).create(&taken).unwrap();
+    let (folder, refused) = prepare_one(&[taken.clone(), own.clone()]).unwrap();
+    assert_eq!((folder, refused.len()), (own.clone(), 1));
+    assert_eq!(std::fs::metadata(&own).unwrap().mode() & 0o777, 0o700);
+    assert!(refused[0].to_string().contains("others may enter"), "{}", refused[0]);
+    assert!(prepare_one(&[taken]).is_err());
+    assert!(prepare_one(&[]).is_err());
+}
+
+#[test]
 fn a_session_is_found_while_it_lives_and_swept_when_it_crashed() {
     let place = safe_folder();
     let (published, listener) = Published::new(place.path(), entry("fox1")).unwrap();
-    assert_eq!(find(place.path(), "fox1").unwrap().socket, place.path().join("fox1.sock"));
+    assert_eq!(live(place.path())[0].socket, place.path().join("fox1.sock"));
     assert!(Published::new(place.path(), entry("fox1")).is_err(), "an id is taken from a live session");
     assert_eq!(live(place.path()).len(), 1);
     assert_eq!(names(place.path()), ["fox1.json", "fox1.sock"]);

@@ -4,31 +4,43 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
 use subtle::ConstantTimeEq;
 
-/// `agentAccess`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+use super::looking;
+
+/// `agentAccess`, from nothing to everything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum AgentAccess {
+    /// Nothing but knowing that the session exists.
+    None,
+    /// Look, but change nothing and run nothing.
+    ReadOnly,
     /// Whatever an editor may.
     #[default]
     Full,
-    /// Look, but change nothing and run nothing.
-    ReadOnly,
-    /// Nothing but knowing that the session exists.
-    None,
+}
+
+/// What agents may do in a session, and whose word that is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Rule {
+    /// What they may do.
+    pub agents: AgentAccess,
+    /// A person has set it while the session ran: then it binds the agent that launched, too, and no agent changes it.
+    pub by_person: bool,
 }
 
 impl AgentAccess {
-    /// As it is spelled in `launch` and `sessionControl`; absent means `full`.
+    /// As it is spelled in `launch`, `sessionControl` and `--agent-access`.
     ///
     /// # Errors
     /// `INVALID_PARAMETER` for anything else.
     pub fn parse(value: &Value) -> Result<Self, Failure> {
-        match value {
-            Value::Null => Ok(Self::Full),
-            Value::String(text) if text == "full" => Ok(Self::Full),
-            Value::String(text) if text == "readOnly" => Ok(Self::ReadOnly),
-            Value::String(text) if text == "none" => Ok(Self::None),
-            other => Err(Failure::invalid(format!(
-                "`agentAccess` is {other}; it must be \"full\", \"readOnly\" or \"none\""
+        match value.as_str() {
+            Some("full") => Ok(Self::Full),
+            Some("readOnly") => Ok(Self::ReadOnly),
+            Some("none") => Ok(Self::None),
+            Some("ask") => Err(Failure::invalid("`agentAccess: \"ask\"` is not offered yet")
+                .hint("use `readOnly` or `none`, and let an agent do more while the session runs")),
+            _ => Err(Failure::invalid(format!(
+                "`agentAccess` is {value}; it must be \"full\", \"readOnly\" or \"none\""
             ))),
         }
     }
@@ -48,48 +60,41 @@ impl AgentAccess {
         self != Self::None || OWN.contains(&event)
     }
 
-    /// Whether an agent may send this command.
+    /// Whether an agent may be told of a change in a `sessionChanged` event: with `none` only who is there and what it may do.
+    pub fn shows_change(self, change: &str) -> bool {
+        self != Self::None || matches!(change, "joined" | "left" | "agentAccess" | "owner")
+    }
+
+    /// Whether an agent may send this command to a session with this engine, once it is known.
     ///
     /// # Errors
-    /// `ACCESS_DENIED`, saying who can allow it.
-    pub fn check(self, command: &str) -> Result<(), Failure> {
+    /// `ACCESS_DENIED`, saying why, and who can allow it.
+    pub fn check(self, command: &str, engine: Option<&str>) -> Result<(), Failure> {
         let allowed = match self {
             Self::Full => true,
-            // `evaluate` runs code of the program, so it is no mere look.
-            Self::ReadOnly => HANDSHAKE.contains(&command) || LOOKING.contains(&command),
+            Self::ReadOnly => HANDSHAKE.contains(&command) || looking::allows(engine, command),
             Self::None => HANDSHAKE.contains(&command),
         };
         if allowed {
             return Ok(());
         }
-        Err(Failure::new(
-            ErrorCode::AccessDenied,
-            format!("agents may not `{command}` in this session (`agentAccess` is `{}`)", self.as_str()),
-        )
-        .hint("the client that launched it can change that with `sessionControl`")
-        .quiet())
+        let message = match engine.filter(|_| self == Self::ReadOnly && looking::is_look(command)) {
+            Some(engine) => format!(
+                "agents may only look in this session (`agentAccess` is `readOnly`), and `{command}` may run code of the \
+                 program under {engine}"
+            ),
+            None => {
+                format!("agents may not `{command}` in this session (`agentAccess` is `{}`)", self.as_str())
+            }
+        };
+        Err(Failure::new(ErrorCode::AccessDenied, message)
+            .hint("a person in the session, or the client that launched it, can change that with `sessionControl`")
+            .quiet())
     }
 }
 
 const HANDSHAKE: [&str; 6] =
     ["initialize", "attach", "configurationDone", "disconnect", "cancel", "sessionInfo"];
-
-const LOOKING: [&str; 14] = [
-    "threads",
-    "stackTrace",
-    "scopes",
-    "variables",
-    "source",
-    "modules",
-    "loadedSources",
-    "exceptionInfo",
-    "readMemory",
-    "disassemble",
-    "processReadOutput",
-    "breakpointLocations",
-    "completions",
-    "locations",
-];
 
 /// What a client of a listener must present before it may do anything. Compared in constant time, never shown.
 #[derive(Clone)]
@@ -110,5 +115,22 @@ impl Token {
 impl std::fmt::Debug for Token {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str("Token")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_not_offered_yet_is_refused_by_name() {
+        assert_eq!(AgentAccess::parse(&json!("none")).unwrap(), AgentAccess::None);
+        let refused = AgentAccess::parse(&json!("ask")).unwrap_err();
+        assert!(refused.to_string().contains("not offered yet"), "{refused}");
+        for wrong in [json!("all"), json!(true), Value::Null] {
+            assert_eq!(AgentAccess::parse(&wrong).unwrap_err().code, ErrorCode::InvalidParameter);
+        }
     }
 }

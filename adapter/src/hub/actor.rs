@@ -19,11 +19,11 @@ use std::time::Duration;
 
 use dap_wire::{Message, Response};
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use super::access::Token;
+use super::access::{AgentAccess, Token};
 use super::event::{ClientId, Effect, Event, Origin, Ticket};
 use super::numbers::Numbers;
 use super::proxy;
@@ -88,6 +88,8 @@ pub struct Actor<H> {
     writers: JoinSet<()>,
     /// Clients that were cut off and that the state does not know of yet.
     stalled: Vec<ClientId>,
+    /// What agents may do, for sessions of programs that this one's program starts.
+    access: watch::Sender<AgentAccess>,
     ended: bool,
 }
 
@@ -115,6 +117,7 @@ impl<H: Host> Actor<H> {
             given,
             writers: JoinSet::new(),
             stalled: Vec::new(),
+            access: watch::Sender::new(AgentAccess::default()),
             ended: false,
         };
         (actor, inbox)
@@ -123,6 +126,11 @@ impl<H: Host> Actor<H> {
     /// The first client may do nothing before it presents this.
     pub fn require_token(&mut self, token: Token) {
         self.state.require_token(token);
+    }
+
+    /// What agents may do when the launch does not say.
+    pub fn allow_agents(&mut self, access: AgentAccess) {
+        self.state.allow_agents(access);
     }
 
     /// What is known of its engine before it is started: DAP `exceptionBreakpointFilters`.
@@ -204,6 +212,8 @@ impl<H: Host> Actor<H> {
         for effect in self.state.handle(event) {
             self.carry_out(effect);
         }
+        let access = self.state.agent_access();
+        self.access.send_if_modified(|told| std::mem::replace(told, access) != access);
         while let Some(client) = self.stalled.pop() {
             self.broker.forget_client(client.0);
             for effect in self.state.handle(Event::ClientStalled { client }) {
@@ -213,11 +223,9 @@ impl<H: Host> Actor<H> {
     }
 
     /// Another session comes into being; an editor that can is asked to open it.
-    fn adopt(&mut self, mut spawned: Spawned) -> Option<Event> {
+    fn adopt(&mut self, spawned: Spawned) -> Option<Event> {
         let name = spawned.name.clone();
-        // What agents may not do to the program they may not do to those it starts.
-        spawned.launch["agentAccess"] = json!(self.state.agent_access().as_str());
-        match self.host.adopt(spawned) {
+        match self.host.adopt(spawned, self.access.subscribe()) {
             Ok(session) => Some(Event::EngineSaid(EngineEvent::Asks {
                 ask: CHILD_SESSION,
                 command: "startDebugging".into(),

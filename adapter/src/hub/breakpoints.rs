@@ -24,7 +24,7 @@ use serde_json::Value;
 pub use place::{Place, Wished, wished};
 pub use push::{Owed, Push};
 pub use shadows::Reflects;
-pub use sheet::{Change, Entry, Sheet};
+pub use sheet::{Change, Entry, Marked, Sheet};
 pub use slots::{Abilities, Slot};
 
 use super::event::ClientId;
@@ -118,6 +118,15 @@ impl Ledger {
     pub fn keep(&mut self, client: ClientId) {
         self.kept.insert(client);
         self.sheets.values_mut().for_each(|sheet| sheet.forget_view(client));
+    }
+
+    /// What one client wants, everywhere, as others are told of it.
+    pub fn marks_of(&self, client: ClientId) -> Vec<(ClientId, Value)> {
+        self.sheets
+            .values()
+            .flat_map(|sheet| sheet.marks_of(client))
+            .map(|(_, mark)| (client, mark))
+            .collect()
     }
 
     /// The engine is gone, and with it all it said; what is wanted stays. Gives the requests that wait for its answer.

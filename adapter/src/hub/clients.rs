@@ -1,10 +1,11 @@
 //! The riders: who they are, how far their handshake is, and how they count lines.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dap_wire::Failure;
 use serde_json::Value;
 
+use super::access::AgentAccess;
 use super::announced::Announced;
 use super::convention::Convention;
 use super::event::{ClientId, Origin};
@@ -63,6 +64,10 @@ pub struct Client {
     pub name: String,
     /// Editor or agent.
     pub kind: Kind,
+    /// The most that it wants to do, whatever it may.
+    pub wants: AgentAccess,
+    /// What it was refused since its access changed last: each is told to the others once.
+    pub refused: BTreeSet<String>,
     /// Its `initialize`, to repeat it when it joins another session through us.
     pub introduction: Value,
     /// Lines, columns and paths as it wants them.
@@ -96,6 +101,8 @@ impl Client {
             launched: false,
             name: id.to_string(),
             kind: Kind::Editor,
+            wants: AgentAccess::Full,
+            refused: BTreeSet::new(),
             introduction: Value::Null,
             convention: Convention::default(),
             announced: Announced::default(),
@@ -112,9 +119,12 @@ impl Client {
     /// Takes what `initialize` says. Absent fields mean what DAP says they mean.
     ///
     /// # Errors
-    /// `INVALID_PARAMETER` for a `pathFormat` that is neither `path` nor `uri`.
+    /// `INVALID_PARAMETER` for a `pathFormat` that is neither `path` nor `uri`, and for a `tandemAccess` that is none.
     pub fn introduce(&mut self, arguments: &Value) -> Result<(), Failure> {
         self.convention = Convention::from_initialize(arguments)?;
+        if !arguments["tandemAccess"].is_null() {
+            self.wants = AgentAccess::parse(&arguments["tandemAccess"])?;
+        }
         let text = |key: &str| arguments[key].as_str().filter(|text| !text.is_empty());
         let name = text("clientName").or(text("clientID"));
         if let Some(name) = name {

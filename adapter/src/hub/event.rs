@@ -161,6 +161,10 @@ pub struct Publication {
     pub engine: String,
     /// The program's folder to work in.
     pub cwd: Option<String>,
+    /// Who launched or attached: its name, and `editor` or `agent`.
+    pub client: Option<String>,
+    /// The second of these.
+    pub kind: Option<String>,
 }
 
 /// What the hub can do.

@@ -26,6 +26,15 @@ pub enum Waiter {
     Client(Asked),
     /// The broker's answer, as it is.
     Io(Asked),
+    /// The same, for what is written to the program.
+    Write {
+        /// Whose.
+        asked: Asked,
+        /// What, as far as it is told to others.
+        text: String,
+        /// The input ends behind it.
+        closes: bool,
+    },
     /// The same, for what is asked of the engine as it is.
     Inspect {
         /// Whose.
@@ -74,6 +83,7 @@ impl Waiter {
             | Self::Io(asked)
             | Self::Pause(asked)
             | Self::Inspect { asked, .. }
+            | Self::Write { asked, .. }
             | Self::Launch(asked)
             | Self::Resume(asked)
             | Self::SessionInfo(asked) => Some(asked),
@@ -130,8 +140,10 @@ impl Pending {
 
     /// Everything the engine was asked; nobody waits for it from now on. In the order it was asked.
     pub fn take_engines(&mut self) -> Vec<(Ticket, Waiter)> {
-        let mut taken: Vec<_> =
-            self.waiters.extract_if(|_, waiter| !matches!(waiter, Waiter::Io(_))).collect();
+        let mut taken: Vec<_> = self
+            .waiters
+            .extract_if(|_, waiter| !matches!(waiter, Waiter::Io(_) | Waiter::Write { .. }))
+            .collect();
         taken.sort_by_key(|(ticket, _)| *ticket);
         taken
     }

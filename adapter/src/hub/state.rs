@@ -4,10 +4,11 @@
 //! In reading order: this file (the state, who said what, answering), [`lifecycle`] (handshakes, launch, leaving, end),
 //! [`control`] (resuming and pausing), [`restart`], [`inspect`] (everything that is asked of the engine as it is), [`marks`]
 //! (breakpoints and exception filters), [`judge`] (stops only the hub can tell from others), [`program_io`] (stdin,
-//! output, the debug console), [`session`] (sessionInfo, sessionControl), [`told`] (what the engine says of its own
+//! output, the debug console), [`session`] (sessionInfo, sessionControl), [`deeds`] (who is told what a client did), [`told`] (what the engine says of its own
 //! accord), [`reverse`] (what it asks of a client).
 
 mod control;
+mod deeds;
 mod inspect;
 mod judge;
 mod lifecycle;
@@ -30,7 +31,7 @@ use std::time::Duration;
 use dap_wire::{ErrorCode, Failure, Message, Request, Response};
 use serde_json::Value;
 
-use super::access::{AgentAccess, Token};
+use super::access::{AgentAccess, Rule, Token};
 use super::arguments;
 use super::breakpoints::Ledger;
 use super::capabilities::Capabilities;
@@ -38,6 +39,7 @@ use super::clients::{Client, Clients, Kind, Stage};
 use super::event::{ClientId, Effect, Event, IoRequest, Origin, Ticket, Timer};
 use super::facts::Facts;
 use super::ids::IdCounter;
+use super::looking;
 use super::pending::{Asked, Pending, Waiter};
 pub use inspect::Touched;
 use judge::Judging;
@@ -45,7 +47,7 @@ use restart::Restart;
 use reverse::Reverse;
 
 /// How long a client may take to present the token.
-const ADMISSION_LIMIT: Duration = Duration::from_secs(60);
+const ADMISSION_LIMIT: Duration = Duration::from_secs(20);
 /// How long an engine may take for an ordinary request. Evaluations have the engine's own, shorter deadline.
 pub(super) const ENGINE_DEADLINE: Duration = Duration::from_secs(30);
 
@@ -85,7 +87,8 @@ pub struct State {
     configured: bool,
     /// What the first client must present.
     token: Option<Token>,
-    access: AgentAccess,
+    /// What agents may do; before the launch, what they may when the launch does not say.
+    rule: Rule,
     /// Arguments of the launch or attach that made the session.
     launch: Value,
     attached: bool,
@@ -133,7 +136,7 @@ impl State {
             engine_ready: false,
             configured: false,
             token: None,
-            access: AgentAccess::default(),
+            rule: Rule::default(),
             launch: Value::Null,
             attached: false,
             early_answer: None,
@@ -182,7 +185,13 @@ impl State {
             Event::EngineAnswered { ticket, result } => self.engine_answered(ticket, result),
             Event::EngineSaid(event) => self.engine_said(event),
             Event::IoAnswered { ticket, result } => {
-                if let Some(Waiter::Io(asked)) = self.pending.take(ticket) {
+                let waiter = self.pending.take(ticket);
+                if let Some(Waiter::Write { asked, text, closes }) = &waiter
+                    && let Ok(body) = &result
+                {
+                    self.tell_input(asked, text, *closes, body);
+                }
+                if let Some(Waiter::Io(asked) | Waiter::Write { asked, .. }) = waiter {
                     self.io_answered(&asked, &result);
                     self.answer(&asked, result);
                 }
@@ -196,6 +205,16 @@ impl State {
     /// Whoever comes first must present this; the session's socket is private to its user and needs none.
     pub fn require_token(&mut self, token: Token) {
         self.token = Some(token);
+    }
+
+    /// What agents may do when the launch does not say.
+    pub fn allow_agents(&mut self, access: AgentAccess) {
+        self.rule.agents = access;
+    }
+
+    /// What agents may do now.
+    pub fn agent_access(&self) -> AgentAccess {
+        self.rule.agents
     }
 
     /// The engine will most likely have these exception filters.
@@ -245,17 +264,13 @@ impl State {
         }
     }
 
-    /// What a client may do and see.
+    /// What a client may do and see. The agent that launched is bound by a person's word only.
     fn access_of(&self, client: &Client) -> AgentAccess {
-        match client.kind {
-            Kind::Agent if !client.launched => self.access,
+        let may = match client.kind {
+            Kind::Agent if !client.launched || self.rule.by_person => self.rule.agents,
             _ => AgentAccess::Full,
-        }
-    }
-
-    /// What agents may do here; the programs that this one starts take it over.
-    pub fn agent_access(&self) -> AgentAccess {
-        self.access
+        };
+        may.min(client.wants)
     }
 
     fn asked(&mut self, id: ClientId, request: Request) {
@@ -278,8 +293,20 @@ impl State {
                 "`{}` came before `initialize`; a client introduces itself first",
                 asked.command
             ))),
-            _ => well_formed.and_then(|()| self.access_of(client).check(&asked.command)),
+            _ => well_formed.and_then(|()| {
+                let access = self.access_of(client);
+                access.check(&asked.command, self.engine.as_deref()).inspect(|()| {
+                    if access != AgentAccess::Full {
+                        looking::restrain(&asked.command, &mut arguments);
+                    }
+                })
+            }),
         };
+        if let Err(failure) = &outcome
+            && failure.code == ErrorCode::AccessDenied
+        {
+            self.tell_refused(&asked);
+        }
         match outcome {
             Ok(()) => self.dispatch(asked, arguments),
             Err(failure) => self.answer(&asked, Err(failure)),
@@ -321,7 +348,7 @@ impl State {
             Some(Waiter::Inspect { asked, stop, touched }) => self.inspected(&asked, stop, touched, result),
             Some(Waiter::Launch(asked)) => self.launched(&asked, result),
             // The broker answers elsewhere.
-            Some(Waiter::Io(asked)) => self.answer(&asked, result),
+            Some(Waiter::Io(asked) | Waiter::Write { asked, .. }) => self.answer(&asked, result),
             Some(Waiter::Pause(asked)) => self.paused(&asked, result),
             Some(Waiter::Restarting) => self.relaunch(),
             Some(Waiter::Relaunched) => self.relaunched(result),
@@ -357,7 +384,12 @@ impl State {
 
     fn ask_io(&mut self, asked: Asked, request: IoRequest) {
         let client = asked.client;
-        let ticket = self.pending.add(Waiter::Io(asked));
+        let ticket = self.pending.add(match &request {
+            IoRequest::Write { data, close } => {
+                Waiter::Write { asked, text: deeds::excerpt(&String::from_utf8_lossy(data)), closes: *close }
+            }
+            IoRequest::Read(_) => Waiter::Io(asked),
+        });
         self.effects.push(Effect::Io { ticket, client, request });
     }
 
@@ -365,7 +397,9 @@ impl State {
     fn tell(&mut self, id: ClientId, event: &str, body: &Value) {
         let access = self.clients.get(id).map_or(AgentAccess::None, |client| self.access_of(client));
         let Some(client) = self.clients.get_mut(id) else { return };
-        if !client.takes(event) || !access.shows(event) {
+        let hidden =
+            event == "sessionChanged" && !access.shows_change(body["change"].as_str().unwrap_or_default());
+        if !client.takes(event) || !access.shows(event) || hidden {
             return;
         }
         let mut body = body.clone();

@@ -16,14 +16,14 @@ use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixListener;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::AbortHandle;
 
 use registry::Published;
 
 use super::{handover, steward};
 use crate::engine::{Engine, EngineEvent, Spawned, expected, select};
-use crate::hub::access::Token;
+use crate::hub::access::{AgentAccess, Token};
 use crate::hub::actor::{Actor, Connection, Host, Inbox};
 use crate::hub::event::{Origin, Publication, StartedEngine};
 use crate::io::Broker;
@@ -35,25 +35,32 @@ const DEFAULT_BUFFER: usize = 8 * 1024 * 1024;
 const STEWARD_BUFFER: usize = 64 * 1024;
 
 /// Hosts one session to its end, with those of the programs its program starts. `expect`: attributes of the launch or attach
-/// that will come, as JSON.
+/// that will come, as JSON. `access`: what agents may do when these do not say.
 ///
 /// # Errors
 /// When stdin is no connection or the session folder is not safe.
-pub fn run(token: bool, handed_over: bool, expect: Option<&str>) -> anyhow::Result<()> {
+pub fn run(token: bool, handed_over: bool, expect: Option<&str>, access: AgentAccess) -> anyhow::Result<()> {
     let attributes = expect.map(serde_json::from_str).transpose().context("`--expect` is no JSON")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let outcome = runtime.block_on(host(token, handed_over, attributes));
+    let outcome = runtime.block_on(host(token, handed_over, attributes, access));
     // Threads that wait for the program's pipes hold nothing that outlives the process.
     runtime.shutdown_background();
     outcome
 }
 
-async fn host(token: bool, handed_over: bool, attributes: Option<Value>) -> anyhow::Result<()> {
+async fn host(
+    token: bool,
+    handed_over: bool,
+    attributes: Option<Value>,
+    access: AgentAccess,
+) -> anyhow::Result<()> {
     let token = if token { Some(read_token()?) } else { None };
-    let folder = registry::folder();
-    registry::prepare(&folder)?;
+    let (folder, refused) = registry::prepare_one(&registry::folders())?;
+    for error in refused {
+        tracing::warn!(folder = %folder.display(), "sessions are in another folder: {error:#}");
+    }
     // Listing sweeps what crashed hosts left.
-    drop(registry::live(&folder));
+    drop(registry::all());
     cordebug::startup::sweep_stale();
     let id = registry::new_id(&folder);
     let first = first_client(handed_over)?;
@@ -61,6 +68,7 @@ async fn host(token: bool, handed_over: bool, attributes: Option<Value>) -> anyh
     let broker = Broker::new(DEFAULT_BUFFER, stub.clone());
     let process = Process { id: id.clone(), folder, stub, published: None, parent: None, waiting: None };
     let (mut actor, inbox) = Actor::new(&id, process, broker);
+    actor.allow_agents(access);
     if let Some(token) = token {
         actor.require_token(token);
     }
@@ -81,7 +89,10 @@ async fn host(token: bool, handed_over: bool, attributes: Option<Value>) -> anyh
     inbox.connected(Origin::First, first).await;
     drop(inbox);
     // A task like all others: the runtime would look for input each time before it runs the one it was started with.
-    tokio::spawn(actor.run()).await.context("the hub ended badly")
+    tokio::spawn(actor.run()).await.context("the hub ended badly")?;
+    // What was still dying when this host started, and left its files, is dead by now.
+    cordebug::startup::sweep_stale();
+    Ok(())
 }
 
 /// The listener hands the token over on a pipe in the place of stdout, for which a host has no other use: an argument or a
@@ -163,7 +174,7 @@ impl Host for Process {
         select::start(arguments, broker.clone(), events)
     }
 
-    fn adopt(&mut self, spawned: Spawned) -> Result<String, Failure> {
+    fn adopt(&mut self, spawned: Spawned, access: watch::Receiver<AgentAccess>) -> Result<String, Failure> {
         let id = registry::new_id(&self.folder);
         // Its stdin, stdout and stderr are those of the program that started it.
         let broker = Broker::new(DEFAULT_BUFFER, self.stub.clone());
@@ -186,7 +197,7 @@ impl Host for Process {
             drop(inbox);
             actor.run().await;
         });
-        tokio::spawn(steward::run(peer, incoming, launch, marks));
+        tokio::spawn(steward::run(peer, incoming, launch, steward::Parent { marks, access }));
         Ok(id)
     }
 
@@ -195,7 +206,7 @@ impl Host for Process {
             Failure::new(ErrorCode::NoSession, format!("cannot join session `{session}`: {reason}"))
                 .hint("`tandem-dap sessions` lists the live ones")
         };
-        let entry = registry::find(&self.folder, session);
+        let entry = registry::find(session);
         let entry = entry.ok_or_else(|| missing("there is none of this name".into()))?;
         let socket = UnixStream::connect(&entry.socket).map_err(|error| missing(error.to_string()))?;
         socket.set_nonblocking(true).map_err(|error| missing(error.to_string()))?;
@@ -213,6 +224,7 @@ impl Host for Process {
                 entry.program = publication.program;
                 entry.engine = publication.engine;
                 entry.cwd = publication.cwd;
+                (entry.client, entry.kind) = (publication.client, publication.kind);
             });
             return changed
                 .unwrap_or_else(|error| tracing::error!("the session's file is out of date: {error:#}"));
@@ -226,6 +238,8 @@ impl Host for Process {
             cwd: publication.cwd,
             started: 0,
             socket: PathBuf::new(),
+            client: publication.client,
+            kind: publication.kind,
             parent: self.parent.clone(),
         };
         let listening = Published::new(&self.folder, entry).and_then(|(published, listener)| {

@@ -13,7 +13,8 @@ use anyhow::{Context, anyhow, bail};
 use peers::{Limits, Place, Places, Who};
 use tokio::net::TcpStream;
 
-use super::relay::{Stdin, start_host};
+use super::relay::{Orders, Stdin, start_host};
+use crate::hub::access::AgentAccess;
 use crate::logging::Logging;
 
 /// Where to listen.
@@ -96,14 +97,24 @@ impl Admission {
     }
 }
 
-/// Serves connections until the process is ended.
+/// Serves connections until the process is ended. `access`: what agents may do in sessions whose launch does not say.
 ///
 /// # Errors
 /// When it cannot listen there, or must not.
-pub fn run(address: &Address, admission: &Admission, logging: &Logging) -> anyhow::Result<()> {
+pub fn run(
+    address: &Address,
+    admission: &Admission,
+    logging: &Logging,
+    access: AgentAccess,
+) -> anyhow::Result<()> {
     let (token, made) = admission.token(address)?;
-    let door =
-        Door { token, logging: logging.clone(), silent: Places::new(SILENT), hosts: Places::new(HOSTS) };
+    let door = Door {
+        token,
+        logging: logging.clone(),
+        access,
+        silent: Places::new(SILENT),
+        hosts: Places::new(HOSTS),
+    };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         match address {
@@ -152,6 +163,7 @@ fn listen_at(path: &Path) -> anyhow::Result<tokio::net::UnixListener> {
 struct Door {
     token: Option<String>,
     logging: Logging,
+    access: AgentAccess,
     /// Connections that have said nothing yet.
     silent: Places,
     /// Hosts that run.
@@ -208,6 +220,7 @@ impl Door {
             return tracing::warn!("a connection of {who} was refused: too many say nothing");
         };
         let (hosts, logging, token) = (self.hosts.clone(), self.logging.clone(), self.token.clone());
+        let agent_access = self.access;
         tokio::spawn(async move {
             let connection = match tokio::time::timeout(FIRST_WORD, speaks).await {
                 Ok(Ok(connection)) => connection,
@@ -216,7 +229,10 @@ impl Door {
             };
             drop(waits);
             match hosts.take(who) {
-                Some(place) => serve(connection, &logging, token.as_deref(), place),
+                Some(place) => {
+                    let orders = Orders { token: token.as_deref(), agent_access, ..Orders::default() };
+                    serve(connection, &logging, orders, place);
+                }
                 None => tracing::warn!("a connection of {who} was refused: too many sessions run"),
             }
         });
@@ -256,8 +272,8 @@ async fn accepted<T>(outcome: std::io::Result<T>) -> anyhow::Result<Option<T>> {
 }
 
 /// Starts a host, which holds the place as long as it runs.
-fn serve(connection: OwnedFd, logging: &Logging, token: Option<&str>, place: Place) {
-    match start_host(connection, Stdin::Client, logging, token, None) {
+fn serve(connection: OwnedFd, logging: &Logging, orders: Orders<'_>, place: Place) {
+    match start_host(connection, Stdin::Client, logging, orders) {
         Ok(mut host) => {
             // Reaps it; its session is its own affair.
             let reaper = std::thread::Builder::new().name("host-exit".into()).spawn(move || {

@@ -12,6 +12,7 @@ use std::process::{Command, Stdio};
 use anyhow::Context;
 
 use super::handover;
+use crate::hub::access::AgentAccess;
 use crate::logging::Logging;
 
 /// Bytes copied at once.
@@ -26,9 +27,19 @@ pub enum Stdin {
     HandedOver,
 }
 
+/// What a host is told when it starts.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Orders<'a> {
+    /// Its first client must present it.
+    pub token: Option<&'a str>,
+    /// The flag of this name.
+    pub expect: Option<&'a str>,
+    /// What agents may do when the launch does not say.
+    pub agent_access: AgentAccess,
+}
+
 /// Starts a host for its first client. The host is in a process group of its own:
-/// whoever kills the editor's group does not keep it from cleaning up. With a token its first client must present it;
-/// `expect` is the flag of this name.
+/// whoever kills the editor's group does not keep it from cleaning up.
 ///
 /// # Errors
 /// When the process cannot be started.
@@ -36,8 +47,7 @@ pub fn start_host(
     connection: OwnedFd,
     stdin: Stdin,
     logging: &Logging,
-    token: Option<&str>,
-    expect: Option<&str>,
+    orders: Orders<'_>,
 ) -> anyhow::Result<std::process::Child> {
     let program = std::env::current_exe().context("cannot find the program itself")?;
     let mut command = Command::new(&program);
@@ -45,10 +55,11 @@ pub fn start_host(
     if stdin == Stdin::HandedOver {
         command.arg("--handed-over");
     }
-    if let Some(attributes) = expect {
+    if let Some(attributes) = orders.expect {
         command.arg("--expect").arg(attributes);
     }
-    match token {
+    command.args(["--agent-access", orders.agent_access.as_str()]);
+    match orders.token {
         Some(token) => {
             let (reader, mut writer) = std::io::pipe().context("cannot make a pipe")?;
             writer.write_all(token.as_bytes()).context("cannot hand over the token")?;
@@ -65,16 +76,16 @@ pub fn start_host(
 ///
 /// # Errors
 /// When the host cannot be started.
-pub fn run(logging: &Logging, expect: Option<&str>) -> anyhow::Result<()> {
+pub fn run(logging: &Logging, orders: Orders<'_>) -> anyhow::Result<()> {
     let (ours, theirs) = UnixStream::pair().context("cannot make a pair of sockets")?;
     // Sent before the host is there: it finds them waiting.
     if handover::give(&ours) {
-        let mut host = start_host(theirs.into(), Stdin::HandedOver, logging, None, expect)?;
+        let mut host = start_host(theirs.into(), Stdin::HandedOver, logging, orders)?;
         handover::wait(&ours);
         host.try_wait()?;
         return Ok(());
     }
-    let mut host = start_host(theirs.into(), Stdin::Client, logging, None, expect)?;
+    let mut host = start_host(theirs.into(), Stdin::Client, logging, orders)?;
     let from_editor = File::from(std::io::stdin().as_fd().try_clone_to_owned()?);
     let to_editor = File::from(std::io::stdout().as_fd().try_clone_to_owned()?);
     let to_host = ours.try_clone()?;

@@ -1,7 +1,7 @@
 //! Whoever launches a session that nobody asked for: the program of a session started another, and that is debugged too.
 //!
-//! A DAP client like any other, in this process: it launches the waiting engine, keeps the parent session's breakpoints in
-//! the child's as long as it lives, and leaves when the child has ended. Ends with the child session.
+//! A DAP client like any other, in this process: it launches the waiting engine, keeps the parent session's breakpoints, and
+//! what agents may do, in the child's as long as it lives, and leaves when the child has ended. Ends with the child session.
 
 use std::time::Duration;
 
@@ -10,21 +10,31 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 
 use crate::engine::Marks;
+use crate::hub::access::AgentAccess;
 
 /// A child that is not configured by then is not there any more.
 const LIMIT: Duration = Duration::from_secs(60);
+
+/// What of the parent session holds in the child's, as it changes.
+pub struct Parent {
+    /// Its breakpoints.
+    pub marks: watch::Receiver<Marks>,
+    /// What agents may do.
+    pub access: watch::Receiver<AgentAccess>,
+}
 
 /// Launches and looks after a child session until it has ended.
 pub async fn run(
     peer: Peer,
     mut incoming: mpsc::UnboundedReceiver<Incoming>,
-    launch: Value,
-    mut marks: watch::Receiver<Marks>,
+    mut launch: Value,
+    mut parent: Parent,
 ) {
     let hello = json!({ "clientID": "tandem-parent", "clientName": "parent session", "adapterID": "tandem" });
     if peer.request("initialize", hello, LIMIT).await.is_err() {
         return;
     }
+    launch["agentAccess"] = json!(parent.access.borrow_and_update().as_str());
     let launching = tokio::spawn({
         let peer = peer.clone();
         async move { peer.request("launch", launch, LIMIT).await }
@@ -35,7 +45,7 @@ pub async fn run(
         tokio::select! {
             said = incoming.recv() => match said {
                 Some(Incoming::Event(event)) if event.event == "initialized" => {
-                    let wanted = marks.borrow_and_update().clone();
+                    let wanted = parent.marks.borrow_and_update().clone();
                     follow(&peer, &mut set, wanted).await;
                     configured = peer.request("configurationDone", Value::Null, LIMIT).await.is_ok();
                 }
@@ -47,14 +57,20 @@ pub async fn run(
                 }
                 None => break,
             },
-            changed = marks.changed(), if configured => {
+            changed = parent.marks.changed(), if configured => {
                 if changed.is_err() {
                     // The parent has ended; its breakpoints stay until the child ends with it.
                     configured = false;
                     continue;
                 }
-                let wanted = marks.borrow_and_update().clone();
+                let wanted = parent.marks.borrow_and_update().clone();
                 follow(&peer, &mut set, wanted).await;
+            }
+            Ok(()) = parent.access.changed() => {
+                let access = parent.access.borrow_and_update().as_str();
+                if let Err(failure) = peer.request("sessionControl", json!({ "agentAccess": access }), LIMIT).await {
+                    tracing::warn!(%failure, access, "agents may do in a child session what they may not in its parent");
+                }
             }
         }
     }

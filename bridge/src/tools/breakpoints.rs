@@ -240,8 +240,22 @@ pub fn others(info: &Value) -> Vec<Value> {
         .flat_map(|client| {
             let owner = client["name"].clone();
             client["breakpoints"].as_array().cloned().unwrap_or_default().into_iter().map(move |one| {
-                json!({ "owner": owner, "file": one["source"]["path"], "line": one["line"],
-                    "verified": one["verified"] })
+                let mut shown = json!({ "owner": owner, "verified": one["verified"] });
+                // A function's has a name, an exception filter its own, and a place only once it is known.
+                let fields = [
+                    ("file", &one["source"]["path"]),
+                    ("line", &one["line"]),
+                    ("function", &one["name"]),
+                    ("filter", &one["filterId"]),
+                    ("data", &one["dataId"]),
+                    ("instruction", &one["instructionReference"]),
+                    ("condition", &one["condition"]),
+                    ("logMessage", &one["logMessage"]),
+                ];
+                for (key, value) in fields.into_iter().filter(|(_, value)| !value.is_null()) {
+                    shown[key] = value.clone();
+                }
+                shown
             })
         })
         .collect()

@@ -54,7 +54,7 @@ pub(super) async fn sessions(call: &Call) -> Result<Value, Failure> {
 async fn live(call: &Call) -> Vec<Value> {
     let (joined, client) = (call.bridge.joined(), call.bridge.client());
     let mut asking = JoinSet::new();
-    let entries = registry::live(&registry::folder());
+    let entries = registry::all();
     let mut list: Vec<Value> = entries.iter().map(entry_of).collect();
     for (at, entry) in entries.into_iter().enumerate().take(ASKED) {
         let ours = joined.iter().find(|session| session.id == entry.id).cloned();
@@ -85,7 +85,7 @@ async fn live(call: &Call) -> Vec<Value> {
 /// What a session's file says of it.
 fn entry_of(entry: &Entry) -> Value {
     let mut told = json!({ "session": entry.id, "title": entry.title, "program": entry.program,
-        "engine": entry.engine, "joined": false });
+        "engine": entry.engine, "launchedBy": entry.client, "joined": false });
     if let Some(parent) = &entry.parent {
         told["parent"] = json!(parent);
     }

@@ -19,7 +19,7 @@ pub const FAMILY: Family = Family {
         name: "debug_timeline",
         core: false,
         effect: Effect::Looks,
-        about: "Stops, exceptions, who resumed, output, clients, in one order. next: the since to go on with.",
+        about: "Stops, output, and who resumed, typed, set, joined or was refused what, in one order. next: the since to go on with.",
         takes: &["since:i", "kinds:as", "count:i=100", "maxTokens:i"],
         gives: &["entries:a", "next:i"],
         run: run!(timeline),

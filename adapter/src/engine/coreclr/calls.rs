@@ -69,6 +69,13 @@ impl Session {
         function: Option<&Function>,
         setup: impl FnOnce(&Eval) -> cordebug::Result<()>,
     ) -> Result<Option<ClrValue>, Failure> {
+        if self.looks_only {
+            return Err(Failure::new(
+                ErrorCode::AccessDenied,
+                format!("`{what}` runs code of the program, and agents may only look (`agentAccess` is `readOnly`)"),
+            )
+            .quiet());
+        }
         if !site.runs {
             return Err(Failure::new(
                 ErrorCode::EvaluationFailed,

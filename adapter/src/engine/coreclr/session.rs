@@ -26,7 +26,7 @@ use super::standstill::{Beginners, Standstill};
 use super::stepping::{Step, Target};
 use super::types::lookup::Known;
 use super::values::References;
-use crate::engine::{EngineEvent, EngineRequest, Reply};
+use crate::engine::{EngineEvent, EngineRequest, LOOKS_ONLY, Reply};
 use crate::io::{Broker, Child, ExitInfo};
 
 /// How long a pause lets the runtime tell what happened before, and how long it waits for one piece of it.
@@ -101,6 +101,8 @@ pub(super) struct Session {
     pub(super) alone: Option<u32>,
     /// Steps into calls leave out accessors and operators.
     pub(super) step_filters: bool,
+    /// The request that is answered now may run no code of the program.
+    pub(super) looks_only: bool,
     /// Rows may run the `ToString` of what they show.
     pub(super) allow_to_string: bool,
     /// The program's own assembly, for the entry stop.
@@ -155,6 +157,7 @@ impl Session {
             targets: Vec::new(),
             alone: None,
             step_filters: true,
+            looks_only: false,
             allow_to_string: false,
             entry_module: None,
             stop_on_entry: false,
@@ -215,6 +218,7 @@ impl Session {
         if !is_end {
             self.check_run(&request.command)?;
         }
+        self.looks_only = arguments[LOOKS_ONLY] == true;
         if self.undebugged && !is_end {
             return self.answer_undebugged(&request.command, arguments);
         }

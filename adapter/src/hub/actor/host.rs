@@ -5,10 +5,11 @@ use std::sync::Arc;
 use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use super::Inbox;
 use crate::engine::{Engine, EngineEvent, Spawned};
+use crate::hub::access::AgentAccess;
 use crate::hub::event::{Publication, StartedEngine};
 use crate::io::Broker;
 
@@ -25,11 +26,12 @@ pub trait Host {
         events: mpsc::UnboundedSender<EngineEvent>,
     ) -> Result<(StartedEngine, Arc<dyn Engine>), Failure>;
 
-    /// Makes a session for a program that this session's program has started; gives its id.
+    /// Makes a session for a program that this session's program has started; gives its id. Agents may do in it what they may
+    /// do here.
     ///
     /// # Errors
     /// Why there is none; `UNSUPPORTED` from a host with room for one session.
-    fn adopt(&mut self, spawned: Spawned) -> Result<String, Failure> {
+    fn adopt(&mut self, spawned: Spawned, _access: watch::Receiver<AgentAccess>) -> Result<String, Failure> {
         let message = format!("there is no room for a session of {}", spawned.name);
         Err(Failure::new(ErrorCode::Unsupported, message))
     }

@@ -78,9 +78,20 @@ pub(super) struct Item {
     pub(super) own: bool,
 }
 
+/// Breakpoints that came and went, each with its owner: what was wished for, and `file` for those in one.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Marked {
+    /// New in the client's own list.
+    pub added: Vec<(ClientId, Value)>,
+    /// Gone from it, or taken from others.
+    pub removed: Vec<(ClientId, Value)>,
+}
+
 /// What a request did.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Change {
+    /// Which breakpoints came and went.
+    pub marks: Marked,
     /// The entries it named, in its order.
     pub list: Vec<i64>,
     /// The union differs from before.
@@ -138,6 +149,9 @@ impl Sheet {
             self.spellings.insert(client, wished.source);
         }
         let before = self.ids();
+        let marks_before: BTreeMap<i64, Value> =
+            self.entries.iter().map(|entry| (entry.id, self.mark(entry))).collect();
+        let own_before = self.own_ids(client);
         let mut items = Vec::with_capacity(wished.list.len());
         let mut reflected = false;
         for (at, wish) in wished.list.iter().enumerate() {
@@ -165,7 +179,32 @@ impl Sheet {
         self.recount();
         let lost = self.removed_by(client, (reflects == Reflects::Surely || reflected) && unchanged);
         self.recount();
-        Change { list, changed: before != self.ids(), lost, reflected }
+        let own_after = self.own_ids(client);
+        let gone = own_before.iter().filter(|id| !own_after.contains(id)).map(|id| (client, *id));
+        let removed = gone.chain(lost.iter().copied());
+        let added = self.marks_of(client).filter(|(id, _)| !own_before.contains(id));
+        let marks = Marked {
+            added: added.map(|(_, mark)| (client, mark)).collect(),
+            removed: removed
+                .filter_map(|(owner, id)| Some((owner, marks_before.get(&id)?.clone())))
+                .collect(),
+        };
+        Change { marks, list, changed: before != self.ids(), lost, reflected }
+    }
+
+    /// A breakpoint as others are told of it.
+    fn mark(&self, entry: &Entry) -> Value {
+        let mut mark = entry.wish.clone();
+        if let Some(path) = self.source["path"].as_str() {
+            mark["file"] = json!(path);
+        }
+        mark
+    }
+
+    /// What one client wants here, by our ids.
+    pub(super) fn marks_of(&self, client: ClientId) -> impl Iterator<Item = (i64, Value)> {
+        let own = self.entries.iter().filter(move |entry| entry.owners.contains(&client));
+        own.map(|entry| (entry.id, self.mark(entry)))
     }
 
     fn add(&mut self, counter: &mut IdCounter, wish: Value) -> i64 {

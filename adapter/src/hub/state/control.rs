@@ -51,9 +51,7 @@ impl State {
         // DAP: whoever resumed knows from the answer; everybody else needs the event.
         let continued = json!({ "threadId": thread, "allThreadsContinued": true });
         self.tell_all_but(Some(asked.client), "continued", &continued);
-        let changed = json!({ "session": self.session, "change": "resumed", "client": self.name_of(asked.client),
-            "command": asked.command });
-        self.tell_all("sessionChanged", &changed);
+        self.tell_deed(asked.client, "resumed", &json!({ "command": asked.command }));
     }
 
     /// The thread of the current stop.
@@ -101,7 +99,11 @@ impl State {
             Err(failure) if failure.code == ErrorCode::NotRunning && stands => Ok(Value::Null),
             other => other,
         };
+        let paused = result.is_ok();
         self.answer(asked, result);
+        if paused {
+            self.tell_deed(asked.client, "paused", &Value::Null);
+        }
     }
 }
 

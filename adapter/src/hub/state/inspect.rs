@@ -3,8 +3,10 @@
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
+use super::deeds::excerpt;
 use super::{ENGINE_DEADLINE, State};
 use crate::engine::NEED_STOP;
+use crate::hub::clients::Kind;
 use crate::hub::pending::{Asked, Waiter};
 
 /// What an answered request changed in the program, for everybody else.
@@ -12,18 +14,30 @@ use crate::hub::pending::{Asked, Waiter};
 pub enum Touched {
     /// Nothing.
     Nothing,
-    /// Values of variables, perhaps.
-    Values,
+    /// Values of variables, perhaps: what the others are told of it, `change` and details.
+    Values(&'static str, Value),
     /// Memory: body of the `memory` event.
     Memory(Value),
 }
 
 impl Touched {
-    fn by(command: &str, arguments: &Value) -> Self {
+    fn by(kind: Kind, command: &str, arguments: &Value) -> Self {
+        let text = |key: &str| arguments[key].as_str().map(excerpt);
         match command {
-            "setVariable" | "setExpression" => Self::Values,
-            // What a person types may assign or call; a watch or a hover is asked to do neither.
-            "evaluate" if matches!(arguments["context"].as_str(), None | Some("repl")) => Self::Values,
+            "setVariable" => {
+                Self::Values("valueSet", json!({ "name": text("name"), "value": text("value") }))
+            }
+            "setExpression" => {
+                Self::Values("valueSet", json!({ "name": text("expression"), "value": text("value") }))
+            }
+            // What a person types may assign or call; a watch or a hover is asked to do neither, and an editor asks for them at each
+            // stop. An agent asks for what it wants to know, whatever it calls that.
+            "evaluate"
+                if matches!(arguments["context"].as_str(), None | Some("repl"))
+                    || kind == Kind::Agent && arguments["context"] != "hover" =>
+            {
+                Self::Values("evaluated", json!({ "expression": text("expression") }))
+            }
             "writeMemory" => Self::Memory(json!({ "memoryReference": arguments["memoryReference"],
                 "offset": arguments["offset"].as_i64().unwrap_or(0), "count": 0 })),
             _ => Self::Nothing,
@@ -52,7 +66,8 @@ impl State {
             return self.refuse(&asked, failure);
         }
         let command = asked.command.clone();
-        let touched = Touched::by(&command, &arguments);
+        let kind = self.clients.get(asked.client).map_or(Kind::Editor, |client| client.kind);
+        let touched = Touched::by(kind, &command, &arguments);
         let stop = NEED_STOP.contains(&command.as_str()).then_some(self.stops);
         self.ask_engine(Waiter::Inspect { asked, stop, touched }, &command, arguments, ENGINE_DEADLINE);
     }
@@ -82,10 +97,16 @@ impl State {
         let written = result.as_ref().ok().map(|body| body["bytesWritten"].clone());
         self.answer(asked, result);
         let Some(written) = written else { return };
-        if let Touched::Memory(body) = &touched {
-            let mut body = body.clone();
-            body["count"] = written;
-            self.tell_all_but(Some(asked.client), "memory", &body);
+        match &touched {
+            Touched::Memory(body) => {
+                let mut body = body.clone();
+                body["count"] = written.clone();
+                self.tell_all_but(Some(asked.client), "memory", &body);
+                let details = json!({ "name": body["memoryReference"], "bytes": written });
+                self.tell_deed(asked.client, "valueSet", &details);
+            }
+            Touched::Values(change, details) => self.tell_deed(asked.client, change, details),
+            Touched::Nothing => {}
         }
         if touched != Touched::Nothing {
             self.tell_all_but(Some(asked.client), "invalidated", &json!({ "areas": ["variables"] }));

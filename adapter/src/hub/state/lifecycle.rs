@@ -8,6 +8,7 @@ use std::time::Duration;
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
+use super::deeds::change;
 use super::{ENGINE_DEADLINE, Phase, State};
 use crate::hub::access::AgentAccess;
 use crate::hub::clients::{Kind, Stage};
@@ -47,9 +48,12 @@ impl State {
                 .hint("`attach` without attributes joins it; start another `tandem-dap` for another program"),
             );
         }
-        match AgentAccess::parse(&arguments["agentAccess"]) {
-            Ok(access) => self.access = access,
-            Err(failure) => return self.refuse(&asked, failure),
+        // Without the attribute it is what the adapter was started with.
+        if !arguments["agentAccess"].is_null() {
+            match AgentAccess::parse(&arguments["agentAccess"]) {
+                Ok(access) => self.rule.agents = access,
+                Err(failure) => return self.refuse(&asked, failure),
+            }
         }
         let hands_over = match hand_over_flag(&arguments) {
             Ok(hands_over) => hands_over.unwrap_or(false),
@@ -97,7 +101,17 @@ impl State {
         let cwd = text("cwd").or_else(|| folder(std::path::Path::new(&program)));
         self.engine = Some(engine.name.clone());
         self.several_per_line = engine.several_per_line;
-        self.effects.push(Effect::Publish(Publication { title, program, engine: engine.name, cwd }));
+        let launcher = self.clients.iter().find(|client| client.launched);
+        let client = launcher.map(|client| client.name.clone());
+        let kind = launcher.map(|client| client.kind.as_str().to_owned());
+        self.effects.push(Effect::Publish(Publication {
+            title,
+            program,
+            engine: engine.name,
+            cwd,
+            client,
+            kind,
+        }));
     }
 
     pub(super) fn launched(&mut self, asked: &Asked, result: Result<Value, Failure>) {
@@ -225,9 +239,7 @@ impl State {
             self.configured = true;
             self.ask_engine(Waiter::Nobody, "configurationDone", Value::Null, ENGINE_DEADLINE);
         }
-        let name = self.name_of(asked.client);
-        let joined = json!({ "session": self.session, "change": "joined", "client": name });
-        self.tell_all_but(Some(asked.client), "sessionChanged", &joined);
+        self.tell_joined(asked.client);
     }
 
     /// Tells one client all that the others know already.
@@ -293,7 +305,7 @@ impl State {
             .clients
             .iter()
             .filter(|client| client.id != owner && client.stage == Stage::Ready)
-            .filter(|client| client.kind == Kind::Editor || self.access == AgentAccess::Full)
+            .filter(|client| self.access_of(client) == AgentAccess::Full)
             .collect();
         heirs.sort_by_key(|client| (client.kind == Kind::Agent, client.id));
         heirs.first().map(|client| client.id)
@@ -304,8 +316,7 @@ impl State {
         if let Some(client) = self.clients.get_mut(heir) {
             client.launched = true;
         }
-        let changed = json!({ "session": self.session, "change": "owner", "client": self.name_of(heir) });
-        self.tell_all("sessionChanged", &changed);
+        self.tell_deed(heir, "owner", &Value::Null);
     }
 
     /// After its last answer: the connection closes, and the rest happens as if it had closed it.
@@ -316,7 +327,10 @@ impl State {
 
     pub(super) fn terminate(&mut self, asked: Asked, arguments: Value) {
         match self.need_program() {
-            Ok(()) => self.ask_engine(Waiter::Client(asked), "terminate", arguments, ENGINE_DEADLINE),
+            Ok(()) => {
+                self.tell_deed(asked.client, "terminate", &Value::Null);
+                self.ask_engine(Waiter::Client(asked), "terminate", arguments, ENGINE_DEADLINE);
+            }
             Err(failure) => self.refuse(&asked, failure),
         }
     }
@@ -330,11 +344,8 @@ impl State {
         self.pass_asks_of(id);
         // Whoever only looked whether the session lives was never in it.
         if client.stage >= Stage::Ready {
-            let mut left = json!({ "session": self.session, "change": "left", "client": client.name });
-            if let Some(reason) = reason {
-                left["reason"] = json!(reason);
-            }
-            self.tell_all("sessionChanged", &left);
+            let why = reason.map_or(Value::Null, |reason| json!({ "reason": reason }));
+            self.tell_all("sessionChanged", &change(&self.session, "left", &client, &why));
         }
         if client.launched && client.hands_over && self.is_live() && !self.ending {
             self.hand_over(id);
@@ -343,7 +354,7 @@ impl State {
         if (owner_gone || self.clients.is_empty()) && self.is_live() && !self.ending {
             self.end_session(None, !self.attached);
         } else if !self.ending {
-            self.drop_wishes(id, client.keeps_breakpoints);
+            self.drop_wishes(&client);
         }
         self.end_if_done();
     }

@@ -7,8 +7,8 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
 use super::{ENGINE_DEADLINE, State};
-use crate::hub::breakpoints::{Abilities, Owed, Place, Reflects, Wished, wished};
-use crate::hub::clients::{Kind, Stage};
+use crate::hub::breakpoints::{Abilities, Marked, Owed, Place, Reflects, Wished, wished};
+use crate::hub::clients::{Client, Kind, Stage};
 use crate::hub::event::ClientId;
 use crate::hub::pending::{Asked, Waiter};
 
@@ -38,6 +38,7 @@ impl State {
         // Who never spoke of exceptions has the defaults, so the first word is a change, whatever it is.
         let first = place == Place::Exceptions && !self.ledger.has_set(&place, asked.client);
         let change = self.ledger.set(&mut self.counter, asked.client, wished, reflects);
+        self.tell_marks(asked.client, &change.marks);
         if change.reflected
             && let Some(client) = self.clients.get_mut(asked.client)
         {
@@ -306,11 +307,16 @@ impl State {
     }
 
     /// A client left: its wishes go, unless it asked to keep them.
-    pub(super) fn drop_wishes(&mut self, client: ClientId, keep: bool) {
-        if keep {
+    pub(super) fn drop_wishes(&mut self, left: &Client) {
+        let client = left.id;
+        if left.keeps_breakpoints {
             return self.ledger.keep(client);
         }
+        let marks = Marked { added: Vec::new(), removed: self.ledger.marks_of(client) };
         let places = self.ledger.forget(client);
+        if let Some(body) = self.marks_body(left, &marks) {
+            self.tell_all("sessionChanged", &body);
+        }
         if self.takes_breakpoints() {
             places.iter().for_each(|place| self.push_breakpoints(place));
         }

@@ -362,7 +362,13 @@ fn what_a_client_types_in_the_console_or_writes_to_memory_is_news_for_the_others
     assert_eq!(table.look(), ["agent: ok evaluate", "editor: invalidated"]);
     table.ask(AGENT, "evaluate", json!({ "expression": "x", "context": "watch" }));
     table.answer("evaluate", Ok(json!({ "result": "1", "variablesReference": 0 })));
-    assert_eq!(table.look(), ["agent: ok evaluate"]);
+    // An agent calls all that it asks for a watch; only hovering changes nothing for sure.
+    assert_eq!(table.look(), ["agent: ok evaluate", "editor: invalidated"]);
+    for (who, context) in [(AGENT, "hover"), (EDITOR, "watch")] {
+        table.ask(who, "evaluate", json!({ "expression": "x", "context": context }));
+        table.answer("evaluate", Ok(json!({ "result": "1", "variablesReference": 0 })));
+        assert_eq!(table.look().len(), 1, "{context}");
+    }
 }
 
 #[test]

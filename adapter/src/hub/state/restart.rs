@@ -51,8 +51,7 @@ impl State {
         let arguments = if whole { new.clone() } else { self.launch.clone() };
         let by = self.name_of(asked.client);
         self.forget_program(&by);
-        let changed = json!({ "session": self.session, "change": "restarted", "client": by });
-        self.tell_all("sessionChanged", &changed);
+        self.tell_deed(asked.client, "restarted", &Value::Null);
         self.restart = Some(Restart { asked, arguments, relaunched: false });
         let goodbye = json!({ "restart": true, "terminateDebuggee": true });
         self.ask_engine(Waiter::Restarting, "disconnect", goodbye, ENDING_DEADLINE);

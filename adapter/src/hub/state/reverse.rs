@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::{Phase, State};
 use crate::engine::CHILD_SESSION;
 use crate::hub::access::AgentAccess;
-use crate::hub::clients::{Kind, Stage};
+use crate::hub::clients::Stage;
 use crate::hub::event::{Ask, ClientId, Effect, Timer};
 
 /// How long a client may take to open a terminal or to start a session.
@@ -70,12 +70,11 @@ impl State {
 
     /// Passes the request to the first capable client that has not had it; without one the engine is told so.
     fn ask_next_client(&mut self, ask: Ask, mut open: Open) -> bool {
-        let access = self.access;
         let mut capable: Vec<_> = self
             .clients
             .iter()
             .filter(|client| (Stage::Joined..Stage::Leaving).contains(&client.stage))
-            .filter(|client| client.kind == Kind::Editor || client.launched || access == AgentAccess::Full)
+            .filter(|client| self.access_of(client) == AgentAccess::Full)
             .filter(|client| client.serves(&open.command) && !open.asked.contains(&client.id))
             .collect();
         capable.sort_by_key(|client| (!client.launched, client.id));

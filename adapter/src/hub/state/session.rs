@@ -1,13 +1,15 @@
 //! `sessionInfo` and `sessionControl`: who is here and what agents may do.
 
+use std::collections::BTreeMap;
+
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
 use super::lifecycle::hand_over_flag;
 use super::{ENGINE_DEADLINE, Phase, State};
-use crate::hub::access::AgentAccess;
+use crate::hub::access::{AgentAccess, Rule};
 use crate::hub::clients::{Kind, Stage};
-use crate::hub::event::Effect;
+use crate::hub::event::{ClientId, Effect};
 use crate::hub::pending::{Asked, Waiter};
 
 impl State {
@@ -22,10 +24,11 @@ impl State {
         match self.phase {
             _ if shut_out => {
                 let info = json!({ "id": self.session, "state": self.state_name(),
-                    "agentAccess": self.access.as_str(), "engine": self.engine });
+                    "agentAccess": self.rule.agents.as_str(), "engine": self.engine });
                 self.answer(&asked, Ok(info));
             }
-            Phase::Stopped { .. } => {
+            // An adapter that nobody knows is asked nothing for one who may only look.
+            Phase::Stopped { .. } if self.may_look(asked.client, "stackTrace") => {
                 let arguments = json!({ "threadId": self.stopped_thread(), "startFrame": 0, "levels": 1 });
                 self.ask_engine(Waiter::SessionInfo(asked), "stackTrace", arguments, ENGINE_DEADLINE);
             }
@@ -45,7 +48,7 @@ impl State {
                     "breakpoints": self.ledger.owned_by(client.id) })
             })
             .collect();
-        let mut info = json!({ "id": self.session, "state": self.state_name(), "agentAccess": self.access.as_str(),
+        let mut info = json!({ "id": self.session, "state": self.state_name(), "agentAccess": self.rule.agents.as_str(),
             "clients": clients });
         if let Some(engine) = &self.engine {
             info["engine"] = json!(engine);
@@ -82,29 +85,35 @@ impl State {
         }
     }
 
-    /// Only who launched rules; asking without arguments tells the values.
+    /// People, and the agent that launched, rule; asking without arguments tells the values.
     pub(super) fn session_control(&mut self, asked: &Asked, arguments: &Value) {
         match self.control(asked, arguments) {
             Ok(()) => {
                 let hands_over = self.clients.iter().any(|client| client.launched && client.hands_over);
-                let now = json!({ "agentAccess": self.access.as_str(), "handOver": hands_over });
+                let now = json!({ "agentAccess": self.rule.agents.as_str(), "handOver": hands_over });
                 self.answer(asked, Ok(now));
             }
-            Err(failure) => self.refuse(asked, failure),
+            Err(failure) => {
+                if failure.code == ErrorCode::AccessDenied {
+                    self.tell_refused(asked);
+                }
+                self.refuse(asked, failure);
+            }
         }
     }
 
     /// Agents that may see again are told where things stand; those that may not any more see no output either.
-    fn let_agents_see(&mut self, before: AgentAccess) {
+    fn let_agents_see(&mut self, before: &BTreeMap<ClientId, AgentAccess>) {
         let agents: Vec<_> = self
             .clients
             .iter()
-            .filter(|client| client.kind == Kind::Agent && !client.launched && client.stage == Stage::Ready)
-            .map(|client| client.id)
+            .filter(|client| client.kind == Kind::Agent && client.stage == Stage::Ready)
+            .map(|client| (client.id, self.access_of(client)))
             .collect();
-        for agent in agents {
-            match (before, self.access) {
-                (AgentAccess::None, _) => self.catch_up(agent),
+        for (agent, now) in agents {
+            match (before.get(&agent), now) {
+                (Some(was), now) if *was == now => {}
+                (Some(AgentAccess::None), _) => self.catch_up(agent),
                 (_, AgentAccess::None) => self.effects.push(Effect::StopOutput { client: agent }),
                 _ => {}
             }
@@ -118,21 +127,43 @@ impl State {
         };
         let hands_over = hand_over_flag(arguments)?;
         let Some(client) = self.clients.get_mut(asked.client) else { return Ok(()) };
-        if !client.launched && (access.is_some() || hands_over.is_some()) {
-            return Err(Failure::new(
-                ErrorCode::AccessDenied,
-                "only the client that launched the session changes what agents may do and who comes after it",
+        if !client.launched && hands_over.is_some() {
+            return Err(denied("only the client that launched the session decides who comes after it"));
+        }
+        let person = client.kind == Kind::Editor;
+        if access.is_some() && !person && !client.launched {
+            return Err(denied(
+                "only people, and the client that launched the session, change what agents may do",
             ));
         }
+        if access.is_some() && !person && self.rule.by_person {
+            return Err(denied("a person decided what agents may do in this session; only people change it"));
+        }
         client.hands_over = hands_over.unwrap_or(client.hands_over);
-        if let Some(access) = access.filter(|access| *access != self.access) {
-            let before = std::mem::replace(&mut self.access, access);
-            self.let_agents_see(before);
-            let by = self.name_of(asked.client);
-            let changed = json!({ "session": self.session, "change": "agentAccess", "client": by,
-                "agentAccess": access.as_str() });
-            self.tell_all("sessionChanged", &changed);
+        let Some(agents) = access else { return Ok(()) };
+        let before = self.accesses();
+        let was = self.rule;
+        self.rule = Rule { agents, by_person: was.by_person || person };
+        if was.agents != agents || before != self.accesses() {
+            self.clients.iter_mut().for_each(|client| client.refused.clear());
+            self.let_agents_see(&before);
+            self.tell_deed(asked.client, "agentAccess", &json!({ "agentAccess": agents.as_str() }));
         }
         Ok(())
     }
+
+    /// What each client may do now.
+    fn accesses(&self) -> BTreeMap<ClientId, AgentAccess> {
+        self.clients.iter().map(|client| (client.id, self.access_of(client))).collect()
+    }
+
+    /// Whether something may be asked of the engine for this client.
+    fn may_look(&self, id: ClientId, command: &str) -> bool {
+        let client = self.clients.get(id);
+        client.is_some_and(|client| self.access_of(client).check(command, self.engine.as_deref()).is_ok())
+    }
+}
+
+fn denied(what: &str) -> Failure {
+    Failure::new(ErrorCode::AccessDenied, what).quiet()
 }

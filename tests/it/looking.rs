@@ -1,0 +1,268 @@
+//! `agentAccess: readOnly` runs no code of the program, whatever the engine: programs that note when any of theirs runs.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use anyhow::{Context, ensure};
+use serde_json::{Value, json};
+use tests::child::Subject;
+use tests::client::DapClient;
+use tests::fixture::Runtime;
+use tests::transcript::Transcript;
+
+stories! {
+    a_display_does_not_run_for_an_agent_that_may_only_look,
+}
+
+const ROBOT: &str = r#"{ "clientID": "tandem-mcp", "clientName": "robot", "supportsVariableType": true }"#;
+
+async fn robot(editor: &mut DapClient, story: &Transcript) -> anyhow::Result<DapClient> {
+    let mut agent = DapClient::connect("agent", &editor.socket().await?, story).await?;
+    agent.join(serde_json::from_str(ROBOT)?).await?;
+    Ok(agent)
+}
+
+/// The first scope's rows of the top frame, and the frame.
+async fn locals(client: &mut DapClient) -> anyhow::Result<(Vec<Value>, Value)> {
+    let (_, frame) = client.stop().await?;
+    let scopes = client.ok("scopes", json!({ "frameId": frame["id"] })).await?;
+    let locals = json!({ "variablesReference": scopes["scopes"][0]["variablesReference"] });
+    let rows = client.ok("variables", locals).await?["variables"].as_array().cloned();
+    Ok((rows.context("no variables")?, frame["id"].clone()))
+}
+
+async fn a_display_does_not_run_for_an_agent_that_may_only_look(runtime: Runtime) -> anyhow::Result<()> {
+    let story = Transcript::default();
+    let mut editor = DapClient::start("editor", runtime, &story)?;
+    editor.launch("values", &["objects"], json!({ "agentAccess": "readOnly" })).await?;
+    let mut agent = robot(&mut editor, &story).await?;
+    let (seen, _) = locals(&mut agent).await?;
+    let row = |rows: &[Value], name: &str| {
+        rows.iter().find(|row| row["name"] == name).cloned().context("no such row")
+    };
+    assert_eq!(row(&seen, "shown")?["value"], "{Shown}");
+    // Fields are there all the same; a getter that has no field says why it has no value.
+    let derived = json!({ "variablesReference": row(&seen, "derived")?["variablesReference"] });
+    let members =
+        agent.ok("variables", derived).await?["variables"].as_array().cloned().context("no members")?;
+    assert_eq!(row(&members, "Fixed")?["value"], "3");
+    let runs = row(&members, "Runs")?;
+    let runs = json!({ "variablesReference": runs["variablesReference"] });
+    let told = agent.ask("variables", runs).await?.body.to_string();
+    assert!(told.contains("runs code of the program"), "{told}");
+    // A person beside it sees everything.
+    let (seen, _) = locals(&mut editor).await?;
+    assert_eq!(row(&seen, "shown")?["value"], "Ann is 30 (15) {ok}");
+    agent.finish().await?;
+    editor.finish().await
+}
+
+/// Asks for everything that DAP has, and for what it has not.
+async fn ask_everything(agent: &mut DapClient, typed: &str) -> anyhow::Result<HashMap<&'static str, String>> {
+    let stopped = agent.event("stopped").await?;
+    let thread = &stopped["threadId"];
+    let shown = json!({ "threadId": thread, "format": { "parameters": true, "parameterValues": true, "parameterNames": true } });
+    let stack = agent.ok("stackTrace", shown).await?;
+    let frame = &stack["stackFrames"][0]["id"];
+    let scopes = agent.ok("scopes", json!({ "frameId": frame })).await?;
+    let scope = &scopes["scopes"][0]["variablesReference"];
+    let mut told = HashMap::new();
+    for (command, arguments) in [
+        ("threads", json!({})),
+        ("modules", json!({})),
+        ("loadedSources", json!({})),
+        ("sessionInfo", json!({})),
+        ("variables", json!({ "variablesReference": scope })),
+        ("completions", json!({ "text": typed, "column": typed.len() + 1, "frameId": frame })),
+        ("exceptionInfo", json!({ "threadId": thread })),
+        ("evaluate", json!({ "expression": typed, "frameId": frame, "context": "hover" })),
+        ("evaluate", json!({ "expression": typed, "frameId": frame, "context": "watch" })),
+        ("evaluate", json!({ "expression": typed, "frameId": frame, "context": "repl" })),
+        ("setVariable", json!({ "variablesReference": scope, "name": "trap", "value": typed })),
+        ("setExpression", json!({ "expression": "trap", "value": typed, "frameId": frame })),
+        ("gotoTargets", json!({ "source": stack["stackFrames"][0]["source"], "line": 1 })),
+        ("stepInTargets", json!({ "frameId": frame })),
+        ("dataBreakpointInfo", json!({ "variablesReference": scope, "name": "trap" })),
+        (
+            "setBreakpoints",
+            json!({ "source": stack["stackFrames"][0]["source"], "breakpoints": [{ "line": 1, "condition": typed }] }),
+        ),
+        ("setFunctionBreakpoints", json!({ "breakpoints": [{ "name": "main", "condition": typed }] })),
+        ("restartFrame", json!({ "frameId": frame })),
+        ("next", json!({ "threadId": thread })),
+        ("restart", json!({})),
+        ("pydevdSystemInfo", json!({})),
+        ("invented", json!({ "expression": typed })),
+    ] {
+        let answer = agent.ask(command, arguments).await?;
+        let code = answer.body["error"]["variables"]["code"].as_str().unwrap_or("ok").to_owned();
+        told.insert(command, code);
+    }
+    Ok(told)
+}
+
+/// A program that writes a file when any of its code runs for a debugger, launched for people only to look at.
+async fn watched(
+    subject: Subject,
+    name: &str,
+    text: &str,
+    typed: &str,
+) -> anyhow::Result<HashMap<&'static str, String>> {
+    let folder = tempfile::tempdir()?;
+    let (program, ran) = (folder.path().join(name), folder.path().join("ran"));
+    let text = text.replace("RAN", &ran.display().to_string());
+    std::fs::write(&program, &text)?;
+    let story = Transcript::default();
+    let mut editor = DapClient::start_in("editor", HashMap::new(), &story)?;
+    let mut launch = subject.with(json!({ "program": program }));
+    launch["agentAccess"] = json!("readOnly");
+    let line = tests::child::line(&program, "here");
+    editor.launch_child(launch, &program, &[line]).await?;
+    editor.event("stopped").await?;
+    let mut agent = robot(&mut editor, &story).await?;
+    let told = ask_everything(&mut agent, &typed.replace("RAN", &ran.display().to_string())).await?;
+    agent.finish().await?;
+    not_run(&ran)?;
+    editor.finish().await?;
+    Ok(told)
+}
+
+fn not_run(ran: &Path) -> anyhow::Result<()> {
+    let told = std::fs::read_to_string(ran).unwrap_or_default();
+    ensure!(!ran.exists(), "code of the program ran: {told}");
+    Ok(())
+}
+
+/// All that changes or runs something is refused, by name.
+fn judge(told: &HashMap<&'static str, String>, denied: &[&str]) {
+    let always = [
+        "evaluate",
+        "setVariable",
+        "setExpression",
+        "gotoTargets",
+        "stepInTargets",
+        "dataBreakpointInfo",
+        "setBreakpoints",
+        "setFunctionBreakpoints",
+        "restartFrame",
+        "next",
+        "restart",
+        "pydevdSystemInfo",
+        "invented",
+    ];
+    for command in always.iter().chain(denied) {
+        assert_eq!(told.get(command).map(String::as_str), Some("ACCESS_DENIED"), "{command}");
+    }
+    assert_eq!(told["threads"], "ok");
+    assert_eq!(told["sessionInfo"], "ok");
+}
+
+const PYTHON: &str = r#"
+def ran(what):
+    with open('RAN', 'a') as file:
+        file.write(what + '\n')
+
+class Trap:
+    @property
+    def a(self):
+        ran('property')
+        return 1
+    def __repr__(self):
+        ran('repr')
+        return 'trap'
+    def __getattr__(self, name):
+        ran('getattr ' + name)
+        raise AttributeError(name)
+    def __dir__(self):
+        ran('dir')
+        return ['a']
+
+trap = Trap()
+print('here')  # BP here
+"#;
+
+const RUBY: &str = r#"
+class Trap
+  def ran(what) = File.write('RAN', what)
+  def inspect
+    ran 'inspect'
+    'trap'
+  end
+  def a = ran('a')
+end
+trap = Trap.new
+puts 'here' # BP here
+"#;
+
+const JAVASCRIPT: &str = r#"
+const ran = what => require('fs').appendFileSync('RAN', what + '\n');
+class Trap {
+  get a() { ran('getter'); return 1; }
+  toString() { ran('toString'); return 'trap'; }
+  [Symbol.for('debug.description')]() { ran('description'); return 'trap'; }
+  [Symbol.toPrimitive]() { ran('primitive'); return 1; }
+}
+const trap = new Trap();
+console.log('here'); // BP here
+"#;
+
+const BASH: &str = "trap='$(touch RAN)'\nvalues=('a[$(touch RAN)]')\necho here # BP here\n";
+
+#[tokio::test]
+async fn python_runs_nothing_for_an_agent_that_may_only_look() -> anyhow::Result<()> {
+    if Subject::Python.is_set_up() {
+        let told = watched(Subject::Python, "main.py", PYTHON, "trap.a").await?;
+        judge(&told, &["variables", "completions", "exceptionInfo"]);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn ruby_runs_nothing_for_an_agent_that_may_only_look() -> anyhow::Result<()> {
+    if Subject::Rdbg.is_set_up() {
+        let told = watched(Subject::Rdbg, "main.rb", RUBY, r#"Kernel::system("touch RAN").a"#).await?;
+        judge(&told, &["variables", "completions", "exceptionInfo"]);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn javascript_runs_nothing_for_an_agent_that_may_only_look() -> anyhow::Result<()> {
+    if Subject::Js.is_set_up() {
+        let told = watched(Subject::Js, "main.js", JAVASCRIPT, "trap.a").await?;
+        judge(&told, &["variables", "completions", "exceptionInfo"]);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn bash_runs_nothing_for_an_agent_that_may_only_look() -> anyhow::Result<()> {
+    if Subject::Bash.is_set_up() {
+        let told = watched(Subject::Bash, "main.sh", BASH, "$(touch RAN)").await?;
+        judge(&told, &["variables", "completions", "exceptionInfo"]);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn native_values_are_read_by_an_agent_that_may_only_look() -> anyhow::Result<()> {
+    for subject in [Subject::Lldb, Subject::Gdb, Subject::Delve] {
+        if !subject.is_set_up() {
+            return Ok(());
+        }
+        let story = Transcript::default();
+        let mut editor = DapClient::start_in("editor", HashMap::new(), &story)?;
+        let mut launch = subject.launch();
+        launch["agentAccess"] = json!("readOnly");
+        editor.launch_child(launch, &subject.source(), &[subject.line("handle")]).await?;
+        editor.ok("processWriteInput", json!({ "data": "hello\n" })).await?;
+        editor.event("stopped").await?;
+        let mut agent = robot(&mut editor, &story).await?;
+        let told = ask_everything(&mut agent, "1").await?;
+        judge(&told, &["completions"]);
+        assert_eq!(told["variables"], "ok", "{subject:?}");
+        agent.finish().await?;
+        editor.finish().await?;
+    }
+    Ok(())
+}
