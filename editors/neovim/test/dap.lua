@@ -1,6 +1,16 @@
 -- A DAP client as small as can be, with as much of nvim-dap's interface as tandem.lua uses. It is not nvim-dap: the real one
 -- is tried by hand, this one always.
 local M = { adapters = {}, configurations = {}, events = {} }
+-- As nvim-dap has them: a table for each event, made when it is asked for.
+M.listeners = { after = setmetatable({}, { __index = function(all, name)
+  all[name] = {}
+  return all[name]
+end }) }
+local function listen(name, ...)
+  for _, listener in pairs(M.listeners.after[name]) do
+    listener(...)
+  end
+end
 local Session = {}
 Session.__index = Session
 local current
@@ -51,6 +61,7 @@ function Session:receive(chunk)
       end
     else
       table.insert(self.events, message)
+      listen("event_" .. message.event, self, message.body)
       if message.event == "output" and message.body.category == "stdout" then
         self.output = self.output .. message.body.output
       end
@@ -114,6 +125,7 @@ function M.run(config)
     current:ask("setBreakpoints", { source = source, breakpoints = { { line = config.breakpoint.line } } })
   end
   current:ask("configurationDone", vim.empty_dict())
+  listen("configurationDone", current)
 end
 
 function M.session()

@@ -14,8 +14,12 @@ local function said(pattern)
 end
 
 local tandem = require("tandem")
+tandem.setup({ adapter = "/no/such/tandem-dap" })
+vim.cmd("DapJoin")
+said("`/no/such/tandem%-dap` cannot be started")
 tandem.setup({ adapter = adapter })
 assert(dap.configurations.cs[1].type == "tandem")
+assert(#dap.configurations.cs == 1, "a second setup adds nothing")
 dap.run({ type = "tandem", request = "launch", name = "echo", program = program,
   breakpoint = { path = source, line = tonumber(line) } })
 local first = dap.session()
@@ -33,13 +37,26 @@ local frames = second:ask("stackTrace", { threadId = stopped.threadId }).stackFr
 assert(frames[1].line == tonumber(line), vim.inspect(frames[1]))
 vim.cmd("DapRiders")
 said("Tandem session " .. live[1].id .. " %(stopped%)\n.*neovim.*\n.*neovim %(editor%), you")
-vim.cmd("DapAgents readOnly")
-said("only the client that launched")
+-- A person in the session decides about agents, whoever launched.
+vim.cmd("DapAgents none")
+said("agents may now do: none")
 second:ask("disconnect", vim.empty_dict())
 
 dap.set_session(first)
 vim.cmd("DapAgents readOnly")
 said("agents may now do: readOnly")
+-- What the others did is listed, and what agents did is said.
+tandem.changed(first, { change = "joined", client = "robot", kind = "agent", access = "full" })
+said("robot %(agent%) joined %(full%)")
+tandem.changed(first, { change = "input", client = "robot", kind = "agent", text = "1\n", bytes = 2, closed = false })
+said("robot %(agent%) typed: 1")
+tandem.changed(first, { change = "invented", client = "robot" })
+vim.cmd("DapActivity")
+local listed = table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), "\n")
+for _, words in ipairs({ "joined", "decided that agents may do: none", "left", "decided that agents may do: readOnly", "typed: 1" }) do
+  assert(listed:find(words, 1, true), "not listed: " .. words .. "\n" .. listed)
+end
+vim.cmd("close")
 vim.cmd("DapJoin nosuch1")
 said("no session `nosuch1` lives")
 first:ask("setBreakpoints", { source = { path = source }, breakpoints = {} })
