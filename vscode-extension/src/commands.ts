@@ -122,7 +122,7 @@ async function sessionMenu(sessions: Sessions): Promise<void> {
   const access = shared?.picture?.agentAccess;
   const choice = (label: string, command: string, description = "") => ({ label, command, description });
   const items = [
-    ...(shared?.owns === true
+    ...(shared !== undefined
       ? [
           choice("$(hubot) Let agents control", "agentsControl", access === "full" ? "now" : ""),
           choice("$(eye) Let agents look only", "agentsLook", access === "readOnly" ? "now" : ""),

@@ -45,6 +45,10 @@ export class Configurations implements vscode.DebugConfigurationProvider {
       void vscode.window.showErrorMessage(`\`${complete.name}\` in launch.json says neither \`program\` nor \`project\`: what shall Tandem run?`);
       return null;
     }
+    // Joining is no launch: who launched has decided.
+    if (complete["session"] === undefined) {
+      complete["agentAccess"] ??= vscode.workspace.getConfiguration("tandem").get("agentAccess", "full");
+    }
     // The program's terminal takes input, which the Debug Console cannot.
     if (vscode.workspace.getConfiguration("tandem").get("programTerminal") === "always") {
       complete["internalConsoleOptions"] ??= "neverOpen";

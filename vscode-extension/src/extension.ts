@@ -1,13 +1,16 @@
 /** Puts the parts together: wiring only. */
 import * as vscode from "vscode";
+import { Activity } from "./activity";
 import { Adapters } from "./adapters";
 import { registerCommands } from "./commands";
 import { Configurations } from "./configurations";
 import { Invitations } from "./invitations";
+import { LentMarks } from "./lent-marks";
 import { AdapterLog, log } from "./log";
 import { registerBridge } from "./mcp";
 import { BuildProblems } from "./problems";
 import { Programs } from "./programs";
+import type { Mark } from "./riders";
 import { Sessions } from "./sessions";
 import { Sharing } from "./sharing";
 
@@ -16,7 +19,9 @@ const TYPE = "tandem";
 export function activate(context: vscode.ExtensionContext): void {
   const programs = new Programs(context);
   const adapterLog = new AdapterLog(context.logUri);
-  const sessions = new Sessions();
+  const lent = new LentMarks(context.workspaceState);
+  takeBack(lent.takeLeft());
+  const sessions = new Sessions(lent);
   const problems = new BuildProblems();
   const configurations = new Configurations(programs);
   const { version } = context.extension.packageJSON as { version: string };
@@ -26,6 +31,7 @@ export function activate(context: vscode.ExtensionContext): void {
     sessions,
     problems,
     new Sharing(sessions),
+    new Activity(sessions),
     new Invitations(sessions),
     vscode.debug.registerDebugAdapterDescriptorFactory(TYPE, new Adapters(programs, adapterLog)),
     vscode.debug.registerDebugAdapterTrackerFactory(TYPE, sessions),
@@ -35,4 +41,18 @@ export function activate(context: vscode.ExtensionContext): void {
     ...registerCommands(sessions, programs, adapterLog),
     ...registerBridge(programs, version),
   );
+}
+
+/** Others' breakpoints that a window was shown and did not live to give back. One that got a condition since is the person's own. */
+function takeBack(marks: readonly Mark[]): void {
+  const left = vscode.debug.breakpoints.filter((one) => {
+    if (!(one instanceof vscode.SourceBreakpoint) || one.condition !== undefined || one.hitCondition !== undefined || one.logMessage !== undefined) {
+      return false;
+    }
+    const { uri, range } = one.location;
+    return marks.some((mark) => mark.file === uri.fsPath && mark.line === range.start.line + 1);
+  });
+  if (left.length > 0) {
+    vscode.debug.removeBreakpoints(left);
+  }
 }

@@ -3,7 +3,7 @@ import { mkdirSync, watch, type FSWatcher } from "node:fs";
 import * as path from "node:path";
 import * as vscode from "vscode";
 import { join } from "./commands";
-import { liveSessions, sessionFolder, type LiveSession } from "./live-sessions";
+import { liveSessions, sessionFolders, type LiveSession } from "./live-sessions";
 import { log } from "./log";
 import type { Sessions } from "./sessions";
 
@@ -12,26 +12,28 @@ const SETTLED = 1500;
 
 export class Invitations implements vscode.Disposable {
   private readonly known = new Set<string>();
-  private watcher: FSWatcher | undefined;
+  private readonly watchers: FSWatcher[] = [];
   private timer: NodeJS.Timeout | undefined;
 
   public constructor(private readonly sessions: Sessions) {
-    const folder = sessionFolder();
+    const [best] = sessionFolders();
     try {
-      mkdirSync(folder, { mode: 0o700, recursive: false });
+      mkdirSync(best ?? "", { mode: 0o700, recursive: false });
     } catch {
-      // It is there already, or its place does not exist and no session can either.
+      // It is there already, or its place does not exist and no session can be there either.
     }
-    try {
-      this.watcher = watch(folder, () => this.lookSoon());
-    } catch (error) {
-      log().debug(`sessions of others are not noticed: ${String(error)}`);
+    for (const folder of sessionFolders()) {
+      try {
+        this.watchers.push(watch(folder, () => this.lookSoon()));
+      } catch (error) {
+        log().debug(`sessions in ${folder} are not noticed: ${String(error)}`);
+      }
     }
     this.lookSoon();
   }
 
   public dispose(): void {
-    this.watcher?.close();
+    this.watchers.forEach((one) => one.close());
     clearTimeout(this.timer);
   }
 
@@ -57,7 +59,8 @@ export class Invitations implements vscode.Disposable {
   }
 
   private async invite(live: LiveSession): Promise<void> {
-    const answer = await vscode.window.showInformationMessage(`${live.title || live.program} is being debugged in the session ${live.id}.`, "Join");
+    const who = live.client === "" ? "Somebody" : live.kind === "agent" ? `The agent ${live.client}` : live.client;
+    const answer = await vscode.window.showInformationMessage(`${who} debugs ${live.title || live.program} in the session ${live.id}.`, "Join");
     if (answer === "Join") {
       await join(live);
     }

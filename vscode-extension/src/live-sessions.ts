@@ -16,30 +16,50 @@ export interface LiveSession {
   readonly started: number;
   /** Where to join. */
   readonly socket: string;
+  /** Who launched it; empty when it does not say. */
+  readonly client: string;
+  /** `editor` or `agent`. */
+  readonly kind: string;
 }
 
-/** `$XDG_RUNTIME_DIR/tandem`, else `tandem-UID` in the temporary folder. */
-export function sessionFolder(environment: NodeJS.ProcessEnv = process.env): string {
-  const runtime = environment["XDG_RUNTIME_DIR"];
-  if (runtime !== undefined && runtime !== "") {
-    return path.join(runtime, "tandem");
-  }
-  return path.join(environment["TMPDIR"] || os.tmpdir(), `tandem-${process.getuid?.() ?? 0}`);
+/** Where sessions may be, as `tandem-dap` looks for a place: `$XDG_RUNTIME_DIR/tandem`, `tandem-UID` in the temporary folder, and the state
+ * folder, for when somebody else made the one before. */
+export function sessionFolders(environment: NodeJS.ProcessEnv = process.env): string[] {
+  const variable = (name: string) => environment[name] || undefined;
+  const runtime = variable("XDG_RUNTIME_DIR");
+  const home = variable("HOME");
+  const state = variable("XDG_STATE_HOME") ?? (home === undefined ? undefined : path.join(home, ".local/state"));
+  return [
+    ...(runtime === undefined ? [] : [path.join(runtime, "tandem")]),
+    path.join(variable("TMPDIR") ?? os.tmpdir(), `tandem-${process.getuid?.() ?? 0}`),
+    ...(state === undefined ? [] : [path.join(state, "tandem/sessions")]),
+  ];
 }
 
-/** Every session whose host lives, oldest first. A folder that others may enter is not trusted. */
-export async function liveSessions(folder = sessionFolder()): Promise<LiveSession[]> {
+/** Every session whose host lives, oldest first: those in the first folder that can be trusted, and in the last, where they are when no
+ * other could be used. */
+export async function liveSessions(folders = sessionFolders()): Promise<LiveSession[]> {
+  const trusted = await Promise.all(folders.map(async (folder) => ((await isTrusted(folder)) ? [folder] : [])));
+  const [first] = trusted.flat();
+  const places = new Set([...(first === undefined ? [] : [first]), ...(trusted.at(-1) ?? [])]);
+  const found = (await Promise.all([...places].map(sessionsIn))).flat();
+  return found.sort((one, other) => one.started - other.started);
+}
+
+/** A folder of this user that others may not enter. */
+async function isTrusted(folder: string): Promise<boolean> {
   try {
     const found = await lstat(folder);
-    if (!found.isDirectory() || found.uid !== process.getuid?.() || (found.mode & 0o077) !== 0) {
-      return [];
-    }
+    return found.isDirectory() && found.uid === process.getuid?.() && (found.mode & 0o077) === 0;
   } catch {
-    return []; // No session was ever started.
+    return false; // No session was ever there.
   }
+}
+
+async function sessionsIn(folder: string): Promise<LiveSession[]> {
   const names = (await readdir(folder)).filter((name) => name.endsWith(".json"));
   const entries = await Promise.all(names.map((name) => readSession(path.join(folder, name))));
-  return entries.filter((entry) => entry !== undefined).sort((one, other) => one.started - other.started);
+  return entries.filter((entry) => entry !== undefined);
 }
 
 async function readSession(file: string): Promise<LiveSession | undefined> {
@@ -66,6 +86,7 @@ export function parseSession(text: string): LiveSession | undefined {
   return {
     id: word("id"), pid: Number(field("pid") ?? 0), title: word("title"), program: word("program"), engine: word("engine"),
     cwd: cwd === "" ? undefined : cwd, started: Number(field("started") ?? 0), socket: word("socket"),
+    client: word("client"), kind: word("kind"),
   };
 }
 

@@ -35,11 +35,9 @@ export interface Act {
   readonly what: string;
 }
 
-const DEEDS: Readonly<Record<string, string>> = {
-  continue: "continued", next: "stepped over", stepIn: "stepped in", stepOut: "stepped out", stepBack: "stepped back",
-  reverseContinue: "ran back", restartFrame: "restarted a frame", goto: "jumped", pause: "paused", terminate: "ended the program",
-  restart: "restarted",
-};
+/** For the status bar, where there is little room. */
+const ACCESS_ICONS: Readonly<Record<string, string>> = { full: "$(hubot)", readOnly: "$(eye)", none: "$(circle-slash)" };
+const ACCESS_SHORT: Readonly<Record<string, string>> = { full: "agents control", readOnly: "agents look", none: "agents shut out" };
 
 export const ACCESS_WORDS: Readonly<Record<string, string>> = {
   full: "agents may control", readOnly: "agents may look", none: "agents may do nothing",
@@ -73,27 +71,17 @@ function readMark(raw: unknown): Mark[] {
   return file !== "" && typeof line === "number" ? [{ file, line }] : [];
 }
 
-/** What a `sessionChanged` event tells of somebody's doing; undefined when nobody did anything to the program. */
-export function readAct(body: unknown, riders: readonly Rider[]): Act | undefined {
-  const changed = fields(body);
-  if (changed["change"] !== "resumed" && changed["change"] !== "restarted") {
-    return undefined;
-  }
-  const who = word(changed["client"]);
-  const rider = riders.find((one) => one.name === who);
-  const command = changed["change"] === "restarted" ? "restart" : word(changed["command"]);
-  return { who, agent: rider?.kind === "agent", you: rider?.you === true, what: DEEDS[command] ?? command };
-}
-
 /** For the status bar: who is here and who acted last. */
 export function statusText(picture: Picture, last: Act | undefined): string {
   const others = picture.riders.filter((rider) => !rider.you);
   const agents = others.filter((rider) => rider.kind === "agent");
-  const icon = agents.length > 0 ? "$(hubot)" : "$(organization)";
+  const icon = agents.length > 0 ? (ACCESS_ICONS[picture.agentAccess] ?? "$(hubot)") : "$(organization)";
+  // What agents may do matters before one is there, when it is less than all.
+  const access = agents.length > 0 || picture.agentAccess !== "full" ? ` · ${ACCESS_SHORT[picture.agentAccess] ?? picture.agentAccess}` : "";
   const who = others.length === 0 ? "only you" : ["you", ...others.slice(0, 2).map((rider) => shorten(rider.name))].join(" + ");
   const more = others.length > 2 ? ` + ${others.length - 2}` : "";
   const act = last === undefined ? "" : ` · ${last.you ? "you" : shorten(last.who)} ${last.what}`;
-  return `${icon} ${who}${more}${act}`;
+  return `${icon} ${who}${more}${access}${act}`;
 }
 
 /** For the tooltip, Markdown. */

@@ -1,6 +1,7 @@
 /** All sessions of this window, and which of them is meant. */
 import * as vscode from "vscode";
-import type { Act } from "./riders";
+import type { Deed } from "./deeds";
+import type { LentMarks } from "./lent-marks";
 import { SharedSession } from "./shared-session";
 
 export class Sessions implements vscode.DebugAdapterTrackerFactory, vscode.Disposable {
@@ -10,14 +11,15 @@ export class Sessions implements vscode.DebugAdapterTrackerFactory, vscode.Dispo
   private readonly changes = new vscode.EventEmitter<void>();
   /** Any picture changed, or another session became the active one. */
   public readonly onDidChange = this.changes.event;
-  private readonly acts = new vscode.EventEmitter<[SharedSession, Act]>();
-  public readonly onDidAct = this.acts.event;
+  private readonly done = new vscode.EventEmitter<[SharedSession, Deed]>();
+  /** Somebody did something in one of them. */
+  public readonly onDidDo = this.done.event;
   private readonly subscriptions: vscode.Disposable[];
 
-  public constructor() {
+  public constructor(private readonly lent: LentMarks) {
     this.subscriptions = [
       this.changes,
-      this.acts,
+      this.done,
       vscode.debug.onDidChangeActiveDebugSession(() => this.changes.fire()),
       vscode.debug.onDidTerminateDebugSession((session) => this.forget(session)),
     ];
@@ -36,10 +38,10 @@ export class Sessions implements vscode.DebugAdapterTrackerFactory, vscode.Dispo
     // A restart keeps the session and starts its adapter anew.
     this.all.get(session.id)?.terminal?.dispose();
     this.all.get(session.id)?.dispose();
-    const shared = new SharedSession(session);
+    const shared = new SharedSession(session, this.lent);
     this.all.set(session.id, shared);
     shared.onDidChange(() => this.changes.fire());
-    shared.onDidAct((act) => this.acts.fire([shared, act]));
+    shared.onDidDo((deed) => this.done.fire([shared, deed]));
     return shared;
   }
 
@@ -48,6 +50,11 @@ export class Sessions implements vscode.DebugAdapterTrackerFactory, vscode.Dispo
     const focused = vscode.debug.activeDebugSession;
     const found = focused && this.all.get(focused.id);
     return found ?? (focused === undefined && this.all.size === 1 ? [...this.all.values()][0] : undefined);
+  }
+
+  /** The session that ended last, whose terminal is still there. */
+  public get last(): SharedSession | undefined {
+    return this.ended.at(-1);
   }
 
   /** Ids of the Tandem sessions this window is in. */

@@ -1,7 +1,9 @@
 /** One debug session of this window: its terminal, the picture of who is in it, and what passes between VS Code and Tandem. */
 import * as vscode from "vscode";
 import { log, logMessage } from "./log";
-import { readAct, readPicture, type Act, type Picture } from "./riders";
+import { readDeed, type Deed } from "./deeds";
+import type { LentMarks } from "./lent-marks";
+import { readPicture, type Act, type Picture } from "./riders";
 import { ProgramTerminal, type Program } from "./terminal/program-terminal";
 
 /** The fields of DAP messages we look at. */
@@ -17,6 +19,17 @@ interface ProtocolMessage {
 const FIRST_LOOK = 200;
 const LAST_LOOK = 2000;
 
+/** Deeds that are kept for the view. */
+const KEPT_DEEDS = 200;
+/** What the status bar takes for the last act: not who came and went. */
+const NO_ACTS = ["joined", "left", "owner", "agentAccess"];
+
+/** A deed, and when it was told. */
+export interface Done {
+  readonly deed: Deed;
+  readonly at: Date;
+}
+
 export class SharedSession implements vscode.DebugAdapterTracker, vscode.Disposable {
   public picture: Picture | undefined;
   public lastAct: Act | undefined;
@@ -24,9 +37,11 @@ export class SharedSession implements vscode.DebugAdapterTracker, vscode.Disposa
   private readonly changes = new vscode.EventEmitter<void>();
   /** The picture or the last act changed. */
   public readonly onDidChange = this.changes.event;
-  private readonly acts = new vscode.EventEmitter<Act>();
-  /** Somebody let the program run. */
-  public readonly onDidAct = this.acts.event;
+  /** What clients did, oldest first. */
+  public readonly deeds: Done[] = [];
+  private readonly done = new vscode.EventEmitter<Deed>();
+  /** Somebody did something. */
+  public readonly onDidDo = this.done.event;
   private exit: string | undefined;
   private over = false;
   private joined = false;
@@ -34,7 +49,10 @@ export class SharedSession implements vscode.DebugAdapterTracker, vscode.Disposa
   private looking: NodeJS.Timeout | undefined;
   private lookAfter = FIRST_LOOK;
 
-  public constructor(public readonly session: vscode.DebugSession) {}
+  public constructor(
+    public readonly session: vscode.DebugSession,
+    private readonly lent: LentMarks,
+  ) {}
 
   /** This window's own launch or attach made the session. */
   public get owns(): boolean {
@@ -87,7 +105,7 @@ export class SharedSession implements vscode.DebugAdapterTracker, vscode.Disposa
   public dispose(): void {
     this.end();
     this.changes.dispose();
-    this.acts.dispose();
+    this.done.dispose();
   }
 
   private told(event: string, body: Readonly<Record<string, unknown>>): void {
@@ -109,6 +127,7 @@ export class SharedSession implements vscode.DebugAdapterTracker, vscode.Disposa
         this.terminal?.note("stopped");
         return this.stopLooking();
       case "breakpoint":
+        this.lent.told(this.session.id, body);
         return this.refreshSoon();
       case "exited":
         this.exit = `the program ended with exit code ${String(body["exitCode"])}`;
@@ -122,15 +141,32 @@ export class SharedSession implements vscode.DebugAdapterTracker, vscode.Disposa
           this.exit = undefined;
           this.terminal?.restart();
         }
-        const act = readAct(body, this.picture?.riders ?? []);
-        if (act !== undefined) {
-          this.lastAct = act;
-          this.acts.fire(act);
-          this.lookSoon();
+        const deed = readDeed(body, this.picture?.riders ?? []);
+        if (deed !== undefined) {
+          this.did(deed);
         }
         return this.refreshSoon();
       }
     }
+  }
+
+  private did(deed: Deed): void {
+    this.deeds.push({ deed, at: new Date() });
+    this.deeds.splice(0, this.deeds.length - KEPT_DEEDS);
+    if (!NO_ACTS.includes(deed.change)) {
+      this.lastAct = deed;
+      this.lookSoon();
+    }
+    // One's own keys are echoed as they are typed.
+    if (deed.change === "input" && !deed.you && deed.typed !== undefined && deed.typed !== "" && this.ownsOutput()) {
+      this.ensureTerminal().remark(`${deed.who} typed: ${deed.typed.trimEnd()}`);
+    }
+    this.done.fire(deed);
+  }
+
+  /** There is a terminal of ours, or there will be: the program's streams are the session's. */
+  private ownsOutput(): boolean {
+    return this.terminal !== undefined || this.ownsStreams();
   }
 
   /** A launch with pipes: the program's streams are the session's. */

@@ -1,8 +1,21 @@
 /** Sharing made visible: the status bar, the names behind others' breakpoints, and notifications. */
 import * as vscode from "vscode";
-import { foreignMarks, statusDetails, statusText } from "./riders";
+import type { Deed } from "./deeds";
+import { ACCESS_WORDS, foreignMarks, statusDetails, statusText } from "./riders";
 import type { Sessions } from "./sessions";
 import type { SharedSession } from "./shared-session";
+
+interface Choice {
+  readonly label: string;
+  readonly access: string;
+}
+
+/** What a person can answer at once when an agent comes. */
+const CHOICES = {
+  control: { label: "Let Agents Control", access: "full" },
+  look: { label: "Let Agents Look Only", access: "readOnly" },
+  nothing: { label: "Let Agents Do Nothing", access: "none" },
+};
 
 export class Sharing implements vscode.Disposable {
   private readonly item = vscode.window.createStatusBarItem("tandem.session", vscode.StatusBarAlignment.Left, 40);
@@ -22,9 +35,9 @@ export class Sharing implements vscode.Disposable {
       this.decoration,
       sessions.onDidChange(() => this.show()),
       vscode.window.onDidChangeVisibleTextEditors(() => this.markEditors()),
-      sessions.onDidAct(([session, act]) => {
-        if (act.agent && !act.you && vscode.workspace.getConfiguration("tandem").get("notifyWhenAgentResumes", false)) {
-          void vscode.window.showInformationMessage(`${act.who} ${act.what} (${session.session.name})`);
+      sessions.onDidDo(([session, deed]) => {
+        if (deed.agent && !deed.you) {
+          void this.announce(session, deed);
         }
       }),
     ];
@@ -34,10 +47,38 @@ export class Sharing implements vscode.Disposable {
     this.subscriptions.forEach((one) => one.dispose());
   }
 
+  /** What an agent does that a person should know at once. */
+  private async announce(session: SharedSession, deed: Deed): Promise<void> {
+    const wished = (name: string, otherwise: boolean) => vscode.workspace.getConfiguration("tandem").get(name, otherwise);
+    const name = session.session.name;
+    if ((deed.change === "resumed" || deed.change === "restarted") && wished("notifyWhenAgentResumes", false)) {
+      void vscode.window.showInformationMessage(`${deed.who} ${deed.what} (${name})`);
+    } else if (deed.change === "joined" && wished("announceAgents", true)) {
+      const { control, look, nothing } = CHOICES;
+      const may = session.picture?.agentAccess ?? "full";
+      const offered = may === "full" ? [look, nothing] : may === "readOnly" ? [control, nothing] : [control, look];
+      await this.choose(session, `The agent ${deed.who} joined ${name}: ${ACCESS_WORDS[may] ?? may}.`, offered);
+    } else if (deed.change === "refused" && wished("announceAgents", true)) {
+      const may = session.picture?.agentAccess ?? "";
+      await this.choose(session, `The agent ${deed.who} wanted to ${deed.refused} in ${name}: ${ACCESS_WORDS[may] ?? "it may not"}.`, [CHOICES.control]);
+    }
+  }
+
+  private async choose(session: SharedSession, message: string, offered: readonly Choice[]): Promise<void> {
+    const chosen = await vscode.window.showInformationMessage(message, ...offered.map((one) => one.label));
+    const access = offered.find((one) => one.label === chosen)?.access;
+    if (access !== undefined && !session.ended) {
+      try {
+        await session.ask("sessionControl", { agentAccess: access });
+      } catch (error) {
+        void vscode.window.showErrorMessage(`Tandem: ${error instanceof Error ? error.message : String(error)}`);
+      }
+    }
+  }
+
   private show(): void {
     const session = this.sessions.active;
     void vscode.commands.executeCommand("setContext", "tandem.inSession", session !== undefined);
-    void vscode.commands.executeCommand("setContext", "tandem.ownsSession", session?.owns === true);
     this.showItem(session);
     this.markEditors();
   }

@@ -105,7 +105,7 @@ test("every language F5 works in is contributed, with breakpoints", () => {
 });
 
 test("every contributed command is registered, and every setting is read", () => {
-  const sources = ["adapters", "commands", "configurations", "invitations", "log", "mcp", "programs", "sharing", "shared-session"]
+  const sources = ["activity", "adapters", "commands", "configurations", "invitations", "log", "mcp", "programs", "sharing", "shared-session"]
     .map((name) => read(`src/${name}.ts`)).join("\n");
   for (const { command } of manifest.contributes.commands) {
     assert.ok(sources.includes(`command("${command.replace("tandem.", "")}"`), command);

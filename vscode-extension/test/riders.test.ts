@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { foreignMarks, readAct, readPicture, statusDetails, statusText } from "../src/riders";
+import { readDeed } from "../src/deeds";
+import { foreignMarks, readPicture, statusDetails, statusText } from "../src/riders";
 
 const INFO = {
   id: "fox7", engine: "coreclr", state: "stopped", agentAccess: "full",
@@ -12,21 +13,48 @@ const INFO = {
   ],
 };
 
-test("the status bar says who is here and who acted last", () => {
+test("the status bar says who is here, what agents may do and who acted last", () => {
   const picture = readPicture(INFO);
-  assert.equal(statusText(picture, undefined), "$(hubot) you + claude-code");
-  const act = readAct({ change: "resumed", client: "claude-code", command: "next" }, picture.riders);
-  assert.deepEqual(act, { who: "claude-code", agent: true, you: false, what: "stepped over" });
-  assert.equal(statusText(picture, act), "$(hubot) you + claude-code · claude-code stepped over");
+  assert.equal(statusText(picture, undefined), "$(hubot) you + claude-code · agents control");
+  const act = readDeed({ change: "resumed", client: "claude-code", clientId: 4, kind: "agent", command: "next" }, picture.riders);
+  assert.equal(act?.what, "stepped over");
+  assert.equal(statusText(picture, act), "$(hubot) you + claude-code · agents control · claude-code stepped over");
   assert.match(statusDetails(picture, act), /\*\*claude\\-code\*\* — agent, may control, 2 breakpoints/);
-  assert.equal(statusText({ ...picture, riders: picture.riders.slice(0, 1) }, undefined), "$(organization) only you");
+  const alone = { ...picture, riders: picture.riders.slice(0, 1) };
+  assert.equal(statusText(alone, undefined), "$(organization) only you");
+  const texts = ["full", "readOnly", "none"].map((agentAccess) => statusText({ ...picture, agentAccess }, undefined));
+  assert.equal(new Set(texts).size, 3, texts.join("\n"));
+  assert.equal(statusText({ ...alone, agentAccess: "none" }, undefined), "$(organization) only you · agents shut out");
 });
 
-test("an unknown command of an unknown client is told as it is; other changes are no act", () => {
-  assert.deepEqual(readAct({ change: "resumed", client: "x", command: "dance" }, []), { who: "x", agent: false, you: false, what: "dance" });
-  assert.equal(readAct({ change: "restarted", client: "x" }, [])?.what, "restarted");
-  assert.equal(readAct({ change: "joined", client: "x" }, []), undefined);
-  assert.equal(readAct(undefined, []), undefined);
+test("each thing that somebody does has words", () => {
+  const { riders } = readPicture(INFO);
+  const by = { client: "claude-code", clientId: 4, kind: "agent" };
+  const file = "/w/a.cs";
+  for (const [body, what] of [
+    [{ change: "joined", access: "readOnly" }, "joined (may look)"],
+    [{ change: "left" }, "left"],
+    [{ change: "paused" }, "paused"],
+    [{ change: "restarted" }, "restarted"],
+    [{ change: "resumed", command: "dance" }, "dance"],
+    [{ change: "input", text: "ann\n", bytes: 4, closed: false }, "typed ann"],
+    [{ change: "input", bytes: 7, closed: true }, "typed 7 bytes and ended the input"],
+    [{ change: "valueSet", name: "i", value: "7" }, "set i = 7"],
+    [{ change: "evaluated", expression: "Save(x)" }, "evaluated Save(x)"],
+    [{ change: "breakpoints", added: [{ file, line: 3 }], removed: [{ name: "Main" }] }, "set a breakpoint at a.cs:3, removed a breakpoint (Main)"],
+    [{ change: "breakpoints", removed: [{ file, line: 3, owner: "ann" }] }, "removed a breakpoint at a.cs:3 of ann"],
+    [{ change: "refused", command: "next", access: "none" }, "was refused to step"],
+    [{ change: "agentAccess", agentAccess: "readOnly" }, "decided: agents may look"],
+  ] as const) {
+    const deed = readDeed({ ...by, ...body }, riders);
+    assert.deepEqual([deed?.what, deed?.who, deed?.agent, deed?.you], [what, "claude-code", true, false]);
+  }
+  assert.deepEqual(readDeed({ ...by, change: "breakpoints", added: [{ file, line: 3 }] }, riders)?.place, { file, line: 3 });
+  // Two of one name are told apart by their numbers.
+  assert.equal(readDeed({ change: "paused", client: "claude-code", clientId: 1, kind: "editor" }, riders)?.you, true);
+  for (const body of [undefined, null, {}, { change: "joined" }, { ...by, change: "invented" }]) {
+    assert.equal(readDeed(body, riders), undefined);
+  }
 });
 
 test("only others' breakpoints are marked, once per line", () => {

@@ -5,7 +5,7 @@ import * as os from "node:os";
 import * as path from "node:path";
 import { test } from "node:test";
 import { agentConfigurations } from "../src/agents";
-import { liveSessions, parseSession, sessionFolder } from "../src/live-sessions";
+import { liveSessions, parseSession, sessionFolders } from "../src/live-sessions";
 import { commandLineOf, parsePs, runningProcesses } from "../src/processes";
 
 test("processes are read from ps, with odd lines left out", () => {
@@ -22,7 +22,10 @@ test("this machine's own processes are found, but not this one", async () => {
 });
 
 test("sessions are those whose host lives, in a folder nobody else may enter", async (t) => {
-  assert.equal(sessionFolder({ XDG_RUNTIME_DIR: "/run/me" }), "/run/me/tandem");
+  const uid = String(process.getuid?.() ?? 0);
+  assert.deepEqual(sessionFolders({ XDG_RUNTIME_DIR: "/run/me", TMPDIR: "/t", HOME: "/home/me" }),
+    ["/run/me/tandem", `/t/tandem-${uid}`, "/home/me/.local/state/tandem/sessions"]);
+  assert.deepEqual(sessionFolders({ TMPDIR: "/t", XDG_STATE_HOME: "/s" }), [`/t/tandem-${uid}`, "/s/tandem/sessions"]);
   const scratch = mkdtempSync(path.join(os.tmpdir(), "tandem-sessions-"));
   t.after(() => {
     rmSync(scratch, { recursive: true, force: true });
@@ -39,10 +42,10 @@ test("sessions are those whose host lives, in a folder nobody else may enter", a
   entry("fox1", process.pid, 10);
   entry("gone9", 2 ** 22 + 1, 5);
   writeFileSync(path.join(folder, "torn.json"), '{"id": "to');
-  assert.deepEqual((await liveSessions(folder)).map((one) => one.id), ["fox1", "owl2"]);
+  assert.deepEqual((await liveSessions([folder])).map((one) => one.id), ["fox1", "owl2"]);
   mkdirSync(path.join(folder, "open"), { mode: 0o755 });
-  assert.deepEqual(await liveSessions(path.join(folder, "open")), []);
-  assert.deepEqual(await liveSessions(path.join(folder, "nowhere")), []);
+  assert.deepEqual(await liveSessions([path.join(folder, "open")]), []);
+  assert.deepEqual(await liveSessions([path.join(folder, "nowhere")]), []);
   assert.equal(parseSession('{"id": 3}'), undefined);
 });
 

@@ -16,7 +16,7 @@ story("a person joins an agent's session, and leaves without ending it", "shop",
   await bench.listed("shop").waitFor();
   await bench.picture("join");
   await bench.page.keyboard.press("Escape");
-  const offer = await bench.notification("shop is being debugged in the session");
+  const offer = await bench.notification("The agent claude-code debugs shop in the session");
   await offer.locator(".monaco-button", { hasText: "Join" }).click();
 
   // What was printed before is there, and so is who is in it.

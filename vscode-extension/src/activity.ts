@@ -1,0 +1,55 @@
+/** The view *Tandem Activity*: what everybody in the session did, the latest first. */
+import * as vscode from "vscode";
+import type { Sessions } from "./sessions";
+import type { Done } from "./shared-session";
+
+/** By the `change` of an event. */
+const ICONS: Readonly<Record<string, string>> = {
+  joined: "person-add", left: "sign-out", owner: "account", resumed: "debug-continue", paused: "debug-pause", terminate: "debug-stop",
+  restarted: "debug-restart", agentAccess: "shield", input: "terminal", valueSet: "edit", evaluated: "symbol-event", breakpoints: "debug-breakpoint",
+  refused: "error",
+};
+
+export class Activity implements vscode.TreeDataProvider<Done>, vscode.Disposable {
+  private readonly changes = new vscode.EventEmitter<void>();
+  public readonly onDidChangeTreeData = this.changes.event;
+  private readonly view: vscode.TreeView<Done>;
+  private readonly subscriptions: vscode.Disposable[];
+
+  public constructor(private readonly sessions: Sessions) {
+    this.view = vscode.window.createTreeView("tandem.activity", { treeDataProvider: this });
+    this.subscriptions = [this.view, this.changes, sessions.onDidChange(() => this.show()), sessions.onDidDo(() => this.show())];
+    this.show();
+  }
+
+  public dispose(): void {
+    this.subscriptions.forEach((one) => one.dispose());
+  }
+
+  public getChildren(parent?: Done): Done[] {
+    return parent === undefined ? [...(this.sessions.active ?? this.sessions.last)?.deeds ?? []].reverse() : [];
+  }
+
+  public getTreeItem({ deed, at }: Done): vscode.TreeItem {
+    const item = new vscode.TreeItem(`${deed.you ? "you" : deed.who} ${deed.what}`);
+    item.description = at.toLocaleTimeString();
+    item.iconPath = new vscode.ThemeIcon(deed.agent && deed.change === "joined" ? "hubot" : (ICONS[deed.change] ?? "circle-outline"),
+      deed.change === "refused" ? new vscode.ThemeColor("errorForeground") : undefined);
+    if (deed.detail !== "") {
+      item.tooltip = deed.detail;
+    }
+    if (deed.place !== undefined) {
+      const line = Math.max(0, deed.place.line - 1);
+      item.command = {
+        command: "vscode.open", title: "Open",
+        arguments: [vscode.Uri.file(deed.place.file), { selection: new vscode.Range(line, 0, line, 0), preserveFocus: true }],
+      };
+    }
+    return item;
+  }
+
+  private show(): void {
+    this.view.message = (this.sessions.active ?? this.sessions.last) === undefined ? "What people and agents do in a Tandem session is listed here." : "";
+    this.changes.fire();
+  }
+}
