@@ -151,7 +151,7 @@ impl Bridge {
         tokio::spawn(async move {
             let until = Instant::now() + COMES;
             let entry = loop {
-                match registry::find(&registry::folder(), &child) {
+                match registry::find(&child) {
                     Some(entry) => break Some(entry),
                     // It may have ended already.
                     None if Instant::now() > until => break None,
