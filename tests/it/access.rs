@@ -137,6 +137,7 @@ async fn what_an_agent_does_is_told_with_its_name(runtime: Runtime) -> anyhow::R
     // Whose editor does not subscribe is told on the debug console.
     let mut plain = DapClient::connect("plain", &socket, &story).await?;
     plain.join(json!({ "clientID": "helix" })).await?;
+    plain.stop().await?;
     let mut agent = DapClient::connect("agent", &socket, &story).await?;
     agent.join(json!({ "clientID": "tandem-mcp", "clientName": "robot" })).await?;
     agent.ok("sessionInfo", json!({ "subscribe": true })).await?;
@@ -216,6 +217,7 @@ async fn the_default_is_what_the_adapter_was_started_with(runtime: Runtime) -> a
     let launch = editor.send("launch", launch).await?;
     editor.initialized(launch).await?;
     editor.ok("configurationDone", json!({})).await?;
+    anyhow::ensure!(editor.response(launch).await?.success);
     assert_eq!(editor.ok("sessionInfo", json!({})).await?["agentAccess"], "full");
     editor.finish().await
 }

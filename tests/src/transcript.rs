@@ -181,6 +181,8 @@ fn redact(names: &mut HashMap<(&'static str, String), String>, key: &str, value:
         ("pid" | "systemProcessId" | "moduleId", Value::Number(_)) => Value::String("[NUMBER]".into()),
         ("id", Value::String(id)) if is_session_id(id) => Value::String("[SESSION]".into()),
         ("session", Value::String(_)) => Value::String("[SESSION]".into()),
+        // Whoever lists sessions meanwhile is counted, too.
+        ("clientId", Value::Number(_)) => Value::String("[CLIENT]".into()),
         (_, Value::String(text)) => Value::String(without_places(text)),
         (_, Value::Array(list)) => list.iter().map(|item| redact(names, "", item)).collect(),
         (_, Value::Object(object)) => {
