@@ -1,6 +1,7 @@
 //! Where the program stands, as every running tool answers it: place with the lines around it, the variables that
 //! changed, new output.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -199,7 +200,9 @@ fn name_breakpoint(session: &Session, stop: &Value, event: &mut Value) {
     });
     match own {
         Some((id, Purpose::Stop)) => event["breakpointId"] = json!(id),
-        Some(_) => event["reached"] = json!(true),
+        Some((_, Purpose::RunTo)) => event["reached"] = json!(true),
+        // The table says that it ended here.
+        Some((_, Purpose::Trace)) => {}
         None => event["byOther"] = json!(true),
     }
 }
@@ -245,13 +248,22 @@ fn name_exception(info: &Value, event: &mut Value) {
 /// The session's own.
 pub(super) async fn shown_frame(session: &Session, thread: &Value) -> Result<(Value, Value), Failure> {
     let top = stack(session, thread, 0, 1).await?["stackFrames"][0].clone();
-    if !top["source"]["path"].is_null() {
+    if has_source(&top) {
         return Ok((top.clone(), top));
     }
     let deeper = stack(session, thread, 0, DEEP).await?;
-    let mut frames = deeper["stackFrames"].as_array().into_iter().flatten();
-    let shown = frames.find(|frame| !frame["source"]["path"].is_null()).unwrap_or(&top).clone();
+    let frames = deeper["stackFrames"].as_array().map(Vec::as_slice).unwrap_or_default();
+    // A library's frame names a source of the machine it was built on.
+    let named = |frame: &&Value| !frame["source"]["path"].is_null();
+    let shown = frames.iter().find(|frame| has_source(frame)).or_else(|| frames.iter().find(named));
+    let shown = shown.unwrap_or(&top).clone();
     Ok((top, shown))
+}
+
+/// Whether the lines of a frame can be read here.
+fn has_source(frame: &Value) -> bool {
+    frame["source"]["path"].as_str().is_some_and(|path| Path::new(path).is_file())
+        || frame["source"]["sourceReference"].as_i64().unwrap_or(0) > 0
 }
 
 /// Place, lines around it and changed variables of the frame that is shown.
