@@ -9,6 +9,7 @@ pub mod coreclr;
 pub mod expected;
 pub mod hit_condition;
 pub mod kind;
+pub mod log_message;
 pub mod select;
 
 use std::collections::BTreeMap;
@@ -46,6 +47,10 @@ pub const NEED_STOP: [&str; 19] = [
 
 /// The argument of `variables` by which the hub tells an engine that nothing may run: the client may only look.
 pub const LOOKS_ONLY: &str = "tandemLooksOnly";
+
+/// Key that an engine adds to the body of `stopped` when a breakpoint's condition could not be evaluated: `condition` if it is
+/// known, and `reason`. The hub takes it out.
+pub const CONDITION_FAILURE: &str = "conditionFailure";
 
 /// A DAP request to an engine.
 #[derive(Debug, Clone)]

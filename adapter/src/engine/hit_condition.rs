@@ -3,6 +3,18 @@
 
 use serde_json::Value;
 
+/// `description` of a stop at a breakpoint whose condition could not be evaluated.
+pub const CONDITION_FAILED: &str = "Paused: the condition of a breakpoint failed";
+
+/// What people are told of a condition that could not be evaluated.
+pub fn condition_failed(condition: &str, reason: &str) -> String {
+    let which = match condition {
+        "" => "A breakpoint's condition".to_owned(),
+        condition => format!("The condition `{condition}`"),
+    };
+    format!("{which} cannot be evaluated, so the program stops: {}", reason.trim())
+}
+
 /// Which hits count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HitTest {

@@ -46,7 +46,9 @@ pub struct News {
 pub struct Suspect {
     /// Our id.
     pub id: i64,
-    /// What its owners asked for.
+    /// Who wants it.
+    pub owners: BTreeSet<ClientId>,
+    /// What its owners asked for, without a condition that the engine has found to hold.
     pub wish: Value,
     /// Whether the hub has to find out if it counts.
     pub judged: bool,
@@ -170,8 +172,22 @@ impl Ledger {
             .iter()
             .flat_map(|(place, sheet)| sheet.entries.iter().map(move |entry| (place, entry)));
         all.filter(|(place, entry)| is_one(place, entry))
-            .map(|(_, entry)| Suspect { id: entry.id, wish: entry.wish.clone(), judged: entry.judged })
+            .map(|(_, entry)| {
+                let mut wish = entry.wish.clone();
+                if entry.filtered
+                    && let Some(wish) = wish.as_object_mut()
+                {
+                    wish.shift_remove("condition");
+                }
+                Suspect { id: entry.id, owners: entry.owners.clone(), wish, judged: entry.judged }
+            })
             .collect()
+    }
+
+    /// Whether all of these were the engine's ids of breakpoints that are gone, or that have other ids by now.
+    pub fn had(&self, engine_ids: &Value) -> bool {
+        let mut ids = engine_ids.as_array().into_iter().flatten().filter_map(Value::as_i64).peekable();
+        ids.peek().is_some() && ids.all(|id| self.sheets.values().any(|sheet| sheet.had(id)))
     }
 
     /// Whether the hub judges any breakpoint.

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 /// What the hub does itself, whatever the engine can: conditions, hit counts and log messages an engine does not know
 /// are the hub's work (`state::judge`).
-const OURS: [&str; 8] = [
+const OURS: [&str; 9] = [
     "supportsRestartRequest",
     "supportsConfigurationDoneRequest",
     "supportTerminateDebuggee",
@@ -15,6 +15,7 @@ const OURS: [&str; 8] = [
     "supportsConditionalBreakpoints",
     "supportsHitConditionalBreakpoints",
     "supportsLogPoints",
+    "supportsTracePoints",
 ];
 
 /// What a condition of an exception filter is.

@@ -3,7 +3,7 @@
 //!
 //! In reading order: this file (the state, who said what, answering), [`lifecycle`] (handshakes, launch, leaving, end),
 //! [`control`] (resuming and pausing), [`restart`], [`inspect`] (everything that is asked of the engine as it is), [`marks`]
-//! (breakpoints and exception filters), [`judge`] (stops only the hub can tell from others), [`program_io`] (stdin,
+//! (breakpoints and exception filters), [`judge`] (stops only the hub can tell from others) with [`values_at_hit`], [`program_io`] (stdin,
 //! output, the debug console), [`session`] (sessionInfo, sessionControl), [`deeds`] (who is told what a client did), [`told`] (what the engine says of its own
 //! accord), [`reverse`] (what it asks of a client).
 
@@ -24,6 +24,7 @@ mod session;
 #[cfg(test)]
 mod tests;
 mod told;
+mod values_at_hit;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

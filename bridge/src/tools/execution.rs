@@ -173,7 +173,7 @@ async fn patience(call: &Call, session: &Session, until: Instant) -> Result<Inst
 
 /// The stop or end the agent was not told of: it came after a wait in vain, or somebody else led to it. Running on from
 /// there would skip what may be just what the agent waits for, so that is told, and nothing is run.
-async fn unseen(session: &Session) -> Option<Value> {
+pub(super) async fn unseen(session: &Session) -> Option<Value> {
     let now = session.snapshot();
     let stands = matches!(now.state, State::Stopped | State::Exited);
     if !stands || !session.memory.holds_back(now.news) {

@@ -1,4 +1,5 @@
-//! Values at a line, hit by hit, as a table, without stopping: a log point whose messages are collected here.
+//! Values at a line, hit by hit, as a table. The session evaluates them where the program came by and lets it go on, so nobody sees
+//! it stop; here the rows are collected. What an expression means is the engine's, exactly as for `debug_evaluate`.
 
 use std::time::Duration;
 
@@ -7,9 +8,10 @@ use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 
-use super::execution::limit;
-use super::stops::{add_output, output, report};
-use crate::bounds::Budget;
+use super::execution::{limit, unseen};
+use super::stops::{add_output, output, report, stopped_thread};
+use super::values::LONGEST;
+use crate::bounds::{Budget, cut};
 use crate::call::Call;
 use crate::observer::State;
 use crate::session::Session;
@@ -20,10 +22,10 @@ use crate::wishes::{FUNCTIONS, Purpose};
 const HITS: (u64, u64) = (20, 1000);
 /// Most expressions.
 const EXPRESSIONS: usize = 20;
-/// Between values of one message; no program prints it, and no console shows it.
-const MARK: char = '\u{2063}';
-/// How long the last messages may be on their way once the program stands.
+/// How long the last rows may be on their way once the program stands.
 const LATE: Duration = Duration::from_millis(50);
+/// How long the stop after the last row may take to be told.
+const SOON: Duration = Duration::from_secs(5);
 
 /// Tracing.
 pub const FAMILY: Family = Family {
@@ -33,8 +35,8 @@ pub const FAMILY: Family = Family {
         name: "debug_trace",
         core: true,
         effect: Effect::Acts,
-        about: "Values of expressions each time a line is reached, as a table, without stopping; ends after so many \
-                hits, at a stop, or on time-out.",
+        about: "Values of expressions each time a line is reached, as a table, without stopping; ends stopped at the \
+                last of `hits`, at a stop, or on time-out.",
         takes: &[
             "sourceFile:s!",
             "line:i",
@@ -51,16 +53,16 @@ pub const FAMILY: Family = Family {
 
 async fn trace(call: &Call) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
-    if !session.can("supportsLogPoints") {
-        return Err(Failure::new(ErrorCode::Unsupported, "this engine has no log points")
+    if session.snapshot().state == State::Exited {
+        return stopped_thread(&session);
+    }
+    if !session.can("supportsTracePoints") {
+        return Err(Failure::new(ErrorCode::Unsupported, "this debug adapter has no traces")
             .hint("set a breakpoint and use debug_continue and debug_evaluate"));
     }
     let columns = call.arguments.texts("expressions")?;
     if columns.is_empty() || columns.len() > EXPRESSIONS {
         return Err(Failure::invalid(format!("`expressions` must have 1 to {EXPRESSIONS} expressions")));
-    }
-    if let Some(braced) = columns.iter().find(|text| text.contains(['{', '}', MARK])) {
-        return Err(Failure::invalid(format!("`{braced}` has a brace; a log message cannot carry it")));
     }
     let (hits, until) =
         (call.arguments.number("hits")?.unwrap_or(HITS.0).clamp(1, HITS.1), Instant::now() + limit(call)?);
@@ -69,45 +71,59 @@ async fn trace(call: &Call) -> Result<Value, Failure> {
     if wish.file == FUNCTIONS {
         return Err(Failure::invalid("a trace needs a line: give `sourceFile` with `line` or `text`"));
     }
+    if let Some(answer) = unseen(&session).await {
+        return Ok(answer);
+    }
     let id = call.bridge.next_breakpoint();
-    let tag = format!("trace {id}{MARK}");
-    wish.dap["logMessage"] = json!(message(&tag, &columns));
+    wish.dap["trace"] = json!({ "expressions": columns, "hits": hits });
     let file = wish.file.clone();
     let events = session.observed.events();
     session.with_wishes(|wishes| wishes.add(wish, id, Purpose::Trace));
-    let mut table = Table { tag, columns: columns.len(), rows: Vec::new(), missed: 0 };
+    let mut table = Table::default();
     let outcome = async {
         session.send_breakpoints(&file).await?;
-        let bound = session.with_wishes(|wishes| wishes.find(id).map(|(file, wanted)| wanted.body(file)));
+        let bound = bound(&session, id)?;
+        table.breakpoint = bound["dap"].as_i64();
         let before = session.snapshot();
         if before.state == State::Stopped {
             let thread = json!({ "threadId": before.stop["threadId"] });
             session.resume("continue", thread, &call.cancel).await?;
         }
-        let what = "tracing";
-        let ended = call
-            .progress
-            .during(what, None, table.collect(call, &session, events, before.news, hits, until))
-            .await?;
-        Ok((bound, ended))
+        let collecting = table.collect(call, &session, events, before.news, hits, until);
+        let ended = call.progress.during("tracing", None, collecting).await?;
+        answer(&session, std::mem::take(&mut table), &columns, bound, ended, budget).await
     }
     .await;
     let taken = session.drop_breakpoints(Purpose::Trace).await;
-    let (bound, ended) = outcome?;
+    let answer = outcome?;
     // A session that is over has no breakpoints to take out.
     if let Err(failure) = taken
         && session.snapshot().state != State::Exited
     {
         return Err(failure);
     }
-    answer(&session, table, &columns, bound, ended, budget).await
+    Ok(answer)
+}
+
+/// What became of the breakpoint that collects the rows: its body, with the session's id as `dap`.
+fn bound(session: &Session, id: u64) -> Result<Value, Failure> {
+    session.with_wishes(|wishes| {
+        let Some((file, wanted)) = wishes.find(id) else { return Ok(Value::Null) };
+        if wanted.state["verified"] != true && wanted.state["reason"] == "failed" {
+            let why = wanted.state["message"].as_str().unwrap_or("the engine refuses the breakpoint");
+            return Err(Failure::invalid(format!("nothing can be traced there: {why}")));
+        }
+        let mut body = wanted.body(file);
+        body["dap"] = json!(wanted.dap);
+        Ok(body)
+    })
 }
 
 async fn answer(
     session: &Session,
     table: Table,
     columns: &[String],
-    bound: Option<Value>,
+    mut bound: Value,
     ended: &str,
     budget: Budget,
 ) -> Result<Value, Failure> {
@@ -117,9 +133,10 @@ async fn answer(
         answer["missed"] = json!(table.missed);
     }
     if table.rows.is_empty()
-        && let Some(bound) = bound
+        && let Some(bound) = bound.as_object_mut()
     {
-        answer["breakpoint"] = bound;
+        bound.shift_remove("dap");
+        answer["breakpoint"] = json!(bound);
     }
     budget.part(80).put(&mut answer, "rows", table.rows, 0);
     answer["state"] = json!(state.as_str());
@@ -132,15 +149,10 @@ async fn answer(
     Ok(answer)
 }
 
-/// `trace 3⁣i={i}⁣total={total}`: readable in an editor's console, and taken apart by the marks.
-fn message(tag: &str, columns: &[String]) -> String {
-    let values: Vec<String> = columns.iter().map(|text| format!("{text}={{{text}}}")).collect();
-    format!("{tag}{}{MARK}", values.join(&format!("{MARK} ")))
-}
-
+#[derive(Default)]
 struct Table {
-    tag: String,
-    columns: usize,
+    /// The session's id of the breakpoint whose rows these are.
+    breakpoint: Option<i64>,
     rows: Vec<Value>,
     missed: u64,
 }
@@ -166,12 +178,19 @@ impl Table {
                 () = tokio::time::sleep_until(until) => return Ok("timeout"),
             };
             let Some(next) = next else {
-                // What was logged before the stop may still be on its way through the channel.
+                // Rows from before the stop may still be on their way through the channel.
                 while let Ok(Ok(event)) = tokio::time::timeout(LATE, events.recv()).await {
                     self.take(&event);
                 }
                 let exited = session.snapshot().state == State::Exited;
-                return Ok(if exited { "exited" } else { "stopped" });
+                let all = self.rows.len() as u64 >= hits;
+                return Ok(if exited {
+                    "exited"
+                } else if all {
+                    "hits"
+                } else {
+                    "stopped"
+                });
             };
             match next {
                 Ok(event) => self.take(&event),
@@ -179,25 +198,27 @@ impl Table {
                 Err(RecvError::Closed) => return Ok("exited"),
             }
             if self.rows.len() as u64 >= hits {
+                // The session stops the program with the last row.
+                let stands = picture.wait_for(|picture| picture.news > seen);
+                drop(tokio::time::timeout(SOON, stands).await);
                 return Ok("hits");
             }
         }
     }
 
-    /// Takes in the rows of one `output` event; it may carry several lines.
+    /// Takes in a row: for each expression its value as text, or an object with its error.
     fn take(&mut self, event: &Event) {
-        if event.event != "output" {
+        if event.event != "traced" || event.body["breakpointId"].as_i64() != self.breakpoint {
             return;
         }
-        let text = event.body["output"].as_str().unwrap_or_default();
-        for part in text.split(self.tag.as_str()).skip(1) {
-            let values: Vec<Value> = part
-                .split(MARK)
-                .take(self.columns)
-                .map(|value| json!(value.split_once('=').map_or(value, |(_, value)| value)))
-                .collect();
-            self.rows.push(json!(values));
-        }
+        let cells = event.body["values"].as_array().into_iter().flatten();
+        let row: Vec<Value> = cells
+            .map(|cell| match &cell["error"] {
+                Value::Null => json!(cut(&cell["value"], LONGEST)),
+                error => json!({ "error": cut(error, LONGEST) }),
+            })
+            .collect();
+        self.rows.push(json!(row));
     }
 }
 
@@ -206,14 +227,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_become_rows() {
-        let columns = ["i".to_owned(), "a[0]".to_owned()];
-        let tag = format!("trace 3{MARK}");
-        let wish = message(&tag, &columns);
-        let logged = wish.replace("{i}", "1").replace("{a[0]}", "\"x=y\"") + "\n";
-        let mut table = Table { tag, columns: 2, rows: Vec::new(), missed: 0 };
-        table.take(&Event::new("output", json!({ "category": "console", "output": logged.repeat(2) })));
-        table.take(&Event::new("output", json!({ "category": "stdout", "output": "trace 3" })));
-        assert_eq!(json!(table.rows), json!([["1", "\"x=y\""], ["1", "\"x=y\""]]));
+    fn rows_have_values_as_they_are_and_errors_apart_from_them() {
+        let mut table = Table { breakpoint: Some(7), ..Table::default() };
+        let values =
+            json!([{ "value": "x=y", "type": "str" }, { "error": "no `nope`" }, { "value": "'%s {}'" }]);
+        table.take(&Event::new("traced", json!({ "breakpointId": 7, "hit": 1, "values": values })));
+        table.take(&Event::new("traced", json!({ "breakpointId": 8, "hit": 1, "values": values })));
+        table.take(&Event::new("output", json!({ "category": "stdout", "output": "x=y" })));
+        assert_eq!(json!(table.rows), json!([["x=y", { "error": "no `nope`" }, "'%s {}'"]]));
     }
 }

@@ -20,6 +20,7 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
 use super::cor;
+use super::expression::check_syntax;
 use super::modules::Loaded;
 use super::session::Session;
 use super::sources::Sources;
@@ -229,6 +230,11 @@ impl Session {
                     remarks: Vec::new(),
                 };
                 wanted.problem = hit_condition(&wanted.wish["hitCondition"]).err();
+                if let Some(condition) = wanted.wish["condition"].as_str() {
+                    let wrong = check_syntax(condition).err();
+                    let told = wrong.map(|failure| format!("the condition `{condition}`: {failure}"));
+                    wanted.problem = wanted.problem.or(told);
+                }
                 if place == Place::Functions {
                     let named = Name::parse(wanted.wish["name"].as_str().unwrap_or_default());
                     wanted.problem = wanted.problem.or(named.err());

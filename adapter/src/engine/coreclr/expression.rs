@@ -49,7 +49,7 @@ use dap_wire::{ErrorCode, Failure};
 use tree_sitter::Node as Syntax;
 
 pub(super) use constant::Constant;
-pub(super) use parse::{Format, Scope};
+pub(super) use parse::{Format, Scope, check_syntax};
 pub(super) use tuples::tuple_names;
 
 use super::types::Ty;

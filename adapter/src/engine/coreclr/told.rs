@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::breakpoints::Verdict;
 use super::session::{Input, Run, Session};
+use crate::engine::hit_condition::CONDITION_FAILED;
 
 impl Session {
     pub(super) fn called_back(&mut self, callback: Callback, inputs: &Receiver<Input>) {
@@ -106,8 +107,13 @@ impl Session {
         match self.judge(id, breakpoint, inputs) {
             // What a condition ran had the other threads go on.
             Verdict::GoOn => self.hold_others_again(),
-            Verdict::Stop(ids) => {
-                self.stopped("breakpoint", id, json!({ "hitBreakpointIds": ids }));
+            Verdict::Stop { hit, failed } => {
+                let mut more = json!({ "hitBreakpointIds": hit });
+                if !failed.is_empty() {
+                    more["description"] = json!(CONDITION_FAILED);
+                    more["text"] = json!(failed.join("\n"));
+                }
+                self.stopped("breakpoint", id, more);
             }
         }
     }

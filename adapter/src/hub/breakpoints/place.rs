@@ -5,6 +5,9 @@ use std::collections::BTreeSet;
 use dap_wire::{Failure, types};
 use serde_json::{Map, Value, json};
 
+/// Most expressions of one trace.
+const TRACED: usize = 20;
+
 /// What one DAP request replaces whole.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
@@ -186,6 +189,24 @@ fn check_texts(wish: &Value) -> Result<(), Failure> {
             )));
         }
     }
+    check_trace(&wish["trace"])
+}
+
+/// What is evaluated at each hit, and at which hit the program stops.
+fn check_trace(trace: &Value) -> Result<(), Failure> {
+    if trace.is_null() {
+        return Ok(());
+    }
+    let texts = trace["expressions"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if texts.is_empty() || texts.len() > TRACED || !texts.iter().all(Value::is_string) {
+        return Err(Failure::invalid(format!("`trace.expressions` must be 1 to {TRACED} strings")));
+    }
+    if !trace["hits"].is_null() && trace["hits"].as_u64().is_none_or(|hits| hits == 0) {
+        return Err(Failure::invalid(format!(
+            "`trace.hits` is {}; it must be a number from 1 on",
+            trace["hits"]
+        )));
+    }
     Ok(())
 }
 
@@ -204,5 +225,5 @@ fn essence(wish: &Value) -> Value {
 
 /// Whether nothing but the spot matters: it stops each time.
 pub(super) fn is_plain(wish: &Value) -> bool {
-    ["condition", "hitCondition", "logMessage"].iter().all(|key| wish[*key].is_null())
+    ["condition", "hitCondition", "logMessage", "trace"].iter().all(|key| wish[*key].is_null())
 }

@@ -1,6 +1,6 @@
 //! One place: its entries, each client's list, and what each client was shown.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde_json::{Map, Value, json};
 
@@ -9,6 +9,9 @@ use super::push::{Owed, Push};
 use super::shadows::{Reflects, Shadow};
 use crate::hub::event::ClientId;
 use crate::hub::ids::IdCounter;
+
+/// How many ids of breakpoints that are gone are remembered.
+const RETIRED: usize = 256;
 
 /// A wish in the union.
 #[derive(Debug)]
@@ -25,6 +28,8 @@ pub struct Entry {
     pub(super) state: Value,
     /// The hub finds out whether a hit counts.
     pub(super) judged: bool,
+    /// Of those: the engine has the condition, and stops only where it holds.
+    pub(super) filtered: bool,
     /// How often the program came by, where the hub counts.
     pub(super) hits: u64,
 }
@@ -114,6 +119,8 @@ pub struct Sheet {
     pub(super) entries: Vec<Entry>,
     pub(super) lists: BTreeMap<ClientId, Vec<Item>>,
     pub(super) shadows: BTreeMap<ClientId, Vec<Shadow>>,
+    /// Ids that the engine gave and that mean nothing any more: a stop that names one may be on its way.
+    retired: VecDeque<i64>,
     /// What of it the engine has.
     pub push: Push,
 }
@@ -127,6 +134,7 @@ impl Sheet {
             entries: Vec::new(),
             lists: BTreeMap::new(),
             shadows: BTreeMap::new(),
+            retired: VecDeque::new(),
             push: Push::default(),
         }
     }
@@ -216,6 +224,7 @@ impl Sheet {
             engine: None,
             state: Value::Null,
             judged: false,
+            filtered: false,
             hits: 0,
         });
         id
@@ -245,7 +254,24 @@ impl Sheet {
             entry.owners =
                 self.lists.iter().filter(|(_, items)| wants(items)).map(|(owner, _)| *owner).collect();
         }
-        self.entries.retain(|entry| !entry.owners.is_empty());
+        let gone: Vec<i64> = self
+            .entries
+            .extract_if(.., |entry| entry.owners.is_empty())
+            .filter_map(|entry| entry.engine)
+            .collect();
+        gone.into_iter().for_each(|id| self.retire(id));
+    }
+
+    fn retire(&mut self, engine: i64) {
+        if self.retired.len() == RETIRED {
+            self.retired.pop_front();
+        }
+        self.retired.push_back(engine);
+    }
+
+    /// Whether the engine gave this id to a breakpoint that is not wanted any more, or has another id by now.
+    pub(super) fn had(&self, engine: i64) -> bool {
+        self.retired.contains(&engine)
     }
 
     /// Says whether the union changed.
@@ -268,15 +294,18 @@ impl Sheet {
         for entry in &mut self.entries {
             (entry.engine, entry.state, entry.judged, entry.hits) = (None, Value::Null, false, 0);
         }
+        self.retired.clear();
         self.push.engine_gone()
     }
 
     /// The engine's answer to a list that was sent with these ids per position; gives the entries it changed.
     pub fn applied(&mut self, sent: &[Vec<i64>], body: &Value) -> Vec<i64> {
-        let mut changed = Vec::new();
+        let (mut changed, mut former) = (Vec::new(), Vec::new());
         for (ids, told) in sent.iter().zip(body["breakpoints"].as_array().into_iter().flatten()) {
             for entry in self.entries.iter_mut().filter(|entry| ids.contains(&entry.id)) {
-                entry.engine = told["id"].as_i64();
+                let given = told["id"].as_i64();
+                former.extend(entry.engine.filter(|id| Some(*id) != given));
+                entry.engine = given;
                 // An answer names everything: nothing of before stays.
                 let before = std::mem::take(&mut entry.state);
                 entry.told(told);
@@ -285,7 +314,26 @@ impl Sheet {
                 }
             }
         }
+        self.share_within(sent);
+        former.into_iter().for_each(|id| self.retire(id));
         changed
+    }
+
+    /// Entries that share one of the engine's breakpoints and were not told of it have what the engine said of that one before:
+    /// js-debug answers a list that is as it was with nothing.
+    fn share_within(&mut self, sent: &[Vec<i64>]) {
+        for ids in sent {
+            let known = self.entries.iter().find(|entry| ids.contains(&entry.id) && entry.engine.is_some());
+            let Some((engine, state)) = known.map(|entry| (entry.engine, entry.state.clone())) else {
+                continue;
+            };
+            for entry in
+                self.entries.iter_mut().filter(|entry| ids.contains(&entry.id) && entry.engine.is_none())
+            {
+                entry.engine = engine;
+                entry.state = state.clone();
+            }
+        }
     }
 
     /// The body a client is owed for these entries, in this order.

@@ -32,9 +32,12 @@ pub struct Slot {
 
 impl Abilities {
     fn judges(self, wish: &Value) -> bool {
-        (self.conditions || wish["condition"].is_null())
+        // Adapters differ in whether a hit counts whose condition does not hold, or fails.
+        (self.several || wish["condition"].is_null() || wish["hitCondition"].is_null())
+            && (self.conditions || wish["condition"].is_null())
             && (self.hit_conditions || wish["hitCondition"].is_null())
             && (self.log_messages || wish["logMessage"].is_null())
+            && wish["trace"].is_null()
     }
 }
 
@@ -62,16 +65,21 @@ impl Sheet {
                 .collect();
             let judged = members.len() > 1 && !members.iter().all(|entry| is_plain(&entry.wish))
                 || members.iter().any(|entry| !abilities.judges(&entry.wish));
+            // Where it is alone, the engine stops only where the condition holds, which is much quicker.
+            let filtered = judged && members.len() == 1 && abilities.conditions;
             let mut access: Vec<Value> = Vec::new();
             let mut ids = Vec::new();
             for entry in members {
                 entry.judged = judged;
+                entry.filtered = filtered && !entry.wish["condition"].is_null();
                 ids.push(entry.id);
                 if !access.contains(&entry.wish["accessType"]) {
                     access.push(entry.wish["accessType"].clone());
                 }
                 if !judged {
                     wish = entry.wish.clone();
+                } else if entry.filtered {
+                    wish["condition"] = entry.wish["condition"].clone();
                 }
             }
             match access.as_slice() {

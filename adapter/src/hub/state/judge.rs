@@ -6,15 +6,18 @@
 //! and no client ever saw it stand. Only what somebody waits for is never taken away: a step that came by ends there as
 //! a step, and a pause that was asked for meanwhile is one.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use dap_wire::Failure;
 use serde_json::{Value, json};
 
+use super::values_at_hit::{Values, Written};
 use super::{ENGINE_DEADLINE, Phase, State};
-use crate::engine::hit_condition::{HitTest, hit_condition};
+use crate::engine::CONDITION_FAILURE;
+use crate::engine::hit_condition::{CONDITION_FAILED, HitTest, condition_failed, hit_condition};
 use crate::hub::breakpoints::Suspect;
+use crate::hub::event::ClientId;
 use crate::hub::pending::Waiter;
 
 /// How long one condition, or one piece of a log message, may take.
@@ -48,6 +51,10 @@ struct Judgement {
     step: Step,
     /// Who wants the stop.
     wanted: Vec<i64>,
+    /// Conditions that could not be evaluated, each with the reason.
+    failed: Vec<String>,
+    /// It names only breakpoints that are gone, or that have other ids by now.
+    late: bool,
     question: u64,
 }
 
@@ -55,11 +62,8 @@ struct Judgement {
 enum Step {
     Frame,
     Condition,
-    /// A log message: what is written already, and what comes behind the expression that was asked.
-    Log {
-        written: String,
-        behind: String,
-    },
+    /// A log message or a trace.
+    Values(Values),
 }
 
 impl State {
@@ -89,10 +93,19 @@ impl State {
 
     /// Tells of a stop, or finds out first who wants it.
     fn consider(&mut self, body: Value) {
-        let hit = self.ledger.hit(&body["hitBreakpointIds"]);
+        let mut body = body;
+        if let Some(told) = body.as_object_mut().and_then(|body| body.shift_remove(CONDITION_FAILURE)) {
+            return self.tell_failed_condition(body, &told);
+        }
+        let mut hit = self.ledger.hit(&body["hitBreakpointIds"]);
+        let late = hit.is_empty() && self.ledger.had(&body["hitBreakpointIds"]);
+        without_traced(&mut hit);
         let named = body["hitBreakpointIds"].as_array().is_some_and(|ids| !ids.is_empty());
         let is_breakpoint = body["reason"].as_str().is_some_and(|reason| reason.ends_with("breakpoint"));
-        let open = if named { hit.iter().any(|suspect| suspect.judged) } else { self.ledger.judges() };
+        let open = match named {
+            true => late || hit.iter().any(|suspect| suspect.judged),
+            false => self.ledger.judges(),
+        };
         if !is_breakpoint || !open {
             return self.tell_stop(body, &ids(&hit));
         }
@@ -100,9 +113,11 @@ impl State {
         self.judging.now = Some(Judgement {
             body,
             frame: Value::Null,
-            suspects: named.then(|| hit.into()),
+            suspects: (named && !late).then(|| hit.into()),
             step: Step::Frame,
             wanted: Vec::new(),
+            failed: Vec::new(),
+            late,
             question: 0,
         });
         self.question("stackTrace", json!({ "threadId": thread, "startFrame": 0, "levels": 1 }));
@@ -127,9 +142,15 @@ impl State {
                 let frame = &stack["stackFrames"][0];
                 judgement.frame = frame["id"].clone();
                 let (path, line) = (frame["source"]["path"].as_str(), frame["line"].as_i64());
-                let here =
+                let mut here =
                     path.zip(line).map(|(path, line)| self.ledger.hit_at(path, line)).unwrap_or_default();
+                without_traced(&mut here);
                 let suspects = judgement.suspects.get_or_insert_with(|| here.into());
+                if judgement.late && suspects.is_empty() {
+                    // What it stopped for was removed while it stopped.
+                    self.judging.unwanted = Some(judgement.body);
+                    return self.next_stop();
+                }
                 if !suspects.iter().any(|suspect| suspect.judged) {
                     // It stopped for something that is not ours to judge.
                     let hit = ids(suspects.make_contiguous());
@@ -145,12 +166,9 @@ impl State {
                 self.next_stop();
             }
             (Step::Condition, answer) => self.condition_known(judgement, answer),
-            (Step::Log { written, behind }, answer) => {
-                let value = match &answer {
-                    Ok(body) => body["result"].as_str().unwrap_or_default().to_owned(),
-                    Err(failure) => format!("{{{failure}}}"),
-                };
-                self.log(judgement, written + &value, &behind);
+            (Step::Values(mut values), answer) => {
+                values.take(answer);
+                self.find_values(judgement, values);
             }
         }
     }
@@ -186,15 +204,32 @@ impl State {
                 self.judge(judgement);
             }
             Ok(_) => self.counted(judgement),
+            // Neither a count nor a log message hides it: nobody knows what they should have done.
             Err(failure) => {
-                let first = judgement.suspects.as_ref().and_then(|suspects| suspects.front());
-                let text = first.and_then(|suspect| suspect.wish["condition"].as_str()).unwrap_or_default();
-                self.write_note(&format!(
-                    "The condition `{text}` cannot be evaluated, so the program stops: {failure}"
-                ));
-                self.counted(judgement);
+                if let Some(first) = judgement.suspects.get_or_insert_default().pop_front() {
+                    let text = first.wish["condition"].as_str().unwrap_or_default();
+                    let problem = condition_failed(text, &failure.to_string());
+                    self.write_note(&problem);
+                    judgement.failed.push(problem);
+                    judgement.wanted.push(first.id);
+                }
+                self.judge(judgement);
             }
         }
+    }
+
+    /// The engine stopped because it could not evaluate a condition, and says why.
+    fn tell_failed_condition(&mut self, mut body: Value, told: &Value) {
+        let hit = ids(&self.ledger.hit(&body["hitBreakpointIds"]));
+        let (condition, reason) = (told["condition"].as_str(), told["reason"].as_str().unwrap_or_default());
+        let own = || {
+            hit.iter().find_map(|id| self.ledger.entry(*id)?.wish["condition"].as_str().map(str::to_owned))
+        };
+        let condition = condition.map(str::to_owned).or_else(own).unwrap_or_default();
+        let problem = condition_failed(&condition, reason);
+        self.write_note(&problem);
+        name_failed(&mut body, &[problem]);
+        self.tell_stop(body, &hit);
     }
 
     /// The condition holds: the hit counts, and is logged or wanted.
@@ -210,27 +245,34 @@ impl State {
                 true
             }
         };
-        match (counts, suspect.wish["logMessage"].as_str()) {
-            (true, Some(message)) => return self.log(judgement, String::new(), message),
-            (true, None) => judgement.wanted.push(suspect.id),
-            (false, _) => {}
+        match Values::wanted_by(&suspect.wish, hits) {
+            Some(values) if counts => return self.find_values(judgement, values),
+            None if counts => judgement.wanted.push(suspect.id),
+            _ => {}
         }
         judgement.suspects.get_or_insert_default().pop_front();
         self.judge(judgement);
     }
 
-    /// Writes a log message piece by piece; each `{expression}` is a question.
-    fn log(&mut self, mut judgement: Judgement, mut written: String, rest: &str) {
-        if let Some((before, after)) = rest.split_once('{')
-            && let Some((expression, behind)) = after.split_once('}')
-        {
-            written.push_str(before);
-            judgement.step = Step::Log { written, behind: behind.to_owned() };
-            return self.evaluate_here(judgement, expression);
+    /// Asks for the next value of a log message or a trace; with all of them it is written.
+    fn find_values(&mut self, mut judgement: Judgement, values: Values) {
+        if let Some(expression) = values.next().map(str::to_owned) {
+            judgement.step = Step::Values(values);
+            return self.evaluate_here(judgement, &expression);
         }
-        written.push_str(rest);
-        self.write_note(&written);
-        judgement.suspects.get_or_insert_default().pop_front();
+        if let Some(suspect) = judgement.suspects.get_or_insert_default().pop_front() {
+            match values.written() {
+                Written::Line(line) => self.write_note(&line),
+                Written::Row { values, hit, last } => {
+                    let body = json!({ "breakpointId": suspect.id, "threadId": judgement.body["threadId"],
+                        "hit": hit, "values": values });
+                    suspect.owners.iter().for_each(|owner| self.tell(*owner, "traced", &body));
+                    if last {
+                        judgement.wanted.push(suspect.id);
+                    }
+                }
+            }
+        }
         self.judge(judgement);
     }
 
@@ -239,7 +281,8 @@ impl State {
     }
 
     /// Everything about one stop is known.
-    fn judged(&mut self, judgement: Judgement) {
+    fn judged(&mut self, mut judgement: Judgement) {
+        name_failed(&mut judgement.body, &judgement.failed);
         if judgement.wanted.is_empty() {
             self.judging.unwanted = Some(judgement.body);
         } else {
@@ -301,6 +344,27 @@ impl State {
         let judging = std::mem::take(&mut self.judging);
         self.judging.questions = judging.questions;
         self.judging.last_resume = judging.last_resume;
+    }
+}
+
+/// A trace takes the place of its owner's own breakpoints on its line: those would end it at the first hit.
+fn without_traced(suspects: &mut Vec<Suspect>) {
+    let traces = |suspect: &Suspect| !suspect.wish["trace"].is_null();
+    let tracing: BTreeSet<ClientId> = suspects
+        .iter()
+        .filter(|suspect| traces(suspect))
+        .flat_map(|suspect| suspect.owners.clone())
+        .collect();
+    if !tracing.is_empty() {
+        suspects.retain(|suspect| traces(suspect) || !suspect.owners.is_subset(&tracing));
+    }
+}
+
+/// A stop at a condition that failed says so: the place alone looks as if the condition held.
+fn name_failed(body: &mut Value, failed: &[String]) {
+    if !failed.is_empty() {
+        body["description"] = json!(CONDITION_FAILED);
+        body["text"] = json!(failed.join("\n"));
     }
 }
 

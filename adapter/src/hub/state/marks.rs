@@ -115,7 +115,8 @@ impl State {
             several: self.several_per_line,
             conditions: self.capabilities.engine_has("supportsConditionalBreakpoints"),
             hit_conditions: self.capabilities.engine_has("supportsHitConditionalBreakpoints"),
-            log_messages: self.capabilities.engine_has("supportsLogPoints"),
+            // What other adapters make of `{expression}` differs with each, and some print it as the program's own output.
+            log_messages: self.several_per_line && self.capabilities.engine_has("supportsLogPoints"),
             filter_options: self.capabilities.engine_has("supportsExceptionFilterOptions"),
         }
     }
@@ -281,6 +282,11 @@ impl State {
             if let Some(what) = entry.wish[key].as_str() {
                 text.push_str(&format!("; {word} `{what}`"));
             }
+        }
+        let traced = entry.wish["trace"]["expressions"].as_array().into_iter().flatten();
+        let traced: Vec<String> = traced.filter_map(Value::as_str).map(|what| format!("`{what}`")).collect();
+        if !traced.is_empty() {
+            text.push_str(&format!("; traces {}", traced.join(", ")));
         }
         text
     }

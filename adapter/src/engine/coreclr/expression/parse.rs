@@ -169,6 +169,50 @@ fn parsed(source: &str) -> Result<Tree, Failure> {
     parser.parse(source, None).ok_or_else(|| failed("the expression cannot be parsed"))
 }
 
+/// An expression as it was typed, as the grammar was given it, and its tree.
+struct Read {
+    typed: String,
+    source: String,
+    tree: Tree,
+}
+
+/// Parses an expression without looking at any program.
+fn read(text: &str) -> Result<Read, Failure> {
+    if text.is_empty() || text.len() > LONGEST {
+        return Err(failed("the expression is empty or too long"));
+    }
+    // Only calls and assignments are statements of their own, so the expression is assigned to nothing. The
+    // grammar knows no `$names`; ours are as long with `_`, and read from the text as it was typed.
+    let typed = format!("{BEFORE}{text});");
+    let mut source = typed.replace("$exception", "_exception").replace("$threadid", "_threadid");
+    let mut tree = parsed(&source)?;
+    if tree.root_node().has_error()
+        && let Some(other) = with_slices(&source)
+        && let Some(sliced) = parsed(&other).ok().filter(|tree| !tree.root_node().has_error())
+    {
+        (tree, source) = (sliced, other);
+    }
+    // For the grammar `a + b?.c` is `(a + b)?.c`; as `a + b .c` it is understood. Who walks it looks for the `?` in what
+    // was typed.
+    while let Some(marks) = marks_of_null(tree.root_node()) {
+        for mark in marks {
+            source.replace_range(mark..=mark, " ");
+        }
+        tree = parsed(&source)?;
+    }
+    Ok(Read { typed, source, tree })
+}
+
+/// Whether a text is an expression as far as its grammar goes; what its names mean is known at a stop.
+///
+/// # Errors
+/// What is wrong, and where.
+pub(in crate::engine::coreclr) fn check_syntax(text: &str) -> Result<(), Failure> {
+    let text = text.trim();
+    let read = read(text)?;
+    if read.tree.root_node().has_error() { Err(syntax_error(read.tree.root_node(), text)) } else { Ok(()) }
+}
+
 impl Session {
     pub(super) fn find(&mut self, text: &str, site: &Site<'_>) -> Result<Found, Failure> {
         self.find_with(text, site, &RefCell::default())
@@ -182,29 +226,8 @@ impl Session {
         bindings: &RefCell<Vec<(String, Val)>>,
     ) -> Result<Found, Failure> {
         let text = text.trim();
-        if text.is_empty() || text.len() > LONGEST {
-            return Err(failed("the expression is empty or too long"));
-        }
-        // Only calls and assignments are statements of their own, so the expression is assigned to nothing. The
-        // grammar knows no `$names`; ours are as long with `_`, and read from the text as it was typed.
-        let typed = format!("{BEFORE}{text});");
-        let mut source = typed.replace("$exception", "_exception").replace("$threadid", "_threadid");
-        let mut tree = parsed(&source)?;
-        if tree.root_node().has_error()
-            && let Some(other) = with_slices(&source)
-            && let Some(sliced) = parsed(&other).ok().filter(|tree| !tree.root_node().has_error())
-        {
-            (tree, source) = (sliced, other);
-        }
+        let Read { typed, mut source, mut tree } = read(text)?;
         let scope = Scope { text: &typed, ..Scope::around(site, bindings) };
-        // For the grammar `a + b?.c` is `(a + b)?.c`; as `a + b .c` it is understood. Who walks it looks for the `?` in what
-        // was typed.
-        while let Some(marks) = marks_of_null(tree.root_node()) {
-            for mark in marks {
-                source.replace_range(mark..=mark, " ");
-            }
-            tree = parsed(&source)?;
-        }
         // `(a) - b` is a difference, unless `a` is a type.
         while let Some(enclosed) = self.taken_for_cast(tree.root_node(), &scope) {
             source.replace_range(enclosed.start..=enclosed.start, " ");
@@ -331,6 +354,18 @@ mod tests {
         assert_eq!(Format::split("text, nq;"), ("text", Format { bare: true, ..Format::default() }));
         assert_eq!(Format::split("Max(a,h)"), ("Max(a,h)", Format::default()));
         assert_eq!(Format::split("grid[1,d]"), ("grid[1,d]", Format::default()));
+    }
+
+    #[test]
+    fn syntax_is_checked_without_a_program() {
+        for right in
+            ["i == 2 && name?.Length > 3", "(a) - b > 0", "list[1..^1].Count == 0", "x is > 3 and < 9"]
+        {
+            assert!(check_syntax(right).is_ok(), "{right}: {:?}", check_syntax(right));
+        }
+        for wrong in ["i == 2 &&", "i ==", ") i", ""] {
+            assert!(check_syntax(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

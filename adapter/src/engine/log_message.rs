@@ -1,0 +1,80 @@
+//! A breakpoint's log message, cut at its `{expressions}`: the same for the built-in engine and for the hub, which writes the
+//! messages of all other engines. Nothing here evaluates.
+
+/// A part of a log message.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// As it stands.
+    Text(String),
+    /// What its value is written for.
+    Expression(String),
+}
+
+/// A log message in parts: `{expression}`, with braces and strings inside it; `{{` and `}}` are braces themselves.
+pub fn pieces(message: &str) -> Vec<Piece> {
+    let (mut pieces, mut text) = (Vec::new(), String::new());
+    let mut rest = message;
+    while let Some(letter) = rest.chars().next() {
+        let behind = rest.get(letter.len_utf8()..).unwrap_or_default();
+        let doubled = matches!(letter, '{' | '}') && behind.starts_with(letter);
+        match (letter, expression(behind)) {
+            _ if doubled => {
+                text.push(letter);
+                rest = behind.get(1..).unwrap_or_default();
+            }
+            ('{', Some((inner, after))) => {
+                if !text.is_empty() {
+                    pieces.push(Piece::Text(std::mem::take(&mut text)));
+                }
+                pieces.push(Piece::Expression(inner.trim().to_owned()));
+                rest = after;
+            }
+            _ => {
+                text.push(letter);
+                rest = behind;
+            }
+        }
+    }
+    if !text.is_empty() {
+        pieces.push(Piece::Text(text));
+    }
+    pieces
+}
+
+/// What stands before the brace that closes, and what follows it.
+fn expression(text: &str) -> Option<(&str, &str)> {
+    let (mut open, mut quote, mut escaped) = (0usize, None, false);
+    for (at, letter) in text.char_indices() {
+        match (quote, letter) {
+            (Some(_), _) if escaped => escaped = false,
+            (Some(_), '\\') => escaped = true,
+            (Some(end), _) if letter == end => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'') => quote = Some(letter),
+            (None, '{') => open += 1,
+            (None, '}') if open == 0 => {
+                let inner = text.get(..at).filter(|inner| !inner.trim().is_empty())?;
+                return Some((inner, text.get(at + 1..)?));
+            }
+            (None, '}') => open -= 1,
+            (None, _) => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn log_messages_are_cut_at_their_expressions() {
+        let text = |text: &str| Piece::Text(text.into());
+        let expression = |text: &str| Piece::Expression(text.into());
+        assert_eq!(pieces("a {b} c"), [text("a "), expression("b"), text(" c")]);
+        assert_eq!(pieces("{d[\"}\"]}{ x }"), [expression("d[\"}\"]"), expression("x")]);
+        assert_eq!(pieces("{new { a = 1 }}"), [expression("new { a = 1 }")]);
+        assert_eq!(pieces("{{json}} {}"), [text("{json} {}")]);
+        assert_eq!(pieces("open {a"), [text("open {a")]);
+    }
+}
