@@ -31,6 +31,7 @@ mod profile;
 mod pydevd;
 mod rdbg;
 mod rows;
+mod rust;
 mod session;
 mod socket;
 mod target;

@@ -1,9 +1,11 @@
 //! Shell scripts through bash-dap (a Python package): it asks us to start the program.
 
+use std::process::Command;
+
 use dap_wire::Failure;
 use serde_json::json;
 
-use super::find::Search;
+use super::find::{self, Search};
 use super::profile::{IdlePause, Plan, Profile, ProgramIo, Quirks, Transport};
 use super::target::Target;
 use crate::io::SpawnSpec;
@@ -19,6 +21,14 @@ impl Profile for Bash {
     /// It stops between two commands.
     fn idle_pause(&self) -> IdlePause {
         IdlePause::Pends("it is in the midst of a command, and bash stops between two")
+    }
+
+    /// A condition is a command: one that fails does not hold, as in `if`.
+    fn syntax_check(&self, target: &Target, condition: &str) -> Option<Command> {
+        let bash = find::on_path(&target.variable("PATH").unwrap_or_default(), "bash")?;
+        let mut command = Command::new(bash);
+        command.env_remove("BASH_ENV").args(["--norc", "-n", "-c", condition]);
+        Some(command)
     }
 
     fn launch(&self, target: &Target) -> Result<Plan, Failure> {

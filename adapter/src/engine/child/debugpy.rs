@@ -10,7 +10,7 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
 use super::find;
-use super::profile::{IdlePause, Plan, Profile, ProgramIo, Quirks, Transport};
+use super::profile::{FailedCondition, IdlePause, Plan, Profile, ProgramIo, Quirks, Transport};
 use super::pydevd;
 use super::target::Target;
 use crate::engine::console::Console;
@@ -111,6 +111,28 @@ impl Profile for Debugpy {
 
     fn further_elements(&self, rows: &[Value]) -> Option<usize> {
         pydevd::further_elements(rows)
+    }
+
+    fn syntax_check(&self, target: &Target, condition: &str) -> Option<Command> {
+        let mut python = Command::new(interpreter(target, &mut Vec::new()).ok()?);
+        let check = "import sys\ntry: compile(sys.argv[1].lstrip(' \\t'), '<condition>', 'eval')\n\
+                     except (SyntaxError, ValueError) as wrong: print(type(wrong).__name__ + ':', wrong)";
+        python.args(["-I", "-S", "-c", check, condition]);
+        Some(python)
+    }
+
+    fn settings(&self) -> Option<(&'static str, Value)> {
+        // It prints no more of an exception than it stops at, and neither of any, unless it is told so.
+        let none = json!({ "skipSuspendOnBreakpointException": [], "skipPrintBreakpointException": [] });
+        Some(("setDebuggerProperty", none))
+    }
+
+    fn failed_condition_in(&self, output: &str) -> Option<FailedCondition> {
+        let told =
+            output.strip_prefix("pydevd: Error while evaluating expression in conditional breakpoint: ")?;
+        let (condition, trace) = told.split_once('\n')?;
+        let reason = trace.lines().rev().find(|line| !line.trim().is_empty())?.to_owned();
+        Some(FailedCondition { condition: Some(condition.to_owned()), reason })
     }
 
     fn name_of_child(&self, words: &[String], parent: &Path) -> Option<String> {
@@ -315,6 +337,16 @@ fn strings(value: &Value) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_condition_that_failed_is_read_from_debugpys_own_words() {
+        let told = "pydevd: Error while evaluating expression in conditional breakpoint: nope == 3\nTraceback (most \
+                    recent call last):\n  File \"<string>\", line 1\nNameError: name 'nope' is not defined\n\n";
+        let failed = Debugpy.failed_condition_in(told).unwrap();
+        assert_eq!(failed.condition.as_deref(), Some("nope == 3"));
+        assert_eq!(failed.reason, "NameError: name 'nope' is not defined");
+        assert_eq!(Debugpy.failed_condition_in("NameError: mine\n"), None);
+    }
 
     #[test]
     fn a_python_process_is_called_by_what_it_runs() {

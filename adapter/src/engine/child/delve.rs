@@ -7,6 +7,7 @@ use super::build;
 use super::find::Search;
 use super::profile::{Plan, Profile, ProgramIo, Quirks, Transport};
 use super::target::Target;
+use crate::engine::CONDITION_FAILURE;
 use crate::io::SpawnSpec;
 
 /// The profile.
@@ -24,6 +25,15 @@ impl Profile for Delve {
     /// With a `mode` of its own, such as `test`, it is asked to build itself.
     fn builds(&self, target: &Target) -> bool {
         matches!(target.attribute("mode").as_str(), None | Some("auto" | "debug"))
+    }
+
+    /// A condition that fails is a runtime error to it.
+    fn correct_stop(&self, body: &mut Value, _pausing: bool) {
+        let failed = body["text"].as_str().filter(|text| text.starts_with("error evaluating expression: "));
+        if let Some(reason) = failed.filter(|_| body["reason"] == "exception").map(str::to_owned) {
+            body["reason"] = json!("breakpoint");
+            body[CONDITION_FAILURE] = json!({ "reason": reason });
+        }
     }
 
     fn launch(&self, target: &Target) -> Result<Plan, Failure> {

@@ -1,6 +1,7 @@
 //! Native code through `gdb -i dap` (gdb 14 and later). It never asks anybody to start the program, so it is told to start
 //! it through a shell that puts pipes of ours in place.
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -9,11 +10,15 @@ use serde_json::{Value, json};
 
 use super::find::Search;
 use super::profile::{Plan, Profile, ProgramIo, Quirks, Transport};
+use super::rust;
 use super::target::Target;
 use crate::io::SpawnSpec;
 
 /// The first version that speaks DAP.
 const FIRST_VERSION: u32 = 14;
+
+/// Where GCC's C++ library keeps its printers.
+const CPP_PRINTERS: &str = "/usr/share/gcc/python";
 
 /// The profile.
 pub(super) struct Gdb;
@@ -31,6 +36,23 @@ impl Profile for Gdb {
     /// It takes a number for how many hits to ignore, and never stops where it is anything else.
     fn counts_hits(&self) -> bool {
         false
+    }
+
+    fn is_native(&self) -> bool {
+        true
+    }
+
+    fn panic_function(&self) -> Option<&'static str> {
+        // It wants the whole name.
+        Some("std::panicking::rust_panic")
+    }
+
+    fn summarizes(&self) -> bool {
+        false
+    }
+
+    fn rechecks_conditions(&self) -> bool {
+        true
     }
 
     fn builds(&self, _target: &Target) -> bool {
@@ -56,6 +78,9 @@ impl Profile for Gdb {
         let redirect = "set exec-wrapper sh -c 'exec \"$0\" \"$@\" <{stdin} >{stdout} 2>{stderr}'";
         plan.spec.args.extend(["-iex".into(), redirect.into()]);
         plan.program_io = ProgramIo::Offered;
+        // With the program's symbols at hand it says at once what is wrong with a breakpoint; without them it takes any
+        // condition, and drops the breakpoint silently when it finds that the condition means nothing.
+        plan.spec.args.extend(["--".into(), program.into()]);
         Ok(plan)
     }
 
@@ -75,7 +100,19 @@ fn plan(target: &Target, command: &'static str, ours: Value) -> Result<Plan, Fai
         .on_path(target, &["gdb"])
         .end()?;
     check_version(&gdb)?;
-    let args = ["-q", "-nx", "-i", "dap", "-iex", "set debuginfod enabled off"].map(Into::into).to_vec();
+    let mut args: Vec<OsString> =
+        ["-q", "-nx", "-i", "dap", "-iex", "set debuginfod enabled off"].map(Into::into).to_vec();
+    let panics = rust::made(&target.program);
+    if panics && let Some(folder) = rust::formatters(target) {
+        let folder = folder.display().to_string();
+        args.extend(["-d".into(), folder.clone().into()]);
+        args.extend(["-iex".into(), format!("add-auto-load-safe-path {folder}").into()]);
+        let found = format!("python import sys; sys.path.insert(0, {})", json!(folder));
+        args.extend(["-iex".into(), found.into()]);
+    }
+    if Path::new(CPP_PRINTERS).join("libstdcxx/v6/printers.py").is_file() {
+        args.extend(["-iex".into(), cpp_printers().into()]);
+    }
     Ok(Plan {
         spec: SpawnSpec { program: gdb, args, cwd: target.cwd.clone(), ..SpawnSpec::default() },
         transport: Transport::Stdio,
@@ -84,8 +121,17 @@ fn plan(target: &Target, command: &'static str, ours: Value) -> Result<Plan, Fai
         command,
         arguments: target.for_adapter(ours),
         launched: command == "launch",
-        quirks: Quirks::default(),
+        quirks: Quirks { panics, ..Quirks::default() },
     })
+}
+
+/// Has gdb show the C++ library's strings and containers: one that does not come from where the library does finds none by
+/// itself.
+fn cpp_printers() -> String {
+    format!(
+        "python import sys; sys.path.insert(0, '{CPP_PRINTERS}'); \
+         from libstdcxx.v6.printers import register_libstdcxx_printers; register_libstdcxx_printers(None)"
+    )
 }
 
 /// All variables of the program: gdb knows no `null`, and takes what it is told for all there are. What JSON cannot say is

@@ -2,6 +2,7 @@
 //! program. What is launched has no threads; the program comes as its first child, which is this session's program.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use dap_wire::Failure;
 use serde_json::{Value, json};
@@ -54,6 +55,31 @@ impl Profile for Js {
 
     fn links_slowly(&self) -> bool {
         true
+    }
+
+    fn syntax_check(&self, target: &Target, condition: &str) -> Option<Command> {
+        let node = find::on_path(&target.variable("PATH").unwrap_or_default(), "node")?;
+        let check = "try { new Function('return (' + process.argv[1] + '\\n)'); } \
+                     catch (wrong) { console.log(String(wrong)); }";
+        let mut command = Command::new(node);
+        // What the program's variables have Node load is not for this.
+        command.env_remove("NODE_OPTIONS").args(["-e", check, "--", condition]);
+        Some(command)
+    }
+
+    /// It takes what is thrown for false, and prints it as the program's stderr.
+    fn guarded_condition(&self, condition: &str) -> String {
+        format!(
+            "(() => {{ try {{ return ({condition}\n); }} \
+             catch (wrong) {{ globalThis[Symbol.for('tandem.condition')] = String(wrong); return true; }} }})()"
+        )
+    }
+
+    fn failure_query(&self) -> Option<&'static str> {
+        Some(
+            "(() => { const key = Symbol.for('tandem.condition'), told = globalThis[key]; \
+             delete globalThis[key]; return told ?? ''; })()",
+        )
     }
 
     fn launch(&self, target: &Target) -> Result<Plan, Failure> {

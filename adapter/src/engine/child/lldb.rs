@@ -1,10 +1,13 @@
 //! C, C++, Rust and other native code through lldb-dap (LLVM 18 and later): it asks us to start the program.
 
+use std::path::Path;
+
 use dap_wire::Failure;
 use serde_json::{Value, json};
 
 use super::find::Search;
-use super::profile::{Plan, Profile, ProgramIo, Quirks, Transport};
+use super::profile::{FailedCondition, Plan, Profile, ProgramIo, Quirks, Transport};
+use super::rust;
 use super::target::Target;
 use crate::io::SpawnSpec;
 
@@ -33,6 +36,14 @@ impl Profile for Lldb {
         false
     }
 
+    fn is_native(&self) -> bool {
+        true
+    }
+
+    fn panic_function(&self) -> Option<&'static str> {
+        Some(rust::PANIC)
+    }
+
     fn builds(&self, _target: &Target) -> bool {
         true
     }
@@ -49,6 +60,29 @@ impl Profile for Lldb {
 
     fn mixes_children(&self) -> bool {
         false
+    }
+
+    fn failed_condition_in(&self, output: &str) -> Option<FailedCondition> {
+        let (_, told) = output.split_once("stopped due to an error evaluating condition of breakpoint ")?;
+        let (condition, reason) = told.split_once(": \"")?.1.split_once("\"\n")?;
+        Some(FailedCondition { condition: Some(condition.to_owned()), reason: reason.trim().to_owned() })
+    }
+
+    /// What it says of one may come after the stop.
+    fn rechecks_conditions(&self) -> bool {
+        true
+    }
+
+    /// Its pause is a signal like any other.
+    fn correct_stop(&self, body: &mut Value, pausing: bool) {
+        let text = body["description"].as_str().or(body["text"].as_str()).unwrap_or_default();
+        if pausing && body["reason"] == "exception" && text == "signal SIGSTOP" {
+            body["reason"] = json!("pause");
+            body["description"] = json!("Paused");
+            if let Some(body) = body.as_object_mut() {
+                body.shift_remove("text");
+            }
+        }
     }
 
     fn launch(&self, target: &Target) -> Result<Plan, Failure> {
@@ -77,7 +111,16 @@ fn plan(target: &Target, command: &'static str, ours: Value) -> Result<Plan, Fai
         .in_extensions("llvm-vs-code-extensions.lldb-dap-", "bin/lldb-dap")
         .end()?;
     // `env` reaches the program through `runInTerminal`; versions differ in how they spell it.
-    let arguments = without(target.for_adapter(ours), "env");
+    let mut arguments = without(target.for_adapter(ours), "env");
+    // Structs show their fields.
+    if arguments["enableAutoVariableSummaries"].is_null() {
+        arguments["enableAutoVariableSummaries"] = json!(true);
+    }
+    let panics = rust::made(&target.program);
+    if panics && let Some(folder) = rust::formatters(target) {
+        let own = arguments["initCommands"].as_array().cloned().unwrap_or_default();
+        arguments["initCommands"] = formatters(&folder).into_iter().map(Value::from).chain(own).collect();
+    }
     // A program that it starts by itself would inherit the folder that is meant for it alone.
     let starts_it =
         arguments["runInTerminal"] != true && command == "launch" || !arguments["attachCommands"].is_null();
@@ -91,8 +134,21 @@ fn plan(target: &Target, command: &'static str, ours: Value) -> Result<Plan, Fai
         arguments,
         launched: command == "launch",
         // What its crash handler has the symbolizer read and write.
-        quirks: Quirks { litters: !starts_it, ..Quirks::default() },
+        quirks: Quirks { litters: !starts_it, panics, ..Quirks::default() },
     })
+}
+
+/// Commands that have lldb show Rust's own types. `?` keeps them out of the console unless they fail.
+fn formatters(folder: &Path) -> [String; 3] {
+    let folder = folder.display();
+    [
+        format!("?command script import \"{folder}/lldb_lookup.py\""),
+        format!("?command source -s 1 \"{folder}/lldb_commands\""),
+        // To lldb a Rust `char` is C++'s `char32_t`, which it shows as a number.
+        "?type summary add char32_t --python-script \"n = valobj.GetValueAsUnsigned(); \
+         return repr(chr(n)) if n < 0x110000 else None\""
+            .to_owned(),
+    ]
 }
 
 fn without(mut arguments: Value, key: &str) -> Value {

@@ -2,6 +2,7 @@
 //! adapter, mostly data.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 
 use dap_wire::Failure;
@@ -86,6 +87,8 @@ pub(super) struct Quirks {
     pub(super) starts_when_configured: bool,
     /// Without a debugger (`noDebug`) it starts the program at once, and neither says `initialized` nor is to be configured.
     pub(super) never_ready: bool,
+    /// The program is Rust's: its panics are exceptions to stop at.
+    pub(super) panics: bool,
     /// Killed, it leaves temporary files behind: it gets a folder for them that goes with the session.
     pub(super) litters: bool,
 }
@@ -161,6 +164,15 @@ pub(super) fn names_pipe(value: &Value) -> bool {
     }
 }
 
+/// A breakpoint's condition that could not be evaluated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct FailedCondition {
+    /// Its text, if it is known.
+    pub(super) condition: Option<String>,
+    /// What the language says.
+    pub(super) reason: String,
+}
+
 /// One child adapter.
 pub(super) trait Profile: Send + Sync {
     /// The launch attribute `engine`.
@@ -230,6 +242,57 @@ pub(super) trait Profile: Send + Sync {
     fn counts_hits(&self) -> bool {
         true
     }
+
+    /// A short command that runs no code of the program and prints what is wrong with the text of a condition, nothing when
+    /// it is right; for adapters that do not say so themselves. Finding it may look at files.
+    fn syntax_check(&self, _target: &Target, _condition: &str) -> Option<Command> {
+        None
+    }
+
+    /// A breakpoint's condition as the adapter gets it, of one that takes a condition that fails for one that does not hold:
+    /// an expression that is true as well when the condition fails.
+    fn guarded_condition(&self, condition: &str) -> String {
+        condition.to_owned()
+    }
+
+    /// What to `evaluate` at a stop for the reason why a guarded condition failed; empty text when it did not.
+    fn failure_query(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// The condition that failed, if it is known, and the reason, if this is how the adapter tells of it in its output.
+    fn failed_condition_in(&self, _output: &str) -> Option<FailedCondition> {
+        None
+    }
+
+    /// Whether it stops where a condition fails without a word that comes before: then the condition is evaluated once more at
+    /// each of its stops.
+    fn rechecks_conditions(&self) -> bool {
+        false
+    }
+
+    /// A request of its own that makes it stop where a condition fails; sent before the program runs.
+    fn settings(&self) -> Option<(&'static str, Value)> {
+        None
+    }
+
+    /// Whether it debugs machine code: its values have addresses, its frames sources that may be on another machine.
+    fn is_native(&self) -> bool {
+        false
+    }
+
+    /// The function that Rust's panics come by, as it wants it named; for one that debugs Rust.
+    fn panic_function(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Whether what has parts has a value of its own that shows them.
+    fn summarizes(&self) -> bool {
+        true
+    }
+
+    /// Puts right what a `stopped` says; `pausing`: a client asked for a pause.
+    fn correct_stop(&self, _body: &mut Value, _pausing: bool) {}
 
     /// Removes what a program of ours that was killed may have left behind.
     fn clean_up_after(&self, _program: u32) {}

@@ -1,13 +1,21 @@
 //! Ruby through the `debug` gem, which lives inside the program: it listens on a socket of ours, and what we start is the
 //! program itself.
 
-use dap_wire::Failure;
-use serde_json::json;
+use std::process::Command;
 
-use super::find::Search;
+use dap_wire::Failure;
+use serde_json::{Value, json};
+
+use super::find::{self, Search};
 use super::profile::{Plan, Profile, ProgramIo, Quirks, Transport};
 use super::target::Target;
 use crate::io::SpawnSpec;
+
+/// What stands around a condition so that it holds where it fails.
+const GUARD: (&str, &str) = (
+    "begin; (",
+    "\n); rescue Exception; Thread.current[:__tandem_condition] = \"#{$!.class}: #{$!.message.lines.first.to_s.chomp}\"; true; end",
+);
 
 /// The profile.
 pub(super) struct Rdbg;
@@ -24,6 +32,34 @@ impl Profile for Rdbg {
     /// Without a filter an array is only its class.
     fn hides_elements(&self) -> bool {
         true
+    }
+
+    /// It quotes the condition as it got it.
+    fn correct_stop(&self, body: &mut Value, _pausing: bool) {
+        for key in ["description", "text"] {
+            if let Some(shown) = body[key].as_str().and_then(unguarded) {
+                body[key] = json!(shown);
+            }
+        }
+    }
+
+    fn syntax_check(&self, target: &Target, condition: &str) -> Option<Command> {
+        let ruby = find::on_path(&target.variable("PATH").unwrap_or_default(), "ruby")?;
+        let check = "begin; RubyVM::InstructionSequence.compile(\"(#{ARGV[0]}\\n)\", '<condition>'); \
+                     rescue SyntaxError => wrong; puts wrong.message; end";
+        let mut command = Command::new(ruby);
+        command.env_remove("RUBYOPT").args(["--disable=gems", "-e", check, "--", condition]);
+        Some(command)
+    }
+
+    /// It takes what is raised for false, and prints it to the program's stdout. The reason is kept where the program's own
+    /// variables are not touched.
+    fn guarded_condition(&self, condition: &str) -> String {
+        format!("{}{condition}{}", GUARD.0, GUARD.1)
+    }
+
+    fn failure_query(&self) -> Option<&'static str> {
+        Some("Thread.current[:__tandem_condition].to_s.tap { Thread.current[:__tandem_condition] = nil }")
     }
 
     fn launch(&self, target: &Target) -> Result<Plan, Failure> {
@@ -75,6 +111,13 @@ impl Profile for Rdbg {
     }
 }
 
+/// A text that quotes a guarded condition, with the condition as it was typed.
+fn unguarded(text: &str) -> Option<String> {
+    let (before, rest) = text.split_once(GUARD.0)?;
+    let (condition, after) = rest.split_once(GUARD.1)?;
+    Some(format!("{before}{condition}{after}"))
+}
+
 /// Debian ships the gem with Ruby but puts no `rdbg` on PATH.
 fn ruby_gems(target: &Target) -> Vec<std::path::PathBuf> {
     let roots = ["/usr/lib/ruby/gems", "/var/lib/gems", "/usr/share/rubygems-integration"]
@@ -94,4 +137,19 @@ fn ruby_gems(target: &Target) -> Vec<std::path::PathBuf> {
     found.sort();
     found.reverse();
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stop_quotes_the_condition_as_it_was_typed() {
+        let guarded = Rdbg.guarded_condition("i == 2 # two");
+        let mut body =
+            json!({ "description": format!(" BP - Line a.rb:5 (line) if: {guarded}"), "text": "other" });
+        Rdbg.correct_stop(&mut body, false);
+        assert_eq!(body["description"], " BP - Line a.rb:5 (line) if: i == 2 # two");
+        assert_eq!(body["text"], "other");
+    }
 }

@@ -1,7 +1,8 @@
 //! The session with one adapter: handshake, requests and events in between, and the end.
 //!
 //! In reading order: this file (what a session is), [`launch`] (the handshake), [`said`] (what the adapter says), [`requests`]
-//! (asking it), [`threads`], [`pausing`], [`paging`], [`reverse`] (what it asks), [`family`] (programs that the program starts), [`delegated`] (a
+//! (asking it), [`conditions`] (breakpoints whose conditions fail), [`panics`] (of Rust), [`native`] (values and frames of
+//! machine code), [`threads`], [`pausing`], [`paging`], [`reverse`] (what it asks), [`family`] (programs that the program starts), [`delegated`] (a
 //! program that the adapter starts through our stub), [`undebugged`] (`noDebug`), [`ending`].
 //!
 //! The answer to `launch` may come before or after `configurationDone`, and `initialized` before, after, twice or never:
@@ -11,11 +12,14 @@
 //! Tasks: one per connection that takes what the adapter says (ends with the connection), one that takes further connections
 //! (ends with the session), one for the end (bounded).
 
+mod conditions;
 mod delegated;
 mod ending;
 mod family;
 mod launch;
+mod native;
 mod paging;
+mod panics;
 mod pausing;
 mod requests;
 mod reverse;
@@ -40,8 +44,10 @@ use super::target::Target;
 use super::{offered, translate};
 use crate::engine::{EngineEvent, EngineRequest, Marks};
 use crate::io::{Broker, Child, Offer};
+use conditions::Conditions;
 use family::Adopted;
 use paging::Elements;
+use panics::Panics;
 use pausing::Motion;
 use threads::Threads;
 
@@ -137,6 +143,8 @@ pub(super) struct Session {
     motion: Mutex<Motion>,
     /// Which values have announced elements.
     elements: Mutex<Elements>,
+    conditions: Conditions,
+    panics: Panics,
     /// Why the adapter cannot start the program that it was configured for.
     refusal: Mutex<Option<Failure>>,
     /// Somebody wants the end: a launch in progress gives up.
@@ -165,6 +173,8 @@ impl Session {
             threads: Threads::default(),
             motion: Mutex::default(),
             elements: Mutex::default(),
+            conditions: Conditions::default(),
+            panics: Panics::default(),
             refusal: Mutex::default(),
             give_up: CancellationToken::new(),
             closing: CancellationToken::new(),
@@ -214,6 +224,8 @@ impl Session {
             "setExceptionBreakpoints" => {
                 let capabilities = self.capabilities();
                 translate::exception_filters(&mut arguments, &capabilities);
+                Box::pin(self.choose_panics(&mut arguments, &cancel)).await;
+                let capabilities = self.adapters_own(&capabilities);
                 if capabilities["exceptionBreakpointFilters"].as_array().is_none_or(Vec::is_empty) {
                     return Ok(Value::Null);
                 }
@@ -224,13 +236,30 @@ impl Session {
             }
             _ => {
                 let profile = &self.profile;
+                if command == "exceptionInfo"
+                    && let Some(info) = self.panic_info(&arguments)
+                {
+                    return Ok(info);
+                }
+                if requests::RESUMING.contains(&command.as_str()) && self.is_core() {
+                    return Err(requests::core_does_not_run(&command));
+                }
                 offered::check(&command, &self.capabilities(), profile.own_requests(), profile.name())?;
                 if let Some(thread) = self.unknown_thread(&command, &arguments) {
                     Box::pin(self.look_for_thread(thread, &cancel)).await?;
                 }
                 match command.as_str() {
+                    "setBreakpoints" | "setFunctionBreakpoints" => {
+                        return Box::pin(self.set_conditional(&command, arguments, &cancel)).await;
+                    }
+                    "variables" | "evaluate" | "stackTrace" if self.profile.is_native() => {
+                        return Box::pin(self.ask_native(&command, arguments, &cancel)).await;
+                    }
                     "continue" => return Box::pin(self.go_on(arguments, &cancel)).await,
-                    "pause" => return Box::pin(self.pause(arguments, &cancel)).await,
+                    "pause" => {
+                        self.conditions.pausing(true);
+                        return Box::pin(self.pause(arguments, &cancel)).await;
+                    }
                     "variables" => return Box::pin(self.variables(arguments, &cancel)).await,
                     "setVariable" => {
                         let answer = self.ask(&command, arguments, &cancel).await?;

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 const FILTERS: [(&str, &[&str]); 3] = [
     ("all", &["raised", "any", "exception", "cpp_throw"]),
     ("user-unhandled", &["userUnhandled"]),
-    ("unhandled", &["uncaught", "unrecovered-panic"]),
+    ("unhandled", &["uncaught", "unrecovered-panic", "rust_panic"]),
 ];
 
 /// Exception filters by the adapter's own names, without those it does not know.

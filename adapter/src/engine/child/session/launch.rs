@@ -195,7 +195,13 @@ impl Session {
         format!("the debug adapter did not launch the program within {} s", LAUNCH_LIMIT.as_secs())
     }
 
-    pub(super) async fn configured(&self, cancel: &CancellationToken) -> Result<Value, Failure> {
+    pub(super) async fn configured(self: &Arc<Self>, cancel: &CancellationToken) -> Result<Value, Failure> {
+        Box::pin(self.want_usual_panics(cancel)).await;
+        if let Some((command, arguments)) = self.profile.settings()
+            && let Err(failure) = self.ask(command, arguments, cancel).await
+        {
+            tracing::debug!(%failure, "the adapter does not take `{command}`");
+        }
         let outcome = if self.can("supportsConfigurationDoneRequest") && !self.is_never_ready() {
             tokio::select! {
                 outcome = self.ask("configurationDone", json!({}), cancel) => outcome,

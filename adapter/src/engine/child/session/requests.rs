@@ -19,9 +19,20 @@ use crate::io::{Broker, Child, ExitInfo};
 const TYPED: [&str; 4] = ["completions", "evaluate", "setExpression", "setVariable"];
 
 /// Requests after which the program runs.
-const RESUMING: [&str; 4] = ["continue", "next", "stepIn", "stepOut"];
+pub(super) const RESUMING: [&str; 4] = ["continue", "next", "stepIn", "stepOut"];
+
+/// What died cannot go on; an adapter may answer that it does.
+pub(super) fn core_does_not_run(command: &str) -> Failure {
+    let message = format!("`{command}` needs a program that runs; this session looks at a core file");
+    Failure::new(ErrorCode::Unsupported, message).hint("launch the program to run it").quiet()
+}
 
 impl Session {
+    /// Whether the program is a core file.
+    pub(super) fn is_core(&self) -> bool {
+        self.live().as_ref().is_some_and(|live| !live.plan.launched && live.target.names_any(&["coreFile"]))
+    }
+
     /// Whether the adapter said so of itself.
     pub(super) fn can(&self, capability: &str) -> bool {
         self.live().as_ref().is_some_and(|live| live.capabilities[capability] == true)

@@ -53,7 +53,7 @@ impl Session {
                 tokio::spawn(self.clone().finish());
             }
             "output" => self.output(body),
-            "stopped" => self.stopped(body),
+            "stopped" => self.judge_stop(body).await,
             _ => self.tell(&event, body),
         }
     }
@@ -172,6 +172,7 @@ impl Session {
             known.shift_remove(BESIDE);
         }
         self.profile.complete_capabilities(&mut known);
+        self.offer_panics(&mut known);
         if !self.profile.counts_hits()
             && let Some(count) = known.get_mut("supportsHitConditionalBreakpoints")
         {
@@ -196,6 +197,13 @@ impl Session {
         };
         if own_word {
             body["category"] = json!("console");
+        }
+        if let Some(failed) = self.profile.failed_condition_in(body["output"].as_str().unwrap_or_default()) {
+            // It is told with the stop, which does not wait for what may come after it.
+            if !self.profile.rechecks_conditions() {
+                self.conditions.failed(failed);
+            }
+            return;
         }
         self.remember(&body);
         if let Some(code) = self.profile.exit_code_in(body["output"].as_str().unwrap_or_default()) {

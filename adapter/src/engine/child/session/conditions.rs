@@ -1,0 +1,247 @@
+//! Breakpoints whose conditions fail. What an adapter makes of those differs: some take them for false, some stop without a word.
+//! Here the text of a condition is checked before the adapter gets it where the language can, and a stop at one that failed says
+//! why ([`CONDITION_FAILURE`]). Conditions that the hub judges never come here.
+
+use std::collections::HashMap;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use dap_wire::Failure;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::super::connection::WORDS_BYTES;
+use super::super::profile::FailedCondition;
+use super::super::translate;
+use super::Session;
+use crate::engine::CONDITION_FAILURE;
+
+/// How long a check of a condition's text may take.
+const CHECK_LIMIT: Duration = Duration::from_secs(5);
+/// How long the question why a condition failed may take.
+const QUERY_LIMIT: Duration = Duration::from_secs(2);
+/// Texts whose check is remembered.
+const CHECKED: usize = 256;
+/// Most of what is said about one, characters.
+const SAID: usize = 400;
+
+/// What is known of the session's conditions.
+#[derive(Debug, Default)]
+pub(super) struct Conditions(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    /// What is wrong with a text, if anything is.
+    checked: HashMap<String, Option<String>>,
+    /// By the adapter's id: the conditions of the breakpoints it holds, per place.
+    held: HashMap<String, HashMap<i64, String>>,
+    /// The adapter said that one failed; the stop follows.
+    failed: Option<FailedCondition>,
+    /// A client asked for a pause that has not come.
+    pausing: bool,
+}
+
+impl Conditions {
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A client asked for a pause, or the program stopped.
+    pub(super) fn pausing(&self, pausing: bool) -> bool {
+        std::mem::replace(&mut self.known().pausing, pausing)
+    }
+
+    /// The adapter said so.
+    pub(super) fn failed(&self, failed: FailedCondition) {
+        self.known().failed = Some(failed);
+    }
+
+    fn of_stop(&self, body: &Value) -> Option<String> {
+        let known = self.known();
+        let ids = body["hitBreakpointIds"].as_array().into_iter().flatten().filter_map(Value::as_i64);
+        let mut all = ids.filter_map(|id| known.held.values().find_map(|place| place.get(&id)));
+        all.next().cloned()
+    }
+
+    /// The only condition there is, for an adapter that does not say which breakpoint it stopped at.
+    fn only(&self) -> Option<String> {
+        let known = self.known();
+        let mut all = known.held.values().flat_map(HashMap::values);
+        let first = all.next()?;
+        all.all(|other| other == first).then(|| first.clone())
+    }
+
+    fn any(&self) -> bool {
+        self.known().held.values().any(|place| !place.is_empty())
+    }
+
+    /// The adapter holds these at a place: its ids, with their conditions. It may not name again what is as it was.
+    fn hold(&self, place: String, told: Vec<(i64, String)>, wanted: &[Option<String>]) {
+        let mut known = self.known();
+        let held = known.held.entry(place).or_default();
+        held.retain(|_, condition| wanted.iter().flatten().any(|wanted| wanted == condition));
+        held.extend(told);
+    }
+}
+
+impl Session {
+    /// Sets breakpoints of which some may have conditions.
+    pub(super) async fn set_conditional(
+        self: &Arc<Self>,
+        command: &str,
+        mut arguments: Value,
+        cancel: &CancellationToken,
+    ) -> Result<Value, Failure> {
+        let place = arguments["source"]["path"].as_str().unwrap_or(command).to_owned();
+        if command == "setFunctionBreakpoints" {
+            self.panics.note_functions(&arguments);
+        }
+        let wishes = arguments["breakpoints"].as_array_mut().map(std::mem::take).unwrap_or_default();
+        let (mut taken, mut sent, mut conditions) = (Vec::new(), Vec::new(), Vec::new());
+        for (index, mut wish) in wishes.into_iter().enumerate() {
+            let condition = wish["condition"].as_str().map(str::to_owned);
+            if let Some(condition) = &condition {
+                if let Some(problem) = self.problem_of(condition).await {
+                    let message = format!("the condition `{condition}`: {problem}");
+                    let line = wish["line"].clone();
+                    taken.push((
+                        index,
+                        json!({ "verified": false, "message": message, "reason": "failed", "line": line }),
+                    ));
+                    continue;
+                }
+                wish["condition"] = json!(self.profile.guarded_condition(condition));
+            }
+            conditions.push(condition);
+            sent.push(wish);
+        }
+        if arguments.is_object() {
+            arguments["breakpoints"] = json!(sent);
+        }
+        let panics = command == "setFunctionBreakpoints" && self.add_panic_breakpoint(&mut arguments);
+        let mut answer = self.ask(command, arguments, cancel).await?;
+        if panics {
+            self.panics.take_own(&mut answer);
+        }
+        let told = answer["breakpoints"].as_array().into_iter().flatten();
+        let ids = told.zip(&conditions).enumerate().filter_map(|(at, (told, condition))| {
+            // Not every adapter numbers them.
+            let id = told["id"].as_i64().unwrap_or_else(|| -1 - i64::try_from(at).unwrap_or_default());
+            Some((id, condition.clone()?))
+        });
+        self.conditions.hold(place, ids.collect(), &conditions);
+        translate::put_back(&mut answer, taken);
+        Ok(answer)
+    }
+
+    /// What is wrong with the text of a condition, as far as the language's own tools say without the program.
+    async fn problem_of(self: &Arc<Self>, condition: &str) -> Option<String> {
+        if let Some(known) = self.conditions.known().checked.get(condition) {
+            return known.clone();
+        }
+        let (session, text) = (self.clone(), condition.to_owned());
+        let target = self.live().as_ref().map(|live| live.target.clone())?;
+        let finding = tokio::task::spawn_blocking(move || session.profile.syntax_check(&target, &text));
+        let problem = said_by(finding.await.ok()??).await;
+        let mut known = self.conditions.known();
+        if known.checked.len() >= CHECKED {
+            known.checked.clear();
+        }
+        known.checked.insert(condition.to_owned(), problem.clone());
+        problem
+    }
+
+    /// The program stands: why, if it is because a condition failed.
+    pub(super) async fn judge_stop(self: &Arc<Self>, mut body: Value) {
+        self.profile.correct_stop(&mut body, self.conditions.pausing(false));
+        self.panics.judge(&mut body, || self.broker.last_words(WORDS_BYTES));
+        let said = self.conditions.known().failed.take();
+        if body["reason"] == "breakpoint" && body[CONDITION_FAILURE].is_null() {
+            let failed = match said {
+                Some(failed) => Some(failed),
+                None => self.why_it_failed(&body).await,
+            };
+            if let Some(FailedCondition { condition, reason }) = failed {
+                body[CONDITION_FAILURE] = json!({ "condition": condition, "reason": reason });
+            }
+        }
+        if body[CONDITION_FAILURE].is_object() && body[CONDITION_FAILURE]["condition"].is_null() {
+            body[CONDITION_FAILURE]["condition"] = json!(self.conditions.only());
+        }
+        self.stopped(body);
+    }
+
+    /// Asks for the reason, of an adapter that stopped at a breakpoint with a condition and does not say so itself.
+    async fn why_it_failed(&self, body: &Value) -> Option<FailedCondition> {
+        if !self.conditions.any() {
+            return None;
+        }
+        let condition = self.conditions.of_stop(body);
+        let query = match (self.profile.failure_query(), &condition) {
+            (Some(query), _) => query,
+            (None, Some(condition)) if self.profile.rechecks_conditions() => condition.as_str(),
+            _ => return None,
+        };
+        let asked = json!({ "threadId": body["threadId"], "startFrame": 0, "levels": 1 });
+        let never = CancellationToken::new();
+        let reason = tokio::time::timeout(QUERY_LIMIT, async {
+            let stack = self.ask("stackTrace", asked, &never).await.ok()?;
+            let frame = &stack["stackFrames"][0]["id"];
+            let asked = json!({ "expression": query, "frameId": frame, "context": "watch" });
+            match (self.ask("evaluate", asked, &never).await, self.profile.failure_query()) {
+                (Ok(told), Some(_)) => told["result"].as_str().map(unquoted).filter(|told| !told.is_empty()),
+                (Err(failure), None) => Some(failure.message),
+                _ => None,
+            }
+        });
+        let reason = reason.await.ok()??;
+        Some(FailedCondition { condition, reason })
+    }
+}
+
+/// The text of a string as a debugger shows it.
+fn unquoted(shown: &str) -> String {
+    let inner = |quote: char| shown.strip_prefix(quote)?.strip_suffix(quote);
+    inner('"').or_else(|| inner('\'')).unwrap_or(shown).to_owned()
+}
+
+/// What a check prints; nothing when it does not run, or takes too long.
+async fn said_by(mut check: Command) -> Option<String> {
+    check.stdin(Stdio::null()).current_dir("/");
+    let mut check = tokio::process::Command::from(check);
+    let output = tokio::time::timeout(CHECK_LIMIT, check.kill_on_drop(true).output()).await.ok()?.ok()?;
+    let said = match output.stdout.is_empty() {
+        true if output.status.success() => return None,
+        true => output.stderr,
+        false => output.stdout,
+    };
+    let text: String = String::from_utf8_lossy(&said).trim().chars().take(SAID).collect();
+    (!text.is_empty()).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_check_that_says_nothing_or_cannot_run_finds_nothing_wrong() {
+        let run = |script: &str| {
+            let mut command = Command::new("/bin/sh");
+            command.args(["-c", script]);
+            command
+        };
+        assert_eq!(said_by(run("exit 0")).await, None);
+        assert_eq!(said_by(run("echo bad >&2; exit 1")).await.as_deref(), Some("bad"));
+        assert_eq!(said_by(run("echo worse; exit 0")).await.as_deref(), Some("worse"));
+        assert_eq!(said_by(run("echo a warning >&2")).await, None);
+        assert_eq!(said_by(Command::new("/no/such")).await, None);
+    }
+
+    #[test]
+    fn a_reason_is_read_without_its_quotes() {
+        assert_eq!(unquoted("'ReferenceError: x'"), "ReferenceError: x");
+        assert_eq!(unquoted("\"\""), "");
+        assert_eq!(unquoted("plain"), "plain");
+    }
+}

@@ -1,0 +1,188 @@
+//! Values and frames of machine code (lldb, gdb): what an adapter would answer without bound is bounded, what it shows as nothing
+//! is summed up, and what nobody can look at is said to be so.
+
+use std::path::Path;
+
+use dap_wire::Failure;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::Session;
+
+/// Most rows of one answer: an adapter makes them all before it answers, and an array may have a hundred million.
+const ROWS: u64 = 10_000;
+/// Values without a text that are summed up, of one answer.
+const SUMMED_UP: usize = 40;
+/// Parts that a summary shows.
+const PARTS: u64 = 6;
+/// Longest summary, characters.
+const LONGEST: usize = 120;
+
+impl Session {
+    /// Asks for values or frames.
+    pub(super) async fn ask_native(
+        &self,
+        command: &str,
+        mut arguments: Value,
+        cancel: &CancellationToken,
+    ) -> Result<Value, Failure> {
+        let bounded = command == "variables" && bound(&mut arguments);
+        // Both page by themselves: they are asked as they are.
+        let mut answer = self.ask(command, arguments, cancel).await?;
+        match command {
+            "stackTrace" => rows_of(&mut answer, "stackFrames").for_each(without_source),
+            "evaluate" => {
+                close_null(&mut answer, "result");
+                self.sum_up(&mut answer, "result", cancel).await;
+            }
+            _ => {
+                let mut left = SUMMED_UP;
+                for row in rows_of(&mut answer, "variables") {
+                    close_null(row, "value");
+                    if left > 0 && self.sum_up(row, "value", cancel).await {
+                        left -= 1;
+                    }
+                }
+                if let Some(rows) = answer["variables"].as_array_mut()
+                    && bounded
+                    && rows.len() as u64 == ROWS
+                {
+                    let more = format!("only {ROWS} are shown; ask with `start` and `count` for others");
+                    rows.push(json!({ "name": "…", "value": more, "variablesReference": 0 }));
+                }
+            }
+        }
+        Ok(answer)
+    }
+
+    /// Gives a value that has parts and no text one that shows them; says whether it looked.
+    async fn sum_up(&self, row: &mut Value, key: &str, cancel: &CancellationToken) -> bool {
+        let reference = row["variablesReference"].as_i64().unwrap_or(0);
+        if self.profile.summarizes()
+            || reference == 0
+            || row[key].as_str().is_none_or(|text| !text.is_empty())
+        {
+            return false;
+        }
+        let asked = json!({ "variablesReference": reference, "start": 0, "count": PARTS });
+        if let Ok(parts) = self.ask("variables", asked, cancel).await {
+            row[key] = json!(summary(&parts));
+        }
+        true
+    }
+}
+
+/// Bounds how much is asked for; says whether it did.
+fn bound(arguments: &mut Value) -> bool {
+    let count = arguments["count"].as_u64().filter(|count| *count > 0);
+    let unbounded = count.is_none_or(|count| count > ROWS);
+    if unbounded && arguments.is_object() {
+        arguments["count"] = json!(ROWS);
+        if arguments["start"].is_null() {
+            arguments["start"] = json!(0);
+        }
+    }
+    unbounded
+}
+
+fn rows_of<'a>(answer: &'a mut Value, key: &str) -> impl Iterator<Item = &'a mut Value> {
+    answer[key].as_array_mut().into_iter().flatten()
+}
+
+/// `{x = 3, y = 4}`.
+fn summary(parts: &Value) -> String {
+    let list = parts["variables"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let mut text = String::from("{");
+    for (at, part) in list.iter().take(PARTS as usize).enumerate() {
+        let (name, value) =
+            (part["name"].as_str().unwrap_or_default(), part["value"].as_str().unwrap_or_default());
+        let opens = part["variablesReference"].as_i64().unwrap_or(0) > 0;
+        let value = if value.is_empty() && opens { "{…}" } else { value };
+        text.push_str(if at > 0 { ", " } else { "" });
+        text.push_str(&if value.is_empty() { name.to_owned() } else { format!("{name} = {value}") });
+        if text.chars().count() > LONGEST {
+            text = text.chars().take(LONGEST).collect::<String>() + "…";
+            return text + "}";
+        }
+    }
+    if list.len() as u64 >= PARTS {
+        text.push_str(", …");
+    }
+    text + "}"
+}
+
+/// A null pointer has nothing to open: each of its parts would be an error.
+fn close_null(row: &mut Value, key: &str) {
+    let is_null = row[key].as_str().is_some_and(|text| {
+        text.strip_prefix("0x")
+            .is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|digit| digit == b'0'))
+    });
+    let points = row["type"].as_str().is_none_or(|kind| kind.trim_end().ends_with(['*', '&']));
+    if is_null && points && row["variablesReference"].as_i64().unwrap_or(0) > 0 {
+        row["variablesReference"] = json!(0);
+        if let Some(row) = row.as_object_mut() {
+            row.shift_remove("indexedVariables");
+            row.shift_remove("namedVariables");
+        }
+    }
+}
+
+/// A frame of a library whose source is on the machine it was built on is not where an editor is to jump to.
+fn without_source(frame: &mut Value) {
+    if frame["source"]["path"].as_str().is_some_and(|path| !Path::new(path).is_file()) {
+        // gdb gives a number to ask for the text with, which it does not have either.
+        if let Some(source) = frame["source"].as_object_mut() {
+            source.shift_remove("sourceReference");
+        }
+        frame["source"]["presentationHint"] = json!("deemphasize");
+        if frame["presentationHint"].is_null() || frame["presentationHint"] == "normal" {
+            frame["presentationHint"] = json!("subtle");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_rows_than_fit_are_never_asked_for() {
+        for (asked, sent, bounded) in [
+            (
+                json!({ "variablesReference": 1 }),
+                json!({ "variablesReference": 1, "count": ROWS, "start": 0 }),
+                true,
+            ),
+            (json!({ "start": 5, "count": 0 }), json!({ "start": 5, "count": ROWS }), true),
+            (json!({ "start": 5, "count": 100_000_000 }), json!({ "start": 5, "count": ROWS }), true),
+            (json!({ "start": 5, "count": 7 }), json!({ "start": 5, "count": 7 }), false),
+        ] {
+            let mut arguments = asked;
+            assert_eq!(bound(&mut arguments), bounded);
+            assert_eq!(arguments, sent);
+        }
+    }
+
+    #[test]
+    fn a_struct_without_a_text_shows_its_parts() {
+        let parts = json!({ "variables": [{ "name": "x", "value": "3" }, { "name": "in", "value": "", "variablesReference": 4 }] });
+        assert_eq!(summary(&parts), "{x = 3, in = {…}}");
+        assert_eq!(summary(&json!({ "variables": [{ "name": "None", "value": "" }] })), "{None}");
+        assert_eq!(summary(&json!({})), "{}");
+    }
+
+    #[test]
+    fn a_null_pointer_does_not_open() {
+        let mut null = json!({ "value": "0x0000000000000000", "type": "node *", "variablesReference": 7, "indexedVariables": 2 });
+        close_null(&mut null, "value");
+        assert_eq!(null, json!({ "value": "0x0000000000000000", "type": "node *", "variablesReference": 0 }));
+        for kept in [
+            json!({ "value": "0x0010", "type": "node *", "variablesReference": 7 }),
+            json!({ "value": "0x0", "type": "wrapper", "variablesReference": 7 }),
+        ] {
+            let mut row = kept.clone();
+            close_null(&mut row, "value");
+            assert_eq!(row, kept);
+        }
+    }
+}

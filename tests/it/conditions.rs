@@ -1,0 +1,155 @@
+//! Conditions that mean nothing: where the text alone tells, the breakpoint is refused with the reason; where only the program
+//! can tell, it stops there and says why. No engine passes one over in silence.
+
+use std::collections::HashMap;
+
+use anyhow::Context;
+use serde_json::{Value, json};
+use tests::child::Subject;
+use tests::client::DapClient;
+use tests::fixture::{self, Runtime};
+use tests::transcript::Transcript;
+
+stories! { a_csharp_condition_that_means_nothing_is_refused_and_one_that_fails_stops }
+
+/// Launches with one breakpoint and gives what was said of it; the program has three lines to read.
+async fn launched(editor: &mut DapClient, subject: Subject, wish: Value) -> anyhow::Result<Value> {
+    editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
+    let launch = editor.send("launch", subject.launch()).await?;
+    editor.initialized(launch).await?;
+    let mut wish = wish;
+    wish["line"] = json!(subject.line("handle"));
+    let asked = json!({ "source": { "path": subject.source() }, "breakpoints": [wish] });
+    let told = editor.ok("setBreakpoints", asked).await?["breakpoints"][0].clone();
+    editor.ok("configurationDone", Value::Null).await?;
+    anyhow::ensure!(editor.response(launch).await?.success, "not launched");
+    editor.ok("processWriteInput", json!({ "data": "a\nbb\nccc\n", "closeAfter": true })).await?;
+    Ok(told)
+}
+
+async fn refused(subject: Subject) -> anyhow::Result<()> {
+    if !subject.is_set_up() {
+        return Ok(());
+    }
+    let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
+    let told = launched(&mut editor, subject, json!({ "condition": "length == 2 &&" })).await?;
+    assert_eq!(told["verified"], false, "{subject:?}: {told}");
+    assert!(told["message"].as_str().is_some_and(|why| why.len() > 10), "{subject:?}: {told}");
+    let (event, body) = editor.any_event(&["stopped", "exited"]).await?;
+    assert_eq!(event, "exited", "{subject:?}: {body}");
+    editor.event("terminated").await?;
+    editor.finish().await
+}
+
+/// Stops at the first line with the reason, whatever else the breakpoint wants.
+async fn stops(subject: Subject, condition: &str) -> anyhow::Result<()> {
+    if !subject.is_set_up() {
+        return Ok(());
+    }
+    for more in [json!({}), json!({ "hitCondition": ">= 3" }), json!({ "logMessage": "never {length}" })] {
+        let mut wish = more.clone();
+        wish["condition"] = json!(condition);
+        let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
+        launched(&mut editor, subject, wish).await?;
+        let (event, body) = editor.any_event(&["stopped", "exited"]).await?;
+        assert_eq!(event, "stopped", "{subject:?} {more}: {body}");
+        assert_eq!(body["reason"], "breakpoint", "{subject:?} {more}: {body}");
+        let text = body["text"].as_str().unwrap_or_default();
+        assert!(
+            text.contains(condition) && text.contains("cannot be evaluated"),
+            "{subject:?} {more}: {body}"
+        );
+        assert!(!text.contains("tandem"), "{subject:?}: {body}");
+        let stack = editor.ok("stackTrace", json!({ "threadId": body["threadId"] })).await?;
+        let asked =
+            json!({ "expression": "length", "frameId": stack["stackFrames"][0]["id"], "context": "watch" });
+        assert_eq!(editor.ok("evaluate", asked).await?["result"], "1", "{subject:?} {more}");
+        editor.finish().await?;
+    }
+    Ok(())
+}
+
+/// Declares a test for each adapter.
+macro_rules! adapters {
+    ($($name:ident: $what:ident($($argument:expr),*)),* $(,)?) => {
+        $(#[tokio::test]
+        async fn $name() -> anyhow::Result<()> {
+            $what($($argument),*).await
+        })*
+    };
+}
+
+adapters! {
+    bash_refuses_a_condition_that_is_none: refused(Subject::Bash),
+    debugpy_refuses_a_condition_that_is_none: refused(Subject::Python),
+    delve_refuses_a_condition_that_is_none: refused(Subject::Delve),
+    gdb_refuses_a_condition_that_is_none: refused(Subject::Gdb),
+    js_refuses_a_condition_that_is_none: refused(Subject::Js),
+    rdbg_refuses_a_condition_that_is_none: refused(Subject::Rdbg),
+    debugpy_stops_where_a_condition_fails: stops(Subject::Python, "nope == 3"),
+    debugpys_adapter_stops_where_a_condition_fails: stops(Subject::PythonAdapter, "nope == 3"),
+    delve_stops_where_a_condition_fails: stops(Subject::Delve, "nope == 3"),
+    gdb_stops_where_a_condition_fails: stops(Subject::Gdb, "*(int*)0 == 3"),
+    js_stops_where_a_condition_fails: stops(Subject::Js, "nope == 3"),
+    lldb_stops_where_a_condition_fails: stops(Subject::Lldb, "length == 2 &&"),
+    rdbg_stops_where_a_condition_fails: stops(Subject::Rdbg, "nope == 3"),
+}
+
+/// What a guard puts around a condition shows nowhere, and a condition that holds stops as it always did.
+#[tokio::test]
+async fn a_guarded_condition_holds_where_it_holds() -> anyhow::Result<()> {
+    for subject in [Subject::Js, Subject::Rdbg, Subject::Python] {
+        if !subject.is_set_up() {
+            continue;
+        }
+        let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
+        launched(&mut editor, subject, json!({ "condition": "length == 2" })).await?;
+        let (event, body) = editor.any_event(&["stopped", "exited"]).await?;
+        assert_eq!(event, "stopped", "{subject:?}: {body}");
+        assert!(!body.to_string().contains("tandem"), "{subject:?}: {body}");
+        let stack = editor.ok("stackTrace", json!({ "threadId": body["threadId"] })).await?;
+        let asked =
+            json!({ "expression": "length", "frameId": stack["stackFrames"][0]["id"], "context": "watch" });
+        assert_eq!(editor.ok("evaluate", asked).await?["result"], "2", "{subject:?}");
+        editor.ok("continue", json!({ "threadId": body["threadId"] })).await?;
+        editor.event("exited").await?;
+        editor.event("terminated").await?;
+        editor.finish().await?;
+    }
+    Ok(())
+}
+
+async fn a_csharp_condition_that_means_nothing_is_refused_and_one_that_fails_stops(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
+    let (source, program) = (fixture::source("cart"), fixture::program("cart"));
+    let text = std::fs::read_to_string(&source)?;
+    let line = text.lines().position(|line| line.contains("if (item.Stale)")).context("no line")? + 1;
+    for (wish, fails) in [
+        (json!({ "condition": "i == 2 &&" }), false),
+        (json!({ "condition": "nope == 3" }), true),
+        (json!({ "condition": "nope == 3", "hitCondition": ">= 3" }), true),
+        (json!({ "condition": "nope == 3", "logMessage": "never {i}" }), true),
+    ] {
+        let environment = runtime.environment().context("no runtime")?;
+        let mut editor = DapClient::start_in("editor", environment, &Transcript::default())?;
+        editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
+        let launch = editor.send("launch", json!({ "program": program })).await?;
+        editor.initialized(launch).await?;
+        let mut asked = wish.clone();
+        asked["line"] = json!(line);
+        let asked = json!({ "source": { "path": source }, "breakpoints": [asked] });
+        let told = editor.ok("setBreakpoints", asked).await?["breakpoints"][0].clone();
+        assert!(fails || told["verified"] == false, "{told}");
+        assert!(fails || told["message"].as_str().is_some_and(|why| why.contains("i == 2 &&")), "{told}");
+        editor.ok("configurationDone", Value::Null).await?;
+        anyhow::ensure!(editor.response(launch).await?.success, "not launched");
+        let (event, body) = editor.any_event(&["stopped", "exited"]).await?;
+        assert_eq!(event, if fails { "stopped" } else { "exited" }, "{wish}: {body}");
+        if fails {
+            assert!(body["text"].as_str().is_some_and(|text| text.contains("`nope == 3`")), "{wish}: {body}");
+        }
+        editor.finish().await?;
+    }
+    Ok(())
+}

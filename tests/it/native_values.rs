@@ -1,0 +1,271 @@
+//! What lldb and gdb show of machine code: Rust's own types and its panics, C++'s containers, structs, null pointers, cores,
+//! stacks and arrays too large to show whole. Programs are compiled here, so that they are what a user's would be.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Context;
+use serde_json::{Value, json};
+use tests::agent::Agent;
+use tests::child::Subject;
+use tests::client::DapClient;
+use tests::transcript::Transcript;
+
+const ENGINES: [Subject; 2] = [Subject::Lldb, Subject::Gdb];
+
+/// A program of one source, compiled with symbols.
+fn compiled(folder: &Path, name: &str, text: &str) -> anyhow::Result<(PathBuf, PathBuf)> {
+    let (source, program) = (folder.join(name), folder.join("program"));
+    std::fs::write(&source, text)?;
+    let compiler = match source.extension().and_then(std::ffi::OsStr::to_str) {
+        Some("rs") => "rustc",
+        Some("cpp") => "g++",
+        _ => "gcc",
+    };
+    let done = Command::new(compiler).arg("-g").arg(&source).arg("-o").arg(&program).output()?;
+    anyhow::ensure!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    Ok((source, program))
+}
+
+fn line_of(text: &str, marker: &str) -> anyhow::Result<usize> {
+    Ok(text.lines().position(|line| line.contains(marker)).context("no marker")? + 1)
+}
+
+/// Stops at the marker; gives the values of the frame by name.
+async fn values_at(
+    editor: &mut DapClient,
+    subject: Subject,
+    (source, program): &(PathBuf, PathBuf),
+    line: usize,
+) -> anyhow::Result<HashMap<String, Value>> {
+    let launch = subject.with(json!({ "program": program }));
+    editor.launch_child(launch, source, &[i64::try_from(line)?]).await?;
+    let (_, frame) = editor.stop().await?;
+    let scopes = editor.ok("scopes", json!({ "frameId": frame["id"] })).await?;
+    let asked = json!({ "variablesReference": scopes["scopes"][0]["variablesReference"] });
+    let told = editor.ok("variables", asked).await?;
+    let rows = told["variables"].as_array().context("no rows")?;
+    Ok(rows.iter().map(|row| (row["name"].as_str().unwrap_or_default().to_owned(), row.clone())).collect())
+}
+
+const RUST: &str = r#"use std::collections::HashMap;
+#[derive(Debug)]
+enum Shape { Circle(f64), Rect { w: i32, h: i32 } }
+#[derive(Debug)]
+struct Point { x: i32, y: i32 }
+fn main() {
+    let text = "a \"b\"";
+    let owned = String::from("owned");
+    let list = vec![1, 2, 3];
+    let map = HashMap::from([("a", 1)]);
+    let (rect, circle) = (Shape::Rect { w: 1, h: 2 }, Shape::Circle(1.5));
+    let none: Option<i32> = std::env::args().nth(1).map(|_| 1);
+    let point = Point { x: 3, y: 4 };
+    let letter = 'a';
+    println!("{text} {owned} {list:?} {map:?} {rect:?} {circle:?} {none:?} {point:?} {letter}"); // BP here
+    none.expect("nothing is given");
+}
+"#;
+
+#[tokio::test]
+async fn rusts_own_types_are_shown_as_what_they_are() -> anyhow::Result<()> {
+    for subject in ENGINES.into_iter().filter(|subject| subject.is_set_up()) {
+        let folder = tempfile::tempdir()?;
+        let files = compiled(folder.path(), "main.rs", RUST)?;
+        let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
+        let rows = values_at(&mut editor, subject, &files, line_of(RUST, "BP here")?).await?;
+        for (name, part) in [
+            ("text", "a "),
+            ("owned", "\"owned\""),
+            ("list", "size=3"),
+            ("map", "size=1"),
+            ("rect", "Rect"),
+            ("circle", "Circle"),
+            ("none", "None"),
+            ("letter", "'a'"),
+        ] {
+            let value = rows[name]["value"].as_str().unwrap_or_default();
+            assert!(value.contains(part), "{subject:?}: {name} is {value}");
+        }
+        let point = rows["point"]["value"].as_str().unwrap_or_default();
+        assert!(point.contains('3') && point.contains('4'), "{subject:?}: {point}");
+        let inner = json!({ "variablesReference": rows["list"]["variablesReference"] });
+        let items = editor.ok("variables", inner).await?;
+        assert_eq!(items["variables"][2]["value"], "3", "{subject:?}: {items}");
+        editor.finish().await?;
+    }
+    Ok(())
+}
+
+/// Nobody spoke of exceptions: a panic stops the program where it happens, and says what it is.
+#[tokio::test]
+async fn a_program_of_rust_stops_at_a_panic() -> anyhow::Result<()> {
+    for subject in ENGINES.into_iter().filter(|subject| subject.is_set_up()) {
+        let folder = tempfile::tempdir()?;
+        let (source, program) = compiled(folder.path(), "main.rs", RUST)?;
+        let mut agent = Agent::in_folder("agent", folder.path(), &[], &Transcript::default()).await?;
+        let mut launch = subject.with(json!({ "program": program }));
+        launch["run"] = json!(true);
+        let stop = agent.call("debug_launch", launch).await?;
+        assert_eq!(stop["event"]["type"], "exception", "{subject:?}: {stop}");
+        let message = stop["event"]["message"].as_str().unwrap_or_default();
+        assert!(message.contains("nothing is given"), "{subject:?}: {stop}");
+        assert_eq!(stop["event"]["line"], line_of(RUST, "none.expect")?, "{subject:?}: {stop}");
+        assert_eq!(stop["event"]["file"], json!(source), "{subject:?}: {stop}");
+        let over = agent.call("debug_continue", json!({})).await?;
+        assert_eq!(over["event"]["exitCode"], 101, "{subject:?}: {over}");
+        agent.finish().await?;
+        // Who does not want it, and has a function breakpoint of its own, gets that alone.
+        let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
+        editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
+        let launch = editor.send("launch", subject.with(json!({ "program": program }))).await?;
+        editor.initialized(launch).await?;
+        let named = json!({ "breakpoints": [{ "name": "main" }] });
+        let told = editor.ok("setFunctionBreakpoints", named).await?;
+        assert_eq!(told["breakpoints"].as_array().map(Vec::len), Some(1), "{subject:?}: {told}");
+        editor.ok("setExceptionBreakpoints", json!({ "filters": [] })).await?;
+        editor.ok("configurationDone", Value::Null).await?;
+        anyhow::ensure!(editor.response(launch).await?.success, "not launched");
+        let (event, body) = editor.any_event(&["stopped", "exited"]).await?;
+        assert_eq!(event, "stopped", "{subject:?}: {body}");
+        editor.ok("setFunctionBreakpoints", json!({ "breakpoints": [] })).await?;
+        editor.ok("continue", json!({ "threadId": body["threadId"] })).await?;
+        let (event, body) = editor.any_event(&["stopped", "exited"]).await?;
+        assert_eq!((event.as_str(), &body["exitCode"]), ("exited", &json!(101)), "{subject:?}");
+        editor.event("terminated").await?;
+        editor.finish().await?;
+    }
+    Ok(())
+}
+
+const CPP: &str = r#"#include <cstdio>
+#include <map>
+#include <string>
+#include <vector>
+struct Point { int x, y; };
+int main() {
+    std::string name = "ann";
+    std::vector<int> list{1, 2, 3};
+    std::map<std::string, int> map{{"a", 1}};
+    Point point{3, 4};
+    Point *none = nullptr;
+    static int many[100000000];
+    many[7] = 7;
+    std::printf("%s %d %d %d %p %d\n", name.c_str(), list[1], map["a"], point.x, (void *)none, many[7]); // BP here
+}
+"#;
+
+#[tokio::test]
+async fn cpps_containers_and_structs_are_summed_up_and_a_null_pointer_does_not_open() -> anyhow::Result<()> {
+    for subject in ENGINES.into_iter().filter(|subject| subject.is_set_up()) {
+        let folder = tempfile::tempdir()?;
+        let files = compiled(folder.path(), "main.cpp", CPP)?;
+        let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
+        let rows = values_at(&mut editor, subject, &files, line_of(CPP, "BP here")?).await?;
+        let value = |name: &str| rows[name]["value"].as_str().unwrap_or_default();
+        assert!(value("name").contains("\"ann\""), "{subject:?}: {rows:?}");
+        assert!(value("list").contains('3'), "{subject:?}: {rows:?}");
+        assert!(value("map").contains('1'), "{subject:?}: {rows:?}");
+        assert!(value("point").contains('3') && value("point").contains('4'), "{subject:?}: {rows:?}");
+        assert_eq!(rows["none"]["variablesReference"], 0, "{subject:?}: {rows:?}");
+        editor.finish().await?;
+    }
+    Ok(())
+}
+
+/// An adapter makes all rows before it answers: a hundred million would be the end of it.
+#[tokio::test]
+async fn an_array_of_a_hundred_million_is_answered_in_part_and_can_be_paged() -> anyhow::Result<()> {
+    for subject in ENGINES.into_iter().filter(|subject| subject.is_set_up()) {
+        let folder = tempfile::tempdir()?;
+        let (source, program) = compiled(folder.path(), "main.cpp", CPP)?;
+        let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
+        let launch = subject.with(json!({ "program": program }));
+        editor.launch_child(launch, &source, &[i64::try_from(line_of(CPP, "BP here")?)?]).await?;
+        let (_, frame) = editor.stop().await?;
+        let asked = json!({ "expression": "many", "frameId": frame["id"], "context": "watch" });
+        let many = editor.ok("evaluate", asked).await?["variablesReference"].clone();
+        let rows = editor.ok("variables", json!({ "variablesReference": many })).await?;
+        let rows = rows["variables"].as_array().context("no rows")?;
+        assert!(rows.len() <= 10_001, "{subject:?}: {}", rows.len());
+        assert_eq!(rows[7]["value"], "7", "{subject:?}");
+        let page = json!({ "variablesReference": many, "start": 99_999_990, "count": 10 });
+        let page = editor.ok("variables", page).await?;
+        assert_eq!(page["variables"].as_array().map(Vec::len), Some(10), "{subject:?}: {page}");
+        editor.finish().await?;
+    }
+    Ok(())
+}
+
+const DEEP: &str = r#"#include <stdlib.h>
+static int down(int level) {
+    int here = level * 2;
+    if (level == 8000) abort();
+    return down(level + 1) + here;
+}
+int main(void) { return down(0); }
+"#;
+
+/// The program's own frame is shown, not the C library's that raises the signal.
+#[tokio::test]
+async fn an_abort_is_shown_where_the_program_called_it_8000_calls_deep() -> anyhow::Result<()> {
+    for subject in ENGINES.into_iter().filter(|subject| subject.is_set_up()) {
+        let folder = tempfile::tempdir()?;
+        let (_, program) = compiled(folder.path(), "deep.c", DEEP)?;
+        let mut agent = Agent::in_folder("agent", folder.path(), &[], &Transcript::default()).await?;
+        let mut launch = subject.with(json!({ "program": program }));
+        launch["run"] = json!(true);
+        let stop = agent.call("debug_launch", launch).await?;
+        assert_eq!(stop["event"]["line"], line_of(DEEP, "abort()")?, "{subject:?}: {stop}");
+        let locals = stop["event"]["locals"].as_array().context("no locals")?;
+        assert!(
+            locals.iter().any(|row| row["name"] == "here" && row["value"] == "16000"),
+            "{subject:?}: {stop}"
+        );
+        let page = agent.call("debug_stacktrace", json!({ "start": 7000, "count": 5 })).await?;
+        let frames = page["frames"].as_array().context("no frames")?;
+        assert_eq!(frames.len(), 5, "{subject:?}: {page}");
+        assert!(
+            frames.iter().all(|frame| frame["function"].as_str().is_some_and(|name| name.contains("down")))
+        );
+        agent.finish().await?;
+    }
+    Ok(())
+}
+
+/// A core has a stop, a stack and values, and does not run.
+#[tokio::test]
+async fn a_core_is_attached_to() -> anyhow::Result<()> {
+    if !Subject::Gdb.is_set_up() {
+        return Ok(());
+    }
+    let folder = tempfile::tempdir()?;
+    let (_, program) = compiled(folder.path(), "deep.c", &DEEP.replace("8000", "3"))?;
+    let core = folder.path().join("core");
+    let gdb = Subject::Gdb.launch()["enginePath"].as_str().context("no gdb")?.to_owned();
+    let save = format!("generate-core-file {}", core.display());
+    let steps = ["-ex", "set debuginfod enabled off", "-ex", "run", "-ex", &save];
+    let done = Command::new(gdb).args(["-q", "-nx", "-batch"]).args(steps).arg(&program).output()?;
+    anyhow::ensure!(core.exists(), "{}", String::from_utf8_lossy(&done.stderr));
+    for subject in ENGINES.into_iter().filter(|subject| subject.is_set_up()) {
+        let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
+        let attach = subject.with(json!({ "program": program, "coreFile": core }));
+        editor.attach_child(attach, Path::new("/none"), &[]).await?;
+        let stop = editor.event("stopped").await?;
+        let threads = editor.ok("threads", Value::Null).await?;
+        let thread = &threads["threads"][0]["id"];
+        let stack = editor.ok("stackTrace", json!({ "threadId": thread })).await?;
+        let frames = stack["stackFrames"].as_array().context("no frames")?;
+        let own =
+            frames.iter().find(|frame| frame["name"].as_str().is_some_and(|name| name.contains("down")));
+        let own =
+            own.with_context(|| format!("{subject:?}: no frame of the program after {stop}: {stack}"))?;
+        let asked = json!({ "expression": "here", "frameId": own["id"], "context": "watch" });
+        assert_eq!(editor.ok("evaluate", asked).await?["result"], "6", "{subject:?}");
+        let refused = editor.refused("continue", json!({ "threadId": thread })).await?;
+        assert_eq!(refused, "UNSUPPORTED", "{subject:?}");
+        editor.finish().await?;
+    }
+    Ok(())
+}

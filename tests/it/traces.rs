@@ -1,0 +1,220 @@
+//! `debug_trace` in each language: what it says of an expression is what `debug_evaluate` says of it at the same place, whatever
+//! the expression looks like; the program's output is its own; and it ends where it says it does.
+
+use std::time::Duration;
+
+use anyhow::Context;
+use serde_json::{Value, json};
+use tests::agent::Agent;
+use tests::child::Subject;
+use tests::fixture::{self, Runtime};
+use tests::transcript::Transcript;
+
+stories! { a_trace_of_a_csharp_program_says_what_evaluate_says }
+
+/// Lines that an expression about them could be confused with.
+const LINES: [&str; 5] = ["ab", "x=1 %d {q} \"t\" \\", "a == b", "{}", "%s%s=1,2"];
+
+/// What `debug_evaluate` says of each expression here, as a trace's row would have it: a text, or `null` for any error.
+async fn evaluated(agent: &mut Agent, expressions: &[&str]) -> anyhow::Result<Vec<Value>> {
+    let told = agent.call("debug_evaluate", json!({ "expressions": expressions })).await?;
+    let results = told["results"].as_array().context("no results")?;
+    Ok(results.iter().map(|row| row["result"].clone()).collect())
+}
+
+fn as_evaluated(row: &Value) -> Vec<Value> {
+    let cells = row.as_array().into_iter().flatten();
+    cells.map(|cell| if cell["error"].is_string() { Value::Null } else { cell.clone() }).collect()
+}
+
+/// Launches the subject for an agent.
+async fn launched(agent: &mut Agent, subject: Subject, folder: &std::path::Path) -> anyhow::Result<()> {
+    let mut launch = subject.launch();
+    if subject == Subject::Delve {
+        // The Go here is newer than Debian's Delve, which wants to be told so.
+        let (dlv, script) = (launch["enginePath"].as_str().context("no dlv")?.to_owned(), folder.join("dlv"));
+        std::fs::write(&script, format!("#!/bin/sh\nexec {dlv} \"$@\" --check-go-version=false\n"))?;
+        std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+        launch["enginePath"] = json!(script);
+    }
+    launch["run"] = json!(true);
+    launch["timeoutMs"] = json!(1500);
+    launch["breakpoints"] = json!([{ "sourceFile": subject.source(), "line": subject.line("handle") }]);
+    let started = agent.call("debug_launch", launch).await?;
+    anyhow::ensure!(started["success"] == true, "{started}");
+    let data = LINES.join("\n") + "\n";
+    agent.call("process_write_input", json!({ "data": data, "closeAfter": true })).await?;
+    // An end by `sys.exit` is no reason to stop here.
+    agent.call("debug_set_exception_breakpoints", json!({ "filters": [] })).await?;
+    for _ in 0..50 {
+        let stop = agent.call("debug_wait", json!({})).await?;
+        if stop["state"] == "stopped" {
+            return Ok(());
+        }
+        // Some adapters say late that there is a process.
+        anyhow::ensure!(stop["state"] == "idle", "{stop}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    anyhow::bail!("it never stops")
+}
+
+async fn traces(subject: Subject, expressions: &[&str], expected: Value) -> anyhow::Result<()> {
+    if !subject.is_set_up() {
+        return Ok(());
+    }
+    let folder = tempfile::tempdir()?;
+    let mut agent = Agent::in_folder("agent", folder.path(), &[], &Transcript::default()).await?;
+    launched(&mut agent, subject, folder.path()).await?;
+    // The agent's own breakpoint is on that very line.
+    let line =
+        json!({ "sourceFile": subject.source(), "line": subject.line("handle"), "expressions": expressions });
+    let mut three = line.clone();
+    three["hits"] = json!(3);
+    let table = agent.call("debug_trace", three).await?;
+    assert_eq!((&table["ended"], &table["hits"]), (&json!("hits"), &json!(3)), "{subject:?}: {table}");
+    assert_eq!(table["state"], "stopped", "{subject:?}: {table}");
+    assert!(table["event"]["byOther"].is_null(), "{subject:?}: {table}");
+    let rows = table["rows"].as_array().context("no rows")?;
+    let first: Vec<Value> = rows.iter().map(|row| row[0].clone()).collect();
+    assert_eq!(json!(first), expected, "{subject:?}: {table}");
+    // It stands where the last row was taken.
+    let evaluated = evaluated(&mut agent, expressions).await?;
+    assert_eq!(rows.last().map(as_evaluated), Some(evaluated), "{subject:?}: {table}");
+    let mut rest = line.clone();
+    rest["condition"] = json!(condition(subject));
+    let table = agent.call("debug_trace", rest).await?;
+    assert_eq!((&table["ended"], &table["hits"]), (&json!("exited"), &json!(1)), "{subject:?}: {table}");
+    assert_eq!(table["event"]["exitCode"], 7, "{subject:?}: {table}");
+    let output = agent.call("process_read_output", json!({ "stream": "stdout" })).await?;
+    let text = output["stdout"].as_str().context("no stdout")?;
+    let lines: Vec<&str> = text.lines().collect();
+    let own = lines.iter().all(|line| ["ready", "got ", "eof "].iter().any(|start| line.starts_with(start)));
+    assert!(own && lines.len() <= LINES.len() + 2, "{subject:?}: the trace is in the output: {text}");
+    let over = agent.call("debug_trace", line).await?;
+    assert_eq!(over["error"]["code"], "NO_SESSION", "{subject:?}: {over}");
+    agent.finish().await
+}
+
+/// What holds of the last line only.
+fn condition(subject: Subject) -> &'static str {
+    match subject {
+        Subject::Bash => "[[ $length -eq 8 ]]",
+        _ => "length == 8",
+    }
+}
+
+#[tokio::test]
+async fn a_trace_of_python_says_what_evaluate_says() -> anyhow::Result<()> {
+    let expressions = [
+        "length == 6",
+        "length % 2",
+        "nope",
+        "f\"{line}\"",
+        "{\"a=b\": length}",
+        "line",
+        "'%s {}' % line",
+        "max(length, 3)",
+        "'\\\\'",
+        "line.split('=')",
+        "length = 3",
+    ];
+    traces(Subject::Python, &expressions, json!(["False", "True", "False"])).await
+}
+
+#[tokio::test]
+async fn a_trace_of_javascript_says_what_evaluate_says() -> anyhow::Result<()> {
+    let expressions = [
+        "length == 6",
+        "length % 2",
+        "nope",
+        "({ a: length })",
+        "`${line}`",
+        "line",
+        "'100%' + \"=\"",
+        "Math.max(length, 3)",
+        "'\\\\'",
+        "line.split('=')",
+    ];
+    traces(Subject::Js, &expressions, json!(["false", "true", "false"])).await
+}
+
+/// Of C, in both debuggers.
+const OF_C: [&str; 8] = [
+    "length == 6",
+    "length % 2",
+    "nope",
+    "line[0] == '='",
+    "\"a=b %d {}\"",
+    "(length, total)",
+    "'\\\\'",
+    "length > 3 ? line : \"}\"",
+];
+
+#[tokio::test]
+async fn a_trace_of_c_says_what_evaluate_says_in_lldb() -> anyhow::Result<()> {
+    traces(Subject::Lldb, &OF_C, json!(["false", "true", "false"])).await
+}
+
+#[tokio::test]
+async fn a_trace_of_c_says_what_evaluate_says_in_gdb() -> anyhow::Result<()> {
+    traces(Subject::Gdb, &OF_C, json!(["0", "1", "0"])).await
+}
+
+#[tokio::test]
+async fn a_trace_of_go_says_what_evaluate_says() -> anyhow::Result<()> {
+    let expressions = ["length == 6", "length % 2", "nope", "line", "\"a=b %d {}\" == line", "len(line)"];
+    traces(Subject::Delve, &expressions, json!(["false", "true", "false"])).await
+}
+
+#[tokio::test]
+async fn a_trace_of_ruby_says_what_evaluate_says() -> anyhow::Result<()> {
+    let expressions = [
+        "length == 6",
+        "length % 2",
+        "\"#{line}\"",
+        "{ a: length }",
+        "line",
+        "'100%' + \"=\"",
+        "[length, 3].max",
+        "'\\\\'",
+    ];
+    traces(Subject::Rdbg, &expressions, json!(["false", "true", "false"])).await
+}
+
+#[tokio::test]
+async fn a_trace_of_a_shell_script_says_what_evaluate_says() -> anyhow::Result<()> {
+    let expressions = ["$length", "nope", "$((length % 2))", "\"{$length}\"", "a=$length"];
+    traces(Subject::Bash, &expressions, json!(["16", "6", "2"])).await
+}
+
+async fn a_trace_of_a_csharp_program_says_what_evaluate_says(runtime: Runtime) -> anyhow::Result<()> {
+    let mut agent = Agent::start("agent", runtime, &Transcript::default()).await?;
+    let source = fixture::source("cart");
+    agent.call("debug_launch", json!({ "program": fixture::program("cart") })).await?;
+    let expressions = [
+        "item.Name == \"milk\"",
+        "i % 2",
+        "nope",
+        "$\"{i}={item.Name}\"",
+        "item.Name",
+        "\"100% {} \\\\ =\"",
+        "Math.Max(i, 3)",
+        "i ==",
+    ];
+    let place =
+        json!({ "sourceFile": source, "text": "if (item.Stale)", "expressions": expressions, "hits": 2 });
+    let table = agent.call("debug_trace", place).await?;
+    assert_eq!((&table["ended"], &table["state"]), (&json!("hits"), &json!("stopped")), "{table}");
+    let rows = table["rows"].as_array().context("no rows")?;
+    assert_eq!(rows[0][0], "false", "{table}");
+    assert_eq!(rows[1][0], "true", "{table}");
+    let evaluated = evaluated(&mut agent, &expressions).await?;
+    assert_eq!(rows.last().map(as_evaluated), Some(evaluated), "{table}");
+    for broken in [2, 7] {
+        assert!(rows[1][broken]["error"].is_string(), "{table}");
+    }
+    let wrong = json!({ "sourceFile": source, "text": "if (item.Stale)", "expressions": ["i"], "condition": "i == 2 &&" });
+    let refused = agent.call("debug_trace", wrong).await?;
+    assert_eq!(refused["error"]["code"], "INVALID_PARAMETER", "{refused}");
+    agent.finish().await
+}
