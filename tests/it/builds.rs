@@ -50,6 +50,17 @@ fn one_of_three_failed(answer: &Value, name: &str, file: &Path, says: &str) {
     assert!(failed["message"].as_str().is_some_and(|message| message.contains(says)), "{answer:#}");
 }
 
+/// A filter selects so many tests that pass; one that matches none is an error.
+async fn filters(agent: &mut Agent, filter: &str, passed: u64) -> anyhow::Result<()> {
+    let some = finished(agent, "run_tests", json!({ "filter": filter })).await?;
+    let tests = &some["tests"];
+    let counts = (tests["passed"].as_u64(), tests["failed"].as_u64());
+    assert_eq!((&some["success"], counts), (&json!(true), (Some(passed), Some(0))), "{some:#}");
+    let none = finished(agent, "run_tests", json!({ "filter": "no_such_test" })).await?;
+    assert_eq!((&none["success"], &none["error"]["code"]), (&json!(false), &json!("NOT_FOUND")), "{none:#}");
+    Ok(())
+}
+
 #[tokio::test]
 async fn cargo_projects_are_built_tested_and_checked() -> anyhow::Result<()> {
     let project = fixture::project("cargo")?;
@@ -65,6 +76,10 @@ async fn cargo_projects_are_built_tested_and_checked() -> anyhow::Result<()> {
     assert_eq!(found["range"]["start"], json!({ "line": 3, "character": 8 }));
     let tested = finished(&mut agent, "run_tests", json!({})).await?;
     one_of_three_failed(&tested, "tests::bad", &project.path().join("src/lib.rs"), "left: 3");
+    filters(&mut agent, "tests::good", 1).await?;
+    let args = json!({ "filter": "good", "args": ["--", "--exact"] });
+    let none = finished(&mut agent, "run_tests", args).await?;
+    assert_eq!(none["error"]["code"], "NOT_FOUND", "{none:#}");
     let source = std::fs::read_to_string(project.path().join("src/lib.rs"))?;
     agent
         .call(
@@ -169,6 +184,7 @@ async fn npm_scripts_are_run_and_their_output_read() -> anyhow::Result<()> {
     assert_eq!(built["diagnostics"]["src/a.ts"][0]["code"], "TS2322", "{built:#}");
     let tested = finished(&mut agent, "run_tests", json!({})).await?;
     one_of_three_failed(&tested, "bad", &project.path().join("add.test.js"), "3 == 4");
+    filters(&mut agent, "good", 1).await?;
     let none = agent.call("get_diagnostics", json!({})).await?;
     assert_eq!(none["error"]["code"], "UNSUPPORTED");
     agent.finish().await
@@ -191,6 +207,35 @@ async fn python_projects_are_checked_and_tested_with_pytest() -> anyhow::Result<
         "assert (1 + 2) == 4",
     );
     assert!(!project.path().join("__pycache__").exists());
+    // As it stands in the results, as pytest's own id, and as an expression.
+    for name in ["tests.test_add.test_good", "tests/test_add.py::test_good", "test_good and not bad"] {
+        filters(&mut agent, name, 1).await?;
+    }
+    // From a folder below, the file above is loaded all the same, and what is beside it is found.
+    std::fs::write(project.path().join("conftest.py"), "")?;
+    std::fs::write(project.path().join("calculation.py"), "def three():\n    return 3\n")?;
+    std::fs::create_dir(project.path().join("cases"))?;
+    let test = "from calculation import three\n\n\ndef test_three():\n    assert three() == 3\n";
+    std::fs::write(project.path().join("cases/test_three.py"), test)?;
+    let below = finished(&mut agent, "run_tests", json!({ "projectPath": "cases" })).await?;
+    assert_eq!((&below["success"], &below["tests"]["total"]), (&json!(true), &json!(1)), "{below:#}");
+    agent.finish().await
+}
+
+#[tokio::test]
+async fn ruby_tests_are_run_with_minitest() -> anyhow::Result<()> {
+    let project = tempfile::tempdir()?;
+    let file = project.path().join("test/add_test.rb");
+    std::fs::create_dir(project.path().join("test"))?;
+    let source = "require 'minitest/autorun'\nclass AddTest < Minitest::Test\n  def test_good\n    assert_equal 3, 1 + 2\n  \
+        end\n  def test_bad\n    assert_equal 4, 1 + 2 # fails here\n  end\n  def test_off\n    skip 'no'\n  end\nend\n";
+    std::fs::write(&file, source)?;
+    std::fs::write(project.path().join("Rakefile"), "")?;
+    let ruby = PathBuf::from(tests::child::interpreter("ruby"));
+    let mut agent = agent(project.path(), &[ruby], &[]).await?;
+    let tested = finished(&mut agent, "run_tests", json!({})).await?;
+    one_of_three_failed(&tested, "AddTest#test_bad", &file, "Expected: 4");
+    filters(&mut agent, "AddTest#test_good", 1).await?;
     agent.finish().await
 }
 
@@ -230,6 +275,7 @@ async fn makefiles_and_cmake_are_built_and_tested() -> anyhow::Result<()> {
         "{tested:#}"
     );
     assert_eq!(tested["tests"]["failures"][0]["name"], "bad", "{tested:#}");
+    filters(&mut agent_of_cmake, "^good$", 1).await?;
     assert_eq!(tested["diagnostics"]["main.c"][0]["code"], "-Wunused-variable", "{tested:#}");
     agent_of_cmake.finish().await
 }
@@ -251,6 +297,7 @@ async fn go_modules_are_built_and_tested() -> anyhow::Result<()> {
     let mut agent = Agent::spawn("agent", command, &Transcript::default()).await?;
     let tested = finished(&mut agent, "run_tests", json!({})).await?;
     one_of_three_failed(&tested, "TestBad", &project.path().join("add_test.go"), "got 3, want 4");
+    filters(&mut agent, "^TestGood$", 1).await?;
     agent
         .call(
             "write_file",

@@ -8,7 +8,7 @@ use dap_wire::Failure;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use workspace::build::project::Project;
-use workspace::build::{self, Action};
+use workspace::build::{self, Action, Selection};
 use workspace::command_line;
 use workspace::commands;
 use workspace::jobs::{Say, Waited};
@@ -38,7 +38,7 @@ pub const FAMILY: Family = Family {
             about: "Build what the folder holds. Returns LSP diagnostics by file; pending: call again to wait on.",
             takes: &[
                 "projectPath:s=folder or project file",
-                "tool:s=dotnet, cargo, go, npm, cmake, pytest, make",
+                "tool:s=dotnet, cargo, go, npm, cmake, pytest, ruby, make",
                 "timeoutMs:i=50000",
                 "maxBytes:i=8192",
             ],
@@ -50,7 +50,7 @@ pub const FAMILY: Family = Family {
             core: false,
             effect: Effect::Acts,
             about: "Like build: run the tests. Returns counts, and why each failed one did.",
-            takes: &["projectPath:s", "tool:s", "timeoutMs:i"],
+            takes: &["projectPath:s", "filter:s=of names", "args:as=of the runner", "tool:s", "timeoutMs:i"],
             gives: &["exitCode:i", "output:s", "tests:o", "diagnostics:o", "pending:b"],
             run: run!(project, Action::Test),
         },
@@ -87,9 +87,20 @@ pub const FAMILY: Family = Family {
 async fn project(call: &Call, action: Action) -> Result<Value, Failure> {
     let (path, tool) = (call.arguments.text("projectPath")?, call.arguments.text("tool")?);
     let project = Project::find(&call.bridge.options.roots, path.as_deref(), tool.as_deref())?;
+    let mut chosen = Selection::default();
+    let project = if action == Action::Test {
+        chosen.filter = call.arguments.text("filter")?.filter(|filter| !filter.is_empty());
+        chosen.arguments = call.arguments.texts("args")?;
+        project.for_tests(&call.bridge.options.roots)
+    } else {
+        project
+    };
+    if chosen.filter.as_ref().is_some_and(|filter| filter.starts_with('-')) {
+        return Err(Failure::invalid("`filter` must not begin with `-`").hint("options belong in `args`"));
+    }
     let most = output_bytes(call)?;
-    let key = format!("{} {project:?}", action.name());
-    wait(call, &key, move |cancel, say| build::run(project, action, most, cancel, say)).await
+    let key = format!("{} {project:?} {chosen:?}", action.name());
+    wait(call, &key, move |cancel, say| build::run(project, action, chosen, most, cancel, say)).await
 }
 
 async fn command(call: &Call) -> Result<Value, Failure> {

@@ -52,6 +52,15 @@ impl Action {
     }
 }
 
+/// Which tests of a project to run, and what else to tell their runner.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// A part of their names, in the runner's own language.
+    pub filter: Option<String>,
+    /// Further arguments of the runner.
+    pub arguments: Vec<String>,
+}
+
 /// The answer of `build`, `run_tests`, `restore` and `get_diagnostics`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -75,6 +84,7 @@ struct Answer {
 pub async fn run(
     project: Project,
     action: Action,
+    chosen: Selection,
     output_bytes: usize,
     cancel: CancellationToken,
     say: Say,
@@ -83,7 +93,7 @@ pub async fn run(
     let scratch = tempfile::tempdir().map_err(|error| {
         Failure::new(ErrorCode::IoFailed, format!("there is no temporary folder: {error}"))
     })?;
-    let steps = steps::of(&project, action, scratch.path())?;
+    let steps = steps::of(&project, action, &chosen, scratch.path())?;
     let mut report = Report::new(&project.folder, output_bytes);
     let mut code = 0;
     let mut commands = Vec::new();
@@ -115,7 +125,7 @@ pub async fn run(
     };
     // The scratch folder's name says nothing to anybody.
     answer.command = answer.command.replace(&scratch.path().display().to_string(), "TMP");
-    let bad = bad_news(&answer, action);
+    let bad = none_matched(&answer, &chosen).or_else(|| bad_news(&answer, action));
     let mut answer = serde_json::to_value(answer)
         .map_err(|error| Failure::new(ErrorCode::IoFailed, format!("the answer is no JSON: {error}")))?;
     if let Some(error) = bad {
@@ -124,11 +134,28 @@ pub async fn run(
     Ok(answer)
 }
 
+/// `error` of an answer whose filter matched no test. Most runners end well then; pytest has codes of its own for it.
+fn none_matched(answer: &Answer, chosen: &Selection) -> Option<Value> {
+    let filter = chosen.filter.as_ref()?;
+    let (code, report) = (answer.exit_code, &answer.report);
+    let ran = report.tests.as_ref().map_or(0, |tests| tests.total.saturating_sub(tests.skipped));
+    let pytest = answer.tool == "pytest" && (code == 5 || code == 4 && answer.command.contains(".py::"));
+    if ran > 0 || report.errors > 0 || !(code == 0 || pytest) {
+        return None;
+    }
+    let message = format!("no test ran: `{filter}` matches none");
+    let hint = "without `filter` all run; `output` has the runner's own words";
+    Some(json!({ "code": ErrorCode::NotFound.as_str(), "message": message, "hint": hint }))
+}
+
 /// `error` of an answer whose tool says that something is wrong. A check that finds something has done its work.
 fn bad_news(answer: &Answer, action: Action) -> Option<Value> {
     let report = &answer.report;
     let failed = report.tests.as_ref().map_or(0, |tests| tests.failed);
-    if answer.exit_code == 0 && failed == 0 || (action == Action::Check && report.errors > 0) {
+    // Some runners end well when what they would run does not compile.
+    let ran = report.tests.as_ref().map_or(0, |tests| tests.total);
+    let broken = action == Action::Test && ran == 0 && report.errors > 0;
+    if answer.exit_code == 0 && failed == 0 && !broken || (action == Action::Check && report.errors > 0) {
         return None;
     }
     let tests = action == Action::Test && failed > 0;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use dap_wire::{ErrorCode, Failure};
 
+use crate::bounded;
 use crate::roots::Roots;
 
 /// Files of one folder that are looked at.
@@ -25,13 +26,15 @@ pub enum Kind {
     Cmake,
     /// Python and `pytest`.
     Pytest,
+    /// Ruby's minitest, test-unit and RSpec.
+    Ruby,
     /// `make`.
     Make,
 }
 
 impl Kind {
-    const ALL: [Self; 7] =
-        [Self::Dotnet, Self::Cargo, Self::Go, Self::Npm, Self::Cmake, Self::Pytest, Self::Make];
+    const ALL: [Self; 8] =
+        [Self::Dotnet, Self::Cargo, Self::Go, Self::Npm, Self::Cmake, Self::Pytest, Self::Ruby, Self::Make];
 
     /// As it is called.
     pub fn name(self) -> &'static str {
@@ -42,6 +45,7 @@ impl Kind {
             Self::Npm => "npm",
             Self::Cmake => "cmake",
             Self::Pytest => "pytest",
+            Self::Ruby => "ruby",
             Self::Make => "make",
         }
     }
@@ -49,6 +53,8 @@ impl Kind {
     /// The tool that a file speaks for.
     fn of(name: &str) -> Option<Self> {
         let python = name.ends_with(".py") && (name.starts_with("test_") || name.ends_with("_test.py"));
+        let ruby = ["_test.rb", "_spec.rb"].iter().any(|end| name.ends_with(end))
+            || name.starts_with("test_") && name.ends_with(".rb");
         match name {
             "Cargo.toml" => Some(Self::Cargo),
             "go.mod" => Some(Self::Go),
@@ -57,6 +63,8 @@ impl Kind {
             "Makefile" | "makefile" | "GNUmakefile" => Some(Self::Make),
             "pyproject.toml" | "setup.py" | "setup.cfg" | "pytest.ini" | "tox.ini" | "requirements.txt"
             | "conftest.py" => Some(Self::Pytest),
+            "Gemfile" | "Rakefile" | ".rspec" => Some(Self::Ruby),
+            _ if ruby => Some(Self::Ruby),
             _ if python => Some(Self::Pytest),
             _ => {
                 let ending = Path::new(name).extension()?.to_str()?;
@@ -111,6 +119,38 @@ impl Project {
         let file = if kind == Kind::Dotnet { only(own)? } else { None };
         Ok(Self { kind, folder: path, file })
     }
+
+    /// The project as its tests run. pytest runs from the folder that it would choose as its root: the nearest one that
+    /// configures it, else the highest one in the roots with a `conftest.py`. From below, that file is not loaded, and the
+    /// project's modules are not found.
+    #[must_use]
+    pub fn for_tests(mut self, roots: &Roots) -> Self {
+        if self.kind != Kind::Pytest {
+            return self;
+        }
+        let inside = |folder: &&Path| roots.paths().any(|root| folder.starts_with(root));
+        let above: Vec<&Path> = self.folder.ancestors().take_while(inside).collect();
+        let configured = above.iter().find(|folder| configures_pytest(folder));
+        let top = configured.or_else(|| above.iter().rfind(|folder| folder.join("conftest.py").is_file()));
+        if let Some(top) = top.map(|top| top.to_path_buf()).filter(|top| *top != self.folder) {
+            self.file.get_or_insert(self.folder);
+            self.folder = top;
+        }
+        self
+    }
+}
+
+/// Whether a folder has a file that makes it pytest's root.
+fn configures_pytest(folder: &Path) -> bool {
+    let says = |name: &str, section: &str| {
+        let text = bounded::read(&folder.join(name), 1 << 20).unwrap_or_default();
+        String::from_utf8_lossy(&text).lines().any(|line| line.trim_start().starts_with(section))
+    };
+    folder.join("pytest.ini").is_file()
+        || folder.join(".pytest.ini").is_file()
+        || says("pyproject.toml", "[tool.pytest")
+        || says("tox.ini", "[pytest]")
+        || says("setup.cfg", "[tool:pytest]")
 }
 
 fn named(name: &str) -> Result<Kind, Failure> {
@@ -122,7 +162,7 @@ fn named(name: &str) -> Result<Kind, Failure> {
 
 fn nothing(path: &Path) -> Failure {
     Failure::new(ErrorCode::NotFound, format!("`{}` holds nothing to build", path.display())).hint(
-        "name a folder with a .sln or .csproj, Cargo.toml, go.mod, package.json, CMakeLists.txt, Makefile or pyproject.toml",
+        "name a folder with a .sln or .csproj, Cargo.toml, go.mod, package.json, CMakeLists.txt, Makefile, pyproject.toml or Gemfile",
     )
 }
 

@@ -1,11 +1,12 @@
 //! Readers of what tools print. Where a tool has a format for machines, that is read; else the lines that compilers agree on.
 //!
 //! In the children: [`compiler`] (MSBuild, tsc, gcc, clang, go, CMake, make), [`cargo`] (its JSON and libtest), [`go_test`]
-//! (its JSON), [`tap`], [`python`] (tracebacks), [`results`] (files that test runners leave).
+//! (its JSON), [`tap`], [`minitest`], [`python`] (tracebacks), [`results`] (files that test runners leave).
 
 pub mod cargo;
 pub mod compiler;
 pub mod go_test;
+pub mod minitest;
 pub mod python;
 pub mod results;
 pub mod tap;
@@ -30,6 +31,7 @@ enum Format {
     GoTest(go_test::GoTest),
     Tap(tap::Tap),
     Python(python::Python),
+    Minitest(minitest::Minitest),
 }
 
 impl Reader {
@@ -58,6 +60,11 @@ impl Reader {
         Self { format: Format::Python(python::Python::default()), results: None }
     }
 
+    /// What minitest and test-unit print.
+    pub fn minitest() -> Self {
+        Self { format: Format::Minitest(minitest::Minitest::default()), results: None }
+    }
+
     /// Also reads what a test runner leaves.
     #[must_use]
     pub fn with(mut self, results: Results) -> Self {
@@ -76,6 +83,7 @@ impl Reader {
             Format::GoTest(go) => go.line(line, report),
             Format::Tap(tap) => tap.line(line, report),
             Format::Python(python) => python.line(line, report),
+            Format::Minitest(minitest) => minitest.line(line, report),
         }
     }
 
@@ -84,6 +92,7 @@ impl Reader {
         match &mut self.format {
             Format::Cargo(cargo) => cargo.end(report),
             Format::Tap(tap) => tap.end(report),
+            Format::Minitest(minitest) => minitest.end(report),
             Format::Compiler(_) | Format::GoTest(_) | Format::Python(_) => {}
         }
         if let Some(results) = &self.results {

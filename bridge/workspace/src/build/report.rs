@@ -13,6 +13,8 @@ use crate::process::kept::Kept;
 const MOST_DIAGNOSTICS: usize = 100;
 /// Failed tests of one answer.
 const MOST_FAILURES: usize = 50;
+/// Bytes of output beside failed tests that are listed with their messages, which stand in it, too.
+const BRIEF: usize = 2 << 10;
 /// Bytes of one message.
 const MOST_MESSAGE: usize = 4 << 10;
 
@@ -77,6 +79,8 @@ pub struct Report {
     folder: PathBuf,
     /// As people read it.
     pub output: Kept,
+    /// The same, shorter.
+    brief: Kept,
     last: String,
     diagnostics: BTreeMap<String, Vec<Diagnostic>>,
     seen: HashSet<String>,
@@ -117,6 +121,7 @@ impl Report {
         Self {
             folder: folder.to_owned(),
             output: Kept::new(output_bytes),
+            brief: Kept::new(output_bytes.min(BRIEF)),
             last: String::new(),
             diagnostics: BTreeMap::new(),
             seen: HashSet::new(),
@@ -129,8 +134,10 @@ impl Report {
 
     /// A line for people.
     pub fn say(&mut self, line: &str) {
-        self.output.push(line.as_bytes());
-        self.output.push(b"\n");
+        for kept in [&mut self.output, &mut self.brief] {
+            kept.push(line.as_bytes());
+            kept.push(b"\n");
+        }
         let line = line.trim();
         if !line.is_empty() {
             self.last.clear();
@@ -218,8 +225,13 @@ impl Report {
 
     /// As it is answered.
     pub fn written(self) -> Written {
+        let told = self.tests.as_ref().is_some_and(|tests| {
+            tests.failed > 0
+                && tests.failures.len() as u64 == tests.failed
+                && tests.failures.iter().all(|one| !one.message.is_empty())
+        });
         Written {
-            output: self.output.text(),
+            output: if told { self.brief.text() } else { self.output.text() },
             omitted: self.errors + self.warnings - self.listed as u64,
             diagnostics: self.diagnostics,
             errors: self.errors,

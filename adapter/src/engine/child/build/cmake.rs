@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{Build, gnu, the_only};
 
 impl Build<'_> {
-    /// Builds it; gives its program if it has only one. When `program` says what to run, it may have any number.
+    /// Builds it; gives its program if it has only one, and builds nothing if it has several. When `program` says what to run, it may have any number.
     pub(super) fn cmake(&self, folder: &Path) -> Result<Option<PathBuf>, Failure> {
         let out = folder.join("build");
         let query = out.join(".cmake/api/v1/query");
@@ -20,15 +20,18 @@ impl Build<'_> {
         let mut configure = self.command("cmake", folder)?;
         configure.arg("-S").arg(folder).arg("-B").arg(&out).arg("-DCMAKE_BUILD_TYPE=Debug");
         self.run(configure, folder, gnu)?;
+        // CMake names the programs once it has configured: a folder that has several is refused before it is built.
+        let named = self.target.text("project")?.is_some() && !self.target.program.as_os_str().is_empty();
+        let only = match programs(&out) {
+            found if found.is_empty() || named => None,
+            found => {
+                Some(the_only(folder, &found, "name the folder as `project`, and one of them as `program`")?)
+            }
+        };
         let mut build = self.command("cmake", folder)?;
         build.arg("--build").arg(&out);
         self.run(build, folder, gnu)?;
-        let named = self.target.text("project")?.is_some() && !self.target.program.as_os_str().is_empty();
-        match programs(&out) {
-            found if found.is_empty() || named => Ok(None),
-            found => the_only(folder, &found, "name the folder as `project`, and one of them as `program`")
-                .map(Some),
-        }
+        Ok(only)
     }
 }
 

@@ -16,7 +16,7 @@ fn pattern(text: &str) -> Regex {
 
 static MSBUILD: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r"^\s*(?:\d+>)?(?P<file>[^\s(:][^(]*?)(?:\((?P<line>\d+)(?:[,-](?P<column>\d+))?(?:[,-](?P<end_line>\d+),(?P<end_column>\d+))?\))?\s*: (?:[\w.]+ )?(?P<kind>error|warning) (?P<code>[A-Za-z]+\d+)\s*: (?P<text>.*?)(?:\s+\[[^\[\]]*proj(?:::[^\[\]]*)?\])?$",
+        r"^\s*(?:\d+>)?(?P<file>[^\s(:][^(]*?)(?:\((?P<line>\d+)(?:[,-](?P<column>\d+))?(?:[,-](?P<end_line>\d+),(?P<end_column>\d+))?\))?\s*: (?:[\w.]+ )?(?P<kind>error|warning) (?P<code>[A-Za-z]+\d+)\s*: (?P<text>.*?)(?:\s+\[(?P<project>[^\[\]]*(?:proj|\.slnx?))(?:::[^\[\]]*)?\])?$",
     )
 });
 static UNIX: LazyLock<Regex> = LazyLock::new(|| {
@@ -46,10 +46,10 @@ pub fn line(line: &str, source: &str, report: &mut Report) {
     let Some(found) = patterns.iter().find_map(|pattern| pattern.captures(line)) else { return };
     let text = |name: &str| found.name(name).map_or("", |part| part.as_str());
     let file = text("file").trim();
-    // The compiler itself, and MSBuild, are no files.
+    // The compiler itself, and MSBuild, are no files: then the project is the place.
     let tool = matches!(file, "CSC" | "VBC" | "FSC" | "MSBUILD" | "NETSDK" | "LINK");
     report.find(&Finding {
-        file: if tool { "" } else { file },
+        file: if tool { text("project") } else { file },
         line: number(&found, "line"),
         column: number(&found, "column"),
         end_line: number(&found, "end_line"),

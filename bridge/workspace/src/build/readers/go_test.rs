@@ -8,8 +8,11 @@ use regex::Regex;
 use serde_json::Value;
 
 use super::compiler;
+use crate::bounded;
 use crate::build::report::{Failed, Report};
 
+/// A larger module file is not read.
+const LARGEST: u64 = 4 << 20;
 /// Bytes kept of one test's output.
 const MOST: usize = 8 << 10;
 /// Tests whose output is kept at once.
@@ -30,7 +33,8 @@ pub struct GoTest {
 impl GoTest {
     /// For a module in this folder.
     pub fn new(folder: &Path) -> Self {
-        let manifest = std::fs::read_to_string(folder.join("go.mod")).unwrap_or_default();
+        let manifest = bounded::read(&folder.join("go.mod"), LARGEST).unwrap_or_default();
+        let manifest = String::from_utf8_lossy(&manifest);
         let module = manifest
             .lines()
             .find_map(|line| line.strip_prefix("module "))

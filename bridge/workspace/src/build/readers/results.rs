@@ -1,4 +1,4 @@
-//! Files that test runners leave: TRX (`dotnet test`), JUnit XML (pytest, ctest), the JSON of jest, vitest and mocha.
+//! Files that test runners leave: TRX (`dotnet test`), JUnit XML (pytest, ctest), the JSON of jest, vitest, mocha and RSpec.
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -8,6 +8,7 @@ use quick_xml::events::{BytesStart, Event};
 use regex::Regex;
 use serde_json::Value;
 
+use crate::bounded;
 use crate::build::report::{Failed, Report};
 
 /// Larger files are not read.
@@ -32,6 +33,8 @@ pub enum Results {
     Jest(PathBuf),
     /// A file.
     Mocha(PathBuf),
+    /// A file.
+    Rspec(PathBuf),
 }
 
 impl Results {
@@ -61,17 +64,17 @@ impl Results {
                     mocha(&told, report);
                 }
             }
+            Self::Rspec(file) => {
+                if let Some(told) = json(file) {
+                    rspec(&told, report);
+                }
+            }
         }
     }
 }
 
 fn text(file: &Path) -> Option<String> {
-    let fits = file.metadata().is_ok_and(|metadata| metadata.len() <= LARGEST);
-    if fits {
-        std::fs::read(file).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-    } else {
-        None
-    }
+    bounded::read(file, LARGEST).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn json(file: &Path) -> Option<Value> {
@@ -85,6 +88,8 @@ struct Case {
     outcome: Outcome,
     message: String,
     text: String,
+    /// What it printed: the only reason that ctest gives.
+    printed: String,
     file: Option<String>,
     line: Option<u32>,
 }
@@ -184,6 +189,7 @@ fn add(case: &mut Option<Case>, inside: &[String], text: &str) {
         Some("StackTrace") => case.text.push_str(text),
         // JUnit.
         Some("failure" | "error") => case.text.push_str(text),
+        Some("system-out") => case.printed.push_str(text),
         _ => {}
     }
 }
@@ -192,7 +198,7 @@ fn close(name: &str, case: &mut Option<Case>, report: &mut Report) {
     if !matches!(name, "UnitTestResult" | "testcase") {
         return;
     }
-    let Some(case) = case.take() else { return };
+    let Some(mut case) = case.take() else { return };
     let tests = report.tests();
     tests.total += 1;
     match case.outcome {
@@ -200,6 +206,9 @@ fn close(name: &str, case: &mut Option<Case>, report: &mut Report) {
         Outcome::Skipped => tests.skipped += 1,
         Outcome::Failed => {
             tests.failed += 1;
+            if case.text.trim().is_empty() && matches!(case.message.as_str(), "" | "Failed") {
+                case.text = case.printed;
+            }
             let trx = DOTNET_PLACE.captures(&case.text);
             let place = |part: &str| Some(trx.as_ref()?.name(part)?.as_str().to_owned());
             let (mut file, mut line) = (place("file"), place("line").and_then(|line| line.parse().ok()));
@@ -260,6 +269,26 @@ fn mocha(told: &Value, report: &mut Report) {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let message = [text(&one["err"]["message"]), text(&one["err"]["stack"])].join("\n");
         node_failed(&text(&one["fullTitle"]), message, &text(&one["file"]), report);
+    }
+}
+
+pub(super) fn rspec(told: &Value, report: &mut Report) {
+    let number = |name: &str| told["summary"][name].as_u64().unwrap_or(0);
+    let tests = report.tests();
+    let bad = number("failure_count").saturating_add(number("pending_count"));
+    tests.total += number("example_count");
+    tests.passed += number("example_count").saturating_sub(bad);
+    tests.failed += number("failure_count");
+    tests.skipped += number("pending_count");
+    for one in told["examples"].as_array().into_iter().flatten().filter(|one| one["status"] == "failed") {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let line = one["line_number"].as_u64().and_then(|line| u32::try_from(line).ok());
+        report.fail(Failed {
+            name: text(&one["full_description"]),
+            message: text(&one["exception"]["message"]),
+            file: Some(text(&one["file_path"])),
+            line,
+        });
     }
 }
 

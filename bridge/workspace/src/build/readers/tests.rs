@@ -42,11 +42,11 @@ fn lines_of_compilers_are_findings_once() {
         ),
         (
             "CSC : error CS5001: Program does not contain a static 'Main' method [/src/app/app.csproj]",
-            " 0:0 error CS5001 Program does not contain a static 'Main' method",
+            "app.csproj 0:0 error CS5001 Program does not contain a static 'Main' method",
         ),
         (
             "/src/app/app.csproj : error NU1101: Unable to find package x. [/src/app/app.sln]",
-            "app.csproj 0:0 error NU1101 Unable to find package x. [/src/app/app.sln]",
+            "app.csproj 0:0 error NU1101 Unable to find package x.",
         ),
         (
             "MSBUILD : error MSB1009: Project file does not exist.",
@@ -200,4 +200,41 @@ fn python_says_where_it_does_not_compile() {
     let written = read(Reader::python(), text);
     let one = &written.diagnostics["bad.py"][0];
     assert_eq!((one.range.start.line, one.message.as_str()), (2, "'(' was never closed"));
+}
+
+#[test]
+fn minitest_is_counted_and_placed() {
+    let text = "Run options: --verbose --seed 1\n\n# Running:\n\nAddTest#test_bad = 0.00 s = F\n\n  1) Error:\nAddTest#test_err:\n\
+        RuntimeError: boom\n    /src/app/test/add_test.rb:8:in `test_err'\n\n  2) Skipped:\nAddTest#test_off [/src/app/test/add_test.rb:7]:\n\
+        no\n\n  3) Failure:\nAddTest#test_bad [/src/app/test/add_test.rb:5]:\nExpected: 4\n  Actual: 3\n\n\
+        4 runs, 2 assertions, 1 failures, 1 errors, 1 skips\n";
+    let tests = read(Reader::minitest(), text).tests.unwrap();
+    assert_eq!((tests.total, tests.passed, tests.failed, tests.skipped), (4, 1, 2, 1));
+    let failed: Vec<_> = tests
+        .failures
+        .iter()
+        .map(|one| (one.name.as_str(), one.message.as_str(), one.file.as_deref(), one.line))
+        .collect();
+    assert_eq!(
+        failed,
+        [
+            (
+                "AddTest#test_err",
+                "RuntimeError: boom\n    /src/app/test/add_test.rb:8:in `test_err'",
+                Some("test/add_test.rb"),
+                Some(8)
+            ),
+            ("AddTest#test_bad", "Expected: 4\n  Actual: 3", Some("test/add_test.rb"), Some(5)),
+        ]
+    );
+}
+
+#[test]
+fn what_a_failed_ctest_printed_is_its_message() {
+    let text = r#"<testsuite><testcase name="bad" classname="bad" status="fail"><failure message="Failed"></failure>
+<system-out>main.c:3: x is 4</system-out></testcase></testsuite>"#;
+    let mut report = Report::new(Path::new("/src/app"), 100);
+    results::xml(text, &mut report);
+    let tests = report.written().tests.unwrap();
+    assert_eq!(tests.failures[0].message, "main.c:3: x is 4");
 }

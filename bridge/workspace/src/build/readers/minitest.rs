@@ -1,0 +1,77 @@
+//! minitest and test-unit: the numbered list of what failed, and the counts at the end. Neither has a format for machines.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::compiler;
+use crate::build::report::{Failed, Report};
+
+/// Lines kept of one failure.
+const MOST_LINES: usize = 60;
+
+static COUNTS: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?P<total>\d+) (?:runs|tests), \d+ assertions, (?P<failures>\d+) failures, (?P<errors>\d+) errors(?P<rest>.*)")
+        .expect("the pattern is a constant, and tested")
+});
+static NUMBERED: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^\s+\d+\) (?P<kind>Failure|Error|Skipped):$").expect("the pattern is a constant, and tested")
+});
+static TEST: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?P<name>[\w:]+#.+?)(?: \[(?P<file>[^\]]+):(?P<line>\d+)\])?:$")
+        .expect("the pattern is a constant, and tested")
+});
+static FRAME: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^\s+(?P<file>[^:]+\.rb):(?P<line>\d+):in ").expect("the pattern is a constant, and tested")
+});
+
+/// Reads one run.
+#[derive(Debug, Default)]
+pub struct Minitest {
+    /// The entry of the list that is being printed, with its lines; none for one that was skipped.
+    entry: Option<Vec<String>>,
+}
+
+impl Minitest {
+    /// One line.
+    pub fn line(&mut self, line: &str, report: &mut Report) {
+        report.say(line);
+        if let Some(found) = NUMBERED.captures(line) {
+            self.end(report);
+            self.entry = (&found["kind"] != "Skipped").then(Vec::new);
+        } else if let Some(found) = COUNTS.captures(line) {
+            self.end(report);
+            let number = |name: &str| found.name(name).and_then(|part| part.as_str().parse::<u64>().ok());
+            // `1 skips`, or `1 pendings, 1 omissions, 0 notifications`.
+            let rest = found.name("rest").map_or("", |rest| rest.as_str()).split(", ");
+            let unrun =
+                rest.filter(|part| ["skip", "pending", "omission"].iter().any(|word| part.contains(word)));
+            let skipped = unrun.filter_map(|part| part.split(' ').next()?.parse::<u64>().ok()).sum();
+            let failed = number("failures").unwrap_or(0).saturating_add(number("errors").unwrap_or(0));
+            let tests = report.tests();
+            tests.total = number("total").unwrap_or(0);
+            (tests.failed, tests.skipped) = (failed, skipped);
+            tests.passed = tests.total.saturating_sub(failed.saturating_add(skipped));
+        } else if let Some(lines) = &mut self.entry {
+            if lines.len() < MOST_LINES {
+                lines.push(line.to_owned());
+            }
+        } else {
+            compiler::line(line, "ruby", report);
+        }
+    }
+
+    /// An entry, or the run, has ended.
+    pub fn end(&mut self, report: &mut Report) {
+        let Some(lines) = self.entry.take() else { return };
+        let Some((test, lines)) = lines.split_first() else { return };
+        let Some(found) = TEST.captures(test) else { return };
+        let frame = lines.iter().find_map(|line| FRAME.captures(line));
+        let place = |name: &str| {
+            let own = found.name(name).or_else(|| frame.as_ref()?.name(name))?;
+            Some(own.as_str().to_owned())
+        };
+        let (file, line) = (place("file"), place("line").and_then(|line| line.parse().ok()));
+        report.fail(Failed { name: found["name"].to_owned(), message: lines.join("\n"), file, line });
+    }
+}
