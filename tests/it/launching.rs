@@ -14,6 +14,8 @@ stories! {
     an_executable_of_its_own_is_debugged,
     a_runtime_beside_a_thread_that_never_rests_starts_all_the_same,
     a_terminal_serves_console_programs,
+    attributes_that_mean_nothing_are_named,
+    an_env_file_gives_variables,
 }
 
 /// .NET 9 only, whose threads name themselves: at that moment the library can hold one up. Each delay alone hung about one launch
@@ -162,5 +164,41 @@ async fn a_terminal_serves_console_programs(runtime: Runtime) -> anyhow::Result<
     // What was typed is echoed by the terminal, as on any.
     let shown = &editor.output[0];
     assert!(shown.contains("wörld\necho: wörld\n") && shown.ends_with("eof\n"), "{shown:?}");
+    editor.finish().await
+}
+
+async fn attributes_that_mean_nothing_are_named(runtime: Runtime) -> anyhow::Result<()> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    let more = json!({ "stopOnEntri": true, "requireExactSource": false, "__sessionId": "1", "type": "tandem",
+        "name": "mine", "request": "launch", "preLaunchTask": "build", "presentation": {} });
+    editor.launch("settings", &[], more).await?;
+    assert_eq!(editor.event("exited").await?["exitCode"], 0);
+    let named: Vec<&str> = editor.output[2].lines().filter(|line| line.contains("nothing")).collect();
+    let told = "`stopOnEntri`, `requireExactSource`: the attributes mean nothing to the .NET engine; they are ignored";
+    assert_eq!(named, [told]);
+    editor.finish().await
+}
+
+async fn an_env_file_gives_variables(runtime: Runtime) -> anyhow::Result<()> {
+    let scratch = tempfile::tempdir()?;
+    std::fs::write(scratch.path().join("own.env"), "ASPNETCORE_URLS=\"from the file\"\n# none\nodd\n")?;
+    let more = json!({ "envFile": "own.env", "cwd": scratch.path() });
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.launch("settings", &[], more.clone()).await?;
+    assert_eq!(editor.event("exited").await?["exitCode"], 0);
+    assert!(editor.output[0].contains("ASPNETCORE_URLS=from the file\n"), "{:?}", editor.output);
+    assert!(editor.output[2].contains("they are ignored: 3"), "{:?}", editor.output);
+    editor.finish().await?;
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    let mut more = more;
+    more["env"] = json!({ "ASPNETCORE_URLS": "from env" });
+    editor.launch("settings", &[], more).await?;
+    assert_eq!(editor.event("exited").await?["exitCode"], 0);
+    assert!(editor.output[0].contains("ASPNETCORE_URLS=from env\n"), "{:?}", editor.output);
+    editor.finish().await?;
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.ok("initialize", json!({ "clientID": "test" })).await?;
+    let wrong = json!({ "program": fixture::program("settings"), "envFile": "/nowhere/own.env" });
+    assert_eq!(editor.refused("launch", wrong).await?, "LAUNCH_FAILED");
     editor.finish().await
 }

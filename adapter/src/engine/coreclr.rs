@@ -9,10 +9,12 @@
 //! [`values`] (what is in a variable), [`types`] and [`names`] (types, and how C#
 //! spells them), [`calls`] (running code of the program), [`expression`] (what people type).
 
+mod attributes;
 mod breakpoints;
 mod calls;
 mod disassembly;
 mod ending;
+mod env_file;
 mod exceptions;
 mod expression;
 mod in_terminal;

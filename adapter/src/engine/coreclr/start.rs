@@ -15,7 +15,9 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use super::attributes;
 use super::cor;
+use super::env_file;
 use super::overflow;
 use super::program::{self, Attributes};
 use super::runtimes::only_runtime;
@@ -37,6 +39,7 @@ impl Session {
         cancel: &CancellationToken,
         inputs: &Receiver<Input>,
     ) -> Result<Value, Failure> {
+        let arguments = &env_file::merged(arguments, &mut |line| self.note(line))?;
         let attributes = Attributes(arguments);
         self.stop_on_entry = attributes.flag("stopOnEntry", false)?;
         self.attributes(arguments)?;
@@ -95,6 +98,9 @@ impl Session {
 
     /// What `launch` and `attach` have in common.
     fn attributes(&mut self, arguments: &Value) -> Result<(), Failure> {
+        if let Some(complaint) = attributes::complaint(arguments) {
+            self.note(&complaint);
+        }
         self.just_my_code = Attributes(arguments).flag("justMyCode", true)?;
         self.step_filters = Attributes(arguments).flag("enableStepFiltering", true)?;
         self.allow_to_string = match &arguments["expressionEvaluationOptions"] {
