@@ -15,6 +15,7 @@ stories! {
     a_wait_in_vain_is_pending_and_the_same_call_waits_on,
     a_test_host_is_debugged,
     an_exception_is_told_with_its_causes,
+    an_exception_of_async_main_is_told_with_its_place,
 }
 
 async fn the_official_client_tells_a_whole_story(runtime: Runtime) -> anyhow::Result<()> {
@@ -189,6 +190,28 @@ async fn a_test_host_is_debugged(runtime: Runtime) -> anyhow::Result<()> {
         }
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
+    agent.finish().await
+}
+
+async fn an_exception_of_async_main_is_told_with_its_place(runtime: Runtime) -> anyhow::Result<()> {
+    let mut agent = Agent::start("agent", runtime, &Transcript::default()).await?;
+    let stop =
+        agent.call("debug_launch", json!({ "program": fixture::program("rethrows"), "run": true })).await?;
+    let event = &stop["event"];
+    assert_eq!(
+        (&event["type"], &event["function"], &event["file"], &event["line"], &event["hasEnded"]),
+        (
+            &json!("exception"),
+            &json!("Program.Inner()"),
+            &json!(fixture::source("rethrows")),
+            &json!(fixture::line("rethrows", "throw")),
+            &json!(true)
+        ),
+        "{stop}"
+    );
+    assert!(event["lines"].to_string().contains("throw new"), "{stop}");
+    let value = agent.call("debug_evaluate", json!({ "expression": "$exception._message" })).await?;
+    assert_eq!(value["result"], "\"nobody catches this 1\"", "{value}");
     agent.finish().await
 }
 

@@ -10,6 +10,7 @@ stories! {
     an_exception_is_told_with_its_cause_and_its_places,
     an_unusable_filter_is_told,
     an_exception_nobody_catches_stops_before_its_handlers_run_and_once,
+    an_exception_that_is_thrown_again_shows_where_it_was_thrown,
 }
 
 async fn exceptions_stop_by_filter_and_type(runtime: Runtime) -> anyhow::Result<()> {
@@ -152,4 +153,49 @@ async fn an_exception_nobody_catches_stops_before_its_handlers_run_and_once(
         }
     }
     Ok(())
+}
+
+/// `async Main` throws what its task kept: no frame of the thread has a source.
+async fn an_exception_that_is_thrown_again_shows_where_it_was_thrown(runtime: Runtime) -> anyhow::Result<()> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.launch("rethrows", &[], json!({})).await?;
+    let stopped = editor.event("stopped").await?;
+    let place = format!("{}:line {}", fixture::source("rethrows"), fixture::line("rethrows", "throw"));
+    let text = stopped["text"].as_str().unwrap_or_default();
+    assert!(text.contains("nobody catches this 1\n") && text.contains(&place), "{stopped}");
+    let thread = stopped["threadId"].clone();
+    let first = editor.ok("stackTrace", json!({ "threadId": thread, "levels": 1 })).await?;
+    assert!(first["totalFrames"].as_u64() > Some(1), "{first}");
+    let stack = editor.ok("stackTrace", json!({ "threadId": thread })).await?;
+    let frames = stack["stackFrames"].as_array().cloned().unwrap_or_default();
+    let label = frames.iter().position(|frame| frame["name"] == "[Exception Thrown At]");
+    let label = label.unwrap_or_else(|| panic!("no label: {stack}"));
+    assert!(frames.iter().take(label).all(|frame| frame["source"]["path"].is_null()), "{stack}");
+    let shown = |frame: &Value| {
+        json!([
+            frame["name"],
+            frame["source"]["path"],
+            frame["line"],
+            frame["presentationHint"],
+            frame["hasEnded"]
+        ])
+    };
+    let ended: Vec<Value> = frames.iter().skip(label + 1).map(shown).collect();
+    let source = fixture::source("rethrows");
+    assert_eq!(
+        ended,
+        [
+            json!(["Program.Inner()", source, fixture::line("rethrows", "throw"), null, true]),
+            json!(["Program.Main()", source, fixture::line("rethrows", "await"), null, true]),
+        ]
+    );
+    let id = frames[label + 1]["id"].clone();
+    assert_eq!(editor.refused("scopes", json!({ "frameId": id })).await?, "INVALID_PARAMETER");
+    let asked = json!({ "expression": "thrown", "frameId": id });
+    assert_eq!(editor.refused("evaluate", asked).await?, "INVALID_PARAMETER");
+    let asked = json!({ "expression": "$exception._message", "frameId": frames[0]["id"] });
+    assert_eq!(editor.ok("evaluate", asked).await?["result"], "\"nobody catches this 1\"");
+    editor.ok("continue", json!({ "threadId": thread })).await?;
+    assert_eq!(editor.event("exited").await?["exitCode"], 134);
+    editor.finish().await
 }

@@ -4,7 +4,7 @@
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
-use super::stops::{locals_scope, named_thread, shown_frame, stack, stopped_thread};
+use super::stops::{has_ended, locals_scope, named_thread, shown_frame, stack, stopped_thread};
 use super::values::{LONGEST, Rows};
 use crate::bounds::{Budget, cut};
 use crate::call::Call;
@@ -120,8 +120,9 @@ pub(super) async fn frame_of(call: &Call, session: &Session) -> Result<Value, Fa
         return Ok(json!(frame));
     }
     // The frame whose variables and place the agent was shown.
-    let (_, shown) = shown_frame(session, &stopped_thread(session)?).await?;
-    Ok(shown["id"].clone())
+    let (top, shown) = shown_frame(session, &stopped_thread(session)?).await?;
+    // A frame that has ended has no variables; `$exception` is the thread's.
+    Ok(if has_ended(&shown) { top["id"].clone() } else { shown["id"].clone() })
 }
 
 /// `start` and `count`, bounded.

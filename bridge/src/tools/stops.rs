@@ -241,8 +241,9 @@ fn name_exception(info: &Value, event: &mut Value) {
     }
 }
 
-/// The top frame of a thread, and the one that is shown: the nearest with a source, for inside the framework or native code
-/// that is what helps; else the top one.
+/// The top frame of a thread, and the one that is shown: the nearest with a source that can be read, of the user's own code if
+/// there is one, for inside the framework, a library or native code that is what helps; else one with the name of a source; else
+/// the top one.
 ///
 /// # Errors
 /// The session's own.
@@ -253,11 +254,16 @@ pub(super) async fn shown_frame(session: &Session, thread: &Value) -> Result<(Va
     }
     let deeper = stack(session, thread, 0, DEEP).await?;
     let frames = deeper["stackFrames"].as_array().map(Vec::as_slice).unwrap_or_default();
-    // A library's frame names a source of the machine it was built on.
-    let named = |frame: &&Value| !frame["source"]["path"].is_null();
-    let shown = frames.iter().find(|frame| has_source(frame)).or_else(|| frames.iter().find(named));
-    let shown = shown.unwrap_or(&top).clone();
+    let shown = nearest(frames).unwrap_or(&top).clone();
     Ok((top, shown))
+}
+
+/// The frame of these that helps most. A library's frame may name a source of the machine it was built on.
+fn nearest(frames: &[Value]) -> Option<&Value> {
+    let is_users = |frame: &&Value| has_source(frame) && frame["presentationHint"] != "subtle";
+    let named = |frame: &&Value| !frame["source"]["path"].is_null();
+    let readable = || frames.iter().find(|frame| has_source(frame));
+    frames.iter().find(is_users).or_else(readable).or_else(|| frames.iter().find(named))
 }
 
 /// Whether the lines of a frame can be read here.
@@ -266,13 +272,18 @@ fn has_source(frame: &Value) -> bool {
         || frame["source"]["sourceReference"].as_i64().unwrap_or(0) > 0
 }
 
+/// Whether the method of a frame has ended: it has thrown what another stack throws again, and has no variables.
+pub(super) fn has_ended(frame: &Value) -> bool {
+    frame["hasEnded"] == true
+}
+
 /// Place, lines around it and changed variables of the frame that is shown.
 async fn add_place(session: &Session, thread: &Value, event: &mut Value) -> Result<(), Failure> {
     let (top, frame) = shown_frame(session, thread).await?;
     event["topFrame"] = json!({ "id": top["id"] });
     place(event, &frame);
     // Where the top frame is the one that is shown, its function and file stand beside it already.
-    if top["source"]["path"].is_null() {
+    if top["source"]["path"].is_null() || top["id"] != frame["id"] {
         event["topFrame"]["function"] = top["name"].clone();
     } else {
         event["topFrame"]["line"] = event["line"].clone();
@@ -283,6 +294,10 @@ async fn add_place(session: &Session, thread: &Value, event: &mut Value) -> Resu
     }
     let details = json!({ "function": event["function"], "file": event["file"], "line": event["line"] });
     session.observed.journal(|journal| journal.complete(&["stopped", "exception"], details));
+    if has_ended(&frame) {
+        event["hasEnded"] = json!(true);
+        return Ok(());
+    }
     add_variables(session, &frame, event).await
 }
 
@@ -367,4 +382,32 @@ pub(super) async fn settled(session: &Session, limit: Duration) {
     let mut picture = session.picture();
     let stands = picture.wait_for(|picture| matches!(picture.state, State::Stopped | State::Exited));
     drop(tokio::time::timeout(limit.max(SOON), stands).await);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_frame_that_is_shown_is_the_nearest_of_the_users_whose_source_is_here() {
+        let here = std::env::current_exe().unwrap().display().to_string();
+        let at = |id: u64, path: &str, hint: Value| json!({ "id": id, "source": { "path": path }, "presentationHint": hint });
+        let shown = |frames: &[Value]| nearest(frames).map(|frame| frame["id"].clone()).unwrap_or_default();
+        let (bare, gone) = (json!({ "id": 1 }), at(2, "/_/src/EqualityAsserts.cs", Value::Null));
+        let (library, own) = (at(3, &here, json!("subtle")), at(4, &here, Value::Null));
+        assert_eq!(shown(&[bare.clone(), gone.clone(), library.clone(), own]), 4);
+        assert_eq!(
+            shown(&[bare.clone(), gone.clone(), library]),
+            3,
+            "a library's source is better than none"
+        );
+        assert_eq!(
+            shown(&[bare.clone(), gone]),
+            2,
+            "sources of another machine: the name of one is better than none"
+        );
+        assert_eq!(shown(&[bare]), Value::Null);
+        let embedded = json!({ "source": { "path": "/_/a.cs", "sourceReference": 3 } });
+        assert!(has_source(&embedded) && !has_source(&json!({ "source": { "path": "/_/a.cs" } })));
+    }
 }

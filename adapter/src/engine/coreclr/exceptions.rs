@@ -2,9 +2,11 @@
 
 mod filters;
 mod heard;
+mod origin;
 
 pub(super) use filters::{Filters, When};
 use heard::Heard;
+pub(super) use origin::Place;
 
 use std::collections::HashSet;
 
@@ -105,11 +107,15 @@ impl Session {
             When::UserUnhandled => "User-unhandled exception",
             When::Unhandled => "Unhandled exception",
         };
+        let text = message.map_or_else(|| name.clone(), |message| format!("{name}: {message}"));
+        let text = match self.origin_line(id) {
+            Some(origin) => format!("{text}\n{origin}"),
+            None => text,
+        };
         self.stopped(
             "exception",
             id,
-            json!({ "description": format!("{description}: {name}"),
-            "text": message.map_or_else(|| name.clone(), |message| format!("{name}: {message}")) }),
+            json!({ "description": format!("{description}: {name}"), "text": text }),
         );
     }
 
@@ -181,19 +187,9 @@ impl Session {
         if let Some(text) = self.text_field(thrown, "_stackTraceString") {
             return Some(text);
         }
-        let object = thrown.as_reference()?.dereference().ok()?;
-        let places = object.exception_places();
-        let lines: Vec<String> = places
-            .iter()
-            .take(MOST_FRAMES)
-            .filter_map(|(module, method, address)| {
-                let loaded = self.modules.of(module)?;
-                let function = module.function(*method).ok();
-                // The address is the one to return to, behind the call.
-                let il = function.and_then(|function| function.il_offset_of(address.checked_sub(1)?));
-                Some(self.place_line(&loaded, *method, il))
-            })
-            .collect();
+        let places = self.places_of(thrown);
+        let lines: Vec<String> =
+            places.iter().map(|place| self.place_line(&place.loaded, place.method, place.il)).collect();
         (!lines.is_empty()).then(|| lines.join("\n"))
     }
 

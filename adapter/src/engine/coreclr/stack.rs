@@ -1,5 +1,5 @@
 //! Stacks and scopes: the frames of a thread, marks for what the runtime does between them, and behind them the methods
-//! that wait for the async one the thread runs ([`awaiting`]).
+//! that wait for the async one the thread runs ([`awaiting`]), and those that first threw the exception it stopped at.
 
 pub(super) mod awaiting;
 mod marks;
@@ -10,6 +10,7 @@ use dap_wire::Failure;
 use serde_json::{Value, json};
 
 use super::cor;
+use super::exceptions::Place;
 use super::memory;
 use super::modules::Loaded;
 use super::session::Session;
@@ -24,6 +25,8 @@ pub(super) const DEEPEST: usize = 10_000;
 pub(super) const WAITING: usize = 1 << 20;
 /// Numbers from here on are those of rows that are no frame.
 pub(super) const MARK: usize = 2 << 20;
+/// Numbers from here on are those of methods that have thrown and ended.
+const ENDED: usize = 3 << 20;
 
 /// One row of a stack as clients see it.
 enum Row {
@@ -31,6 +34,8 @@ enum Row {
     Own(usize),
     /// A method that awaits, by its place in the chain.
     Waiting(usize),
+    /// A place where the exception was thrown, or that it passed.
+    Ended(usize),
     /// What lies between frames.
     Mark(&'static str),
 }
@@ -44,14 +49,14 @@ impl Session {
         let (start, levels) = (number("startFrame"), number("levels"));
         let frames = self.frames(id)?;
         let mut rows = self.marked(id, &frames);
+        let origin = self.origin(id, &frames);
         let wanted = if levels == 0 { usize::MAX } else { levels };
         // Each caller takes a while to find: editors ask for the top frame first, and for the others when somebody looks.
         if start.saturating_add(wanted) <= rows.len() && !self.is_known_who_waits(id) {
-            let more = usize::from(self.is_resumed(&frames));
+            let more = usize::from(self.is_resumed(&frames) || !origin.is_empty());
             let total = rows.len() + more;
-            return Ok(
-                json!({ "stackFrames": self.page(id, &rows, start, wanted, &frames, &[]), "totalFrames": total }),
-            );
+            let list = self.page(id, &rows, start, wanted, &frames, &[], &[]);
+            return Ok(json!({ "stackFrames": list, "totalFrames": total }));
         }
         let waiting = self.waiting(id, &frames);
         if !waiting.is_empty() {
@@ -61,11 +66,16 @@ impl Session {
                 rows.push(Row::Mark("[More Async Callers]"));
             }
         }
-        let list = self.page(id, &rows, start, wanted, &frames, &waiting);
+        if !origin.is_empty() {
+            rows.push(Row::Mark("[Exception Thrown At]"));
+            rows.extend((0..origin.len()).map(Row::Ended));
+        }
+        let list = self.page(id, &rows, start, wanted, &frames, &waiting, &origin);
         Ok(json!({ "stackFrames": list, "totalFrames": rows.len() }))
     }
 
     /// DAP `StackFrame`s of a part of a stack.
+    #[expect(clippy::too_many_arguments, reason = "the page, and one list for each kind of row")]
     fn page(
         &mut self,
         thread: u32,
@@ -74,6 +84,7 @@ impl Session {
         count: usize,
         frames: &[Frame],
         waiting: &[Waiting],
+        origin: &[Place],
     ) -> Vec<Value> {
         let mut list = Vec::new();
         for (place, row) in rows.iter().enumerate().skip(start).take(count) {
@@ -90,6 +101,12 @@ impl Session {
                     let reference = self.references.frame(thread, WAITING + index);
                     let arguments: Vec<String> = at.arguments.iter().map(|ty| self.csharp(ty)).collect();
                     self.method_body(&at.loaded, at.method, at.il, &arguments, reference, false)
+                }),
+                Row::Ended(index) => origin.get(*index).map(|at| {
+                    let reference = self.references.frame(thread, ENDED + index);
+                    let mut body = self.method_body(&at.loaded, at.method, at.il, &[], reference, false);
+                    body["hasEnded"] = json!(true);
+                    body
                 }),
                 Row::Mark(text) => {
                     let reference = self.references.frame(thread, MARK + place);
@@ -185,11 +202,21 @@ impl Session {
         })
     }
 
+    /// Refuses a frame whose method has ended.
+    pub(super) fn is_alive(frame: usize) -> Result<(), Failure> {
+        if frame < ENDED {
+            return Ok(());
+        }
+        let text = "this method has thrown the exception and ended: it has no variables any more";
+        Err(Failure::invalid(text).hint("look at `$exception` in the top frame of the thread").quiet())
+    }
+
     pub(super) fn scopes(&mut self, arguments: &Value) -> Result<Value, Failure> {
         let frame = arguments["frameId"].as_i64().and_then(|id| self.references.frame_of(id));
         let Some((thread, index)) = frame else {
             return Err(Failure::invalid(format!("there is no frame {}", arguments["frameId"])));
         };
+        Self::is_alive(index)?;
         if index >= MARK {
             return Ok(json!({ "scopes": [] }));
         }

@@ -17,11 +17,13 @@ impl Session {
     pub(crate) fn frame_asked(&self, arguments: &Value) -> Result<(u32, usize), Failure> {
         match &arguments["frameId"] {
             Value::Null => Ok((self.thread_of(&Value::Null)?, 0)),
-            id => id
-                .as_i64()
-                .and_then(|id| self.references.frame_of(id))
-                .filter(|(_, frame)| *frame < MARK)
-                .ok_or_else(|| Failure::invalid(format!("there is no frame {id}"))),
+            id => {
+                let known = id.as_i64().and_then(|id| self.references.frame_of(id));
+                known.map_or(Ok(()), |(_, frame)| Self::is_alive(frame))?;
+                known
+                    .filter(|(_, frame)| *frame < MARK)
+                    .ok_or_else(|| Failure::invalid(format!("there is no frame {id}")))
+            }
         }
     }
 

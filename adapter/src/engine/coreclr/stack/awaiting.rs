@@ -118,7 +118,7 @@ impl Session {
         Some((loaded, method, frame.il_offset().ok()?))
     }
 
-    fn method_of(&self, frame: &Frame) -> Option<(Rc<Loaded>, u32)> {
+    pub(crate) fn method_of(&self, frame: &Frame) -> Option<(Rc<Loaded>, u32)> {
         let function = frame.function().ok()?;
         Some((self.modules.of(&function.module().ok()?)?, function.token().ok()?))
     }
