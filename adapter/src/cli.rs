@@ -6,6 +6,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use log_output::say;
+
 use crate::hub::access::AgentAccess;
 use crate::server::listener::{Address, Admission};
 use crate::server::relay::Orders;
@@ -31,7 +33,7 @@ pub struct Flags {
     log: Option<PathBuf>,
     /// How much to log: error, warn, info, debug, trace, or a tracing filter
     #[arg(long, value_name = "LEVEL", default_value = "warn", global = true,
-        value_parser = logging::level)]
+        value_parser = log_output::level)]
     log_level: String,
     /// The attributes of the launch or attach that will come, as JSON: exception filters are then those of its engine from the
     /// start, for an editor that reads them only in the answer to `initialize`
@@ -142,16 +144,19 @@ pub fn main() -> ExitCode {
         return match io::runner::run(socket) {
             Ok(code) => ExitCode::from(code),
             Err(error) => {
-                eprintln!("tandem-dap: {error:#}");
+                say(&format!("tandem-dap: {error:#}"));
                 ExitCode::FAILURE
             }
         };
     }
     let logging = logging::Logging { file: flags.log, level: flags.log_level };
-    if let Err(error) = logging.start() {
-        eprintln!("tandem-dap: {error:#}");
-        return ExitCode::from(2);
-    }
+    let log = match log_output::start(&logging.level, &[], logging.file.as_deref()) {
+        Ok(log) => log,
+        Err(error) => {
+            say(&format!("tandem-dap: {error:#}"));
+            return ExitCode::from(2);
+        }
+    };
     let outcome = match (flags.command, flags.listen) {
         (Some(Command::Sessions { json }), _) => server::sessions::list(json),
         (Some(Command::Host { token, handed_over, expect }), _) => {
@@ -167,10 +172,11 @@ pub fn main() -> ExitCode {
             server::relay::run(&logging, orders)
         }
     };
+    drop(log);
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("tandem-dap: {error:#}");
+            say(&format!("tandem-dap: {error:#}"));
             ExitCode::FAILURE
         }
     }

@@ -1,15 +1,12 @@
-//! Where the log goes: stderr or a file, never stdout; and how messages stand in it.
+//! The flags of the log, to be given to the hosts that a relay or listener starts, and how messages stand in it. The log itself:
+//! `tandem-log`.
 //!
 //! A log may be handed to others. So no level shows what a program is given or gives: arguments, environment, stdin, output,
 //! values and files are named by their fields ([`shape`]), never shown.
 
-use std::fs::OpenOptions;
 use std::path::PathBuf;
-use std::sync::Mutex;
 
-use anyhow::Context;
 use serde_json::Value;
-use tracing_subscriber::EnvFilter;
 
 /// Fields named in one line of the log.
 const MOST_FIELDS: usize = 24;
@@ -35,7 +32,7 @@ fn size(value: &Value) -> String {
     }
 }
 
-/// As the flags say it. A relay or listener gives the same to the hosts it starts.
+/// As the flags say it.
 #[derive(Debug, Clone)]
 pub struct Logging {
     /// A file to append to; stderr when absent.
@@ -44,37 +41,7 @@ pub struct Logging {
     pub level: String,
 }
 
-/// Takes a level, or a filter by targets (`adapter=debug`). A lone word would be taken for a target, and nothing be logged.
-///
-/// # Errors
-/// When it is neither; in words for whoever typed it.
-pub fn level(text: &str) -> Result<String, String> {
-    let known = text.contains('=') || text.parse::<tracing_subscriber::filter::LevelFilter>().is_ok();
-    known
-        .then(|| text.to_owned())
-        .ok_or_else(|| "it is none of error, warn, info, debug, trace, and no filter".into())
-}
-
 impl Logging {
-    /// Starts logging. Once per process.
-    ///
-    /// # Errors
-    /// When the file cannot be opened or the level is no filter.
-    pub fn start(&self) -> anyhow::Result<()> {
-        let filter = EnvFilter::try_new(&self.level)
-            .with_context(|| format!("`--log-level {}` is no level and no filter", self.level))?;
-        let builder = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false);
-        match &self.file {
-            None => builder.with_writer(std::io::stderr).init(),
-            Some(path) => {
-                let file = OpenOptions::new().create(true).append(true).open(path);
-                let file = file.with_context(|| format!("cannot open the log file `{}`", path.display()))?;
-                builder.with_writer(Mutex::new(file)).init();
-            }
-        }
-        Ok(())
-    }
-
     /// The same as flags.
     pub fn flags(&self) -> Vec<std::ffi::OsString> {
         let mut flags = vec!["--log-level".into(), self.level.clone().into()];

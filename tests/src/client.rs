@@ -91,7 +91,20 @@ impl DapClient {
         transcript: &Transcript,
     ) -> anyhow::Result<Self> {
         let mut command = tokio::process::Command::new(fixture::binary("tandem-dap"));
-        command.args(flags).envs(environment).kill_on_drop(true);
+        command.args(flags).envs(environment);
+        Self::of(name, command, transcript)
+    }
+
+    /// Starts this command, which is `tandem-dap` or becomes it.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn of(
+        name: &'static str,
+        mut command: tokio::process::Command,
+        transcript: &Transcript,
+    ) -> anyhow::Result<Self> {
+        command.kill_on_drop(true);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let (stdin, stdout) =
             (child.stdin.take().context("no stdin")?, child.stdout.take().context("no stdout")?);

@@ -43,9 +43,10 @@ impl Token {
         let (token, new) = Self::kept(&file)
             .with_context(|| format!("the token file `{}` cannot be used", file.display()))?;
         if new {
-            eprintln!("tandem-mcp: new token (shown once, kept in {}): {}", file.display(), token.0);
+            let (kept, token) = (file.display(), &token.0);
+            log_output::say(&format!("tandem-mcp: new token (shown once, kept in {kept}): {token}"));
         } else {
-            eprintln!("tandem-mcp: the token is in {}", file.display());
+            log_output::say(&format!("tandem-mcp: the token is in {}", file.display()));
         }
         Ok(token)
     }

@@ -1,0 +1,98 @@
+//! The log of both programs: stderr or a file, never stdout.
+//!
+//! Logging never waits. Many editors and agents start a program with a pipe as its stderr and do not read it; once the pipe is
+//! full, a write to it lasts until the reader ends. So lines pass through a bounded [`queue`] to a thread of their own, which
+//! drops what does not fit and reports how many lines it dropped. [`say`] is for the few lines a person must see.
+
+mod queue;
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::Path;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use anyhow::Context;
+use tracing_subscriber::EnvFilter;
+
+use queue::Queue;
+
+/// How long the last lines may take to be written when the program ends.
+const LAST_LINES: Duration = Duration::from_millis(500);
+/// How long a line of [`say`] may take.
+const SAYING: Duration = Duration::from_secs(1);
+
+/// Takes a level, or a filter by targets (`adapter=debug`). A lone word would be taken for a target, and nothing be logged.
+///
+/// # Errors
+/// When it is neither; in words for whoever typed it.
+pub fn level(text: &str) -> Result<String, String> {
+    let known = text.contains('=') || text.parse::<tracing_subscriber::filter::LevelFilter>().is_ok();
+    known
+        .then(|| text.to_owned())
+        .ok_or_else(|| "it is none of error, warn, info, debug, trace, and no filter".into())
+}
+
+/// Dropping it writes the last lines, as far as somebody takes them within half a second.
+#[derive(Debug)]
+#[must_use = "the last lines are written when it is dropped"]
+pub struct Log(Queue);
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        self.0.flush(LAST_LINES);
+    }
+}
+
+/// Starts logging, panics included: to `file`, which is appended to, or to stderr. `quiet` are directives (`rmcp=info`) that hold whatever
+/// `filter` says. Once per process.
+///
+/// # Errors
+/// When the file cannot be opened, `filter` is no level and no filter, or no thread can be started.
+pub fn start(filter: &str, quiet: &[&str], file: Option<&Path>) -> anyhow::Result<Log> {
+    let parsed = EnvFilter::try_new(filter)
+        .with_context(|| format!("`--log-level {filter}` is no level and no filter"))?;
+    let parsed = quiet.iter().try_fold(parsed, |parsed, directive| {
+        let directive = directive.parse().with_context(|| format!("`{directive}` is no directive"))?;
+        anyhow::Ok(parsed.add_directive(directive))
+    })?;
+    let to: Box<dyn Write + Send> = match file {
+        None => Box::new(std::io::stderr()),
+        Some(path) => {
+            let file = OpenOptions::new().create(true).append(true).open(path);
+            Box::new(file.with_context(|| format!("cannot open the log file `{}`", path.display()))?)
+        }
+    };
+    let queue = Queue::start(to).context("cannot start the thread that writes the log")?;
+    tracing_subscriber::fmt().with_env_filter(parsed).with_ansi(false).with_writer(queue.clone()).init();
+    // The usual hook writes to stderr and waits for whoever reads it.
+    std::panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
+    Ok(Log(queue))
+}
+
+/// Writes a line for a person to stderr, whatever is logged. Gives up after a second when nobody reads stderr.
+pub fn say(line: &str) {
+    let (done, written) = mpsc::channel();
+    let line = format!("{line}\n");
+    let writing = std::thread::Builder::new().name("stderr".into()).spawn(move || {
+        // A stderr that is closed has no reader to tell; neither has a caller that has given up.
+        drop(std::io::stderr().write_all(line.as_bytes()));
+        done.send(()).unwrap_or_default();
+    });
+    if writing.is_ok() {
+        written.recv_timeout(SAYING).unwrap_or_default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lone_word_is_no_filter() {
+        for fine in ["warn", "adapter=debug", "info,rmcp=off"] {
+            assert!(level(fine).is_ok_and(|taken| taken == fine));
+        }
+        assert!(level("loud").is_err());
+    }
+}

@@ -1,0 +1,185 @@
+//! Lines on their way to a writer that may block for ever: bounded, with a count of what was dropped.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
+use std::time::{Duration, Instant};
+
+use tracing_subscriber::fmt::MakeWriter;
+
+/// Lines that may wait.
+const LINES: usize = 1024;
+/// Longest line, bytes; a longer one is cut. With [`LINES`] that bounds the queue's memory at 8 MiB.
+const LINE: usize = 8 * 1024;
+/// Between two looks at whether there is room again, at the end of the program.
+const LOOK: Duration = Duration::from_millis(5);
+
+enum Item {
+    Line(Vec<u8>),
+    /// Everything before it was written.
+    Flushed(mpsc::Sender<()>),
+}
+
+/// The way to the thread that writes. Clones are the same.
+#[derive(Debug, Clone)]
+pub(crate) struct Queue {
+    items: SyncSender<Item>,
+    dropped: Arc<AtomicU64>,
+}
+
+impl Queue {
+    /// Starts the thread that writes to `to`. It ends with the last clone, or with the process.
+    ///
+    /// # Errors
+    /// When there is no thread to be had.
+    pub(crate) fn start(to: Box<dyn Write + Send>) -> std::io::Result<Self> {
+        let (items, received) = mpsc::sync_channel(LINES);
+        let dropped = Arc::<AtomicU64>::default();
+        let queue = Self { items, dropped: dropped.clone() };
+        std::thread::Builder::new().name("log".into()).spawn(move || write(to, &received, &dropped))?;
+        Ok(queue)
+    }
+
+    fn push(&self, line: Vec<u8>) {
+        if self.items.try_send(Item::Line(line)).is_err() {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Waits at most `limit` until everything was written.
+    pub(crate) fn flush(&self, limit: Duration) {
+        let until = Instant::now() + limit;
+        let (done, flushed) = mpsc::channel();
+        let mut item = Item::Flushed(done);
+        while let Err(TrySendError::Full(again)) = self.items.try_send(item) {
+            if Instant::now() >= until {
+                return;
+            }
+            item = again;
+            std::thread::sleep(LOOK);
+        }
+        flushed.recv_timeout(until.saturating_duration_since(Instant::now())).unwrap_or_default();
+    }
+}
+
+/// Nobody is told when the writer fails: the log was the way to tell.
+fn write(mut to: Box<dyn Write + Send>, items: &Receiver<Item>, dropped: &AtomicU64) {
+    for item in items {
+        match item {
+            Item::Line(line) => {
+                drop(to.write_all(&line));
+                let missing = dropped.swap(0, Ordering::Relaxed);
+                if missing > 0 {
+                    drop(writeln!(to, "[{missing} lines of the log were dropped: nobody read it in time]"));
+                }
+            }
+            Item::Flushed(done) => {
+                drop(to.flush());
+                done.send(()).unwrap_or_default();
+            }
+        }
+    }
+}
+
+impl<'a> MakeWriter<'a> for Queue {
+    type Writer = Line;
+
+    fn make_writer(&'a self) -> Line {
+        Line { queue: self.clone(), text: Vec::new() }
+    }
+}
+
+/// One line. It is queued when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Line {
+    queue: Queue,
+    text: Vec<u8>,
+}
+
+impl Write for Line {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let room = LINE.saturating_sub(self.text.len());
+        self.text.extend(bytes.iter().take(room));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        let mut text = std::mem::take(&mut self.text);
+        if text.len() >= LINE {
+            text.extend_from_slice("…\n".as_bytes());
+        }
+        if !text.is_empty() {
+            self.queue.push(text);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Condvar, Mutex};
+
+    use super::*;
+
+    /// A writer that nobody reads until it is opened.
+    #[derive(Clone, Default)]
+    struct Blocked(Arc<(Mutex<(bool, Vec<u8>)>, Condvar)>);
+
+    impl Blocked {
+        fn open(&self) {
+            self.0.0.lock().unwrap().0 = true;
+            self.0.1.notify_all();
+        }
+
+        fn text(&self) -> String {
+            String::from_utf8(self.0.0.lock().unwrap().1.clone()).unwrap()
+        }
+    }
+
+    impl Write for Blocked {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            let guard = self.0.0.lock().unwrap();
+            let mut guard = self.0.1.wait_while(guard, |state| !state.0).unwrap();
+            guard.1.extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_log_nobody_reads_stops_nobody_and_says_later_what_is_missing() {
+        let sink = Blocked::default();
+        let queue = Queue::start(Box::new(sink.clone())).unwrap();
+        for number in 0..3 * LINES {
+            writeln!(queue.make_writer(), "line {number}").unwrap();
+        }
+        queue.flush(Duration::from_millis(20));
+        assert_eq!(sink.text(), "");
+        sink.open();
+        queue.flush(Duration::from_secs(60));
+        let text = sink.text();
+        let shown = text.lines().filter(|line| line.starts_with("line ")).count();
+        assert!((LINES..=LINES + 1).contains(&shown), "{shown}");
+        let missing = format!("[{} lines of the log were dropped", 3 * LINES - shown);
+        assert!(text.contains(&missing), "{missing} in {text}");
+    }
+
+    #[test]
+    fn a_long_line_is_cut() {
+        let sink = Blocked::default();
+        sink.open();
+        let queue = Queue::start(Box::new(sink.clone())).unwrap();
+        write!(queue.make_writer(), "{}\n", "x".repeat(1 << 20)).unwrap();
+        queue.flush(Duration::from_secs(60));
+        assert_eq!(sink.text().len(), LINE + "…\n".len());
+    }
+}
