@@ -126,7 +126,21 @@ impl Agent {
         }
     }
 
-    async fn message(&mut self) -> anyhow::Result<Value> {
+    /// Sends a line as it is.
+    ///
+    /// # Errors
+    /// When the connection is gone.
+    pub async fn send_line(&mut self, line: &[u8]) -> anyhow::Result<()> {
+        self.stdin.write_all(line).await?;
+        self.stdin.write_all(b"\n").await?;
+        Ok(self.stdin.flush().await?)
+    }
+
+    /// The next message, whatever it is.
+    ///
+    /// # Errors
+    /// When none comes.
+    pub async fn message(&mut self) -> anyhow::Result<Value> {
         let line = tokio::time::timeout(DEADLINE, self.lines.next_line()).await;
         let line = line.context("tandem-mcp says nothing")??.context("tandem-mcp has ended")?;
         Ok(serde_json::from_str(&line)?)

@@ -284,6 +284,14 @@ impl HttpAgent<'_> {
         Ok(answer)
     }
 
+    /// Posts a body as it is.
+    ///
+    /// # Errors
+    /// When it is refused.
+    pub async fn post_raw(&mut self, body: &[u8]) -> anyhow::Result<Answer> {
+        self.send("POST", body).await
+    }
+
     async fn post(&self, message: &Value) -> anyhow::Result<Answer> {
         self.send("POST", message.to_string().as_bytes()).await
     }

@@ -6,6 +6,7 @@
 use bytes::{Buf, BytesMut};
 use tokio_util::codec::{Decoder, Encoder};
 
+use crate::lenient;
 use crate::message::{Message, MessageError};
 use crate::usual;
 
@@ -83,11 +84,9 @@ fn parse(body: &[u8]) -> Result<Message, MessageError> {
     if let Some(message) = usual::read(body) {
         return Ok(message);
     }
-    match serde_json::from_slice(body) {
+    match lenient::parse(body) {
         Ok(value) => Message::from_value(value),
-        Err(error) => {
-            Err(MessageError { seq: None, command: None, reason: format!("the body is not JSON: {error}") })
-        }
+        Err(error) => Err(MessageError::of(body, format!("the body cannot be read as JSON: {error}"))),
     }
 }
 
@@ -198,6 +197,26 @@ mod tests {
         assert!(found[0].is_err());
         assert_eq!(found[1].as_ref().unwrap_err().seq, Some(4));
         assert!(found[2].is_ok());
+    }
+
+    #[test]
+    fn whoever_sent_what_cannot_be_read_can_be_answered() {
+        let deep = "[".repeat(200) + &"]".repeat(200);
+        for arguments in [r#"{"expression":1e999}"#, &deep, "{x}"] {
+            let body =
+                format!(r#"{{"seq":50,"type":"request","command":"evaluate","arguments":{arguments}}}"#);
+            let error = parse(body.as_bytes()).unwrap_err();
+            assert_eq!((error.seq, error.command.as_deref()), (Some(50), Some("evaluate")), "{error}");
+            let body = format!(
+                r#"{{"seq":50,"type":"response","request_seq":7,"success":true,"body":{arguments}}}"#
+            );
+            let error = parse(body.as_bytes()).unwrap_err();
+            assert_eq!((error.seq, error.answers), (None, Some(7)), "{error}");
+        }
+        let surrogate =
+            br#"{"seq":50,"type":"request","command":"evaluate","arguments":{"expression":"\ud83d"}}"#;
+        let Message::Request(request) = parse(surrogate).unwrap() else { panic!("no request") };
+        assert_eq!(request.arguments["expression"], "\\ud83d");
     }
 
     #[test]

@@ -6,8 +6,10 @@
 
 pub mod codec;
 pub mod error;
+pub mod lenient;
 pub mod message;
 pub mod peer;
+pub mod sketch;
 pub mod types;
 mod usual;
 

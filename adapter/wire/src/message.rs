@@ -9,6 +9,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value};
 
 use crate::error::Failure;
+use crate::sketch::Sketch;
 
 /// The key in a body under which the message's other fields travel. No adapter's own key begins like that.
 pub const BESIDE: &str = "\0beside";
@@ -67,12 +68,29 @@ pub struct Event {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("not a DAP message: {reason}")]
 pub struct MessageError {
-    /// The number of the message, if one could be read: a request with it is owed an error response.
+    /// The number of the request that is owed an error response: the message's own, if one could be read and it does not say
+    /// that it is something else.
     pub seq: Option<i64>,
     /// The command, if one could be read.
     pub command: Option<String>,
+    /// The number of the request that this would have answered: who waits for it waits in vain.
+    pub answers: Option<i64>,
     /// What is wrong, for a person.
     pub reason: String,
+}
+
+impl MessageError {
+    /// Of a body that cannot be read, from what its outermost fields say.
+    pub fn of(body: &[u8], reason: String) -> Self {
+        let sketch = Sketch::of(body);
+        let kind = sketch.text("type").unwrap_or_default();
+        Self {
+            seq: sketch.number("seq").filter(|_| !matches!(kind, "response" | "event")),
+            command: sketch.text("command").map(str::to_owned),
+            answers: sketch.number("request_seq").filter(|_| kind == "response"),
+            reason,
+        }
+    }
 }
 
 impl Request {
@@ -140,13 +158,19 @@ impl Message {
             return Err(MessageError {
                 seq: None,
                 command: None,
+                answers: None,
                 reason: "the body is not a JSON object".into(),
             });
         };
         let seq = object.get("seq").and_then(lenient_number);
         let command = object.get("command").and_then(Value::as_str).map(str::to_owned);
-        let fail = |reason: &str| MessageError { seq, command: command.clone(), reason: reason.into() };
         let kind = object.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let fail = |reason: &str| MessageError {
+            seq: seq.filter(|_| !matches!(kind.as_str(), "response" | "event")),
+            command: command.clone(),
+            answers: None,
+            reason: reason.into(),
+        };
         let take = |object: &mut Map<String, Value>, key: &str| {
             let body = object.shift_remove(key).unwrap_or(Value::Null);
             with_beside(body, object, &kind)
@@ -256,7 +280,7 @@ impl Serialize for Message {
     }
 }
 
-fn lenient_number(value: &Value) -> Option<i64> {
+pub(crate) fn lenient_number(value: &Value) -> Option<i64> {
     value.as_i64().or_else(|| value.as_str().and_then(|text| text.trim().parse().ok()))
 }
 

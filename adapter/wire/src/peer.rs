@@ -3,6 +3,7 @@
 //! Used by the bridge, the tests and the child adapters. Not used by the hub, which answers many clients itself.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::codec::DapCodec;
 use crate::error::{ErrorCode, Failure};
-use crate::message::{Event, Message, Request, Response};
+use crate::message::{Event, Message, MessageError, Request, Response};
 
 /// What arrives without having been asked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,6 +43,8 @@ struct Shared {
     ended: CancellationToken,
     /// What broke the connection, if it did not simply end.
     broken: OnceLock<String>,
+    /// The other side has announced DAP's `cancel`. Some that have not die of it (lldb-dap 19, rdbg).
+    takes_cancel: AtomicBool,
 }
 
 impl Shared {
@@ -65,18 +68,44 @@ impl Shared {
         message.set_seq(seq);
         self.outgoing.send(message).ok().map(|()| seq)
     }
+
+    fn takes_cancel(&self) -> bool {
+        self.takes_cancel.load(Ordering::Relaxed)
+    }
+
+    /// Looks at what the other side says that it can: the answer to `initialize`, and later changes of it.
+    fn learn(&self, capabilities: &Value) {
+        if let Some(takes) = capabilities["supportsCancelRequest"].as_bool() {
+            self.takes_cancel.store(takes, Ordering::Relaxed);
+        }
+    }
+
+    /// Ends the wait for this answer. Whoever gave up meanwhile is not there any more.
+    fn answered(&self, number: i64, result: Result<Value, Failure>) {
+        let waiter = self.waiters().waiting.as_mut().and_then(|waiting| waiting.remove(&number));
+        match waiter {
+            Some(waiter) => drop(waiter.send(result)),
+            None => tracing::debug!(seq = number, "answer nobody waits for"),
+        }
+    }
 }
 
-/// Cancels a request nobody waits for any more, however that came about.
+/// A request that is waited for. Dropping it forgets the wait and cancels the request, however that came about.
 struct Unanswered<'a> {
     peer: &'a Peer,
+    /// `None` once it was answered.
     number: Option<i64>,
+    cancelled: bool,
 }
 
 impl Unanswered<'_> {
-    /// Cancels it now. The answer to `cancel` says nothing, and a connection that is gone has nothing to cancel.
+    /// Cancels it, once, if the other side takes that. The answer to `cancel` says nothing, and a connection that is gone has
+    /// nothing to cancel.
     fn cancel(&mut self) {
-        if let Some(number) = self.number.take() {
+        if let Some(number) = self.number
+            && !std::mem::replace(&mut self.cancelled, true)
+            && self.peer.0.takes_cancel()
+        {
             let cancel = Request::new("cancel", json!({ "requestId": number }));
             self.peer.0.say(Message::Request(cancel), None);
         }
@@ -86,6 +115,9 @@ impl Unanswered<'_> {
 impl Drop for Unanswered<'_> {
     fn drop(&mut self) {
         self.cancel();
+        if let (Some(number), Some(waiting)) = (self.number, &mut self.peer.0.waiters().waiting) {
+            waiting.remove(&number);
+        }
     }
 }
 
@@ -116,6 +148,7 @@ impl Peer {
             outgoing,
             ended: ended.clone(),
             broken: OnceLock::new(),
+            takes_cancel: AtomicBool::new(false),
         });
         tokio::spawn(write(writer, to_write, Arc::downgrade(&shared), ended.clone()));
         tokio::spawn(read(reader, incoming, Arc::downgrade(&shared), ended));
@@ -135,7 +168,8 @@ impl Peer {
         self.request_or_cancel(command, arguments, deadline, &CancellationToken::new()).await
     }
 
-    /// Asks, waits at most `deadline`, and passes a cancellation on as DAP `cancel`. So does dropping the future.
+    /// Asks, waits at most `deadline`, and passes a cancellation on as DAP `cancel` if the other side has announced that it
+    /// takes it. So do dropping the future and the deadline.
     ///
     /// # Errors
     /// As [`Peer::request`], and `CANCELLED`.
@@ -149,7 +183,7 @@ impl Peer {
         let (waiter, answer) = oneshot::channel();
         let request = Message::Request(Request::new(command, arguments));
         let Some(number) = self.0.say(request, Some(waiter)) else { return Err(gone(command)) };
-        let mut unanswered = Unanswered { peer: self, number: Some(number) };
+        let mut unanswered = Unanswered { peer: self, number: Some(number), cancelled: false };
         tokio::pin!(answer);
         tokio::select! {
             biased;
@@ -158,6 +192,9 @@ impl Peer {
                 answered.unwrap_or_else(|_| Err(gone(command)))
             }
             () = cancel.cancelled() => {
+                if !self.0.takes_cancel() {
+                    return Err(Failure::cancelled());
+                }
                 unanswered.cancel();
                 // The other side still answers, most likely with `cancelled`; its word counts if it comes soon.
                 match tokio::time::timeout(Duration::from_millis(500), answer).await {
@@ -242,6 +279,8 @@ async fn read<R: AsyncRead + Unpin>(
             Some(Ok(Ok(message))) => message,
             Some(Ok(Err(error))) => {
                 tracing::warn!(%error, "message skipped");
+                let Some(shared) = shared.upgrade() else { break };
+                skipped(&shared, error);
                 continue;
             }
             Some(Err(error)) => {
@@ -257,23 +296,37 @@ async fn read<R: AsyncRead + Unpin>(
         match message {
             Message::Response(response) => {
                 let Some(shared) = shared.upgrade() else { break };
-                let waiter = shared
-                    .waiters()
-                    .waiting
-                    .as_mut()
-                    .and_then(|waiting| waiting.remove(&response.request_seq));
-                match waiter {
-                    // Whoever gave up meanwhile is simply not there to be told.
-                    Some(waiter) => drop(waiter.send(response.into_result())),
-                    None => tracing::debug!(seq = response.request_seq, "answer nobody waits for"),
+                if response.success && response.command == "initialize" {
+                    shared.learn(&response.body);
                 }
+                shared.answered(response.request_seq, response.into_result());
             }
-            Message::Event(event) => drop(incoming.send(Incoming::Event(event))),
+            Message::Event(event) => {
+                if event.event == "capabilities"
+                    && let Some(shared) = shared.upgrade()
+                {
+                    shared.learn(&event.body["capabilities"]);
+                }
+                drop(incoming.send(Incoming::Event(event)));
+            }
             Message::Request(request) => drop(incoming.send(Incoming::Request(request))),
         }
     }
     ended.cancel();
     fail_all(&shared);
+}
+
+/// What could not be read is answered, or is the answer itself: nobody waits for it any longer.
+fn skipped(shared: &Shared, error: MessageError) {
+    if let Some(number) = error.answers {
+        let message = format!("the debug adapter's answer cannot be read: {}", error.reason);
+        let failure = Failure::new(ErrorCode::EngineFailed, message).quiet();
+        shared.answered(number, Err(failure.hint("ask for less, or for something else")));
+    } else if let Some(seq) = error.seq {
+        let response =
+            Response::to(seq, error.command.unwrap_or_default(), Err(Failure::invalid(error.reason)));
+        shared.say(Message::Response(response), None);
+    }
 }
 
 fn fail_all(shared: &std::sync::Weak<Shared>) {
@@ -285,6 +338,9 @@ fn fail_all(shared: &std::sync::Weak<Shared>) {
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::{AsyncWriteExt, DuplexStream};
+    use tokio_util::codec::Framed;
+
     use super::*;
 
     const SOON: Duration = Duration::from_secs(60);
@@ -307,16 +363,87 @@ mod tests {
         );
     }
 
+    /// Both ends of a connection; the other side has answered `initialize` with these capabilities.
+    async fn introduced(
+        capabilities: Value,
+    ) -> (Peer, mpsc::UnboundedReceiver<Incoming>, Framed<DuplexStream, DapCodec>) {
+        let (ours, theirs) = tokio::io::duplex(64 * 1024);
+        let (reader, writer) = tokio::io::split(ours);
+        let (peer, events) = Peer::start(reader, writer);
+        let mut theirs = Framed::new(theirs, DapCodec::default());
+        let answering = async {
+            let asked = next_request(&mut theirs).await;
+            let answer = Response::to(asked.seq, asked.command, Ok(capabilities));
+            theirs.send(&Message::Response(answer)).await.unwrap();
+        };
+        let (answer, ()) = tokio::join!(peer.request("initialize", Value::Null, SOON), answering);
+        answer.unwrap();
+        (peer, events, theirs)
+    }
+
+    async fn next_request(theirs: &mut Framed<DuplexStream, DapCodec>) -> Request {
+        match theirs.next().await.unwrap().unwrap().unwrap() {
+            Message::Request(request) => request,
+            other => panic!("{other:?}"),
+        }
+    }
+
     #[tokio::test]
     async fn a_request_nobody_waits_for_any_more_is_cancelled() {
-        let (ours, theirs) = tokio::io::duplex(1024);
-        let (reader, writer) = tokio::io::split(ours);
-        let (peer, _events) = Peer::start(reader, writer);
-        let mut reader = FramedRead::new(theirs, DapCodec::default());
+        let (peer, _events, mut theirs) = introduced(json!({ "supportsCancelRequest": true })).await;
         drop(tokio::time::timeout(Duration::ZERO, peer.request("variables", Value::Null, SOON)).await);
-        let Message::Request(asked) = reader.next().await.unwrap().unwrap().unwrap() else { panic!() };
-        let Message::Request(cancel) = reader.next().await.unwrap().unwrap().unwrap() else { panic!() };
+        let asked = next_request(&mut theirs).await;
+        let cancel = next_request(&mut theirs).await;
         assert_eq!((cancel.command.as_str(), &cancel.arguments["requestId"]), ("cancel", &json!(asked.seq)));
+        assert!(peer.0.waiters().waiting.as_ref().unwrap().is_empty());
+    }
+
+    #[tokio::test]
+    async fn cancel_reaches_nobody_who_has_not_announced_it() {
+        for capabilities in [json!({}), json!({ "supportsCancelRequest": false })] {
+            let (peer, _events, mut theirs) = introduced(capabilities).await;
+            drop(tokio::time::timeout(Duration::ZERO, peer.request("completions", Value::Null, SOON)).await);
+            peer.request("variables", Value::Null, Duration::ZERO).await.unwrap_err();
+            let cancel = CancellationToken::new();
+            cancel.cancel();
+            let failure = peer.request_or_cancel("evaluate", Value::Null, SOON, &cancel).await.unwrap_err();
+            assert_eq!(failure.code, ErrorCode::Cancelled);
+            // Of its own accord it says so later.
+            let body = json!({ "capabilities": { "supportsCancelRequest": true } });
+            theirs.send(&Message::Event(Event::new("capabilities", body))).await.unwrap();
+            while !peer.0.takes_cancel() {
+                tokio::task::yield_now().await;
+            }
+            drop(tokio::time::timeout(Duration::ZERO, peer.request("threads", Value::Null, SOON)).await);
+            let mut commands = Vec::new();
+            while commands.last().is_none_or(|last| last != "cancel") {
+                commands.push(next_request(&mut theirs).await.command);
+            }
+            assert_eq!(commands, ["completions", "variables", "evaluate", "threads", "cancel"]);
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_cannot_be_read_is_a_failure_at_once() {
+        let (peer, mut events, theirs) = introduced(json!({})).await;
+        let mut theirs = theirs.into_inner();
+        let answering = async {
+            let number = 2;
+            let body = format!(
+                r#"{{"seq":9,"type":"response","request_seq":{number},"success":true,"command":"threads","body":[1e999]}}"#
+            );
+            let frame = format!("Content-Length: {}\r\n\r\n{body}", body.len());
+            theirs.write_all(frame.as_bytes()).await.unwrap();
+            let event = "{\"seq\":1,\"type\":\"event\",\"event\":\"thread\",\"body\":{\"name\":\"\\ud800\"}}";
+            let frame = format!("Content-Length: {}\r\n\r\n{event}", event.len());
+            theirs.write_all(frame.as_bytes()).await.unwrap();
+        };
+        let (answer, ()) = tokio::join!(peer.request("threads", Value::Null, SOON), answering);
+        let failure = answer.unwrap_err();
+        assert_eq!(failure.code, ErrorCode::EngineFailed);
+        assert!(failure.message.contains("out of range"), "{failure}");
+        let Some(Incoming::Event(event)) = events.recv().await else { panic!("no event") };
+        assert_eq!(event.body["name"], "\\ud800");
     }
 
     #[tokio::test]

@@ -1,7 +1,7 @@
 //! What the actor hears: one task for each client's messages, one for the engine's events. They wait for the actor, it never for them.
 
-use dap_wire::Message;
 use dap_wire::codec::DapCodec;
+use dap_wire::{Failure, Message, MessageError, Response};
 use futures::StreamExt;
 use serde_json::json;
 use tokio::io::AsyncRead;
@@ -89,6 +89,13 @@ impl Pump {
     }
 }
 
+/// An answer of the client that cannot be read is a refusal: who asked does not wait for another.
+fn unreadable_answer(error: MessageError) -> Result<Message, MessageError> {
+    let Some(number) = error.answers else { return Err(error) };
+    let command = error.command.clone().unwrap_or_default();
+    Ok(Message::Response(Response::to(number, command, Err(Failure::invalid(error.to_string())))))
+}
+
 /// A client's messages in order, until its connection ends or it is let go.
 pub(super) async fn read(
     client: ClientId,
@@ -103,6 +110,7 @@ pub(super) async fn read(
             item = frames.next() => item,
             () = stop.cancelled() => None,
         };
+        let item = item.map(|frame| frame.map(|message| message.or_else(unreadable_answer)));
         match item {
             Some(Ok(Ok(Message::Response(mut response)))) => match numbers.inside(response.request_seq) {
                 Some(inside) => {

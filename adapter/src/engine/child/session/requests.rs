@@ -57,13 +57,7 @@ impl Session {
         self.profile.adapt_request(command, &mut arguments);
         self.note_motion(command);
         let (peer, witness) = (self.peer()?, self.witness());
-        let (understands, never) = (self.can("supportsCancelRequest"), CancellationToken::new());
-        let passed_on = if understands { cancel } else { &never };
-        let outcome = tokio::select! {
-            biased;
-            outcome = peer.request_or_cancel(command, arguments, REQUEST_LIMIT, passed_on) => outcome,
-            () = cancel.cancelled(), if !understands => Err(Failure::cancelled()),
-        };
+        let outcome = peer.request_or_cancel(command, arguments, REQUEST_LIMIT, cancel).await;
         let silent = self.live().as_ref().is_some_and(|live| live.plan.quirks.ends_silently);
         match outcome {
             // It went on, and was gone before it could say so.

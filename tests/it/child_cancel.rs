@@ -1,0 +1,59 @@
+//! `cancel` reaches no adapter that has not announced it: some die of it (lldb-dap 19, rdbg), debugpy prints into the program's output.
+//! The cancelled request is answered all the same, and the session goes on.
+
+use std::collections::HashMap;
+
+use serde_json::json;
+use tests::child::Subject;
+use tests::client::DapClient;
+use tests::transcript::Transcript;
+
+/// What an editor does as somebody types in its console: each key asks for completions and gives up those before.
+async fn types_in_the_console(subject: Subject) -> anyhow::Result<()> {
+    if !subject.is_set_up() {
+        return Ok(());
+    }
+    let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
+    let source = subject.source();
+    editor.launch_child(subject.launch(), &source, &[subject.line("handle")]).await?;
+    editor.ok("processWriteInput", json!({ "data": "x\n" })).await?;
+    let (thread, frame) = editor.stop().await?;
+    for typed in ["l", "le", "len", "leng"] {
+        let asked = json!({ "text": typed, "column": typed.len() + 1, "frameId": frame["id"] });
+        let completions = editor.send("completions", asked).await?;
+        let evaluation = json!({ "expression": typed, "frameId": frame["id"], "context": "watch" });
+        let evaluation = editor.send("evaluate", evaluation).await?;
+        for seq in [completions, evaluation] {
+            editor.ok("cancel", json!({ "requestId": seq })).await?;
+        }
+        for seq in [completions, evaluation] {
+            editor.response(seq).await?;
+        }
+    }
+    editor.ok("stackTrace", json!({ "threadId": thread })).await?;
+    editor.ok("continue", json!({ "threadId": thread })).await?;
+    editor.ok("processWriteInput", json!({ "data": "", "closeAfter": true })).await?;
+    editor.event("exited").await?;
+    let told = editor.output.concat().to_lowercase();
+    assert!(!told.contains("cancel") && !told.contains("unknown"), "{told}");
+    editor.finish().await
+}
+
+macro_rules! subjects {
+    ($($name:ident: $subject:ident),* $(,)?) => {
+        $(#[tokio::test]
+        async fn $name() -> anyhow::Result<()> {
+            types_in_the_console(Subject::$subject).await
+        })*
+    };
+}
+
+subjects! {
+    in_python: Python,
+    in_python_through_its_adapter: PythonAdapter,
+    in_c_under_lldb: Lldb,
+    in_c_under_gdb: Gdb,
+    in_go: Delve,
+    in_ruby: Rdbg,
+    in_javascript: Js,
+}
