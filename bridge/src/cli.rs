@@ -13,6 +13,7 @@ use workspace::roots::Roots;
 use crate::catalog::Offer;
 use crate::http;
 use crate::server::{Bridge, Options};
+use crate::stdio::Stdio;
 
 /// The debugger as MCP tools, for agents: MCP on stdin and stdout.
 #[derive(Debug, Parser)]
@@ -49,14 +50,8 @@ struct Flags {
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
     /// How much to log: error, warn, info, debug, trace
-    #[arg(long, value_name = "LEVEL", default_value = "warn", value_parser = log_level)]
+    #[arg(long, value_name = "LEVEL", default_value = "warn", value_parser = log_output::level)]
     log_level: String,
-}
-
-/// A level, or a filter by targets (`bridge=debug`). A lone word would be taken for a target, and nothing be logged.
-fn log_level(text: &str) -> Result<String, String> {
-    let known = text.contains('=') || text.parse::<tracing_subscriber::filter::LevelFilter>().is_ok();
-    known.then(|| text.to_owned()).ok_or_else(|| "it is none of error, warn, info, debug, trace".into())
 }
 
 fn host_and_port(text: &str) -> Result<String, String> {
@@ -76,30 +71,16 @@ pub fn main() -> ExitCode {
     match run(Flags::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("tandem-mcp: {error:#}");
+            log_output::say(&format!("tandem-mcp: {error:#}"));
             ExitCode::FAILURE
         }
     }
 }
 
 fn run(flags: Flags) -> anyhow::Result<()> {
-    let filter = tracing_subscriber::EnvFilter::try_new(&flags.log_level)
-        .with_context(|| format!("`--log-level {}` is no level", flags.log_level))?;
-    // The protocol's library logs whole messages below `info`: arguments, files, input. A log must not hold them.
-    let filter = QUIET.iter().fold(filter, |filter, target| {
-        filter.add_directive(
-            target.parse().unwrap_or_else(|_| tracing_subscriber::filter::LevelFilter::INFO.into()),
-        )
-    });
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false);
-    match &flags.log {
-        None => log.with_writer(std::io::stderr).init(),
-        Some(path) => {
-            let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
-            let file = file.with_context(|| format!("cannot open the log file `{}`", path.display()))?;
-            log.with_writer(std::sync::Mutex::new(file)).init();
-        }
-    }
+    // The protocol's library logs whole messages below `info`: arguments, files, input. A log must not hold them. Its last lines are
+    // written at the end of this function.
+    let _log = log_output::start(&flags.log_level, &QUIET, flags.log.as_deref())?;
     let adapter = match flags.adapter {
         Some(path) => path,
         None => find_adapter()?,
@@ -131,7 +112,8 @@ fn run(flags: Flags) -> anyhow::Result<()> {
 /// Until the client hangs up, or `stop`.
 async fn serve_stdio(options: Options, stop: CancellationToken) -> anyhow::Result<()> {
     let bridge = Bridge::new(options);
-    let serving = bridge.clone().serve_with_ct(rmcp::transport::stdio(), stop.clone());
+    let transport = Stdio::new(tokio::io::stdin(), tokio::io::stdout());
+    let serving = bridge.clone().serve_with_ct(transport, stop.clone());
     let outcome = match serving.await {
         Ok(service) => service.waiting().await.map(drop).context("the MCP connection failed"),
         Err(_) if stop.is_cancelled() => Ok(()),

@@ -8,12 +8,12 @@ use std::borrow::Cow;
 use dap_wire::{ErrorCode, Failure};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult,
-    CompletionInfo, GetPromptRequestParams, GetPromptResponse, GetPromptResult, Implementation,
-    InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, Prompt, PromptArgument, PromptMessage,
-    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Resource,
-    ResourceContents, ResourceTemplate, ResourceUpdatedNotificationParam, Role, ServerCapabilities,
-    ServerConfig, SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter,
+    CompletionInfo, CustomRequest, CustomResult, GetPromptRequestParams, GetPromptResponse, GetPromptResult,
+    Implementation, InitializeRequestParams, InitializeResult, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams, Prompt,
+    PromptArgument, PromptMessage, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
+    ReadResourceResult, Resource, ResourceContents, ResourceTemplate, ResourceUpdatedNotificationParam, Role,
+    ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter,
     UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
@@ -24,7 +24,7 @@ use crate::arguments::Arguments;
 use crate::call::{Call, Progress};
 use crate::resources::{self, Address};
 use crate::server::Bridge;
-use crate::{completion, prompts};
+use crate::{completion, json_rpc, prompts};
 
 const JSON: &str = "application/json";
 
@@ -297,6 +297,29 @@ impl ServerHandler for Bridge {
             CompletionInfo::new(values).map_err(|reason| ErrorData::internal_error(reason, None))?;
         found.has_more = Some(more);
         Ok(CompleteResult::new(found))
+    }
+
+    /// What rmcp could not read as one of MCP's requests.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let CustomRequest { method, params, .. } = request;
+        if !json_rpc::METHODS.contains(&method.as_str()) {
+            return Err(ErrorData::new(
+                rmcp::model::ErrorCode::METHOD_NOT_FOUND,
+                format!("there is no method `{method}`"),
+                None,
+            ));
+        }
+        let params = params.unwrap_or_default();
+        let why = match method.as_str() {
+            "tools/call" if !params["name"].is_string() => "`name` must be the name of a tool",
+            "tools/call" if !params["arguments"].is_object() => "`arguments` must be an object",
+            _ => "they are not what MCP says they are",
+        };
+        Err(ErrorData::invalid_params(format!("the `params` of `{method}` do not fit: {why}"), None))
     }
 
     async fn set_level(

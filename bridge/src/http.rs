@@ -7,6 +7,7 @@
 //!
 //! Protocol versions before 2026-07-28 are spoken: from then on MCP has no sessions that debug sessions could end with.
 
+mod body;
 mod serving;
 pub mod token;
 
@@ -19,7 +20,7 @@ use anyhow::{Context, bail};
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
-use axum::middleware::{Next, from_fn_with_state};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -74,10 +75,12 @@ pub async fn serve(wish: Wish, options: Options, stop: CancellationToken) -> any
         .with_cancellation_token(stop.child_token());
     let bridges = move || Ok(Bridge::new(options.clone()));
     let service = StreamableHttpService::new(bridges, Arc::new(sessions), config);
-    let router = Router::new().route_service(PATH, service).layer(from_fn_with_state(Arc::new(token), gate));
+    // Layers run from the last to the first: nobody's body is read before the token was shown.
+    let router = Router::new().route_service(PATH, service).layer(from_fn(body::readable));
+    let router = router.layer(from_fn_with_state(Arc::new(token), gate));
 
     // The one line a person needs; not the log's, which may go elsewhere.
-    eprintln!("tandem-mcp: listening on http://{address}{PATH}");
+    log_output::say(&format!("tandem-mcp: listening on http://{address}{PATH}"));
     if !serving::serve(&listener, router, stop, ENDING).await? {
         tracing::warn!("some requests did not end");
     }

@@ -1,0 +1,184 @@
+//! Messages that are not as JSON-RPC has them, and the errors that answer them: whoever asked gets an answer, with the number of
+//! the request wherever it can be read. Text that is JSON but not Unicode (a lone surrogate, as JavaScript writes it) is read
+//! all the same. Both transports come through here.
+//!
+//! Not here: what a method means (`handler`).
+
+use std::borrow::Cow;
+
+use dap_wire::lenient;
+use dap_wire::sketch::Sketch;
+use rmcp::RoleServer;
+use rmcp::service::RxJsonRpcMessage;
+use serde_json::{Value, json};
+
+const PARSE_ERROR: i64 = -32700;
+const INVALID_REQUEST: i64 = -32600;
+const INVALID_PARAMS: i64 = -32602;
+
+/// The requests that MCP knows. One of these that rmcp does not recognise has parameters that do not fit.
+pub const METHODS: [&str; 15] = [
+    "completion/complete",
+    "initialize",
+    "logging/setLevel",
+    "ping",
+    "prompts/get",
+    "prompts/list",
+    "resources/list",
+    "resources/read",
+    "resources/subscribe",
+    "resources/templates/list",
+    "resources/unsubscribe",
+    "server/discover",
+    "subscriptions/listen",
+    "tools/call",
+    "tools/list",
+];
+
+/// What a line turned out to be.
+#[derive(Debug)]
+pub enum Understood {
+    /// A message.
+    Message(Box<RxJsonRpcMessage<RoleServer>>),
+    /// None; this answers it.
+    Refused(Value),
+    /// Nothing that is owed an answer.
+    Nothing,
+}
+
+/// Reads one message.
+pub fn understand(line: &[u8]) -> Understood {
+    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+    if let Ok(message) = serde_json::from_slice(line) {
+        return Understood::Message(Box::new(message));
+    }
+    let value = match text(line) {
+        Ok(Cow::Owned(escaped)) => match serde_json::from_slice(&escaped) {
+            Ok(message) => return Understood::Message(Box::new(message)),
+            Err(_) => serde_json::from_slice(&escaped).unwrap_or_default(),
+        },
+        Ok(Cow::Borrowed(line)) => serde_json::from_slice(line).unwrap_or_default(),
+        Err(refusal) => return refusal.map_or(Understood::Nothing, Understood::Refused),
+    };
+    unrecognised(&value)
+}
+
+/// The same text as JSON that everybody can read.
+///
+/// # Errors
+/// The answer to what is no JSON; `None` when it is not owed one.
+pub fn text(body: &[u8]) -> Result<Cow<'_, [u8]>, Option<Value>> {
+    let Err(error) = serde_json::from_slice::<Value>(body) else { return Ok(Cow::Borrowed(body)) };
+    let escaped = lenient::readable(body);
+    if matches!(escaped, Cow::Owned(_)) && serde_json::from_slice::<Value>(&escaped).is_ok() {
+        return Ok(escaped);
+    }
+    let sketch = Sketch::of(body);
+    let answers = ["result", "error"].iter().any(|field| sketch.get(field).is_some());
+    if answers && sketch.get("method").is_none() {
+        tracing::warn!(%error, "an answer of the client cannot be read");
+        return Err(None);
+    }
+    Err(Some(refusal(id(&sketch), PARSE_ERROR, &format!("the message cannot be read as JSON: {error}"))))
+}
+
+/// The answer to a message that is larger than `limit` bytes, of which this is known.
+pub fn too_large(sketch: &Sketch, limit: usize) -> Value {
+    let message = format!(
+        "the message is larger than {} MiB, which is the limit; send less at once (a file in several parts)",
+        limit >> 20
+    );
+    refusal(id(sketch), INVALID_REQUEST, &message)
+}
+
+/// JSON that is no message of MCP.
+fn unrecognised(value: &Value) -> Understood {
+    let method = value["method"].as_str();
+    let notifies = value.is_object() && value.get("id").is_none() && method.is_some();
+    if notifies {
+        // Not one of MCP's, or with other parameters: nobody waits for an answer.
+        tracing::debug!(method, "a notification that means nothing here");
+        return Understood::Nothing;
+    }
+    let id = Some(&value["id"]).filter(|id| id.is_i64() || id.is_string()).cloned();
+    if let (Some(method), Some(id)) = (method, &id)
+        && METHODS.contains(&method)
+        && value.get("params").is_some_and(|params| !params.is_object())
+    {
+        let message = format!("the `params` of `{method}` must be an object");
+        return Understood::Refused(refusal(id.clone(), INVALID_PARAMS, &message));
+    }
+    let why = match value {
+        Value::Object(object) if object.contains_key("method") => {
+            "`method` must be text, `id` a whole number or text, `params` an object, and neither `result` nor `error` stands beside them"
+        }
+        Value::Object(_) => "a request has `method` and `id`",
+        Value::Array(_) => "batches are not part of MCP: send each message by itself",
+        _ => "a message is a JSON object",
+    };
+    Understood::Refused(refusal(id.unwrap_or_default(), INVALID_REQUEST, why))
+}
+
+fn id(sketch: &Sketch) -> Value {
+    sketch.get("id").filter(|id| id.is_i64() || id.is_string()).cloned().unwrap_or_default()
+}
+
+fn refusal(id: Value, code: i64, message: &str) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(line: &str) -> (Value, Value) {
+        match understand(line.as_bytes()) {
+            Understood::Refused(answer) => (answer["id"].clone(), answer["error"]["code"].clone()),
+            other => panic!("{line}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn whoever_asks_gets_an_answer_with_its_number_where_that_can_be_read() {
+        let deep = "[".repeat(200) + &"]".repeat(200);
+        for (line, id, code) in [
+            ("{x}", Value::Null, PARSE_ERROR),
+            (r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":1e999}}"#, json!(7), PARSE_ERROR),
+            (&format!(r#"{{"method":"ping","params":{{"a":{deep}}},"id":"x"}}"#), json!("x"), PARSE_ERROR),
+            (r#"{"jsonrpc":"2.0","id":7,"method":"ping""#, json!(7), PARSE_ERROR),
+            (r#"{"jsonrpc":"2.0","id":7}"#, json!(7), INVALID_REQUEST),
+            (r#"{"jsonrpc":"2.0","id":7,"method":5}"#, json!(7), INVALID_REQUEST),
+            (r#"{"jsonrpc":"2.0","id":[],"method":"ping"}"#, Value::Null, INVALID_REQUEST),
+            (r#"[{"jsonrpc":"2.0","id":7,"method":"ping"}]"#, Value::Null, INVALID_REQUEST),
+            (r#"{"jsonrpc":"2.0","id":7,"method":"prompts/get","params":[]}"#, json!(7), INVALID_PARAMS),
+            ("5", Value::Null, INVALID_REQUEST),
+        ] {
+            assert_eq!(refused(line), (id, json!(code)), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_is_only_not_unicode_is_read_and_nobody_answers_an_answer() {
+        let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"a":"\ud83d"}}}"#;
+        for line in [call.as_bytes(), &[&b"\xef\xbb\xbf"[..], call.as_bytes()].concat()] {
+            assert!(matches!(understand(line), Understood::Message(_)));
+        }
+        for line in [
+            r#"{"jsonrpc":"2.0","id":1,"result":{"a":1e999}}"#,
+            r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":{}}}"#,
+        ] {
+            assert!(!matches!(understand(line.as_bytes()), Understood::Refused(_)), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_line_that_was_too_large_is_answered() {
+        let mut sketch = Sketch::default();
+        sketch.feed(br#"{"method":"tools/call","params":{"content":""#);
+        (0..100).for_each(|_| sketch.feed(&[b'x'; 1024]));
+        sketch.feed(br#""},"jsonrpc":"2.0","id":9}"#);
+        let answer = too_large(&sketch, 64 << 20);
+        assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(9), &json!(INVALID_REQUEST)));
+        assert!(answer["error"]["message"].as_str().is_some_and(|text| text.contains("64 MiB")));
+    }
+}

@@ -1,0 +1,233 @@
+//! MCP on stdin and stdout: one JSON-RPC message a line. Every request is answered, also one that is too large or cannot be read;
+//! rmcp's own transport drops those.
+//!
+//! One task writes, so that a line is never cut in two when the service stops waiting for the next message.
+
+use std::io::{Error, ErrorKind};
+
+use dap_wire::sketch::Sketch;
+use rmcp::RoleServer;
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::json_rpc::{self, Understood};
+
+/// Largest message, bytes.
+pub const MAX_LINE: usize = 64 << 20;
+/// Room kept for the next line, bytes.
+const KEPT_LINE: usize = 1 << 20;
+/// Lines that may wait for the client to read. Whoever has more to say waits.
+const QUEUE: usize = 64;
+
+/// A line on its way out.
+struct Outgoing {
+    line: Vec<u8>,
+    written: Option<oneshot::Sender<Result<(), Error>>>,
+}
+
+/// The transport.
+pub struct Stdio<R> {
+    lines: Lines<R>,
+    queue: Option<mpsc::Sender<Outgoing>>,
+    /// An answer of ours that waits for room.
+    refusal: Option<Vec<u8>>,
+}
+
+impl<R: AsyncRead + Unpin + Send> Stdio<R> {
+    /// Takes over both. Must be called inside a tokio runtime.
+    pub fn new(reader: R, writer: impl AsyncWrite + Unpin + Send + 'static) -> Self {
+        Self::with_limit(reader, writer, MAX_LINE)
+    }
+
+    fn with_limit(reader: R, writer: impl AsyncWrite + Unpin + Send + 'static, limit: usize) -> Self {
+        let (queue, queued) = mpsc::channel(QUEUE);
+        tokio::spawn(write(writer, queued));
+        let lines = Lines { reader: BufReader::new(reader), line: Vec::new(), limit, skipped: None };
+        Self { lines, queue: Some(queue), refusal: None }
+    }
+}
+
+impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for Stdio<R> {
+    type Error = Error;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = Result<(), Error>> + Send + 'static {
+        let queue = self.queue.clone();
+        async move {
+            let closed = || Error::new(ErrorKind::NotConnected, "the connection is closed");
+            let line = serde_json::to_vec(&item)?;
+            let (written, outcome) = oneshot::channel();
+            let outgoing = Outgoing { line, written: Some(written) };
+            queue.ok_or_else(closed)?.send(outgoing).await.map_err(|_| closed())?;
+            outcome.await.map_err(|_| closed())?
+        }
+    }
+
+    /// May be dropped and called anew at any time.
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        loop {
+            if self.refusal.is_some() {
+                let permit = self.queue.as_ref()?.reserve().await.ok()?;
+                if let Some(line) = self.refusal.take() {
+                    permit.send(Outgoing { line, written: None });
+                }
+            }
+            let understood = match self.lines.next().await {
+                Ok(Line::Whole(line)) => json_rpc::understand(&line),
+                Ok(Line::TooLong(sketch)) => {
+                    Understood::Refused(json_rpc::too_large(&sketch, self.lines.limit))
+                }
+                Ok(Line::End) => return None,
+                Err(error) => {
+                    tracing::warn!(%error, "cannot read from the MCP client");
+                    return None;
+                }
+            };
+            match understood {
+                Understood::Message(message) => return Some(*message),
+                Understood::Refused(refusal) => self.refusal = Some(refusal.to_string().into_bytes()),
+                Understood::Nothing => {}
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), Error> {
+        self.queue = None;
+        Ok(())
+    }
+}
+
+/// Ends with the last sender, or when nobody reads any more.
+async fn write(mut writer: impl AsyncWrite + Unpin, mut queued: mpsc::Receiver<Outgoing>) {
+    while let Some(Outgoing { mut line, written }) = queued.recv().await {
+        line.push(b'\n');
+        let outcome = async {
+            writer.write_all(&line).await?;
+            writer.flush().await
+        };
+        let outcome = outcome.await;
+        let failed = outcome.is_err();
+        if let Some(written) = written {
+            // Whoever gave up does not want to know.
+            drop(written.send(outcome));
+        }
+        if failed {
+            return;
+        }
+    }
+}
+
+enum Line {
+    Whole(Vec<u8>),
+    /// What is known of a line that was too long to be kept.
+    TooLong(Sketch),
+    End,
+}
+
+/// Lines of a bounded length.
+struct Lines<R> {
+    reader: BufReader<R>,
+    /// What has come of the next one.
+    line: Vec<u8>,
+    limit: usize,
+    /// The next one is too long: it is passed over.
+    skipped: Option<Sketch>,
+}
+
+impl<R: AsyncRead + Unpin> Lines<R> {
+    /// The next one that is not empty. May be dropped and called anew at any time: nothing is taken out of the buffer and then
+    /// waited for.
+    async fn next(&mut self) -> Result<Line, Error> {
+        loop {
+            let block = self.reader.fill_buf().await?;
+            if block.is_empty() {
+                // The rest of a line without an end was never finished.
+                return Ok(Line::End);
+            }
+            let end = block.iter().position(|byte| *byte == b'\n');
+            let part = block.get(..end.unwrap_or(block.len())).unwrap_or_default();
+            match &mut self.skipped {
+                Some(sketch) => sketch.feed(part),
+                None if self.line.len() + part.len() > self.limit => {
+                    let mut sketch = Sketch::of(&self.line);
+                    sketch.feed(part);
+                    self.line = Vec::new();
+                    self.skipped = Some(sketch);
+                }
+                None => self.line.extend_from_slice(part),
+            }
+            let taken = part.len() + usize::from(end.is_some());
+            self.reader.consume(taken);
+            if end.is_none() {
+                continue;
+            }
+            if let Some(sketch) = self.skipped.take() {
+                return Ok(Line::TooLong(sketch));
+            }
+            let line = self.line.strip_suffix(b"\r").unwrap_or(&self.line).to_vec();
+            self.line.clear();
+            self.line.shrink_to(KEPT_LINE);
+            if !line.is_empty() {
+                return Ok(Line::Whole(line));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rmcp::model::JsonRpcMessage;
+    use serde_json::{Value, json};
+    use tokio::io::AsyncReadExt;
+
+    use super::*;
+
+    /// What is received of these bytes, and what is answered at once.
+    async fn exchange(input: &[u8], limit: usize) -> (usize, Vec<Value>) {
+        let (ours, mut theirs) = tokio::io::duplex(1 << 20);
+        let mut transport = Stdio::with_limit(input, ours, limit);
+        let mut received = 0;
+        while let Some(message) = transport.receive().await {
+            assert!(matches!(message, JsonRpcMessage::Request(_)));
+            received += 1;
+        }
+        drop(transport);
+        let mut answers = String::new();
+        theirs.read_to_string(&mut answers).await.unwrap();
+        (received, answers.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
+    }
+
+    #[tokio::test]
+    async fn every_line_is_received_or_answered() {
+        let ping = |id: i64| format!("{}\n", json!({ "jsonrpc": "2.0", "id": id, "method": "ping" }));
+        let giant =
+            json!({ "jsonrpc": "2.0", "method": "ping", "params": { "x": "y".repeat(100_000) }, "id": 3 });
+        let lines =
+            [ping(1), "\r\n{x}\n".into(), ping(2), format!("{giant}\n"), ping(4), "\n{\"id\":5".into()];
+        let (received, answers) = exchange(lines.concat().as_bytes(), 50_000).await;
+        assert_eq!(received, 3);
+        let told: Vec<_> = answers.iter().map(|it| (it["id"].clone(), it["error"]["code"].clone())).collect();
+        assert_eq!(told, [(Value::Null, json!(-32700)), (json!(3), json!(-32600))]);
+    }
+
+    #[tokio::test]
+    async fn a_wait_that_is_dropped_loses_nothing() {
+        let (ours, theirs) = tokio::io::duplex(1 << 20);
+        let (mut from_client, to_us) = tokio::io::duplex(64);
+        let mut transport = Stdio::new(to_us, ours);
+        let request = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" }).to_string();
+        for byte in request.bytes().chain([b'\n']) {
+            from_client.write_all(&[byte]).await.unwrap();
+            if byte != b'\n' {
+                let wait = transport.receive();
+                assert!(tokio::time::timeout(std::time::Duration::ZERO, wait).await.is_err());
+            }
+        }
+        assert!(matches!(transport.receive().await, Some(JsonRpcMessage::Request(_))));
+        drop(theirs);
+    }
+}
