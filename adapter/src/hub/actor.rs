@@ -27,6 +27,7 @@ use super::access::{AgentAccess, Token};
 use super::event::{ClientId, Effect, Event, Origin, Ticket};
 use super::numbers::Numbers;
 use super::proxy;
+use super::queue::{self, Queue};
 use super::state::State;
 use super::writer::{self, Outgoing};
 use crate::engine::{Answer, CHILD_SESSION, Engine, EngineEvent, Spawned};
@@ -38,15 +39,13 @@ pub use host::{Connection, Host};
 pub use inbox::Inbox;
 use inbox::Wake;
 
-/// Messages queued for one client; when it is full the client is dropped: it has stopped reading.
-const CLIENT_QUEUE: usize = 4096;
 /// How long the program's pipes may stay open after its end.
 const DRAIN_LIMIT: Duration = Duration::from_secs(1);
 /// How long a client may take to read its last messages.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 struct Rider {
-    queue: mpsc::Sender<Outgoing>,
+    queue: Queue,
     reader: CancellationToken,
     writer: AbortHandle,
 }
@@ -265,7 +264,7 @@ impl<H: Host> Actor<H> {
     fn welcome(&mut self, origin: Origin, connection: Connection) {
         self.next_client += 1;
         let id = ClientId(self.next_client);
-        let (queue, queued) = mpsc::channel(CLIENT_QUEUE);
+        let (queue, queued) = queue::channel();
         let reader = CancellationToken::new();
         let numbers = Numbers::default();
         let writer = self.writers.spawn(writer::run(connection.writer, queued, numbers.clone()));
@@ -326,8 +325,8 @@ impl<H: Host> Actor<H> {
 
     fn queue(&mut self, client: ClientId, outgoing: Outgoing) {
         let Some(rider) = self.riders.get(&client) else { return };
-        if let Err(mpsc::error::TrySendError::Full(_)) = rider.queue.try_send(outgoing) {
-            tracing::warn!(%client, "dropped: {CLIENT_QUEUE} messages wait for it and it does not read");
+        if let Err(queue::Full) = rider.queue.try_send(outgoing) {
+            tracing::warn!(%client, "dropped: too much waits for it and it does not read");
             if let Some(rider) = self.riders.remove(&client) {
                 rider.reader.cancel();
                 // What it did not read it shall not read later either: the connection closes now.

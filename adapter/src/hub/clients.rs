@@ -88,6 +88,8 @@ pub struct Client {
     pub reflects: bool,
     /// It was told that the session is over.
     pub told_terminated: bool,
+    /// Numbers and commands of what it has asked and has no answer to.
+    pub owed: Vec<(i64, String)>,
 }
 
 impl Client {
@@ -113,6 +115,7 @@ impl Client {
             keeps_breakpoints: false,
             reflects: false,
             told_terminated: false,
+            owed: Vec::new(),
         }
     }
 
@@ -203,8 +206,8 @@ impl Clients {
         self.0.values().filter(there).map(|client| client.id).collect()
     }
 
-    /// Whether nobody is left.
+    /// Whether nobody is left. A connection that has not said who it is counts for nobody.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.0.values().all(|client| client.stage == Stage::Connected)
     }
 }

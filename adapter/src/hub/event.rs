@@ -107,7 +107,7 @@ pub struct StartedEngine {
 pub enum Timer {
     /// The session is over and its first client gone; others may read output for this long.
     Linger,
-    /// A client has had its time to present the token.
+    /// A client has had its time to present the token, or to introduce itself.
     Admission(ClientId),
     /// The engine has had its time to say `initialized` after its launch succeeded.
     EarlyAnswer,

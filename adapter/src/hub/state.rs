@@ -4,7 +4,7 @@
 //! In reading order: this file (the state, who said what, answering), [`lifecycle`] (handshakes, launch, leaving, end),
 //! [`control`] (resuming and pausing), [`restart`], [`inspect`] (everything that is asked of the engine as it is), [`marks`]
 //! (breakpoints and exception filters), [`judge`] (stops only the hub can tell from others) with [`values_at_hit`], [`program_io`] (stdin,
-//! output, the debug console), [`session`] (sessionInfo, sessionControl), [`deeds`] (who is told what a client did), [`told`] (what the engine says of its own
+//! output, the debug console), [`session`] (sessionInfo, sessionControl), [`deeds`] (who is told what a client did), [`owed`] (who waits for an answer), [`told`] (what the engine says of its own
 //! accord), [`reverse`] (what it asks of a client).
 
 mod control;
@@ -13,6 +13,7 @@ mod inspect;
 mod judge;
 mod lifecycle;
 mod marks;
+mod owed;
 mod program_io;
 #[cfg(test)]
 mod races;
@@ -42,12 +43,13 @@ use super::facts::Facts;
 use super::ids::IdCounter;
 use super::looking;
 use super::pending::{Asked, Pending, Waiter};
+use super::shown;
 pub use inspect::Touched;
 use judge::Judging;
 use restart::Restart;
 use reverse::Reverse;
 
-/// How long a client may take to present the token.
+/// How long a client may take to present the token, or on the socket to introduce itself.
 const ADMISSION_LIMIT: Duration = Duration::from_secs(20);
 /// How long an engine may take for an ordinary request. Evaluations have the engine's own, shorter deadline.
 pub(super) const ENGINE_DEADLINE: Duration = Duration::from_secs(30);
@@ -176,8 +178,7 @@ impl State {
             Event::ClientGarbled { client, error } => {
                 if let Some(seq) = error.seq {
                     let command = error.command.clone().unwrap_or_default();
-                    let failure = Failure::invalid(error.to_string());
-                    self.answer(&Asked { client, seq, command }, Err(failure));
+                    self.answer(&Asked { client, seq, command }, Err(Failure::invalid(error.to_string())));
                 }
             }
             Event::ClientLeft { client } => self.left(client, None),
@@ -225,8 +226,8 @@ impl State {
 
     fn joined(&mut self, id: ClientId, origin: Origin) {
         let mut client = Client::new(id, origin);
-        if self.token.is_some() && origin == Origin::First {
-            client.admitted = false;
+        client.admitted = self.token.is_none() || origin != Origin::First;
+        if !client.admitted || origin == Origin::Socket {
             self.effects.push(Effect::StartTimer { timer: Timer::Admission(id), after: ADMISSION_LIMIT });
         }
         self.clients.add(client);
@@ -277,6 +278,9 @@ impl State {
     fn asked(&mut self, id: ClientId, request: Request) {
         let asked = Asked { client: id, seq: request.seq, command: request.command };
         let mut arguments = request.arguments;
+        if let Err(failure) = self.owe(&asked) {
+            return self.answer(&asked, Err(failure));
+        }
         if let Err(failure) = self.admit(&asked, &mut arguments) {
             self.answer(&asked, Err(failure));
             if self.clients.get(id).is_some_and(|client| client.stage == Stage::Leaving) {
@@ -366,9 +370,13 @@ impl State {
 
     /// Sends the one answer. A client that left is owed nothing.
     fn answer(&mut self, asked: &Asked, outcome: Result<Value, Failure>) {
+        self.no_longer_owe(asked);
         let Some(client) = self.clients.get(asked.client) else { return };
         let (convention, announced) = (client.convention, client.announced);
         let mut response = Response::to(asked.seq, asked.command.clone(), outcome);
+        if !response.success {
+            shown::only_what_a_person_started(&asked.command, &mut response.body);
+        }
         announced.mask(&asked.command, &mut response.body);
         convention.to_client(&mut response.body);
         self.effects.push(Effect::Send { client: asked.client, message: Message::Response(response) });

@@ -1,6 +1,6 @@
 //! The one task that may wait for a client's socket. It numbers what goes out, and fits the program's output in.
 //!
-//! Its queue is bounded by the actor, which drops a client whose queue is full. Output is not queued at all: it is
+//! Its queue is bounded, and a client whose queue is full is dropped. Output is not queued at all: it is
 //! taken from the rings when the socket has room, so a slow client gets merged events and, past the rings, a note of
 //! what it missed, and nobody waits for it.
 
@@ -9,10 +9,10 @@ use dap_wire::{Event, Message};
 use futures::SinkExt;
 use serde_json::json;
 use tokio::io::AsyncWrite;
-use tokio::sync::mpsc;
 use tokio_util::codec::FramedWrite;
 
 use super::numbers::Numbers;
+use super::queue::Queued;
 use crate::io::{Chunk, OutputCursor, Positions};
 
 /// What the actor queues for a client.
@@ -28,6 +28,9 @@ pub enum Outgoing {
     FlushOutput(Positions),
 }
 
+/// Messages that wait are written together up to about so many bytes.
+const TOGETHER: usize = 32 * 1024;
+
 struct Writer<W> {
     sink: FramedWrite<W, DapCodec>,
     seq: i64,
@@ -35,26 +38,15 @@ struct Writer<W> {
 }
 
 /// Writes until the queue's sender is dropped or the socket fails.
-pub async fn run<W: AsyncWrite + Unpin>(socket: W, mut queue: mpsc::Receiver<Outgoing>, numbers: Numbers) {
+pub async fn run<W: AsyncWrite + Unpin>(socket: W, mut queue: Queued, numbers: Numbers) {
     let mut writer = Writer { sink: FramedWrite::new(socket, DapCodec::default()), seq: 0, numbers };
+    writer.sink.set_backpressure_boundary(TOGETHER);
     let mut output: Option<OutputCursor> = None;
     loop {
         let outcome = tokio::select! {
             biased;
             outgoing = queue.recv() => match outgoing {
-                Some(Outgoing::Message(message)) => writer.write(message).await,
-                Some(Outgoing::StartOutput(cursor)) => {
-                    output = Some(cursor);
-                    Ok(())
-                }
-                Some(Outgoing::StopOutput) => {
-                    output = None;
-                    Ok(())
-                }
-                Some(Outgoing::FlushOutput(positions)) => match &mut output {
-                    Some(cursor) => writer.flush_output(cursor, Some(positions)).await,
-                    None => Ok(()),
-                },
+                Some(outgoing) => writer.take(outgoing, &mut queue, &mut output).await,
                 None => break,
             },
             () = changed(output.as_mut()) => match &mut output {
@@ -84,13 +76,44 @@ async fn changed(output: Option<&mut OutputCursor>) {
 }
 
 impl<W: AsyncWrite + Unpin> Writer<W> {
-    async fn write(&mut self, mut message: Message) -> Result<(), FrameError> {
+    /// Writes this and what else waits, in one piece where it is short: in a storm of messages each costs less than it takes to
+    /// queue the next.
+    async fn take(
+        &mut self,
+        first: Outgoing,
+        queue: &mut Queued,
+        output: &mut Option<OutputCursor>,
+    ) -> Result<(), FrameError> {
+        let mut next = Some(first);
+        while let Some(outgoing) = next {
+            match outgoing {
+                Outgoing::Message(message) => self.feed(message).await?,
+                Outgoing::StartOutput(cursor) => *output = Some(cursor),
+                Outgoing::StopOutput => *output = None,
+                Outgoing::FlushOutput(positions) => {
+                    if let Some(cursor) = output {
+                        self.flush_output(cursor, Some(positions)).await?;
+                    }
+                }
+            }
+            next = if self.sink.write_buffer().len() < TOGETHER { queue.try_recv() } else { None };
+        }
+        self.sink.flush().await
+    }
+
+    /// Takes a message in, to be written with others.
+    async fn feed(&mut self, mut message: Message) -> Result<(), FrameError> {
         self.seq += 1;
         if let Message::Request(request) = &message {
             self.numbers.note(self.seq, request.seq);
         }
         message.set_seq(self.seq);
-        self.sink.send(&message).await
+        self.sink.feed(&message).await
+    }
+
+    async fn write(&mut self, message: Message) -> Result<(), FrameError> {
+        self.feed(message).await?;
+        self.sink.flush().await
     }
 
     async fn flush_output(

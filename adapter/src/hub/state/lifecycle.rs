@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use super::deeds::change;
 use super::{ENGINE_DEADLINE, Phase, State};
 use crate::hub::access::AgentAccess;
-use crate::hub::clients::{Kind, Stage};
-use crate::hub::event::{ClientId, Effect, Publication, StartedEngine, Timer};
+use crate::hub::clients::{Client, Kind, Stage};
+use crate::hub::event::{ClientId, Effect, Origin, Publication, StartedEngine, Timer};
 use crate::hub::pending::{Asked, Waiter};
 
 /// A launch may build first; the engine bounds its own steps more tightly.
@@ -295,7 +295,13 @@ impl State {
             return self.end_session(Some(asked), kill);
         }
         self.take_back_breakpoints(asked.client);
-        self.answer(&asked, Ok(Value::Null));
+        self.part_with(&asked);
+    }
+
+    /// Answers all that the client has asked, `disconnect` last, and closes the connection.
+    fn part_with(&mut self, asked: &Asked) {
+        self.answer_all_but(asked.client, Some(asked));
+        self.answer(asked, Ok(Value::Null));
         self.let_client_go(asked.client);
     }
 
@@ -321,6 +327,7 @@ impl State {
 
     /// After its last answer: the connection closes, and the rest happens as if it had closed it.
     pub(super) fn let_client_go(&mut self, id: ClientId) {
+        self.answer_all_but(id, None);
         self.effects.push(Effect::Close { client: id });
         self.left(id, None);
     }
@@ -364,8 +371,7 @@ impl State {
         if self.ending || !self.is_live() {
             self.ending = true;
             if let Some(asked) = asked {
-                self.answer(&asked, Ok(Value::Null));
-                self.let_client_go(asked.client);
+                self.part_with(&asked);
             }
             return self.end_if_done();
         }
@@ -384,8 +390,7 @@ impl State {
         }
         self.over(None);
         if let Some(asked) = asked {
-            self.answer(asked, Ok(Value::Null));
-            self.let_client_go(asked.client);
+            self.part_with(asked);
         }
         self.end_if_done();
     }
@@ -445,7 +450,9 @@ impl State {
             Timer::EarlyAnswer => self.answer_launch(),
             Timer::Ask(ask) => self.ask_timed_out(ask),
             Timer::Admission(client) => {
-                if self.clients.get(client).is_some_and(|client| !client.admitted) {
+                let silent =
+                    |client: &Client| client.origin == Origin::Socket && client.stage == Stage::Connected;
+                if self.clients.get(client).is_some_and(|client| !client.admitted || silent(client)) {
                     self.let_client_go(client);
                 }
             }

@@ -201,7 +201,9 @@ impl Stage {
                         if let Some(view) = self.clients.get_mut(&client) {
                             view.here = false;
                         }
-                        self.owed.retain(|(owner, _), _| *owner != client);
+                        let owed: Vec<_> =
+                            self.owed.iter().filter(|((owner, _), _)| *owner == client).collect();
+                        assert!(owed.is_empty(), "{client} is let go without its answers: {owed:?}");
                     }
                     Effect::End => self.ended = true,
                     _ => {}

@@ -127,6 +127,11 @@ impl Stage {
         self.feed(Event::EngineAnswered { ticket, result: Ok(body) });
     }
 
+    /// The timer of the first reverse request.
+    fn ask_timer(&self) -> Timer {
+        *self.timers.iter().find(|timer| matches!(timer, Timer::Ask(_))).unwrap()
+    }
+
     fn feed(&mut self, event: Event) {
         let mut events = vec![event];
         while let Some(event) = events.pop() {
@@ -150,7 +155,8 @@ impl Stage {
                     }
                     Effect::Close { client } => {
                         self.present.remove(&client);
-                        self.owed.retain(|(owner, _), _| *owner != client);
+                        let owed: Vec<_> = self.owed.keys().filter(|(owner, _)| *owner == client).collect();
+                        assert!(owed.is_empty(), "{client} is let go without its answers: {owed:?}");
                     }
                     Effect::AnswerEngine { ask, result } => {
                         assert!(
@@ -244,6 +250,70 @@ fn a_launching_client_that_vanishes_ends_the_session() {
 }
 
 #[test]
+fn a_client_that_disconnects_has_all_its_answers_first() {
+    let mut stage = Stage::launched();
+    let second = ClientId(2);
+    stage.join(second, Origin::Socket);
+    for (command, arguments) in
+        [("initialize", json!({})), ("attach", json!({})), ("configurationDone", Value::Null)]
+    {
+        stage.ask(second, command, arguments);
+    }
+    for client in [second, FIRST] {
+        stage.told.clear();
+        let commands = ["threads", "modules", "setBreakpoints", "disconnect"];
+        for command in commands {
+            stage.ask(
+                client,
+                command,
+                json!({ "source": { "path": "/a.cs" }, "breakpoints": [{ "line": 1 }] }),
+            );
+        }
+        // The first one's ends the session: the engine's goodbye comes before its answer.
+        if let Some(at) = stage.engine.iter().position(|(_, command, _)| command == "disconnect") {
+            stage.answer(at);
+        }
+        let answered = stage.told.iter().filter_map(|(_, message)| match message {
+            Message::Response(response) => Some((response.command.as_str(), response.success)),
+            _ => None,
+        });
+        let expected = commands.map(|command| (command, command == "disconnect"));
+        assert_eq!(answered.collect::<Vec<_>>(), expected);
+    }
+}
+
+#[test]
+fn who_asks_too_much_at_once_is_refused_and_served_again_later() {
+    let mut stage = Stage::launched();
+    for _ in 0..1500 {
+        stage.ask(FIRST, "threads", Value::Null);
+    }
+    let refused =
+        stage.told.iter().filter(|(_, message)| matches!(message, Message::Response(it) if !it.success));
+    assert_eq!(refused.count(), 1500 - 1024);
+    stage.engine.retain(|(_, command, _)| command == "threads");
+    stage.answer(0);
+    stage.told.clear();
+    stage.ask(FIRST, "threads", Value::Null);
+    assert!(stage.told.is_empty(), "{:?}", stage.told);
+}
+
+#[test]
+fn a_connection_that_says_nothing_keeps_no_session_alive_and_is_closed_in_the_end() {
+    let mut stage = Stage::launched();
+    let (silent, other) = (ClientId(2), ClientId(3));
+    stage.join(silent, Origin::Socket);
+    stage.join(other, Origin::Socket);
+    stage.feed(Event::TimerFired(Timer::Admission(silent)));
+    assert!(!stage.present.contains(&silent) && stage.present.contains(&other));
+    stage.say("exited", json!({ "exitCode": 0 }));
+    stage.say("terminated", Value::Null);
+    assert!(!stage.ended);
+    stage.ask(FIRST, "disconnect", Value::Null);
+    assert!(stage.ended, "only a silent connection is left");
+}
+
+#[test]
 fn the_heir_keeps_the_session_when_the_owner_hands_over() {
     let mut stage = Stage::launched();
     let heir = ClientId(2);
@@ -282,7 +352,7 @@ fn a_reverse_request_goes_to_the_launching_client_and_its_answer_to_the_engine()
     stage.client_answers(0, Ok(json!({ "processId": 5 })));
     assert_eq!(stage.engine_told, [(7, Ok(json!({ "processId": 5 })))]);
     // Its time is up, but it has answered.
-    stage.feed(Event::TimerFired(stage.timers[0]));
+    stage.feed(Event::TimerFired(stage.ask_timer()));
     assert_eq!(stage.engine_told.len(), 1);
 }
 
@@ -309,7 +379,7 @@ fn a_reverse_request_of_a_client_that_leaves_goes_to_the_next_and_then_to_nobody
 #[test]
 fn a_client_that_never_answers_a_reverse_request_is_timed_out() {
     let mut stage = asked_for_a_terminal();
-    stage.feed(Event::TimerFired(stage.timers[0]));
+    stage.feed(Event::TimerFired(stage.ask_timer()));
     assert_eq!(stage.engine_told, [(7, Err(ErrorCode::Timeout))]);
     stage.client_answers(0, Ok(Value::Null));
     assert_eq!(stage.engine_told.len(), 1);
