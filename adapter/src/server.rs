@@ -13,3 +13,4 @@ pub mod listener;
 pub mod relay;
 pub mod sessions;
 pub mod steward;
+mod unfinished;

@@ -44,14 +44,29 @@ impl Started {
     }
 
     /// Neither relay nor host is left: both have the pipe that is our stderr. Nor has one complained.
-    async fn all_end(mut self) -> anyhow::Result<()> {
-        tokio::time::timeout(LIMIT, self.0.wait()).await.context("the relay is still there")??;
+    async fn all_end(self) -> anyhow::Result<()> {
+        let (status, said) = self.end().await?;
+        anyhow::ensure!(status.success() && said.is_empty(), "{status}, and it said: {said}");
+        Ok(())
+    }
+
+    /// How the relay ended, and what was written to stderr.
+    async fn end(mut self) -> anyhow::Result<(std::process::ExitStatus, String)> {
+        let status =
+            tokio::time::timeout(LIMIT, self.0.wait()).await.context("the relay is still there")??;
         let mut stderr = self.0.stderr.take().context("no stderr")?;
         let mut said = String::new();
         let read = tokio::time::timeout(LIMIT, stderr.read_to_string(&mut said)).await;
         read.context("the host is still there")??;
-        anyhow::ensure!(said.is_empty(), "it said: {said}");
-        Ok(())
+        Ok((status, said))
+    }
+
+    /// Kills the host, and waits until it is gone.
+    async fn kill_host(&self) -> anyhow::Result<()> {
+        let host = self.host().await?;
+        let killed = std::process::Command::new("kill").args(["-9", &host.to_string()]).status()?;
+        anyhow::ensure!(killed.success());
+        until("its end", || (!fixture::alive(u64::from(host))).then_some(())).await
     }
 }
 
@@ -164,16 +179,67 @@ async fn an_editor_that_kills_its_adapter_has_left() -> anyhow::Result<()> {
     let (mut started, _to, mut from) = over_pipes().await?;
     started.0.start_kill()?;
     hung_up(&mut from).await?;
-    started.all_end().await
+    let (_, said) = started.end().await?;
+    anyhow::ensure!(said.is_empty(), "it said: {said}");
+    Ok(())
+}
+
+/// The relay says what the host cannot say any more, and fails.
+async fn death_is_told<R: tokio::io::AsyncRead + Unpin>(
+    started: Started,
+    from: &mut FramedRead<R, DapCodec>,
+) -> anyhow::Result<()> {
+    let mut told = Vec::new();
+    while let Some(next) = tokio::time::timeout(LIMIT, from.next()).await.context("no end")? {
+        match next?? {
+            Message::Event(event) => told.push((event.event, event.body)),
+            other => anyhow::bail!("{other:?}"),
+        }
+    }
+    let names: Vec<_> = told.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["output", "terminated"]);
+    let text = told[0].1["output"].as_str().context("no text")?;
+    anyhow::ensure!(text.contains("died") && text.contains("signal: 9"), "{text}");
+    let (status, said) = started.end().await?;
+    anyhow::ensure!(!status.success() && said.contains("signal: 9"), "{status}: {said}");
+    Ok(())
 }
 
 #[tokio::test]
-async fn a_host_that_is_killed_takes_the_relay_with_it() -> anyhow::Result<()> {
+async fn an_editor_is_told_of_a_host_that_is_killed() -> anyhow::Result<()> {
     let (started, _to, mut from) = over_pipes().await?;
-    let host = started.host().await?.to_string();
-    anyhow::ensure!(std::process::Command::new("kill").args(["-9", &host]).status()?.success());
-    hung_up(&mut from).await?;
-    started.all_end().await
+    started.kill_host().await?;
+    death_is_told(started, &mut from).await
+}
+
+/// What the host was writing is finished first: the editor reads whole messages.
+#[tokio::test]
+async fn an_editor_is_told_of_a_host_that_is_killed_in_the_middle_of_a_message() -> anyhow::Result<()> {
+    let (started, mut to, mut from) = over_pipes().await?;
+    let long = "x".repeat(200 << 10);
+    to.send(&request(2, &long)).await?;
+    // The pipe is full: FIONREAD, ioctl_pipe(2).
+    let told = from.get_ref().as_fd().try_clone_to_owned()?;
+    let held = || rustix::io::ioctl_fionread(&told).ok().filter(|bytes| *bytes >= 60 << 10);
+    until("the message", held).await?;
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    started.kill_host().await?;
+    answered(&mut from, &long).await?;
+    death_is_told(started, &mut from).await
+}
+
+#[tokio::test]
+async fn an_editor_whose_bytes_are_copied_is_told_of_a_host_that_is_killed() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("fifo");
+    anyhow::ensure!(std::process::Command::new("mkfifo").arg(&path).status()?.success());
+    let both = File::options().read(true).write(true).open(&path)?;
+    let mut started = Started::with(File::open(&path)?, Stdio::piped())?;
+    let mut from = FramedRead::new(started.0.stdout.take().context("no stdout")?, DapCodec::default());
+    std::io::Write::write_all(&mut &both, &bytes_of(&[request(1, "initialize")])?)?;
+    answered(&mut from, "initialize").await?;
+    started.kill_host().await?;
+    death_is_told(started, &mut from).await
 }
 
 #[tokio::test]

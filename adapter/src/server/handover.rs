@@ -1,9 +1,10 @@
 //! The relay gives the editor's stdin and stdout to the host, so that no process copies what goes through them. Between the
-//! two stays a socket on which nothing is said: it ends with either of them.
+//! two stays a socket on which nothing is said but a goodbye: it ends with either of them.
 //!
 //! - The editor kills the relay: the host takes it for the editor's leaving.
 //! - The editor closes the relay's stdin or does not read its stdout any more: as with any client, and the relay ends.
-//! - The host lets go of the editor (it has said `disconnect`; the session may go on for others) or dies: the relay ends.
+//! - The host lets go of the editor (it has said `disconnect`; the session may go on for others): it says goodbye, one byte, and
+//!   the relay ends. A host that dies says nothing; what it had begun to write is in [`unfinished`], and the relay tells the editor.
 
 use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Result};
 use std::mem::MaybeUninit;
@@ -21,26 +22,51 @@ use rustix::net::{
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 
 use super::lent::{self, Lent};
+use super::unfinished::{self, Notes};
 use crate::hub::actor::Connection;
 
-/// Puts our stdin and stdout on the way to whoever is at the other end. False when they cannot be lent or sent; then
-/// nothing was sent, and they must be copied.
-pub(super) fn give(to: &UnixStream) -> bool {
-    let (Some(stdin), Some(stdout)) = (lent::stdin(), lent::stdout()) else { return false };
-    let descriptors = [stdin.as_fd(), stdout.as_fd()];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+/// Puts our stdin and stdout on the way to whoever is at the other end, with memory for what it leaves unfinished, which is returned.
+/// `None` when they cannot be lent or sent; then nothing was sent, and they must be copied.
+pub(super) fn give(to: &UnixStream) -> Option<OwnedFd> {
+    let (stdin, stdout, memory) = (lent::stdin()?, lent::stdout()?, unfinished::memory().ok()?);
+    let descriptors = [stdin.as_fd(), stdout.as_fd(), memory.as_fd()];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     if !control.push(SendAncillaryMessage::ScmRights(&descriptors)) {
-        return false;
+        return None;
     }
     let sent = sendmsg(to, &[IoSlice::new(b"\n")], &mut control, SendFlags::NOSIGNAL);
-    sent.inspect_err(|error| tracing::warn!(%error, "the editor's pipes are copied")).is_ok()
+    sent.inspect_err(|error| tracing::warn!(%error, "the editor's pipes are copied")).ok()?;
+    Some(memory)
 }
 
-/// Waits until the host has let go of what it was given.
-pub(super) fn wait(mut host: &UnixStream) {
-    // It says nothing; whatever ends the connection is its end.
-    while host.read(&mut [0]).is_err_and(|error| error.kind() == ErrorKind::Interrupted) {}
+/// Waits until the host has let go of what it was given. False when it has ended without a goodbye.
+pub(super) fn wait(mut host: &UnixStream) -> bool {
+    loop {
+        match host.read(&mut [0]) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            said => return said.is_ok_and(|count| count > 0),
+        }
+    }
+}
+
+/// The host's end of the socket to the relay. Says goodbye when the last of those who use the editor's pipes is gone; not in a panic.
+struct Relay(tokio::net::UnixStream);
+
+impl Relay {
+    fn say_goodbye(&self) {
+        // A relay that has gone needs none.
+        let said = rustix::net::send(&self.0, b".", SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
+        tracing::trace!(?said, "goodbye to the relay");
+    }
+}
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.say_goodbye();
+        }
+    }
 }
 
 /// Takes what a relay gave before it started us. Must be called inside a tokio runtime.
@@ -48,7 +74,7 @@ pub(super) fn wait(mut host: &UnixStream) {
 /// # Errors
 /// When nothing usable came.
 pub(super) fn take(relay: UnixStream) -> anyhow::Result<Connection> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let mut byte = [0u8];
     let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
@@ -60,23 +86,23 @@ pub(super) fn take(relay: UnixStream) -> anyhow::Result<Connection> {
             given.extend(descriptors);
         }
     }
-    let Ok([stdin, stdout]) = <[OwnedFd; 2]>::try_from(given) else {
+    let Ok([stdin, stdout, memory]) = <[OwnedFd; 3]>::try_from(given) else {
         bail!("the relay gave something else than the editor's stdin and stdout")
     };
     relay.set_nonblocking(true)?;
-    let relay = Arc::new(tokio::net::UnixStream::from_std(relay)?);
+    let relay = Arc::new(Relay(tokio::net::UnixStream::from_std(relay)?));
     let stdin = Lent::new(stdin, Interest::READABLE).context("cannot read from the editor")?;
     let stdout = Lent::new(stdout, Interest::WRITABLE).context("cannot write to the editor")?;
     Ok(Connection {
         reader: Box::new(FromEditor { stdin, relay: relay.clone() }),
-        writer: Box::new(ToEditor { stdout, relay }),
+        writer: Box::new(ToEditor { stdout, relay, notes: Notes::new(memory) }),
     })
 }
 
 /// What the editor says, until it hangs up or the relay has gone.
 struct FromEditor {
     stdin: Lent,
-    relay: Arc<tokio::net::UnixStream>,
+    relay: Arc<Relay>,
 }
 
 impl AsyncRead for FromEditor {
@@ -89,8 +115,8 @@ impl AsyncRead for FromEditor {
         if let Poll::Ready(outcome) = Pin::new(&mut self.stdin).poll_read(context, buffer) {
             return Poll::Ready(outcome);
         }
-        while self.relay.poll_read_ready(context).is_ready() {
-            match self.relay.try_read(&mut [0]) {
+        while self.relay.0.poll_read_ready(context).is_ready() {
+            match self.relay.0.try_read(&mut [0]) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                 _ => return Poll::Ready(Ok(())),
             }
@@ -103,7 +129,8 @@ impl AsyncRead for FromEditor {
 /// adapter.
 struct ToEditor {
     stdout: Lent,
-    relay: Arc<tokio::net::UnixStream>,
+    relay: Arc<Relay>,
+    notes: Notes,
 }
 
 impl AsyncWrite for ToEditor {
@@ -112,10 +139,14 @@ impl AsyncWrite for ToEditor {
         context: &mut TaskContext<'_>,
         bytes: &[u8],
     ) -> Poll<Result<usize>> {
+        self.notes.before(bytes);
         let outcome = Pin::new(&mut self.stdout).poll_write(context, bytes);
+        let written = if let Poll::Ready(Ok(count)) = &outcome { *count } else { 0 };
+        self.notes.after(bytes, written);
         if matches!(outcome, Poll::Ready(Err(_))) {
             // An editor that does not listen any more has gone, whatever it does with our stdin.
-            let ended = rustix::net::shutdown(&*self.relay, rustix::net::Shutdown::Both);
+            self.relay.say_goodbye();
+            let ended = rustix::net::shutdown(&self.relay.0, rustix::net::Shutdown::Both);
             tracing::debug!(?ended, "the editor does not read any more");
         }
         outcome

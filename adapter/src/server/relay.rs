@@ -1,5 +1,5 @@
 //! What an editor starts: a host, which is given the editor's own pipes, and then the wait for its end. Where they cannot be
-//! given, bytes are copied. Knows no DAP.
+//! given, bytes are copied. Knows no DAP but how a frame looks: a host that dies cannot tell the editor, so the relay does.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
@@ -8,15 +8,29 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
+use serde_json::json;
 
 use super::handover;
+use super::unfinished::{self, Position};
 use crate::hub::access::AgentAccess;
 use crate::logging::Logging;
 
 /// Bytes copied at once.
 const BLOCK: usize = 256 * 1024;
+/// From the end of its connection to the end of a host that dies.
+const DYING: Duration = Duration::from_secs(2);
+/// The same where a host that lives on hangs up without a goodbye, so that the editor waits for us in vain.
+const LIVING: Duration = Duration::from_millis(200);
+/// Between two looks at whether the host has ended.
+const LOOK: Duration = Duration::from_millis(5);
+/// How long an editor may take to hear of a host's death.
+const TELLING: Duration = Duration::from_secs(5);
+/// `seq` of the last event: how far the host had counted is not known.
+const LAST_NUMBER: i64 = i32::MAX as i64;
 
 /// What a new host finds on its stdin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,11 +93,13 @@ pub fn start_host(
 pub fn run(logging: &Logging, orders: Orders<'_>) -> anyhow::Result<()> {
     let (ours, theirs) = UnixStream::pair().context("cannot make a pair of sockets")?;
     // Sent before the host is there: it finds them waiting.
-    if handover::give(&ours) {
+    if let Some(memory) = handover::give(&ours) {
         let mut host = start_host(theirs.into(), Stdin::HandedOver, logging, orders)?;
-        handover::wait(&ours);
-        host.try_wait()?;
-        return Ok(());
+        if handover::wait(&ours) {
+            host.try_wait()?;
+            return Ok(());
+        }
+        return ended(&mut host, DYING, || unfinished::rest(&memory));
     }
     let mut host = start_host(theirs.into(), Stdin::Client, logging, orders)?;
     let from_editor = File::from(std::io::stdin().as_fd().try_clone_to_owned()?);
@@ -94,11 +110,78 @@ pub fn run(logging: &Logging, orders: Orders<'_>) -> anyhow::Result<()> {
         copy(&from_editor, &to_host).unwrap_or_default();
         to_host.shutdown(Shutdown::Write).unwrap_or_default();
     })?;
-    copy(&ours, &to_editor).unwrap_or_default();
+    let mut to_editor = Watched { editor: to_editor, position: Position::Header(Vec::new()) };
+    copy(&ours, &mut to_editor).unwrap_or_default();
     // The host closes the connection as its last act but cleaning up, which it does on its own. The other thread may
     // wait for the editor for ever; the end of the process is its end.
-    host.try_wait()?;
-    Ok(())
+    ended(&mut host, LIVING, || to_editor.position.rest())
+}
+
+/// The editor, and how far it is in what it is told.
+struct Watched {
+    editor: File,
+    position: Position,
+}
+
+impl Write for Watched {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let count = self.editor.write(bytes)?;
+        self.position.pass(bytes.get(..count).unwrap_or_default());
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.editor.flush()
+    }
+}
+
+/// The host has hung up. If it has died (within `limit`), the editor is told: `rest` finishes the message it was being told.
+///
+/// # Errors
+/// When it has died.
+fn ended(
+    host: &mut std::process::Child,
+    limit: Duration,
+    rest: impl FnOnce() -> std::io::Result<Vec<u8>>,
+) -> anyhow::Result<()> {
+    let until = Instant::now() + limit;
+    let status = loop {
+        match host.try_wait()? {
+            Some(status) => break status,
+            // It lives on, for other clients.
+            None if Instant::now() >= until => return Ok(()),
+            None => std::thread::sleep(LOOK),
+        }
+    };
+    if status.success() {
+        return Ok(());
+    }
+    let reason = format!("the host of the debug session died ({status}): the session is over");
+    match rest() {
+        Ok(rest) => tell(rest, &reason),
+        Err(error) => bail!("{reason}; the editor cannot be told on its connection: {error}"),
+    }
+    bail!("{reason}; `--log FILE --log-level debug` may show why, if it happens again")
+}
+
+/// Tells the editor that it is over, as far as it listens.
+fn tell(rest: Vec<u8>, reason: &str) {
+    let mut bytes = rest;
+    let output = json!({ "category": "important", "output": format!("{reason}\n") });
+    for (seq, event, body) in [(LAST_NUMBER - 1, "output", output), (LAST_NUMBER, "terminated", json!({}))] {
+        let body = json!({ "seq": seq, "type": "event", "event": event, "body": body }).to_string();
+        bytes.extend_from_slice(format!("Content-Length: {}\r\n\r\n{body}", body.len()).as_bytes());
+    }
+    let (done, told) = mpsc::channel();
+    let telling = std::thread::Builder::new().name("to-editor".into()).spawn(move || {
+        let stdout = std::io::stdout().as_fd().try_clone_to_owned().map(File::from);
+        // An editor that has gone is not told, nor is whoever waits for us no longer.
+        drop(stdout.and_then(|mut stdout| stdout.write_all(&bytes)));
+        done.send(()).unwrap_or_default();
+    });
+    if telling.is_ok() {
+        told.recv_timeout(TELLING).unwrap_or_default();
+    }
 }
 
 /// Copies until the end. Not `std::io::copy`: between a socket and a pipe it uses `splice`, which keeps the pipe locked
