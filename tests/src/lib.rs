@@ -5,6 +5,7 @@
 //! at `// BP name` markers, never at line numbers; wait for messages with a deadline, never with a sleep.
 
 pub mod agent;
+pub mod campaign;
 pub mod child;
 pub mod client;
 pub mod fixture;

@@ -4,7 +4,9 @@
 //! `initialize` of the script is a connection of its own, and `"on": N` sends on the Nth instead of the last. The script has one step a line. `{"dir": "out", "m": REQUEST}` waits for a request of that command
 //! (what else comes is kept for later steps); `{"dir": "in", "m": MESSAGE}` sends a message as it stands, but for
 //! `request_seq`, which becomes that of the request the script means. `{"do": …}`: `stderr` (`text`), `raw` (`text`), `exit`
-//! (`code`), `hang`, `signal` (ends by SIGABRT). All that was received is written to LOG.
+//! (`code`), `hang`, `signal` (ends by SIGABRT); `storm` (`count` events of this `event`, each with its `body`), `bytes` (sends them),
+//! `words` (`count` lines on stderr); `serve`: from now on it answers everything as an adapter of a program that stops again after each
+//! step, but for `neverAnswered`, until `disconnect`. All that was received is written to LOG.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -111,6 +113,21 @@ impl Adapter {
                 let code = step["code"].as_i64().and_then(|code| i32::try_from(code).ok());
                 std::process::exit(code.unwrap_or(1));
             }
+            (_, Some("bytes")) => {
+                let numbers = step["bytes"].as_array().ok_or("no bytes")?.iter();
+                let bytes: Vec<u8> = numbers.map(|it| it.as_u64().unwrap_or(0) as u8).collect();
+                self.output.write_all(&bytes)?;
+                self.output.flush()?;
+            }
+            (_, Some("storm")) => self.storm(step)?,
+            (_, Some("words")) => {
+                let line = "w".repeat(100);
+                (0..step["count"].as_u64().unwrap_or(1)).for_each(|number| eprintln!("{number} {line}"));
+            }
+            (_, Some("serve")) => {
+                self.serve()?;
+                return Ok(false);
+            }
             (_, Some("hang")) => loop {
                 std::thread::park();
             },
@@ -118,6 +135,45 @@ impl Adapter {
             _ => return Err(format!("no such step: {step}").into()),
         }
         Ok(true)
+    }
+
+    /// Many events at once, written in large pieces.
+    fn storm(&mut self, step: &Value) -> Outcome<()> {
+        let mut piece = Vec::new();
+        for number in 0..step["count"].as_u64().unwrap_or(1) {
+            let mut body = step["body"].clone();
+            body["number"] = json!(number);
+            let event = json!({ "seq": 0, "type": "event", "event": step["event"], "body": body });
+            send(&mut piece, &event)?;
+            if piece.len() > 64 * 1024 {
+                self.output.write_all(&piece)?;
+                piece.clear();
+            }
+        }
+        self.output.write_all(&piece)?;
+        Ok(self.output.flush()?)
+    }
+
+    fn serve(&mut self) -> Outcome<()> {
+        while let Some(got) = self.receive(|_| true)? {
+            let command = got["command"].as_str().unwrap_or_default().to_owned();
+            if got["type"] != "request" || command == "neverAnswered" {
+                continue;
+            }
+            let answer = json!({ "seq": 0, "type": "response", "request_seq": got["seq"], "success": true,
+                "command": command, "body": served(&command, &got["arguments"]) });
+            self.send(&answer)?;
+            let reason = match command.as_str() {
+                "disconnect" => return Ok(()),
+                "next" | "stepIn" | "stepOut" => "step",
+                "continue" => "breakpoint",
+                "pause" => "pause",
+                _ => continue,
+            };
+            let body = json!({ "reason": reason, "threadId": 1, "allThreadsStopped": true });
+            self.send(&json!({ "seq": 0, "type": "event", "event": "stopped", "body": body }))?;
+        }
+        Ok(())
     }
 
     fn accept(&mut self) -> Outcome<()> {
@@ -157,6 +213,32 @@ impl Adapter {
             self.kept.push(message);
         }
         Ok(None)
+    }
+}
+
+/// What a program in one place says of itself.
+fn served(command: &str, arguments: &Value) -> Value {
+    match command {
+        "threads" => json!({ "threads": [{ "id": 1, "name": "main" }] }),
+        "stackTrace" => {
+            json!({ "totalFrames": 1, "stackFrames": [{ "id": 1000, "name": "main", "line": 1, "column": 1,
+            "source": { "path": "/a.src" } }] })
+        }
+        "scopes" => {
+            json!({ "scopes": [{ "name": "Locals", "variablesReference": 1001, "expensive": false }] })
+        }
+        "variables" => json!({ "variables": [{ "name": "x", "value": "1", "variablesReference": 0 },
+            { "name": "y", "value": "{…}", "variablesReference": 1002 }] }),
+        "evaluate" => json!({ "result": arguments["expression"], "variablesReference": 0 }),
+        "continue" => json!({ "allThreadsContinued": true }),
+        "setBreakpoints" | "setFunctionBreakpoints" => {
+            let asked = arguments["breakpoints"].as_array().cloned().unwrap_or_default();
+            let set = asked.iter().enumerate();
+            let set: Vec<Value> =
+                set.map(|(at, it)| json!({ "id": at + 1, "verified": true, "line": it["line"] })).collect();
+            json!({ "breakpoints": set })
+        }
+        _ => json!({}),
     }
 }
 

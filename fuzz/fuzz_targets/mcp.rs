@@ -1,0 +1,24 @@
+//! Any bytes are a line to the bridge: it is a message, or is refused with an error that JSON-RPC knows; and any JSON object is the
+//! arguments of a tool.
+#![no_main]
+
+use bridge::arguments::Arguments;
+use bridge::json_rpc::{Understood, understand};
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    if let Understood::Refused(answer) = understand(bytes) {
+        let code = answer["error"]["code"].as_i64().expect("a code");
+        assert!((-32700..=-32600).contains(&code), "{answer}");
+        let id = &answer["id"];
+        assert!(id.is_null() || id.is_i64() || id.is_string(), "{answer}");
+    }
+    if let Ok(serde_json::Value::Object(given)) = dap_wire::lenient::parse(bytes) {
+        let names: Vec<String> = given.keys().cloned().collect();
+        let arguments = Arguments::new(Some(given));
+        for name in &names {
+            // Each either gives a value of its kind or says what is wrong.
+            drop((arguments.text(name), arguments.number(name), arguments.flag(name)));
+        }
+        drop(arguments.unknown(["sourceFile", "line"].into_iter()));
+    }
+});

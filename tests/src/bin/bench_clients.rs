@@ -1,0 +1,183 @@
+//! What one client's silence and a program's flood cost the others: 64 clients in one session, a program that prints 300 MiB as fast as it
+//! can, one client that never reads, and how long the others wait for their answers. Each client is a process of its own, so that
+//! nobody's measurement waits for another's. Prints the rows of `docs/sharing.md`.
+//!
+//! `cargo run --release -p tests --bin bench_clients [CLIENTS]`.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use serde_json::{Value, json};
+use tests::client::DapClient;
+use tests::fixture::Runtime;
+use tests::transcript::Transcript;
+
+const CLIENTS: usize = 64;
+/// MiB that the program prints.
+const FLOOD: &str = "300";
+/// Between two requests of a client: an editor asks in bursts, but not without end.
+const PAUSE: Duration = Duration::from_millis(20);
+
+fn main() -> anyhow::Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["client", socket] => client(Path::new(socket)),
+        [] => measure(CLIENTS),
+        [count] => measure(count.parse().context("CLIENTS is a number")?),
+        _ => anyhow::bail!("usage: bench_clients [CLIENTS]"),
+    }
+}
+
+/// A client that knows of DAP what it needs to measure: it does not parse the flood.
+struct Asking {
+    socket: UnixStream,
+    reader: BufReader<UnixStream>,
+    seq: u64,
+}
+
+impl Asking {
+    fn connect(socket: &Path) -> anyhow::Result<Self> {
+        let socket = UnixStream::connect(socket)?;
+        let reader = BufReader::with_capacity(256 * 1024, socket.try_clone()?);
+        Ok(Self { socket, reader, seq: 0 })
+    }
+
+    fn send(&mut self, command: &str, arguments: &Value) -> anyhow::Result<()> {
+        self.seq += 1;
+        let body = json!({ "seq": self.seq, "type": "request", "command": command, "arguments": arguments })
+            .to_string();
+        Ok(write!(self.socket, "Content-Length: {}\r\n\r\n{body}", body.len())?)
+    }
+
+    /// Reads until a message begins with its type and has this in it; the answer to our request, or an event.
+    fn until(&mut self, kind: &str, part: &str) -> anyhow::Result<()> {
+        loop {
+            let mut length = 0;
+            loop {
+                let mut line = String::new();
+                anyhow::ensure!(self.reader.read_line(&mut line)? > 0, "hung up on");
+                match line.trim().strip_prefix("Content-Length:") {
+                    Some(count) => length = count.trim().parse()?,
+                    None if line.trim().is_empty() => break,
+                    None => {}
+                }
+            }
+            let mut body = vec![0; length];
+            self.reader.read_exact(&mut body)?;
+            let head = String::from_utf8_lossy(body.get(..body.len().min(160)).unwrap_or_default());
+            if head.contains(kind) && head.contains(part) {
+                return Ok(());
+            }
+        }
+    }
+
+    fn ask(&mut self, command: &str, arguments: &Value) -> anyhow::Result<()> {
+        self.send(command, arguments)?;
+        let part = format!("\"request_seq\":{},", self.seq);
+        self.until("\"type\":\"response\"", &part)
+    }
+
+    fn join(&mut self) -> anyhow::Result<()> {
+        self.ask("initialize", &json!({ "clientID": "bench" }))?;
+        self.ask("attach", &json!({}))?;
+        self.until("\"type\":\"event\"", "\"event\":\"initialized\"")?;
+        self.ask("configurationDone", &json!({}))
+    }
+}
+
+/// Asks until the program has ended; prints how long each answer took, in microseconds.
+fn client(socket: &Path) -> anyhow::Result<()> {
+    let mut client = Asking::connect(socket)?;
+    client.join()?;
+    println!("ready");
+    // Whoever started us says when.
+    std::io::stdin().read_line(&mut String::new())?;
+    let end = Instant::now() + Duration::from_secs(120);
+    let mut stdin = std::io::stdin();
+    let (done, ended) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        stdin.read_exact(&mut [0]).unwrap_or_default();
+        done.send(()).unwrap_or_default();
+    });
+    while ended.try_recv().is_err() && Instant::now() < end {
+        let start = Instant::now();
+        client.ask("threads", &json!({}))?;
+        println!("{}", start.elapsed().as_micros());
+        std::thread::sleep(PAUSE);
+    }
+    Ok(())
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn measure(count: usize) -> anyhow::Result<()> {
+    eprintln!("| what | median | 99 % | worst |");
+    eprintln!("|---|---|---|---|");
+    for (what, flood) in [("without output", "1"), ("while the program prints 300 MiB", FLOOD)] {
+        let (mut times, printed) = round(count, flood).await?;
+        times.sort_unstable();
+        let at =
+            |share: f64| times.get(((times.len() - 1) as f64 * share) as usize).copied().unwrap_or_default();
+        let ms = |micros: u64| format!("{:.2} ms", micros as f64 / 1000.0);
+        eprintln!(
+            "| `threads`, {} of {count} clients ask, one is deaf, {what} ({} answers in {:.1} s) | {} | {} | {} |",
+            count - 2,
+            times.len(),
+            printed.as_secs_f64(),
+            ms(at(0.5)),
+            ms(at(0.99)),
+            ms(at(1.0))
+        );
+    }
+    Ok(())
+}
+
+/// Latencies in microseconds, and how long the program took to print.
+async fn round(count: usize, flood: &str) -> anyhow::Result<(Vec<u64>, Duration)> {
+    let mut editor = DapClient::start("editor", Runtime::Net9, &Transcript::default())?;
+    editor.keeps_output = false;
+    editor.launch("flood", &["start"], json!({ "args": [flood] })).await?;
+    let (thread, _) = editor.stop().await?;
+    editor.break_at("flood", &[]).await?;
+    let socket = editor.socket().await?;
+    let mut deaf = Asking::connect(&socket)?;
+    deaf.join()?;
+    let clients = start_clients(count.saturating_sub(2), &socket)?;
+    editor.ok("continue", json!({ "threadId": thread })).await?;
+    let mut clients = clients;
+    for child in &mut clients {
+        child.stdin.as_mut().context("no stdin")?.write_all(b"go\n")?;
+    }
+    let start = Instant::now();
+    editor.event("exited").await?;
+    let printed = start.elapsed();
+    let mut times = Vec::new();
+    for mut child in clients {
+        drop(child.stdin.take());
+        let mut text = String::new();
+        child.stdout.take().context("no stdout")?.read_to_string(&mut text)?;
+        times.extend(text.lines().filter_map(|line| line.parse::<u64>().ok()));
+        anyhow::ensure!(child.wait()?.success(), "a client failed");
+    }
+    drop(deaf);
+    editor.finish().await?;
+    Ok((times, printed))
+}
+
+fn start_clients(count: usize, socket: &PathBuf) -> anyhow::Result<Vec<std::process::Child>> {
+    let own = std::env::current_exe()?;
+    let mut clients = Vec::new();
+    for _ in 0..count {
+        let mut command = Command::new(&own);
+        command.arg("client").arg(socket).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn()?;
+        // It has joined when it says so; nothing else is read of it until the end.
+        let mut ready = [0; 6];
+        child.stdout.as_mut().context("no stdout")?.read_exact(&mut ready)?;
+        clients.push(child);
+    }
+    Ok(clients)
+}

@@ -1,0 +1,70 @@
+//! Campaigns: long random attacks on the real programs, each with a short run among the tests and a long one by hand
+//! (`cargo run -p tests --bin campaign -- NAME --count N --seed S`). Each file beneath is one campaign, and a row in [`CAMPAIGNS`].
+//!
+//! A campaign prints nothing of its own; it says what it did, or fails with what went wrong. Its randomness comes from its seed alone, but
+//! the programs' timing does not, so a seed that fails once may have to be run again.
+
+pub mod adapters;
+pub mod clients;
+mod junk;
+pub mod messages;
+mod session;
+
+use std::pin::Pin;
+
+/// How much to do, and from which seed.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// Frames, requests or rounds, as the campaign counts.
+    pub count: u64,
+    /// Where its randomness begins.
+    pub seed: u64,
+}
+
+type Running = Pin<Box<dyn Future<Output = anyhow::Result<String>> + Send>>;
+
+/// One campaign.
+pub struct Campaign {
+    /// As on the command line.
+    pub name: &'static str,
+    /// What it does and what it counts.
+    pub about: &'static str,
+    /// How much the tests do, in some seconds.
+    pub short: u64,
+    /// How much is done by hand.
+    pub long: u64,
+    /// Runs it; says what it did.
+    pub run: fn(Options) -> Running,
+}
+
+/// All of them.
+pub const CAMPAIGNS: [Campaign; 4] = [
+    Campaign {
+        name: "messages",
+        about: "frames to tandem-dap, sound, split and hostile: each request is answered exactly once (counts frames)",
+        short: 20_000,
+        long: 1_000_000,
+        run: |options| Box::pin(messages::dap(options)),
+    },
+    Campaign {
+        name: "mcp",
+        about: "lines to tandem-mcp, sound and hostile: each request is answered exactly once (counts lines)",
+        short: 10_000,
+        long: 1_000_000,
+        run: |options| Box::pin(messages::mcp(options)),
+    },
+    Campaign {
+        name: "clients",
+        about: "2 to 8 clients that join, ask, leave and vanish at random in one session (counts requests)",
+        short: 6_000,
+        long: 400_000,
+        run: |options| Box::pin(clients::run(options)),
+    },
+    Campaign {
+        name: "adapters",
+        about: "adapters that storm, talk nonsense, stop in the middle of a message or flood their stderr (counts rounds)",
+        short: 7,
+        long: 300,
+        run: |options| Box::pin(adapters::run(options)),
+    },
+];

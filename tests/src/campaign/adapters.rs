@@ -1,0 +1,123 @@
+//! Adapters that mean no good: storms of events, noise where messages belong, half a message and then silence or an end, a message that
+//! is announced too large, a stderr that never stops, answers to what nobody asked. The editor that reads gets its answers, and
+//! when it disconnects everything ends.
+
+use anyhow::Context;
+use fastrand::Rng;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::Options;
+use super::session::{LIMIT, Raw, Script};
+
+/// Events of one storm.
+const STORM: u64 = 200_000;
+/// What a host may hold of a storm, KiB: clients and queues are bounded.
+const MEMORY: u64 = 400 * 1024;
+
+type Plan = fn(&mut Rng) -> (&'static str, Vec<Value>);
+
+const PLANS: [Plan; 7] = [storm, noise, half_then_silence, half_then_end, giant, words, unasked];
+
+/// Plays so many rounds, one kind after the other.
+///
+/// # Errors
+/// When an editor is not answered, or something does not end or takes too much memory.
+pub async fn run(options: Options) -> anyhow::Result<String> {
+    let mut random = Rng::with_seed(options.seed);
+    let (mut told, mut peak, mut dropped) = (0, 0, 0);
+    for round in 0..options.count {
+        let plan = PLANS.get(round as usize % PLANS.len()).context("no plan")?;
+        let (name, steps) = plan(&mut random);
+        let outcome = one(name, &steps).await.with_context(|| format!("round {round}: {name}"))?;
+        (told, peak) = (told + outcome.events, peak.max(outcome.peak));
+        dropped += u64::from(!outcome.answered);
+    }
+    Ok(format!(
+        "{} rounds: {told} events told, {dropped} sessions ended with the reason, at most {} MiB in a host",
+        options.count,
+        peak >> 10
+    ))
+}
+
+struct Outcome {
+    events: u64,
+    /// KiB.
+    peak: u64,
+    answered: bool,
+}
+
+async fn one(name: &str, steps: &[Value]) -> anyhow::Result<Outcome> {
+    let script = Script::new(steps)?;
+    let mut editor = Raw::start()?;
+    editor.launch(&script).await?;
+    let host = editor.host()?;
+    if name == "storm" {
+        editor.event("odd", STORM).await.context("events of the storm are missing")?;
+    }
+    // Whatever the adapter does, the answer comes: its own, or why there is none.
+    let answer = editor.ask("threads", json!({})).await?;
+    if !answer.success {
+        let told = answer.body["error"]["variables"]["message"].as_str().unwrap_or_default();
+        anyhow::ensure!(!told.is_empty(), "refused without a reason");
+    }
+    let status = std::fs::read_to_string(format!("/proc/{host}/status")).unwrap_or_default();
+    let peak =
+        status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok());
+    let peak: u64 = peak.unwrap_or(0);
+    anyhow::ensure!(peak < MEMORY, "the host took {peak} KiB");
+    let events = editor.events.values().sum();
+    let until = Instant::now() + LIMIT;
+    editor.finish().await?;
+    anyhow::ensure!(Instant::now() < until, "it took too long to end");
+    Ok(Outcome { events, peak, answered: answer.success })
+}
+
+fn storm(_: &mut Rng) -> (&'static str, Vec<Value>) {
+    let storm =
+        json!({ "do": "storm", "count": STORM, "event": "odd", "body": { "text": "what an adapter says" } });
+    ("storm", vec![storm, json!({ "do": "serve" })])
+}
+
+fn noise(random: &mut Rng) -> (&'static str, Vec<Value>) {
+    let bytes: Vec<u8> = (0..random.usize(9000..30_000)).map(|_| random.u8(..)).collect();
+    ("noise", vec![json!({ "do": "bytes", "bytes": bytes }), json!({ "do": "hang" })])
+}
+
+fn half(random: &mut Rng) -> Value {
+    let whole = r#"{"seq":1,"type":"event","event":"odd","body":{"text":"half of it"}}"#;
+    let text = format!("Content-Length: {}\r\n\r\n{whole}", whole.len());
+    let cut = text.get(..random.usize(1..text.len())).unwrap_or_default();
+    json!({ "do": "raw", "text": cut })
+}
+
+fn half_then_silence(random: &mut Rng) -> (&'static str, Vec<Value>) {
+    // The client's own deadline is longer than anybody wants to wait for, so the script ends after the request.
+    let asked = json!({ "dir": "out", "m": { "type": "request", "command": "threads", "seq": 9 } });
+    ("half a message, then the end", vec![half(random), asked, json!({ "do": "exit", "code": 3 })])
+}
+
+fn half_then_end(random: &mut Rng) -> (&'static str, Vec<Value>) {
+    ("half a message at the end", vec![half(random), json!({ "do": "exit", "code": 0 })])
+}
+
+fn giant(_: &mut Rng) -> (&'static str, Vec<Value>) {
+    let announced = json!({ "do": "raw", "text": "Content-Length: 99999999999\r\n\r\n" });
+    ("a giant", vec![announced, json!({ "do": "hang" })])
+}
+
+fn words(_: &mut Rng) -> (&'static str, Vec<Value>) {
+    ("words on stderr", vec![json!({ "do": "words", "count": 200_000 }), json!({ "do": "serve" })])
+}
+
+fn unasked(random: &mut Rng) -> (&'static str, Vec<Value>) {
+    let mut steps: Vec<Value> = (0..2000)
+        .map(|_| {
+            let unreadable = if random.bool() { json!({}) } else { json!([random.i32(..)]) };
+            json!({ "dir": "in", "m": { "type": "response", "seq": 1, "request_seq": random.i64(10_000..i64::MAX),
+                "success": random.bool(), "command": "threads", "body": unreadable } })
+        })
+        .collect();
+    steps.push(json!({ "do": "serve" }));
+    ("answers nobody asked for", steps)
+}
