@@ -6,8 +6,8 @@ use tests::campaign::{CAMPAIGNS, Options};
 async fn short(name: &str) -> anyhow::Result<()> {
     let campaign = CAMPAIGNS.iter().find(|campaign| campaign.name == name).context("no such campaign")?;
     let options = Options { count: campaign.short, seed: fastrand::u64(..) };
-    println!("campaign {name} --count {} --seed {}", options.count, options.seed);
-    println!("{}", (campaign.run)(options).await.with_context(|| format!("seed {}", options.seed))?);
+    eprintln!("campaign {name} --count {} --seed {}", options.count, options.seed);
+    eprintln!("{}", (campaign.run)(options).await.with_context(|| format!("seed {}", options.seed))?);
     Ok(())
 }
 

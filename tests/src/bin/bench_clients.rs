@@ -6,7 +6,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -25,7 +25,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        ["client", socket] => client(Path::new(socket)),
+        ["client", socket, command] => client(Path::new(socket), command),
         [] => measure(CLIENTS),
         [count] => measure(count.parse().context("CLIENTS is a number")?),
         _ => anyhow::bail!("usage: bench_clients [CLIENTS]"),
@@ -89,11 +89,12 @@ impl Asking {
     }
 }
 
-/// Asks until the program has ended; prints how long each answer took, in microseconds.
-fn client(socket: &Path) -> anyhow::Result<()> {
+/// Asks this until the program has ended; prints how long each answer took, in microseconds.
+fn client(socket: &Path, command: &str) -> anyhow::Result<()> {
     let mut client = Asking::connect(socket)?;
     client.join()?;
-    println!("ready");
+    let mut stdout = std::io::stdout();
+    writeln!(stdout, "ready")?;
     // Whoever started us says when.
     std::io::stdin().read_line(&mut String::new())?;
     let end = Instant::now() + Duration::from_secs(120);
@@ -105,8 +106,8 @@ fn client(socket: &Path) -> anyhow::Result<()> {
     });
     while ended.try_recv().is_err() && Instant::now() < end {
         let start = Instant::now();
-        client.ask("threads", &json!({}))?;
-        println!("{}", start.elapsed().as_micros());
+        client.ask(command, &json!({}))?;
+        writeln!(stdout, "{}", start.elapsed().as_micros())?;
         std::thread::sleep(PAUSE);
     }
     Ok(())
@@ -116,14 +117,19 @@ fn client(socket: &Path) -> anyhow::Result<()> {
 async fn measure(count: usize) -> anyhow::Result<()> {
     eprintln!("| what | median | 99 % | worst |");
     eprintln!("|---|---|---|---|");
-    for (what, flood) in [("without output", "1"), ("while the program prints 300 MiB", FLOOD)] {
-        let (mut times, printed) = round(count, flood).await?;
+    let rounds = [
+        ("sessionInfo", "while the program prints 1 MiB", "1"),
+        ("sessionInfo", "while the program prints 300 MiB", FLOOD),
+        ("threads", "while the program prints 300 MiB", FLOOD),
+    ];
+    for (command, what, flood) in rounds {
+        let (mut times, printed) = round(count, command, flood).await?;
         times.sort_unstable();
         let at =
             |share: f64| times.get(((times.len() - 1) as f64 * share) as usize).copied().unwrap_or_default();
         let ms = |micros: u64| format!("{:.2} ms", micros as f64 / 1000.0);
         eprintln!(
-            "| `threads`, {} of {count} clients ask, one is deaf, {what} ({} answers in {:.1} s) | {} | {} | {} |",
+            "| `{command}`, {} of {count} clients ask, one is deaf, {what} ({} answers in {:.1} s) | {} | {} | {} |",
             count - 2,
             times.len(),
             printed.as_secs_f64(),
@@ -136,7 +142,7 @@ async fn measure(count: usize) -> anyhow::Result<()> {
 }
 
 /// Latencies in microseconds, and how long the program took to print.
-async fn round(count: usize, flood: &str) -> anyhow::Result<(Vec<u64>, Duration)> {
+async fn round(count: usize, command: &str, flood: &str) -> anyhow::Result<(Vec<u64>, Duration)> {
     let mut editor = DapClient::start("editor", Runtime::Net9, &Transcript::default())?;
     editor.keeps_output = false;
     editor.launch("flood", &["start"], json!({ "args": [flood] })).await?;
@@ -145,7 +151,7 @@ async fn round(count: usize, flood: &str) -> anyhow::Result<(Vec<u64>, Duration)
     let socket = editor.socket().await?;
     let mut deaf = Asking::connect(&socket)?;
     deaf.join()?;
-    let clients = start_clients(count.saturating_sub(2), &socket)?;
+    let clients = start_clients(count.saturating_sub(2), &socket, command)?;
     editor.ok("continue", json!({ "threadId": thread })).await?;
     let mut clients = clients;
     for child in &mut clients {
@@ -167,12 +173,12 @@ async fn round(count: usize, flood: &str) -> anyhow::Result<(Vec<u64>, Duration)
     Ok((times, printed))
 }
 
-fn start_clients(count: usize, socket: &PathBuf) -> anyhow::Result<Vec<std::process::Child>> {
+fn start_clients(count: usize, socket: &Path, asks: &str) -> anyhow::Result<Vec<std::process::Child>> {
     let own = std::env::current_exe()?;
     let mut clients = Vec::new();
     for _ in 0..count {
         let mut command = Command::new(&own);
-        command.arg("client").arg(socket).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.arg("client").arg(socket).arg(asks).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn()?;
         // It has joined when it says so; nothing else is read of it until the end.
         let mut ready = [0; 6];

@@ -21,7 +21,7 @@ async fn run() -> anyhow::Result<()> {
     let mut arguments = std::env::args().skip(1);
     let Some(name) = arguments.next() else {
         for campaign in &CAMPAIGNS {
-            println!("{:10} {} [long: --count {}]", campaign.name, campaign.about, campaign.long);
+            eprintln!("{:10} {} [long: --count {}]", campaign.name, campaign.about, campaign.long);
         }
         return Ok(());
     };
@@ -37,10 +37,10 @@ async fn run() -> anyhow::Result<()> {
             _ => bail!("`{flag}` is none of --count and --seed"),
         }
     }
-    println!("{name}: --count {} --seed {}", options.count, options.seed);
+    eprintln!("{name}: --count {} --seed {}", options.count, options.seed);
     let start = Instant::now();
     let done = (campaign.run)(options).await;
     let done = done.with_context(|| format!("`{name} --count {} --seed {}`", options.count, options.seed))?;
-    println!("{name}: {done}; {:.1} s", start.elapsed().as_secs_f64());
+    eprintln!("{name}: {done}; {:.1} s", start.elapsed().as_secs_f64());
     Ok(())
 }
