@@ -41,6 +41,8 @@ use inbox::Wake;
 
 /// How long the program's pipes may stay open after its end.
 const DRAIN_LIMIT: Duration = Duration::from_secs(1);
+/// How long an event of the engine waits for clients that have much to read.
+const RELIEF: Duration = Duration::from_millis(1);
 /// How long a client may take to read its last messages.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
@@ -169,6 +171,7 @@ impl<H: Host> Actor<H> {
                 Wake::EngineSaid { engine, event } if engine == self.engines => {
                     tracing::trace!(event = event.name(), "said by the engine");
                     self.handle(Event::EngineSaid(event));
+                    self.relieve().await;
                 }
                 Wake::EngineSaid { event, .. } => {
                     tracing::debug!(event = event.name(), "said by an engine that was replaced")
@@ -219,6 +222,21 @@ impl<H: Host> Actor<H> {
                 self.carry_out(effect);
             }
         }
+    }
+
+    /// In a storm of events a client that reads gets the time to: the next event waits a moment while some queue is half full. For one
+    /// that does not read that is two seconds in all, until it is dropped.
+    async fn relieve(&mut self) {
+        if self.is_pressed() {
+            tokio::task::yield_now().await;
+        }
+        if self.is_pressed() {
+            tokio::time::sleep(RELIEF).await;
+        }
+    }
+
+    fn is_pressed(&self) -> bool {
+        self.riders.values().any(|rider| rider.queue.is_pressed())
     }
 
     /// Another session comes into being; an editor that can is asked to open it.

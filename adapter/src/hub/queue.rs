@@ -61,6 +61,11 @@ impl Queue {
         }
     }
 
+    /// Whether so much waits that whoever reads will not keep up with a storm.
+    pub fn is_pressed(&self) -> bool {
+        self.sender.capacity() < MESSAGES / 2
+    }
+
     /// Queues it when there is room for one more message; `false` when the writer has ended.
     pub async fn send(&self, outgoing: Outgoing) -> bool {
         self.bytes.fetch_add(size(&outgoing), Ordering::Relaxed);

@@ -58,6 +58,11 @@ impl Broker {
         self.0.changed.subscribe()
     }
 
+    /// How many are told.
+    pub(super) fn followers(&self) -> usize {
+        self.0.changed.receiver_count()
+    }
+
     pub(super) fn lock(&self) -> MutexGuard<'_, Streams> {
         self.0.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }

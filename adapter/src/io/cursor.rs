@@ -9,6 +9,10 @@ use super::streams::Positions;
 
 /// Most text of one `output` event, bytes.
 const CHUNK: usize = 64 * 1024;
+/// The same where many follow: an answer to one of them waits at most while each of the others gets a piece.
+const SMALLEST_CHUNK: usize = 4 * 1024;
+/// What all of them get in one round, bytes.
+const ROUND: usize = 256 * 1024;
 
 /// A piece of output for an `output` event.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,11 +34,12 @@ pub struct OutputCursor {
 }
 
 impl OutputCursor {
-    /// The next piece that is there already, merged up to 64 KiB.
+    /// The next piece that is there already, merged up to 64 KiB, less where many follow.
     pub fn next_chunk(&mut self) -> Option<Chunk> {
+        let most = (ROUND / self.broker.followers().max(1)).clamp(SMALLEST_CHUNK, CHUNK);
         let streams = self.broker.lock();
         let one = |stream: &Stream, at: &mut u64, category| {
-            let (text, end, dropped) = take_text(stream, *at, CHUNK);
+            let (text, end, dropped) = take_text(stream, *at, most);
             *at = end;
             (!text.is_empty() || dropped > 0).then_some(Chunk { category, text, dropped })
         };

@@ -120,7 +120,6 @@ async fn measure(count: usize) -> anyhow::Result<()> {
     let rounds = [
         ("sessionInfo", "while the program prints 1 MiB", "1"),
         ("sessionInfo", "while the program prints 300 MiB", FLOOD),
-        ("threads", "while the program prints 300 MiB", FLOOD),
     ];
     for (command, what, flood) in rounds {
         let (mut times, printed) = round(count, command, flood).await?;
