@@ -272,6 +272,8 @@ async fn its_capabilities_say_what_it_completes_behind_and_nothing_of_its_own() 
     );
     editor.initialized(launch).await?;
     editor.ok("configurationDone", Value::Null).await?;
+    editor.response(launch).await?;
+    editor.event("exited").await?;
     editor.event("terminated").await?;
     editor.finish().await
 }

@@ -122,6 +122,7 @@ async fn a_slow_evaluation_keeps_no_other_waiting_and_is_cancelled(runtime: Runt
     second.ok("stackTrace", json!({ "threadId": thread, "levels": 1 })).await?;
     first.ok("next", json!({ "threadId": thread })).await?;
     first.stop().await?;
+    second.event("stopped").await?;
     second.finish().await?;
     first.finish().await
 }

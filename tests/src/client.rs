@@ -20,25 +20,10 @@ use crate::transcript::Transcript;
 /// No message takes longer, even on a busy machine.
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// Events that the protocol lets an adapter send whenever it likes; a story that does not look at them may end without them.
-const AT_ANY_TIME: [&str; 14] = [
-    "breakpoint",
-    "capabilities",
-    "invalidated",
-    "loadedSource",
-    "memory",
-    "module",
-    "output",
-    "process",
-    "progressEnd",
-    "progressStart",
-    "progressUpdate",
-    "sessionChanged",
-    "thread",
-    "inputClosed",
-];
+/// Events that a client acts on; every other one (output, modules, an adapter's own) a story may leave unread.
+const MUST_BE_CLAIMED: [&str; 5] = ["continued", "exited", "initialized", "stopped", "terminated"];
 
-/// Events that a client's own `disconnect` or `terminate` may bring about.
+/// Those of them that a client's own `disconnect` or `terminate` may bring about.
 const OF_AN_END: [&str; 3] = ["continued", "exited", "terminated"];
 
 /// A client.
@@ -452,7 +437,7 @@ impl DapClient {
         let expected = |message: &&Message| match message {
             Message::Event(event) => {
                 let name = event.event.as_str();
-                AT_ANY_TIME.contains(&name) || (self.leaving && OF_AN_END.contains(&name))
+                !MUST_BE_CLAIMED.contains(&name) || (self.leaving && OF_AN_END.contains(&name))
             }
             Message::Response(_) | Message::Request(_) => false,
         };
