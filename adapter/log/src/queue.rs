@@ -127,9 +127,12 @@ mod tests {
 
     use super::*;
 
+    /// Whether the writer is open, and what it was given.
+    type Gate = (Mutex<(bool, Vec<u8>)>, Condvar);
+
     /// A writer that nobody reads until it is opened.
     #[derive(Clone, Default)]
-    struct Blocked(Arc<(Mutex<(bool, Vec<u8>)>, Condvar)>);
+    struct Blocked(Arc<Gate>);
 
     impl Blocked {
         fn open(&self) {
@@ -178,7 +181,7 @@ mod tests {
         let sink = Blocked::default();
         sink.open();
         let queue = Queue::start(Box::new(sink.clone())).unwrap();
-        write!(queue.make_writer(), "{}\n", "x".repeat(1 << 20)).unwrap();
+        writeln!(queue.make_writer(), "{}", "x".repeat(1 << 20)).unwrap();
         queue.flush(Duration::from_secs(60));
         assert_eq!(sink.text().len(), LINE + "…\n".len());
     }
