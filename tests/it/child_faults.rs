@@ -189,9 +189,10 @@ async fn an_adapter_that_does_not_even_start_says_why() -> anyhow::Result<()> {
     assert!(message(&refused.body).contains("cannot open shared object file"), "{}", refused.body);
     // Nothing runs: the same session takes another launch.
     let again = Fake::new(&running())?;
-    editor.send("launch", again.launch()).await?;
+    let launch = editor.send("launch", again.launch()).await?;
     editor.event("initialized").await?;
     editor.ok("configurationDone", Value::Null).await?;
+    anyhow::ensure!(editor.response(launch).await?.success);
     let process = editor.event("process").await?;
     editor.finish().await?;
     gone(&process["systemProcessId"]).await

@@ -174,8 +174,9 @@ async def story(client, told, logged):
     table = await go.call("debug_trace", sourceFile=SOURCE, line=line("loop"), expressions=["i", "total", "text"], hits=4)
     assert table["columns"] == ["i", "total", "text"]
     assert [row[:2] for row in table["rows"]] == [["0", "0"], ["1", "0"], ["2", "1"], ["3", "3"]], table
-    assert table["rows"][0][2] == 'hello eve', table
-    ended = await go.call("debug_wait")
+    assert table["rows"][0][2] == '"hello eve"', table
+    assert (table["state"], table["ended"]) == ("stopped", "hits"), table
+    ended = await go.call("debug_continue")
     assert ended["state"] == "exited", ended
     timeline = await go.call("debug_timeline")
     kinds = [entry["kind"] for entry in timeline["entries"]]

@@ -20,11 +20,8 @@ use crate::transcript::Transcript;
 /// No message takes longer, even on a busy machine.
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// Events that a client acts on; every other one (output, modules, an adapter's own) a story may leave unread.
-const MUST_BE_CLAIMED: [&str; 5] = ["continued", "exited", "initialized", "stopped", "terminated"];
-
-/// Those of them that a client's own `disconnect` or `terminate` may bring about.
-const OF_AN_END: [&str; 3] = ["continued", "exited", "terminated"];
+/// Events that end a session: a story takes them, or brings them about itself. Others it may leave unread.
+const MUST_BE_CLAIMED: [&str; 2] = ["exited", "terminated"];
 
 /// A client.
 pub struct DapClient {
@@ -427,7 +424,7 @@ impl DapClient {
     /// Reads to the end of the connection and looks at what nobody asked for.
     ///
     /// # Errors
-    /// When an answer, a request, or an event that a client must act on was never taken by the story.
+    /// When an answer, a request or the end of the session was never taken by the story.
     async fn nothing_is_unclaimed(&mut self) -> anyhow::Result<()> {
         // An adapter that was killed may leave half a message; that is not what is looked for here.
         while let Ok(Some(Ok(Ok(message)))) = tokio::time::timeout(DEADLINE, self.reader.next()).await {
@@ -437,9 +434,11 @@ impl DapClient {
         let expected = |message: &&Message| match message {
             Message::Event(event) => {
                 let name = event.event.as_str();
-                !MUST_BE_CLAIMED.contains(&name) || (self.leaving && OF_AN_END.contains(&name))
+                self.leaving || !MUST_BE_CLAIMED.contains(&name)
             }
-            Message::Response(_) | Message::Request(_) => false,
+            // What is still asked when its client goes is refused.
+            Message::Response(response) => self.leaving && !response.success,
+            Message::Request(_) => false,
         };
         let unclaimed: Vec<&Message> = self.waiting.iter().filter(|message| !expected(message)).collect();
         anyhow::ensure!(

@@ -1,7 +1,8 @@
 //! Work that may take longer than one call may wait: a call that runs out of patience leaves it going, and the same call
-//! made again waits on. Who cancels its call cancels the work; when the bridge goes, all of it ends.
+//! made again waits on. The last call that waits for it and is cancelled cancels the work; when the bridge goes, all of it ends.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -30,6 +31,8 @@ struct Job {
     done: watch::Receiver<Option<Result>>,
     said: watch::Receiver<String>,
     began: Instant,
+    /// Calls that wait for it now; changed with `Jobs::running` locked where that decides whether it ends.
+    waiters: AtomicUsize,
 }
 
 /// All work of one bridge.
@@ -67,6 +70,7 @@ impl Jobs {
         T: Future<Output = ()>,
     {
         let job = self.join(key, start)?;
+        let _waiting = Waiting(job.clone());
         let mut done = job.done.clone();
         let until = Instant::now() + patience.min(LONGEST);
         let mut told = (String::new(), Instant::now());
@@ -74,8 +78,8 @@ impl Jobs {
             tokio::select! {
                 outcome = outcome_of(&mut done) => break outcome,
                 () = cancel.cancelled() => {
-                    job.cancel.cancel();
-                    break Err(Failure::cancelled());
+                    self.cancel_for_its_last_waiter(key, &job);
+                    return Err(Failure::cancelled());
                 }
                 () = tokio::time::sleep_until(until) => {
                     return Ok(Waited::Pending(job.began.elapsed(), job.said.borrow().clone()));
@@ -103,6 +107,7 @@ impl Jobs {
     {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(job) = running.get(key) {
+            job.waiters.fetch_add(1, Ordering::Relaxed);
             return Ok(job.clone());
         }
         if running.len() >= MOST {
@@ -124,9 +129,22 @@ impl Jobs {
         self.tasks.spawn(async move {
             done_sender.send_replace(Some(work.await));
         });
-        let job = Arc::new(Job { cancel, done, said, began: Instant::now() });
+        let waiters = AtomicUsize::new(1);
+        let job = Arc::new(Job { cancel, done, said, began: Instant::now(), waiters });
         running.insert(key.to_owned(), job.clone());
         Ok(job)
+    }
+
+    /// Cancels the work unless another call waits for it, too; a call that comes later starts it anew.
+    fn cancel_for_its_last_waiter(&self, key: &str, job: &Arc<Job>) {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if job.waiters.load(Ordering::Relaxed) > 1 {
+            return;
+        }
+        job.cancel.cancel();
+        if running.get(key).is_some_and(|found| Arc::ptr_eq(found, job)) {
+            running.remove(key);
+        }
     }
 
     fn forget(&self, key: &str, job: &Arc<Job>) {
@@ -149,6 +167,15 @@ impl Drop for Jobs {
     fn drop(&mut self) {
         let running = self.running.get_mut().unwrap_or_else(PoisonError::into_inner);
         running.values().for_each(|job| job.cancel.cancel());
+    }
+}
+
+/// One call that waits for a job; counted while it lives.
+struct Waiting(Arc<Job>);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.waiters.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -468,8 +468,9 @@ fn plain(number: &Value) -> String {
 /// Attributes of other debuggers by our names. Theirs stay: an adapter of any kind may know them.
 fn under_our_names(arguments: &mut Value) {
     for (theirs, ours) in [("stopAtEntry", "stopOnEntry")] {
-        if arguments[ours].is_null() && arguments[theirs].is_boolean() {
-            arguments[ours] = arguments[theirs].clone();
+        // False is what holds without it, and a strict adapter is not given what its client did not say.
+        if arguments[ours].is_null() && arguments[theirs] == true {
+            arguments[ours] = Value::Bool(true);
         }
     }
 }

@@ -26,9 +26,18 @@ impl Session {
         mut arguments: Value,
         cancel: &CancellationToken,
     ) -> Result<Value, Failure> {
+        let elements = self.elements_of(&arguments["variablesReference"]);
+        let filtered = command == "variables" && elements > 0 && arguments["filter"].is_string();
+        if filtered && elements as u64 > ROWS && arguments["filter"] == "named" {
+            // Neither knows the filter, and all elements would be read to leave them out.
+            return Ok(json!({ "variables": [] }));
+        }
         let bounded = command == "variables" && bound(&mut arguments);
-        // Both page by themselves: they are asked as they are.
-        let mut answer = self.ask(command, arguments, cancel).await?;
+        // Both page by themselves, and neither knows a filter.
+        let mut answer = match filtered {
+            true => self.variables(arguments, cancel).await?,
+            false => self.ask(command, arguments, cancel).await?,
+        };
         match command {
             "stackTrace" => rows_of(&mut answer, "stackFrames").for_each(without_source),
             "evaluate" => {

@@ -53,7 +53,7 @@ impl Session {
         }
     }
 
-    fn elements_of(&self, reference: &Value) -> usize {
+    pub(super) fn elements_of(&self, reference: &Value) -> usize {
         let elements = self.elements.lock().unwrap_or_else(PoisonError::into_inner);
         reference.as_i64().and_then(|reference| elements.0.get(&reference).copied()).unwrap_or(0)
     }
