@@ -5,10 +5,12 @@
 //! filters, data or instruction breakpoints. Everything about one place is on its [`Sheet`]. Identical wishes of several
 //! owners are one entry; an entry's id is ours, stays the same as long as somebody wants the entry, and is never given out
 //! again. What the engine is sent is a list of [`Slot`]s: one per entry where the engine judges conditions itself, one
-//! per spot where it cannot (`slots`; then `state::judge` does).
+//! per spot where it cannot (`slots`, with one condition for all where that can be said: `joined`; then `state::judge`
+//! judges).
 //!
 //! Not here: who is told and when (`state::marks`).
 
+mod joined;
 mod place;
 mod push;
 mod shadows;
@@ -21,6 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+pub use joined::Joining;
 pub use place::{Place, Wished, wished};
 pub use push::{Owed, Push};
 pub use shadows::Reflects;
@@ -48,7 +51,7 @@ pub struct Suspect {
     pub id: i64,
     /// Who wants it.
     pub owners: BTreeSet<ClientId>,
-    /// What its owners asked for, without a condition that the engine has found to hold.
+    /// What its owners asked for, as far as the hub has to find it out.
     pub wish: Value,
     /// Whether the hub has to find out if it counts.
     pub judged: bool,
@@ -172,14 +175,11 @@ impl Ledger {
             .iter()
             .flat_map(|(place, sheet)| sheet.entries.iter().map(move |entry| (place, entry)));
         all.filter(|(place, entry)| is_one(place, entry))
-            .map(|(_, entry)| {
-                let mut wish = entry.wish.clone();
-                if entry.filtered
-                    && let Some(wish) = wish.as_object_mut()
-                {
-                    wish.shift_remove("condition");
-                }
-                Suspect { id: entry.id, owners: entry.owners.clone(), wish, judged: entry.judged }
+            .map(|(_, entry)| Suspect {
+                id: entry.id,
+                owners: entry.owners.clone(),
+                wish: entry.open_questions(),
+                judged: entry.is_open(),
             })
             .collect()
     }
@@ -192,7 +192,7 @@ impl Ledger {
 
     /// Whether the hub judges any breakpoint.
     pub fn judges(&self) -> bool {
-        self.sheets.values().flat_map(|sheet| &sheet.entries).any(|entry| entry.judged)
+        self.sheets.values().flat_map(|sheet| &sheet.entries).any(Entry::is_open)
     }
 
     /// Counts a hit of an entry; gives how many there were.

@@ -30,6 +30,8 @@ pub struct Entry {
     pub(super) judged: bool,
     /// Of those: the engine has the condition, and stops only where it holds.
     pub(super) filtered: bool,
+    /// The engine has the condition now and did not before: a stop from before may be on its way, so it is looked at again.
+    pub(super) doubted: bool,
     /// How often the program came by, where the hub counts.
     pub(super) hits: u64,
 }
@@ -38,6 +40,34 @@ impl Entry {
     /// Where it is: where the engine put it, else where it was asked for.
     pub fn line(&self) -> Option<i64> {
         self.state["line"].as_i64().or(self.wish["line"].as_i64())
+    }
+
+    /// Whether a stop alone does not say that it was hit.
+    pub(super) fn is_open(&self) -> bool {
+        self.judged || self.doubted
+    }
+
+    /// What the hub has to find out at a stop.
+    pub(super) fn open_questions(&self) -> Value {
+        if self.doubted && !self.judged {
+            return json!({ "condition": self.wish["condition"] });
+        }
+        let mut wish = self.wish.clone();
+        if self.filtered
+            && !self.doubted
+            && let Some(wish) = wish.as_object_mut()
+        {
+            wish.shift_remove("condition");
+        }
+        wish
+    }
+
+    /// Who judges it from now on: the hub, or the engine, or the engine its condition only (`filtered`).
+    pub(super) fn set_judge(&mut self, judged: bool, filtered: bool) {
+        let filtered = filtered && !self.wish["condition"].is_null();
+        let had_none = self.judged && !self.filtered;
+        self.doubted |= had_none && (filtered || !judged) && !self.wish["condition"].is_null();
+        (self.judged, self.filtered) = (judged, filtered);
     }
 
     /// Takes in the engine's word; says whether anything changed.
@@ -225,6 +255,7 @@ impl Sheet {
             state: Value::Null,
             judged: false,
             filtered: false,
+            doubted: false,
             hits: 0,
         });
         id
@@ -292,7 +323,8 @@ impl Sheet {
 
     pub(super) fn engine_gone(&mut self) -> Vec<Owed> {
         for entry in &mut self.entries {
-            (entry.engine, entry.state, entry.judged, entry.hits) = (None, Value::Null, false, 0);
+            (entry.engine, entry.state, entry.judged, entry.doubted, entry.hits) =
+                (None, Value::Null, false, false, 0);
         }
         self.retired.clear();
         self.push.engine_gone()

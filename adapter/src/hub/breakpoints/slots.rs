@@ -3,6 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::joined::Joining;
 use super::place::{Place, is_plain};
 use super::sheet::{Entry, Sheet};
 
@@ -19,6 +20,8 @@ pub struct Abilities {
     pub log_messages: bool,
     /// `filterOptions` of exceptions.
     pub filter_options: bool,
+    /// One condition that stands for several.
+    pub joining: Joining,
 }
 
 /// One position of the list an engine is sent.
@@ -67,11 +70,13 @@ impl Sheet {
                 || members.iter().any(|entry| !abilities.judges(&entry.wish));
             // Where it is alone, the engine stops only where the condition holds, which is much quicker.
             let filtered = judged && members.len() == 1 && abilities.conditions;
+            if judged && let Some(condition) = any_condition(&members, abilities) {
+                wish["condition"] = json!(condition);
+            }
             let mut access: Vec<Value> = Vec::new();
             let mut ids = Vec::new();
             for entry in members {
-                entry.judged = judged;
-                entry.filtered = filtered && !entry.wish["condition"].is_null();
+                entry.set_judge(judged, filtered);
                 ids.push(entry.id);
                 if !access.contains(&entry.wish["accessType"]) {
                     access.push(entry.wish["accessType"].clone());
@@ -115,6 +120,14 @@ impl Sheet {
             }
         }
     }
+}
+
+/// The condition without which none of these is hit, if there is one that can be said.
+fn any_condition(members: &[&mut Entry], abilities: Abilities) -> Option<String> {
+    let conditions: Option<Vec<&str>> =
+        members.iter().map(|entry| entry.wish["condition"].as_str()).collect();
+    let conditions = conditions.filter(|conditions| conditions.len() > 1 && abilities.conditions)?;
+    abilities.joining.any_of(&conditions)
 }
 
 /// The part of a wish that says where, which is also a plain breakpoint there.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Abilities, Change, Ledger, Place, Reflects, wished};
+use super::{Abilities, Change, Joining, Ledger, Place, Reflects, wished};
 use crate::hub::event::ClientId;
 use crate::hub::ids::IdCounter;
 
@@ -16,6 +16,7 @@ const ALL: Abilities = Abilities {
     hit_conditions: true,
     log_messages: true,
     filter_options: true,
+    joining: Joining::Never,
 };
 const ONE: Abilities = Abilities { several: false, ..ALL };
 
@@ -203,6 +204,40 @@ fn an_engine_that_keeps_one_per_line_gets_one_and_the_hub_judges() {
     assert!(desk.ledger.judges());
     let blunt = desk.slots(&place, Abilities { hit_conditions: false, ..ONE });
     assert_eq!(blunt[1], (1, json!({ "line": 2 })));
+}
+
+#[test]
+fn conditions_on_one_spot_are_joined_where_the_engine_can_be_told() {
+    let mut desk = Desk::default();
+    let place = Place::of_path("/x.cs");
+    let lldb = Abilities { joining: Joining::Lldb, ..ONE };
+    desk.set(
+        A,
+        json!([{ "line": 1, "condition": "a" }, { "line": 1, "condition": "b", "hitCondition": "2" }]),
+    );
+    assert_eq!(desk.slots(&place, lldb), [(2, json!({ "line": 1, "condition": "(a) || (b)" }))]);
+    assert_eq!(desk.slots(&place, ONE), [(2, json!({ "line": 1 }))]);
+    let blunt = Abilities { conditions: false, ..lldb };
+    assert_eq!(desk.slots(&place, blunt), [(2, json!({ "line": 1 }))]);
+    // Somebody wants each hit.
+    desk.set(B, json!([{ "line": 1, "logMessage": "x" }]));
+    assert_eq!(desk.slots(&place, lldb), [(3, json!({ "line": 1 }))]);
+}
+
+#[test]
+fn a_condition_is_looked_at_again_when_the_engine_has_just_got_it() {
+    let mut desk = Desk::default();
+    let place = Place::of_path("/x.cs");
+    desk.set(A, json!([{ "line": 1, "condition": "a" }]));
+    desk.set(B, json!([{ "line": 1 }]));
+    desk.slots(&place, ONE);
+    desk.set(B, json!([]));
+    assert_eq!(desk.slots(&place, ONE), [(1, json!({ "line": 1, "condition": "a" }))]);
+    // A stop of the plain breakpoint may be on its way.
+    let suspects = desk.ledger.hit_at("/x.cs", 1);
+    let open: Vec<_> = suspects.iter().map(|suspect| (suspect.judged, suspect.wish.clone())).collect();
+    assert_eq!(open, [(true, json!({ "condition": "a" }))]);
+    assert!(desk.ledger.judges());
 }
 
 #[test]

@@ -161,7 +161,11 @@ impl State {
             }
             (Step::Frame, Err(failure)) => {
                 tracing::warn!(%failure, "a stop could not be judged: no stack");
-                let hit = judgement.suspects.map(|mut suspects| ids(suspects.make_contiguous()));
+                // Which of the conditions hold is not known: what may not have been hit is not named.
+                let hit = judgement.suspects.map(|mut suspects| {
+                    suspects.retain(|suspect| !suspect.judged);
+                    ids(suspects.make_contiguous())
+                });
                 self.tell_stop(judgement.body, &hit.unwrap_or_default());
                 self.next_stop();
             }

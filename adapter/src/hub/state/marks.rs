@@ -7,7 +7,7 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
 use super::{ENGINE_DEADLINE, State};
-use crate::hub::breakpoints::{Abilities, Marked, Owed, Place, Reflects, Wished, wished};
+use crate::hub::breakpoints::{Abilities, Joining, Marked, Owed, Place, Reflects, Wished, wished};
 use crate::hub::clients::{Client, Kind, Stage};
 use crate::hub::event::ClientId;
 use crate::hub::pending::{Asked, Waiter};
@@ -118,6 +118,7 @@ impl State {
             // What other adapters make of `{expression}` differs with each, and some print it as the program's own output.
             log_messages: self.several_per_line && self.capabilities.engine_has("supportsLogPoints"),
             filter_options: self.capabilities.engine_has("supportsExceptionFilterOptions"),
+            joining: self.engine.as_deref().map_or(Joining::Never, Joining::of),
         }
     }
 
