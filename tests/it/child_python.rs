@@ -277,3 +277,97 @@ async fn its_capabilities_say_what_it_completes_behind_and_nothing_of_its_own() 
     editor.event("terminated").await?;
     editor.finish().await
 }
+
+const ROUNDS: &str = "hits = 0\nfor i in range(20000):\n    hits += 1\nprint('all', hits)\n";
+
+/// debugpy keeps one breakpoint per line: it has to hear of both conditions, and neither may hide the other, also not by a
+/// mistake or a comment.
+#[tokio::test]
+async fn conditions_on_one_line_stop_only_where_one_holds() -> anyhow::Result<()> {
+    if !Subject::Python.is_set_up() {
+        return Ok(());
+    }
+    let script = Script::new(ROUNDS)?;
+    let mut editor = editor()?;
+    editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
+    let launched = editor.send("launch", script.launch(json!({}))).await?;
+    editor.event("initialized").await?;
+    let wishes = json!([{ "line": 3, "condition": "i == 15000" },
+        { "line": 3, "condition": "None.x if i == 9000 else False" },
+        { "line": 3, "condition": "str(i) == \"19999\" # the last" }]);
+    let asked = json!({ "source": { "path": script.path() }, "breakpoints": wishes });
+    let set = editor.ok("setBreakpoints", asked).await?["breakpoints"].clone();
+    editor.ok("configurationDone", Value::Null).await?;
+    anyhow::ensure!(editor.response(launched).await?.success, "not launched");
+    for (at, round) in [(1, "9000"), (0, "15000"), (2, "19999")] {
+        let stopped = editor.event("stopped").await?;
+        assert_eq!(stopped["hitBreakpointIds"], json!([set[at]["id"]]), "{stopped}");
+        let stack = editor.ok("stackTrace", json!({ "threadId": stopped["threadId"] })).await?;
+        assert_eq!(value(&mut editor, "i", &stack["stackFrames"][0]).await?, round);
+        editor.ok("continue", json!({ "threadId": stopped["threadId"] })).await?;
+    }
+    editor.event("exited").await?;
+    editor.event("terminated").await?;
+    assert_eq!(editor.output[0], "all 20000\n");
+    editor.finish().await
+}
+
+/// A project with an environment of its own that has no debugpy, and a command in it.
+fn bare_project() -> anyhow::Result<(tempfile::TempDir, String)> {
+    let folder = tempfile::tempdir()?;
+    let python = child::interpreter("python");
+    let made = std::process::Command::new(&python)
+        .args(["-m", "venv", "--without-pip", ".venv"])
+        .current_dir(folder.path())
+        .status()?;
+    anyhow::ensure!(made.success(), "no environment");
+    let bin = folder.path().join(".venv/bin");
+    let code = "import os, sys\nprint(sys.prefix, os.getcwd(), *sys.argv[1:])\n";
+    std::fs::write(folder.path().join("tool.py"), code)?;
+    let command = bin.join("check-all");
+    std::fs::write(&command, format!("#!{}\n{code}", bin.join("python").display()))?;
+    std::fs::set_permissions(&command, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+    let others = Path::new(&python).parent().context("no folder")?.display().to_string();
+    let path = format!("{others}:{}", std::env::var("PATH").unwrap_or_default());
+    Ok((folder, path))
+}
+
+/// Its Python runs it, with the debugpy of another.
+#[tokio::test]
+async fn commands_and_modules_run_in_the_environment_of_the_project() -> anyhow::Result<()> {
+    if !Subject::Python.is_set_up() {
+        return Ok(());
+    }
+    let (folder, path) = bare_project()?;
+    let root = folder.path().canonicalize()?;
+    let expected = format!("{} {} -v\n", root.join(".venv").display(), root.display());
+    for what in [
+        json!({ "program": "check-all" }),
+        json!({ "module": "tool", "engine": "debugpy" }),
+        json!({ "program": "tool.py", "python": ".venv/bin/python" }),
+    ] {
+        let mut launch = what.clone();
+        launch["__workspaceFolder"] = json!(root);
+        launch["args"] = json!(["-v"]);
+        launch["env"] = json!({ "PATH": path, "VIRTUAL_ENV": null });
+        let mut editor = editor()?;
+        editor.launch_child(launch, Path::new(""), &[]).await?;
+        editor.event("exited").await?;
+        editor.event("terminated").await?;
+        assert_eq!(editor.output[0], expected, "{what}: {:?}", editor.output);
+        editor.finish().await?;
+    }
+    Ok(())
+}
+
+/// Nothing of the answer is about .NET.
+#[tokio::test]
+async fn a_command_that_is_not_there_is_refused_with_where_it_was_looked_for() -> anyhow::Result<()> {
+    let mut editor = editor()?;
+    editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
+    let answer = editor.ask("launch", json!({ "program": "no-such-command" })).await?;
+    let said = answer.body["error"].to_string();
+    assert!(!answer.success, "{said}");
+    assert!(said.contains("no-such-command") && said.contains("PATH") && !said.contains("csproj"), "{said}");
+    editor.finish().await
+}

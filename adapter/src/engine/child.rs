@@ -54,6 +54,11 @@ use session::Session;
 /// A handle to the session with a child adapter. Dropping it ends the adapter and the program.
 pub struct ChildEngine(Arc<Session>);
 
+/// The program that launch attributes name, where it is.
+pub(super) fn named_program(attributes: &Value) -> Option<std::path::PathBuf> {
+    target::Target::parse(attributes).ok().map(|target| target.program)
+}
+
 impl ChildEngine {
     /// An engine that starts the adapter when it is asked to `launch` or `attach`.
     ///

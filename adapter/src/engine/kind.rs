@@ -1,12 +1,15 @@
 //! `engine: auto`: which engine a program needs, by what it is. Looks at names, first lines and sections of executables;
 //! starts nothing.
+//! A bare name may be a command, which is looked for as [`super::child`] does.
 
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Value, json};
+
+use super::child;
 
 /// What `program` is debugged with when the launch does not say; the .NET engine, which says what it needs, when
 /// nothing else fits.
@@ -19,10 +22,9 @@ pub fn engine_for_launch(arguments: &Value) -> &'static str {
             "coreclr"
         };
     };
-    let path = match arguments["cwd"].as_str() {
-        Some(cwd) => Path::new(cwd).join(program),
-        None => PathBuf::from(program),
-    };
+    let attributes = json!({ "program": program, "cwd": arguments["cwd"], "env": arguments["env"],
+        "__workspaceFolder": arguments["__workspaceFolder"] });
+    let path = child::named_program(&attributes).unwrap_or_else(|| PathBuf::from(program));
     of_path(&path).unwrap_or("coreclr")
 }
 
@@ -149,8 +151,6 @@ fn section_names(file: &File) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

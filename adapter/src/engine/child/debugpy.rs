@@ -16,9 +16,6 @@ use super::target::Target;
 use crate::engine::console::Console;
 use crate::io::SpawnSpec;
 
-/// Where a project keeps its Python.
-const ENVIRONMENTS: [&str; 3] = [".venv", "venv", "env"];
-
 /// The profile.
 pub(super) struct Debugpy;
 
@@ -220,6 +217,7 @@ fn find_python(target: &Target) -> Result<Python, Failure> {
         None => find::Search::new("debugpy", "the Python package `debugpy`", &install)
             .looked(looked)
             .in_extensions("ms-python.debugpy-", "bundled/libs/debugpy")
+            .or_else(|| debugpy_of_path(target), "the modules of PATH's python3 and python")
             .end()?,
     };
     Ok(Python { interpreter, debugpy: vec![found.display().to_string()] })
@@ -232,20 +230,20 @@ fn interpreter(target: &Target, looked: &mut Vec<String>) -> Result<PathBuf, Fai
     };
     let path = target.variable("PATH").unwrap_or_default();
     if let Some(given) = given.filter(|given| !given.is_empty()) {
-        let found =
-            if given.contains('/') { Some(target.cwd.join(given)) } else { find::on_path(&path, given) };
-        return found.filter(|file| file.is_file()).ok_or_else(|| {
-            find::missing("debugpy", &format!("the Python `{given}`"), &["`python`".into()])
+        let (found, looked) = if given.contains('/') {
+            (target.file(given), format!("`python`, which begins in `{}`", target.cwd.display()))
+        } else {
+            (find::on_path(&path, given), format!("PATH ({path})"))
+        };
+        return found.ok_or_else(|| {
+            find::missing("debugpy", &format!("the Python `{given}`"), &[looked])
                 .hint("correct the attribute `python`, or leave it out to have one looked for")
         });
     }
-    let own =
-        target.project_folders().into_iter().flat_map(|folder| ENVIRONMENTS.map(|name| folder.join(name)));
-    let active = ["VIRTUAL_ENV", "CONDA_PREFIX"]
-        .into_iter()
-        .filter_map(|name| target.variable(name))
-        .map(PathBuf::from);
-    for folder in own.chain(active) {
+    if let Some(python) = interpreter_of_command(&target.program) {
+        return Ok(python);
+    }
+    for folder in target.environments() {
         // A virtual environment has its own marker; any other folder `env` is just a folder.
         let python = folder.join("bin/python");
         if python.is_file() && (folder.join("pyvenv.cfg").is_file() || folder.join("conda-meta").is_dir()) {
@@ -261,6 +259,34 @@ fn interpreter(target: &Target, looked: &mut Vec<String>) -> Result<PathBuf, Fai
     find::on_path(&path, "python3").or_else(|| find::on_path(&path, "python")).ok_or_else(|| {
         find::missing("debugpy", "a Python", looked)
             .hint("install it: `apt-get install python3-venv`, then `python3 -m venv .venv`; or set `python`")
+    })
+}
+
+/// A command like `pytest` belongs to the Python that its first line names: no other has its modules.
+fn interpreter_of_command(program: &Path) -> Option<PathBuf> {
+    if program.extension().is_some() {
+        return None;
+    }
+    let words = find::first_line_words(program)?;
+    let python = PathBuf::from(words.first()?);
+    let is_python = python.file_name()?.to_string_lossy().starts_with("python");
+    (is_python && find::is_executable(&python)).then_some(python)
+}
+
+/// The folder of a debugpy that another Python has: it is written in Python, and runs with each.
+fn debugpy_of_path(target: &Target) -> Option<PathBuf> {
+    let path = target.variable("PATH").unwrap_or_default();
+    ["python3", "python"].into_iter().filter_map(|name| find::on_path(&path, name)).find_map(|python| {
+        let code = "import importlib.util as u; print(u.find_spec('debugpy').submodule_search_locations[0])";
+        let asked = Command::new(python)
+            .args(["-c", code])
+            .current_dir("/")
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .output()
+            .ok()?;
+        let folder = PathBuf::from(String::from_utf8_lossy(&asked.stdout).trim());
+        folder.join("__main__.py").exists().then_some(folder)
     })
 }
 

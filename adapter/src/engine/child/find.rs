@@ -99,6 +99,15 @@ impl<'a> Search<'a> {
         self
     }
 
+    /// What else may know one; `place` says where that looks.
+    pub(super) fn or_else(mut self, find: impl FnOnce() -> Option<PathBuf>, place: &str) -> Self {
+        if self.found.is_none() {
+            self.looked.push(place.to_owned());
+            self.found = find();
+        }
+        self
+    }
+
     /// What was found.
     ///
     /// # Errors
@@ -159,7 +168,7 @@ pub(super) fn has_interpreter(engine: &str, adapter: &SpawnSpec) -> Result<(), F
 }
 
 /// The words behind `#!`; nothing of a file that is no script.
-fn first_line_words(script: &Path) -> Option<Vec<String>> {
+pub(super) fn first_line_words(script: &Path) -> Option<Vec<String>> {
     let mut start = Vec::new();
     std::fs::File::open(script).ok()?.take(SHEBANG_LIMIT).read_to_end(&mut start).ok()?;
     let line = start.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;

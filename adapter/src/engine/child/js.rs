@@ -11,7 +11,7 @@ use super::find::{self, Search};
 use super::inspector;
 use super::profile::{IdlePause, Plan, Profile, ProgramIo, Quirks, Transport};
 use super::rows;
-use super::target::Target;
+use super::target::{Target, WORKSPACE};
 use super::typescript;
 use crate::io::SpawnSpec;
 
@@ -147,9 +147,10 @@ fn workspace(target: &Target) -> PathBuf {
 }
 
 fn plan(target: &Target, command: &'static str, mut ours: Value) -> Result<Plan, Failure> {
-    if !target.names_any(&["__workspaceFolder"]) {
-        ours["__workspaceFolder"] = json!(workspace(target));
-    }
+    ours[WORKSPACE] = match target.text(WORKSPACE)? {
+        Some(given) => json!(given),
+        None => json!(workspace(target)),
+    };
     let home = target.variable("HOME").unwrap_or_default();
     let mason =
         format!("{home}/.local/share/nvim/mason/packages/js-debug-adapter/js-debug/src/dapDebugServer.js");

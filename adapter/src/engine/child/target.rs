@@ -6,11 +6,15 @@ use std::path::{Path, PathBuf};
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Map, Value};
 
+use super::find;
 use super::socket::Place;
 use crate::engine::console::Console;
 
+/// The folder that the client has open.
+pub(super) const WORKSPACE: &str = "__workspaceFolder";
+
 /// Attributes that mean something to Tandem alone.
-const OURS: [&str; 9] = [
+const OURS: [&str; 10] = [
     "engine",
     "enginePath",
     "engineOptions",
@@ -20,17 +24,25 @@ const OURS: [&str; 9] = [
     "pty",
     "console",
     "project",
+    WORKSPACE,
 ];
+
+/// Where a project keeps its Python.
+const ENVIRONMENTS: [&str; 3] = [".venv", "venv", "env"];
+
+/// What a project is known by.
+const PROJECT_FILES: [&str; 4] = ["Cargo.toml", "go.mod", "CMakeLists.txt", "Makefile"];
+const DOTNET_PROJECTS: [&str; 5] = ["csproj", "fsproj", "vbproj", "sln", "slnx"];
 
 /// The attributes of a `launch` or `attach`.
 #[derive(Debug, Clone)]
 pub(super) struct Target {
     attributes: Value,
-    /// `program`, absolute if it is there; as it came if not.
+    /// `program`, absolute; a bare name that is no file may be a command's.
     pub(super) program: PathBuf,
     /// `args`.
     pub(super) args: Vec<String>,
-    /// `cwd`, else the program's folder.
+    /// `cwd`, else the folder of the project that is run, else the client's, else the program's.
     pub(super) cwd: PathBuf,
     /// `env`; `None` unsets.
     pub(super) env: Vec<(String, Option<String>)>,
@@ -77,19 +89,48 @@ impl Target {
         target.console = Console::parse(target.text("console")?)?;
         // An adapter that runs in this folder and is told of it as well would look for it inside itself.
         let whole = |path: &str| std::path::absolute(path).unwrap_or_else(|_| path.into());
-        let cwd = target.text("cwd")?.map(whole);
-        if let Some(program) = target.text("program")? {
-            let given = Path::new(program);
-            let base = cwd.clone().filter(|_| given.is_relative());
-            let whole = base.map_or_else(|| given.to_path_buf(), |cwd| cwd.join(given));
-            target.program = std::path::absolute(&whole).unwrap_or(whole);
+        let workspace = target.text(WORKSPACE)?.map(whole);
+        let in_workspace = |path: &str| workspace.as_ref().map_or_else(|| whole(path), |at| at.join(path));
+        let cwd = target.text("cwd")?.map(in_workspace);
+        let base = cwd.clone().or_else(|| workspace.clone());
+        let from_base = |path: &str| base.as_ref().map_or_else(|| whole(path), |base| whole_in(base, path));
+        let named = target.text("program")?.map(str::to_owned);
+        target.program = named.as_deref().map(from_base).unwrap_or_default();
+        if let Some(project) = target.text("project")?.map(from_base) {
+            target.attributes["project"] = Value::from(project.display().to_string());
         }
-        let folder =
-            if target.program.is_dir() { Some(target.program.as_path()) } else { target.program.parent() };
-        let folder =
-            folder.filter(|folder| folder.is_dir()).map_or_else(|| PathBuf::from("/"), Path::to_path_buf);
-        target.cwd = cwd.unwrap_or(folder);
+        let project = target.text("project")?.map_or(target.program.as_path(), Path::new);
+        let project = project_folder(project);
+        let command = named.as_deref().is_some_and(|name| !name.contains('/') && !target.program.exists());
+        let own = target.program.parent().filter(|folder| !command && folder.is_dir()).map(Path::to_path_buf);
+        let here = || std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
+        target.cwd = cwd.or(project).or(workspace).or(own).unwrap_or_else(here);
+        if let Some(found) = named.filter(|_| command).and_then(|name| target.command(&name)) {
+            target.program = found;
+        }
         Ok(target)
+    }
+
+    /// A command by its name: in the project's virtual environment, then in the folders of PATH.
+    fn command(&self, name: &str) -> Option<PathBuf> {
+        let bins = self.environments().into_iter().map(|folder| folder.join("bin").join(name));
+        let path = self.variable("PATH").unwrap_or_default();
+        bins.into_iter().find(|file| find::is_executable(file)).or_else(|| find::on_path(&path, name))
+    }
+
+    /// The virtual environments of Python that the project may have, and the active one.
+    pub(super) fn environments(&self) -> Vec<PathBuf> {
+        let own = self.project_folders().into_iter();
+        let own = own.flat_map(|folder| ENVIRONMENTS.map(|name| folder.join(name)));
+        let active = ["VIRTUAL_ENV", "CONDA_PREFIX"].into_iter().filter_map(|name| self.variable(name));
+        own.chain(active.map(PathBuf::from)).collect()
+    }
+
+    /// A file that an attribute names, looked for in `cwd`, then in the client's folder.
+    pub(super) fn file(&self, named: &str) -> Option<PathBuf> {
+        let workspace = self.attributes[WORKSPACE].as_str().map(PathBuf::from);
+        let folders = std::iter::once(self.cwd.clone()).chain(workspace);
+        folders.map(|folder| folder.join(named)).find(|file| file.is_file())
     }
 
     /// The same with another program: the one that was built.
@@ -142,7 +183,10 @@ impl Target {
         if !self.program.exists() {
             let message = format!("there is no `{}`", self.program.display());
             return Err(Failure::new(ErrorCode::LaunchFailed, message)
-                .hint("`program` is looked up in `cwd`; give an absolute path"));
+                .hint(
+                "`program` begins in `cwd`, and a bare name may be a command of the project's virtual environment or of \
+                 PATH; give an absolute path, or install what provides it",
+            ));
         }
         Ok(&self.program)
     }
@@ -239,6 +283,22 @@ impl Target {
     }
 }
 
+/// An absolute path of what begins in a folder.
+fn whole_in(base: &Path, path: &str) -> PathBuf {
+    let whole = base.join(path);
+    std::path::absolute(&whole).unwrap_or(whole)
+}
+
+/// Where a project that is built before it runs lies.
+fn project_folder(project: &Path) -> Option<PathBuf> {
+    let is_file = project.file_name().is_some_and(|name| PROJECT_FILES.iter().any(|known| name == *known));
+    let ending = project.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    match is_file || DOTNET_PROJECTS.contains(&ending) {
+        true => project.parent().map(Path::to_path_buf),
+        false => project.is_dir().then(|| project.to_path_buf()),
+    }
+}
+
 fn environment(env: &Value) -> Result<Vec<(String, Option<String>)>, Failure> {
     let wrong = || Failure::invalid(format!("`env` must map names to strings or null, not {env}"));
     match env {
@@ -273,6 +333,56 @@ mod tests {
             json!({ "program": "/bin/ls", "sourceFileMap": [["/a", "/b"]], "initCommands": ["y"],
                 "runInTerminal": true, "odd": { "deep": null } })
         );
+    }
+
+    #[test]
+    fn a_program_runs_in_its_project_else_where_the_client_works_else_where_it_lies() {
+        let folder = tempfile::tempdir().unwrap();
+        let (root, tool) = (folder.path(), folder.path().join("tool"));
+        for made in ["open/sub", "tool"] {
+            std::fs::create_dir_all(root.join(made)).unwrap();
+        }
+        for file in ["tool/main.py", "tool/Cargo.toml"] {
+            std::fs::write(root.join(file), "").unwrap();
+        }
+        let cwd = |mut attributes: Value, open: bool| {
+            if open {
+                attributes[WORKSPACE] = serde_json::json!(root.join("open"));
+            }
+            Target::parse(&attributes).unwrap().cwd
+        };
+        let script = json!({ "program": tool.join("main.py") });
+        assert_eq!((cwd(script.clone(), false), cwd(script, true)), (tool.clone(), root.join("open")));
+        for project in [json!({ "program": tool.join("Cargo.toml") }), json!({ "project": tool })] {
+            assert_eq!(cwd(project, true), tool);
+        }
+        assert_eq!(cwd(json!({ "program": "/x.py", "cwd": "sub" }), true), root.join("open/sub"));
+        let here = std::env::current_dir().unwrap();
+        for homeless in [json!({ "module": "pytest" }), json!({ "program": "sh" })] {
+            assert_eq!(
+                (cwd(homeless.clone(), false), cwd(homeless, true)),
+                (here.clone(), root.join("open"))
+            );
+        }
+    }
+
+    #[test]
+    fn a_command_is_looked_for_in_the_projects_environment_then_on_path() {
+        let folder = tempfile::tempdir().unwrap();
+        let bin = folder.path().join(".venv/bin");
+        std::fs::create_dir_all(&bin).unwrap();
+        let program = |name: &str| {
+            let attributes =
+                json!({ "program": name, "cwd": folder.path(), "env": { "PATH": "/usr/bin:/bin" } });
+            Target::parse(&attributes).unwrap().program
+        };
+        assert!(program("sh").ends_with("bin/sh") && program("sh").is_file());
+        std::os::unix::fs::symlink("/bin/sh", bin.join("sh")).unwrap();
+        assert_eq!(program("sh"), bin.join("sh"));
+        std::fs::write(folder.path().join("sh"), "").unwrap();
+        assert_eq!(program("sh"), folder.path().join("sh"));
+        assert_eq!(program("no-such-command"), folder.path().join("no-such-command"));
+        assert_eq!(program("./no-such"), folder.path().join("./no-such"));
     }
 
     #[test]

@@ -119,8 +119,7 @@ pub(super) fn resolve(
         target = Path::new(cwd).join(target);
     }
     if !target.exists() {
-        return Err(Failure::new(ErrorCode::LaunchFailed, format!("there is no `{}`", target.display()))
-            .hint("build the project first, or name the .csproj to have it built"));
+        return Err(absent(&target));
     }
     let target = target.canonicalize().unwrap_or(target);
     let needs_build = target.is_dir() || is_project(&target);
@@ -140,7 +139,23 @@ pub(super) fn resolve(
         say(&format!("Launch profile {}", settings.origin));
     }
     let target = if needs_build { output_of(&target, &outputs)? } else { target };
-    command(attributes, target, settings, console)
+    let home = place.filter(|_| needs_build || project.is_some()).map(|place| match place.parent() {
+        Some(folder) if !place.is_dir() => folder.to_path_buf(),
+        _ => place,
+    });
+    command(attributes, target, settings, home, console)
+}
+
+/// Nothing is there; of a file with no .NET ending nobody knows what it should have been.
+fn absent(target: &Path) -> Failure {
+    let ending = target.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    let hint = if is_project(target) || ["dll", "exe", "slnx"].contains(&ending) {
+        "build the project first, or name the .csproj to have it built"
+    } else {
+        "a relative `program` begins in `cwd`, and a bare name may be a command of the project's virtual environment \
+         (Python) or of PATH; correct it, or install what provides it"
+    };
+    Failure::new(ErrorCode::LaunchFailed, format!("there is no `{}`", target.display())).hint(hint)
 }
 
 /// A runtime would start without its debugging services.
@@ -185,6 +200,7 @@ fn command(
     attributes: &Attributes<'_>,
     target: PathBuf,
     settings: LaunchSettings,
+    home: Option<PathBuf>,
     console: Console,
 ) -> Result<Program, Failure> {
     let mut args = attributes.args()?;
@@ -192,7 +208,9 @@ fn command(
         args.extend(settings.args.into_iter().map(OsString::from));
     }
     let folder = target.parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf);
-    let cwd = attributes.text("cwd")?.map(PathBuf::from).or(settings.cwd).unwrap_or(folder);
+    let given = attributes.text("cwd")?.map(PathBuf::from).or(settings.cwd);
+    let open = attributes.text("__workspaceFolder")?.map(PathBuf::from);
+    let cwd = given.or(home).or(open).unwrap_or(folder);
     let mut env: Vec<_> = settings.env.into_iter().map(|(name, value)| (name, Some(value))).collect();
     env.extend(attributes.env()?);
     // The runtime's debugging pipes live in its temporary folder, which must be ours.
