@@ -1,7 +1,7 @@
 //! Frames to `tandem-dap` and lines to `tandem-mcp`, most of them damaged. Whatever comes behind a readable number is answered exactly
 //! once, and the sessions live to the end.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::process::Stdio;
 
 use anyhow::{Context, bail};
@@ -51,14 +51,15 @@ const COMMANDS: [&str; 26] = [
 /// Whose answers are awaited, and which came.
 #[derive(Default)]
 struct Owed {
-    waiting: BTreeSet<i64>,
+    /// By number, as they were sent.
+    waiting: BTreeMap<i64, Vec<u8>>,
     answered: u64,
     unasked: u64,
 }
 
 impl Owed {
     fn answered(&mut self, number: i64) -> anyhow::Result<()> {
-        if self.waiting.remove(&number) {
+        if self.waiting.remove(&number).is_some() {
             self.answered += 1;
         } else if number == 0 {
             // Of what had no number of its own.
@@ -67,6 +68,12 @@ impl Owed {
             bail!("request {number} was answered twice, or not asked");
         }
         Ok(())
+    }
+
+    /// The oldest that is not answered, for who has to find out why.
+    fn first(&self) -> String {
+        let first = self.waiting.first_key_value();
+        first.map(|(number, bytes)| format!("{number}: {}", bytes.escape_ascii())).unwrap_or_default()
     }
 }
 
@@ -87,8 +94,11 @@ pub async fn dap(options: Options) -> anyhow::Result<String> {
         let body = frame(&mut random, editor.seq);
         let header = header(&mut random, body.len());
         bytes += body.len();
-        owed.waiting.insert(editor.seq);
+        owed.waiting.insert(editor.seq, body.clone());
         write_in_pieces(&mut random, &mut editor.writer, &[&header[..], &body].concat()).await?;
+        if number % WINDOW as u64 == 0 {
+            cancel(&mut editor, &mut owed, 1).await?;
+        }
         while owed.waiting.len() >= WINDOW {
             take(&mut editor, &mut owed).await?;
         }
@@ -105,6 +115,7 @@ pub async fn dap(options: Options) -> anyhow::Result<String> {
             broken += 1;
         }
     }
+    cancel(&mut editor, &mut owed, WINDOW).await?;
     while !owed.waiting.is_empty() {
         take(&mut editor, &mut owed).await?;
     }
@@ -119,12 +130,23 @@ pub async fn dap(options: Options) -> anyhow::Result<String> {
     ))
 }
 
+/// Cancels the oldest requests: some wait as long as their `timeoutMs` says, which is up to a day.
+async fn cancel(editor: &mut Raw, owed: &mut Owed, oldest: usize) -> anyhow::Result<()> {
+    let waiting: Vec<i64> = owed.waiting.keys().take(oldest).copied().collect();
+    for request in waiting {
+        let arguments = json!({ "requestId": request });
+        let seq = editor.send("cancel", arguments.clone()).await?;
+        owed.waiting.insert(seq, format!("cancel {arguments}").into_bytes());
+    }
+    Ok(())
+}
+
 async fn take(editor: &mut Raw, owed: &mut Owed) -> anyhow::Result<()> {
     let left = owed.waiting.len();
     match editor
         .next()
         .await
-        .with_context(|| format!("{left} requests wait, the first is {:?}", owed.waiting.first()))?
+        .with_context(|| format!("{left} requests wait, the first is {}", owed.first()))?
     {
         Message::Response(response) => owed.answered(response.request_seq),
         _ => Ok(()),
@@ -186,10 +208,12 @@ pub async fn mcp(options: Options) -> anyhow::Result<String> {
     let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
     to.write_all(format!("{hello}\n").as_bytes()).await?;
     let mut owed = Owed::default();
-    owed.waiting.insert(1);
+    owed.waiting.insert(1, hello.to_string().into_bytes());
     let mut next = async |owed: &mut Owed| -> anyhow::Result<()> {
         let line = tokio::time::timeout(LIMIT, lines.next_line()).await;
-        let line = line.with_context(|| format!("nothing comes; these wait: {:?}", owed.waiting))??;
+        let line = line.with_context(|| {
+            format!("nothing comes; {} wait, the first is {}", owed.waiting.len(), owed.first())
+        })??;
         let message: Value = serde_json::from_str(&line.context("tandem-mcp has ended")?)?;
         match (message.get("method"), &message["id"]) {
             (Some(_), _) => Ok(()),
@@ -200,8 +224,9 @@ pub async fn mcp(options: Options) -> anyhow::Result<String> {
     next(&mut owed).await?;
     to.write_all(format!("{ready}\n").as_bytes()).await?;
     for id in 2..options.count as i64 + 2 {
-        owed.waiting.insert(id);
-        to.write_all(&line(&mut random, id)).await?;
+        let line = line(&mut random, id);
+        to.write_all(&line).await?;
+        owed.waiting.insert(id, line);
         while owed.waiting.len() >= WINDOW / 8 {
             next(&mut owed).await?;
         }
