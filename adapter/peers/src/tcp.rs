@@ -24,7 +24,8 @@ pub struct Row<'a> {
     pub inode: u64,
 }
 
-/// What `take` makes of each socket that a process holds.
+/// What `take` makes of each socket that a process holds. The kernel gives the table in pieces: when a socket is opened or
+/// closed meanwhile, another one's row may come twice, or not at all.
 pub fn rows<T, C: Default + Extend<T>>(take: impl Fn(&Row<'_>) -> Option<T>) -> C {
     let mut found = C::default();
     for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
@@ -35,10 +36,16 @@ pub fn rows<T, C: Default + Extend<T>>(take: impl Fn(&Row<'_>) -> Option<T>) -> 
     found
 }
 
+/// The same of sockets that must be there: when nothing is found, the tables are read once more.
+pub fn rows_surely<T>(take: impl Fn(&Row<'_>) -> Option<T>) -> Vec<T> {
+    let found: Vec<T> = rows(&take);
+    if found.is_empty() { rows(take) } else { found }
+}
+
 /// Whose process holds the end `local` of the connection to `remote`. `None` when it is not on this machine, has closed, or
 /// several users are named.
 pub fn user_of(local: SocketAddr, remote: SocketAddr) -> Option<u32> {
-    let found: Vec<u32> = rows(|row| row.is(local, remote).then_some(row.user));
+    let found = rows_surely(|row| row.is(local, remote).then_some(row.user));
     let (first, others) = found.split_first()?;
     others.iter().all(|other| other == first).then_some(*first)
 }

@@ -4,7 +4,7 @@
 //! Whoever speaks DAP with us may ask us to start programs. A TCP port of this machine is open to all its users, so it is
 //! looked up whose the other end is ([`peers`]); only our own user's, and root's, are spoken with.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -28,7 +28,8 @@ pub(super) async fn accept(listener: &TcpListener) -> std::io::Result<(Ends, u64
     loop {
         let (socket, theirs) = listener.accept().await?;
         let ours = socket.local_addr()?;
-        let found: Vec<(u32, u64)> = tcp::rows(|row| row.is(theirs, ours).then_some((row.user, row.inode)));
+        let found: Vec<(u32, u64)> =
+            tcp::rows_surely(|row| row.is(theirs, ours).then_some((row.user, row.inode)));
         let owners = Owners(found.iter().map(|(user, _)| *user).collect());
         if let (true, Some((_, inode))) = (owners.is_trusted(), found.first()) {
             return Ok((over_tcp(socket), *inode));
@@ -109,7 +110,7 @@ impl Owners {
 }
 
 fn owners(wanted: impl Fn(&Row<'_>) -> bool) -> Owners {
-    Owners(tcp::rows(|row| wanted(row).then_some(row.user)))
+    Owners(tcp::rows_surely(|row| wanted(row).then_some(row.user)))
 }
 
 /// The ports that the sockets with these inodes listen on.
@@ -123,7 +124,8 @@ pub(super) fn between(ours: impl Fn(u64) -> bool, theirs: impl Fn(u64) -> bool) 
         (row.is_connected() && (ours(row.inode) || theirs(row.inode)))
             .then(|| (plain(row.local), plain(row.remote), row.inode))
     };
-    let ends: Vec<(String, String, u64)> = tcp::rows(end);
+    // A row may come twice.
+    let ends: BTreeSet<(String, String, u64)> = tcp::rows(end);
     let other = |local: &str, remote: &str| {
         ends.iter().find(|(from, to, inode)| from == remote && to == local && theirs(*inode))
     };
