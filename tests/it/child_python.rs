@@ -205,16 +205,17 @@ async fn the_projects_own_environment_is_used() -> anyhow::Result<()> {
 }
 
 const DEADLOCK: &str = "\
-import threading
+import sys, threading, time
 a, b, met = threading.Lock(), threading.Lock(), threading.Barrier(2)
 def lock(first, second):
     with first:
         met.wait()
-        if first is b: print('on')
         with second:
             pass
 threads = [threading.Thread(target=lock, args=args, name=name) for args, name in [((a, b), 'one'), ((b, a), 'two')]]
 for thread in threads: thread.start()
+while any(sys._current_frames()[thread.ident].f_lineno != 6 for thread in threads): time.sleep(0.01)
+print('on')
 for thread in threads: thread.join()
 ";
 
@@ -239,7 +240,7 @@ async fn a_deadlock_is_paused_and_shows_where_each_thread_waits() -> anyhow::Res
             let stack = editor.ok("stackTrace", json!({ "threadId": thread["id"] })).await?;
             assert_eq!(
                 (&stack["stackFrames"][0]["name"], &stack["stackFrames"][0]["line"]),
-                (&json!("lock"), &json!(7))
+                (&json!("lock"), &json!(6))
             );
         }
         editor.ok("continue", json!({ "threadId": 1 })).await?;
