@@ -62,7 +62,7 @@ impl Joining {
                 // A comment would hide what is behind it.
                 let whole = |condition: &&str| !["//", "/*", "\n"].iter().any(|odd| condition.contains(odd));
                 let each = |condition: &&str| format!("({condition})");
-                let all = conditions.iter().all(|condition| whole(condition));
+                let all = conditions.iter().all(whole);
                 all.then(|| conditions.iter().map(each).collect::<Vec<_>>().join(" || "))
             }
         }
