@@ -25,7 +25,7 @@ async fn running(runtime: Runtime, program: &str) -> anyhow::Result<(Child, Line
     running_with(runtime, program, &[]).await
 }
 
-async fn running_with(
+pub(crate) async fn running_with(
     runtime: Runtime,
     program: &str,
     args: &[&str],

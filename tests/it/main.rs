@@ -94,6 +94,7 @@ mod links;
 mod listening;
 mod looking;
 mod many_clients;
+mod many_exceptions;
 mod marked;
 mod native;
 mod native_values;

@@ -174,6 +174,16 @@ impl Process {
         }
     }
 
+    /// Whether exceptions are told that no user code has thrown or seen, and where each is thrown. They are, until this says otherwise;
+    /// what user code sees, and what nobody catches, is told either way. It must be stopped.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn tell_exceptions_outside_user_code(&self, told: bool) -> Result<()> {
+        let process: ComPtr<raw::ICorDebugProcess8> = self.0.cast()?;
+        call!(process, ICorDebugProcess8.EnableExceptionCallbacksOutsideOfMyCode(i32::from(told))).map(drop)
+    }
+
     /// Lets it run on without a debugger. It must be stopped.
     ///
     /// # Errors

@@ -1494,6 +1494,23 @@ pub(crate) struct ICorDebugProcess5Vtbl {
 }
 
 #[repr(C)]
+pub(crate) struct ICorDebugProcess8 {
+    pub(crate) vtbl: *const ICorDebugProcess8Vtbl,
+}
+
+// SAFETY: the IID belongs to this vtable (interfaces.json).
+unsafe impl Interface for ICorDebugProcess8 {
+    const IID: Guid = Guid(0x2e6f28c1, 0x85eb, 0x4141, [0x80, 0xad, 0x0a, 0x90, 0x94, 0x4b, 0x96, 0x39]);
+}
+
+#[repr(C)]
+pub(crate) struct ICorDebugProcess8Vtbl {
+    pub(crate) base: IUnknownVtbl,
+    pub(crate) EnableExceptionCallbacksOutsideOfMyCode:
+        unsafe extern "C" fn(*mut ICorDebugProcess8, i32) -> i32,
+}
+
+#[repr(C)]
 pub(crate) struct ICorDebugAppDomainEnum(c_void);
 
 #[repr(C)]

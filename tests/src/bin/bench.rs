@@ -1,6 +1,6 @@
 //! The speed table: each figure beside what it is compared with, in one run; medians. Build with `--release`.
 //!
-//! Prints Markdown on stdout; with arguments, only the groups they name (`launch step breakpoint inspect open output memory`). Not a test: machines differ, so nothing here passes or fails.
+//! Prints Markdown on stdout; with arguments, only the groups they name (`launch step breakpoint exceptions inspect open output memory`). Not a test: machines differ, so nothing here passes or fails.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -71,6 +71,9 @@ async fn measure(runtime: Runtime) -> anyhow::Result<Rows> {
         let rate = conditional_hits(runtime).await?;
         rows.push(("hits of a breakpoint whose condition is false, each second", format!("{rate:.0}")));
     }
+    if wanted("exceptions") {
+        exceptions(runtime, &mut rows).await?;
+    }
     if wanted("inspect") {
         let mut taken = Vec::new();
         for _ in 0..5 {
@@ -107,6 +110,32 @@ async fn launches(runtime: Runtime, rows: &mut Rows) -> anyhow::Result<()> {
     rows.push(("plain `dotnet tour.dll` to its first output, median of 11", ms(median(plain))));
     rows.push(("start of the adapter to `initialize` answered, median of 11", ms(median(starts))));
     rows.push(("launch to the first stop at `Main`'s first line, as the client sees it", ms(median(stops))));
+    Ok(())
+}
+
+/// What an exception costs that no filter stops at, as the program itself measures it.
+async fn exceptions(runtime: Runtime, rows: &mut Rows) -> anyhow::Result<()> {
+    for (what, way) in [
+        (
+            "an exception thrown and caught in user code; without a debugger, with one that stops at none; mean of 1,000",
+            "own",
+        ),
+        ("the same beneath 100 frames", "deep"),
+        ("the same where the framework throws and catches by itself", "theirs"),
+    ] {
+        let arguments = [way, "1000"];
+        let alone = dotnet(runtime, "catches", &arguments)?.output().await?;
+        let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+        editor.launch("catches", &[], json!({ "args": arguments })).await?;
+        editor.event("stopped").await?;
+        let told = editor.output[0].clone();
+        editor.finish().await?;
+        let mean = |output: &str| {
+            let taken = output.lines().nth(1).context("the program measured nothing")?.parse::<f64>()?;
+            anyhow::Ok(ms(Duration::from_secs_f64(taken / 1e6)))
+        };
+        rows.push((what, format!("{}, {}", mean(&String::from_utf8_lossy(&alone.stdout))?, mean(&told)?)));
+    }
     Ok(())
 }
 

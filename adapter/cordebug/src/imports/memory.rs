@@ -4,6 +4,11 @@
 //! A page is good for as long as nothing can have changed it: on a thread that said that the program stands
 //! ([`standing`]), and until the library exchanges a word with the runtime in the program, which alone makes that write
 //! or go on. Not a cache of more than one request: what native threads of the program write meanwhile shows at the next.
+//!
+//! The library's own threads read, too: for each exception they look for its frame, some 1,300 reads of fewer than 60 pages.
+//! There a page is good from the end of one wait to the beginning of the next ([`library_works`]). The thread of the program
+//! that the event is about stands meanwhile. Others may still run for a moment, so such a thread sees what they do
+//! up to one event late, as the library itself does, which keeps what it has read for as long.
 
 use core::cell::RefCell;
 use core::ffi::c_void;
@@ -29,6 +34,8 @@ type Page = Box<[u8; PAGE as usize]>;
 struct Pages {
     /// How many say that the program stands.
     standing: usize,
+    /// A thread of the library deals with what it has waited for.
+    works: bool,
     /// [`activity::words`] when they were read.
     words: u64,
     read: HashMap<(i32, u64), Page>,
@@ -103,6 +110,19 @@ impl Drop for Standing {
     }
 }
 
+/// A thread of the library begins to wait for the program, or deals from now on with what it has waited for. Not for a thread
+/// that calls the library.
+pub(super) fn library_works(works: bool) {
+    // At the end of a thread there is nothing to say any more.
+    let told = PAGES.try_with(|pages| {
+        if let Ok(mut pages) = pages.try_borrow_mut() {
+            pages.works = works;
+            pages.forget();
+        }
+    });
+    told.unwrap_or_default();
+}
+
 /// pread(2), for the data access library, which reads the program's memory so.
 ///
 /// # Safety
@@ -120,7 +140,7 @@ pub(super) unsafe extern "C" fn pread(
         // SAFETY: the caller gives memory of this length to be written to.
         let wanted = unsafe { core::slice::from_raw_parts_mut(bytes.cast::<u8>(), count) };
         let filled = PAGES.try_with(|pages| match pages.try_borrow_mut() {
-            Ok(mut pages) if pages.standing > 0 => pages.fill(file, address, wanted),
+            Ok(mut pages) if pages.standing > 0 || pages.works => pages.fill(file, address, wanted),
             _ => false,
         });
         if filled == Ok(true) {
@@ -203,6 +223,32 @@ mod tests {
         drop(stands);
         let _stands = standing();
         assert_eq!(at(&file, 10, 2).unwrap(), [5, 5], "the next who says so reads anew");
+    }
+
+    #[test]
+    fn a_thread_of_the_library_reads_a_page_once_from_one_wait_to_the_next() {
+        let path = std::env::temp_dir().join(format!("tandem-memory-works-{}", std::process::id()));
+        let mut file =
+            std::fs::File::options().create(true).read(true).write(true).truncate(true).open(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        file.write_all(&vec![1; PAGE as usize]).unwrap();
+        let changed = |to: u8| {
+            file.write_all_at(&[to], 10).unwrap();
+            at(&file, 10, 1).unwrap()[0]
+        };
+
+        assert_eq!((changed(1), changed(2)), (1, 2), "it waits");
+        library_works(true);
+        assert_eq!((changed(3), changed(4)), (3, 3));
+        activity::word();
+        assert_eq!((changed(5), changed(6)), (5, 5), "a word was exchanged");
+        std::thread::scope(|scope| {
+            assert_eq!(scope.spawn(|| changed(7)).join().unwrap(), 7, "not for others")
+        });
+        library_works(true);
+        assert_eq!((changed(8), changed(9)), (8, 8), "another wait has ended");
+        library_works(false);
+        assert_eq!((changed(10), changed(11)), (10, 11), "it waits again");
     }
 
     #[test]

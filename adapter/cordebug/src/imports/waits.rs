@@ -5,6 +5,8 @@
 //! program, its end is never noticed, and calls that need what the thread holds never come back. So a wait without a limit
 //! is begun again and again.
 //!
+//! Between two waits a thread of the library deals with one event, and what it reads of the program is gathered ([`memory`]).
+//!
 //! The thread that listens looks again every few milliseconds. When it learns of the end there, it is held until no call
 //! is under way that it could crash ([`end`]).
 
@@ -13,7 +15,7 @@ use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use libloading::os::unix::Library;
 
-use super::end;
+use super::{end, memory};
 use crate::activity;
 
 /// Windows API: no limit; what comes back when a wait was too short.
@@ -98,9 +100,16 @@ unsafe extern "C" fn wait_for_multiple<const AT: usize>(
     // SAFETY: the function of this name in a library that stays loaded.
     let theirs = unsafe { core::mem::transmute::<*mut c_void, Multiple>(found) };
     let piece = if limit == INFINITE { PIECE } else { limit };
+    let is_librarys = !activity::calls_here();
     loop {
+        if is_librarys {
+            memory::library_works(false);
+        }
         // SAFETY: the caller's own arguments, but for the limit.
         let outcome = unsafe { theirs(count, handles, all, piece, alertable) };
+        if is_librarys {
+            memory::library_works(true);
+        }
         if limit != INFINITE {
             // Who waits without a limit has more to do before it sees that the program has ended.
             end::let_calls_end();

@@ -87,7 +87,12 @@ impl Session {
             self.give_up_step();
             process.hold_nobody().unwrap_or_default();
             self.forget_stop();
-            if self.settle(process, inputs)? { self.detach(process, inputs) } else { Ok(()) }
+            if !self.settle(process, inputs)? {
+                return Ok(());
+            }
+            // Whoever debugs it next expects what the runtime does by itself.
+            process.tell_exceptions_outside_user_code(true).unwrap_or_default();
+            self.detach(process, inputs)
         };
         steps().or_else(|failure| if failure.code == ErrorCode::NoSession { Ok(()) } else { Err(failure) })
     }

@@ -37,6 +37,8 @@ pub(super) struct Thrown {
     /// Threads whose exception has passed user code on its search for a handler.
     passed_user_code: HashSet<u32>,
     heard: Heard,
+    /// The runtime was asked to tell nothing of what no user code sees: each exception told costs the program a stop.
+    is_only_users: bool,
 }
 
 impl Session {
@@ -45,6 +47,7 @@ impl Session {
         let id = thread.id().unwrap_or(0);
         if matches!(kind, exception::FIRST_CHANCE | exception::USER_FIRST_CHANCE) {
             self.watch_for_handlers();
+            self.hear_of_users_only();
         }
         let at = match kind {
             exception::FIRST_CHANCE => {
@@ -75,6 +78,41 @@ impl Session {
             _ => return,
         };
         self.throws(thread, at);
+    }
+
+    /// `setExceptionBreakpoints`.
+    pub(super) fn set_exception_filters(&mut self, arguments: &Value) -> Result<Value, Failure> {
+        let answer = self.filters.set(arguments);
+        if self.thrown.is_only_users && self.minds_all_exceptions() {
+            self.while_standing(|session| session.hear_of_all_exceptions())?;
+        }
+        Ok(answer)
+    }
+
+    /// Whether it matters that something is thrown which no user code sees.
+    fn minds_all_exceptions(&self) -> bool {
+        let thrown = !self.just_my_code && self.filters.mind(When::Thrown);
+        thrown || self.is_to_watch_for_handlers()
+    }
+
+    /// From now on the runtime tells of all exceptions; the program stands. What a debugger before us asked for holds until then.
+    pub(super) fn hear_of_all_exceptions(&mut self) -> Result<(), Failure> {
+        let process = self.process()?;
+        process.tell_exceptions_outside_user_code(true).map_err(cor("hear of all exceptions"))?;
+        self.thrown.is_only_users = false;
+        Ok(())
+    }
+
+    /// The same for those that user code sees, unless others matter; the program stands.
+    fn hear_of_users_only(&mut self) {
+        if self.thrown.is_only_users || self.minds_all_exceptions() {
+            return;
+        }
+        let Some(process) = &self.process else { return };
+        match process.tell_exceptions_outside_user_code(false) {
+            Ok(()) => self.thrown.is_only_users = true,
+            Err(error) => tracing::debug!(%error, "exceptions that matter to nobody are told"),
+        }
     }
 
     /// Whether there is code of the user's between where an exception is thrown and its handler. Without just-my-code the

@@ -231,7 +231,7 @@ impl Session {
             "setBreakpoints" => self.set_breakpoints(arguments),
             "setFunctionBreakpoints" => self.set_function_breakpoints(arguments),
             "setInstructionBreakpoints" => self.set_instruction_breakpoints(arguments),
-            "setExceptionBreakpoints" => Ok(self.filters.set(arguments)),
+            "setExceptionBreakpoints" => self.set_exception_filters(arguments),
             "threads" => self.threads(),
             "stackTrace" => self.stack_trace(arguments),
             "scopes" => self.scopes(arguments),

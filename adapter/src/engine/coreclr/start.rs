@@ -233,6 +233,9 @@ impl Session {
         let version = runtime.version();
         self.standstill.watch(pid, runtime, self.notes());
         self.wait_for_first_callback(inputs);
+        if let Err(failure) = self.hear_of_all_exceptions() {
+            tracing::debug!(%failure, "exceptions are told as the debugger before this one has asked");
+        }
         self.beginners.start(pid);
         self.tell("initialized", Value::Null);
         let name = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default().display().to_string();

@@ -41,9 +41,14 @@ impl Heard {
 }
 
 impl Session {
+    /// Whether handlers matter, and nothing would tell of them yet.
+    pub(super) fn is_to_watch_for_handlers(&self) -> bool {
+        !self.thrown.heard.is_watched && self.filters.mind(When::Unhandled)
+    }
+
     /// Something was thrown: the first time it is worth to watch for handlers.
     pub(super) fn watch_for_handlers(&mut self) {
-        if self.thrown.heard.is_watched || !self.filters.mind(When::Unhandled) {
+        if !self.is_to_watch_for_handlers() {
             return;
         }
         self.thrown.heard.is_watched = true;

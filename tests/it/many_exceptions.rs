@@ -1,0 +1,105 @@
+//! Programs that throw and catch much: what no filter stops at costs little, and what a filter stops at later is heard nevertheless.
+
+use anyhow::Context;
+use serde_json::{Value, json};
+use tests::client::DapClient;
+use tests::fixture::Runtime;
+use tests::transcript::Transcript;
+
+stories! {
+    an_exception_that_no_filter_stops_at_takes_few_reads,
+    a_filter_that_is_set_late_hears_of_exceptions_that_no_user_code_sees,
+    an_exception_that_nobody_catches_stops_after_many_that_no_filter_stops_at,
+    a_program_that_was_let_go_of_tells_the_next_debugger_of_all_exceptions,
+}
+
+/// How often the program throws.
+const COUNT: u64 = 100;
+/// Most reads of the host for one exception, of the program's memory and its pipes: each look at it takes a page once.
+const MOST_READS: u64 = 600;
+/// Most when nobody is told: what goes on beside.
+const MOST_BESIDE: u64 = 10;
+
+/// Reads the host has made so far.
+fn reads(process: &Value) -> anyhow::Result<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", process["systemProcessId"]))?;
+    let parent = stat.rsplit(')').next().and_then(|rest| rest.split_ascii_whitespace().nth(1));
+    let told = std::fs::read_to_string(format!("/proc/{}/io", parent.context("no parent")?))?;
+    let count = told.lines().find_map(|line| line.strip_prefix("syscr: ")).context("no count of reads")?;
+    Ok(count.parse()?)
+}
+
+async fn launched(runtime: Runtime, way: &str, markers: &[&str]) -> anyhow::Result<DapClient> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    let more = json!({ "args": [way, COUNT.to_string()], "justMyCode": false });
+    editor.launch("catches", markers, more).await?;
+    Ok(editor)
+}
+
+async fn an_exception_that_no_filter_stops_at_takes_few_reads(runtime: Runtime) -> anyhow::Result<()> {
+    for (way, most) in [("own", MOST_READS), ("deep", MOST_READS), ("theirs", MOST_BESIDE)] {
+        let mut editor = launched(runtime, way, &["half", "ends"]).await?;
+        let process = editor.event("process").await?;
+        let (thread, _) = editor.stop().await?;
+        let before = reads(&process)?;
+        editor.ok("continue", json!({ "threadId": thread })).await?;
+        editor.event("stopped").await?;
+        let each = (reads(&process)? - before) / (COUNT / 2);
+        assert!(each <= most, "{way}: {each} reads for each");
+        editor.finish().await?;
+    }
+    Ok(())
+}
+
+async fn a_filter_that_is_set_late_hears_of_exceptions_that_no_user_code_sees(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
+    let mut editor = launched(runtime, "theirs", &["half", "ends"]).await?;
+    let (thread, _) = editor.stop().await?;
+    editor.ok("setExceptionBreakpoints", json!({ "filters": ["all"] })).await?;
+    editor.ok("continue", json!({ "threadId": thread })).await?;
+    let stopped = editor.event("stopped").await?;
+    assert_eq!(stopped["description"], "Exception: System.OperationCanceledException");
+    editor.ok("setExceptionBreakpoints", json!({ "filters": [] })).await?;
+    editor.ok("continue", json!({ "threadId": thread })).await?;
+    assert_eq!(editor.event("stopped").await?["reason"], "breakpoint");
+    editor.finish().await
+}
+
+async fn an_exception_that_nobody_catches_stops_after_many_that_no_filter_stops_at(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
+    for way in ["own", "theirs"] {
+        let mut editor = launched(runtime, way, &[]).await?;
+        let stopped = editor.event("stopped").await?;
+        assert_eq!(stopped["description"], "Unhandled exception: System.ApplicationException", "{way}");
+        editor.finish().await?;
+    }
+    Ok(())
+}
+
+async fn a_program_that_was_let_go_of_tells_the_next_debugger_of_all_exceptions(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
+    let (process, _lines) =
+        super::attaching::running_with(runtime, "catches", &["theirs", "1000000000"]).await?;
+    for _ in 0..2 {
+        let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+        editor.ok("initialize", json!({ "clientID": "test" })).await?;
+        editor.ok("attach", json!({ "processId": process.id(), "justMyCode": false })).await?;
+        editor.event("initialized").await?;
+        editor.ok("setExceptionBreakpoints", json!({ "filters": ["all"] })).await?;
+        editor.ok("configurationDone", Value::Null).await?;
+        let stopped = editor.event("stopped").await?;
+        assert_eq!(stopped["description"], "Exception: System.OperationCanceledException");
+        // From here on, nobody needs to hear of them.
+        editor.ok("setExceptionBreakpoints", json!({ "filters": ["unhandled"] })).await?;
+        editor.break_at("catches", &["theirs"]).await?;
+        for _ in 0..3 {
+            editor.ok("continue", json!({ "threadId": stopped["threadId"] })).await?;
+            assert_eq!(editor.event("stopped").await?["reason"], "breakpoint");
+        }
+        editor.finish().await?;
+    }
+    Ok(())
+}
