@@ -82,6 +82,31 @@ fn a_session_is_found_while_it_lives_and_swept_when_it_crashed() {
 }
 
 #[test]
+fn a_session_that_takes_no_more_calls_lives_and_keeps_nobody_waiting() {
+    let place = safe_folder();
+    let (_published, listener) = Published::new(place.path(), entry("fox1")).unwrap();
+    rustix::net::listen(&listener, 0).unwrap();
+    let socket = place.path().join("fox1.sock");
+    let address = SocketAddrUnix::new(&socket).unwrap();
+    // They wait in its queue as long as they live.
+    let mut calls = Vec::new();
+    loop {
+        let flags = SocketFlags::NONBLOCK;
+        let call = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).unwrap();
+        match rustix::net::connect(&call, &address) {
+            Ok(()) => calls.push(call),
+            Err(error) => break assert_eq!(error, Errno::AGAIN),
+        }
+    }
+    let (told, listed) = std::sync::mpsc::channel();
+    let folder = place.path().to_owned();
+    std::thread::spawn(move || told.send(live(&folder)));
+    let entries = listed.recv_timeout(Duration::from_secs(10)).expect("listing does not wait");
+    assert_eq!(entries.len(), 1);
+    assert_eq!(names(place.path()), ["fox1.json", "fox1.sock"]);
+}
+
+#[test]
 fn links_foreign_names_and_false_entries_are_neither_followed_nor_believed() {
     let place = safe_folder();
     let elsewhere = safe_folder();

@@ -8,6 +8,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
 
 use anyhow::Context;
 use dap_wire::peer::Peer;
@@ -34,6 +36,9 @@ const DEFAULT_BUFFER: usize = 8 * 1024 * 1024;
 /// Messages on their way to and from the steward of a child session, bytes.
 const STEWARD_BUFFER: usize = 64 * 1024;
 
+/// How long the end of a session waits for the files of crashed hosts to be removed.
+const SWEEP_LIMIT: Duration = Duration::from_secs(2);
+
 /// Hosts one session to its end, with those of the programs its program starts. `expect`: attributes of the launch or attach
 /// that will come, as JSON. `access`: what agents may do when these do not say.
 ///
@@ -59,9 +64,7 @@ async fn host(
     for error in refused {
         tracing::warn!(folder = %folder.display(), "sessions are in another folder: {error:#}");
     }
-    // Listing sweeps what crashed hosts left.
-    drop(registry::all());
-    cordebug::startup::sweep_stale();
+    let swept = sweep();
     let id = registry::new_id(&folder);
     let first = first_client(handed_over)?;
     let stub = std::env::current_exe().context("cannot find the program itself")?;
@@ -90,9 +93,28 @@ async fn host(
     drop(inbox);
     // A task like all others: the runtime would look for input each time before it runs the one it was started with.
     tokio::spawn(actor.run()).await.context("the hub ended badly")?;
+    // A short session would leave before the files are gone.
+    swept.recv_timeout(SWEEP_LIMIT).unwrap_or_default();
     // What was still dying when this host started, and left its files, is dead by now.
     cordebug::startup::sweep_stale();
     Ok(())
+}
+
+/// Removes what crashed hosts left. The first client does not wait for that, which takes the longer the more sessions live and the
+/// more a temporary folder holds. The receiver hears when it is done.
+fn sweep() -> Receiver<()> {
+    let (done, swept) = std::sync::mpsc::sync_channel(1);
+    let work = move || {
+        // Listing sweeps.
+        drop(registry::all());
+        cordebug::startup::sweep_stale();
+        // Nobody may wait for it.
+        done.send(()).unwrap_or_default();
+    };
+    if let Err(error) = std::thread::Builder::new().name("sweep".into()).spawn(work) {
+        tracing::debug!(%error, "what crashed hosts left stays for the next one");
+    }
+    swept
 }
 
 /// The listener hands the token over on a pipe in the place of stdout, for which a host has no other use: an argument or a
