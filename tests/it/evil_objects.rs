@@ -1,5 +1,7 @@
 //! Objects, types and names made to break whoever shows them: every request is answered, the host stays small, the program lives.
 
+use std::collections::VecDeque;
+
 use anyhow::Context;
 use serde_json::{Value, json};
 use tests::client::DapClient;
@@ -11,6 +13,11 @@ mod on_net9 {
     #[tokio::test]
     async fn everything_evil_can_be_evaluated() -> anyhow::Result<()> {
         super::everything_evil_can_be_evaluated(tests::fixture::Runtime::Net9).await
+    }
+
+    #[tokio::test]
+    async fn everything_evil_can_be_opened() -> anyhow::Result<()> {
+        super::everything_evil_can_be_opened(tests::fixture::Runtime::Net9).await
     }
 }
 
@@ -76,6 +83,41 @@ async fn everything_evil_can_be_evaluated(runtime: Runtime) -> anyhow::Result<()
         let asked = json!({ "expression": expression, "frameId": frame });
         assert_eq!(editor.ok("evaluate", asked).await?["result"], result, "{expression}");
     }
+    let used = used(&process)?;
+    assert!(used < MOST_MEMORY, "{used} KiB");
+    editor.ok("continue", json!({ "threadId": thread })).await?;
+    editor.stop().await?;
+    editor.finish().await
+}
+
+/// Most rows that are opened, and how deep.
+const MOST_ROWS: usize = 150;
+const DEEPEST: usize = 3;
+
+async fn everything_evil_can_be_opened(runtime: Runtime) -> anyhow::Result<()> {
+    let (mut editor, thread, frame) = started(runtime).await?;
+    let process = editor.event("process").await?;
+    let rows = locals(&mut editor, &frame).await?;
+    let reference = |row: &Value| row["variablesReference"].as_i64().filter(|reference| *reference > 0);
+    let mut closed: VecDeque<(i64, usize, String)> = VecDeque::new();
+    for row in &rows {
+        let name = row["name"].as_str().unwrap_or_default();
+        closed.extend(reference(row).map(|reference| (reference, 1, name.to_owned())));
+    }
+    let mut opened = 0;
+    while let Some((parent, depth, path)) = closed.pop_front().filter(|_| opened < MOST_ROWS) {
+        opened += 1;
+        let told = editor.ask("variables", json!({ "variablesReference": parent })).await?;
+        let code = told.body["error"]["variables"]["code"].as_str().unwrap_or_default();
+        // What is open says that its code failed; a row that is refused says so, too.
+        assert!(told.success || !matches!(code, "" | "TIMEOUT" | "ENGINE_FAILED"), "{path}: {}", told.body);
+        assert!(told.body.to_string().len() < 3 << 20, "{path} is too long");
+        for row in told.body["variables"].as_array().into_iter().flatten().filter(|_| depth < DEEPEST) {
+            let name = row["name"].as_str().unwrap_or_default();
+            closed.extend(reference(row).map(|below| (below, depth + 1, format!("{path} > {name}"))));
+        }
+    }
+    assert!(opened > 50, "only {opened} rows could be opened");
     let used = used(&process)?;
     assert!(used < MOST_MEMORY, "{used} KiB");
     editor.ok("continue", json!({ "threadId": thread })).await?;

@@ -74,6 +74,7 @@ mod crashes;
 mod disassembly;
 mod editor_pipes;
 mod ends;
+mod entries;
 mod evil_objects;
 mod exceptions;
 mod execution;
