@@ -1,5 +1,8 @@
-/** The view *Tandem Activity*: what everybody in the session did, the latest first. */
+/** The view *Tandem Activity*: what everybody in the session did, the latest first.
+ *
+ * VS Code shows views of extensions in the debug view collapsed until a person opens them, so the latest deed is in the view's header too. */
 import * as vscode from "vscode";
+import type { Deed } from "./deeds";
 import type { Sessions } from "./sessions";
 import type { Done } from "./shared-session";
 
@@ -31,7 +34,7 @@ export class Activity implements vscode.TreeDataProvider<Done>, vscode.Disposabl
   }
 
   public getTreeItem({ deed, at }: Done): vscode.TreeItem {
-    const item = new vscode.TreeItem(`${deed.you ? "you" : deed.who} ${deed.what}`);
+    const item = new vscode.TreeItem(inOneLine(deed));
     item.description = at.toLocaleTimeString();
     item.iconPath = new vscode.ThemeIcon(deed.agent && deed.change === "joined" ? "hubot" : (ICONS[deed.change] ?? "circle-outline"),
       deed.change === "refused" ? new vscode.ThemeColor("errorForeground") : undefined);
@@ -49,7 +52,14 @@ export class Activity implements vscode.TreeDataProvider<Done>, vscode.Disposabl
   }
 
   private show(): void {
-    this.view.message = (this.sessions.active ?? this.sessions.last) === undefined ? "What people and agents do in a Tandem session is listed here." : "";
+    const session = this.sessions.active ?? this.sessions.last;
+    const latest = session?.deeds.at(-1);
+    this.view.message = session === undefined ? "What people and agents do in a Tandem session is listed here." : "";
+    this.view.description = latest === undefined ? "" : inOneLine(latest.deed);
     this.changes.fire();
   }
+}
+
+function inOneLine(deed: Deed): string {
+  return `${deed.you ? "you" : deed.who} ${deed.what}`;
 }

@@ -130,6 +130,7 @@ async function sessionMenu(sessions: Sessions): Promise<void> {
         ]
       : []),
     ...(shared === undefined ? [] : [choice("$(terminal) Show program terminal", "showTerminal"), choice("$(sign-out) Leave without ending", "leave")]),
+    choice("$(history) Show activity", "activity.focus"),
     choice("$(plug) Join a session…", "joinSession"),
     choice("$(copy) Copy agent configuration…", "copyAgentConfiguration"),
     choice("$(output) Show log", "showLog"),

@@ -48,3 +48,37 @@ story("agents are let do nothing, then let back in", "greeter", async (bench) =>
   await bench.terminalShows("hello ann");
   await bench.terminalShows("the program ended with exit code 0");
 });
+
+story("what an agent does is seen, and a person who joins its session limits it", "greeter", async (bench) => {
+  const { page } = bench;
+  await bench.openFile("greeter.py");
+  await bench.debugView();
+  await page.keyboard.press("F5");
+  await bench.terminalShows("how many?");
+  await bench.status().filter({ hasText: "only you" }).waitFor();
+  const agent = await Agent.start("claude-code", bench.runtimeFolder);
+  bench.atEnd(() => agent.close());
+  await agent.joinOnly();
+  const offer = await bench.notification("The agent claude-code joined");
+  await bench.status().filter({ hasText: "agents control" }).waitFor();
+  // The view is collapsed until somebody opens it; its header says the latest.
+  const activity = page.locator(".pane", { hasText: "Tandem Activity" });
+  await activity.locator(".pane-header", { hasText: "claude-code joined" }).waitFor();
+  await bench.picture("agent-joined");
+  await offer.locator(".monaco-button", { hasText: "Let Agents Look Only" }).click();
+  await bench.status().filter({ hasText: "agents look" }).waitFor();
+  await assert.rejects(agent.call("process_write_input", { data: "1\n" }), /ACCESS_DENIED/);
+  const refused = await bench.notification("The agent claude-code wanted to type into the program");
+  await bench.picture("agent-refused");
+  await refused.locator(".monaco-button", { hasText: "Let Agents Control" }).click();
+  await bench.status().filter({ hasText: "agents control" }).waitFor();
+  await agent.call("process_write_input", { data: "1\n" });
+  // Its words are in the terminal with its name, and all it did is in the view.
+  await bench.terminalShows("claude-code typed: 1");
+  await activity.locator(".pane-header").click();
+  for (const deed of ["claude-code joined", "you decided: agents may look", "claude-code was refused to type", "claude-code typed 1"]) {
+    await activity.locator(".monaco-list-row", { hasText: deed }).first().waitFor();
+  }
+  await bench.picture("activity");
+  await bench.terminalShows("the program ended with exit code 0");
+});
