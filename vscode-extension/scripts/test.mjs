@@ -1,6 +1,6 @@
 /** Bundles the tests and runs them with Node's own runner. Without arguments: those that need nothing but Node.
  * Arguments are names of test files or folders, such as `workbench`, and flags of Node such as `--test-name-pattern`. */
-import { execFileSync, spawnSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { readdirSync, rmSync } from "node:fs";
 
 rmSync("dist/test", { recursive: true, force: true });
@@ -14,4 +14,9 @@ const files = readdirSync("dist/test", { recursive: true })
 if (files.length === 0) {
   throw new Error(`no test file has any of these names: ${wanted.join(", ")}`);
 }
-process.exit(spawnSync(process.execPath, ["--test", "--test-reporter=spec", ...flags, ...files], { stdio: "inherit" }).status ?? 1);
+// In a process group of its own: who ends this program ends the tests, too, and not only their runner.
+const runner = spawn(process.execPath, ["--test", "--test-reporter=spec", ...flags, ...files], { stdio: "inherit", detached: true });
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
+  process.on(signal, () => process.kill(-runner.pid, signal));
+}
+runner.once("exit", (code) => process.exit(code ?? 1));

@@ -3,7 +3,7 @@
  * Started once for all stories, by the first that asks; lives in one temporary folder and ends with `close`.
  * `scripts/setup --editors` brings what it needs. What a person does in it is in workbench.ts. */
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import * as net from "node:net";
 import * as os from "node:os";
 import * as path from "node:path";
@@ -20,7 +20,7 @@ export class Editor {
     public readonly scratch: string,
     /** Where sessions publish themselves, as `XDG_RUNTIME_DIR`. */
     public readonly runtimeFolder: string,
-    private readonly server: ChildProcess,
+    private readonly keeper: ChildProcess,
   ) {}
 
   public static get(): Promise<Editor> {
@@ -43,8 +43,20 @@ export class Editor {
   }
 
   private static async start(): Promise<Editor> {
-    const found = editors();
     const scratch = mkdtempSync(path.join(os.tmpdir(), "tandem-workbench-"));
+    const keeper = keep(scratch);
+    try {
+      return await Editor.startIn(scratch, keeper);
+    } catch (error) {
+      await ended(keeper);
+      throw error;
+    }
+  }
+
+  private static async startIn(scratch: string, keeper: ChildProcess): Promise<Editor> {
+    const found = editors();
+    // What this process starts, such as the browser and agents, is known by it, and keeps its own temporary files in there.
+    process.env["TMPDIR"] = scratch;
     const runtimeFolder = path.join(scratch, "run");
     mkdirSync(runtimeFolder, { mode: 0o700 });
     const data = path.join(scratch, "data");
@@ -61,27 +73,31 @@ export class Editor {
     const log = path.join(scratch, "server.log");
     const server = spawn("/bin/sh", ["-c", `exec "$@" > ${log} 2>&1`, "sh", found.node, found.codeServer, ...common, ...flags],
       { env, stdio: "ignore", detached: true });
-    try {
-      await answers(port, server, log);
-      const browser = await chromium.launch({
-        executablePath: found.chromium,
-        args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-          "--disable-component-update", "--disable-sync"],
-      });
-      return new Editor(browser, `http://127.0.0.1:${port}`, scratch, runtimeFolder, server);
-    } catch (error) {
-      process.kill(-(server.pid ?? 0), "SIGTERM");
-      throw error;
-    }
+    await answers(port, server, log);
+    const browser = await chromium.launch({
+      executablePath: found.chromium,
+      args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+        "--disable-component-update", "--disable-sync"],
+    });
+    return new Editor(browser, `http://127.0.0.1:${port}`, scratch, runtimeFolder, keeper);
   }
 
   private async end(): Promise<void> {
     await this.browser.close();
-    const gone = new Promise((resolve) => this.server.once("exit", resolve));
-    process.kill(-(this.server.pid ?? 0), "SIGTERM");
-    await gone;
-    rmSync(this.scratch, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+    await ended(this.keeper);
   }
+}
+
+/** Starts what ends the run's processes and removes its folder when this process is gone, also when it is killed. */
+function keep(scratch: string): ChildProcess {
+  const script = path.join(ROOT, "vscode-extension/test/workbench/keeper.mjs");
+  return spawn(process.execPath, [script, scratch], { stdio: ["pipe", "ignore", "inherit"], detached: true });
+}
+
+async function ended(keeper: ChildProcess): Promise<void> {
+  const gone = new Promise((resolve) => keeper.once("exit", resolve));
+  keeper.stdin?.end();
+  await gone;
 }
 
 /** No tips, no news, no animations, nothing that asks the network. */
