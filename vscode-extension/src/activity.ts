@@ -54,7 +54,7 @@ export class Activity implements vscode.TreeDataProvider<Done>, vscode.Disposabl
   private show(): void {
     const session = this.sessions.active ?? this.sessions.last;
     const latest = session?.deeds.at(-1);
-    this.view.message = session === undefined ? "What people and agents do in a Tandem session is listed here." : "";
+    this.view.message = session === undefined ? vscode.l10n.t("What people and agents do in a Tandem session is listed here.") : "";
     this.view.description = latest === undefined ? "" : inOneLine(latest.deed);
     this.changes.fire();
   }

@@ -21,12 +21,12 @@ export function registerCommands(sessions: Sessions, programs: Programs, adapter
     });
   return [
     command("joinSession", async () => {
-      const chosen = await pickLiveSession(sessions, "Which session do you want to join?");
+      const chosen = await pickLiveSession(sessions, vscode.l10n.t("Which session do you want to join?"));
       if (chosen !== undefined) {
         await join(chosen);
       }
     }),
-    command("pickSession", async () => (await pickLiveSession(sessions, "Which session do you want to join?"))?.id),
+    command("pickSession", async () => (await pickLiveSession(sessions, vscode.l10n.t("Which session do you want to join?")))?.id),
     command("pickProcess", pickProcess),
     command("leave", () => leave(sessions)),
     command("agentsControl", () => setAccess(sessions, "full")),
@@ -50,8 +50,10 @@ export async function join(live: LiveSession): Promise<void> {
 async function pickLiveSession(sessions: Sessions, title: string): Promise<LiveSession | undefined> {
   const live = (await liveSessions()).filter((one) => !sessions.ids.has(one.id));
   if (live.length === 0) {
-    const others = sessions.ids.size > 0 ? "other " : "";
-    void vscode.window.showInformationMessage(`No ${others}Tandem session lives. One begins when you or an agent launches a program.`);
+    const none = sessions.ids.size > 0
+      ? vscode.l10n.t("No other Tandem session lives. One begins when you or an agent launches a program.")
+      : vscode.l10n.t("No Tandem session lives. One begins when you or an agent launches a program.");
+    void vscode.window.showInformationMessage(none);
     return undefined;
   }
   const items = live.map((one) => ({
@@ -67,7 +69,7 @@ async function pickProcess(): Promise<string | undefined> {
     detail: one.commandLine.slice(0, 300),
     pid: one.pid,
   }));
-  const title = "Which process do you want to debug?";
+  const title = vscode.l10n.t("Which process do you want to debug?");
   const chosen = await vscode.window.showQuickPick(items, { title, matchOnDescription: true, matchOnDetail: true });
   return chosen?.pid.toString();
 }
@@ -83,8 +85,8 @@ async function leave(sessions: Sessions): Promise<void> {
   }
   const others = shared.picture?.riders.filter((rider) => !rider.you) ?? [];
   if (others.length === 0) {
-    const end = "End the Program";
-    const question = "Nobody else is in this session, so the program ends when you leave.";
+    const end = vscode.l10n.t("End the Program");
+    const question = vscode.l10n.t("Nobody else is in this session, so the program ends when you leave.");
     if ((await vscode.window.showWarningMessage(question, { modal: true }, end)) === end) {
       await vscode.debug.stopDebugging(shared.session);
     }
@@ -97,7 +99,7 @@ async function leave(sessions: Sessions): Promise<void> {
 async function setAccess(sessions: Sessions, access: string): Promise<void> {
   const shared = sessions.active;
   if (shared === undefined) {
-    void vscode.window.showInformationMessage("There is no Tandem session in this window.");
+    void vscode.window.showInformationMessage(vscode.l10n.t("There is no Tandem session in this window."));
     return;
   }
   await shared.ask("sessionControl", { agentAccess: access });
@@ -108,35 +110,42 @@ async function copyAgentConfiguration(programs: Programs): Promise<void> {
   const found = programs.bridge();
   const clients = agentConfigurations(found.file ?? "tandem-mcp");
   const items = clients.map((client) => ({ label: client.name, description: client.place, client }));
-  const chosen = await vscode.window.showQuickPick(items, { title: "Which agent shall ride along?", matchOnDescription: true });
+  const chosen = await vscode.window.showQuickPick(items, { title: vscode.l10n.t("Which agent shall ride along?"), matchOnDescription: true });
   if (chosen === undefined) {
     return;
   }
   await vscode.env.clipboard.writeText(chosen.client.text);
-  const missing = found.file === undefined ? " `tandem-mcp` was not found here, so its path is left to PATH." : "";
-  void vscode.window.showInformationMessage(`Copied for ${chosen.client.name}: ${chosen.client.place}.${missing}`);
+  const copied = vscode.l10n.t("Copied for {0}: {1}.", chosen.client.name, chosen.client.place);
+  const missing = found.file === undefined ? ` ${vscode.l10n.t("`tandem-mcp` was not found here, so its path is left to PATH.")}` : "";
+  void vscode.window.showInformationMessage(copied + missing);
 }
 
 async function sessionMenu(sessions: Sessions): Promise<void> {
   const shared = sessions.active;
   const access = shared?.picture?.agentAccess;
-  const choice = (label: string, command: string, description = "") => ({ label, command, description });
+  const choice = (icon: string, text: string, command: string, description = "") => ({ label: `$(${icon}) ${text}`, command, description });
+  const now = vscode.l10n.t("now");
   const items = [
     ...(shared !== undefined
       ? [
-          choice("$(hubot) Let agents control", "agentsControl", access === "full" ? "now" : ""),
-          choice("$(eye) Let agents look only", "agentsLook", access === "readOnly" ? "now" : ""),
-          choice("$(circle-slash) Let agents do nothing", "agentsNothing", access === "none" ? "now" : ""),
+          choice("hubot", vscode.l10n.t("Let agents control"), "agentsControl", access === "full" ? now : ""),
+          choice("eye", vscode.l10n.t("Let agents look only"), "agentsLook", access === "readOnly" ? now : ""),
+          choice("circle-slash", vscode.l10n.t("Let agents do nothing"), "agentsNothing", access === "none" ? now : ""),
         ]
       : []),
-    ...(shared === undefined ? [] : [choice("$(terminal) Show program terminal", "showTerminal"), choice("$(sign-out) Leave without ending", "leave")]),
-    choice("$(history) Show activity", "activity.focus"),
-    choice("$(plug) Join a session…", "joinSession"),
-    choice("$(copy) Copy agent configuration…", "copyAgentConfiguration"),
-    choice("$(output) Show log", "showLog"),
+    ...(shared === undefined
+      ? []
+      : [
+          choice("terminal", vscode.l10n.t("Show program terminal"), "showTerminal"),
+          choice("sign-out", vscode.l10n.t("Leave without ending"), "leave"),
+        ]),
+    choice("history", vscode.l10n.t("Show activity"), "activity.focus"),
+    choice("plug", vscode.l10n.t("Join a session…"), "joinSession"),
+    choice("copy", vscode.l10n.t("Copy agent configuration…"), "copyAgentConfiguration"),
+    choice("output", vscode.l10n.t("Show log"), "showLog"),
   ];
-  const riders = shared?.picture?.riders.map((rider) => (rider.you ? "you" : rider.name)).join(", ") ?? "";
-  const title = shared?.picture === undefined ? "Tandem" : `Tandem session ${shared.picture.session}: ${riders}`;
+  const riders = shared?.picture?.riders.map((rider) => (rider.you ? vscode.l10n.t("you") : rider.name)).join(", ") ?? "";
+  const title = shared?.picture === undefined ? "Tandem" : vscode.l10n.t("Tandem session {0}: {1}", shared.picture.session, riders);
   const chosen = await vscode.window.showQuickPick(items, { title });
   if (chosen !== undefined) {
     await vscode.commands.executeCommand(`tandem.${chosen.command}`);

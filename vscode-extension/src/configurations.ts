@@ -36,13 +36,13 @@ export class Configurations implements vscode.DebugConfigurationProvider {
       }
       if (made === undefined) {
         // Null opens a launch.json to write one.
-        void vscode.window.showInformationMessage("Tandem does not know what to run here: open a program's file, or describe it in launch.json.");
+        void vscode.window.showInformationMessage(vscode.l10n.t("Tandem does not know what to run here: open a program's file, or describe it in launch.json."));
         return null;
       }
       complete = { ...configuration, ...made };
     }
     if (complete.request === "launch" && !WHAT_TO_RUN.some((attribute) => complete[attribute])) {
-      void vscode.window.showErrorMessage(`\`${complete.name}\` in launch.json says neither \`program\` nor \`project\`: what shall Tandem run?`);
+      void vscode.window.showErrorMessage(vscode.l10n.t("`{0}` in launch.json says neither `program` nor `project`: what shall Tandem run?", complete.name));
       return null;
     }
     // Joining is no launch: who launched has decided.
@@ -68,7 +68,7 @@ export class Configurations implements vscode.DebugConfigurationProvider {
     if (typeof processId === "string") {
       const pid = Number(processId);
       if (!Number.isInteger(pid) || pid <= 0) {
-        void vscode.window.showErrorMessage(`\`processId\` of \`${configuration.name}\` is \`${processId}\`, which is no process.`);
+        void vscode.window.showErrorMessage(vscode.l10n.t("`processId` of `{0}` is `{1}`, which is no process.", configuration.name, processId));
         return undefined;
       }
       configuration["processId"] = pid;
@@ -102,7 +102,7 @@ export class Configurations implements vscode.DebugConfigurationProvider {
 /** Which of several programs the person means; undefined when the list is dismissed. */
 async function chosen<T extends { readonly name: string; readonly program?: unknown }>(choices: readonly T[]): Promise<T | undefined> {
   const items = choices.map((choice) => ({ label: choice.name, description: String(choice.program), choice }));
-  return (await vscode.window.showQuickPick(items, { placeHolder: "Which program shall Tandem run?" }))?.choice;
+  return (await vscode.window.showQuickPick(items, { placeHolder: vscode.l10n.t("Which program shall Tandem run?") }))?.choice;
 }
 
 async function tellingFiles(folder: vscode.WorkspaceFolder): Promise<string[]> {

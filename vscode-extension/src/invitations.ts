@@ -59,9 +59,10 @@ export class Invitations implements vscode.Disposable {
   }
 
   private async invite(live: LiveSession): Promise<void> {
-    const who = live.client === "" ? "Somebody" : live.kind === "agent" ? `The agent ${live.client}` : live.client;
-    const answer = await vscode.window.showInformationMessage(`${who} debugs ${live.title || live.program} in the session ${live.id}.`, "Join");
-    if (answer === "Join") {
+    const who = live.client === "" ? vscode.l10n.t("Somebody") : live.kind === "agent" ? vscode.l10n.t("The agent {0}", live.client) : live.client;
+    const offer = vscode.l10n.t("{0} debugs {1} in the session {2}.", who, live.title || live.program, live.id);
+    const yes = vscode.l10n.t("Join");
+    if ((await vscode.window.showInformationMessage(offer, yes)) === yes) {
       await join(live);
     }
   }

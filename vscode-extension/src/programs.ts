@@ -2,6 +2,7 @@
 import { execFile } from "node:child_process";
 import { statSync } from "node:fs";
 import * as os from "node:os";
+import * as path from "node:path";
 import { promisify } from "node:util";
 import * as vscode from "vscode";
 import { findProgram, misfit, type Found, type Surroundings } from "./binary";
@@ -59,18 +60,25 @@ export class Programs {
   }
 
   private async complain(text: string): Promise<void> {
-    const settings = "Open Settings";
-    const install = "How to Install";
-    const chosen = await vscode.window.showErrorMessage(text, settings, install, "Show Log");
+    const settings = vscode.l10n.t("Open Settings");
+    const install = vscode.l10n.t("How to Install");
+    const showLog = vscode.l10n.t("Show Log");
+    const chosen = await vscode.window.showErrorMessage(text, settings, install, showLog);
     if (chosen === settings) {
       // A path on another machine is a setting of that machine: the user's own page does not have it.
       const page = vscode.env.remoteName === undefined ? "openSettings" : "openRemoteSettings";
       await vscode.commands.executeCommand(`workbench.action.${page}`, { query: "tandem.adapterPath" });
     } else if (chosen === install) {
-      await vscode.commands.executeCommand("markdown.showPreview", vscode.Uri.joinPath(this.context.extensionUri, "README.md"));
-    } else if (chosen === "Show Log") {
+      await vscode.commands.executeCommand("markdown.showPreview", this.readme());
+    } else if (chosen === showLog) {
       await vscode.commands.executeCommand("tandem.showLog");
     }
+  }
+
+  /** Packages have its name in small letters. */
+  private readme(): vscode.Uri {
+    const file = ["README.md", "readme.md"].map((name) => path.join(this.context.extensionPath, name)).find(isFile);
+    return vscode.Uri.file(file ?? path.join(this.context.extensionPath, "README.md"));
   }
 
   private surroundings(): Surroundings {

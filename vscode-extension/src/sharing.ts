@@ -12,9 +12,9 @@ interface Choice {
 
 /** What a person can answer at once when an agent comes. */
 const CHOICES = {
-  control: { label: "Let Agents Control", access: "full" },
-  look: { label: "Let Agents Look Only", access: "readOnly" },
-  nothing: { label: "Let Agents Do Nothing", access: "none" },
+  control: { label: vscode.l10n.t("Let Agents Control"), access: "full" },
+  look: { label: vscode.l10n.t("Let Agents Look Only"), access: "readOnly" },
+  nothing: { label: vscode.l10n.t("Let Agents Do Nothing"), access: "none" },
 };
 
 export class Sharing implements vscode.Disposable {
@@ -57,10 +57,10 @@ export class Sharing implements vscode.Disposable {
       const { control, look, nothing } = CHOICES;
       const may = session.picture?.agentAccess ?? "full";
       const offered = may === "full" ? [look, nothing] : may === "readOnly" ? [control, nothing] : [control, look];
-      await this.choose(session, `The agent ${deed.who} joined ${name}: ${ACCESS_WORDS[may] ?? may}.`, offered);
+      await this.choose(session, vscode.l10n.t("The agent {0} joined {1}: {2}.", deed.who, name, ACCESS_WORDS[may] ?? may), offered);
     } else if (deed.change === "refused" && wished("announceAgents", true)) {
       const may = session.picture?.agentAccess ?? "";
-      await this.choose(session, `The agent ${deed.who} wanted to ${deed.refused} in ${name}: ${ACCESS_WORDS[may] ?? "it may not"}.`, [CHOICES.control]);
+      await this.choose(session, vscode.l10n.t("The agent {0} wanted to {1} in {2}: {3}.", deed.who, deed.refused, name, ACCESS_WORDS[may] ?? may), [CHOICES.control]);
     }
   }
 

@@ -117,6 +117,26 @@ test("every contributed command is registered, and every setting is read", () =>
   assert.ok(Object.values(tandem.variables).every((command) => commands.includes(command)));
 });
 
+test("every text of package.json that people read is in package.nls.json, and none there is unused", () => {
+  const texts = JSON.parse(read("package.nls.json")) as Readonly<Record<string, string>>;
+  const used = new Set<string>();
+  const look = (value: unknown, name: string): void => {
+    if (typeof value === "string") {
+      const key = /^%(.+)%$/.exec(value)?.[1];
+      const read = ["description", "markdownDescription", "title", "altText", "enumDescriptions"].includes(name);
+      assert.ok(!read || key !== undefined || value === "Tandem", `${name}: ${value}`);
+      if (key !== undefined) {
+        assert.ok(key in texts, key);
+        used.add(key);
+      }
+    } else if (typeof value === "object" && value !== null) {
+      Object.entries(value).forEach(([key, inner]) => look(inner, Array.isArray(value) ? name : key));
+    }
+  };
+  look(manifest, "");
+  assert.deepEqual([...used].sort(), Object.keys(texts).sort());
+});
+
 test("every picture is there and small", () => {
   const images = [manifest.icon, ...manifest.contributes.walkthroughs.flatMap((one) => one.steps.map((step) => step.media.image)),
     ...[...read("README.md").matchAll(/\((images\/[^)]+)\)/g)].map((match) => match[1] ?? "")];

@@ -3,6 +3,7 @@
 import { after } from "node:test";
 import { Editor } from "./editor";
 import "./dotnet.story";
+import "./builds.story";
 import "./python.story";
 import "./join.story";
 import "./files.story";
