@@ -199,6 +199,13 @@ local function project()
   return found[1] and vim.fs.dirname(found[1]) or vim.fn.getcwd()
 end
 
+--- The folder of the CMake project that the open file belongs to, or the file.
+local function c_program()
+  local file = vim.api.nvim_buf_get_name(0)
+  local lists = vim.fs.find("CMakeLists.txt", { upward = true, path = vim.fs.dirname(file), limit = math.huge })
+  return lists[1] and vim.fs.dirname(lists[#lists]) or file
+end
+
 function M.setup(options)
   options = options or {}
   M.adapter = options.adapter or "tandem-dap"
@@ -221,6 +228,10 @@ function M.setup(options)
   for _, language in ipairs({ "python", "sh", "javascript", "ruby", "go" }) do
     add(language, "${file}")
   end
+  -- Built first: a Rust file's package, a C or C++ file by itself unless it belongs to a project of CMake.
+  add("rust", "${file}")
+  add("c", c_program)
+  add("cpp", c_program)
   -- Others' doings are told to who asks; before `configurationDone` nobody is in the session yet.
   nvim.listeners.after.configurationDone.tandem = function(current)
     if current.config and (current.config.type == "tandem" or current.config.type == "tandem_join") then

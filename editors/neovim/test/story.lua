@@ -20,6 +20,19 @@ said("`/no/such/tandem%-dap` cannot be started")
 tandem.setup({ adapter = adapter })
 assert(dap.configurations.cs[1].type == "tandem")
 assert(#dap.configurations.cs == 1, "a second setup adds nothing")
+for _, language in ipairs({ "c", "cpp", "rust" }) do
+  assert(#dap.configurations[language] == 1, language)
+end
+-- A C file is built by itself, or with the CMake project around it: the outermost.
+local scratch = vim.fn.tempname()
+vim.fn.mkdir(scratch .. "/part", "p")
+vim.api.nvim_buf_set_name(0, scratch .. "/part/main.c")
+assert(dap.configurations.c[1].program() == scratch .. "/part/main.c")
+for _, place in ipairs({ "/CMakeLists.txt", "/part/CMakeLists.txt" }) do
+  vim.fn.writefile({ "project(p C)" }, scratch .. place)
+end
+assert(dap.configurations.c[1].program() == scratch, dap.configurations.c[1].program())
+vim.fn.delete(scratch, "rf")
 dap.run({ type = "tandem", request = "launch", name = "echo", program = program,
   breakpoint = { path = source, line = tonumber(line) } })
 local first = dap.session()
