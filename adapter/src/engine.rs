@@ -3,6 +3,7 @@
 //! The built-in .NET engine and every child adapter implement [`Engine`]. An engine speaks DAP bodies with *its own*
 //! ids, 1-based lines and columns and native paths; it never sees a client. The hub renumbers for each client.
 
+pub mod builds;
 pub mod child;
 pub mod console;
 pub mod coreclr;

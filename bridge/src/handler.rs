@@ -44,7 +44,7 @@ fn remedy(code: ErrorCode) -> &'static str {
         ErrorCode::LaunchFailed => {
             "look at `program`, `cwd` and `env`; process_read_output has what it printed"
         }
-        ErrorCode::BuildFailed => "mend what the diagnostics say, and call again",
+        ErrorCode::BuildFailed => "correct what `diagnostics` lists, and call again",
         ErrorCode::EngineNotFound => "install it, or say where it is with `enginePath`",
         ErrorCode::EngineFailed => "look at debug_status; debug_restart or debug_launch starts anew",
         ErrorCode::BreakpointNotFound => "debug_list_breakpoints lists yours",
@@ -335,7 +335,9 @@ impl ServerHandler for Bridge {
 
 /// `{success: false, error: {code, message, hint, …data}}`.
 fn refusal(failure: &Failure) -> Value {
-    let hint = failure.hint.as_deref().unwrap_or_else(|| remedy(failure.code));
+    // A debug console and a list of problems are a person's: an agent has the diagnostics before it.
+    let is_persons = failure.code == ErrorCode::BuildFailed && failure.data.get("diagnostics").is_some();
+    let hint = failure.hint.as_deref().filter(|_| !is_persons).unwrap_or_else(|| remedy(failure.code));
     let mut error = json!({ "code": failure.code.as_str(), "message": failure.message, "hint": hint });
     if let (Some(error), Some(data)) = (error.as_object_mut(), failure.data.as_object()) {
         error.extend(data.clone());

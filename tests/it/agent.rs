@@ -110,6 +110,8 @@ async fn a_build_that_fails_says_where(runtime: Runtime) -> anyhow::Result<()> {
     let mut agent = Agent::start("agent", runtime, &Transcript::default()).await?;
     let answer = agent.call("debug_launch", json!({ "projectPath": copy.path() })).await?;
     assert_eq!(answer["error"]["code"], "BUILD_FAILED");
+    let hint = answer["error"]["hint"].as_str().unwrap_or_default();
+    assert!(hint.contains("`diagnostics`") && !hint.contains("Problems"), "{hint}");
     let found = answer["error"]["diagnostics"].as_array().context("no diagnostics")?;
     let places: Vec<_> = found.iter().map(|one| (one["code"].clone(), one["line"].clone())).collect();
     let (one, two) = (fixture::line("broken", "type"), fixture::line("broken", "name"));

@@ -46,6 +46,7 @@ mod agent_runs;
 mod agent_slips;
 mod agent_tools;
 mod attaching;
+mod build_progress;
 mod builds;
 mod campaigns;
 mod cancelling;

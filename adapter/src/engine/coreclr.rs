@@ -47,23 +47,24 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use super::builds::Tell;
 use super::{Engine, EngineEvent, EngineRequest, Reply};
 use crate::io::{Broker, SpawnSpec};
 use session::{Input, Session};
 use standstill::Standstill;
 
 /// What launch attributes mean for .NET: what to start, where, with which variables; built first when it is a project. For
-/// another debugger of .NET. `say` gets the build's lines.
+/// another debugger of .NET. `tell` gets the build's events.
 ///
 /// # Errors
 /// `INVALID_PARAMETER`, `LAUNCH_FAILED`, `NOT_DEBUGGABLE`, `BUILD_FAILED` with `data.diagnostics`, `ENGINE_NOT_FOUND` without a
 /// `dotnet`, `CANCELLED`.
 pub(super) fn program_of(
     attributes: &Value,
-    say: &dyn Fn(&str),
+    tell: Tell<'_>,
     give_up: &dyn Fn() -> bool,
 ) -> Result<SpawnSpec, Failure> {
-    Ok(program::resolve(&program::Attributes(attributes), &mut |line| say(line), give_up)?.spec)
+    Ok(program::resolve(&program::Attributes(attributes), tell, give_up)?.spec)
 }
 
 /// A handle to the engine's thread.

@@ -1,11 +1,13 @@
 //! What is known of the program, in the words of the engine's own events: what a late joiner is told.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde_json::{Value, json};
 
 /// Sessions of programs that were started that are remembered: a pool of workers may start thousands.
 const CHILDREN: usize = 64;
+/// Progress that is remembered, so that it ends for clients when its engine does.
+const PROGRESS: usize = 64;
 
 /// The program as its events told it.
 #[derive(Debug, Default)]
@@ -14,6 +16,8 @@ pub struct Facts {
     pub process: Option<Value>,
     threads: BTreeMap<i64, ()>,
     modules: Vec<Value>,
+    /// What goes on and has told clients so, by its `progressId`.
+    progress: BTreeSet<String>,
     /// The newest sessions of the programs that it started: `{session, name}`.
     children: VecDeque<Value>,
 }
@@ -37,8 +41,22 @@ impl Facts {
                     self.modules.push(body["module"].clone());
                 }
             }
+            "progressStart" if self.progress.len() < PROGRESS => {
+                self.progress.extend(body["progressId"].as_str().map(str::to_owned));
+            }
+            "progressEnd" => drop(body["progressId"].as_str().map(|id| self.progress.remove(id))),
             _ => {}
         }
+    }
+
+    /// Whether this goes on.
+    pub fn goes_on(&self, progress: &str) -> bool {
+        self.progress.contains(progress)
+    }
+
+    /// Bodies of `progressEnd` for all that goes on; from now on nothing does.
+    pub fn end_progress(&mut self) -> Vec<Value> {
+        std::mem::take(&mut self.progress).into_iter().map(|id| json!({ "progressId": id })).collect()
     }
 
     /// The program started another, which is debugged in a session of its own.

@@ -148,6 +148,12 @@ impl Pending {
         taken
     }
 
+    /// Tickets of launches in flight, also of a restart's: one, at most.
+    pub fn launches(&self) -> Vec<Ticket> {
+        let launches = |waiter: &Waiter| matches!(waiter, Waiter::Launch(_) | Waiter::Relaunched);
+        self.waiters.iter().filter(|(_, waiter)| launches(waiter)).map(|(ticket, _)| *ticket).collect()
+    }
+
     /// Whether a client's launch is in flight.
     pub fn launch_of(&self, client: ClientId) -> bool {
         let is_its = |waiter: &Waiter| matches!(waiter, Waiter::Launch(asked) if asked.client == client);

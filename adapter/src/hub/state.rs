@@ -419,11 +419,16 @@ impl State {
         self.effects.push(Effect::Send { client: id, message });
     }
 
-    /// Sends a line of the debug console to everybody who launched, attached or joined, configured or not: a build takes
-    /// long, and its lines belong to those who wait for it.
+    /// Sends a line of the debug console to everybody who launched, attached or joined, configured or not.
     fn note_all(&mut self, body: &Value) {
+        self.tell_waiting("output", body);
+    }
+
+    /// Sends an event to everybody who launched, attached or joined, configured or not: what goes on before a program runs
+    /// belongs to those who wait for it.
+    fn tell_waiting(&mut self, event: &str, body: &Value) {
         for id in self.clients.at_the_console() {
-            self.tell(id, "output", body);
+            self.tell(id, event, body);
         }
     }
 

@@ -11,10 +11,11 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use dap_wire::{ErrorCode, Failure};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::find;
 use super::target::Target;
+use crate::engine::builds::{self, Tell, Telling};
 use readers::{Told, gnu, go, rustc};
 
 /// How long a build may take.
@@ -24,12 +25,8 @@ const BUILD_LIMIT: Duration = Duration::from_secs(10 * 60);
 ///
 /// # Errors
 /// `BUILD_FAILED` with `data.diagnostics`, `ENGINE_NOT_FOUND` when there is no compiler, `CANCELLED`.
-pub(super) fn built(
-    target: Target,
-    say: &dyn Fn(&str),
-    give_up: &dyn Fn() -> bool,
-) -> Result<Target, Failure> {
-    let build = Build { target: &target, say, give_up };
+pub(super) fn built(target: Target, tell: Tell<'_>, give_up: &dyn Fn() -> bool) -> Result<Target, Failure> {
+    let build = Build { target: &target, tell, give_up };
     if let Some(project) = target.text("project")? {
         let built = build.project(&target.cwd.join(project))?;
         return match built {
@@ -72,7 +69,7 @@ fn nameless(project: &Path) -> Failure {
 
 struct Build<'a> {
     target: &'a Target,
-    say: &'a dyn Fn(&str),
+    tell: Tell<'a>,
     give_up: &'a dyn Fn() -> bool,
 }
 
@@ -199,18 +196,22 @@ impl Build<'_> {
         Ok(command)
     }
 
+    /// What a person calls it: the source that was launched, or the folder of the project.
+    fn what<'p>(&'p self, folder: &'p Path) -> &'p Path {
+        let program = self.target.program.as_path();
+        if program.is_file() && program.starts_with(folder) { program } else { folder }
+    }
+
     fn run(
         &self,
         mut command: Command,
         folder: &Path,
         read: fn(&str, &Path, &mut Told) -> Option<String>,
     ) -> Result<Told, Failure> {
-        let failed = |reason: String| {
-            let message = format!("cannot build `{}`: {reason}", folder.display());
-            Failure::new(ErrorCode::BuildFailed, message)
-        };
+        let failed = |reason: String| builds::failure(folder, reason);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let telling = Telling::begin(self.tell, self.what(folder));
         let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
         let (lines, received) = std::sync::mpsc::channel();
         let stdout = child.stdout.take().map(|pipe| Box::new(pipe) as Box<dyn std::io::Read + Send>);
@@ -234,7 +235,7 @@ impl Build<'_> {
             match received.recv_timeout(Duration::from_millis(50)) {
                 Ok(line) => {
                     if let Some(shown) = read(&line, folder, &mut told) {
-                        (self.say)(shown.trim_end());
+                        telling.line(shown.trim_end());
                         if !shown.trim().is_empty() {
                             told.last = shown.trim().to_owned();
                         }
@@ -254,21 +255,7 @@ impl Build<'_> {
         if status.success() {
             return Ok(told);
         }
-        let errors: Vec<&Value> =
-            told.diagnostics.iter().filter(|found| found["severity"] == "error").collect();
-        let reason = match errors.first() {
-            Some(first) => format!(
-                "{} error(s), the first in `{}` line {}: {}",
-                errors.len(),
-                first["file"].as_str().unwrap_or_default(),
-                first["line"],
-                first["message"].as_str().unwrap_or_default()
-            ),
-            None => told.last.clone(),
-        };
-        Err(failed(reason)
-            .hint("mend the errors in `diagnostics` and launch again")
-            .data(json!({ "diagnostics": told.diagnostics })))
+        Err(builds::failed(folder, &told.diagnostics, &told.last))
     }
 }
 

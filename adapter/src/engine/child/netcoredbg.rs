@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::find::Search;
 use super::profile::{Plan, Profile, ProgramIo, Quirks, Transport};
 use super::target::Target;
+use crate::engine::builds::Tell;
 use crate::engine::coreclr;
 use crate::io::SpawnSpec;
 
@@ -27,18 +28,18 @@ impl Profile for Netcoredbg {
     }
 
     fn launch(&self, target: &Target) -> Result<Plan, Failure> {
-        self.launch_built(target, &|_| {}, &|| false)
+        self.launch_built(target, &|_, _| {}, &|| false)
     }
 
     fn launch_built(
         &self,
         target: &Target,
-        say: &dyn Fn(&str),
+        tell: Tell<'_>,
         give_up: &dyn Fn() -> bool,
     ) -> Result<Plan, Failure> {
         // First: a build is long.
         let adapter = adapter(target)?;
-        let program = coreclr::program_of(target.attributes(), say, give_up)?;
+        let program = coreclr::program_of(target.attributes(), tell, give_up)?;
         // The stub sees to the program's arguments and variables: one `null` among these, and netcoredbg drops them all.
         let ours = json!({ "args": [], "env": {}, "cwd": program.cwd,
             "stopAtEntry": target.flag("stopOnEntry", false)? });

@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::socket::Place;
 use super::target::Target;
 use super::{bash, build, debugpy, delve, find, gdb, js, lldb, netcoredbg, rdbg};
+use crate::engine::builds::Tell;
 use crate::io::SpawnSpec;
 
 /// What stands for the paths of the program's pipes.
@@ -210,18 +211,18 @@ pub(super) trait Profile: Send + Sync {
         true
     }
 
-    /// As [`Profile::launch`], with what must be built first built. `say` gets the build's lines.
+    /// As [`Profile::launch`], with what must be built first built. `tell` gets the build's events.
     ///
     /// # Errors
     /// As [`Profile::launch`], and `BUILD_FAILED` with `data.diagnostics`.
     fn launch_built(
         &self,
         target: &Target,
-        say: &dyn Fn(&str),
+        tell: Tell<'_>,
         give_up: &dyn Fn() -> bool,
     ) -> Result<Plan, Failure> {
         if self.builds(target) {
-            self.launch(&build::built(target.clone(), say, give_up)?)
+            self.launch(&build::built(target.clone(), tell, give_up)?)
         } else {
             self.launch(target)
         }

@@ -36,6 +36,7 @@ use dap_wire::{Failure, Request};
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::connection::Connection;
 use super::debuggee::Debuggee;
@@ -149,6 +150,8 @@ pub(super) struct Session {
     refusal: Mutex<Option<Failure>>,
     /// Somebody wants the end: a launch in progress gives up.
     give_up: CancellationToken,
+    /// What the launch has in threads of their own, such as a build, which must not outlive the session.
+    planning: TaskTracker,
     /// No more connections are taken.
     closing: CancellationToken,
 }
@@ -177,6 +180,7 @@ impl Session {
             panics: Panics::default(),
             refusal: Mutex::default(),
             give_up: CancellationToken::new(),
+            planning: TaskTracker::new(),
             closing: CancellationToken::new(),
         }
     }

@@ -10,6 +10,7 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
 use super::launch_settings::{self, LaunchSettings, Profile};
+use crate::engine::builds::{self, Tell, Telling};
 use crate::engine::console::Console;
 use crate::io::SpawnSpec;
 
@@ -90,10 +91,10 @@ impl Attributes<'_> {
     }
 }
 
-/// Works out what to start, building first when it is a project. `say` gets the build's lines.
+/// Works out what to start, building first when it is a project. `tell` gets its events.
 pub(super) fn resolve(
     attributes: &Attributes<'_>,
-    say: &mut dyn FnMut(&str),
+    tell: Tell<'_>,
     give_up: &dyn Fn() -> bool,
 ) -> Result<Program, Failure> {
     let console = Console::parse(attributes.text("console")?)?;
@@ -126,7 +127,7 @@ pub(super) fn resolve(
     let mut outputs = Vec::new();
     if needs_build || project.is_some() {
         let built = project.map_or(target.as_path(), Path::new);
-        outputs = build(attributes, built, say, give_up)?;
+        outputs = build(attributes, built, tell, give_up)?;
     }
     // A folder of the project: what is launched or built, else where the launch says to be.
     let place = match (needs_build, project) {
@@ -136,7 +137,7 @@ pub(super) fn resolve(
     };
     let settings = settings_at(attributes, place.as_deref())?.unwrap_or_default();
     if !settings.origin.is_empty() {
-        say(&format!("Launch profile {}", settings.origin));
+        builds::say(tell, &format!("Launch profile {}", settings.origin));
     }
     let target = if needs_build { output_of(&target, &outputs)? } else { target };
     let home = place.filter(|_| needs_build || project.is_some()).map(|place| match place.parent() {
@@ -279,12 +280,10 @@ fn output(line: &str) -> Option<Output> {
 fn build(
     attributes: &Attributes<'_>,
     target: &Path,
-    say: &mut dyn FnMut(&str),
+    tell: Tell<'_>,
     give_up: &dyn Fn() -> bool,
 ) -> Result<Vec<Output>, Failure> {
-    let failed = |reason: String| {
-        Failure::new(ErrorCode::BuildFailed, format!("cannot build `{}`: {reason}", target.display()))
-    };
+    let failed = |reason: String| builds::failure(target, reason);
     let mut command = Command::new(dotnet(attributes)?);
     command.args(["build", "-nologo", "-v:minimal", "-consoleLoggerParameters:NoSummary"]).arg(target);
     for (name, value) in attributes.env()? {
@@ -297,6 +296,7 @@ fn build(
     command.env("MSBUILDDISABLENODEREUSE", "1").env("UseSharedCompilation", "false");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    let telling = Telling::begin(tell, target);
     let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
     let (lines, read) = std::sync::mpsc::channel();
     let stdout = child.stdout.take().map(|stdout| Box::new(stdout) as Box<dyn std::io::Read + Send>);
@@ -322,7 +322,7 @@ fn build(
     loop {
         match read.recv_timeout(Duration::from_millis(50)) {
             Ok(line) => {
-                say(&line);
+                telling.line(&line);
                 outputs.extend(output(&line));
                 if let Some(found) = diagnostic(&line, folder)
                     && !diagnostics.contains(&found)
@@ -347,21 +347,7 @@ fn build(
     if status.success() {
         return Ok(outputs);
     }
-    let errors: Vec<&Value> = diagnostics.iter().filter(|found| found["severity"] == "error").collect();
-    let reason = match errors.first() {
-        Some(first) => format!(
-            "{} error(s), the first in `{}` line {}: {} {}",
-            errors.len(),
-            first["file"].as_str().unwrap_or_default(),
-            first["line"],
-            first["code"].as_str().unwrap_or_default(),
-            first["message"].as_str().unwrap_or_default()
-        ),
-        None => last,
-    };
-    Err(failed(reason)
-        .hint("mend the errors in `diagnostics` and launch again")
-        .data(json!({ "diagnostics": diagnostics })))
+    Err(builds::failed(target, &diagnostics, &last))
 }
 
 /// MSBuild's canonical form: `file(line,column): severity code: message [project]`.

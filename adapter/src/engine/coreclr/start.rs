@@ -45,7 +45,7 @@ impl Session {
         self.attributes(arguments)?;
         let (ending, cancel) = (self.ending.clone(), cancel.clone());
         let give_up = || ending.load(Ordering::Relaxed) || cancel.is_cancelled();
-        let program = program::resolve(&attributes, &mut |line| self.note(line), &give_up)?;
+        let program = program::resolve(&attributes, &|event, body| self.tell(event, body), &give_up)?;
         if attributes.flag("noDebug", false)? {
             return self.launch_undebugged(&program, &give_up);
         }

@@ -5,8 +5,10 @@ use serde_json::{Value, json};
 
 use super::deeds::excerpt;
 use super::{ENGINE_DEADLINE, State};
-use crate::engine::NEED_STOP;
+use crate::engine::{NEED_STOP, builds};
+use crate::hub::access::AgentAccess;
 use crate::hub::clients::Kind;
+use crate::hub::event::{ClientId, Effect};
 use crate::hub::pending::{Asked, Waiter};
 
 /// What an answered request changed in the program, for everybody else.
@@ -113,12 +115,24 @@ impl State {
         }
     }
 
+    /// A build goes on for the launch or restart that waits for it, and is cancelled with that, by whoever may end the program.
+    fn cancel_build(&mut self, by: ClientId, progress: &str) {
+        let may = self.clients.get(by).is_some_and(|client| self.access_of(client) == AgentAccess::Full);
+        if may && progress.starts_with(builds::PROGRESS) && self.facts.goes_on(progress) {
+            let tickets = self.pending.launches();
+            self.effects.extend(tickets.into_iter().map(|ticket| Effect::Cancel { ticket }));
+        }
+    }
+
     /// `cancel`: the cancelled request answers for itself; cancelling what is over is no error.
     pub(super) fn cancel(&mut self, asked: &Asked, arguments: &Value) {
         if let Some(seq) = arguments["requestId"].as_i64()
             && let Some(ticket) = self.pending.of_request(asked.client, seq)
         {
-            self.effects.push(crate::hub::event::Effect::Cancel { ticket });
+            self.effects.push(Effect::Cancel { ticket });
+        }
+        if let Some(id) = arguments["progressId"].as_str() {
+            self.cancel_build(asked.client, id);
         }
         self.answer(asked, Ok(Value::Null));
     }

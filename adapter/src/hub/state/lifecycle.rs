@@ -118,6 +118,7 @@ impl State {
         // An engine that died has ended the session already.
         if result.is_err() && !matches!(self.phase, Phase::Over { .. }) {
             // Nothing runs: the same client may try again with better arguments.
+            self.end_progress();
             self.abandon_asks(&Failure::cancelled());
             self.phase = Phase::Idle;
             (self.engine, self.engine_ready, self.configured) = (None, false, false);
@@ -404,6 +405,7 @@ impl State {
         self.answer_launch();
         self.abandon_restart();
         self.abandon_asks(&Failure::cancelled());
+        self.end_progress();
         for id in self.clients.ready() {
             self.effects.push(Effect::FlushOutput { client: id });
             self.tell_terminated(id);

@@ -67,6 +67,7 @@ impl State {
         }
         self.running(None);
         self.phase = Phase::Starting;
+        self.end_progress();
         for (event, body) in self.facts.farewell() {
             self.tell_all(event, &body);
         }

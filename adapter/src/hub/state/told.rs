@@ -38,6 +38,12 @@ impl State {
             tracing::debug!(event, "said after the end");
             return;
         }
+        let ended = |id: &str| !self.facts.goes_on(id);
+        if matches!(event, "progressUpdate" | "progressEnd") && body["progressId"].as_str().is_none_or(ended)
+        {
+            // Clients were told its end, or nothing of it.
+            return;
+        }
         self.facts.learn(event, &body);
         match event {
             "initialized" => {
@@ -93,8 +99,15 @@ impl State {
                 }
                 self.tell_all(event, &body);
             }
-            "output" => self.note_all(&body),
+            "output" | "progressStart" | "progressUpdate" | "progressEnd" => self.tell_waiting(event, &body),
             _ => self.tell_all(event, &body),
+        }
+    }
+
+    /// What an engine was at ends with it, whether or not it could say so.
+    pub(super) fn end_progress(&mut self) {
+        for body in self.facts.end_progress() {
+            self.tell_waiting("progressEnd", &body);
         }
     }
 

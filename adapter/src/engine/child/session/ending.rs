@@ -158,6 +158,9 @@ impl Session {
     /// The hub wants the end: an attached program lives on, one we launched ends with its pipes.
     pub(in super::super) async fn let_go(&self, terminate: bool) {
         self.progress.send_modify(|now| (now.ending, now.over) = (true, true));
+        self.planning.close();
+        // A build looks every few milliseconds whether it is to give up.
+        drop(tokio::time::timeout(GOODBYE_LIMIT, self.planning.wait()).await);
         let launched = self.live().as_ref().is_some_and(|live| live.plan.launched);
         self.say_goodbye(launched || terminate).await;
         if terminate && let Some(live) = self.live().as_ref() {

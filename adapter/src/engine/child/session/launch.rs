@@ -31,6 +31,8 @@ impl Session {
             () = cancel.cancelled() => Err(Failure::cancelled()),
         };
         if outcome.is_err() {
+            // A build goes on in a thread of its own.
+            self.give_up.cancel();
             self.let_go(true).await;
         }
         outcome
@@ -92,15 +94,15 @@ impl Session {
         let (profile, asked) = (self.profile.clone(), target.clone());
         let events = self.events.clone();
         let give_up = self.give_up.clone();
-        let planning = tokio::task::spawn_blocking(move || {
-            let say = |line: &str| {
-                let body = json!({ "category": "console", "output": format!("{line}\n") });
-                drop(events.send(EngineEvent::Dap { event: "output".into(), body }));
+        let planning = self.planning.spawn_blocking(move || {
+            let tell = |event: &str, body: Value| {
+                // A hub that has ended listens to nothing.
+                drop(events.send(EngineEvent::Dap { event: event.into(), body }));
             };
             let plan = if attach {
                 profile.attach(&asked)?
             } else {
-                profile.launch_built(&asked, &say, &|| give_up.is_cancelled())?
+                profile.launch_built(&asked, &tell, &|| give_up.is_cancelled())?
             };
             if !matches!(plan.transport, Transport::Runs(_)) {
                 find::has_interpreter(profile.name(), &plan.spec)?;

@@ -1,0 +1,131 @@
+//! What clients are told of a build that a launch waits for: its lines in the debug console, DAP's progress events for clients that
+//! show them, and a sentence when it fails. Starting compilers and reading what they say is the engines' own.
+
+use std::cell::Cell;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use dap_wire::{ErrorCode, Failure};
+use serde_json::{Value, json};
+
+/// Takes a DAP event: its name and its body.
+pub(super) type Tell<'a> = &'a dyn Fn(&str, Value);
+
+/// A compiler may say hundreds of lines a second; a notification that changes more often than this cannot be read.
+const BETWEEN_UPDATES: Duration = Duration::from_millis(200);
+/// Most characters of a line that progress tells.
+const MESSAGE: usize = 120;
+
+/// Numbers of builds: a progress id is given out once.
+static BUILDS: AtomicU64 = AtomicU64::new(1);
+
+/// How the ids of builds' progress begin: cancelling it cancels the launch.
+pub const PROGRESS: &str = "build-";
+
+/// A line of the debug console.
+pub(super) fn say(tell: Tell<'_>, line: &str) {
+    tell("output", json!({ "category": "console", "output": format!("{line}\n") }));
+}
+
+/// The build that runs; its progress ends when it is dropped.
+pub(super) struct Telling<'a> {
+    tell: Tell<'a>,
+    progress: String,
+    updated: Cell<Instant>,
+}
+
+impl<'a> Telling<'a> {
+    /// A build of this begins.
+    pub(super) fn begin(tell: Tell<'a>, what: &Path) -> Self {
+        let progress = format!("{PROGRESS}{}", BUILDS.fetch_add(1, Ordering::Relaxed));
+        let name =
+            what.file_name().map_or_else(|| what.display().to_string(), |name| name.to_string_lossy().into());
+        let start =
+            json!({ "progressId": progress, "title": format!("Building {name}"), "cancellable": true });
+        tell("progressStart", start);
+        Self { tell, progress, updated: Cell::new(Instant::now()) }
+    }
+
+    /// It said something that people read.
+    pub(super) fn line(&self, line: &str) {
+        say(self.tell, line);
+        if line.trim().is_empty() || self.updated.get().elapsed() < BETWEEN_UPDATES {
+            return;
+        }
+        self.updated.set(Instant::now());
+        let message: String = line.trim().chars().take(MESSAGE).collect();
+        (self.tell)("progressUpdate", json!({ "progressId": self.progress, "message": message }));
+    }
+}
+
+impl Drop for Telling<'_> {
+    fn drop(&mut self) {
+        (self.tell)("progressEnd", json!({ "progressId": self.progress }));
+    }
+}
+
+/// A build that could not be run, or not to its end.
+pub(super) fn failure(target: &Path, reason: impl std::fmt::Display) -> Failure {
+    Failure::new(ErrorCode::BuildFailed, format!("cannot build `{}`: {reason}", target.display()))
+}
+
+/// A build that ran and failed: how many errors there are and where the first is, or the last line where none was understood. All
+/// of them are in `data.diagnostics`.
+pub(super) fn failed(target: &Path, diagnostics: &[Value], last: &str) -> Failure {
+    let errors: Vec<&Value> = diagnostics.iter().filter(|found| found["severity"] == "error").collect();
+    let Some(first) = errors.first() else {
+        let last = if last.is_empty() { "it says nothing of why" } else { last };
+        return failure(target, last).hint("the debug console has all that the build said");
+    };
+    let folder = if target.is_dir() { target } else { target.parent().unwrap_or(target) };
+    let file = Path::new(first["file"].as_str().unwrap_or_default());
+    let file = file.strip_prefix(folder).unwrap_or(file).display();
+    let code = first["code"].as_str().filter(|code| !code.is_empty());
+    let code = code.map(|code| format!(" ({code})")).unwrap_or_default();
+    let count = match errors.len() {
+        1 => "1 error, at".to_owned(),
+        many => format!("{many} errors, the first at"),
+    };
+    let message = first["message"].as_str().unwrap_or_default();
+    failure(target, format!("{count} {file}:{}: {message}{code}", first["line"]))
+        .hint("the debug console has all that the build said, and VS Code lists the errors in Problems")
+        .data(json!({ "diagnostics": diagnostics }))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    #[test]
+    fn a_failed_build_says_how_many_errors_there_are_and_where_the_first_is() {
+        let found = |severity: &str, line: u32| json!({ "file": "/p/src/Program.cs", "line": line, "severity": severity, "code": "CS0029", "message": "no" });
+        let said = |found: &[Value]| failed(Path::new("/p/shop.csproj"), found, "last line").message;
+        assert_eq!(
+            said(&[found("warning", 1), found("error", 8), found("error", 9)]),
+            "cannot build `/p/shop.csproj`: 2 errors, the first at src/Program.cs:8: no (CS0029)"
+        );
+        assert_eq!(
+            said(&[found("error", 8)]),
+            "cannot build `/p/shop.csproj`: 1 error, at src/Program.cs:8: no (CS0029)"
+        );
+        assert_eq!(said(&[found("warning", 1)]), "cannot build `/p/shop.csproj`: last line");
+    }
+
+    #[test]
+    fn progress_begins_and_ends_with_the_build_and_changes_at_a_pace_that_can_be_read() {
+        let told = RefCell::new(Vec::new());
+        let tell = |event: &str, body: Value| told.borrow_mut().push((event.to_owned(), body));
+        let build = Telling::begin(&tell, Path::new("/p/shop.csproj"));
+        (0..1000).for_each(|number| build.line(&format!("line {number}")));
+        drop(build);
+        let told = told.into_inner();
+        let (first, last) = (told.first().unwrap(), told.last().unwrap());
+        assert_eq!((first.0.as_str(), &first.1["title"]), ("progressStart", &json!("Building shop.csproj")));
+        assert_eq!((last.0.as_str(), &last.1["progressId"]), ("progressEnd", &first.1["progressId"]));
+        assert_eq!(told.iter().filter(|(event, _)| event == "output").count(), 1000);
+        assert!(told.len() < 1000 + 100, "{}", told.len());
+    }
+}
