@@ -7,6 +7,8 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
 use super::{ENGINE_DEADLINE, Phase, State};
+use crate::hub::clients::Stage;
+use crate::hub::event::ClientId;
 use crate::hub::pending::{Asked, Waiter};
 
 impl State {
@@ -51,7 +53,17 @@ impl State {
         // DAP: whoever resumed knows from the answer; everybody else needs the event.
         let continued = json!({ "threadId": thread, "allThreadsContinued": true });
         self.tell_all_but(Some(asked.client), "continued", &continued);
+        if asked.command != "continue" && self.takes_a_step_for_its_threads(asked.client) {
+            self.tell(asked.client, "continued", &continued);
+        }
         self.tell_deed(asked.client, "resumed", &json!({ "command": asked.command }));
+    }
+
+    /// Whether it has a step let the stepped thread alone run, and shows the others as paused, until it hears otherwise.
+    fn takes_a_step_for_its_threads(&self, client: ClientId) -> bool {
+        let client = self.clients.get(client).filter(|client| client.stage == Stage::Ready);
+        let id = client.map(|client| &client.introduction["clientID"]);
+        id.and_then(Value::as_str).is_some_and(|id| id == "vscode")
     }
 
     /// The thread of the current stop.

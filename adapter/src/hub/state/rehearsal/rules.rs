@@ -37,7 +37,10 @@ impl Stage {
                 match response.command.as_str() {
                     "setBreakpoints" if !response.success => view.refused = true,
                     "configurationDone" if response.success => view.ready = true,
-                    "continue" | "next" | "stepOut" if response.success => view.stopped = false,
+                    "continue" | "next" | "stepOut" if response.success => {
+                        view.stopped = false;
+                        view.stepped = response.command != "continue";
+                    }
                     _ => {}
                 }
             }
@@ -52,9 +55,11 @@ impl Stage {
                 );
                 assert!(late || !view.terminated, "{client} gets {} after its end", event.event);
                 match event.event.as_str() {
-                    "stopped" => view.stopped = true,
+                    "stopped" => (view.stopped, view.stepped) = (true, false),
                     "continued" => {
-                        assert!(view.stopped, "{client} is told that what runs goes on");
+                        // An editor may have to be told that its step lets every thread run.
+                        let steps = std::mem::take(&mut view.stepped);
+                        assert!(view.stopped || steps, "{client} is told that what runs goes on");
                         view.stopped = false;
                     }
                     "exited" => {

@@ -16,6 +16,8 @@ pub(super) struct View {
     pub(super) introduced: bool,
     pub(super) ready: bool,
     pub(super) stopped: bool,
+    /// It took a step, and may be told that every thread runs.
+    pub(super) stepped: bool,
     pub(super) exited: bool,
     pub(super) terminated: bool,
     /// Sends back what it is shown.
