@@ -194,3 +194,24 @@ async fn a_socket_that_a_listener_left_behind_is_taken_over() -> anyhow::Result<
     assert_eq!(std::fs::read_to_string(&path)?, "notes");
     Ok(())
 }
+
+#[tokio::test]
+async fn a_listener_that_is_told_to_end_takes_its_socket_along() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("tandem.sock");
+    for signal in [rustix::process::Signal::TERM, rustix::process::Signal::INT, rustix::process::Signal::HUP]
+    {
+        let mut command = tokio::process::Command::new(fixture::binary("tandem-dap"));
+        command.args(["--listen", &format!("unix:{}", path.display())]).stdin(Stdio::null());
+        let mut child = command.stderr(Stdio::piped()).kill_on_drop(true).spawn()?;
+        let mut stderr = BufReader::new(child.stderr.take().context("no stderr")?).lines();
+        stderr.next_line().await?.context("it said nothing")?;
+        assert!(path.exists());
+        let pid = child.id().and_then(|pid| rustix::process::Pid::from_raw(i32::try_from(pid).ok()?));
+        rustix::process::kill_process(pid.context("it has ended")?, signal)?;
+        let ended = tokio::time::timeout(std::time::Duration::from_secs(30), child.wait()).await??;
+        assert!(ended.success(), "{signal:?}: {ended}");
+        assert!(!path.exists(), "{signal:?}");
+    }
+    Ok(())
+}

@@ -12,6 +12,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail};
 use peers::{Limits, Place, Places, Who};
 use tokio::net::TcpStream;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::relay::{Orders, Stdin, start_host};
 use crate::hub::access::AgentAccess;
@@ -97,7 +98,7 @@ impl Admission {
     }
 }
 
-/// Serves connections until the process is ended. `access`: what agents may do in sessions whose launch does not say.
+/// Serves connections until the process is told to end (SIGTERM, SIGINT, SIGHUP). `access`: what agents may do in sessions whose launch does not say.
 ///
 /// # Errors
 /// When it cannot listen there, or must not.
@@ -117,31 +118,35 @@ pub fn run(
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        match address {
-            Address::Tcp(address) => {
-                let listener = tokio::net::TcpListener::bind(address)
-                    .await
-                    .with_context(|| format!("cannot listen on `{address}`"))?;
-                eprintln!("tandem-dap: listening on {}", listener.local_addr()?);
-                door.tell_token(made);
-                loop {
-                    if let Some((connection, theirs)) = accepted(listener.accept().await).await? {
-                        door.over_tcp(connection, theirs);
-                    }
-                }
-            }
-            Address::Unix(path) => {
-                let listener = listen_at(path)?;
-                eprintln!("tandem-dap: listening on unix:{}", path.display());
-                door.tell_token(made);
-                loop {
-                    if let Some((connection, _)) = accepted(listener.accept().await).await? {
-                        door.over_unix(connection);
-                    }
-                }
-            }
+        let told = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal);
+        let told: Vec<_> = told.into_iter().collect::<Result<_, _>>().context("cannot hear signals")?;
+        tokio::select! {
+            served = door.serve(address, made) => served,
+            // Its sessions are their own.
+            () = any(told) => Ok(()),
         }
     })
+}
+
+/// Ends with the first signal of any.
+async fn any(signals: Vec<Signal>) {
+    let each = signals.into_iter().map(|mut signal| Box::pin(async move { signal.recv().await }));
+    futures::future::select_all(each).await;
+}
+
+/// The socket file of a listener, removed with it, unless another has taken the place.
+struct SocketFile<'a> {
+    path: &'a Path,
+    number: u64,
+}
+
+impl Drop for SocketFile<'_> {
+    fn drop(&mut self) {
+        if self.path.symlink_metadata().is_ok_and(|found| found.ino() == self.number) {
+            // Gone already is as good.
+            drop(std::fs::remove_file(self.path));
+        }
+    }
 }
 
 /// A socket that only this user may connect to. Must be called inside a tokio runtime.
@@ -193,6 +198,35 @@ impl Door {
             connection.into_std().map(OwnedFd::from)
         };
         self.admit(who, speaks);
+    }
+
+    /// Serves connections for ever.
+    async fn serve(&self, address: &Address, made: bool) -> anyhow::Result<()> {
+        match address {
+            Address::Tcp(address) => {
+                let listener = tokio::net::TcpListener::bind(address)
+                    .await
+                    .with_context(|| format!("cannot listen on `{address}`"))?;
+                eprintln!("tandem-dap: listening on {}", listener.local_addr()?);
+                self.tell_token(made);
+                loop {
+                    if let Some((connection, theirs)) = accepted(listener.accept().await).await? {
+                        self.over_tcp(connection, theirs);
+                    }
+                }
+            }
+            Address::Unix(path) => {
+                let listener = listen_at(path)?;
+                let _file = SocketFile { path, number: path.symlink_metadata()?.ino() };
+                eprintln!("tandem-dap: listening on unix:{}", path.display());
+                self.tell_token(made);
+                loop {
+                    if let Some((connection, _)) = accepted(listener.accept().await).await? {
+                        self.over_unix(connection);
+                    }
+                }
+            }
+        }
     }
 
     fn over_unix(&self, connection: tokio::net::UnixStream) {
