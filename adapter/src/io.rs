@@ -17,6 +17,7 @@ pub mod delegate;
 pub mod drain;
 pub mod invitation;
 pub mod offer;
+mod pace;
 pub mod reading;
 pub mod ring;
 pub mod runner;

@@ -72,6 +72,7 @@ mod control;
 mod conventions;
 mod core_tools;
 mod crashes;
+mod crowds;
 mod disassembly;
 mod editor_pipes;
 mod ends;

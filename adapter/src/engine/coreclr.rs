@@ -120,7 +120,8 @@ impl Engine for CoreClr {
             return reply.send(Err(Standstill::failure()));
         }
         // A thread that has ended drops the request, and that is an answer.
-        drop(self.inbox.send(Input::Request { request, cancel, reply }));
+        let asked = std::time::Instant::now();
+        drop(self.inbox.send(Input::Request { request, cancel, reply, asked }));
     }
 
     fn answer(&self, _ask: i64, result: Result<Value, Failure>) {

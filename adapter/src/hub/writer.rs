@@ -1,8 +1,8 @@
 //! The one task that may wait for a client's socket. It numbers what goes out, and fits the program's output in.
 //!
 //! Its queue is bounded, and a client whose queue is full is dropped. Output is not queued at all: it is
-//! taken from the rings when the socket has room, so a slow client gets merged events and, past the rings, a note of
-//! what it missed, and nobody waits for it.
+//! taken from the rings when the socket has room and it is this client's turn, so a slow client gets merged events and, past
+//! the rings, a note of what it missed, and nobody waits for it.
 
 use dap_wire::codec::{DapCodec, FrameError};
 use dap_wire::{Event, Message};
@@ -54,7 +54,10 @@ pub async fn run<W: AsyncWrite + Unpin>(socket: W, mut queue: Queued, numbers: N
                 Some(cursor) => match cursor.next_chunk() {
                     Some(chunk) => {
                         cursor.mark_changed();
-                        writer.write_chunk(chunk).await
+                        let written = writer.write_chunk(chunk).await;
+                        // So do the others of this thread: what they have to do is short.
+                        tokio::task::yield_now().await;
+                        written
                     }
                     None => Ok(()),
                 },
@@ -92,7 +95,7 @@ impl<W: AsyncWrite + Unpin> Writer<W> {
                 Outgoing::StopOutput => *output = None,
                 Outgoing::FlushOutput(positions) => {
                     if let Some(cursor) = output {
-                        self.flush_output(cursor, Some(positions)).await?;
+                        self.flush_output(cursor, positions).await?;
                     }
                 }
             }
@@ -116,16 +119,15 @@ impl<W: AsyncWrite + Unpin> Writer<W> {
         self.sink.flush().await
     }
 
-    async fn flush_output(
-        &mut self,
-        cursor: &mut OutputCursor,
-        to: Option<Positions>,
-    ) -> Result<(), FrameError> {
-        while !to.is_some_and(|to| cursor.has_reached(to)) {
+    async fn flush_output(&mut self, cursor: &mut OutputCursor, to: Positions) -> Result<(), FrameError> {
+        cursor.pass_over();
+        while !cursor.has_reached(to) {
             match cursor.next_chunk() {
                 Some(chunk) => self.write_chunk(chunk).await?,
                 None => break,
             }
+            // All who are told of a stop are told in turn, and whoever asks something meanwhile is heard.
+            tokio::task::yield_now().await;
         }
         Ok(())
     }

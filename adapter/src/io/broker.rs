@@ -17,6 +17,7 @@ use super::delegate::Delegate;
 use super::drain::{Stream, wait_readable};
 use super::invitation::{Held, Invitation};
 use super::offer::Offer;
+use super::pace::Pace;
 use super::stdin::Stdin;
 use super::streams::{Ownership, Positions, Streams};
 use super::waiting;
@@ -33,6 +34,7 @@ pub struct Written {
 #[derive(Debug)]
 struct Inner {
     streams: Mutex<Streams>,
+    pace: Mutex<Pace>,
     changed: watch::Sender<()>,
     stub: PathBuf,
     runtime: tokio::runtime::Handle,
@@ -47,6 +49,7 @@ impl Broker {
     pub fn new(buffer_bytes: usize, stub: PathBuf) -> Self {
         Self(Arc::new(Inner {
             streams: Mutex::new(Streams::new(buffer_bytes)),
+            pace: Mutex::default(),
             changed: watch::Sender::new(()),
             stub,
             runtime: tokio::runtime::Handle::current(),
@@ -65,6 +68,11 @@ impl Broker {
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Streams> {
         self.0.streams.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The turns of all who follow.
+    pub(super) fn pace(&self) -> MutexGuard<'_, Pace> {
+        self.0.pace.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Changes how much is kept; only before a program was started.

@@ -1,18 +1,19 @@
 //! Following the program's output as it comes, for `output` events: one reader's place in both streams.
 
+use std::time::Instant;
+
 use tokio::sync::watch;
 
 use super::broker::Broker;
 use super::drain::Stream;
-use super::reading::take_text;
+use super::reading::{newest_start, take_text};
 use super::streams::Positions;
 
 /// Most text of one `output` event, bytes.
 const CHUNK: usize = 64 * 1024;
-/// The same where many follow: an answer to one of them waits at most while each of the others gets a piece.
-const SMALLEST_CHUNK: usize = 4 * 1024;
-/// What all of them get in one round, bytes.
-const ROUND: usize = 256 * 1024;
+/// Most that is told before a stop or an end is, to all who follow, bytes of each stream: nobody reads it before that, and who
+/// waits for the stop waits for it.
+const BEFORE_A_STOP: usize = 32 * 1024 * 1024;
 
 /// A piece of output for an `output` event.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,20 +32,51 @@ pub struct OutputCursor {
     broker: Broker,
     changed: watch::Receiver<()>,
     at: Positions,
+    /// When it may take the next piece; none before it knows that there is one.
+    turn: Option<Instant>,
+    /// It was once where the output ended then: what was kept when it came is told.
+    caught_up: bool,
+    /// Bytes that were passed over and that it was not told of.
+    passed: Positions,
 }
 
 impl OutputCursor {
-    /// The next piece that is there already, merged up to 64 KiB, less where many follow.
+    /// The next piece that is there already, merged up to 64 KiB.
     pub fn next_chunk(&mut self) -> Option<Chunk> {
-        let most = (ROUND / self.broker.followers().max(1)).clamp(SMALLEST_CHUNK, CHUNK);
         let streams = self.broker.lock();
-        let one = |stream: &Stream, at: &mut u64, category| {
-            let (text, end, dropped) = take_text(stream, *at, most);
+        let one = |stream: &Stream, at: &mut u64, passed: &mut u64, category| {
+            let (text, end, dropped) = take_text(stream, *at, CHUNK);
             *at = end;
+            let dropped = dropped + *passed;
+            *passed = 0;
             (!text.is_empty() || dropped > 0).then_some(Chunk { category, text, dropped })
         };
-        one(&streams.stdout, &mut self.at.stdout, "stdout")
-            .or_else(|| one(&streams.stderr, &mut self.at.stderr, "stderr"))
+        let chunk = one(&streams.stdout, &mut self.at.stdout, &mut self.passed.stdout, "stdout")
+            .or_else(|| one(&streams.stderr, &mut self.at.stderr, &mut self.passed.stderr, "stderr"));
+        drop(streams);
+        self.caught_up |= chunk.is_none();
+        if self.turn.take().is_some() {
+            self.broker.pace().give_back(CHUNK, chunk.as_ref().map(|chunk| chunk.text.len()));
+        }
+        chunk
+    }
+
+    /// Before a stop is told: where many follow, each gets the newest of what it has not seen. Whoever has just come gets all that is
+    /// kept.
+    pub fn pass_over(&mut self) {
+        if !self.caught_up {
+            return;
+        }
+        let most = (BEFORE_A_STOP / self.broker.followers().max(1)).max(CHUNK);
+        let streams = self.broker.lock();
+        for (stream, at, passed) in [
+            (&streams.stdout, &mut self.at.stdout, &mut self.passed.stdout),
+            (&streams.stderr, &mut self.at.stderr, &mut self.passed.stderr),
+        ] {
+            let newest = newest_start(stream, *at, most);
+            *passed += newest - *at;
+            *at = newest;
+        }
     }
 
     /// Whether everything up to these positions was taken. Of a character that is not all there, [`Self::next_chunk`] gives
@@ -53,15 +85,25 @@ impl OutputCursor {
         self.at.stdout >= positions.stdout && self.at.stderr >= positions.stderr
     }
 
-    /// There may be more than was taken: the next [`OutputCursor::changed`] returns at once.
+    /// There may be more than was taken: the next [`OutputCursor::changed`] does not wait for it.
     pub fn mark_changed(&mut self) {
         self.changed.mark_changed();
     }
 
-    /// Waits for something new. Never ends while the session lives.
+    /// Waits for something new, and until it is this reader's turn. Never ends while the session lives.
     pub async fn changed(&mut self) {
-        if self.changed.changed().await.is_err() {
-            std::future::pending::<()>().await;
+        let turn = match self.turn {
+            Some(turn) => turn,
+            None => {
+                if self.changed.changed().await.is_err() {
+                    return std::future::pending().await;
+                }
+                let turn = self.broker.pace().turn(Instant::now(), CHUNK);
+                *self.turn.insert(turn)
+            }
+        };
+        if turn > Instant::now() {
+            tokio::time::sleep_until(turn.into()).await;
         }
     }
 }
@@ -71,7 +113,14 @@ impl Broker {
     pub fn cursor(&self) -> OutputCursor {
         let mut changed = self.changes();
         changed.mark_changed();
-        OutputCursor { changed, broker: self.clone(), at: Positions::default() }
+        OutputCursor {
+            changed,
+            broker: self.clone(),
+            at: Positions::default(),
+            turn: None,
+            caught_up: false,
+            passed: Positions::default(),
+        }
     }
 }
 
@@ -100,5 +149,33 @@ mod tests {
         broker.lock().stderr.ring.push(&"€".as_bytes()[2..]);
         assert_eq!(cursor.next_chunk().map(|chunk| chunk.text), Some("€".into()));
         assert!(cursor.has_reached(broker.settle()));
+    }
+    #[tokio::test]
+    async fn before_a_stop_many_get_the_newest_and_what_they_miss_is_counted() {
+        let broker = Broker::new(8 << 20, PathBuf::from("stub"));
+        let mut many: Vec<OutputCursor> = (0..64).map(|_| broker.cursor()).collect();
+        for cursor in &mut many {
+            assert_eq!(cursor.next_chunk(), None);
+        }
+        let text = "0123456789abcde\n".repeat(3 << 16);
+        broker.lock().stdout.ring.push(text.as_bytes());
+        let mut late = broker.cursor();
+        let printed = broker.settle();
+        let read = |cursor: &mut OutputCursor| {
+            cursor.pass_over();
+            let (mut shown, mut missed) = (String::new(), 0);
+            while let Some(chunk) = cursor.next_chunk() {
+                shown += &chunk.text;
+                missed += chunk.dropped;
+            }
+            assert!(cursor.has_reached(printed));
+            (shown, missed as usize)
+        };
+        assert_eq!(read(&mut late), (text.clone(), 0), "whoever has just come gets all that is kept");
+        for cursor in &mut many {
+            let (shown, missed) = read(cursor);
+            assert_eq!(shown.len() + missed, text.len());
+            assert!(missed > 0 && shown.len() >= CHUNK && text.ends_with(&shown));
+        }
     }
 }

@@ -198,7 +198,7 @@ impl Broker {
 }
 
 /// Where the newest `limit` bytes of a stream begin, at the beginning of a character, and not before `from`.
-fn newest_start(stream: &Stream, from: u64, limit: usize) -> u64 {
+pub(super) fn newest_start(stream: &Stream, from: u64, limit: usize) -> u64 {
     let start = stream.ring.end().saturating_sub(limit as u64);
     if start <= from {
         return from;

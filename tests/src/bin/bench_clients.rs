@@ -1,6 +1,7 @@
-//! What one client's silence and a program's flood cost the others: 64 clients in one session, a program that prints 300 MiB as fast as it
-//! can, one client that never reads, and how long the others wait for their answers. Each client is a process of its own, so that
-//! nobody's measurement waits for another's. Prints the rows of `docs/sharing.md`.
+//! What one client's silence and a program's flood cost the others: 64 clients in one session, a program that prints as fast as it
+//! can, one client that never reads, and how long those who ask wait for their answers: one editor among clients that only read, or
+//! all of them. Each client is a process of its own, so that nobody's measurement waits for another's. Prints the rows of
+//! `docs/sharing.md`.
 //!
 //! `cargo run --release -p tests --bin bench_clients [CLIENTS]`.
 
@@ -17,8 +18,23 @@ use tests::fixture::Runtime;
 use tests::transcript::Transcript;
 
 const CLIENTS: usize = 64;
-/// MiB that the program prints.
-const FLOOD: &str = "300";
+
+/// What is measured: who asks what while how much is printed.
+struct Round {
+    command: &'static str,
+    /// All ask, or one while the others only read.
+    all: bool,
+    /// MiB that the program prints.
+    flood: &'static str,
+}
+
+const ROUNDS: [Round; 5] = [
+    Round { command: "sessionInfo", all: false, flood: "1500" },
+    Round { command: "threads", all: false, flood: "1500" },
+    Round { command: "sessionInfo", all: true, flood: "1" },
+    Round { command: "sessionInfo", all: true, flood: "300" },
+    Round { command: "threads", all: true, flood: "300" },
+];
 /// Between two requests of a client: an editor asks in bursts, but not without end.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -26,6 +42,7 @@ fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["client", socket, command] => client(Path::new(socket), command),
+        ["reader", socket] => reader(Path::new(socket)),
         [] => measure(CLIENTS),
         [count] => measure(count.parse().context("CLIENTS is a number")?),
         _ => anyhow::bail!("usage: bench_clients [CLIENTS]"),
@@ -113,23 +130,29 @@ fn client(socket: &Path, command: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Reads all it is told, until the program has ended.
+fn reader(socket: &Path) -> anyhow::Result<()> {
+    let mut client = Asking::connect(socket)?;
+    client.join()?;
+    writeln!(std::io::stdout(), "ready")?;
+    client.until("\"type\":\"event\"", "\"event\":\"exited\"")
+}
+
 #[tokio::main(flavor = "current_thread")]
 async fn measure(count: usize) -> anyhow::Result<()> {
     eprintln!("| what | median | 99 % | worst |");
     eprintln!("|---|---|---|---|");
-    let rounds = [
-        ("sessionInfo", "while the program prints 1 MiB", "1"),
-        ("sessionInfo", "while the program prints 300 MiB", FLOOD),
-    ];
-    for (command, what, flood) in rounds {
-        let (mut times, printed) = round(count, command, flood).await?;
+    for round in ROUNDS {
+        let (mut times, printed) = round.run(count).await?;
         times.sort_unstable();
         let at =
             |share: f64| times.get(((times.len() - 1) as f64 * share) as usize).copied().unwrap_or_default();
         let ms = |micros: u64| format!("{:.2} ms", micros as f64 / 1000.0);
+        let who = if round.all { "all but two ask" } else { "one asks, the others read" };
         eprintln!(
-            "| `{command}`, {} of {count} clients ask, one is deaf, {what} ({} answers in {:.1} s) | {} | {} | {} |",
-            count - 2,
+            "| `{}`, {count} clients, {who}, one is deaf, while the program prints {} MiB ({} answers in {:.1} s) | {} | {} | {} |",
+            round.command,
+            round.flood,
             times.len(),
             printed.as_secs_f64(),
             ms(at(0.5)),
@@ -140,44 +163,52 @@ async fn measure(count: usize) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Latencies in microseconds, and how long the program took to print.
-async fn round(count: usize, command: &str, flood: &str) -> anyhow::Result<(Vec<u64>, Duration)> {
-    let mut editor = DapClient::start("editor", Runtime::Net9, &Transcript::default())?;
-    editor.keeps_output = false;
-    editor.launch("flood", &["start"], json!({ "args": [flood] })).await?;
-    let (thread, _) = editor.stop().await?;
-    editor.break_at("flood", &[]).await?;
-    let socket = editor.socket().await?;
-    let mut deaf = Asking::connect(&socket)?;
-    deaf.join()?;
-    let clients = start_clients(count.saturating_sub(2), &socket, command)?;
-    editor.ok("continue", json!({ "threadId": thread })).await?;
-    let mut clients = clients;
-    for child in &mut clients {
-        child.stdin.as_mut().context("no stdin")?.write_all(b"go\n")?;
+impl Round {
+    /// Latencies in microseconds, and how long it took until the editor knew that the program had ended.
+    async fn run(&self, count: usize) -> anyhow::Result<(Vec<u64>, Duration)> {
+        let mut editor = DapClient::start("editor", Runtime::Net9, &Transcript::default())?;
+        editor.keeps_output = false;
+        editor.launch("flood", &["start"], json!({ "args": [self.flood] })).await?;
+        let (thread, _) = editor.stop().await?;
+        editor.break_at("flood", &[]).await?;
+        let socket = editor.socket().await?;
+        let mut deaf = Asking::connect(&socket)?;
+        deaf.join()?;
+        let others = count.saturating_sub(2);
+        let asking = if self.all { others } else { 1 };
+        let mut clients = start_clients(asking, &socket, &["client", self.command])?;
+        let readers = start_clients(others - asking, &socket, &["reader"])?;
+        editor.ok("continue", json!({ "threadId": thread })).await?;
+        for child in &mut clients {
+            child.stdin.as_mut().context("no stdin")?.write_all(b"go\n")?;
+        }
+        let start = Instant::now();
+        editor.event("exited").await?;
+        let printed = start.elapsed();
+        let mut times = Vec::new();
+        for mut child in clients {
+            drop(child.stdin.take());
+            let mut text = String::new();
+            child.stdout.take().context("no stdout")?.read_to_string(&mut text)?;
+            times.extend(text.lines().filter_map(|line| line.parse::<u64>().ok()));
+            anyhow::ensure!(child.wait()?.success(), "a client failed");
+        }
+        for mut child in readers {
+            anyhow::ensure!(child.wait()?.success(), "a reader failed");
+        }
+        drop(deaf);
+        editor.finish().await?;
+        Ok((times, printed))
     }
-    let start = Instant::now();
-    editor.event("exited").await?;
-    let printed = start.elapsed();
-    let mut times = Vec::new();
-    for mut child in clients {
-        drop(child.stdin.take());
-        let mut text = String::new();
-        child.stdout.take().context("no stdout")?.read_to_string(&mut text)?;
-        times.extend(text.lines().filter_map(|line| line.parse::<u64>().ok()));
-        anyhow::ensure!(child.wait()?.success(), "a client failed");
-    }
-    drop(deaf);
-    editor.finish().await?;
-    Ok((times, printed))
 }
 
-fn start_clients(count: usize, socket: &Path, asks: &str) -> anyhow::Result<Vec<std::process::Child>> {
+fn start_clients(count: usize, socket: &Path, role: &[&str]) -> anyhow::Result<Vec<std::process::Child>> {
     let own = std::env::current_exe()?;
     let mut clients = Vec::new();
     for _ in 0..count {
         let mut command = Command::new(&own);
-        command.arg("client").arg(socket).arg(asks).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let (kind, rest) = role.split_first().context("no role")?;
+        command.arg(kind).arg(socket).args(rest).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn()?;
         // It has joined when it says so; nothing else is read of it until the end.
         let mut ready = [0; 6];

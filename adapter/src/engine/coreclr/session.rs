@@ -1,7 +1,6 @@
 //! The engine's thread: its state, its loop, and the table of commands.
 
-use std::cell::RefCell;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,6 +23,7 @@ use super::modules::Modules;
 use super::sources::Sources;
 use super::standstill::{Beginners, Standstill};
 use super::stepping::{Step, Target};
+use super::threads::Threads;
 use super::types::lookup::Known;
 use super::values::References;
 use crate::engine::{EngineEvent, EngineRequest, LOOKS_ONLY, Reply};
@@ -36,7 +36,7 @@ const SETTLE_SLICE: Duration = Duration::from_millis(50);
 /// What comes to the engine's thread.
 pub(super) enum Input {
     /// A request; dropping `reply` answers "the engine has ended".
-    Request { request: EngineRequest, cancel: CancellationToken, reply: Reply },
+    Request { request: EngineRequest, cancel: CancellationToken, reply: Reply, asked: Instant },
     /// The runtime tells something.
     Callback(Callback),
     /// The program we started has ended.
@@ -90,8 +90,7 @@ pub(super) struct Session {
     pub(super) known: Known,
     /// Methods whose machine code was shown.
     pub(super) compiled: Vec<Rc<Compiled>>,
-    /// Threads that were asked for, until they end: listing them all costs the runtime milliseconds at every stop.
-    pub(super) threads_known: RefCell<HashMap<u32, Thread>>,
+    pub(super) threads: Threads,
     /// Calls of evaluations that nothing could end.
     pub(super) left: LeftCalls,
     pub(super) step: Option<Step>,
@@ -151,7 +150,7 @@ impl Session {
             references: References::default(),
             known: Known::default(),
             compiled: Vec::new(),
-            threads_known: RefCell::default(),
+            threads: Threads::default(),
             left: LeftCalls::default(),
             step: None,
             targets: Vec::new(),
@@ -184,7 +183,8 @@ impl Session {
             let stands = matches!(self.run, Run::Stopped { .. }) || matches!(input, Input::Callback(_));
             let _standing = stands.then(cordebug::imports::memory::standing);
             match input {
-                Input::Request { request, cancel, reply } => {
+                Input::Request { request, cancel, reply, asked } => {
+                    self.threads.begin(&request.command, asked);
                     self.cancel = cancel.clone();
                     self.standstill.begin(reply);
                     let answer = if cancel.is_cancelled() {
@@ -232,7 +232,7 @@ impl Session {
             "setFunctionBreakpoints" => self.set_function_breakpoints(arguments),
             "setInstructionBreakpoints" => self.set_instruction_breakpoints(arguments),
             "setExceptionBreakpoints" => self.set_exception_filters(arguments),
-            "threads" => self.threads(),
+            "threads" => self.list_threads(),
             "stackTrace" => self.stack_trace(arguments),
             "scopes" => self.scopes(arguments),
             "variables" => self.variables(arguments, inputs),
@@ -301,13 +301,13 @@ impl Session {
 
     /// The managed thread with this id, at a stop.
     pub(super) fn thread(&self, id: u32) -> Result<Thread, Failure> {
-        if let Some(known) = self.threads_known.borrow().get(&id) {
+        if let Some(known) = self.threads.known.borrow().get(&id) {
             return Ok(known.clone());
         }
         let threads = self.process()?.threads().map_err(cor("list the threads"))?;
         let found = threads.into_iter().find(|thread| thread.id() == Ok(id));
         let found = found.ok_or_else(|| Failure::invalid(format!("there is no managed thread {id}")))?;
-        self.threads_known.borrow_mut().insert(id, found.clone());
+        self.threads.known.borrow_mut().insert(id, found.clone());
         Ok(found)
     }
 

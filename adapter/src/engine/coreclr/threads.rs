@@ -1,6 +1,8 @@
-//! `threads`: what they are called. A name is read from the program's `Thread` object, never asked for by running code.
+//! `threads`: which there are, what they are called. A name is read from the program's `Thread` object, never asked for by running code.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+use std::time::Instant;
 
 use cordebug::thread::Thread;
 use dap_wire::{Failure, types};
@@ -14,6 +16,38 @@ const RUNTIME: &str = ".NET ";
 /// The kernel keeps 15 letters of a name, and this thread has it nowhere else.
 const TIERED: [&str; 2] = [".NET Tiered Com", ".NET Tiered Compilation Worker"];
 
+/// What is known of the program's threads.
+#[derive(Default)]
+pub(super) struct Threads {
+    /// Those that were asked for, until they end: listing them all costs the runtime milliseconds at every stop.
+    pub(super) known: RefCell<HashMap<u32, Thread>>,
+    /// When the request came that is answered now.
+    asked: Option<Instant>,
+    /// The last list, and when it was begun: a running program is held for each, so those who asked before that share it.
+    listed: Option<(Instant, Value)>,
+}
+
+impl Threads {
+    /// A request is answered now, which came at this time. What another one does may make the list a lie for whoever sent both.
+    pub(super) fn begin(&mut self, command: &str, asked: Instant) {
+        self.asked = Some(asked);
+        if command != "threads" {
+            self.forget_list();
+        }
+    }
+
+    /// Something happened in the program.
+    pub(super) fn forget_list(&mut self) {
+        self.listed = None;
+    }
+
+    /// The list, if it was made since it was asked for.
+    fn list(&self) -> Option<Value> {
+        let (begun, list) = self.listed.as_ref()?;
+        self.asked.is_some_and(|asked| asked <= *begun).then(|| list.clone())
+    }
+}
+
 /// A thread as it is listed.
 struct Named {
     name: String,
@@ -22,7 +56,11 @@ struct Named {
 }
 
 impl Session {
-    pub(super) fn threads(&mut self) -> Result<Value, Failure> {
+    pub(super) fn list_threads(&mut self) -> Result<Value, Failure> {
+        if let Some(list) = self.threads.list() {
+            return Ok(list);
+        }
+        let begun = Instant::now();
         let threads = self.while_standing(|session| {
             let threads = session.process()?.threads().map_err(cor("list the threads"))?;
             let named = threads.iter().filter_map(|thread| Some((thread.id().ok()?, session.named(thread))));
@@ -41,7 +79,9 @@ impl Session {
                 types::body(&types::Thread { id: i64::from(*id), name })
             })
             .collect();
-        Ok(json!({ "threads": list }))
+        let answer = json!({ "threads": list });
+        self.threads.listed = Some((begun, answer.clone()));
+        Ok(answer)
     }
 
     fn named(&self, thread: &Thread) -> Named {
@@ -64,5 +104,31 @@ impl Session {
             }
         });
         Named { name, managed }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn a_list_is_shared_by_those_who_asked_before_it_was_begun() {
+        let mut threads = Threads::default();
+        let (before, begun) = (Instant::now(), Instant::now() + Duration::from_millis(1));
+        let list = json!({ "threads": [] });
+        threads.begin("threads", before);
+        assert_eq!(threads.list(), None);
+        threads.listed = Some((begun, list.clone()));
+        threads.begin("threads", before);
+        assert_eq!(threads.list(), Some(list.clone()));
+        threads.begin("threads", begun + Duration::from_millis(1));
+        assert_eq!(threads.list(), None, "what was asked later wants to know what is so later");
+        threads.begin("continue", before);
+        threads.begin("threads", before);
+        assert_eq!(threads.list(), None, "the program went on in between");
+        threads.listed = Some((begun, list));
+        threads.forget_list();
+        assert_eq!(threads.list(), None);
     }
 }

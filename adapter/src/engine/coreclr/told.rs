@@ -16,6 +16,7 @@ impl Session {
         if matches!(callback, Callback::ExitProcess) {
             return self.process_ended();
         }
+        self.threads.forget_list();
         match self.run {
             Run::Over => return,
             Run::Running => {}
@@ -81,7 +82,7 @@ impl Session {
     fn thread_event(&mut self, thread: &Thread, reason: &str) {
         if let Ok(id) = thread.id() {
             if reason == "exited" {
-                self.threads_known.borrow_mut().remove(&id);
+                self.threads.known.borrow_mut().remove(&id);
             } else {
                 self.beginners.has_begun(id);
             }

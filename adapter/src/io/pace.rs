@@ -1,0 +1,73 @@
+//! How fast all who follow the program's output get it together. A program prints more than anybody reads; told to many at full speed it
+//! takes the cores that their requests need. What does not get its turn before it falls out of the ring is counted as not shown.
+//!
+//! Not for reading output by request, and not for what goes out before a stop or an end is told.
+
+use std::time::{Duration, Instant};
+
+/// What all get in a second, bytes. One editor reads less; 64 of them read it with a part of a core.
+const RATE: u64 = 64 * 1024 * 1024;
+/// What an event costs besides its text, in bytes: readers that wake for each line cost more than the lines.
+const EVENT: u64 = 4 * 1024;
+/// Nobody waits for its turn as long as what was told is less than this time brings.
+const BURST: Duration = Duration::from_millis(100);
+
+/// Whose turn it is, and when.
+#[derive(Debug, Default)]
+pub(super) struct Pace {
+    /// When everything was told that was asked for until now, at the rate.
+    done: Option<Instant>,
+}
+
+impl Pace {
+    /// The turn for an event of so many bytes; whoever asks later has a later turn.
+    pub(super) fn turn(&mut self, now: Instant, bytes: usize) -> Instant {
+        let earliest = now.checked_sub(BURST).unwrap_or(now);
+        let turn = self.done.unwrap_or(earliest).max(earliest);
+        self.done = Some(turn + time(bytes));
+        turn
+    }
+
+    /// Of a turn for so many bytes only so many were used.
+    pub(super) fn give_back(&mut self, bytes: usize, used: Option<usize>) {
+        let back = time(bytes).saturating_sub(used.map(time).unwrap_or_default());
+        self.done = self.done.and_then(|done| done.checked_sub(back));
+    }
+}
+
+fn time(bytes: usize) -> Duration {
+    Duration::from_nanos((bytes as u64 + EVENT).saturating_mul(1_000_000_000) / RATE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: usize = 1024 * 1024;
+
+    #[test]
+    fn all_together_get_the_rate_and_who_asks_first_is_first() {
+        let (mut pace, start) = (Pace::default(), Instant::now());
+        let turns: Vec<Instant> = (0..128).map(|_| pace.turn(start, MIB)).collect();
+        assert!(turns.is_sorted());
+        let (first, last) = (turns[0], turns[127]);
+        assert!(first <= start, "a little is told at once");
+        assert!(last - first > Duration::from_millis(1900) && last - first < Duration::from_millis(2100));
+        let later = start + Duration::from_secs(60);
+        assert!(pace.turn(later, MIB) <= later, "what was not used is not saved up");
+        assert!(pace.turn(later, 64 * MIB) <= later);
+        assert!(pace.turn(later, MIB) > later);
+    }
+
+    #[test]
+    fn a_turn_that_was_not_used_costs_nothing() {
+        let (mut pace, now) = (Pace::default(), Instant::now());
+        for _ in 0..100_000 {
+            assert!(pace.turn(now, MIB) <= now);
+            pace.give_back(MIB, None);
+        }
+        pace.turn(now, 64 * MIB);
+        pace.give_back(64 * MIB, Some(MIB));
+        assert!(pace.turn(now, MIB) <= now);
+    }
+}

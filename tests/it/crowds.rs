@@ -1,0 +1,132 @@
+//! Many clients and a program that prints more than they read: every request is answered, in order; each client sees the output or is
+//! told how much of it it does not see; whoever reads slowly or not at all holds nobody.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context;
+use dap_wire::codec::DapCodec;
+use dap_wire::{Message, Request};
+use futures::{SinkExt, StreamExt};
+use serde_json::{Value, json};
+use tests::client::DapClient;
+use tests::fixture::Runtime;
+use tests::transcript::Transcript;
+use tokio::net::UnixStream;
+use tokio_util::codec::Framed;
+
+const CLIENTS: usize = 64;
+/// MiB.
+const FLOOD: usize = 24;
+/// A bound for a hang; what is claimed does not depend on it.
+const LIMIT: Duration = Duration::from_secs(60);
+
+stories! {
+    in_a_crowd_and_a_flood_each_is_answered_in_order_and_knows_what_it_missed,
+}
+
+/// A client that counts what it is told.
+struct Rider {
+    socket: Framed<UnixStream, DapCodec>,
+    seq: i64,
+    last: i64,
+    shown: usize,
+    missed: usize,
+    exited: bool,
+}
+
+impl Rider {
+    async fn join(socket: &Path) -> anyhow::Result<Self> {
+        let socket = Framed::new(UnixStream::connect(socket).await?, DapCodec::default());
+        let mut rider = Self { socket, seq: 0, last: 0, shown: 0, missed: 0, exited: false };
+        for command in ["initialize", "attach", "configurationDone"] {
+            let asked = rider.send(command).await?;
+            while rider.next().await? != Some(asked) {}
+        }
+        Ok(rider)
+    }
+
+    async fn send(&mut self, command: &str) -> anyhow::Result<i64> {
+        self.seq += 1;
+        let arguments = json!({ "clientID": "rider" });
+        let request = Request { seq: self.seq, command: command.into(), arguments };
+        self.socket.send(&Message::Request(request)).await?;
+        Ok(self.seq)
+    }
+
+    /// Takes a message; gives the request that it answers.
+    async fn next(&mut self) -> anyhow::Result<Option<i64>> {
+        let next = tokio::time::timeout(LIMIT, self.socket.next()).await.context("nothing comes")?;
+        let message = next.context("hung up on")??.map_err(|error| anyhow::anyhow!("{error}"))?;
+        anyhow::ensure!(message.seq() == self.last + 1, "seq {} after {}", message.seq(), self.last);
+        self.last = message.seq();
+        match message {
+            Message::Response(response) => return Ok(Some(response.request_seq)),
+            Message::Event(event) if event.event == "output" => self.printed(&event.body)?,
+            Message::Event(event) => self.exited |= event.event == "exited",
+            Message::Request(_) => {}
+        }
+        Ok(None)
+    }
+
+    fn printed(&mut self, body: &Value) -> anyhow::Result<()> {
+        let text = body["output"].as_str().unwrap_or_default();
+        anyhow::ensure!(!self.exited, "output behind the end: {text}");
+        if body["category"] == "stdout" {
+            self.shown += text.len();
+        } else if let Some((bytes, _)) =
+            text.trim_start_matches('[').split_once(" bytes of stdout were not shown")
+        {
+            self.missed += bytes.parse::<usize>().with_context(|| text.to_owned())?;
+        }
+        Ok(())
+    }
+
+    /// Asks two things of the engine and one of the hub at once, again and again, until the program has ended.
+    async fn ride(mut self, pause: Duration) -> anyhow::Result<Self> {
+        while !self.exited {
+            let engine = [self.send("threads").await?, self.send("threads").await?];
+            let hub = self.send("sessionInfo").await?;
+            let mut answered = Vec::new();
+            while answered.len() < 3 {
+                answered.extend(self.next().await?);
+                tokio::time::sleep(pause).await;
+            }
+            anyhow::ensure!(answered.contains(&hub), "{answered:?}");
+            answered.retain(|seq| *seq != hub);
+            anyhow::ensure!(answered == engine, "{answered:?} instead of {engine:?}");
+            // A running program is held while its threads are listed.
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        Ok(self)
+    }
+}
+
+async fn in_a_crowd_and_a_flood_each_is_answered_in_order_and_knows_what_it_missed(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.keeps_output = false;
+    editor.launch("flood", &["start"], json!({ "args": [FLOOD.to_string()] })).await?;
+    let (thread, _) = editor.stop().await?;
+    editor.break_at("flood", &[]).await?;
+    let socket = editor.socket().await?;
+    // One that never reads, and some that read a message now and then.
+    let deaf = Rider::join(&socket).await?;
+    let mut riders = Vec::new();
+    for number in 0..CLIENTS - 2 {
+        let pause = Duration::from_millis(if number < 4 { 10 } else { 0 });
+        riders.push(tokio::spawn(Rider::join(&socket).await?.ride(pause)));
+    }
+    editor.ok("continue", json!({ "threadId": thread })).await?;
+    assert_eq!(editor.event("exited").await?["exitCode"], 0);
+    let printed = FLOOD * 1024 * 1024 + "the last line\n".len();
+    for rider in riders {
+        let rider = rider.await??;
+        assert_eq!(rider.shown + rider.missed, printed, "{} shown", rider.shown);
+        assert!(rider.shown > 64 * 1024);
+    }
+    drop(deaf);
+    editor.event("terminated").await?;
+    editor.finish().await
+}
