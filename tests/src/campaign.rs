@@ -1,5 +1,5 @@
-//! Campaigns: long random attacks on the real programs, each with a short run among the tests and a long one by hand
-//! (`cargo run -p tests --bin campaign -- NAME --count N --seed S`). Each file beneath is one campaign, and a row in [`CAMPAIGNS`].
+//! Campaigns: long random attacks on the real programs, each with a short run among the tests, a long one among those of `check --long`,
+//! and by hand (`cargo run -p tests --bin campaign -- NAME --count N --seed S`). Each file beneath is one campaign, and a row in [`CAMPAIGNS`].
 //!
 //! A campaign prints nothing of its own; it says what it did, or fails with what went wrong. Its randomness comes from its seed alone, but
 //! the programs' timing does not, so a seed that fails once may have to be run again.
@@ -7,8 +7,11 @@
 pub mod adapters;
 pub mod clients;
 mod junk;
+pub mod kills;
+mod marked;
 pub mod messages;
 mod session;
+pub mod soak;
 
 use std::pin::Pin;
 
@@ -31,14 +34,14 @@ pub struct Campaign {
     pub about: &'static str,
     /// How much the tests do, in some seconds.
     pub short: u64,
-    /// How much is done by hand.
+    /// How much the long tests do, and a run by hand that says nothing else.
     pub long: u64,
     /// Runs it; says what it did.
     pub run: fn(Options) -> Running,
 }
 
 /// All of them.
-pub const CAMPAIGNS: [Campaign; 4] = [
+pub const CAMPAIGNS: [Campaign; 6] = [
     Campaign {
         name: "messages",
         about: "frames to tandem-dap, sound, split and hostile: each request is answered exactly once (counts frames)",
@@ -66,5 +69,19 @@ pub const CAMPAIGNS: [Campaign; 4] = [
         short: 7,
         long: 300,
         run: |options| Box::pin(adapters::run(options)),
+    },
+    Campaign {
+        name: "kills",
+        about: "one part of a session is killed at any moment: nothing is left of it (counts kills)",
+        short: 20,
+        long: 1_000,
+        run: |options| Box::pin(kills::run(options)),
+    },
+    Campaign {
+        name: "soak",
+        about: "sessions in a row over all engines: listener and bridge do not grow (counts sessions)",
+        short: 18,
+        long: 1_500,
+        run: |options| Box::pin(soak::run(options)),
     },
 ];

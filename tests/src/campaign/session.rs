@@ -34,7 +34,13 @@ pub(super) struct Raw {
 impl Raw {
     pub(super) fn start() -> anyhow::Result<Self> {
         let mut command = tokio::process::Command::new(fixture::binary("tandem-dap"));
-        command.kill_on_drop(true).args(["--log-level", "off"]);
+        command.args(["--log-level", "off"]);
+        Self::of(command)
+    }
+
+    /// Starts this command, which is `tandem-dap`.
+    pub(super) fn of(mut command: tokio::process::Command) -> anyhow::Result<Self> {
+        command.kill_on_drop(true);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let (to, from) = (child.stdin.take().context("no stdin")?, child.stdout.take().context("no stdout")?);
         Ok(Self::over(Box::new(from), Box::new(to), Some(child)))

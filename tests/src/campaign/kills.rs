@@ -1,0 +1,330 @@
+//! One part of a session, any, is killed at any moment: relay, listener, bridge, host, an adapter, the program. Then the
+//! client leaves, and a while later nothing is left: no process, no file. What a killed host or listener could not remove, the next
+//! host removes when it starts. Not here: sessions that attach, and their wardens.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::Context;
+use fastrand::Rng;
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt;
+use tokio::process::{Child, Command};
+use tokio::time::Instant;
+
+use super::Options;
+use super::marked::{self, Marked};
+use super::session::Raw;
+use crate::child::Subject;
+use crate::fixture::{self, Runtime};
+
+/// When everything has ended: an adapter may take 10 s to let go of a program of its own accord.
+const LIMIT: Duration = Duration::from_secs(30);
+/// Somewhere in here the kill falls: from before there is a host to a program at its work.
+const MOMENTS: std::ops::Range<u64> = 0..2500;
+
+/// Another client joins, if it is let in so soon.
+const GUEST: Duration = Duration::from_millis(500);
+
+/// How the session is begun.
+#[derive(Debug, Clone, Copy)]
+enum Door {
+    Relay,
+    Listener,
+    Bridge,
+}
+
+/// What is debugged.
+#[derive(Debug, Clone, Copy)]
+enum Debuggee {
+    DotNet(Runtime),
+    Child(Subject),
+}
+
+const DEBUGGEES: [Debuggee; 12] = [
+    Debuggee::DotNet(Runtime::Net31),
+    Debuggee::DotNet(Runtime::Net9),
+    Debuggee::DotNet(Runtime::Net31),
+    Debuggee::DotNet(Runtime::Net9),
+    Debuggee::Child(Subject::Python),
+    Debuggee::Child(Subject::PythonAdapter),
+    Debuggee::Child(Subject::Lldb),
+    Debuggee::Child(Subject::Gdb),
+    Debuggee::Child(Subject::Bash),
+    Debuggee::Child(Subject::Delve),
+    Debuggee::Child(Subject::Rdbg),
+    Debuggee::Child(Subject::Js),
+];
+
+impl Debuggee {
+    fn launch(self) -> Value {
+        match self {
+            Self::DotNet(_) => json!({ "program": fixture::program("echo") }),
+            Self::Child(subject) => subject.launch(),
+        }
+    }
+
+    fn runtime(self) -> Runtime {
+        match self {
+            Self::DotNet(runtime) => runtime,
+            Self::Child(_) => Runtime::Net9,
+        }
+    }
+}
+
+/// Kills so many times.
+///
+/// # Errors
+/// When something is left.
+pub async fn run(options: Options) -> anyhow::Result<String> {
+    let mut random = Rng::with_seed(options.seed);
+    let (mut killed, mut swept) = (BTreeMap::<String, u64>::new(), 0);
+    for number in 0..options.count {
+        let doors = [Door::Relay, Door::Relay, Door::Listener, Door::Bridge];
+        let door = random.choice(doors).context("no door")?;
+        let debuggee = random.choice(DEBUGGEES).context("no debuggee")?;
+        let round = round(&mut random, number, door, debuggee).await;
+        let round = round.with_context(|| format!("kill {number}: {door:?}, {debuggee:?}"))?;
+        *killed.entry(round.victim).or_default() += 1;
+        swept += u64::from(round.swept);
+    }
+    let killed: Vec<String> = killed.iter().map(|(part, count)| format!("{part} {count}")).collect();
+    Ok(format!("killed: {}; files of {swept} were swept at the next start", killed.join(", ")))
+}
+
+struct Round {
+    victim: String,
+    swept: bool,
+}
+
+async fn round(random: &mut Rng, number: u64, door: Door, debuggee: Debuggee) -> anyhow::Result<Round> {
+    let mut session = Marked::new(number)?;
+    let mut client = Client::start(&session, door, debuggee)?;
+    let moment = Duration::from_millis(random.u64(MOMENTS));
+    // Whether it is answered is for other campaigns.
+    drop(tokio::time::timeout(moment, client.work(random, debuggee)).await);
+    let guest = match session.sessions().first() {
+        Some(socket) if random.bool() => tokio::time::timeout(GUEST, join(socket)).await.ok(),
+        _ => None,
+    };
+    let parts = session.processes();
+    let (pid, victim) = random.choice(parts).context("nothing runs")?;
+    marked::kill(pid);
+    let after = Duration::from_millis(random.u64(0..200));
+    drop(tokio::time::timeout(after, client.work(random, debuggee)).await);
+    session.processes();
+    client.leave(random.bool()).await;
+    drop(guest);
+    let what = format!("{victim} (process {pid}) was killed after {moment:?}");
+    let swept = nothing_is_left(&mut session, &victim).await.context(what)?;
+    Ok(Round { victim, swept })
+}
+
+/// Another client of the session, as far as it comes.
+async fn join(socket: &Path) -> anyhow::Result<Raw> {
+    let mut guest = Raw::connect(socket).await?;
+    for command in ["initialize", "attach", "configurationDone"] {
+        guest.ask(command, json!({ "clientID": "guest" })).await?;
+    }
+    Ok(guest)
+}
+
+/// Whether it took the sweep of the next start.
+async fn nothing_is_left(session: &mut Marked, victim: &str) -> anyhow::Result<bool> {
+    let end = Instant::now() + LIMIT;
+    loop {
+        let (processes, files) = (session.processes(), session.files());
+        if processes.is_empty() && files.is_empty() {
+            return Ok(false);
+        }
+        // Who was to remove them was killed.
+        if processes.is_empty() && matches!(victim, "host" | "listener") {
+            break;
+        }
+        anyhow::ensure!(
+            Instant::now() < end,
+            "left: {processes:?}, {files:?}; there were {:?}",
+            session.seen
+        );
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    if victim == "listener" {
+        // The next one takes its socket over.
+        let mut next = Client::start(session, Door::Listener, Debuggee::DotNet(Runtime::Net9))?;
+        let listens = tokio::time::timeout(LIMIT, next.connect()).await;
+        listens.context("the next listener does not listen")?;
+        next.leave(true).await;
+    }
+    let mut next = Raw::of(command(session, "tandem-dap", Runtime::Net9)?)?;
+    next.ok("initialize", json!({ "clientID": "campaign" })).await?;
+    next.finish().await.context("the next session")?;
+    let files = session.files();
+    anyhow::ensure!(files.is_empty(), "left behind the next start: {files:?}; there were {:?}", session.seen);
+    Ok(true)
+}
+
+fn command(session: &Marked, name: &str, runtime: Runtime) -> anyhow::Result<Command> {
+    let mut command = Command::new(fixture::binary(name));
+    command.envs(runtime.environment().context("no runtime")?).envs(session.environment());
+    command.args(["--log-level", "off"]).stderr(Stdio::null());
+    Ok(command)
+}
+
+/// Whoever has begun the session; errors are what a killed part leads to.
+enum Client {
+    Editor(Box<Raw>),
+    /// The listener, and a connection when it listens.
+    Remote {
+        listener: Child,
+        socket: PathBuf,
+        editor: Option<Box<Raw>>,
+    },
+    /// The bridge, and the number of the last request.
+    Agent(Child, u64),
+}
+
+impl Client {
+    fn start(session: &Marked, door: Door, debuggee: Debuggee) -> anyhow::Result<Self> {
+        let runtime = debuggee.runtime();
+        let quiet = |mut command: Command| command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn();
+        Ok(match door {
+            Door::Relay => Self::Editor(Box::new(Raw::of(command(session, "tandem-dap", runtime)?)?)),
+            Door::Listener => {
+                let socket = session.socket();
+                let mut command = Command::new(fixture::binary("tandem-dap"));
+                command.args(["--listen", &format!("unix:{}", socket.display())]).stderr(Stdio::null());
+                command.envs(runtime.environment().context("no runtime")?).envs(session.environment());
+                Self::Remote { listener: quiet(command)?, socket, editor: None }
+            }
+            Door::Bridge => Self::Agent(quiet(command(session, "tandem-mcp", runtime)?)?, 0),
+        })
+    }
+
+    /// Waits until the listener listens, if there is one.
+    async fn connect(&mut self) {
+        if let Self::Remote { socket, editor, .. } = self {
+            while editor.is_none() {
+                *editor = Raw::connect(socket).await.ok().map(Box::new);
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        }
+    }
+
+    /// Works until something fails, or for ever.
+    async fn work(&mut self, random: &mut Rng, debuggee: Debuggee) -> anyhow::Result<()> {
+        match self {
+            Self::Editor(editor) => edit(editor, random, debuggee).await,
+            Self::Remote { .. } => {
+                self.connect().await;
+                let Self::Remote { editor: Some(editor), .. } = self else { return Ok(()) };
+                edit(editor, random, debuggee).await
+            }
+            Self::Agent(bridge, last) => direct(bridge, last, random, debuggee).await,
+        }
+    }
+
+    /// In good order, or by hanging up.
+    async fn leave(self, politely: bool) {
+        let part = async |editor: &mut Raw| {
+            if politely && editor.send("disconnect", json!({})).await.is_ok() {
+                while editor.next().await.is_ok() {}
+            }
+        };
+        match self {
+            Self::Editor(mut editor) => {
+                drop(tokio::time::timeout(LIMIT, part(&mut editor)).await);
+                let Raw { child, writer, reader, .. } = *editor;
+                drop((writer, reader));
+                end(child).await;
+            }
+            Self::Remote { listener, editor, .. } => {
+                if let Some(mut editor) = editor {
+                    drop(tokio::time::timeout(LIMIT, part(&mut editor)).await);
+                }
+                // Its sessions are their own.
+                let pid =
+                    listener.id().and_then(|pid| rustix::process::Pid::from_raw(i32::try_from(pid).ok()?));
+                pid.map(|pid| rustix::process::kill_process(pid, rustix::process::Signal::TERM).ok());
+                end(Some(listener)).await;
+            }
+            Self::Agent(mut bridge, _) => {
+                drop(bridge.stdin.take());
+                end(Some(bridge)).await;
+            }
+        }
+    }
+}
+
+/// Takes its end; whether it ends in time is found with all the others.
+async fn end(child: Option<Child>) {
+    if let Some(mut child) = child {
+        drop(tokio::time::timeout(LIMIT, child.wait()).await);
+    }
+}
+
+async fn edit(editor: &mut Raw, random: &mut Rng, debuggee: Debuggee) -> anyhow::Result<()> {
+    if editor.seq == 0 {
+        editor.ok("initialize", json!({ "clientID": "campaign", "adapterID": "tandem" })).await?;
+        let mut launch = debuggee.launch();
+        launch["stopOnEntry"] = json!(random.bool());
+        editor.send("launch", launch).await?;
+        editor.event("initialized", 1).await?;
+        editor.ok("configurationDone", json!({})).await?;
+    }
+    loop {
+        let threads = editor.ask("threads", json!({})).await?.body;
+        let thread = json!({ "threadId": threads["threads"][0]["id"] });
+        let (command, arguments) = match random.u8(0..12) {
+            0..3 => ("continue", thread),
+            3 | 4 => ("pause", thread),
+            5 => ("next", thread),
+            6 => ("stackTrace", thread),
+            7..10 => ("processWriteInput", json!({ "data": "line\n" })),
+            10 => ("evaluate", json!({ "expression": "1 + 1" })),
+            _ => ("restart", json!({})),
+        };
+        // A request that waits for the program is not waited for.
+        editor.send(command, arguments).await?;
+        tokio::time::sleep(Duration::from_millis(random.u64(0..30))).await;
+    }
+}
+
+async fn direct(
+    bridge: &mut Child,
+    last: &mut u64,
+    random: &mut Rng,
+    debuggee: Debuggee,
+) -> anyhow::Result<()> {
+    let to = bridge.stdin.as_mut().context("no stdin")?;
+    let is_new = *last == 0;
+    let mut say = async |method: &str, params: Value| -> anyhow::Result<()> {
+        *last += 1;
+        let mut message = json!({ "jsonrpc": "2.0", "method": method, "params": params });
+        if !method.starts_with("notifications/") {
+            message["id"] = json!(*last);
+        }
+        Ok(to.write_all(format!("{message}\n").as_bytes()).await?)
+    };
+    if is_new {
+        let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": {},
+            "clientInfo": { "name": "campaign", "version": "1" } });
+        say("initialize", hello).await?;
+        say("notifications/initialized", json!({})).await?;
+        let mut launch = debuggee.launch();
+        launch["stopAtEntry"] = json!(random.bool());
+        say("tools/call", json!({ "name": "debug_launch", "arguments": launch })).await?;
+    }
+    loop {
+        tokio::time::sleep(Duration::from_millis(random.u64(0..60))).await;
+        let (name, arguments) = match random.u8(0..6) {
+            0 | 1 => ("process_write_input", json!({ "data": "line\n" })),
+            2 => ("debug_continue", json!({ "timeoutMs": 20 })),
+            3 => ("debug_pause", json!({})),
+            4 => ("debug_snapshot", json!({})),
+            _ => ("debug_status", json!({})),
+        };
+        say("tools/call", json!({ "name": name, "arguments": arguments })).await?;
+    }
+}
