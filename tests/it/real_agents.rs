@@ -41,8 +41,8 @@ async fn get(port: u16, path: &str) -> anyhow::Result<String> {
 }
 
 #[tokio::test]
-#[ignore = "needs what scripts/real fetches"]
-async fn a_request_to_flask_behind_its_reloader_stops_in_the_handler() -> anyhow::Result<()> {
+#[ignore = "long: needs what scripts/real fetches; `./check --long` runs it"]
+async fn long_a_request_to_flask_behind_its_reloader_stops_in_the_handler() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     std::fs::write(folder.path().join("app.py"), APP)?;
     let mut agent = Agent::in_folder("agent", folder.path(), &[], &Transcript::default()).await?;
@@ -80,8 +80,8 @@ fn itsdangerous() -> anyhow::Result<(String, PathBuf, Value)> {
 }
 
 #[tokio::test]
-#[ignore = "needs what scripts/real fetches"]
-async fn a_package_s_own_test_is_debugged_in_the_package() -> anyhow::Result<()> {
+#[ignore = "long: needs what scripts/real fetches; `./check --long` runs it"]
+async fn long_a_package_s_own_test_is_debugged_in_the_package() -> anyhow::Result<()> {
     let (folder, signer, mut asked) = itsdangerous()?;
     let mut agent = Agent::in_folder("agent", folder.as_ref(), &[], &Transcript::default()).await?;
     asked["filter"] = json!("tests/test_itsdangerous/test_signer.py::TestSigner::test_broken_signature");
@@ -120,8 +120,8 @@ async fn a_package_s_own_test_is_debugged_in_the_package() -> anyhow::Result<()>
 }
 
 #[tokio::test]
-#[ignore = "needs what scripts/real fetches"]
-async fn a_test_that_runs_in_a_worker_of_pytest_stops_there() -> anyhow::Result<()> {
+#[ignore = "long: needs what scripts/real fetches; `./check --long` runs it"]
+async fn long_a_test_that_runs_in_a_worker_of_pytest_stops_there() -> anyhow::Result<()> {
     let (folder, signer, mut asked) = itsdangerous()?;
     let mut agent = Agent::in_folder("agent", folder.as_ref(), &[], &Transcript::default()).await?;
     asked["filter"] = json!("test_no_separator");
