@@ -20,6 +20,8 @@ interface Answer {
 
 /** A project with more errors than this has one cause. */
 const MOST_FINDINGS = 1000;
+/** VS Code brings the debug console of a launch that failed to the front, right after its answer, ms. */
+const AFTER_THE_CONSOLE = 500;
 
 export class BuildProblems implements vscode.DebugAdapterTrackerFactory, vscode.Disposable {
   private readonly collection = vscode.languages.createDiagnosticCollection("tandem");
@@ -54,7 +56,7 @@ export class BuildProblems implements vscode.DebugAdapterTrackerFactory, vscode.
       }
     }
     byFile.forEach((found, file) => this.collection.set(vscode.Uri.file(file), found));
-    void vscode.commands.executeCommand("workbench.actions.view.problems");
+    setTimeout(() => void vscode.commands.executeCommand("workbench.actions.view.problems"), AFTER_THE_CONSOLE);
   }
 }
 

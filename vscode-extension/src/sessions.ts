@@ -4,9 +4,13 @@ import type { Deed } from "./deeds";
 import type { LentMarks } from "./lent-marks";
 import { SharedSession } from "./shared-session";
 
+/** Ended sessions whose terminals stay. */
+const KEPT_ENDED = 3;
+
 export class Sessions implements vscode.DebugAdapterTrackerFactory, vscode.Disposable {
   private readonly all = new Map<string, SharedSession>();
-  /** Terminals of sessions that have ended; the next of the same name takes their place. */
+  /** Sessions that have ended, whose terminals can be read: the next of the same name takes their place, and the oldest go when they are
+   * many. */
   private ended: SharedSession[] = [];
   private readonly changes = new vscode.EventEmitter<void>();
   /** Any picture changed, or another session became the active one. */
@@ -35,6 +39,10 @@ export class Sessions implements vscode.DebugAdapterTrackerFactory, vscode.Dispo
       }
       return !replaced;
     });
+    for (const old of this.ended.splice(0, this.ended.length - KEPT_ENDED)) {
+      old.terminal?.dispose();
+      old.dispose();
+    }
     // A restart keeps the session and starts its adapter anew.
     this.all.get(session.id)?.terminal?.dispose();
     this.all.get(session.id)?.dispose();
