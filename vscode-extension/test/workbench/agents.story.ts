@@ -1,6 +1,7 @@
 /** How agents get to Tandem: their configuration copied, the walkthrough, the bridge among VS Code's own MCP servers; and how they
  * are kept from it. */
 import assert from "node:assert/strict";
+import * as path from "node:path";
 import { Agent } from "./agent";
 import { story } from "./workbench";
 
@@ -81,4 +82,38 @@ story("what an agent does is seen, and a person who joins its session limits it"
   }
   await bench.picture("activity");
   await bench.terminalShows("the program ended with exit code 0");
+});
+
+story("an agent's breakpoints are gone from the window that comes after, and the person's stay", "greeter", async (bench) => {
+  const { page } = bench;
+  const row = (line: number) => bench.debugRow("Breakpoints", new RegExp(`greeter\\.py\\s*${line}$`));
+  await bench.openFile("greeter.py");
+  await bench.setBreakpoint(4);
+  await bench.debugView();
+  await page.keyboard.press("F5");
+  await bench.terminalShows("how many?");
+  await bench.status().filter({ hasText: "only you" }).waitFor();
+  const agent = await Agent.start("claude-code", bench.runtimeFolder);
+  bench.atEnd(() => agent.close());
+  await agent.joinOnly();
+  const sourceFile = path.join(bench.folder, "greeter.py");
+  // Both at once, on the same file: VS Code sends its whole list for it, with what it was shown of the agent's in it.
+  const byAgent = [5, 9].map((line) => agent.call("debug_set_breakpoint", { sourceFile, line }));
+  await bench.setBreakpoint(10);
+  await Promise.all(byAgent);
+  for (const line of [4, 5, 9, 10]) {
+    await row(line).first().waitFor();
+  }
+  await bench.picture("both-marks");
+  // The window goes with the session in it, as with a closed tab.
+  await page.reload();
+  await page.locator(".monaco-workbench").waitFor();
+  await bench.debugView();
+  for (const line of [4, 10]) {
+    await row(line).first().waitFor();
+  }
+  for (const line of [5, 9]) {
+    await row(line).first().waitFor({ state: "detached" });
+  }
+  await bench.picture("own-marks");
 });
