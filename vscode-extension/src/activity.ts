@@ -1,6 +1,7 @@
 /** The view *Tandem Activity*: what everybody in the session did, the latest first.
  *
- * VS Code shows views of extensions in the debug view collapsed until a person opens them, so the latest deed is in the view's header too. */
+ * VS Code shows views of extensions in the debug view collapsed until a person opens them, so the latest deed is in the view's title too; its description
+ * VS Code hides with the rows. */
 import * as vscode from "vscode";
 import type { Deed } from "./deeds";
 import type { Sessions } from "./sessions";
@@ -55,7 +56,8 @@ export class Activity implements vscode.TreeDataProvider<Done>, vscode.Disposabl
     const session = this.sessions.active ?? this.sessions.last;
     const latest = session?.deeds.at(-1);
     this.view.message = session === undefined ? vscode.l10n.t("What people and agents do in a Tandem session is listed here.") : "";
-    this.view.description = latest === undefined ? "" : inOneLine(latest.deed);
+    const title = vscode.l10n.t("Tandem Activity");
+    this.view.title = latest === undefined ? title : `${title}: ${inOneLine(latest.deed)}`;
     this.changes.fire();
   }
 }

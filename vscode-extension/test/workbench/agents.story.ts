@@ -62,9 +62,9 @@ story("what an agent does is seen, and a person who joins its session limits it"
   await agent.joinOnly();
   const offer = await bench.notification("The agent claude-code joined");
   await bench.status().filter({ hasText: "agents control" }).waitFor();
-  // The view is collapsed until somebody opens it; its header says the latest.
+  // The view is collapsed until somebody opens it; its title says the latest.
   const activity = page.locator(".pane", { hasText: "Tandem Activity" });
-  await activity.locator(".pane-header", { hasText: "claude-code joined" }).waitFor();
+  await activity.locator(".pane-header").getByText(/Tandem Activity: claude-code joined/).first().waitFor();
   await bench.picture("agent-joined");
   await offer.locator(".monaco-button", { hasText: "Let Agents Look Only" }).click();
   await bench.status().filter({ hasText: "agents look" }).waitFor();
