@@ -41,7 +41,9 @@ function documented(section: "launch" | "attach"): Map<string, string> {
   const rows = text.split("\n").filter((line) => line.startsWith("| `"));
   return new Map(rows.flatMap((row) => {
     const cells = row.split("|").map((cell) => cell.trim()).slice(1, -1);
-    const names = [...(cells[0] ?? "").matchAll(/`([^`]+)`/g)].map((match) => match[1] ?? "");
+    const names = [...(cells[0] ?? "").matchAll(/`([^`]+)`/g)].map((match) => match[1] ?? "")
+      // What clients send by themselves is nothing that people write.
+      .filter((name) => !name.startsWith("__"));
     // One row may hold several attributes, and then as many defaults.
     const defaults = (cells.at(-1) ?? "").split(", ");
     return names.map((name, at): [string, string] => [name, names.length === 1 ? (cells.at(-1) ?? "") : (defaults[at] ?? "")]);
