@@ -42,6 +42,7 @@ mod agent;
 mod agent_families;
 mod agent_faults;
 mod agent_launches;
+mod agent_locals;
 mod agent_runs;
 mod agent_slips;
 mod agent_tools;

@@ -4,7 +4,7 @@
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
-use super::stops::{has_ended, locals_scope, named_thread, shown_frame, stack, stopped_thread};
+use super::stops::{has_ended, locals_scopes, named_thread, shown_frame, stack, stopped_thread};
 use super::values::{LONGEST, Rows};
 use crate::bounds::{Budget, cut};
 use crate::call::Call;
@@ -137,7 +137,7 @@ async fn variables(call: &Call) -> Result<Value, Failure> {
         (call.arguments.number("depth")?.unwrap_or(1).clamp(1, 5), Budget::of(&call.arguments)?);
     let (start, count) = page(call, 100, 300)?;
     let frame = frame_of(call, &session).await?;
-    let reference = match call.arguments.text("path")? {
+    let references = match call.arguments.text("path")? {
         Some(path) => {
             let arguments = json!({ "expression": path, "frameId": frame, "context": "watch" });
             let value = session.ask_or_cancel("evaluate", arguments, DEADLINE, &call.cancel).await?;
@@ -146,11 +146,11 @@ async fn variables(call: &Call) -> Result<Value, Failure> {
                     json!({ "name": path, "value": cut(&value["result"], LONGEST), "type": value["type"] });
                 return Ok(json!({ "variables": [row] }));
             }
-            value["variablesReference"].clone()
+            vec![value["variablesReference"].clone()]
         }
         None => scope(call, &session, &frame).await?,
     };
-    let (rows, more) = Rows::new(&session, MOST_ROWS).read(&reference, start, count, depth).await?;
+    let (rows, more) = Rows::new(&session, MOST_ROWS).read_scopes(&references, start, count, depth).await?;
     let mut answer = json!({});
     if more {
         answer["next"] = json!(start + rows.len() as u64);
@@ -159,28 +159,29 @@ async fn variables(call: &Call) -> Result<Value, Failure> {
     Ok(answer)
 }
 
-/// The scope named by `scope`, else the one with arguments and locals.
-async fn scope(call: &Call, session: &Session, frame: &Value) -> Result<Value, Failure> {
+/// The scope named by `scope`, else those with arguments and locals.
+async fn scope(call: &Call, session: &Session, frame: &Value) -> Result<Vec<Value>, Failure> {
     let scopes = session.ask("scopes", json!({ "frameId": frame })).await?;
     let list = scopes["scopes"].as_array().cloned().unwrap_or_default();
     let named = |wanted: &str| {
         list.iter()
             .find(|scope| scope["name"].as_str().is_some_and(|name| name.to_lowercase().starts_with(wanted)))
-            .map(|scope| scope["variablesReference"].clone())
+            .map(|scope| vec![scope["variablesReference"].clone()])
     };
     let wanted = call.arguments.text("scope")?.map(|wanted| wanted.to_lowercase());
     match wanted.filter(|wanted| wanted != "all") {
         Some(wanted) => {
             // Many engines have arguments and `this` among the locals.
             let found = named(&wanted)
-                .or_else(|| AMONG_LOCALS.contains(&wanted.as_str()).then(|| locals_scope(&scopes)).flatten());
+                .or_else(|| AMONG_LOCALS.contains(&wanted.as_str()).then(|| locals_scopes(&scopes)));
             found.ok_or_else(|| {
                 let names: Vec<&str> = list.iter().filter_map(|scope| scope["name"].as_str()).collect();
                 Failure::invalid(format!("this frame has no scope `{wanted}`"))
                     .hint(format!("it has {}", names.join(", ")))
             })
         }
-        None => locals_scope(&scopes)
+        None => Some(locals_scopes(&scopes))
+            .filter(|found| !found.is_empty())
             .ok_or_else(|| Failure::new(ErrorCode::EngineFailed, "this frame has no variables").quiet()),
     }
 }
@@ -407,7 +408,8 @@ async fn set_variable(call: &Call) -> Result<Value, Failure> {
     session.memory.forget_event();
     let told = match split(&name) {
         None => {
-            let reference = scope(call, &session, &frame).await?;
+            let scopes = scope(call, &session, &frame).await?;
+            let reference = holder(&session, &scopes, &name).await?;
             let set = json!({ "variablesReference": reference, "name": name, "value": value });
             session.ask("setVariable", set).await?
         }
@@ -428,6 +430,21 @@ async fn set_variable(call: &Call) -> Result<Value, Failure> {
         answer["type"] = json!(kind);
     }
     Ok(answer)
+}
+
+/// The innermost of these scopes that has a variable of this name; the innermost of all when none has.
+async fn holder(session: &Session, scopes: &[Value], name: &str) -> Result<Value, Failure> {
+    let innermost = || scopes.first().cloned().unwrap_or_default();
+    if scopes.len() < 2 {
+        return Ok(innermost());
+    }
+    for scope in scopes {
+        let rows = session.ask("variables", json!({ "variablesReference": scope })).await?;
+        if rows["variables"].as_array().into_iter().flatten().any(|row| row["name"] == name) {
+            return Ok(scope.clone());
+        }
+    }
+    Ok(innermost())
 }
 
 /// What a name is in, and its own name there: `a.b` and `a->b` are `b` in `a`, `a[1]` is `[1]` in `a`.

@@ -4,7 +4,7 @@ use dap_wire::Failure;
 use serde_json::{Value, json};
 
 use super::inspect::frames;
-use super::stops::{locals_scope, report, stack, stopped_thread};
+use super::stops::{locals_scopes, report, stack, stopped_thread};
 use super::values::{Rows, flatten};
 use crate::bounds::Budget;
 use crate::call::Call;
@@ -60,10 +60,8 @@ async fn take(session: &Session, depth: u64) -> Result<Taken, Failure> {
     let frame = list.iter().find(|frame| !frame["source"]["path"].is_null()).or(list.first());
     let frame = frame.cloned().unwrap_or_default();
     let scopes = session.ask("scopes", json!({ "frameId": frame["id"] })).await?;
-    let (variables, more) = match locals_scope(&scopes) {
-        Some(reference) => Rows::new(session, MOST_ROWS).read(&reference, 0, 100, depth).await?,
-        None => (Vec::new(), false),
-    };
+    let (variables, more) =
+        Rows::new(session, MOST_ROWS).read_scopes(&locals_scopes(&scopes), 0, 100, depth).await?;
     Ok(Taken { frames, variables, more })
 }
 

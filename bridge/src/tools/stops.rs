@@ -8,6 +8,7 @@ use std::time::Duration;
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
+use super::values::add_visible;
 use crate::call::Call;
 use crate::observer::{Snapshot, State};
 use crate::session::Session;
@@ -20,6 +21,8 @@ const OUTPUT: usize = 4096;
 const AROUND: u64 = 2;
 /// Most variables looked at for changes.
 const LOOKED_AT: u64 = 60;
+/// Scopes of a frame that are looked at.
+const SCOPES: usize = 8;
 /// Most variables told.
 const TOLD: usize = 20;
 /// How far down the first frame with a source is looked for.
@@ -303,10 +306,12 @@ async fn add_place(session: &Session, thread: &Value, event: &mut Value) -> Resu
 
 async fn add_variables(session: &Session, frame: &Value, event: &mut Value) -> Result<(), Failure> {
     let scopes = session.ask("scopes", json!({ "frameId": frame["id"] })).await?;
-    let Some(reference) = locals_scope(&scopes) else { return Ok(()) };
-    let arguments = json!({ "variablesReference": reference, "start": 0, "count": LOOKED_AT });
-    let rows = session.ask("variables", arguments).await?;
-    let mut rows = rows["variables"].as_array().cloned().unwrap_or_default();
+    let mut rows = Vec::new();
+    for reference in locals_scopes(&scopes) {
+        let arguments = json!({ "variablesReference": reference, "start": 0, "count": LOOKED_AT });
+        let told = session.ask("variables", arguments).await?;
+        add_visible(&mut rows, told["variables"].as_array().into_iter().flatten().cloned());
+    }
     // Groups an adapter makes up (`special variables`) have no value that could change.
     rows.retain(|row| row["value"] != "" || row["variablesReference"].as_i64().unwrap_or(0) == 0);
     let (mut told, same) = session.memory.changed(frame["name"].as_str().unwrap_or_default(), &rows);
@@ -320,11 +325,18 @@ async fn add_variables(session: &Session, frame: &Value, event: &mut Value) -> R
     Ok(())
 }
 
-/// The scope with arguments and locals.
-pub(super) fn locals_scope(scopes: &Value) -> Option<Value> {
-    let list = scopes["scopes"].as_array()?;
-    let locals = list.iter().find(|scope| scope["presentationHint"] == "locals");
-    locals.or(list.first()).map(|scope| scope["variablesReference"].clone())
+/// The scopes with arguments and locals, the innermost first: JavaScript has one for each block, and gdb keeps arguments apart.
+pub(super) fn locals_scopes(scopes: &Value) -> Vec<Value> {
+    let list = scopes["scopes"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let is_local = |scope: &&Value| {
+        matches!(scope["presentationHint"].as_str(), Some("locals" | "arguments"))
+            && scope["expensive"] != true
+    };
+    let mut found: Vec<&Value> = list.iter().filter(is_local).take(SCOPES).collect();
+    if found.is_empty() {
+        found.extend(list.first());
+    }
+    found.into_iter().map(|scope| scope["variablesReference"].clone()).collect()
 }
 
 /// `levels` frames of a thread from `start` on.

@@ -48,6 +48,30 @@ impl<'a> Rows<'a> {
         Ok((found, more))
     }
 
+    /// Rows of several scopes as if they were one.
+    pub(super) async fn read_scopes(
+        &mut self,
+        references: &[Value],
+        start: u64,
+        count: u64,
+        depth: u64,
+    ) -> Result<(Vec<Value>, bool), Failure> {
+        if let [one] = references {
+            return self.read(one, start, count, depth).await;
+        }
+        let (mut rows, mut more) = (Vec::new(), false);
+        for reference in references {
+            let (part, is_cut) = self.read(reference, 0, start.saturating_add(count), depth).await?;
+            add_visible(&mut rows, part);
+            more |= is_cut;
+        }
+        let in_size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        let mut rows: Vec<Value> = rows.into_iter().skip(in_size(start)).collect();
+        more |= rows.len() > in_size(count);
+        rows.truncate(in_size(count));
+        Ok((rows, more))
+    }
+
     async fn row(&mut self, row: &Value, depth: u64) -> Result<Value, Failure> {
         let mut shown = json!({ "name": row["name"], "value": cut(&row["value"], LONGEST) });
         if let Some(kind) = row["type"].as_str().filter(|kind| !kind.is_empty()) {
@@ -69,6 +93,15 @@ impl<'a> Rows<'a> {
             }
         }
         Ok(shown)
+    }
+}
+
+/// Adds the rows of an outer scope: a name of an inner one hides them.
+pub(super) fn add_visible(rows: &mut Vec<Value>, outer: impl IntoIterator<Item = Value>) {
+    for row in outer {
+        if !rows.iter().any(|inner| inner["name"] == row["name"]) {
+            rows.push(row);
+        }
     }
 }
 
