@@ -1,5 +1,5 @@
-//! Programs that nobody here wrote, debugged by an agent: Flask with its reloader and a real request, and a package's own tests under
-//! pytest, in one process and in several. They are fetched by `scripts/real`, so these stories run only when they are asked for:
+//! Programs that nobody here wrote, debugged by an agent: Flask with its reloader and a real request, a package's own tests under
+//! pytest, in one process and in several, a crate's own tests, and TypeScript under jest. They are fetched by `scripts/real`, so these stories run only when they are asked for:
 //! `scripts/real && cargo nextest run --workspace --run-ignored only -E 'test(real_agents)'`.
 
 use std::path::PathBuf;
@@ -137,5 +137,58 @@ async fn long_a_test_that_runs_in_a_worker_of_pytest_stops_there() -> anyhow::Re
         ended = agent.call("debug_continue", json!({})).await?;
     }
     assert_eq!((&ended["state"], &ended["event"]["exitCode"]), (&json!("exited"), &json!(0)), "{ended}");
+    agent.finish().await
+}
+
+#[tokio::test]
+#[ignore = "long: needs what scripts/real fetches; `./check --long` runs it"]
+async fn long_typescript_under_jest_stops_where_it_was_written() -> anyhow::Result<()> {
+    let folder = PathBuf::from(fetched("/jest")?);
+    let source = folder.join("src/cart.ts");
+    let mut agent = Agent::in_folder("agent", &folder, &[], &Transcript::default()).await?;
+    let jest = folder.join("node_modules/.bin/jest");
+    let mut asked = Subject::Js.with(json!({ "program": jest, "args": ["--runInBand"], "run": true }));
+    asked["timeoutMs"] = json!(60_000);
+    asked["breakpoints"] = json!([{ "sourceFile": source, "text": "sum += item.price" }]);
+    let hit = agent.call("debug_launch", asked).await?;
+    assert_eq!(
+        (&hit["event"]["function"], &hit["event"]["file"]),
+        (&json!("total"), &json!(source)),
+        "{hit}"
+    );
+    let value =
+        agent.call("debug_evaluate", json!({ "expressions": ["item.price", "items.length"] })).await?;
+    let results = [&value["results"][0]["result"], &value["results"][1]["result"]];
+    assert_eq!(results, ["2", "2"], "{value}");
+    let stepped = agent.call("debug_step_over", json!({})).await?;
+    let changed = stepped["event"]["changed"].as_array().into_iter().flatten();
+    let sum = changed.filter(|row| row["name"] == "sum").map(|row| &row["value"]).next();
+    assert_eq!(sum, Some(&json!("6")), "{stepped}");
+    agent.call("debug_remove_breakpoint", json!({ "breakpointId": hit["breakpoints"][0]["id"] })).await?;
+    let ended = agent.call("debug_continue", json!({ "timeoutMs": 60_000 })).await?;
+    assert_eq!((&ended["state"], &ended["event"]["exitCode"]), (&json!("exited"), &json!(0)), "{ended}");
+    let read = agent.call("process_read_output", json!({ "stream": "stderr" })).await?;
+    assert!(read["stderr"].as_str().is_some_and(|text| text.contains("1 passed")), "{read}");
+    agent.finish().await
+}
+
+#[tokio::test]
+#[ignore = "long: needs what scripts/real fetches; `./check --long` runs it"]
+async fn long_a_crate_s_own_test_is_debugged_in_the_crate() -> anyhow::Result<()> {
+    let folder = PathBuf::from(fetched("/crates/strsim")?);
+    let mut agent = Agent::in_folder("agent", &folder, &[], &Transcript::default()).await?;
+    let mut asked = Subject::Lldb.with(json!({ "projectPath": folder, "filter": "hamming_numbers" }));
+    asked["timeoutMs"] = json!(120_000);
+    asked["breakpoints"] = json!([{ "sourceFile": folder.join("src/lib.rs"), "text": "if x != y {" }]);
+    let hit = agent.call("debug_launch_test", asked).await?;
+    assert_eq!(hit["event"]["type"], "breakpointHit", "{hit}");
+    assert!(hit["event"]["function"].as_str().is_some_and(|name| name.contains("generic_hamming")), "{hit}");
+    let value = agent.call("debug_evaluate", json!({ "expression": "count" })).await?;
+    assert_eq!(value["result"], "0", "{value}");
+    agent.call("debug_remove_breakpoint", json!({ "breakpointId": hit["breakpoints"][0]["id"] })).await?;
+    let ended = agent.call("debug_continue", json!({})).await?;
+    assert_eq!((&ended["state"], &ended["event"]["exitCode"]), (&json!("exited"), &json!(0)), "{ended}");
+    let read = agent.call("process_read_output", json!({})).await?;
+    assert!(read["stdout"].as_str().is_some_and(|text| text.contains("1 passed")), "{read}");
     agent.finish().await
 }
