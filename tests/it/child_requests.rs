@@ -34,6 +34,35 @@ async fn a_request_the_adapter_has_not_announced_does_not_reach_it() -> anyhow::
     editor.finish().await
 }
 
+/// gdb answered what came right behind a resume when the program stopped again.
+#[tokio::test]
+async fn a_request_right_behind_a_resume_is_answered_while_the_program_runs() -> anyhow::Result<()> {
+    if !Subject::Gdb.is_set_up() {
+        return Ok(());
+    }
+    let (source, mut editor) = (Subject::Gdb.source(), editor()?);
+    editor.ok("initialize", json!({ "clientID": "test" })).await?;
+    let launch = editor.send("launch", Subject::Gdb.launch()).await?;
+    editor.initialized(launch).await?;
+    editor.break_on(&source, &[Subject::Gdb.line("handle")]).await?;
+    let configured = editor.send("configurationDone", Value::Null).await?;
+    let threads = editor.send("threads", Value::Null).await?;
+    for request in [configured, threads, launch] {
+        anyhow::ensure!(editor.response(request).await?.success);
+    }
+    for _ in 0..10 {
+        editor.ok("processWriteInput", json!({ "data": "x\n" })).await?;
+        let thread = editor.event("stopped").await?["threadId"].clone();
+        let go_on = editor.send("continue", json!({ "threadId": thread })).await?;
+        let threads = editor.send("threads", Value::Null).await?;
+        for request in [go_on, threads] {
+            anyhow::ensure!(editor.response(request).await?.success);
+        }
+    }
+    editor.ok("disconnect", json!({ "terminateDebuggee": true })).await?;
+    editor.ended().await
+}
+
 /// lldb-dap 19 never answers again after a data breakpoint whose `dataId` has no size.
 #[tokio::test]
 async fn a_data_breakpoint_the_adapter_would_not_survive_is_refused_alone() -> anyhow::Result<()> {

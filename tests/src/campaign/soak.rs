@@ -139,10 +139,7 @@ async fn over_listener(marked: &Marked, debuggee: Option<Subject>) -> anyhow::Re
     editor.send("launch", launch(debuggee)).await?;
     editor.event("initialized", 1).await?;
     editor.ok("configurationDone", json!({})).await?;
-    // gdb now and then answers this only when the program stops, which this one does not.
-    if debuggee != Some(Subject::Gdb) {
-        editor.ok("threads", json!({})).await?;
-    }
+    editor.ok("threads", json!({})).await?;
     editor.ok("processWriteInput", json!({ "data": "line\n", "closeAfter": true })).await?;
     editor.event("exited", 1).await?;
     editor.ok("disconnect", json!({})).await.map(drop)

@@ -20,6 +20,27 @@ const FIRST_VERSION: u32 = 14;
 /// Where GCC's C++ library keeps its printers.
 const CPP_PRINTERS: &str = "/usr/share/gcc/python";
 
+/// gdb takes what its DAP thread has posted in batches, one batch at a time. A function that resumes the program returns when
+/// it stops, and meanwhile gdb looks at later batches only: a request that was posted right behind, in the same batch, was
+/// answered at the next stop. Posted this way each batch runs one function, and what is left is in the next batch.
+const ONE_BY_ONE: &str = r#"python exec("""
+def tandem():
+    import collections, gdb
+    waiting, post = collections.deque(), gdb.post_event
+    def run():
+        if waiting:
+            function = waiting.popleft()
+            if waiting:
+                post(run)
+            function()
+    def post_one(function):
+        waiting.append(function)
+        post(run)
+    gdb.post_event = post_one
+tandem()
+del tandem
+""")"#;
+
 /// The profile.
 pub(super) struct Gdb;
 
@@ -101,7 +122,8 @@ fn plan(target: &Target, command: &'static str, ours: Value) -> Result<Plan, Fai
         .end()?;
     check_version(&gdb)?;
     let mut args: Vec<OsString> =
-        ["-q", "-nx", "-i", "dap", "-iex", "set debuginfod enabled off"].map(Into::into).to_vec();
+        ["-q", "-nx", "-i", "dap", "-iex", "set debuginfod enabled off", "-iex"].map(Into::into).to_vec();
+    args.push(ONE_BY_ONE.replace('\n', "\\n").into());
     let panics = rust::made(&target.program);
     if panics && let Some(folder) = rust::formatters(target) {
         let folder = folder.display().to_string();
