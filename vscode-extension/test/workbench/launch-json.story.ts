@@ -46,6 +46,8 @@ story("a workspace of two folders: F5 runs the open file's own", "shop", async (
   await bench.status().waitFor({ state: "hidden" });
   await bench.openFile("Program.cs");
   await bench.debugView();
+  // Until the first session has ended for VS Code, too, F5 would not start another.
+  await page.getByRole("button", { name: "Run and Debug", exact: true }).waitFor();
   await page.keyboard.press("F5");
   await bench.terminalShows("your name?");
   await bench.picture("two-folders");
