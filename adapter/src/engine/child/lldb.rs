@@ -36,6 +36,11 @@ impl Profile for Lldb {
         false
     }
 
+    /// `configurationDone` is answered before the program runs, and what does not run is not interrupted.
+    fn misses_pauses(&self) -> bool {
+        true
+    }
+
     fn is_native(&self) -> bool {
         true
     }

@@ -323,6 +323,11 @@ pub(super) trait Profile: Send + Sync {
         false
     }
 
+    /// Whether a pause that comes while the program is only about to run is answered, and nothing stops.
+    fn misses_pauses(&self) -> bool {
+        false
+    }
+
     /// Whether a value that announces elements (`indexedVariables`) may have other children beside them.
     fn mixes_children(&self) -> bool {
         true

@@ -13,11 +13,14 @@ use tokio_util::sync::CancellationToken;
 use super::super::debuggee::{self, Debuggee};
 use super::super::nodelay;
 use super::super::profile::IdlePause;
-use super::Session;
+use super::{Progress, Session};
 use crate::io::Child;
 
 /// How long a pause may take until it is said why the program does not stop. debugpy waits 0.5 s for the main thread.
 const PAUSE_LIMIT: Duration = Duration::from_millis(1500);
+
+/// How long a stop may take before the pause is taken for missed.
+const MISSED_LIMIT: Duration = Duration::from_millis(500);
 
 /// How long the answer to a `continue` is waited for that may never come.
 const UNSAID_LIMIT: Duration = Duration::from_millis(100);
@@ -63,9 +66,12 @@ impl Session {
         cancel: &CancellationToken,
     ) -> Result<Value, Failure> {
         let before = self.progress.borrow().stops;
-        let answer = self.ask("pause", arguments, cancel).await?;
+        let answer = self.ask("pause", arguments.clone(), cancel).await?;
         let how = self.profile.idle_pause();
         if how == IdlePause::Comes {
+            if self.profile.misses_pauses() {
+                tokio::spawn(self.clone().pause_again(arguments, before));
+            }
             return Ok(answer);
         }
         let stands = self.reached(PAUSE_LIMIT, |now| now.stops != before || now.ending || now.over);
@@ -79,6 +85,16 @@ impl Session {
             IdlePause::Unsaid => self.say_it_stands(before, cancel).await.map(|()| answer),
             IdlePause::Pends(reason) => Err(self.why_it_runs_on(reason).await),
             IdlePause::Comes => Ok(answer),
+        }
+    }
+
+    /// Pauses once more when the program has not stopped: it was only about to run when the first pause came.
+    async fn pause_again(self: Arc<Self>, arguments: Value, before: u64) {
+        let has_stopped = |now: &Progress| now.stops != before || now.ending || now.over;
+        if !self.reached(MISSED_LIMIT, has_stopped).await
+            && let Err(failure) = self.ask("pause", arguments, &self.give_up).await
+        {
+            tracing::debug!(%failure, "the program was not paused again");
         }
     }
 
