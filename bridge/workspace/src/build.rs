@@ -125,7 +125,8 @@ pub async fn run(
     };
     // The scratch folder's name says nothing to anybody.
     answer.command = answer.command.replace(&scratch.path().display().to_string(), "TMP");
-    let bad = none_matched(&answer, &chosen).or_else(|| bad_news(&answer, action));
+    let bad = none_matched(&answer, &chosen).or_else(|| none_there(&answer, action));
+    let bad = bad.or_else(|| bad_news(&answer, action));
     let mut answer = serde_json::to_value(answer)
         .map_err(|error| Failure::new(ErrorCode::IoFailed, format!("the answer is no JSON: {error}")))?;
     if let Some(error) = bad {
@@ -145,6 +146,18 @@ fn none_matched(answer: &Answer, chosen: &Selection) -> Option<Value> {
     }
     let message = format!("no test ran: `{filter}` matches none");
     let hint = "without `filter` all run; `output` has the runner's own words";
+    Some(json!({ "code": ErrorCode::NotFound.as_str(), "message": message, "hint": hint }))
+}
+
+/// `error` of an answer about a .NET project without tests: `dotnet test` ends well there, and does not even build it.
+fn none_there(answer: &Answer, action: Action) -> Option<Value> {
+    let ran = answer.report.tests.as_ref().map_or(0, |tests| tests.total);
+    let is_silent = answer.tool == "dotnet" && answer.exit_code == 0 && answer.report.errors == 0;
+    if action != Action::Test || ran > 0 || !is_silent {
+        return None;
+    }
+    let message = format!("no test ran: `dotnet test` found none in `{}`", answer.folder);
+    let hint = "what is no project of tests is not even compiled: `build` says whether it does; name the tests' project in `projectPath`";
     Some(json!({ "code": ErrorCode::NotFound.as_str(), "message": message, "hint": hint }))
 }
 

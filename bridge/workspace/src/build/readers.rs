@@ -1,9 +1,10 @@
 //! Readers of what tools print. Where a tool has a format for machines, that is read; else the lines that compilers agree on.
 //!
-//! In the children: [`compiler`] (MSBuild, tsc, gcc, clang, go, CMake, make), [`cargo`] (its JSON and libtest), [`go_test`]
+//! In the children: [`compiler`] (MSBuild, tsc, gcc, clang, go, make), [`cmake`], [`cargo`] (its JSON and libtest), [`go_test`]
 //! (its JSON), [`tap`], [`minitest`], [`python`] (tracebacks), [`results`] (files that test runners leave).
 
 pub mod cargo;
+pub mod cmake;
 pub mod compiler;
 pub mod go_test;
 pub mod minitest;
@@ -27,6 +28,7 @@ pub struct Reader {
 #[derive(Debug)]
 enum Format {
     Compiler(&'static str),
+    Cmake(cmake::Cmake),
     Cargo(Box<cargo::Cargo>),
     GoTest(go_test::GoTest),
     Tap(tap::Tap),
@@ -38,6 +40,11 @@ impl Reader {
     /// Lines of a compiler; `source` is who is named as the source of findings.
     pub fn compiler(source: &'static str) -> Self {
         Self { format: Format::Compiler(source), results: None }
+    }
+
+    /// CMake's own findings, among lines of a compiler.
+    pub fn cmake() -> Self {
+        Self { format: Format::Cmake(cmake::Cmake::default()), results: None }
     }
 
     /// `cargo --message-format=json`, and libtest.
@@ -79,6 +86,7 @@ impl Reader {
                 report.say(line);
                 compiler::line(line, source, report);
             }
+            Format::Cmake(cmake) => cmake.line(line, report),
             Format::Cargo(cargo) => cargo.line(line, report),
             Format::GoTest(go) => go.line(line, report),
             Format::Tap(tap) => tap.line(line, report),
@@ -90,6 +98,7 @@ impl Reader {
     /// The step has ended.
     pub fn end(&mut self, report: &mut Report) {
         match &mut self.format {
+            Format::Cmake(cmake) => cmake.end(report),
             Format::Cargo(cargo) => cargo.end(report),
             Format::Tap(tap) => tap.end(report),
             Format::Minitest(minitest) => minitest.end(report),

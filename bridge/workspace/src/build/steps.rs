@@ -165,9 +165,9 @@ fn go(project: &Project, action: Action, chosen: &Selection) -> Vec<Step> {
 fn cmake(project: &Project, action: Action, chosen: &Selection, scratch: &Path) -> Vec<Step> {
     let configure = Command::new("cmake", &project.folder).args(["-S", ".", "-B", "build"]);
     let build = Command::new("cmake", &project.folder).args(["--build", "build", "--parallel"]);
-    let mut steps = vec![Step { command: configure, reader: Reader::compiler("cmake") }];
+    let mut steps = vec![Step { command: configure, reader: Reader::cmake() }];
     if action != Action::Restore {
-        steps.push(Step { command: build, reader: Reader::compiler("cmake") });
+        steps.push(Step { command: build, reader: Reader::cmake() });
     }
     if action == Action::Test {
         let file = scratch.join("ctest.xml");

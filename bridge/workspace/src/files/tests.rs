@@ -93,6 +93,49 @@ fn git_keeps_its_folder() {
     assert_eq!(read(&roots, ".git/config", &wish()).unwrap().content, "");
 }
 
+/// A folder and a link to git's own change places all the time: whatever a path leads to at each look, nothing gets in.
+#[test]
+fn git_keeps_its_folder_while_paths_change() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+
+    let (folder, roots) = root();
+    for name in [".git/sub", "plain/sub"] {
+        std::fs::create_dir_all(folder.path().join(name)).unwrap();
+    }
+    std::fs::write(folder.path().join(".git/HEAD"), "").unwrap();
+    symlink(".git", folder.path().join("link")).unwrap();
+    let (one, other) = (folder.path().join("plain"), folder.path().join("link"));
+    let exchange = || renameat_with(CWD, &one, CWD, &other, RenameFlags::EXCHANGE);
+    // Not every file system can.
+    if exchange().is_err() {
+        return;
+    }
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                exchange().unwrap();
+            }
+        });
+        for round in 0..2000 {
+            drop(write(&roots, "plain/config", b"x"));
+            drop(write(&roots, "plain/sub/config", b"x"));
+            drop(create_directory(&roots, &format!("plain/{round}/a")));
+            drop(delete(&roots, "plain/HEAD"));
+        }
+        over.store(true, Ordering::Relaxed);
+    });
+    let mut left: Vec<_> = std::fs::read_dir(folder.path().join(".git"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    left.sort();
+    assert_eq!(left, ["HEAD", "sub"]);
+    assert_eq!(std::fs::read_dir(folder.path().join(".git/sub")).unwrap().count(), 0);
+}
+
 #[test]
 fn lists_are_sorted_bounded_and_honest_about_names() {
     let (folder, roots) = root();

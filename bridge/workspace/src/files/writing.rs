@@ -1,10 +1,12 @@
 //! `write_file`, `delete_file`, `create_directory`. A file is replaced in one step: readers see the old or the new text,
 //! never half of it, whatever happens meanwhile.
 //!
-//! Git's own folder is not written to: its configuration and hooks name programs that git then runs.
+//! Git's own folder is not written to: its configuration and hooks name programs that git then runs. A folder is opened first, and
+//! where it is then is asked of the system: a path may lead elsewhere by the time it is used.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -56,7 +58,7 @@ pub fn write(roots: &Roots, path: &str, content: &[u8]) -> Result<Written, Failu
         let target = target(dir, path)?;
         let (folder, name) = split(&target)?;
         let folder = dir.open_dir(folder)?;
-        keep_out_of_git(&dir.canonicalize(target.parent().unwrap_or(Path::new("")).join("."))?.join(&name))?;
+        keep_out_of_git(dir, &folder, &name)?;
         replace(&folder, &name, content)
     })?;
     let path = place.absolute();
@@ -81,8 +83,8 @@ pub fn delete(roots: &Roots, path: &str) -> Result<Changed, Failure> {
     let place = roots.place(path)?;
     roots.at(&place, "delete", false, |dir, path| {
         let (folder, name) = split(path)?;
-        keep_out_of_git(&dir.canonicalize(&folder)?.join(&name))?;
         let folder = dir.open_dir(&folder)?;
+        keep_out_of_git(dir, &folder, &name)?;
         if folder.symlink_metadata(&name)?.is_dir() {
             return Err(io::Error::new(
                 io::ErrorKind::IsADirectory,
@@ -100,15 +102,8 @@ pub fn delete(roots: &Roots, path: &str) -> Result<Changed, Failure> {
 /// `PATH_NOT_ALLOWED`, `INVALID_PARAMETER` when a file is in the way.
 pub fn create_directory(roots: &Roots, path: &str) -> Result<Changed, Failure> {
     let place = roots.place(path)?;
-    let created = roots.at(&place, "create", true, |dir, path| {
-        keep_out_of_git(&nearest(dir, path)?)?;
-        match dir.metadata(path) {
-            Ok(there) if there.is_dir() => Ok(false),
-            Ok(_) => Err(io::Error::new(io::ErrorKind::NotADirectory, "there is a file of that name")),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => dir.create_dir_all(path).map(|()| true),
-            Err(error) => Err(error),
-        }
-    })?;
+    let created =
+        roots.at(&place, "create", true, |dir, path| made(dir, path).map(|(_, created)| created))?;
     Ok(Changed { path: quote(place.absolute().as_os_str().as_bytes()), created: Some(created) })
 }
 
@@ -133,18 +128,37 @@ fn split(path: &Path) -> io::Result<(PathBuf, OsString)> {
     Ok((folder.unwrap_or(Path::new(".")).to_owned(), name))
 }
 
-/// The path with the links of its existing part resolved, beneath the handle.
-fn nearest(dir: &Dir, path: &Path) -> io::Result<PathBuf> {
-    match dir.canonicalize(path) {
+/// The folder at a path, with those above it, made where it is missing; says whether it was.
+fn made(root: &Dir, path: &Path) -> io::Result<(Dir, bool)> {
+    match root.open_dir(path) {
+        Ok(there) => {
+            keep_out_of_git(root, &there, OsStr::new(""))?;
+            Ok((there, false))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+            Err(io::Error::new(io::ErrorKind::NotADirectory, "there is a file of that name"))
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let (folder, name) = split(path)?;
-            Ok(nearest(dir, &folder)?.join(name))
+            let (folder, _) = made(root, &folder)?;
+            keep_out_of_git(root, &folder, &name)?;
+            match folder.create_dir(&name) {
+                // Somebody else was quicker.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                done => done?,
+            }
+            Ok((folder.open_dir(&name)?, true))
         }
-        found => found,
+        Err(error) => Err(error),
     }
 }
 
-fn keep_out_of_git(real: &Path) -> io::Result<()> {
+/// Whether a name in an open folder is outside of what is git's, wherever beneath the root that folder is by now. Who may rename
+/// folders meanwhile can make any of them git's without our help.
+fn keep_out_of_git(root: &Dir, folder: &Dir, name: &OsStr) -> io::Result<()> {
+    let (root, folder) = (where_is(root)?, where_is(folder)?);
+    let beneath = folder.strip_prefix(&root).map_err(|_| io::Error::other("its folder was moved away"))?;
+    let real = beneath.join(name);
     let git = |part: &OsStr| part.eq_ignore_ascii_case(".git");
     if real.iter().any(git) {
         let message = format!("`{}` is git's own and not written to", real.display());
@@ -153,6 +167,11 @@ fn keep_out_of_git(real: &Path) -> io::Result<()> {
         ));
     }
     Ok(())
+}
+
+/// The path of an open folder, as the system knows it now.
+fn where_is(folder: &Dir) -> io::Result<PathBuf> {
+    std::fs::read_link(format!("/proc/self/fd/{}", folder.as_raw_fd()))
 }
 
 /// Writes beside the old file and renames over it; says whether there was none.

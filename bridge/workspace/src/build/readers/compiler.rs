@@ -1,5 +1,5 @@
 //! The lines that compilers agree on: `file(line,column): error CODE: text` (MSBuild, Roslyn, tsc) and `file:line:column: error:
-//! text` (gcc, clang, and with variations go, CMake and make).
+//! text` (gcc, clang, and with variations go and make).
 
 use std::sync::LazyLock;
 
@@ -10,7 +10,8 @@ use crate::build::report::{Finding, Report};
 /// Longer lines are nobody's finding.
 const LONGEST: usize = 16 << 10;
 
-fn pattern(text: &str) -> Regex {
+/// A constant pattern.
+pub(super) fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("the pattern is a constant, and tested")
 }
 
@@ -29,11 +30,6 @@ static GO: LazyLock<Regex> = LazyLock::new(|| {
 });
 static MAKE: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"^(?P<file>[^\s:][^:]*):(?P<line>\d+): \*\*\* (?P<text>.*?)(?:\.  Stop\.)?$"));
-static CMAKE: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"^CMake (?P<kind>Error|Warning)(?: \(dev\))? at (?P<file>[^:]+):(?P<line>\d+) \((?P<text>.*)\):$",
-    )
-});
 
 /// Takes in what a line says, if it is a finding.
 pub fn line(line: &str, source: &str, report: &mut Report) {
@@ -42,7 +38,7 @@ pub fn line(line: &str, source: &str, report: &mut Report) {
     if !worth || line.len() > LONGEST {
         return;
     }
-    let patterns: [&LazyLock<Regex>; 5] = [&MSBUILD, &UNIX, &GO, &MAKE, &CMAKE];
+    let patterns: [&LazyLock<Regex>; 4] = [&MSBUILD, &UNIX, &GO, &MAKE];
     let Some(found) = patterns.iter().find_map(|pattern| pattern.captures(line)) else { return };
     let text = |name: &str| found.name(name).map_or("", |part| part.as_str());
     let file = text("file").trim();

@@ -71,7 +71,6 @@ fn lines_of_compilers_are_findings_once() {
         ("./main.go:4:2: undefined: x", "main.go 3:1 error - undefined: x"),
         ("vet: ./main.go:4:2: undefined: x", "main.go 3:1 error - undefined: x"),
         ("Makefile:2: *** missing separator.  Stop.", "Makefile 1:0 error - missing separator"),
-        ("CMake Error at CMakeLists.txt:7 (find_package):", "CMakeLists.txt 6:0 error - find_package"),
     ] {
         assert_eq!(found(&format!("{text}\nsomething else\n{text}\n")), [wanted]);
     }
@@ -85,6 +84,21 @@ fn lines_of_compilers_are_findings_once() {
     ] {
         assert!(found(text).is_empty(), "{text}: {:?}", found(text));
     }
+}
+
+#[test]
+fn cmake_says_what_is_wrong_behind_the_place() {
+    let text = "CMake Error at CMakeLists.txt:1 (cmake_minimum_required):\n  Compatibility with CMake < 3.5 has been\n-- Configuring done\n  \
+        removed from CMake.\n\n  Update the VERSION argument.\n\n\n-- Configuring incomplete, errors occurred!\n\
+        main.c:3:13: error: 'x' undeclared\nCMake Warning (dev) at sub/a.cmake:7 (set):\nCall Stack:\n  CMakeLists.txt:4 (include)\n";
+    let written = read(Reader::cmake(), text);
+    let one = &written.diagnostics["CMakeLists.txt"][0];
+    let message = "cmake_minimum_required: Compatibility with CMake < 3.5 has been removed from CMake.\nUpdate the VERSION argument.";
+    assert_eq!((one.message.as_str(), one.range.start.line), (message, 0));
+    assert_eq!(written.diagnostics["main.c"][0].message, "'x' undeclared");
+    assert_eq!(written.diagnostics["sub/a.cmake"][0].message, "set");
+    assert_eq!((written.errors, written.warnings), (2, 1));
+    assert_eq!(written.output, text);
 }
 
 #[test]

@@ -1,0 +1,88 @@
+//! What CMake says of a project that it cannot configure: a line with the place and the command, then the message, indented.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::compiler;
+use crate::build::report::{Finding, Report};
+
+/// Lines of one message that are kept.
+const MOST_LINES: usize = 30;
+
+static PLACE: LazyLock<Regex> = LazyLock::new(|| {
+    compiler::pattern(
+        r"^CMake (?P<kind>Error|Warning)(?: \(dev\))? at (?P<file>[^:]+):(?P<line>\d+) \((?P<command>.*)\):$",
+    )
+});
+
+/// Reads one run.
+#[derive(Debug, Default)]
+pub struct Cmake {
+    begun: Option<Begun>,
+}
+
+/// A finding whose message goes on.
+#[derive(Debug)]
+struct Begun {
+    file: String,
+    line: u32,
+    error: bool,
+    /// The command that found it.
+    command: String,
+    /// Lines of the message; an empty one is between paragraphs.
+    said: Vec<String>,
+}
+
+impl Cmake {
+    /// One line: CMake's own, or a compiler's when it builds.
+    pub fn line(&mut self, line: &str, report: &mut Report) {
+        report.say(line);
+        if let Some(begun) = &mut self.begun
+            && (line.is_empty() || line.starts_with("  "))
+        {
+            if begun.said.len() < MOST_LINES {
+                begun.said.push(line.trim().to_owned());
+            }
+            return;
+        }
+        // What it does meanwhile is told in the midst of a message.
+        if line.starts_with("-- ") {
+            return;
+        }
+        self.end(report);
+        let Some(found) = PLACE.captures(line) else { return compiler::line(line, "cmake", report) };
+        let text = |name: &str| found.name(name).map_or("", |part| part.as_str()).to_owned();
+        self.begun = Some(Begun {
+            file: text("file"),
+            line: text("line").parse().unwrap_or(0),
+            error: text("kind") == "Error",
+            command: text("command"),
+            said: Vec::new(),
+        });
+    }
+
+    /// Nothing more is said of what was begun.
+    pub fn end(&mut self, report: &mut Report) {
+        let Some(begun) = self.begun.take() else { return };
+        // CMake breaks the lines of a paragraph where it likes.
+        let paragraphs: Vec<String> = begun
+            .said
+            .split(String::is_empty)
+            .filter(|lines| !lines.is_empty())
+            .map(|lines| lines.join(" "))
+            .collect();
+        let message = match paragraphs.is_empty() {
+            true => begun.command,
+            false => format!("{}: {}", begun.command, paragraphs.join("\n")),
+        };
+        report.find(&Finding {
+            file: &begun.file,
+            line: begun.line,
+            error: begun.error,
+            message: &message,
+            source: "cmake",
+            ..Finding::default()
+        });
+    }
+}
