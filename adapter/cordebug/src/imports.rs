@@ -1,13 +1,14 @@
 //! What the debugging library and its data access library call of the system, through functions of ours where that is
 //! faster or safer: [`blocks`] keeps the memory they map anew at each stop, [`memory`] gathers their reads of the program's
-//! memory, [`end`] tells them of the program's end, truly, and [`waits`] has them ask for it, and holds them where what they do next would
-//! crash calls under way.
+//! memory, [`end`] tells them of the program's end, truly, [`waits`] has them ask for it, and holds them where what they do next would
+//! crash calls under way, and [`pipes`] has their transport end with the program.
 //!
 //! Only calls from these two libraries come here: their import tables are changed, and nobody else's.
 
 mod blocks;
 pub(crate) mod end;
 pub mod memory;
+mod pipes;
 mod waits;
 
 use core::ffi::c_void;
@@ -38,13 +39,18 @@ pub(crate) unsafe fn replace(folder: &Path) {
         ("pread64", memory::pread as *const c_void),
     ];
     let end = [("kill", end::kill as *const c_void), ("waitpid", end::waitpid as *const c_void)];
+    let pipes = [
+        ("open", pipes::open as *const c_void),
+        ("open64", pipes::open as *const c_void),
+        ("unlink", pipes::unlink as *const c_void),
+    ];
     let messages = [("read", memory::read as *const c_void), ("write", memory::write as *const c_void)];
     // Without the messages, nothing says when what was read is out of date.
     // SAFETY: the caller's promise; the functions have the types of those they stand for, and live as long as the process.
     unsafe {
         let library = Library::open(Some(folder.join(DATA_ACCESS)), RTLD_NOW | RTLD_LOCAL).ok();
         let waits = library.and_then(|library| waits::standing_for(&library)).into_iter().flatten();
-        let debugging: Vec<_> = messages.into_iter().chain(waits).collect();
+        let debugging: Vec<_> = messages.into_iter().chain(pipes).chain(waits).collect();
         let gathered = replace_in(&folder.join("libmscordbi.so"), &debugging, &["read", "write"]);
         let functions: Vec<_> = data_access.into_iter().filter(|_| gathered).chain(end).collect();
         replace_in(&folder.join(DATA_ACCESS), &functions, &[]);

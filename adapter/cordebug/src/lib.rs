@@ -15,6 +15,7 @@ compile_error!("the .NET engine runs on Linux x86-64 so far");
 
 pub mod activity;
 pub mod alive;
+pub mod allocator;
 pub mod callback;
 pub mod code;
 mod com;

@@ -250,14 +250,26 @@ fn sweep_pipes(folder: &Path) {
     }
 }
 
-/// The debugging library blocks for ever in `open` on a pipe whose runtime died before it opened its end. Opening it
-/// for both lets that go; while it is open and already unlinked nobody can begin to wait again.
 fn release_and_remove(file: &Path) {
-    let mut options = std::fs::OpenOptions::new();
-    let held = options.read(true).write(true).custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW).open(file);
-    // The runtime, or somebody else, may have removed it by now; a socket cannot be opened.
+    let held = released(file);
+    // The runtime, or somebody else, may have removed it by now.
     drop(std::fs::remove_file(file));
     drop(held);
+}
+
+/// Whether a file has the name of a runtime's debugging pipe.
+pub(crate) fn is_pipe(file: &Path) -> bool {
+    file.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("clr-debug-pipe-"))
+}
+
+/// The debugging library blocks for ever in `open` on a pipe whose runtime has died. Opening it for both ends that wait, and while
+/// it is open nobody can begin to wait again: remove its name meanwhile. Nothing when it is no pipe of a runtime's.
+pub(crate) fn released(file: &Path) -> Option<std::fs::File> {
+    if !is_pipe(file) {
+        return None;
+    }
+    let mut options = std::fs::OpenOptions::new();
+    options.read(true).write(true).custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW).open(file).ok()
 }
 
 /// Whether `/proc/PID/stat` is of a process that has ended and that nobody has waited for yet: it has no files open any more.

@@ -59,6 +59,7 @@ async fn host(
     attributes: Option<Value>,
     access: AgentAccess,
 ) -> anyhow::Result<()> {
+    cordebug::allocator::give_back_large_blocks();
     let token = if token { Some(read_token()?) } else { None };
     let (folder, refused) = registry::prepare_one(&registry::folders())?;
     for error in refused {

@@ -188,13 +188,18 @@ mod tests {
         Some(bytes)
     }
 
+    /// A file of pages full of ones, without a name any more.
+    fn pages(name: &str, count: usize) -> std::fs::File {
+        let path = std::env::temp_dir().join(format!("tandem-{name}-{}", std::process::id()));
+        let mut file = std::fs::File::options().create_new(true).read(true).write(true).open(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        file.write_all(&vec![1; count * PAGE as usize]).unwrap();
+        file
+    }
+
     #[test]
     fn what_was_read_holds_until_a_word_is_exchanged_or_nobody_says_that_it_stands() {
-        let path = std::env::temp_dir().join(format!("tandem-memory-{}", std::process::id()));
-        let mut file =
-            std::fs::File::options().create(true).read(true).write(true).truncate(true).open(&path).unwrap();
-        std::fs::remove_file(&path).unwrap();
-        file.write_all(&vec![1; 3 * PAGE as usize]).unwrap();
+        let file = pages("memory", 3);
 
         assert_eq!(at(&file, 10, 2).unwrap(), [1, 1]);
         file.write_all_at(&[2, 2], 10).unwrap();
@@ -227,11 +232,7 @@ mod tests {
 
     #[test]
     fn a_thread_of_the_library_reads_a_page_once_from_one_wait_to_the_next() {
-        let path = std::env::temp_dir().join(format!("tandem-memory-works-{}", std::process::id()));
-        let mut file =
-            std::fs::File::options().create(true).read(true).write(true).truncate(true).open(&path).unwrap();
-        std::fs::remove_file(&path).unwrap();
-        file.write_all(&vec![1; PAGE as usize]).unwrap();
+        let file = pages("memory-works", 1);
         let changed = |to: u8| {
             file.write_all_at(&[to], 10).unwrap();
             at(&file, 10, 1).unwrap()[0]

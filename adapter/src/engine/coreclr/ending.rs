@@ -63,6 +63,11 @@ impl Session {
                             self.stand(&process).unwrap_or_default();
                         }
                         let info = killed(child)?;
+                        if arguments["restart"] == true {
+                            // Its transport may wait in these for the program; the library only removes their names.
+                            cordebug::startup::remove_leftovers(child.pid());
+                            self.library_rests(&process, inputs);
+                        }
                         self.end(Some(info));
                     }
                     None => {
@@ -75,6 +80,24 @@ impl Session {
             }
         }
         Ok(Value::Null)
+    }
+
+    /// Waits until the debugging library has noticed the end of the program and can be shut down: this process goes on, and an
+    /// instance that was not shut down keeps its threads, descriptors and memory.
+    fn library_rests(&mut self, process: &Process, inputs: &Receiver<Input>) {
+        let deadline = Instant::now() + KILL_LIMIT;
+        while self.debugger.is_some() {
+            match inputs.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(Input::Callback(Callback::ExitProcess)) => self.process_ended(),
+                // What was said before the end is in its way. There is no program any more that could refuse.
+                Ok(Input::Callback(_)) => process.resume().unwrap_or_default(),
+                Ok(other) => self.postponed.push_back(other),
+                Err(_) => {
+                    tracing::warn!("the debugging library has not noticed the end of the program");
+                    return;
+                }
+            }
+        }
     }
 
     /// Leaves the program as if there had been no debugger. One that ends meanwhile needs no more.

@@ -112,7 +112,7 @@ impl Session {
             }
         };
         self.modules.set_symbol_paths(&arguments["symbolPaths"])?;
-        self.sources = Sources::parse(&arguments["sourceFileMap"])?;
+        self.sources = Sources::parse(arguments)?;
         Ok(())
     }
 

@@ -1,0 +1,76 @@
+//! The pipes of a runtime as the debugging library uses them: open(2) and unlink(2).
+//!
+//! The library's transport, a thread for each program, leaves two things undone when its program has ended. It may wait in open(2) for the
+//! program's end of a pipe, and would wait for ever once the name is gone. And it closes none of the pipes it had opened. A
+//! process that debugs one program after the other would keep a thread and some descriptors of each.
+
+use core::cell::RefCell;
+use core::ffi::{CStr, c_char};
+use std::ffi::OsStr;
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use crate::startup::{is_pipe, released};
+
+/// A pipe that this thread of the library's has opened.
+struct Opened {
+    descriptor: RawFd,
+    path: PathBuf,
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        let now = std::fs::read_link(format!("/proc/self/fd/{}", self.descriptor)).unwrap_or_default();
+        // A library that closes them itself has the number used for something else by now.
+        if now.as_os_str().as_bytes().starts_with(self.path.as_os_str().as_bytes()) {
+            // SAFETY: it is this pipe still, and its transport has ended.
+            drop(unsafe { OwnedFd::from_raw_fd(self.descriptor) });
+        }
+    }
+}
+
+thread_local! {
+    /// Closed when the thread ends, which is the transport itself.
+    static OPENED: RefCell<Vec<Opened>> = const { RefCell::new(Vec::new()) };
+}
+
+/// # Safety
+/// A string that ends with 0, or null.
+unsafe fn path_of<'a>(path: *const c_char) -> Option<&'a Path> {
+    // SAFETY: the caller's promise.
+    (!path.is_null()).then(|| Path::new(OsStr::from_bytes(unsafe { CStr::from_ptr(path) }.to_bytes())))
+}
+
+/// open(2), for the debugging library.
+///
+/// # Safety
+/// As the system call's. `mode` has no meaning unless `flags` ask for it.
+pub(super) unsafe extern "C" fn open(path: *const c_char, flags: i32, mode: libc::mode_t) -> i32 {
+    // SAFETY: the caller's promise.
+    let descriptor = unsafe { libc::open(path, flags, mode) };
+    // SAFETY: the caller's promise.
+    if let Some(path) = unsafe { path_of(path) }.filter(|path| descriptor >= 0 && is_pipe(path)) {
+        let opened = Opened { descriptor, path: path.to_owned() };
+        // A thread that is just ending keeps nothing any more.
+        OPENED.try_with(|all| all.borrow_mut().push(opened)).unwrap_or_default();
+    }
+    descriptor
+}
+
+/// unlink(2), for the debugging library: whoever waits in a pipe of a runtime's is released first.
+///
+/// # Safety
+/// As the system call's.
+pub(super) unsafe extern "C" fn unlink(path: *const c_char) -> i32 {
+    // SAFETY: the caller's promise.
+    let held = unsafe { path_of(path) }.and_then(released);
+    // SAFETY: the caller's promise.
+    let result = unsafe { libc::unlink(path) };
+    // SAFETY: this thread's own.
+    let error = unsafe { *libc::__errno_location() };
+    drop(held);
+    // SAFETY: this thread's own; closing has changed it.
+    unsafe { *libc::__errno_location() = error };
+    result
+}
