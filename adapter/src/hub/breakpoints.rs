@@ -57,6 +57,13 @@ pub struct Suspect {
     pub judged: bool,
 }
 
+impl Suspect {
+    /// Whether the hub has to find out if its condition holds.
+    pub fn has_open_condition(&self) -> bool {
+        self.judged && !self.wish["condition"].is_null()
+    }
+}
+
 /// All breakpoints of the session.
 #[derive(Debug, Default)]
 pub struct Ledger {

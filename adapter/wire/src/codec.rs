@@ -41,6 +41,14 @@ pub enum FrameError {
     Truncated,
 }
 
+impl FrameError {
+    /// Whether the other side broke the protocol. One that was killed has hung up: with bytes unread its socket is reset, and its
+    /// last message may be cut off.
+    pub const fn breaks_protocol(&self) -> bool {
+        !matches!(self, Self::Io(_) | Self::Truncated)
+    }
+}
+
 /// Frames of both directions. A frame whose body is no DAP message is an item too: only that message is lost.
 #[derive(Debug, Default)]
 pub struct DapCodec {

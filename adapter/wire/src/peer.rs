@@ -285,7 +285,9 @@ async fn read<R: AsyncRead + Unpin>(
             }
             Some(Err(error)) => {
                 tracing::warn!(%error, "connection broken");
-                if let Some(shared) = shared.upgrade() {
+                if error.breaks_protocol()
+                    && let Some(shared) = shared.upgrade()
+                {
                     // Only the first reason counts.
                     drop(shared.broken.set(error.to_string()));
                 }

@@ -1,11 +1,9 @@
 //! One condition that holds where any of several holds or fails, in the language of an engine that keeps one breakpoint per
 //! spot: the engine then stops only there, and the hub finds out which of them it was.
 //!
-//! Each condition is a text that the joined one evaluates, so one with a comment or a mistake does not change the others. A
-//! condition that fails counts as one that holds: the hub evaluates it again, and says why it failed.
-//!
-//! Not here: engines that refuse a breakpoint whose condition they cannot read (GDB, Delve). With a joined condition one
-//! owner's mistake would take away the others' breakpoint.
+//! A condition that fails counts as one that holds: the hub evaluates it again, and says why it failed. One that is no
+//! expression must not take away the others' breakpoint. In Python each is a text that the joined one evaluates; elsewhere the
+//! engine is told what was joined, and where it finds that one of them cannot be read it stops each time.
 
 use serde_json::json;
 
@@ -27,10 +25,13 @@ pub enum Joining {
     Never,
     /// Python, where debugpy runs on past a condition that fails.
     Python,
-    /// JavaScript, where Node runs on past a condition that fails.
+    /// JavaScript, where Node runs on past a condition that fails. Not with `eval`: each would be a new script, which Node tells
+    /// its debugger about.
     JavaScript,
-    /// C, C++ and Rust as LLDB reads them, which stops at a condition that fails.
-    Lldb,
+    /// Ruby, where rdbg runs on past a condition that fails.
+    Ruby,
+    /// What LLDB, GDB and Delve read (C, C++, Rust, Go), which stop at a condition that fails.
+    Native,
 }
 
 impl Joining {
@@ -39,7 +40,8 @@ impl Joining {
         match engine {
             "debugpy" => Self::Python,
             "js" => Self::JavaScript,
-            "lldb" => Self::Lldb,
+            "rdbg" => Self::Ruby,
+            "lldb" | "gdb" | "delve" => Self::Native,
             _ => Self::Never,
         }
     }
@@ -49,24 +51,25 @@ impl Joining {
         match self {
             Self::Never => None,
             Self::Python => Some(PYTHON.replace("CONDITIONS", &json!(conditions).to_string())),
-            Self::JavaScript => {
-                let each = |condition: &&str| {
-                    format!(
-                        "(() => {{ try {{ return eval({}) }} catch {{ return true }} }})()",
-                        json!(condition)
-                    )
-                };
-                Some(conditions.iter().map(each).collect::<Vec<_>>().join(" || "))
-            }
-            Self::Lldb => {
+            // A comment ends with its line.
+            Self::JavaScript => Some(either(conditions, |condition| {
+                format!("(() => {{ try {{ return ({condition}\n); }} catch {{ return true; }} }})()")
+            })),
+            Self::Ruby => Some(either(conditions, |condition| {
+                format!("(begin; ({condition}\n); rescue Exception; true; end)")
+            })),
+            Self::Native => {
                 // A comment would hide what is behind it.
                 let whole = |condition: &&str| !["//", "/*", "\n"].iter().any(|odd| condition.contains(odd));
-                let each = |condition: &&str| format!("({condition})");
                 let all = conditions.iter().all(whole);
-                all.then(|| conditions.iter().map(each).collect::<Vec<_>>().join(" || "))
+                all.then(|| either(conditions, |condition| format!("({condition})")))
             }
         }
     }
+}
+
+fn either(conditions: &[&str], each: impl Fn(&str) -> String) -> String {
+    conditions.iter().map(|condition| each(condition)).collect::<Vec<_>>().join(" || ")
 }
 
 #[cfg(test)]
@@ -75,17 +78,22 @@ mod tests {
 
     #[test]
     fn conditions_that_cannot_be_joined_are_not() {
-        assert_eq!(Joining::of("lldb").any_of(&["a", "b"]).as_deref(), Some("(a) || (b)"));
-        assert_eq!(Joining::of("lldb").any_of(&["a // first", "b"]), None);
-        for engine in ["gdb", "delve", "coreclr", "an adapter of somebody's"] {
+        for engine in ["lldb", "gdb", "delve"] {
+            assert_eq!(Joining::of(engine).any_of(&["a", "b"]).as_deref(), Some("(a) || (b)"));
+            assert_eq!(Joining::of(engine).any_of(&["a // first", "b"]), None);
+        }
+        for engine in ["bash", "coreclr", "an adapter of somebody's"] {
             assert_eq!(Joining::of(engine).any_of(&["a", "b"]), None, "{engine}");
         }
     }
 
     #[test]
-    fn a_condition_is_a_text_of_its_own() {
-        let odd = "name == \"it's\" # \\";
-        let joined = Joining::of("js").any_of(&[odd]).unwrap_or_default();
-        assert!(joined.contains(r##"eval("name == \"it's\" # \\")"##), "{joined}");
+    fn a_comment_does_not_hide_the_other_conditions() {
+        let python = Joining::of("debugpy").any_of(&["name == \"it's\" # \\"]).unwrap_or_default();
+        assert!(python.contains(r##"["name == \"it's\" # \\"]"##), "{python}");
+        for engine in ["js", "rdbg"] {
+            let joined = Joining::of(engine).any_of(&["a // #", "b"]).unwrap_or_default();
+            assert!(joined.contains("(a // #\n)"), "{joined}");
+        }
     }
 }

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use super::joined::Joining;
 use super::place::{Place, is_plain};
 use super::sheet::{Entry, Sheet};
+use crate::engine::JOINED_CONDITIONS;
 
 /// What an engine does with a breakpoint by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,8 +71,9 @@ impl Sheet {
                 || members.iter().any(|entry| !abilities.judges(&entry.wish));
             // Where it is alone, the engine stops only where the condition holds, which is much quicker.
             let filtered = judged && members.len() == 1 && abilities.conditions;
-            if judged && let Some(condition) = any_condition(&members, abilities) {
+            if judged && let Some((condition, each)) = any_condition(&members, abilities) {
                 wish["condition"] = json!(condition);
+                wish[JOINED_CONDITIONS] = json!(each);
             }
             let mut access: Vec<Value> = Vec::new();
             let mut ids = Vec::new();
@@ -122,12 +124,15 @@ impl Sheet {
     }
 }
 
-/// The condition without which none of these is hit, if there is one that can be said.
-fn any_condition(members: &[&mut Entry], abilities: Abilities) -> Option<String> {
+/// The condition without which none of these is hit, if there is one that can be said, and what it joins.
+fn any_condition<'entry>(
+    members: &'entry [&mut Entry],
+    abilities: Abilities,
+) -> Option<(String, Vec<&'entry str>)> {
     let conditions: Option<Vec<&str>> =
         members.iter().map(|entry| entry.wish["condition"].as_str()).collect();
     let conditions = conditions.filter(|conditions| conditions.len() > 1 && abilities.conditions)?;
-    abilities.joining.any_of(&conditions)
+    Some((abilities.joining.any_of(&conditions)?, conditions))
 }
 
 /// The part of a wish that says where, which is also a plain breakpoint there.

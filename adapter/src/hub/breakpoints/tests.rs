@@ -210,12 +210,13 @@ fn an_engine_that_keeps_one_per_line_gets_one_and_the_hub_judges() {
 fn conditions_on_one_spot_are_joined_where_the_engine_can_be_told() {
     let mut desk = Desk::default();
     let place = Place::of_path("/x.cs");
-    let lldb = Abilities { joining: Joining::Lldb, ..ONE };
+    let lldb = Abilities { joining: Joining::Native, ..ONE };
     desk.set(
         A,
         json!([{ "line": 1, "condition": "a" }, { "line": 1, "condition": "b", "hitCondition": "2" }]),
     );
-    assert_eq!(desk.slots(&place, lldb), [(2, json!({ "line": 1, "condition": "(a) || (b)" }))]);
+    let joined = json!({ "line": 1, "condition": "(a) || (b)", "joinedConditions": ["a", "b"] });
+    assert_eq!(desk.slots(&place, lldb), [(2, joined)]);
     assert_eq!(desk.slots(&place, ONE), [(2, json!({ "line": 1 }))]);
     let blunt = Abilities { conditions: false, ..lldb };
     assert_eq!(desk.slots(&place, blunt), [(2, json!({ "line": 1 }))]);

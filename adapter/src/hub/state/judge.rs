@@ -94,14 +94,20 @@ impl State {
     /// Tells of a stop, or finds out first who wants it.
     fn consider(&mut self, body: Value) {
         let mut body = body;
-        if let Some(told) = body.as_object_mut().and_then(|body| body.shift_remove(CONDITION_FAILURE)) {
-            return self.tell_failed_condition(body, &told);
-        }
+        let told = body.as_object_mut().and_then(|body| body.shift_remove(CONDITION_FAILURE));
         let mut hit = self.ledger.hit(&body["hitBreakpointIds"]);
-        let late = hit.is_empty() && self.ledger.had(&body["hitBreakpointIds"]);
-        without_traced(&mut hit);
         let named = body["hitBreakpointIds"].as_array().is_some_and(|ids| !ids.is_empty());
         let is_breakpoint = body["reason"].as_str().is_some_and(|reason| reason.ends_with("breakpoint"));
+        if let Some(told) = told {
+            // Of several conditions that the engine had as one, only some have failed.
+            match named {
+                true if hit.iter().any(Suspect::has_open_condition) => {}
+                false if is_breakpoint && self.ledger.judges() => body[CONDITION_FAILURE] = told,
+                _ => return self.tell_failed_condition(body, &told),
+            }
+        }
+        let late = hit.is_empty() && self.ledger.had(&body["hitBreakpointIds"]);
+        without_traced(&mut hit);
         let open = match named {
             true => late || hit.iter().any(|suspect| suspect.judged),
             false => self.ledger.judges(),
@@ -150,6 +156,13 @@ impl State {
                     // What it stopped for was removed while it stopped.
                     self.judging.unwanted = Some(judgement.body);
                     return self.next_stop();
+                }
+                if !suspects.iter().any(Suspect::has_open_condition) {
+                    let failed = judgement.body.as_object_mut();
+                    if let Some(told) = failed.and_then(|body| body.shift_remove(CONDITION_FAILURE)) {
+                        self.tell_failed_condition(judgement.body, &told);
+                        return self.next_stop();
+                    }
                 }
                 if !suspects.iter().any(|suspect| suspect.judged) {
                     // It stopped for something that is not ours to judge.
@@ -299,6 +312,9 @@ impl State {
     fn tell_stop(&mut self, mut body: Value, hit: &[i64]) {
         if !hit.is_empty() || !body["hitBreakpointIds"].is_null() {
             body["hitBreakpointIds"] = json!(hit);
+        }
+        if let Some(body) = body.as_object_mut() {
+            body.shift_remove(CONDITION_FAILURE);
         }
         self.judging.pause_wanted = false;
         // A stop while stopped (another thread) is a new stop: what was asked before it is stale.
