@@ -11,6 +11,7 @@ pub mod expected;
 pub mod hit_condition;
 pub mod kind;
 pub mod log_message;
+pub mod path_map;
 pub mod select;
 
 use std::collections::BTreeMap;
@@ -52,6 +53,10 @@ pub const LOOKS_ONLY: &str = "tandemLooksOnly";
 /// Key that an engine adds to the body of `stopped` when a breakpoint's condition could not be evaluated: `condition` if it is
 /// known, and `reason`. The hub takes it out.
 pub const CONDITION_FAILURE: &str = "conditionFailure";
+
+/// Key that the hub adds to a breakpoint whose `condition` joins several: their texts. The engine takes it out; where it cannot
+/// read one of them, it is to stop each time.
+pub const JOINED_CONDITIONS: &str = "joinedConditions";
 
 /// A DAP request to an engine.
 #[derive(Debug, Clone)]

@@ -409,7 +409,15 @@ async fn set_variable(call: &Call) -> Result<Value, Failure> {
     let told = match split(&name) {
         None => {
             let scopes = scope(call, &session, &frame).await?;
-            let reference = holder(&session, &scopes, &name).await?;
+            let reference = match holder(&session, &scopes, &name).await? {
+                Some(scope) => scope,
+                None => {
+                    // What a method's object has, an engine may find by its bare name; debugpy would make a new variable of a slip.
+                    let arguments = json!({ "expression": name, "frameId": frame, "context": "watch" });
+                    session.ask_or_cancel("evaluate", arguments, DEADLINE, &call.cancel).await?;
+                    scopes.first().cloned().unwrap_or_default()
+                }
+            };
             let set = json!({ "variablesReference": reference, "name": name, "value": value });
             session.ask("setVariable", set).await?
         }
@@ -432,19 +440,15 @@ async fn set_variable(call: &Call) -> Result<Value, Failure> {
     Ok(answer)
 }
 
-/// The innermost of these scopes that has a variable of this name; the innermost of all when none has.
-async fn holder(session: &Session, scopes: &[Value], name: &str) -> Result<Value, Failure> {
-    let innermost = || scopes.first().cloned().unwrap_or_default();
-    if scopes.len() < 2 {
-        return Ok(innermost());
-    }
+/// The innermost of these scopes that has a variable of this name.
+async fn holder(session: &Session, scopes: &[Value], name: &str) -> Result<Option<Value>, Failure> {
     for scope in scopes {
         let rows = session.ask("variables", json!({ "variablesReference": scope })).await?;
         if rows["variables"].as_array().into_iter().flatten().any(|row| row["name"] == name) {
-            return Ok(scope.clone());
+            return Ok(Some(scope.clone()));
         }
     }
-    Ok(innermost())
+    Ok(None)
 }
 
 /// What a name is in, and its own name there: `a.b` and `a->b` are `b` in `a`, `a[1]` is `[1]` in `a`.

@@ -180,7 +180,7 @@ async fn stop_event(session: &Session, picture: &Snapshot) -> Value {
         }
     }
     let placed = add_place(session, &stop["threadId"], &mut event).await;
-    name_inherited(session, &mut event);
+    name_by_place(session, stop, &mut event);
     match placed {
         Ok(()) if whole => session.memory.keep_event(picture.news, &event),
         Ok(()) => {}
@@ -202,28 +202,43 @@ fn name_breakpoint(session: &Session, stop: &Value, event: &mut Value) {
             .map(|(_, wanted)| (wanted.id, wanted.purpose))
     });
     match own {
-        Some((id, Purpose::Stop)) => event["breakpointId"] = json!(id),
-        Some((_, Purpose::RunTo)) => event["reached"] = json!(true),
-        // The table says that it ended here.
-        Some((_, Purpose::Trace)) => {}
+        Some((id, purpose)) => name_own(id, purpose, event),
         None => event["byOther"] = json!(true),
     }
 }
 
-/// A breakpoint of this agent holds in the programs that its program starts, too: there it is set on its behalf.
-fn name_inherited(session: &Session, event: &mut Value) {
-    let Some(root) = session.kin.root.as_ref().filter(|_| event["byOther"] == true) else { return };
-    let id = root.with_wishes(|wishes| {
+fn name_own(id: u64, purpose: Purpose, event: &mut Value) {
+    match purpose {
+        Purpose::Stop => event["breakpointId"] = json!(id),
+        Purpose::RunTo => event["reached"] = json!(true),
+        // The table says that it ended here.
+        Purpose::Trace => {}
+    }
+}
+
+/// The agent's breakpoint where the program stands, when what was hit is not its own by id: in a program that its program has
+/// started it is set on its behalf, and some adapters (bash-dap, rdbg) do not say which one was hit.
+fn name_by_place(session: &Session, stop: &Value, event: &mut Value) {
+    let inherited = event["byOther"] == true;
+    let unnamed = event["type"] == "breakpointHit" && stop["hitBreakpointIds"].is_null();
+    let owner = match &session.kin.root {
+        Some(root) if inherited || unnamed => &**root,
+        None if unnamed => session,
+        _ => return,
+    };
+    let found = owner.with_wishes(|wishes| {
         let here = |(file, wanted): &(&str, &Wanted)| {
             let line =
                 if wanted.state["line"].is_null() { &wanted.wish["line"] } else { &wanted.state["line"] };
             event["file"].as_str() == Some(file) && event["line"] == *line
         };
-        wishes.all().find(here).map(|(_, wanted)| wanted.id)
+        wishes.all().find(here).map(|(_, wanted)| (wanted.id, wanted.purpose))
     });
-    if let (Some(id), Some(event)) = (id, event.as_object_mut()) {
-        event.shift_remove("byOther");
-        event.insert("breakpointId".into(), json!(id));
+    if let Some((id, purpose)) = found {
+        if let Some(event) = event.as_object_mut() {
+            event.shift_remove("byOther");
+        }
+        name_own(id, purpose, event);
     }
 }
 

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use dap_wire::Failure;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::find::{self, Search};
 use super::profile::{IdlePause, Plan, Profile, ProgramIo, Quirks, Transport};
@@ -31,6 +31,16 @@ impl Profile for Bash {
         Some(command)
     }
 
+    /// Its adapter expands an expression that is no name as bare words, and joins the words that come of it without what was
+    /// between them: in quotes it stays one word.
+    fn adapt_request(&self, command: &str, arguments: &mut Value) {
+        if command == "evaluate"
+            && let Some(quoted) = arguments["expression"].as_str().and_then(quoted)
+        {
+            arguments["expression"] = json!(quoted);
+        }
+    }
+
     fn launch(&self, target: &Target) -> Result<Plan, Failure> {
         let program = target.existing_program()?.display().to_string();
         let own = target.project_folders().into_iter().map(|folder| folder.join(".venv/bin/bash-dap"));
@@ -54,6 +64,35 @@ impl Profile for Bash {
             launched: true,
             // Its folder of pipes for the program.
             quirks: Quirks { litters: true, ..Quirks::default() },
+            opened: None,
         })
+    }
+}
+
+/// An expansion in double quotes, unless it quotes something itself: then whoever wrote it has thought of words.
+fn quoted(expression: &str) -> Option<String> {
+    let plain = expression.contains('$') && !expression.contains(['"', '\'', '`', '\\']);
+    // All elements are one word with `*`, and one each with `@`.
+    plain.then(|| format!("\"{}\"", expression.trim().replace("[@]}", "[*]}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_expansion_is_one_word() {
+        for (expression, wanted) in [
+            ("$todo", Some("\"$todo\"")),
+            ("${#todo}", Some("\"${#todo}\"")),
+            ("${list[@]}", Some("\"${list[*]}\"")),
+            (" $a and $b ", Some("\"$a and $b\"")),
+            ("$((1 + 2))", Some("\"$((1 + 2))\"")),
+            ("todo", None),
+            ("\"$todo\"", None),
+            ("${todo:-'none'}", None),
+        ] {
+            assert_eq!(quoted(expression).as_deref(), wanted, "{expression}");
+        }
     }
 }

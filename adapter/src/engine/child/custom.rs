@@ -87,6 +87,7 @@ impl Custom {
             arguments,
             launched: command == "launch",
             quirks: Quirks { told_of_pipes: true, ..Quirks::default() },
+            opened: None,
         })
     }
 }

@@ -23,12 +23,14 @@ impl Debuggee {
         self.pid
     }
 
+    /// Whether it has not ended.
+    pub(super) fn is_there(&self) -> bool {
+        start_time(self.pid).as_ref() == Some(&self.started)
+    }
+
     /// Sends it a signal, and its group if it leads one. That it is gone already is no error.
     pub(super) fn signal(&self, signal: Signal) {
-        let Some(pid) = i32::try_from(self.pid).ok().and_then(Pid::from_raw) else { return };
-        if start_time(self.pid).as_ref() != Some(&self.started) {
-            return;
-        }
+        let Some(pid) = self.reached() else { return };
         // Only "no such process" can happen to a process of our own user.
         if getpgid(Some(pid)) == Ok(pid) {
             kill_process_group(pid, signal).unwrap_or_default();
@@ -36,6 +38,22 @@ impl Debuggee {
             kill_process(pid, signal).unwrap_or_default();
         }
     }
+
+    /// Sends it a signal, and nobody else.
+    pub(super) fn signal_alone(&self, signal: Signal) {
+        if let Some(pid) = self.reached() {
+            kill_process(pid, signal).unwrap_or_default();
+        }
+    }
+
+    fn reached(&self) -> Option<Pid> {
+        i32::try_from(self.pid).ok().and_then(Pid::from_raw).filter(|_| self.is_there())
+    }
+}
+
+/// The processes of a group that have not ended.
+pub(super) fn group_of(leader: u32) -> Vec<u32> {
+    those(|state, _, group| group == leader && state != "Z")
 }
 
 /// Whether no thread of a process has anything to do.
@@ -51,15 +69,23 @@ pub(super) fn is_asleep(pid: u32) -> bool {
 
 /// The processes that a process has started and that still run.
 pub(super) fn children_of(parent: u32) -> Vec<u32> {
+    those(|_, of, _| of == parent)
+}
+
+/// The processes with such a state, parent and group.
+fn those(wanted: impl Fn(&str, u32, u32) -> bool) -> Vec<u32> {
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = processes.filter_map(|folder| folder.file_name().to_str()?.parse().ok());
-    // Behind the name, which may have anything in it: the state, then the parent.
-    let is_child = |pid: &u32| {
+    let is_wanted = |pid: &u32| {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        let told = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_ascii_whitespace().nth(1));
-        told.and_then(|told| told.parse().ok()) == Some(parent)
+        // Behind the name, which may have anything in it.
+        let (_, rest) = stat.rsplit_once(')')?;
+        let mut words = rest.split_ascii_whitespace();
+        let (state, parent, group) =
+            (words.next()?, words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+        Some(wanted(state, parent, group))
     };
-    pids.filter(is_child).collect()
+    pids.filter(|pid| is_wanted(pid).unwrap_or(false)).collect()
 }
 
 /// What a process runs, for people.

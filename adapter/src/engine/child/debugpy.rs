@@ -80,12 +80,16 @@ impl Profile for Debugpy {
             adapter_id: "python".into(),
             // What dials has not run a line yet: for it this is a launch, and only then `stopOnEntry` holds.
             command: "launch",
-            arguments: target.for_adapter(json!({
-                "redirectOutput": false, "justMyCode": target.flag("justMyCode", true)?,
-                "variablePresentation": pydevd::presentation(target.attribute("variablePresentation")),
-            })),
+            arguments: mapped(
+                target,
+                json!({
+                    "redirectOutput": false, "justMyCode": target.flag("justMyCode", true)?,
+                    "variablePresentation": pydevd::presentation(target.attribute("variablePresentation")),
+                }),
+            )?,
             launched: true,
             quirks: Quirks { speaks_as_stdout: true, ..Quirks::default() },
+            opened: None,
         })
     }
 
@@ -132,6 +136,15 @@ impl Profile for Debugpy {
         Some(FailedCondition { condition: Some(condition.to_owned()), reason })
     }
 
+    fn has_helpers(&self) -> bool {
+        true
+    }
+
+    /// What `multiprocessing` has beside the program, to remove its semaphores and shared memory.
+    fn is_helper(&self, words: &[String]) -> bool {
+        words.iter().any(|word| word.contains("from multiprocessing.resource_tracker import"))
+    }
+
     fn name_of_child(&self, words: &[String], parent: &Path) -> Option<String> {
         started_with(words).or_else(|| Some(parent.file_name()?.to_string_lossy().into_owned()))
     }
@@ -139,7 +152,8 @@ impl Profile for Debugpy {
     fn attach(&self, target: &Target) -> Result<Plan, Failure> {
         let ours = json!({ "redirectOutput": false,
             "variablePresentation": pydevd::presentation(target.attribute("variablePresentation")) });
-        if let Some(plan) = Plan::to_running(target, "python", ours)? {
+        if let Some(mut plan) = Plan::to_running(target, "python", ours)? {
+            map_paths(target, &mut plan.arguments)?;
             return Ok(plan);
         }
         target.process_id()?;
@@ -173,9 +187,10 @@ fn through_adapter(
         program_io: if command == "launch" { ProgramIo::Terminal } else { ProgramIo::Told },
         adapter_id: "python".into(),
         command,
-        arguments: target.for_adapter(ours),
+        arguments: mapped(target, ours)?,
         launched: command == "launch",
         quirks: Quirks { speaks_as_stdout: true, ..Quirks::default() },
+        opened: None,
     })
 }
 
@@ -191,6 +206,18 @@ fn what_to_run(target: &Target) -> Result<Vec<String>, Failure> {
         }
         _ => Err(Failure::invalid("set only one of `program`, `module` and `code`")),
     }
+}
+
+/// The attributes as debugpy gets them, with where sources lie.
+fn mapped(target: &Target, ours: Value) -> Result<Value, Failure> {
+    let mut arguments = target.for_adapter(ours);
+    map_paths(target, &mut arguments)?;
+    Ok(arguments)
+}
+
+fn map_paths(target: &Target, arguments: &mut Value) -> Result<(), Failure> {
+    let pair = |there: &str, here: &str| json!({ "localRoot": here, "remoteRoot": there });
+    target.map_paths(arguments, "pathMappings", pair)
 }
 
 /// The interpreter the user names, the project's own, or that of PATH; with a debugpy it can load.

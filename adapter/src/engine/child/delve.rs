@@ -18,6 +18,10 @@ impl Profile for Delve {
         "delve"
     }
 
+    fn refuses_conditions(&self) -> bool {
+        true
+    }
+
     fn exit_code_in(&self, output: &str) -> Option<i64> {
         exit_code(output)
     }
@@ -50,11 +54,16 @@ impl Profile for Delve {
 
     fn attach(&self, target: &Target) -> Result<Plan, Failure> {
         // A `dlv --headless --accept-multiclient` that has the program.
-        if let Some(plan) = Plan::to_running(target, "go", json!({ "mode": "remote" }))? {
+        if let Some(mut plan) = Plan::to_running(target, "go", json!({ "mode": "remote" }))? {
+            map_paths(target, &mut plan.arguments)?;
             return Ok(Plan { quirks: Quirks { code_is_told: true, ..Quirks::default() }, ..plan });
         }
         plan(target, "attach", json!({ "mode": "local", "processId": target.process_id()? }))
     }
+}
+
+fn map_paths(target: &Target, arguments: &mut Value) -> Result<(), Failure> {
+    target.map_paths(arguments, "substitutePath", |there, here| json!({ "from": here, "to": there }))
 }
 
 fn plan(target: &Target, command: &'static str, ours: Value) -> Result<Plan, Failure> {
@@ -70,6 +79,8 @@ fn plan(target: &Target, command: &'static str, ours: Value) -> Result<Plan, Fai
     let mut args = ["dap", "--client-addr=127.0.0.1:{port}", "--log-dest=/dev/null"].map(Into::into).to_vec();
     let flags = target.attribute("dlvFlags").as_array().into_iter().flatten();
     args.extend(flags.filter_map(|flag| flag.as_str().map(Into::into)));
+    let mut arguments = target.for_adapter(ours);
+    map_paths(target, &mut arguments)?;
     Ok(Plan {
         // dlv starts the program, and `go` to build it, with its own environment.
         spec: SpawnSpec {
@@ -84,9 +95,10 @@ fn plan(target: &Target, command: &'static str, ours: Value) -> Result<Plan, Fai
         program_io: if launched { ProgramIo::Inherited } else { ProgramIo::Told },
         adapter_id: "go".into(),
         command,
-        arguments: target.for_adapter(ours),
+        arguments,
         launched,
         quirks: Quirks { code_is_told: true, never_ready: launched && target.no_debug, ..Quirks::default() },
+        opened: None,
     })
 }
 

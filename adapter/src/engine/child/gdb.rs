@@ -12,6 +12,7 @@ use super::find::Search;
 use super::profile::{Plan, Profile, ProgramIo, Quirks, Transport};
 use super::rust;
 use super::target::Target;
+use crate::engine::path_map;
 use crate::io::SpawnSpec;
 
 /// The first version that speaks DAP.
@@ -76,6 +77,10 @@ impl Profile for Gdb {
         true
     }
 
+    fn refuses_conditions(&self) -> bool {
+        true
+    }
+
     fn builds(&self, _target: &Target) -> bool {
         true
     }
@@ -135,6 +140,10 @@ fn plan(target: &Target, command: &'static str, ours: Value) -> Result<Plan, Fai
     if Path::new(CPP_PRINTERS).join("libstdcxx/v6/printers.py").is_file() {
         args.extend(["-iex".into(), cpp_printers().into()]);
     }
+    for (there, here) in path_map::read(target.attributes())? {
+        let found = format!("set substitute-path {} {}", quoted(&there), quoted(&here));
+        args.extend(["-iex".into(), found.into()]);
+    }
     Ok(Plan {
         spec: SpawnSpec { program: gdb, args, cwd: target.cwd.clone(), ..SpawnSpec::default() },
         transport: Transport::Stdio,
@@ -144,7 +153,13 @@ fn plan(target: &Target, command: &'static str, ours: Value) -> Result<Plan, Fai
         arguments: target.for_adapter(ours),
         launched: command == "launch",
         quirks: Quirks { panics, ..Quirks::default() },
+        opened: None,
     })
+}
+
+/// One word of a gdb command.
+fn quoted(word: &str) -> String {
+    format!("\"{}\"", word.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 /// Has gdb show the C++ library's strings and containers: one that does not come from where the library does finds none by

@@ -1,5 +1,8 @@
 //! The port on which a running Node takes a debugger. One that has none yet opens it when it is sent SIGUSR1
-//! (Node.js, "Debugging": "Enabling the inspector"); its adapter does not do that by itself.
+//! (Node.js, "Debugging": "Enabling the inspector"); its adapter does not do that by itself, nor does it close the port
+//! ([`Opened`]).
+
+mod closing;
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -7,7 +10,9 @@ use std::time::{Duration, Instant};
 use dap_wire::{ErrorCode, Failure};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{debuggee, socket};
+pub(super) use self::closing::Opened;
+use super::debuggee::{self, Debuggee};
+use super::socket;
 
 /// Where Node listens when nobody says otherwise.
 const USUAL: u16 = 9229;
@@ -15,11 +20,11 @@ const USUAL: u16 = 9229;
 const LIMIT: Duration = Duration::from_secs(3);
 const PROBE: Duration = Duration::from_millis(20);
 
-/// Finds the port, or has it opened. Blocks for a moment.
+/// Finds the port, or has it opened, which is to be undone. Blocks for a moment.
 ///
 /// # Errors
 /// `NOT_DEBUGGABLE` for what is no Node, or one that opens no port.
-pub(super) fn port_of(pid: u32) -> Result<u16, Failure> {
+pub(super) fn port_of(pid: u32) -> Result<(u16, Option<Opened>), Failure> {
     let undebuggable = |what: &str| {
         Failure::new(ErrorCode::NotDebuggable, format!("process {pid} {what}"))
             .hint("start it with `node --inspect` and give the `port` that it shows")
@@ -32,17 +37,16 @@ pub(super) fn port_of(pid: u32) -> Result<u16, Failure> {
     }
     let before = ports(pid);
     if before.contains(&USUAL) {
-        return Ok(USUAL);
+        return Ok((USUAL, None));
     }
-    let known = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    let sent = known.map(|pid| kill_process(pid, Signal::USR1));
-    if !matches!(sent, Some(Ok(()))) {
+    let known = i32::try_from(pid).ok().and_then(Pid::from_raw).zip(Debuggee::of(pid));
+    let Some((_, process)) = known.filter(|(pid, _)| kill_process(*pid, Signal::USR1).is_ok()) else {
         return Err(undebuggable("cannot be sent a signal: it has ended, or is another user's"));
-    }
+    };
     let deadline = Instant::now() + LIMIT;
     while Instant::now() < deadline {
         if let Some(opened) = ports(pid).difference(&before).next() {
-            return Ok(*opened);
+            return Ok((*opened, Some(Opened { process, port: *opened })));
         }
         std::thread::sleep(PROBE);
     }
@@ -51,8 +55,12 @@ pub(super) fn port_of(pid: u32) -> Result<u16, Failure> {
 
 /// The ports that a process listens on.
 fn ports(pid: u32) -> HashSet<u16> {
-    let inodes: HashSet<u64> = debuggee::sockets_of(pid).collect();
+    let inodes = sockets(pid);
     socket::listening(|inode| inodes.contains(&inode))
+}
+
+fn sockets(pid: u32) -> HashSet<u64> {
+    debuggee::sockets_of(pid).collect()
 }
 
 #[cfg(test)]

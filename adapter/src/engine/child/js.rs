@@ -13,6 +13,7 @@ use super::profile::{IdlePause, Plan, Profile, ProgramIo, Quirks, Transport};
 use super::rows;
 use super::target::{Target, WORKSPACE};
 use super::typescript;
+use crate::engine::path_map;
 use crate::io::SpawnSpec;
 
 /// What a project's folder has.
@@ -102,13 +103,14 @@ impl Profile for Js {
     }
 
     fn attach(&self, target: &Target) -> Result<Plan, Failure> {
-        let mut ours =
-            json!({ "type": "pwa-node", "request": "attach", "name": "program", "cwd": target.cwd });
+        let ours = json!({ "type": "pwa-node", "request": "attach", "name": "program", "cwd": target.cwd });
         if target.names_any(&["processId"]) {
             let pid = target.process_id()?;
-            // A Node whose port was opened keeps it open: first it is seen whether there is an adapter.
-            plan(target, "attach", json!({}))?;
-            ours["port"] = json!(inspector::port_of(pid)?);
+            // No port is opened without an adapter that connects to it.
+            let mut plan = plan(target, "attach", ours)?;
+            let (port, opened) = inspector::port_of(pid)?;
+            plan.arguments["port"] = json!(port);
+            return Ok(Plan { opened, ..plan });
         } else if !target.names_any(&["port", "websocketAddress"]) {
             return Err(Failure::invalid(
                 "say what to attach to: `processId`, or the `port` that node inspects on",
@@ -151,6 +153,11 @@ fn plan(target: &Target, command: &'static str, mut ours: Value) -> Result<Plan,
         Some(given) => json!(given),
         None => json!(workspace(target)),
     };
+    // It takes one.
+    if let Some((there, here)) = path_map::read(target.attributes())?.into_iter().next() {
+        ours["remoteRoot"] = json!(there);
+        ours["localRoot"] = json!(here);
+    }
     let home = target.variable("HOME").unwrap_or_default();
     let mason =
         format!("{home}/.local/share/nvim/mason/packages/js-debug-adapter/js-debug/src/dapDebugServer.js");
@@ -187,5 +194,6 @@ fn plan(target: &Target, command: &'static str, mut ours: Value) -> Result<Plan,
         arguments: target.for_adapter(ours),
         launched: command == "launch",
         quirks: Quirks { first_child_is_program: true, litters: true, ..Quirks::default() },
+        opened: None,
     })
 }

@@ -117,6 +117,7 @@ fn plan(target: &Target, command: &'static str, ours: Value) -> Result<Plan, Fai
         .end()?;
     // `env` reaches the program through `runInTerminal`; versions differ in how they spell it.
     let mut arguments = without(target.for_adapter(ours), "env");
+    target.map_paths(&mut arguments, "sourceMap", |there, here| json!([there, here]))?;
     // Structs show their fields.
     if arguments["enableAutoVariableSummaries"].is_null() {
         arguments["enableAutoVariableSummaries"] = json!(true);
@@ -140,6 +141,7 @@ fn plan(target: &Target, command: &'static str, ours: Value) -> Result<Plan, Fai
         launched: command == "launch",
         // What its crash handler has the symbolizer read and write.
         quirks: Quirks { litters: !starts_it, panics, ..Quirks::default() },
+        opened: None,
     })
 }
 

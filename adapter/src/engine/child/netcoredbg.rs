@@ -88,5 +88,6 @@ fn plan(target: &Target, adapter: std::path::PathBuf, command: &'static str, our
         arguments: target.for_adapter(ours),
         launched: command == "launch",
         quirks: Quirks { starts_when_configured: true, ..Quirks::default() },
+        opened: None,
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use dap_wire::Failure;
 use serde_json::Value;
 
+use super::inspector::Opened;
 use super::socket::Place;
 use super::target::Target;
 use super::{bash, build, debugpy, delve, find, gdb, js, lldb, netcoredbg, rdbg};
@@ -68,6 +69,8 @@ pub(super) struct Plan {
     pub(super) launched: bool,
     /// What the adapter does its own way.
     pub(super) quirks: Quirks,
+    /// What was opened in a program that is not ours, to be closed again.
+    pub(super) opened: Option<Opened>,
 }
 
 /// Habits of an adapter that its capabilities do not tell.
@@ -141,6 +144,7 @@ impl Plan {
             arguments: target.for_adapter(ours),
             launched: false,
             quirks: Quirks::default(),
+            opened: None,
         }))
     }
 }
@@ -266,6 +270,11 @@ pub(super) trait Profile: Send + Sync {
         None
     }
 
+    /// Whether it refuses a breakpoint whose condition it cannot read.
+    fn refuses_conditions(&self) -> bool {
+        false
+    }
+
     /// Whether it stops where a condition fails without a word that comes before: then the condition is evaluated once more at
     /// each of its stops.
     fn rechecks_conditions(&self) -> bool {
@@ -294,6 +303,16 @@ pub(super) trait Profile: Send + Sync {
 
     /// Puts right what a `stopped` says; `pausing`: a client asked for a pause.
     fn correct_stop(&self, _body: &mut Value, _pausing: bool) {}
+
+    /// Whether programs have helpers ([`Profile::is_helper`]).
+    fn has_helpers(&self) -> bool {
+        false
+    }
+
+    /// Whether a process that was started with these words ends by itself when the program has gone, and cleans up after it.
+    fn is_helper(&self, _words: &[String]) -> bool {
+        false
+    }
 
     /// Removes what a program of ours that was killed may have left behind.
     fn clean_up_after(&self, _program: u32) {}

@@ -96,6 +96,7 @@ impl Profile for Rdbg {
             arguments: target.for_adapter(json!({ "localfs": true })),
             launched: true,
             quirks: Quirks { ends_silently: true, ..Quirks::default() },
+            opened: None,
         })
     }
 
@@ -113,6 +114,10 @@ impl Profile for Rdbg {
 
 /// A text that quotes a guarded condition, with the condition as it was typed.
 fn unguarded(text: &str) -> Option<String> {
+    // Several as one are quoted as nobody typed them; the hub says which of them failed.
+    if let Some((before, _)) = text.split_once(" if: (begin; (") {
+        return Some(before.to_owned());
+    }
     let (before, rest) = text.split_once(GUARD.0)?;
     let (condition, after) = rest.split_once(GUARD.1)?;
     Some(format!("{before}{condition}{after}"))

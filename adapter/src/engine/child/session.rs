@@ -16,6 +16,7 @@ mod conditions;
 mod delegated;
 mod ending;
 mod family;
+mod helpers;
 mod launch;
 mod native;
 mod paging;
@@ -40,6 +41,7 @@ use tokio_util::task::TaskTracker;
 
 use super::connection::Connection;
 use super::debuggee::Debuggee;
+use super::inspector::Opened;
 use super::profile::{Plan, Profile};
 use super::target::Target;
 use super::{offered, translate};
@@ -152,6 +154,8 @@ pub(super) struct Session {
     give_up: CancellationToken,
     /// What the launch has in threads of their own, such as a build, which must not outlive the session.
     planning: TaskTracker,
+    /// What was opened in a program that is not ours, and is still to be closed.
+    opened: Mutex<Option<Opened>>,
     /// No more connections are taken.
     closing: CancellationToken,
 }
@@ -181,6 +185,7 @@ impl Session {
             refusal: Mutex::default(),
             give_up: CancellationToken::new(),
             planning: TaskTracker::new(),
+            opened: Mutex::default(),
             closing: CancellationToken::new(),
         }
     }

@@ -118,6 +118,13 @@ pub(super) fn listening(wanted: impl Fn(u64) -> bool) -> HashSet<u16> {
     tcp::rows(|row| row.local_port().filter(|_| row.listens() && wanted(row.inode)))
 }
 
+/// Whether somebody is connected to this port of the sockets with these inodes.
+pub(super) fn connected(port: u16, wanted: impl Fn(u64) -> bool) -> bool {
+    let end = |row: &Row<'_>| row.is_connected() && row.local_port() == Some(port) && wanted(row.inode);
+    let found: Vec<()> = tcp::rows(|row| end(row).then_some(()));
+    !found.is_empty()
+}
+
 /// The connections within this machine that have one end among `ours` and the other among `theirs`, by the inodes of both.
 pub(super) fn between(ours: impl Fn(u64) -> bool, theirs: impl Fn(u64) -> bool) -> Vec<(u64, u64)> {
     let end = |row: &Row<'_>| {

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::find;
 use super::socket::Place;
 use crate::engine::console::Console;
+use crate::engine::path_map;
 
 /// The folder that the client has open.
 pub(super) const WORKSPACE: &str = "__workspaceFolder";
@@ -267,6 +268,23 @@ impl Target {
             passed.extend(options.clone());
         }
         Value::Object(passed)
+    }
+
+    /// Adds where sources lie here under the name the adapter has for it, unless its own attribute says so.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER` naming the attribute.
+    pub(super) fn map_paths(
+        &self,
+        arguments: &mut Value,
+        key: &str,
+        pair: impl Fn(&str, &str) -> Value,
+    ) -> Result<(), Failure> {
+        let map = path_map::read(&self.attributes)?;
+        if arguments[key].is_null() && !map.is_empty() {
+            arguments[key] = map.iter().map(|(there, here)| pair(there, here)).collect();
+        }
+        Ok(())
     }
 
     /// The folders in which a project may keep its own tools: of the program, of `cwd`, and all above.

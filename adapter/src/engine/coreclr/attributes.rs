@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 /// What docs/launch-configuration.md describes, for any engine: a configuration may be one for several.
-const KNOWN: [&str; 39] = [
+const KNOWN: [&str; 44] = [
     "agentAccess",
     "args",
     "code",
@@ -23,19 +23,24 @@ const KNOWN: [&str; 39] = [
     "justMyCode",
     "launchSettingsFilePath",
     "launchSettingsProfile",
+    "localRoot",
     "module",
     "noDebug",
     "outputBufferBytes",
+    "pathMappings",
     "processId",
     "program",
     "project",
     "pty",
     "python",
     "pythonArgs",
+    "remoteRoot",
     "session",
     "sourceFileMap",
+    "sourceMap",
     "stopAtEntry",
     "stopOnEntry",
+    "substitutePath",
     "symbolPaths",
     "terminateTimeout",
     "token",

@@ -12,6 +12,7 @@ use sha1::Digest;
 
 use super::modules::Loaded;
 use super::session::Session;
+use crate::engine::path_map;
 
 /// A document of a module: its id and the document's row.
 type Key = (usize, u32);
@@ -29,24 +30,14 @@ pub(super) struct Sources {
 }
 
 impl Sources {
-    /// Reads the attribute `sourceFileMap`.
+    /// Reads `sourceFileMap` and its other spellings.
     ///
     /// # Errors
     /// When it is no object of strings.
-    pub(super) fn parse(attribute: &Value) -> Result<Self, Failure> {
-        let wrong = || Failure::invalid(format!("`sourceFileMap` must map paths to paths, not {attribute}"));
-        let mut map = Vec::new();
-        match attribute {
-            Value::Null => {}
-            Value::Object(pairs) => {
-                for (from, to) in pairs {
-                    let to = to.as_str().ok_or_else(wrong)?;
-                    let trimmed = |path: &str| path.trim_end_matches(['/', '\\']).to_owned();
-                    map.push((trimmed(from), trimmed(to)));
-                }
-            }
-            _ => return Err(wrong()),
-        }
+    pub(super) fn parse(attributes: &Value) -> Result<Self, Failure> {
+        let trimmed = |path: String| path.trim_end_matches(['/', '\\']).to_owned();
+        let map = path_map::read(attributes)?.into_iter();
+        let mut map: Vec<_> = map.map(|(from, to)| (trimmed(from), trimmed(to))).collect();
         map.sort_by_key(|(from, _)| std::cmp::Reverse(from.len()));
         Ok(Self { map, ..Self::default() })
     }
@@ -263,8 +254,10 @@ mod tests {
 
     #[test]
     fn the_longest_mapping_wins_and_only_whole_folders_count() {
-        let sources =
-            Sources::parse(&json!({ "/src/": "/home/me", "/src/lib": "/lib/", "C:\\work": "/w" })).unwrap();
+        let sources = Sources::parse(
+            &json!({ "sourceFileMap": { "/src/": "/home/me", "/src/lib": "/lib/", "C:\\work": "/w" } }),
+        )
+        .unwrap();
         for (compiled, here) in [
             ("/src/a/b.cs", "/home/me/a/b.cs"),
             ("/src/lib/x.cs", "/lib/x.cs"),
@@ -274,7 +267,7 @@ mod tests {
         ] {
             assert_eq!(sources.local(compiled), here);
         }
-        assert!(Sources::parse(&json!([1])).is_err());
-        assert!(Sources::parse(&json!({ "/a": 1 })).is_err());
+        assert!(Sources::parse(&json!({ "sourceFileMap": [1] })).is_err());
+        assert!(Sources::parse(&json!({ "sourceFileMap": { "/a": 1 } })).is_err());
     }
 }

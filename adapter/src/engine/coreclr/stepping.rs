@@ -6,6 +6,7 @@
 
 mod alone;
 mod awaits;
+mod consumers;
 mod goto;
 mod landing;
 mod targets;
@@ -229,6 +230,7 @@ impl Session {
     ) -> Result<(), Failure> {
         step.origin = from.origin();
         (step.is_async, step.returning) = (false, false);
+        std::mem::replace(&mut step.awaiting, Awaiting::Nothing).clear();
         if step.way == Way::Over
             && let Some(call) = from.finally_ahead()
         {

@@ -119,7 +119,7 @@ impl Session {
         }
     }
 
-    fn process_ended(&mut self) {
+    pub(super) fn process_ended(&mut self) {
         if let Some(debugger) = self.debugger.take() {
             self.references.clear();
             self.step = None;

@@ -1,7 +1,7 @@
 //! What is in a variable: its text, its type, and what is inside it.
 //!
 //! In reading order: [`path`] (ways to values), [`references`] (what clients hold of a stop), [`locals`] and
-//! [`hoisted`] (where ways start), [`constants`] (which have none), [`show`] and [`primitive`] (texts), [`members`] (fields), [`items`] and [`chains`] (collections), [`inside`] (all that a value opens to),
+//! [`hoisted`] (where ways start), [`constants`] (which have none), [`show`] and [`primitive`] (texts), [`members`] (fields), [`items`], [`chains`] and [`together`] (collections), [`inside`] (all that a value opens to),
 //! [`properties`] and [`displays`] (what runs when it is asked for), [`rows`] (what clients see), [`setting`].
 
 pub(super) mod chains;
@@ -19,6 +19,7 @@ pub(super) mod references;
 pub(super) mod rows;
 pub(super) mod setting;
 pub(super) mod show;
+pub(super) mod together;
 
 pub(super) use path::{Path, Root, Step, bare, class_up};
 pub(super) use references::{Node, References};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
 
-use super::{Build, gnu, the_only};
+use super::{Build, readers, the_only};
 
 impl Build<'_> {
     /// Builds it; gives its program if it has only one, and builds nothing if it has several. When `program` says what to run, it may have any number.
@@ -19,7 +19,7 @@ impl Build<'_> {
         })?;
         let mut configure = self.command("cmake", folder)?;
         configure.arg("-S").arg(folder).arg("-B").arg(&out).arg("-DCMAKE_BUILD_TYPE=Debug");
-        self.run(configure, folder, gnu)?;
+        self.run(configure, folder, readers::cmake)?;
         // CMake names the programs once it has configured: a folder that has several is refused before it is built.
         let named = self.target.text("project")?.is_some() && !self.target.program.as_os_str().is_empty();
         let only = match programs(&out) {
@@ -30,7 +30,7 @@ impl Build<'_> {
         };
         let mut build = self.command("cmake", folder)?;
         build.arg("--build").arg(&out);
-        self.run(build, folder, gnu)?;
+        self.run(build, folder, readers::cmake)?;
         Ok(only)
     }
 }

@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+/// Bytes of a message, after which no line is added to it.
+const LONGEST_MESSAGE: usize = 1 << 10;
+
 /// What a compiler said.
 #[derive(Default)]
 pub(super) struct Told {
@@ -14,6 +17,8 @@ pub(super) struct Told {
     pub(super) executables: Vec<(String, PathBuf)>,
     /// The last line that said something.
     pub(super) last: String,
+    /// The last diagnostic is CMake's, and its message goes on.
+    goes_on: bool,
 }
 
 /// Cargo's JSON messages (The Cargo Book, "External tools"); gives what a person is shown.
@@ -56,6 +61,27 @@ pub(super) fn gnu(line: &str, folder: &Path, told: &mut Told) -> Option<String> 
     Some(line.to_owned())
 }
 
+/// `CMake Error at file:line (command):`, with the message in the indented lines behind it; else as [`gnu`].
+pub(super) fn cmake(line: &str, folder: &Path, told: &mut Told) -> Option<String> {
+    if let Some(found) = cmake_diagnostic(line, folder) {
+        told.diagnostics.push(found);
+        told.goes_on = true;
+    } else if told.goes_on && (line.is_empty() || line.starts_with("  ")) {
+        if let Some(last) = told.diagnostics.last_mut().filter(|_| !line.is_empty()) {
+            let said = last["message"].as_str().unwrap_or_default();
+            let between = if said.contains(": ") { " " } else { ": " };
+            if said.len() < LONGEST_MESSAGE {
+                last["message"] = json!(format!("{said}{between}{}", line.trim()));
+            }
+        }
+    } else if !line.starts_with("-- ") {
+        // What it does meanwhile comes through another pipe, and may stand in the midst of a message.
+        told.goes_on = false;
+        return gnu(line, folder, told);
+    }
+    Some(line.to_owned())
+}
+
 /// `file.go:line:column: message`, as the Go compiler says it; indented lines belong to the one before.
 pub(super) fn go(line: &str, folder: &Path, told: &mut Told) -> Option<String> {
     if let Some(found) = go_diagnostic(line, folder) {
@@ -65,6 +91,16 @@ pub(super) fn go(line: &str, folder: &Path, told: &mut Told) -> Option<String> {
         last["message"] = json!(message);
     }
     Some(line.to_owned())
+}
+
+fn cmake_diagnostic(line: &str, folder: &Path) -> Option<Value> {
+    let (severity, rest) = line.strip_prefix("CMake ")?.split_once(" at ")?;
+    let severity = if severity.starts_with("Error") { "error" } else { "warning" };
+    let (place, command) = rest.strip_suffix("):")?.split_once(" (")?;
+    let (file, line) = place.rsplit_once(':')?;
+    let line: u32 = line.parse().ok()?;
+    Some(json!({ "file": folder.join(file), "line": line, "column": 1, "severity": severity, "code": "",
+        "message": command }))
 }
 
 fn go_diagnostic(line: &str, folder: &Path) -> Option<Value> {
@@ -95,6 +131,29 @@ fn gnu_diagnostic(line: &str, folder: &Path) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_cmake_finds_wrong_stands_behind_its_place() {
+        let mut told = Told::default();
+        for line in [
+            "CMake Error at CMakeLists.txt:1 (cmake_minimum_required):",
+            "-- Configuring incomplete, errors occurred!",
+            "  Compatibility with CMake < 3.5 has been",
+            "  removed from CMake.",
+            "",
+            "  Update it.",
+            "make: stopped",
+            "  elsewhere",
+        ] {
+            assert_eq!(cmake(line, Path::new("/p"), &mut told).as_deref(), Some(line));
+        }
+        let message =
+            "cmake_minimum_required: Compatibility with CMake < 3.5 has been removed from CMake. Update it.";
+        assert_eq!(
+            told.diagnostics[0],
+            json!({ "file": "/p/CMakeLists.txt", "line": 1, "column": 1, "severity": "error", "code": "", "message": message })
+        );
+    }
 
     #[test]
     fn errors_of_compilers_become_places() {

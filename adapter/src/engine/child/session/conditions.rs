@@ -15,7 +15,7 @@ use super::super::connection::WORDS_BYTES;
 use super::super::profile::FailedCondition;
 use super::super::translate;
 use super::Session;
-use crate::engine::CONDITION_FAILURE;
+use crate::engine::{CONDITION_FAILURE, JOINED_CONDITIONS};
 
 /// How long a check of a condition's text may take.
 const CHECK_LIMIT: Duration = Duration::from_secs(5);
@@ -40,6 +40,17 @@ struct Known {
     failed: Option<FailedCondition>,
     /// A client asked for a pause that has not come.
     pausing: bool,
+}
+
+/// A breakpoint as the adapter gets it.
+struct Sent {
+    /// Its position in the list that came.
+    index: usize,
+    wish: Value,
+    /// Its condition as the client has it, unless the hub judges.
+    condition: Option<String>,
+    /// Whether its condition stands for several.
+    joined: bool,
 }
 
 impl Conditions {
@@ -98,9 +109,10 @@ impl Session {
             self.panics.note_functions(&arguments);
         }
         let wishes = arguments["breakpoints"].as_array_mut().map(std::mem::take).unwrap_or_default();
-        let (mut taken, mut sent, mut conditions) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut taken, mut sent) = (Vec::new(), Vec::new());
         for (index, mut wish) in wishes.into_iter().enumerate() {
-            let condition = wish["condition"].as_str().map(str::to_owned);
+            let several = wish.as_object_mut().and_then(|wish| wish.shift_remove(JOINED_CONDITIONS));
+            let condition = wish["condition"].as_str().filter(|_| several.is_none()).map(str::to_owned);
             if let Some(condition) = &condition {
                 if let Some(problem) = self.problem_of(condition).await {
                     let message = format!("the condition `{condition}`: {problem}");
@@ -113,17 +125,38 @@ impl Session {
                 }
                 wish["condition"] = json!(self.profile.guarded_condition(condition));
             }
-            conditions.push(condition);
-            sent.push(wish);
+            if let Some(several) = &several
+                && !self.all_can_be_read(several).await
+            {
+                drop_condition(&mut wish);
+            }
+            sent.push(Sent { index, wish, condition, joined: several.is_some() });
         }
-        if arguments.is_object() {
-            arguments["breakpoints"] = json!(sent);
+        let mut answer = self.send_breakpoints(command, &arguments, &sent, cancel).await?;
+        let refused = if self.profile.refuses_conditions() { refused(&answer, &sent) } else { Vec::new() };
+        if !refused.is_empty() {
+            // Delve keeps what it has refused, and the next breakpoint there is never hit: it is taken back first.
+            let mut again = Vec::new();
+            for (at, mut one) in std::mem::take(&mut sent).into_iter().enumerate() {
+                if !refused.contains(&at) {
+                    sent.push(one);
+                } else if one.joined {
+                    // One that cannot be read must not take away the breakpoint of the others: the hub judges each hit.
+                    drop_condition(&mut one.wish);
+                    again.push(one);
+                } else {
+                    taken.push((one.index, answer["breakpoints"][at].clone()));
+                }
+            }
+            answer = self.send_breakpoints(command, &arguments, &sent, cancel).await?;
+            if !again.is_empty() {
+                sent.extend(again);
+                sent.sort_by_key(|one| one.index);
+                answer = self.send_breakpoints(command, &arguments, &sent, cancel).await?;
+            }
+            taken.sort_by_key(|(index, _)| *index);
         }
-        let panics = command == "setFunctionBreakpoints" && self.add_panic_breakpoint(&mut arguments);
-        let mut answer = self.ask(command, arguments, cancel).await?;
-        if panics {
-            self.panics.take_own(&mut answer);
-        }
+        let conditions: Vec<Option<String>> = sent.into_iter().map(|one| one.condition).collect();
         let told = answer["breakpoints"].as_array().into_iter().flatten();
         let ids = told.zip(&conditions).enumerate().filter_map(|(at, (told, condition))| {
             // Not every adapter numbers them.
@@ -133,6 +166,35 @@ impl Session {
         self.conditions.hold(place, ids.collect(), &conditions);
         translate::put_back(&mut answer, taken);
         Ok(answer)
+    }
+
+    async fn send_breakpoints(
+        self: &Arc<Self>,
+        command: &str,
+        arguments: &Value,
+        sent: &[Sent],
+        cancel: &CancellationToken,
+    ) -> Result<Value, Failure> {
+        let mut arguments = arguments.clone();
+        if arguments.is_object() {
+            arguments["breakpoints"] = sent.iter().map(|one| one.wish.clone()).collect();
+        }
+        let panics = command == "setFunctionBreakpoints" && self.add_panic_breakpoint(&mut arguments);
+        let mut answer = self.ask(command, arguments, cancel).await?;
+        if panics {
+            self.panics.take_own(&mut answer);
+        }
+        Ok(answer)
+    }
+
+    /// Whether the language has nothing against the text of any of these conditions.
+    async fn all_can_be_read(self: &Arc<Self>, conditions: &Value) -> bool {
+        for condition in conditions.as_array().into_iter().flatten().filter_map(Value::as_str) {
+            if self.problem_of(condition).await.is_some() {
+                return false;
+            }
+        }
+        true
     }
 
     /// What is wrong with the text of a condition, as far as the language's own tools say without the program.
@@ -198,6 +260,21 @@ impl Session {
         let reason = reason.await.ok()??;
         Some(FailedCondition { condition, reason })
     }
+}
+
+fn drop_condition(wish: &mut Value) {
+    if let Some(wish) = wish.as_object_mut() {
+        wish.shift_remove("condition");
+    }
+}
+
+/// Positions of breakpoints with conditions that the adapter has refused; one that waits for its code is none of them.
+fn refused(answer: &Value, sent: &[Sent]) -> Vec<usize> {
+    let told = answer["breakpoints"].as_array().into_iter().flatten().zip(sent).enumerate();
+    let refused = told.filter(|(_, (told, one))| {
+        !one.wish["condition"].is_null() && told["verified"] == false && told["reason"] != "pending"
+    });
+    refused.map(|(at, _)| at).collect()
 }
 
 /// The text of a string as a debugger shows it.

@@ -11,7 +11,8 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::super::connection::{self, LAST_WORDS, Process};
-use super::super::debuggee::Debuggee;
+use super::super::debuggee::{self, Debuggee};
+use super::super::inspector::Opened;
 use super::super::profile::ProgramIo;
 use super::{GOODBYE_LIMIT, LAST_STEPS, LATE_WORD, Live, RELEASE_LIMIT, Session, TERM_LIMIT};
 use crate::engine::EngineEvent;
@@ -80,6 +81,7 @@ impl Session {
         if code.is_none() && now.exit.is_none() && now.closed && !now.terminated && !silent {
             let failure = self.why_it_broke("while the program was being debugged").await;
             self.kill();
+            self.close_opened().await;
             if !self.progress.borrow().launched {
                 // The answer to the launch says so, and the same client may launch again.
                 return;
@@ -111,8 +113,28 @@ impl Session {
         }
         self.tell("terminated", terminated);
         self.progress.send_modify(|now| now.over = true);
+        if self.live().as_ref().is_some_and(|live| live.plan.launched) {
+            self.end_before_helpers().await;
+        }
         self.say_goodbye(true).await;
         self.kill();
+        self.close_opened().await;
+    }
+
+    /// Remembers what planning has opened. Nobody sees to it later in a session that is over already.
+    pub(super) fn keep_opened(&self, opened: Option<Opened>, over: bool) {
+        match opened {
+            Some(opened) if over => opened.close(),
+            opened => *self.opened.lock().unwrap_or_else(PoisonError::into_inner) = opened,
+        }
+    }
+
+    /// The adapter is no more: what was opened for it in a program that is not ours is closed.
+    async fn close_opened(&self) {
+        let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(opened) = opened {
+            drop(tokio::task::spawn_blocking(move || opened.close()).await);
+        }
     }
 
     /// The adapter's word on how the program ended; of a signal as the kernel's own is told, 128 more than its number. Delve
@@ -162,6 +184,10 @@ impl Session {
         // A build looks every few milliseconds whether it is to give up.
         drop(tokio::time::timeout(GOODBYE_LIMIT, self.planning.wait()).await);
         let launched = self.live().as_ref().is_some_and(|live| live.plan.launched);
+        if launched || terminate {
+            // debugpy kills everything below its program.
+            self.end_before_helpers().await;
+        }
         self.say_goodbye(launched || terminate).await;
         if terminate && let Some(live) = self.live().as_ref() {
             live.signal(Signal::KILL);
@@ -175,6 +201,7 @@ impl Session {
         if self.live().as_ref().is_some_and(Live::began_delegated) {
             self.reached(GOODBYE_LIMIT, |now| now.gone).await;
         }
+        self.close_opened().await;
         self.program_ended(None);
     }
 
@@ -220,6 +247,7 @@ impl Session {
 
     /// Ends the program whatever it wants, and tells of it as of any end.
     async fn end_program(self: Arc<Self>) {
+        self.end_before_helpers().await;
         self.say_goodbye(true).await;
         if let Some(live) = self.live().as_ref() {
             live.signal(Signal::KILL);
@@ -253,6 +281,10 @@ impl Session {
         self.give_up.cancel();
         self.progress.send_modify(|now| (now.ending, now.over) = (true, true));
         self.kill();
+        let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let (Some(opened), Ok(runtime)) = (opened, tokio::runtime::Handle::try_current()) {
+            runtime.spawn_blocking(move || opened.close());
+        }
     }
 }
 
@@ -274,7 +306,7 @@ impl Live {
     }
 
     /// The processes that [`Live::signal`] reaches.
-    fn processes(&self) -> impl Iterator<Item = u32> {
+    pub(super) fn processes(&self) -> impl Iterator<Item = u32> {
         let inherited =
             (self.plan.program_io == ProgramIo::Inherited).then(|| self.connection.process.child());
         let children = [self.program.as_ref(), inherited.flatten()].into_iter().flatten();
@@ -285,10 +317,29 @@ impl Live {
             .into_iter()
     }
 
+    /// What was started instead of the program may have started it (debugpy's launcher, in a group of its own) before the adapter
+    /// has said so. `last`: it is to be killed, and starts nothing more.
+    fn started_unsaid(&self, last: bool) -> Vec<Debuggee> {
+        let Some(program) = self.program.as_ref().filter(|program| program.exited().is_none()) else {
+            return Vec::new();
+        };
+        if self.debuggee.is_some() {
+            return Vec::new();
+        }
+        if last {
+            program.signal(Signal::STOP);
+        }
+        debuggee::children_of(program.pid()).into_iter().filter_map(Debuggee::of).collect()
+    }
+
     /// To the program, wherever it is.
     fn signal(&self, signal: Signal) {
+        let started = self.started_unsaid(signal == Signal::KILL);
         if let Some(program) = &self.program {
             program.signal(signal);
+        }
+        for process in started {
+            process.signal(signal);
         }
         if self.plan.program_io == ProgramIo::Inherited
             && let Some(process) = self.connection.process.child()

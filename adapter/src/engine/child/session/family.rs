@@ -141,6 +141,7 @@ impl Session {
                     speaks_as_stdout: live.plan.quirks.speaks_as_stdout,
                     ..Quirks::default()
                 },
+                opened: None,
             };
             (plan, live.target.clone(), live.connection.process.lines())
         }) else {

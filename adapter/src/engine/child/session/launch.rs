@@ -33,7 +33,8 @@ impl Session {
         if outcome.is_err() {
             // A build goes on in a thread of its own.
             self.give_up.cancel();
-            self.let_go(true).await;
+            // What was to be attached to is not ours to end.
+            self.let_go(!attach).await;
         }
         outcome
     }
@@ -90,8 +91,8 @@ impl Session {
         self.take_in(connection, plan, target, offer, incoming).await
     }
 
-    async fn plan(&self, attach: bool, target: &Target) -> Result<Plan, Failure> {
-        let (profile, asked) = (self.profile.clone(), target.clone());
+    async fn plan(self: &Arc<Self>, attach: bool, target: &Target) -> Result<Plan, Failure> {
+        let (session, profile, asked) = (self.clone(), self.profile.clone(), target.clone());
         let events = self.events.clone();
         let give_up = self.give_up.clone();
         let planning = self.planning.spawn_blocking(move || {
@@ -99,11 +100,12 @@ impl Session {
                 // A hub that has ended listens to nothing.
                 drop(events.send(EngineEvent::Dap { event: event.into(), body }));
             };
-            let plan = if attach {
+            let mut plan = if attach {
                 profile.attach(&asked)?
             } else {
                 profile.launch_built(&asked, &tell, &|| give_up.is_cancelled())?
             };
+            session.keep_opened(plan.opened.take(), give_up.is_cancelled());
             if !matches!(plan.transport, Transport::Runs(_)) {
                 find::has_interpreter(profile.name(), &plan.spec)?;
             }

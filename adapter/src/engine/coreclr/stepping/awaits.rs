@@ -20,7 +20,6 @@ use crate::engine::coreclr::calls::{CALL_LIMIT, Site};
 use crate::engine::coreclr::cor;
 use crate::engine::coreclr::modules::Loaded;
 use crate::engine::coreclr::session::{Input, Run, Session};
-use crate::engine::coreclr::stack::awaiting::ITEM;
 use crate::engine::coreclr::values::bare;
 
 const TASK: &str = "System.Threading.Tasks.Task";
@@ -92,6 +91,18 @@ pub(super) enum Machine {
 }
 
 impl Machine {
+    /// That of a method, by its `this`.
+    pub(super) fn of(this: &ClrValue) -> Self {
+        let find = || {
+            let object = this.as_reference()?.dereference().ok()?;
+            match object.handle() {
+                Ok(handle) => Some(Self::Object(handle)),
+                Err(_) => object.address().ok().map(Self::Struct),
+            }
+        };
+        find().unwrap_or(Self::Unknown)
+    }
+
     fn release(self) {
         if let Self::Object(handle) = self {
             handle.dispose().unwrap_or_default();
@@ -113,20 +124,8 @@ impl Machine {
     }
 }
 
-/// The state machine that runs on top of a thread's stack.
-fn machine(thread: &Thread) -> Machine {
-    let find = || {
-        let object = own_argument(thread)?.as_reference()?.dereference().ok()?;
-        match object.handle() {
-            Ok(handle) => Some(Machine::Object(handle)),
-            Err(_) => object.address().ok().map(Machine::Struct),
-        }
-    };
-    find().unwrap_or(Machine::Unknown)
-}
-
 /// `this` of the method on top.
-fn own_argument(thread: &Thread) -> Option<ClrValue> {
+pub(super) fn own_argument(thread: &Thread) -> Option<ClrValue> {
     thread.frames(1).ok()?.first()?.argument(0).ok()
 }
 
@@ -149,12 +148,13 @@ impl Session {
         let is_ahead = |il: u32| il >= from.il && il < statement.1;
         let ahead: Vec<_> = awaits.into_iter().filter(|at| is_ahead(at.yield_il)).collect();
         let last = pdb.last_statement(from.method).map(|last| last.il);
-        if step.way == Way::Out || (last == Some(statement.0) && ahead.is_empty()) {
-            if self.gives_items(thread) {
-                step.awaiting = self.consumer(thread).unwrap_or(Awaiting::Nothing);
-                // Without one that waits already, whoever comes to wait is called on this thread, or nobody knows where.
-                return !matches!(step.awaiting, Awaiting::Nothing);
-            }
+        let is_left = step.way == Way::Out || (last == Some(statement.0) && ahead.is_empty());
+        if (is_left || ahead.is_empty()) && self.gives_items(thread) {
+            // Its consumer goes on at any statement that gives an item; others are left to the stepper.
+            step.awaiting = self.consumer(thread).unwrap_or(Awaiting::Nothing);
+            return is_left && !matches!(step.awaiting, Awaiting::Nothing);
+        }
+        if is_left {
             return self.wait_for_completion(step, thread, inputs).unwrap_or_else(|failure| {
                 // Whoever awaits a source of its own, not a task, is called on this thread as a rule.
                 tracing::debug!(%failure, "no notice of the task's completion");
@@ -169,29 +169,11 @@ impl Session {
             }
         }
         if !places.is_empty() {
-            let (loaded, machine) = (from.loaded.clone(), machine(thread));
+            let machine = own_argument(thread).as_ref().map_or(Machine::Unknown, Machine::of);
+            let loaded = from.loaded.clone();
             step.awaiting = Awaiting::Yield { loaded, places, machine };
         }
         false
-    }
-
-    /// Whether the method on top is that of a stream.
-    fn gives_items(&self, thread: &Thread) -> bool {
-        own_argument(thread).is_some_and(|machine| self.field_named(&machine, ITEM).is_some())
-    }
-
-    /// Where whoever waits for the next item of the stream on top goes on. None when it is on the stack, or there is none.
-    fn consumer(&mut self, thread: &Thread) -> Option<Awaiting> {
-        let frames = thread.frames(MOST_FRAMES).ok()?;
-        if self.is_called_by_its_beginning(&frames) {
-            return None;
-        }
-        let (waiting, machine) = self.waits_for_item(&frames)?;
-        let awaits = waiting.loaded.pdb.as_ref().ok()?.await_steps(waiting.method);
-        let at = awaits.into_iter().find(|at| Some(at.yield_il) == waiting.il)?;
-        let breakpoint = waiting.loaded.module.function(at.method).ok()?.set_breakpoint(at.resume_il).ok()?;
-        let handle = machine.as_reference().and_then(|object| object.dereference().ok()?.handle().ok());
-        Some(Awaiting::Consumer { breakpoint, machine: handle.map_or(Machine::Unknown, Machine::Object) })
     }
 
     /// Asks for a call when the task of the method on top completes. `false`: its caller is on the stack, and a plain
@@ -318,6 +300,9 @@ impl Session {
             }
             consumer @ Awaiting::Consumer { .. } => {
                 consumer.clear();
+                if let Some(stepper) = step.stepper.take() {
+                    stepper.deactivate().unwrap_or_default();
+                }
                 self.stop_at(thread, "step", Value::Null);
             }
             completion @ Awaiting::Completion(_) => {

@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use clr_metadata::imports::Imports;
 use cordebug::frame::Frame;
+use cordebug::module::Class;
 use cordebug::value::Value as ClrValue;
 
 use super::Ty;
@@ -34,6 +35,8 @@ pub(crate) struct Holder {
     pub(crate) steps: Vec<Step>,
     /// Where it starts and after each step, behind references and out of boxes.
     pub(crate) values: Vec<ClrValue>,
+    /// The class so many base types up from the last, which declares the field fetched last.
+    pub(crate) class: Option<(usize, Class)>,
 }
 
 /// What was looked up before. Modules never change; new ones only add.

@@ -1,13 +1,15 @@
 //! What is inside a value: items, fields, properties, proxies, statics.
 
-use clr_metadata::members::Access;
+use std::collections::HashMap;
+
+use clr_metadata::members::{Access, PropertyInfo};
 use dap_wire::Failure;
 
 use super::path::{Path, bare};
 use super::references::Node;
 use super::rows::Page;
 use crate::engine::coreclr::calls::Site;
-use crate::engine::coreclr::expression::{Format, Val};
+use crate::engine::coreclr::expression::{Constant, Format, Val};
 use crate::engine::coreclr::names::written_name;
 use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::types::Ty;
@@ -27,6 +29,8 @@ pub(crate) struct Row {
     pub(crate) kind: &'static str,
     pub(crate) access: Option<Access>,
     pub(crate) attributes: Vec<&'static str>,
+    /// What is at its path, with its type, where that was read together with others.
+    pub(crate) read: Option<(Ty, Constant)>,
 }
 
 /// What a row shows.
@@ -45,7 +49,7 @@ pub(crate) enum What {
 
 impl Row {
     pub(super) fn new(name: impl Into<String>, what: What, kind: &'static str) -> Self {
-        Self { name: name.into(), what, kind, access: None, attributes: Vec::new() }
+        Self { name: name.into(), what, kind, access: None, attributes: Vec::new(), read: None }
     }
 }
 
@@ -130,12 +134,16 @@ impl Session {
             let is_cut = items.len() > most && page.count > most;
             items.truncate(most);
             if page.wants_indexed() {
+                let read = self.read_together(&items).map(|(ty, read)| (ty, read.into_iter()));
+                let (ty_read, mut read) = read.unzip();
                 rows.extend(items.into_iter().map(|(name, item)| {
                     // Items have the names that the collection's declaration gives them.
                     let tuple = path.tuple.as_ref().and_then(|names| {
                         self.names_within(names, &ty, &self.declared_ty(&self.fetch(&item).ok()?))
                     });
-                    Row::new(name, What::At(Path { tuple, ..item }), "data")
+                    let mut row = Row::new(name, What::At(Path { tuple, ..item }), "data");
+                    row.read = ty_read.clone().zip(read.as_mut().and_then(Iterator::next));
+                    row
                 }));
             }
             if is_cut {
@@ -192,18 +200,23 @@ impl Session {
         // Names that more than one class in the chain uses: which is meant depends on the type it is asked of.
         let shared: Vec<String> =
             all.windows(2).filter(|two| two[0] == two[1]).map(|two| two[0].to_owned()).collect();
+        let mut properties: HashMap<(usize, u32), HashMap<String, PropertyInfo>> = HashMap::new();
         for member in members {
             let Some(image) = member.loaded.image() else { continue };
             let metadata = &image.metadata;
-            let property_of_it = || {
-                let infos = metadata.property_infos(member.class);
-                infos.into_iter().find(|info| info.name == member.name)
-            };
             let is_auto = metadata.field_name(member.token).starts_with('<');
-            let auto = if is_auto { property_of_it() } else { None };
+            let auto = if is_auto {
+                // All of a class are listed once: objects with a hundred are common.
+                let own = properties.entry((member.loaded.id, member.class)).or_insert_with(|| {
+                    let infos = metadata.property_infos(member.class).into_iter().rev();
+                    infos.map(|info| (info.name.clone(), info)).collect()
+                });
+                own.get(&member.name)
+            } else {
+                None
+            };
             // An auto-property's attributes are on the property.
             let browsable = auto
-                .as_ref()
                 .and_then(|info| metadata.attribute_number(info.token, BROWSABLE))
                 .or_else(|| metadata.attribute_number(member.token, BROWSABLE).filter(|_| !is_auto));
             if browsable == Some(NEVER) {
@@ -217,7 +230,7 @@ impl Session {
                 _ => &[],
             };
             // What the property gives now is not what is in the field of the one it overrides.
-            if auto.as_ref().and_then(|info| info.getter).is_some_and(|getter| {
+            if auto.and_then(|info| info.getter).is_some_and(|getter| {
                 metadata.is_virtual(getter) && derived.iter().any(|ty| self.overrides(ty, &member.name))
             }) {
                 continue;
@@ -236,7 +249,7 @@ impl Session {
                 _ => member.name.clone(),
             };
             let mut way = path.step(member.step, format!("{of}.{}", written_name(&member.name)));
-            let tuple_of = auto.as_ref().map_or(member.token, |info| info.token);
+            let tuple_of = auto.map_or(member.token, |info| info.token);
             way.tuple = crate::engine::coreclr::expression::tuple_names(metadata.tuple_names(tuple_of))
                 .or_else(|| {
                     crate::engine::coreclr::expression::tuple_names(metadata.tuple_names(member.token))
@@ -255,12 +268,11 @@ impl Session {
                 let position: usize = member.name.strip_prefix("Item")?.parse().ok()?;
                 names.get(position.checked_sub(1)?)?.clone()
             });
-            let access =
-                auto.as_ref().and_then(|info| info.getter).map(|getter| metadata.method_access(getter));
+            let access = auto.and_then(|info| info.getter).map(|getter| metadata.method_access(getter));
             let kind = if is_auto { "property" } else { "data" };
             let mut row = Row::new(tuple_name.unwrap_or(shown), What::At(way), kind);
             row.access = Some(access.unwrap_or(member.access));
-            if member.read_only && auto.as_ref().is_none_or(|info| info.setter.is_none()) {
+            if member.read_only && auto.is_none_or(|info| info.setter.is_none()) {
                 row.attributes.push("readOnly");
             }
             rows.push(row);

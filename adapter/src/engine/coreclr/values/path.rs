@@ -115,11 +115,32 @@ impl Session {
         if path.steps.contains(&Step::Behind) || before.len() > LONGEST_KEPT {
             return self.one_step(&self.walked(path, before)?, *last, path);
         }
-        self.one_step(&self.holder(path, before)?, *last, path)
+        let holder = self.holder(path, before)?;
+        let Step::Field { up, token } = *last else { return self.one_step(&holder, *last, path) };
+        let what = || format!("read `{}`", path.name);
+        let class = self.class_of_holder(&holder, up).map_err(cor(what()))?;
+        holder.field(&class, token).map_err(cor(what()))
+    }
+
+    /// The class of the value that [`Self::holder`] gave last, so many base types up: fields of one object are fetched one after
+    /// the other.
+    fn class_of_holder(&self, value: &ClrValue, up: usize) -> cordebug::Result<Class> {
+        let mut known = self.known.holder.borrow_mut();
+        let known = known.as_mut().map(|holder| &mut holder.class);
+        if let Some(Some((at, class))) = &known
+            && *at == up
+        {
+            return Ok(class.clone());
+        }
+        let class = class_up(value, up)?;
+        if let Some(known) = known {
+            *known = Some((up, class.clone()));
+        }
+        Ok(class)
     }
 
     /// What the value at the end of a path is in, walked from where it parts from the path before.
-    fn holder(&self, path: &Path, before: &[Step]) -> Result<ClrValue, Failure> {
+    pub(super) fn holder(&self, path: &Path, before: &[Step]) -> Result<ClrValue, Failure> {
         let resumes = self.process()?.resumes();
         let null = || null_on_the_way(path);
         let known = self.known.holder.take();
@@ -128,10 +149,19 @@ impl Session {
             Some(holder) => holder,
             None => {
                 let start = bare(&self.start(path)?).ok_or_else(null)?;
-                Holder { resumes, root: path.root.clone(), steps: Vec::new(), values: vec![start] }
+                Holder {
+                    resumes,
+                    root: path.root.clone(),
+                    steps: Vec::new(),
+                    values: vec![start],
+                    class: None,
+                }
             }
         };
         let same = holder.steps.iter().zip(before).take_while(|(known, step)| known == step).count();
+        if (holder.steps.len(), before.len()) != (same, same) {
+            holder.class = None;
+        }
         holder.steps.truncate(same);
         holder.values.truncate(same + 1);
         for step in before.get(same..).unwrap_or_default() {

@@ -5,12 +5,13 @@ use std::time::{Duration, Instant};
 
 use clr_metadata::members::Access;
 use dap_wire::Failure;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::inside::{Row, What, rest};
 use super::path::{Path, bare};
 use super::references::Node;
 use super::show::Shown;
+use super::together::is_number;
 use super::{MOST_ROWS, MOST_UNASKED};
 use crate::engine::coreclr::calls::{CALL_LIMIT, DISPLAY_LIMIT, Site};
 use crate::engine::coreclr::expression::{Data, Format, Val};
@@ -70,7 +71,8 @@ impl Session {
             given += row["value"].as_str().map_or(0, str::len);
             told.push(row);
         }
-        Ok(json!({ "variables": told }))
+        // `json!` would copy each row.
+        Ok(Value::Object(Map::from_iter([("variables".to_owned(), Value::Array(told))])))
     }
 
     /// Where code of the program runs for a node, and whose names it sees.
@@ -96,11 +98,15 @@ impl Session {
         let mut told = match &row.what {
             What::At(path) => {
                 let format = Format { hex, ..Format::default() };
-                match self.present(path, &format, site) {
-                    Ok((shown, more)) => {
-                        let name = shown.name.as_ref().filter(|_| !is_variable).unwrap_or(&row.name);
-                        let mut told = json!({ "name": name, "value": shown.text, "type": shown.kind,
-                            "evaluateName": path.name });
+                let presented = match &row.read {
+                    Some((ty, constant)) => Ok((self.show_constant(constant, ty, &format), json!({}))),
+                    None => self.present(path, &format, site),
+                };
+                match presented {
+                    Ok((mut shown, more)) => {
+                        let name = shown.name.take().filter(|_| !is_variable);
+                        let name = name.unwrap_or_else(|| row.name.clone());
+                        let mut told = body(name, &mut shown, path.name.clone());
                         self.open(&mut told, &shown, path, &format);
                         merge(&mut told, &more);
                         told
@@ -152,9 +158,8 @@ impl Session {
             Data::At(path) => {
                 let path = Path { name: way.to_owned(), ..path.clone() };
                 match self.present(&path, &format, site) {
-                    Ok((shown, more)) => {
-                        let mut told = json!({ "name": name, "value": shown.text, "type": shown.kind,
-                            "evaluateName": way });
+                    Ok((mut shown, more)) => {
+                        let mut told = body(name.to_owned(), &mut shown, way.to_owned());
                         self.open(&mut told, &shown, &path, &format);
                         merge(&mut told, &more);
                         told
@@ -182,7 +187,10 @@ impl Session {
         };
         let mut shown = self.show_as(&value, format, 3);
         let mut more = json!({});
-        if let Some(inner) = bare(&value)
+        // There is no more to a number than its text.
+        let is_plain = !shown.opens && value.element_type().is_ok_and(is_number);
+        if !is_plain
+            && let Some(inner) = bare(&value)
             && (shown.opens || inner.as_string().is_some())
         {
             let address = value.as_reference().and_then(|reference| reference.target().ok());
@@ -216,8 +224,8 @@ impl Session {
 
     /// Adds what can be opened to a row or an evaluation's answer.
     pub(crate) fn open(&mut self, row: &mut Value, shown: &Shown, path: &Path, format: &Format) {
-        let node = Node::Inside(path.clone(), *format);
-        let reference = if shown.opens { self.references.add(node) } else { 0 };
+        let mut add = || self.references.add(Node::Inside(path.clone(), *format));
+        let reference = if shown.opens { add() } else { 0 };
         row["variablesReference"] = json!(reference);
         if shown.items > 0 && !format.raw {
             row["indexedVariables"] = json!(shown.items);
@@ -253,6 +261,16 @@ impl Page<'_> {
         }
         rows
     }
+}
+
+/// What every row has: `json!` would copy each text and let the object grow.
+fn body(name: String, shown: &mut Shown, way: String) -> Value {
+    let mut told = Map::with_capacity(8);
+    told.insert("name".into(), name.into());
+    told.insert("value".into(), std::mem::take(&mut shown.text).into());
+    told.insert("type".into(), std::mem::take(&mut shown.kind).into());
+    told.insert("evaluateName".into(), way.into());
+    Value::Object(told)
 }
 
 fn merge(into: &mut Value, more: &Value) {

@@ -4,6 +4,7 @@ use cordebug::value::{Value as ClrValue, element};
 
 use super::path::bare;
 use super::primitive::{character, date_time, guid, hexadecimal, quoted, time_span};
+use super::together::is_number;
 use crate::engine::coreclr::expression::{Constant, Format};
 use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::stack::LIGHTWEIGHT;
@@ -35,6 +36,13 @@ impl Session {
     }
 
     pub(crate) fn show_as(&self, value: &ClrValue, format: &Format, deeper: usize) -> Shown {
+        // Most rows are numbers, and each question about a value costs.
+        if let Ok(kind) = value.element_type()
+            && is_number(kind)
+            && let Some(constant) = value.bytes().ok().and_then(|bytes| Constant::from_bytes(kind, &bytes))
+        {
+            return self.show_constant(&constant, &Ty::Primitive(kind), format);
+        }
         let declared = self.declared_ty(value);
         let Some(inner) = bare(value) else {
             let ty = if declared == Ty::Other { "object".into() } else { self.csharp(&declared) };

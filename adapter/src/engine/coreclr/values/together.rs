@@ -1,0 +1,46 @@
+//! Items that are numbers side by side in an array: a whole page of them is read at once, not one by one. What is not read so is
+//! fetched like any other value.
+
+use cordebug::value::element;
+
+use super::path::{Path, Step};
+use crate::engine::coreclr::expression::{Constant, width};
+use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::types::Ty;
+
+/// Most memory that is read at once, bytes.
+const MOST: u32 = 1 << 20;
+
+impl Session {
+    /// The items at the ends of these ways, which begin at one place; none where they are no numbers of one array.
+    pub(super) fn read_together(&self, items: &[(String, Path)]) -> Option<(Ty, Vec<Constant>)> {
+        let first = items.first().map(|(_, path)| path)?;
+        let (_, before) = first.steps.split_last()?;
+        if first.steps.contains(&Step::Behind) {
+            return None;
+        }
+        let position = |path: &Path| match path.steps.split_last()? {
+            (Step::Element(at), outer) if outer == before => Some(*at),
+            _ => None,
+        };
+        let positions: Vec<u32> = items.iter().map(|(_, path)| position(path)).collect::<Option<_>>()?;
+        let (low, high) = (*positions.iter().min()?, *positions.iter().max()?);
+        let lowest = self.holder(first, before).ok()?.as_array()?.element(low).ok()?;
+        let kind = lowest.element_type().ok().filter(|kind| is_number(*kind))?;
+        let size = u32::try_from(width(kind)?).ok()?;
+        let count = (high - low).checked_add(1)?.checked_mul(size).filter(|count| *count <= MOST)?;
+        let bytes = self.process().ok()?.read_memory(lowest.address().ok()?, count).ok()?;
+        let size = size as usize;
+        let constant = |at: u32| {
+            let from = (at - low) as usize * size;
+            Constant::from_bytes(kind, bytes.get(from..from + size)?)
+        };
+        let constants = positions.into_iter().map(constant).collect::<Option<_>>()?;
+        Some((Ty::Primitive(kind), constants))
+    }
+}
+
+/// Whether values of an element type are numbers, letters or truth values: their bytes are all there is to them.
+pub(super) fn is_number(kind: u32) -> bool {
+    matches!(kind, element::BOOLEAN..=element::R8 | element::I | element::U)
+}
