@@ -98,15 +98,7 @@ async fn a_build_that_fails_says_where(runtime: Runtime) -> anyhow::Result<()> {
     if runtime != Runtime::Net31 {
         return Ok(());
     }
-    let copy = tempfile::tempdir()?;
-    let project = fixture::root().join("fixtures/programs/dotnet/broken");
-    for name in ["broken.csproj", "Program.cs"] {
-        std::fs::copy(project.join(name), copy.path().join(name))?;
-    }
-    std::fs::copy(
-        project.with_file_name("Directory.Build.props"),
-        copy.path().join("Directory.Build.props"),
-    )?;
+    let copy = fixture::broken_project()?;
     let mut agent = Agent::start("agent", runtime, &Transcript::default()).await?;
     let answer = agent.call("debug_launch", json!({ "projectPath": copy.path() })).await?;
     assert_eq!(answer["error"]["code"], "BUILD_FAILED");

@@ -43,6 +43,27 @@ async fn a_bare_name_before_the_launch_binds_to_the_programs_source(runtime: Run
     agent.finish().await
 }
 
+#[tokio::test]
+async fn a_variable_that_there_is_none_of_is_not_made() -> anyhow::Result<()> {
+    if !Subject::Python.is_set_up() {
+        return Ok(());
+    }
+    let mut agent = Agent::start("agent", Runtime::Net9, &Transcript::default()).await?;
+    let mut launch = child::python("echo.py");
+    launch["breakpoints"] =
+        json!([{ "sourceFile": Subject::Python.source(), "line": Subject::Python.line("handle") }]);
+    agent.call("debug_launch", launch).await?;
+    agent.call("process_write_input", json!({ "data": "one\n" })).await?;
+    let hit = agent.call("debug_continue", json!({})).await?;
+    assert_eq!(hit["event"]["type"], "breakpointHit", "{hit}");
+    let slip = agent.call("debug_set_variable", json!({ "name": "lenght", "value": "5" })).await?;
+    assert_eq!(slip["error"]["code"], "EVALUATION_FAILED", "{slip}");
+    assert!(message(&slip).contains("lenght"), "{slip}");
+    let set = agent.call("debug_set_variable", json!({ "name": "length", "value": "5" })).await?;
+    assert_eq!((&set["success"], &set["value"]), (&json!(true), &json!("5")), "{set}");
+    agent.finish().await
+}
+
 async fn who_only_goes_on_is_told_again_that_input_is_wanted(runtime: Runtime) -> anyhow::Result<()> {
     let mut agent = Agent::start("agent", runtime, &Transcript::default()).await?;
     let launch = json!({ "program": fixture::program("tour"), "run": true });
@@ -270,4 +291,23 @@ async fn a_member_behind_a_pointer_is_set_as_c_writes_it() -> anyhow::Result<()>
     let end = agent.call("debug_continue", json!({})).await?;
     assert_eq!(end["event"]["exitCode"], 7, "{end}");
     agent.finish().await
+}
+
+#[tokio::test]
+async fn what_was_hit_is_named_also_where_the_adapter_does_not_say() -> anyhow::Result<()> {
+    for subject in [Subject::Bash, Subject::Rdbg] {
+        if !subject.is_set_up() {
+            continue;
+        }
+        let mut agent = Agent::start("agent", Runtime::Net9, &Transcript::default()).await?;
+        let mut launch = subject.launch();
+        launch["breakpoints"] = json!([{ "sourceFile": subject.source(), "line": subject.line("handle") }]);
+        let up = agent.call("debug_launch", launch).await?;
+        agent.call("process_write_input", json!({ "data": "one\n" })).await?;
+        let hit = agent.call("debug_continue", json!({})).await?;
+        assert_eq!(hit["event"]["type"], "breakpointHit", "{hit}");
+        assert_eq!(hit["event"]["breakpointId"], up["breakpoints"][0]["id"], "{subject:?} {hit}");
+        agent.finish().await?;
+    }
+    Ok(())
 }

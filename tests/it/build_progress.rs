@@ -117,13 +117,7 @@ async fn a_broken_project_says_how_many_errors_there_are_and_where_the_first_is(
     if runtime != Runtime::Net31 {
         return Ok(());
     }
-    let copy = tempfile::tempdir()?;
-    let project = fixture::root().join("fixtures/programs/dotnet/broken");
-    for name in ["broken.csproj", "Program.cs"] {
-        std::fs::copy(project.join(name), copy.path().join(name))?;
-    }
-    let shared = "Directory.Build.props";
-    std::fs::copy(project.with_file_name(shared), copy.path().join(shared))?;
+    let copy = fixture::broken_project()?;
     let mut editor = editor(runtime.environment().context("no runtime")?, true).await?;
     let file = copy.path().join("broken.csproj");
     let launch = editor.send("launch", json!({ "program": file })).await?;

@@ -104,14 +104,7 @@ async fn cargo_projects_are_built_tested_and_checked() -> anyhow::Result<()> {
 #[tokio::test]
 async fn dotnet_projects_are_built_and_checked() -> anyhow::Result<()> {
     let Some(environment) = Runtime::Net31.environment() else { return Ok(()) };
-    let project = tempfile::tempdir()?;
-    let programs = fixture::root().join("fixtures/programs/dotnet");
-    for name in ["broken/broken.csproj", "broken/Program.cs", "Directory.Build.props"] {
-        std::fs::copy(
-            programs.join(name),
-            project.path().join(Path::new(name).file_name().unwrap_or_default()),
-        )?;
-    }
+    let project = fixture::broken_project()?;
     let mut command = tokio::process::Command::new(fixture::binary("tandem-mcp"));
     command.envs(environment).current_dir(project.path());
     let mut agent = Agent::spawn("agent", command, &Transcript::default()).await?;

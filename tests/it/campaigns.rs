@@ -25,68 +25,29 @@ async fn long(name: &str) -> anyhow::Result<()> {
     run(campaign, campaign.long).await
 }
 
-#[tokio::test]
-async fn frames_to_the_adapter() -> anyhow::Result<()> {
-    short("messages").await
+/// The two runs of each.
+macro_rules! campaigns {
+    ($($short:ident, $long:ident: $name:literal;)*) => {
+        $(
+            #[tokio::test]
+            async fn $short() -> anyhow::Result<()> {
+                short($name).await
+            }
+
+            #[tokio::test]
+            #[ignore = "takes up to an hour: check --long"]
+            async fn $long() -> anyhow::Result<()> {
+                long($name).await
+            }
+        )*
+    };
 }
 
-#[tokio::test]
-async fn lines_to_the_bridge() -> anyhow::Result<()> {
-    short("mcp").await
-}
-
-#[tokio::test]
-async fn clients_in_a_random_state_machine() -> anyhow::Result<()> {
-    short("clients").await
-}
-
-#[tokio::test]
-async fn hostile_adapters() -> anyhow::Result<()> {
-    short("adapters").await
-}
-
-#[tokio::test]
-async fn parts_that_are_killed() -> anyhow::Result<()> {
-    short("kills").await
-}
-
-#[tokio::test]
-async fn sessions_in_a_row() -> anyhow::Result<()> {
-    short("soak").await
-}
-
-#[tokio::test]
-#[ignore = "takes up to an hour: check --long"]
-async fn long_frames_to_the_adapter() -> anyhow::Result<()> {
-    long("messages").await
-}
-
-#[tokio::test]
-#[ignore = "takes up to an hour: check --long"]
-async fn long_lines_to_the_bridge() -> anyhow::Result<()> {
-    long("mcp").await
-}
-
-#[tokio::test]
-#[ignore = "takes up to an hour: check --long"]
-async fn long_clients_in_a_random_state_machine() -> anyhow::Result<()> {
-    long("clients").await
-}
-
-#[tokio::test]
-#[ignore = "takes up to an hour: check --long"]
-async fn long_hostile_adapters() -> anyhow::Result<()> {
-    long("adapters").await
-}
-
-#[tokio::test]
-#[ignore = "takes up to an hour: check --long"]
-async fn long_parts_that_are_killed() -> anyhow::Result<()> {
-    long("kills").await
-}
-
-#[tokio::test]
-#[ignore = "takes up to an hour: check --long"]
-async fn long_sessions_in_a_row() -> anyhow::Result<()> {
-    long("soak").await
+campaigns! {
+    frames_to_the_adapter, long_frames_to_the_adapter: "messages";
+    lines_to_the_bridge, long_lines_to_the_bridge: "mcp";
+    clients_in_a_random_state_machine, long_clients_in_a_random_state_machine: "clients";
+    hostile_adapters, long_hostile_adapters: "adapters";
+    parts_that_are_killed, long_parts_that_are_killed: "kills";
+    sessions_in_a_row, long_sessions_in_a_row: "soak";
 }

@@ -168,6 +168,107 @@ async fn a_node_program_by_the_port_it_inspects_on() -> anyhow::Result<()> {
     visited(running, Subject::Js.with(json!({ "port": port })), source).await
 }
 
+/// Waits until a port is closed.
+async fn is_closed(port: u16) -> anyhow::Result<()> {
+    let row = format!("0100007F:{port:04X} 00000000:0000 0A");
+    let waiting = async {
+        while std::fs::read_to_string("/proc/net/tcp")?.contains(&row) {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+        anyhow::Ok(())
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(20), waiting).await.context("it stays open")?
+}
+
+/// Whoever may connect to the port can run anything in the program.
+#[tokio::test]
+async fn a_port_that_node_opened_for_us_is_closed_again() -> anyhow::Result<()> {
+    if !Subject::Js.is_set_up() {
+        return Ok(());
+    }
+    let (kept, source) = (Port::take()?, child::source("spin.js"));
+    let port = kept.number()?;
+    let inspect = format!("--inspect-port=127.0.0.1:{port}");
+    let node = child::interpreter("node");
+    let mut running = Running::start(&node, &[&inspect, &source.display().to_string()])?;
+    is_under_way(&running).await?;
+    let attach = Subject::Js.with(json!({ "processId": running.0.id() }));
+    for _ in 0..2 {
+        visit(&attach, &source).await?;
+        is_closed(port).await?;
+    }
+    // An adapter that fails, one that is killed while it is asked, and a client that gives up.
+    let folder = tempfile::tempdir()?;
+    let failing = folder.path().join("dapDebugServer.js");
+    for adapter in ["process.exit(3)", "process.kill(process.pid, 'SIGKILL')"] {
+        std::fs::write(&failing, adapter)?;
+        let mut attach = attach.clone();
+        attach["enginePath"] = json!(failing);
+        let mut editor = editor()?;
+        editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
+        assert_eq!(editor.refused("attach", attach).await?, "ENGINE_FAILED");
+        is_closed(port).await?;
+        editor.finish().await?;
+    }
+    let mut editor = editor()?;
+    editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
+    let asked = editor.send("attach", attach).await?;
+    listens(port).await?;
+    editor.ok("cancel", json!({ "requestId": asked })).await?;
+    let refused = editor.response(asked).await?;
+    assert_eq!(refused.body["error"]["variables"]["code"], "CANCELLED");
+    is_closed(port).await?;
+    editor.finish().await?;
+    ensure!(running.is_free()?, "it is held");
+    Ok(())
+}
+
+/// A program that somebody else started does not end because an attempt to attach does.
+async fn survives_a_cancelled_attach(subject: Subject, program: &str, args: &[&str]) -> anyhow::Result<()> {
+    if !subject.is_set_up() {
+        return Ok(());
+    }
+    let mut running = Running::start(program, args)?;
+    is_under_way(&running).await?;
+    // Some adapters answer before they are configured, and then there is nothing to cancel.
+    for delay in [0, 100, 300, 1000] {
+        let mut editor = editor()?;
+        editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
+        let asked = editor.send("attach", subject.with(json!({ "processId": running.0.id() }))).await?;
+        tokio::time::sleep(std::time::Duration::from_millis(delay)).await;
+        let cancelled = editor.ask("cancel", json!({ "requestId": asked })).await?;
+        let answer = editor.response(asked).await?;
+        ensure!(!answer.success || delay > 0, "neither cancelled nor refused: {cancelled:?}");
+        editor.finish().await?;
+    }
+    let freed = async {
+        while !running.is_free()? {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+        anyhow::Ok(())
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(10), freed).await.context("it is held")?
+}
+
+#[tokio::test]
+async fn a_native_program_survives_a_cancelled_attach() -> anyhow::Result<()> {
+    for subject in [Subject::Lldb, Subject::Gdb] {
+        survives_a_cancelled_attach(subject, &child::built("spin"), &[]).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_go_program_survives_a_cancelled_attach() -> anyhow::Result<()> {
+    survives_a_cancelled_attach(Subject::Delve, &child::built("go-spin"), &[]).await
+}
+
+#[tokio::test]
+async fn a_python_program_survives_a_cancelled_attach() -> anyhow::Result<()> {
+    let source = child::source("spin.py").display().to_string();
+    survives_a_cancelled_attach(Subject::Python, &child::interpreter("python"), &[&source]).await
+}
+
 /// A Ruby program that waits for nobody but listens, and what it listens on.
 fn listening_ruby(way: &str) -> anyhow::Result<Running> {
     let (ruby, source) = (child::interpreter("ruby"), child::source("spin.rb").display().to_string());

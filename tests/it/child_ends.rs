@@ -1,7 +1,5 @@
 //! Real adapters that are killed or crash: who is told when, and what is left. Scripted ones: [`super::child_faults`].
 
-use std::collections::HashMap;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -9,6 +7,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use tests::child::Subject;
 use tests::client::DapClient;
+use tests::marked::{self, Marked};
 use tests::transcript::Transcript;
 
 /// Declares a story for each of these subjects that is set up.
@@ -30,34 +29,31 @@ told_with! {
     debugpy_that_dies_before_anybody_configured_is_told_of: dies_early(PythonAdapter),
 }
 
-/// A session whose processes are known by a variable.
-struct Marked {
+/// An editor with a session whose processes and files can be found.
+struct Watched {
     editor: DapClient,
-    folder: tempfile::TempDir,
+    place: Marked,
     _aside: tempfile::TempDir,
 }
 
-impl Marked {
+impl Watched {
     fn start() -> anyhow::Result<Self> {
-        let (folder, aside) = (tempfile::tempdir()?, tempfile::tempdir()?);
-        let temporary = folder.path().display().to_string();
+        let (place, aside) = (Marked::new(0)?, tempfile::tempdir()?);
         // One that is never done, so that whoever kills a crashing lldb-dap does so in the midst of it.
         let symbolizer = aside.path().join("llvm-symbolizer");
         std::fs::write(&symbolizer, "#!/bin/sh\nsleep 60\n")?;
         std::fs::set_permissions(&symbolizer, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
-        // Both ours alone: whatever is left there, this session has left.
-        let names = ["TMPDIR", "XDG_RUNTIME_DIR", "TANDEM_MARK"];
-        let mut environment = HashMap::from(names.map(|name| (name.to_owned(), temporary.clone())));
+        let mut environment = place.environment();
         environment.insert("LLVM_SYMBOLIZER_PATH".into(), symbolizer.display().to_string());
-        Ok(Self {
-            editor: DapClient::start_in("editor", environment, &Transcript::default())?,
-            folder,
-            _aside: aside,
-        })
+        let editor = DapClient::start_in("editor", environment, &Transcript::default())?;
+        Ok(Self { editor, place, _aside: aside })
     }
 
     /// The adapter's process, by a word of what it was started with.
-    fn adapter(&self, subject: Subject) -> anyhow::Result<Pid> {
+    ///
+    /// # Errors
+    /// When there is none.
+    fn adapter(&mut self, subject: Subject) -> anyhow::Result<Pid> {
         let word = match subject {
             Subject::Lldb => "lldb-dap",
             Subject::Gdb => "gdb",
@@ -66,43 +62,38 @@ impl Marked {
             Subject::Bash => "bash_dap",
             _ => "debugpy.adapter",
         };
-        let mark = self.folder.path().display().to_string();
-        let folders = std::fs::read_dir("/proc")?.flatten();
-        let found = folders.filter_map(|process| {
-            let text = |name: &str| {
-                let bytes = std::fs::read(process.path().join(name)).unwrap_or_default();
-                String::from_utf8_lossy(&bytes).replace('\0', " ")
-            };
-            let words = text("cmdline");
-            let helps =
-                words.contains("exec-held") || words.contains("--launch-target") || words.contains("warden");
-            let ours = text("environ").contains(&format!("TANDEM_MARK={mark}"));
-            (ours && words.contains(word) && !helps).then(|| process.file_name().to_str()?.parse().ok())?
-        });
-        let found: Vec<i32> = found.collect();
-        let first = found.iter().min().with_context(|| format!("no {word}"))?;
-        Pid::from_raw(*first).context("no process")
+        let is_adapter = |pid: &u64| {
+            let words = marked::words(*pid).join(" ");
+            let helps = ["exec-held", "--launch-target", "warden"].iter().any(|one| words.contains(one));
+            words.contains(word) && !helps
+        };
+        let all = self.place.processes();
+        let found = all.iter().map(|(pid, _)| *pid).filter(is_adapter).min();
+        let first = found.with_context(|| format!("no {word} in {all:?}"))?;
+        Pid::from_raw(i32::try_from(first)?).context("no process")
     }
 }
 
 /// Its editor would wait for an answer to what it has not asked yet.
 async fn dies_early(subject: Subject) -> anyhow::Result<()> {
-    let mut marked = Marked::start()?;
-    marked.editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
-    let launch = marked.editor.send("launch", subject.launch()).await?;
-    marked.editor.initialized(launch).await?;
+    let mut session = Watched::start()?;
+    session.editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
+    let launch = session.editor.send("launch", subject.launch()).await?;
+    session.editor.initialized(launch).await?;
     let start = Instant::now();
-    kill_process(marked.adapter(subject)?, Signal::KILL)?;
-    let answer = marked.editor.response(launch).await?;
+    kill_process(session.adapter(subject)?, Signal::KILL)?;
+    let answer = session.editor.response(launch).await?;
     let told = if answer.success {
-        marked.editor.event("terminated").await?;
-        marked.editor.output[2].clone()
+        session.editor.event("terminated").await?;
+        session.editor.output[2].clone()
     } else {
         answer.body["error"]["variables"]["message"].as_str().unwrap_or_default().to_owned()
     };
     assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
     assert!(told.contains("ended by signal 9"), "{told}");
-    marked.editor.finish().await
+    let Watched { editor, mut place, _aside } = session;
+    editor.finish().await?;
+    place.ended(Duration::from_secs(5)).await
 }
 
 /// Its crash handler has a symbolizer read and write files, for seconds; the program knows nothing of where.
@@ -112,38 +103,28 @@ async fn lldb_that_crashes_leaves_no_files() -> anyhow::Result<()> {
         return Ok(());
     }
     let subject = Subject::Lldb;
-    let mut marked = Marked::start()?;
-    marked.editor.launch_child(subject.launch(), &subject.source(), &[subject.line("handle")]).await?;
-    let pid = marked.editor.event("process").await?["systemProcessId"].as_u64().context("no process id")?;
+    let mut session = Watched::start()?;
+    session.editor.launch_child(subject.launch(), &subject.source(), &[subject.line("handle")]).await?;
+    let pid = session.editor.event("process").await?["systemProcessId"].as_u64().context("no process id")?;
     let environment = std::fs::read(format!("/proc/{pid}/environ"))?;
-    let own = format!("TMPDIR={}", marked.folder.path().display());
+    let own = format!("TMPDIR={}", session.place.environment()["TMPDIR"]);
     assert!(environment.split(|byte| *byte == 0).any(|variable| variable == own.as_bytes()), "not {own}");
-    marked.editor.ok("processWriteInput", json!({ "data": "x\n" })).await?;
-    marked.editor.stop().await?;
+    session.editor.ok("processWriteInput", json!({ "data": "x\n" })).await?;
+    session.editor.stop().await?;
     // Sent from outside the signal does not end it, but its handler does as in a crash. It is killed in the midst of that.
-    let adapter = marked.adapter(subject)?;
+    let adapter = session.adapter(subject)?;
     kill_process(adapter, Signal::ABORT)?;
     let crashes = async {
-        while !files_below(marked.folder.path()).iter().any(|name| name.contains("symbolizer")) {
+        while !session.place.files().iter().any(|file| file.display().to_string().contains("symbolizer")) {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     };
     let in_time = tokio::time::timeout(Duration::from_secs(10), crashes).await;
     in_time.context("its crash handler writes no files")?;
     kill_process(adapter, Signal::KILL)?;
-    marked.editor.event("terminated").await?;
-    let Marked { editor, folder, _aside } = marked;
+    session.editor.event("terminated").await?;
+    let Watched { editor, place, _aside } = session;
     editor.finish().await?;
-    assert_eq!(files_below(folder.path()), [""; 0]);
+    assert_eq!(place.files(), Vec::<std::path::PathBuf>::new());
     Ok(())
-}
-
-/// All files, also in the folder of sessions, which may stay.
-fn files_below(folder: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let names = entries.flat_map(|entry| match entry.path() {
-        folder if folder.is_dir() => files_below(&folder),
-        file => vec![file.display().to_string()],
-    });
-    names.collect()
 }

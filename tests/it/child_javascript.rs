@@ -101,3 +101,40 @@ async fn a_pause_of_a_program_that_waits_for_ever_says_that_it_pends() -> anyhow
     editor.ok("disconnect", json!({ "terminateDebuggee": true })).await?;
     editor.ended().await
 }
+
+/// Node keeps one breakpoint per place: it has to hear of both conditions, and stop only where one holds. With a stop for each
+/// round this would take minutes.
+#[tokio::test]
+async fn conditions_on_one_line_of_javascript_stop_only_where_one_holds() -> anyhow::Result<()> {
+    if !Subject::Js.is_set_up() {
+        return Ok(());
+    }
+    let folder = tempfile::tempdir()?;
+    let script = folder.path().canonicalize()?.join("rounds.js");
+    let rounds =
+        "let hits = 0;\nfor (let i = 0; i < 20000; i++) {\n  hits += 1;\n}\nconsole.log('all', hits);\n";
+    std::fs::write(&script, rounds)?;
+    let mut editor = editor()?;
+    editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
+    let launched = editor.send("launch", Subject::Js.with(json!({ "program": script }))).await?;
+    editor.initialized(launched).await?;
+    let wishes = json!([{ "line": 3, "condition": "i === 15000" },
+        { "line": 3, "condition": "i === 9000 && nowhere" },
+        { "line": 3, "condition": "String(i) === '19999' // the last" }]);
+    let asked = json!({ "source": { "path": script }, "breakpoints": wishes });
+    let set = editor.ok("setBreakpoints", asked).await?["breakpoints"].clone();
+    editor.ok("configurationDone", Value::Null).await?;
+    anyhow::ensure!(editor.response(launched).await?.success, "not launched");
+    for (at, round) in [(1, "9000"), (0, "15000"), (2, "19999")] {
+        let stopped = editor.event("stopped").await?;
+        assert_eq!(stopped["hitBreakpointIds"], json!([set[at]["id"]]), "{stopped}");
+        let stack = editor.ok("stackTrace", json!({ "threadId": stopped["threadId"] })).await?;
+        let frame = &stack["stackFrames"][0]["id"];
+        let asked = json!({ "expression": "i", "frameId": frame, "context": "watch" });
+        assert_eq!(editor.ok("evaluate", asked).await?["result"], round);
+        editor.ok("continue", json!({ "threadId": stopped["threadId"] })).await?;
+    }
+    editor.event("terminated").await?;
+    assert_eq!(editor.output[0], "all 20000\n");
+    editor.finish().await
+}

@@ -210,6 +210,29 @@ async fn a_cmake_project_is_built_and_its_only_program_debugged() -> anyhow::Res
     editor.finish().await
 }
 
+/// Which of several programs is meant is asked before any of them is built: that may take long.
+#[tokio::test]
+async fn a_cmake_project_with_several_programs_is_refused_before_it_is_built() -> anyhow::Result<()> {
+    if !Subject::Lldb.is_set_up() {
+        return Ok(());
+    }
+    let folder = tempfile::tempdir()?;
+    let lists = "cmake_minimum_required(VERSION 3.10)\nproject(p C)\nadd_executable(one main.c)\nadd_executable(two main.c)\n";
+    std::fs::write(folder.path().join("CMakeLists.txt"), lists)?;
+    std::fs::write(folder.path().join("main.c"), "#error it is built\n")?;
+    let mut editor = editor()?;
+    editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
+    let launch = with_tools(Subject::Lldb.with(json!({ "program": folder.path() })))?;
+    let refused = editor.ask("launch", launch).await?;
+    let error = &refused.body["error"]["variables"];
+    assert_eq!(error["code"], "LAUNCH_FAILED", "{error}");
+    assert!(
+        error["message"].as_str().context("no message")?.ends_with("has several programs: one, two"),
+        "{error}"
+    );
+    editor.finish().await
+}
+
 #[tokio::test]
 async fn a_subprocess_is_a_session_with_a_parent() -> anyhow::Result<()> {
     if !Subject::Python.is_set_up() {

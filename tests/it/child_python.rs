@@ -7,6 +7,7 @@ use anyhow::Context;
 use serde_json::{Value, json};
 use tests::child::{self, Subject};
 use tests::client::DapClient;
+use tests::marked::Marked;
 use tests::transcript::Transcript;
 
 fn editor() -> anyhow::Result<DapClient> {
@@ -371,4 +372,60 @@ async fn a_command_that_is_not_there_is_refused_with_where_it_was_looked_for() -
     assert!(!answer.success, "{said}");
     assert!(said.contains("no-such-command") && said.contains("PATH") && !said.contains("csproj"), "{said}");
     editor.finish().await
+}
+
+/// Two workers that share a lock, by the method that needs names for it.
+const WORKERS: &str = "import multiprocessing as mp, time
+def work(lock):
+    while True:
+        with lock: time.sleep(0.02)
+if __name__ == '__main__':
+    mp.set_start_method('spawn')
+    lock = mp.Lock()
+    workers = [mp.Process(target=work, args=(lock,)) for _ in range(2)]
+    for worker in workers: worker.start()
+    print('lock', lock._semlock.name, flush=True)
+    for worker in workers: worker.join()
+";
+
+/// Python's own helper removes the semaphores of `multiprocessing` when all else of the program has gone; killed with the rest, it
+/// would leave them.
+#[tokio::test]
+async fn no_semaphore_of_multiprocessing_outlives_its_session() -> anyhow::Result<()> {
+    if !Subject::Python.is_set_up() {
+        return Ok(());
+    }
+    for (end, more) in [
+        ("disconnect", json!({})),
+        ("disconnect", json!({ "subProcess": false })),
+        ("terminate", json!({ "subProcess": false })),
+        ("kill", json!({ "subProcess": false })),
+    ] {
+        let script = Script::new(WORKERS)?;
+        let mut place = Marked::new(0)?;
+        let mut editor = DapClient::start_in("editor", place.environment(), &Transcript::default())?;
+        editor.launch_child(script.launch(more), &script.path(), &[]).await?;
+        let told = editor.take_stdout("\n").await?;
+        let name = told.trim().rsplit_once('/').context("no name")?.1.to_owned();
+        let semaphore = std::path::Path::new("/dev/shm").join(format!("sem.{name}"));
+        anyhow::ensure!(semaphore.exists(), "no {}", semaphore.display());
+        match end {
+            "kill" => editor.kill().await?,
+            "terminate" => {
+                editor.ok("terminate", json!({})).await?;
+                editor.event("terminated").await?;
+                editor.finish().await?;
+            }
+            _ => editor.finish().await?,
+        }
+        let removed = async {
+            while semaphore.exists() {
+                tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+            }
+        };
+        let removed = tokio::time::timeout(std::time::Duration::from_secs(20), removed).await;
+        removed.with_context(|| format!("{end}: {} is left", semaphore.display()))?;
+        place.ended(std::time::Duration::from_secs(20)).await.context(end)?;
+    }
+    Ok(())
 }

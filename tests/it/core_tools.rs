@@ -267,3 +267,36 @@ async fn a_log_at_its_finest_holds_no_arguments_files_input_or_values() -> anyho
     }
     Ok(())
 }
+
+/// `dotnet test` ends well where there are no tests, whether the project compiles or not.
+#[tokio::test]
+async fn tests_of_a_dotnet_project_that_does_not_compile_do_not_pass() -> anyhow::Result<()> {
+    let Some(environment) = Runtime::Net31.environment() else { return Ok(()) };
+    let project = tempfile::tempdir()?;
+    let programs = fixture::root().join("fixtures/programs/dotnet");
+    for name in ["broken/broken.csproj", "broken/Program.cs", "Directory.Build.props"] {
+        let own = std::path::Path::new(name).file_name().unwrap_or_default();
+        std::fs::copy(programs.join(name), project.path().join(own))?;
+    }
+    let mut command = tokio::process::Command::new(fixture::binary("tandem-mcp"));
+    command.envs(environment).current_dir(project.path());
+    let mut agent = Agent::spawn("agent", command, &silent()).await?;
+    let is_of_tests = "<PropertyGroup><IsTestProject>true</IsTestProject></PropertyGroup></Project>";
+    let mut content = std::fs::read_to_string(programs.join("broken/broken.csproj"))?;
+    for (code, errors) in [("NOT_FOUND", 0), ("BUILD_FAILED", 2)] {
+        agent.call("write_file", json!({ "path": "broken.csproj", "content": content })).await?;
+        let tested = loop {
+            let answer = agent.call("run_tests", json!({})).await?;
+            if answer["pending"] != true {
+                break answer;
+            }
+        };
+        assert_eq!(
+            (&tested["success"], &tested["error"]["code"], &tested["errors"]),
+            (&json!(false), &json!(code), &json!(errors)),
+            "{tested:#}"
+        );
+        content = content.replace("</Project>", is_of_tests);
+    }
+    agent.finish().await
+}

@@ -250,7 +250,7 @@ fn cases(trap: &Trap) -> anyhow::Result<Vec<String>> {
     let folder = trap.repository("hostile-submodule")?;
     let inner = folder.join("sub");
     std::fs::rename(trap.repository("to-be-submodule")?, &inner)?;
-    configure(trap, &inner, b"[filter \"x\"]\nclean = @\n[core]\nfsmonitor = @\nhooksPath = ../../hooks")?;
+    configure(trap, &inner, b"[filter \"x\"]\nclean = @\nprocess = @\n[core]\nfsmonitor = @\nhooksPath = ../../hooks\nsshCommand = @\n[diff]\nexternal = @")?;
     std::fs::write(inner.join(".gitattributes"), "* filter=x\n")?;
     git(&folder, &["update-index", "--add", "--cacheinfo", &format!("160000,{},sub", "1".repeat(40))])?;
     places(trap)?;

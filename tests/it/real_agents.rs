@@ -1,17 +1,24 @@
-//! Programs that nobody here wrote, debugged by an agent: Flask with its reloader and a real request, a package's own tests under
-//! pytest, in one process and in several, a crate's own tests, and TypeScript under jest. They are fetched by `scripts/real`, so these stories run only when they are asked for:
-//! `scripts/real && cargo nextest run --workspace --run-ignored only -E 'test(real_agents)'`.
+//! Programs that nobody here wrote, debugged by an agent. They are fetched by `scripts/real`, so these stories run only when they
+//! are asked for: `scripts/real && cargo nextest run --workspace --run-ignored only -E 'test(real_agents)'`. The stories are in
+//! the children, by language; here is the way that most of them go.
 
-use std::path::PathBuf;
+mod go;
+mod javascript;
+mod native;
+mod on_net10;
+mod python;
+mod ruby;
+mod shell;
 
-use anyhow::Context;
+use std::path::Path;
+
+use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use tests::agent::Agent;
-use tests::child::Subject;
 use tests::fixture;
-use tests::port::Port;
 use tests::transcript::Transcript;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::task::JoinHandle;
 
 /// What `scripts/real` has fetched: a value of its JSON.
 fn fetched(pointer: &str) -> anyhow::Result<String> {
@@ -21,174 +28,160 @@ fn fetched(pointer: &str) -> anyhow::Result<String> {
     all.pointer(pointer).and_then(Value::as_str).map(str::to_owned).with_context(|| format!("no `{pointer}`"))
 }
 
-/// The attributes of a Python program that finds the packages.
-fn python(mut attributes: Value, more: &str) -> anyhow::Result<Value> {
-    // The package that is looked into comes before its installed twin.
-    let path = format!("{more}:{}", fetched("/packages")?);
-    attributes["env"] = json!({ "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1" });
-    Ok(Subject::Python.with(attributes))
-}
-
-const APP: &str = "from flask import Flask\n\napp = Flask(__name__)\n\n\n@app.route(\"/add/<int:a>/<int:b>\")\n\
-                   def add(a, b):\n    total = a + b\n    return str(total)\n";
-
-async fn get(port: u16, path: &str) -> anyhow::Result<String> {
-    let mut stream = tokio::net::TcpStream::connect(("127.0.0.1", port)).await?;
-    stream.write_all(format!("GET {path} HTTP/1.0\r\n\r\n").as_bytes()).await?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await?;
-    Ok(answer)
-}
-
-#[tokio::test]
-#[ignore = "long: needs what scripts/real fetches; `./check --long` runs it"]
-async fn long_a_request_to_flask_behind_its_reloader_stops_in_the_handler() -> anyhow::Result<()> {
+/// A copy of what was fetched: the program writes into its folder.
+fn copied(pointer: &str) -> anyhow::Result<tempfile::TempDir> {
     let folder = tempfile::tempdir()?;
-    std::fs::write(folder.path().join("app.py"), APP)?;
-    let mut agent = Agent::in_folder("agent", folder.path(), &[], &Transcript::default()).await?;
-    let port = Port::take()?;
-    let number = port.number()?;
-    let args = json!(["--app", "app", "run", "--debug", "--port", number.to_string()]);
-    let asked = json!({ "module": "flask", "args": args, "waitFor": "Debugger is active",
-        "breakpoints": [{ "sourceFile": "app.py", "text": "total = a + b" }] });
-    let up = agent.call("debug_launch", python(asked, "")?).await?;
-    assert_eq!(up["event"]["type"], "output", "{up}");
-    let request = tokio::spawn(get(number, "/add/2/3"));
-    let hit = agent.call("debug_wait", json!({})).await?;
-    assert_eq!(
-        (&hit["event"]["type"], &hit["event"]["function"], &hit["event"]["breakpointId"]),
-        (&json!("breakpointHit"), &json!("add"), &up["breakpoints"][0]["id"]),
-        "{hit}"
-    );
-    assert_ne!(hit["event"]["session"], up["session"], "{hit}");
-    let stepped = agent.call("debug_step_over", json!({})).await?;
-    assert_eq!(stepped["event"]["changed"][0]["value"], "5", "{stepped}");
-    let set = agent.call("debug_set_variable", json!({ "name": "total", "value": "77" })).await?;
-    assert_eq!(set["success"], true, "{set}");
-    agent.call("debug_continue", json!({ "timeoutMs": 500 })).await?;
-    assert!(request.await??.ends_with("77"));
-    agent.call("debug_disconnect", json!({})).await?;
-    agent.finish().await
+    let mut copy = std::process::Command::new("cp");
+    copy.arg("-R").arg(format!("{}/.", fetched(pointer)?)).arg(folder.path());
+    ensure!(copy.status()?.success(), "`{copy:?}` fails");
+    Ok(folder)
 }
 
-/// The sources of a package, its tests and what they need; its folder, and the file of its signer.
-fn itsdangerous() -> anyhow::Result<(String, PathBuf, Value)> {
-    let folder = fetched("/tests/itsdangerous")?;
-    let signer = PathBuf::from(&folder).join("src/itsdangerous/signer.py");
-    let asked = python(json!({ "projectPath": folder }), &format!("{folder}/src"))?;
-    Ok((folder, signer, asked))
+/// What a server answers, asked in the background: it may be stopped.
+fn request(port: u16, path: &'static str) -> JoinHandle<anyhow::Result<String>> {
+    tokio::spawn(async move {
+        let mut stream = tokio::net::TcpStream::connect(("127.0.0.1", port)).await?;
+        let asked = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        stream.write_all(asked.as_bytes()).await?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await?;
+        Ok(answer)
+    })
 }
 
-#[tokio::test]
-#[ignore = "long: needs what scripts/real fetches; `./check --long` runs it"]
-async fn long_a_package_s_own_test_is_debugged_in_the_package() -> anyhow::Result<()> {
-    let (folder, signer, mut asked) = itsdangerous()?;
-    let mut agent = Agent::in_folder("agent", folder.as_ref(), &[], &Transcript::default()).await?;
-    asked["filter"] = json!("tests/test_itsdangerous/test_signer.py::TestSigner::test_broken_signature");
-    asked["args"] = json!(["-p", "no:cacheprovider", "-q"]);
-    asked["breakpoints"] = json!([{ "sourceFile": signer, "text": "if self.verify_signature(value, sig):" }]);
-    let hit = agent.call("debug_launch_test", asked).await?;
-    assert_eq!(
-        (&hit["event"]["type"], &hit["event"]["function"]),
-        (&json!("breakpointHit"), &json!("unsign")),
-        "{hit}"
-    );
-    let value = agent.call("debug_evaluate", json!({ "expressions": ["value", "self.sep"] })).await?;
-    assert_eq!(
-        (&value["results"][0]["result"], &value["results"][1]["result"]),
-        (&json!("b'b'"), &json!("b'.'")),
-        "{value}"
-    );
-    let into = agent.call("debug_step_into", json!({})).await?;
-    assert_eq!(into["event"]["function"], "verify_signature", "{into}");
-    agent.call("debug_set_exception_breakpoints", json!({ "filters": ["raised"] })).await?;
-    // The signature is too short to be decoded; then the one the test expects is raised.
-    let mut types = Vec::new();
-    loop {
-        let thrown = agent.call("debug_continue", json!({})).await?;
-        if thrown["state"] == "exited" {
-            assert_eq!(thrown["event"]["exitCode"], 0, "{thrown}");
-            break;
+/// An agent on its way through one of the programs.
+struct Visit {
+    agent: Agent,
+    /// The breakpoints that its launch has set.
+    breakpoints: Vec<Value>,
+}
+
+impl Visit {
+    /// In the program's folder, with the tools that set-up has found on its `PATH`.
+    async fn begin(folder: &Path) -> anyhow::Result<Self> {
+        let mut command = tokio::process::Command::new(fixture::binary("tandem-mcp"));
+        command.current_dir(folder);
+        let tools = super::child_programs::with_tools(json!({}))?;
+        for (name, value) in tools["env"].as_object().into_iter().flatten() {
+            command.env(name, value.as_str().unwrap_or_default());
         }
-        types.push(thrown["event"]["exceptionType"].as_str().unwrap_or_default().to_owned());
-        anyhow::ensure!(types.len() < 50, "it does not end: {types:?}");
+        let agent = Agent::spawn("agent", command, &Transcript::default()).await?;
+        Ok(Self { agent, breakpoints: Vec::new() })
     }
-    assert!(types.iter().any(|name| name.ends_with("BadSignature")), "{types:?}");
-    let read = agent.call("process_read_output", json!({})).await?;
-    assert!(read["stdout"].as_str().is_some_and(|text| text.contains("1 passed")), "{read}");
-    agent.finish().await
-}
 
-#[tokio::test]
-#[ignore = "long: needs what scripts/real fetches; `./check --long` runs it"]
-async fn long_a_test_that_runs_in_a_worker_of_pytest_stops_there() -> anyhow::Result<()> {
-    let (folder, signer, mut asked) = itsdangerous()?;
-    let mut agent = Agent::in_folder("agent", folder.as_ref(), &[], &Transcript::default()).await?;
-    asked["filter"] = json!("test_no_separator");
-    asked["args"] = json!(["-n", "2", "-p", "no:cacheprovider"]);
-    asked["breakpoints"] =
-        json!([{ "sourceFile": signer, "text": "raise BadSignature(f\"No {self.sep!r} found in value\")" }]);
-    let hit = agent.call("debug_launch_test", asked).await?;
-    assert!(hit["event"]["session"].is_string() && hit["event"]["function"] == "unsign", "{hit}");
-    agent.call("debug_remove_breakpoint", json!({ "breakpointId": hit["breakpoints"][0]["id"] })).await?;
-    // Another worker may have come there before it was removed.
-    let mut ended = agent.call("debug_continue", json!({})).await?;
-    if ended["state"] == "stopped" {
-        ended = agent.call("debug_continue", json!({})).await?;
+    /// A call that succeeds.
+    async fn call(&mut self, tool: &str, arguments: Value) -> anyhow::Result<Value> {
+        let answer = self.agent.call(tool, arguments).await?;
+        ensure!(answer["success"] == true, "`{tool}`: {answer}");
+        Ok(answer)
     }
-    assert_eq!((&ended["state"], &ended["event"]["exitCode"]), (&json!("exited"), &json!(0)), "{ended}");
-    agent.finish().await
-}
 
-#[tokio::test]
-#[ignore = "long: needs what scripts/real fetches; `./check --long` runs it"]
-async fn long_typescript_under_jest_stops_where_it_was_written() -> anyhow::Result<()> {
-    let folder = PathBuf::from(fetched("/jest")?);
-    let source = folder.join("src/cart.ts");
-    let mut agent = Agent::in_folder("agent", &folder, &[], &Transcript::default()).await?;
-    let jest = folder.join("node_modules/.bin/jest");
-    let mut asked = Subject::Js.with(json!({ "program": jest, "args": ["--runInBand"], "run": true }));
-    asked["timeoutMs"] = json!(60_000);
-    asked["breakpoints"] = json!([{ "sourceFile": source, "text": "sum += item.price" }]);
-    let hit = agent.call("debug_launch", asked).await?;
-    assert_eq!(
-        (&hit["event"]["function"], &hit["event"]["file"]),
-        (&json!("total"), &json!(source)),
-        "{hit}"
-    );
-    let value =
-        agent.call("debug_evaluate", json!({ "expressions": ["item.price", "items.length"] })).await?;
-    let results = [&value["results"][0]["result"], &value["results"][1]["result"]];
-    assert_eq!(results, ["2", "2"], "{value}");
-    let stepped = agent.call("debug_step_over", json!({})).await?;
-    let changed = stepped["event"]["changed"].as_array().into_iter().flatten();
-    let sum = changed.filter(|row| row["name"] == "sum").map(|row| &row["value"]).next();
-    assert_eq!(sum, Some(&json!("6")), "{stepped}");
-    agent.call("debug_remove_breakpoint", json!({ "breakpointId": hit["breakpoints"][0]["id"] })).await?;
-    let ended = agent.call("debug_continue", json!({ "timeoutMs": 60_000 })).await?;
-    assert_eq!((&ended["state"], &ended["event"]["exitCode"]), (&json!("exited"), &json!(0)), "{ended}");
-    let read = agent.call("process_read_output", json!({ "stream": "stderr" })).await?;
-    assert!(read["stderr"].as_str().is_some_and(|text| text.contains("1 passed")), "{read}");
-    agent.finish().await
-}
+    /// That its own tests pass, run without a debugger; the first build of all may take longer than a call waits.
+    async fn passes(&mut self, tool: &str, asked: Value) -> anyhow::Result<()> {
+        let mut told = self.call("run_tests", asked.clone()).await?;
+        for _ in 0..5 {
+            if told["pending"] != true {
+                break;
+            }
+            told = self.call("run_tests", asked.clone()).await?;
+        }
+        ensure!(
+            told["tool"] == tool && told["tests"]["passed"] == 1 && told["tests"]["failed"] == 0,
+            "{told}"
+        );
+        Ok(())
+    }
 
-#[tokio::test]
-#[ignore = "long: needs what scripts/real fetches; `./check --long` runs it"]
-async fn long_a_crate_s_own_test_is_debugged_in_the_crate() -> anyhow::Result<()> {
-    let folder = PathBuf::from(fetched("/crates/strsim")?);
-    let mut agent = Agent::in_folder("agent", &folder, &[], &Transcript::default()).await?;
-    let mut asked = Subject::Lldb.with(json!({ "projectPath": folder, "filter": "hamming_numbers" }));
-    asked["timeoutMs"] = json!(120_000);
-    asked["breakpoints"] = json!([{ "sourceFile": folder.join("src/lib.rs"), "text": "if x != y {" }]);
-    let hit = agent.call("debug_launch_test", asked).await?;
-    assert_eq!(hit["event"]["type"], "breakpointHit", "{hit}");
-    assert!(hit["event"]["function"].as_str().is_some_and(|name| name.contains("generic_hamming")), "{hit}");
-    let value = agent.call("debug_evaluate", json!({ "expression": "count" })).await?;
-    assert_eq!(value["result"], "0", "{value}");
-    agent.call("debug_remove_breakpoint", json!({ "breakpointId": hit["breakpoints"][0]["id"] })).await?;
-    let ended = agent.call("debug_continue", json!({})).await?;
-    assert_eq!((&ended["state"], &ended["event"]["exitCode"]), (&json!("exited"), &json!(0)), "{ended}");
-    let read = agent.call("process_read_output", json!({})).await?;
-    assert!(read["stdout"].as_str().is_some_and(|text| text.contains("1 passed")), "{read}");
-    agent.finish().await
+    /// Starts it: `debug_launch` or `debug_launch_test`.
+    async fn launch(&mut self, tool: &str, mut asked: Value) -> anyhow::Result<Value> {
+        asked["timeoutMs"] = json!(50_000);
+        let is_server = !asked["waitFor"].is_null();
+        let answer = self.call(tool, asked).await?;
+        let set = answer["breakpoints"].as_array().into_iter().flatten();
+        self.breakpoints = set.map(|breakpoint| breakpoint["id"].clone()).collect();
+        // A build may take longer than a call waits. A server that is up then stops nowhere yet.
+        match answer["pending"] == true && !is_server {
+            true => self.call("debug_wait", json!({ "timeoutMs": 50_000 })).await,
+            false => Ok(answer),
+        }
+    }
+
+    /// That it stands at one of the agent's breakpoints, in this function.
+    fn hits(&self, answer: &Value, function: &str) -> anyhow::Result<()> {
+        let event = &answer["event"];
+        ensure!(event["type"] == "breakpointHit", "no breakpoint is hit: {answer}");
+        ensure!(self.breakpoints.contains(&event["breakpointId"]), "which one is not said: {answer}");
+        ensure!(event["function"].as_str().is_some_and(|name| name.contains(function)), "{answer}");
+        Ok(())
+    }
+
+    /// Waits for the breakpoint that a request to the program hits.
+    async fn waits_for(&mut self, function: &str) -> anyhow::Result<Value> {
+        let hit = self.call("debug_wait", json!({})).await?;
+        self.hits(&hit, function)?;
+        Ok(hit)
+    }
+
+    /// Expressions and their values.
+    async fn shows(&mut self, wanted: &[(&str, &str)]) -> anyhow::Result<()> {
+        let expressions: Vec<&str> = wanted.iter().map(|(expression, _)| *expression).collect();
+        let told = self.call("debug_evaluate", json!({ "expressions": expressions })).await?;
+        for (at, (expression, value)) in wanted.iter().enumerate() {
+            ensure!(told["results"][at]["result"] == *value, "`{expression}` is not `{value}`: {told}");
+        }
+        Ok(())
+    }
+
+    /// Sets a variable.
+    async fn sets(&mut self, name: &str, value: &str) -> anyhow::Result<()> {
+        self.call("debug_set_variable", json!({ "name": name, "value": value })).await.map(|_| ())
+    }
+
+    /// Steps, a few times if need be, until a step has changed this variable to this value.
+    async fn steps_until(&mut self, name: &str, value: &str) -> anyhow::Result<Value> {
+        let mut told = Vec::new();
+        for _ in 0..6 {
+            let stepped = self.call("debug_step_over", json!({})).await?;
+            let changed = stepped["event"]["changed"].as_array().into_iter().flatten();
+            if changed.into_iter().any(|row| row["name"] == name && row["value"] == value) {
+                return Ok(stepped);
+            }
+            told.push(stepped);
+        }
+        anyhow::bail!("`{name}` does not become `{value}`: {told:?}")
+    }
+
+    /// Takes the breakpoints back.
+    async fn lets_go(&mut self) -> anyhow::Result<()> {
+        for id in std::mem::take(&mut self.breakpoints) {
+            self.call("debug_remove_breakpoint", json!({ "breakpointId": id })).await?;
+        }
+        Ok(())
+    }
+
+    /// Runs it to its end: its exit code, and what is somewhere in its output.
+    async fn ends(mut self, code: i64, says: &str) -> anyhow::Result<()> {
+        self.lets_go().await?;
+        let ended = self.call("debug_continue", json!({ "timeoutMs": 50_000 })).await?;
+        self.has_ended(&ended, code, says).await
+    }
+
+    /// The same of one that has ended.
+    async fn has_ended(mut self, ended: &Value, code: i64, says: &str) -> anyhow::Result<()> {
+        ensure!(ended["state"] == "exited" && ended["event"]["exitCode"] == code, "{ended}");
+        let read = self.call("process_read_output", json!({ "since": "o0.e0", "maxBytes": 200_000 })).await?;
+        let said = |stream: &str| read[stream].as_str().is_some_and(|text| text.contains(says));
+        ensure!(said("stdout") || said("stderr"), "`{says}` is not in {read}");
+        self.agent.finish().await
+    }
+
+    /// Lets a server answer, and ends it.
+    async fn serves(mut self, asked: JoinHandle<anyhow::Result<String>>, says: &str) -> anyhow::Result<()> {
+        self.lets_go().await?;
+        self.call("debug_continue", json!({ "timeoutMs": 500 })).await?;
+        let answer = asked.await??;
+        ensure!(answer.contains(says), "{answer}");
+        self.call("debug_disconnect", json!({ "terminate": true })).await?;
+        self.agent.finish().await
+    }
 }

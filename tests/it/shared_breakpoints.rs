@@ -74,6 +74,11 @@ async fn three_owners_of_one_line_each_get_what_they_asked_for(runtime: Runtime)
     assert_eq!(stop_in_loop(&mut first).await?, (json!([one[0]["id"]]), "1".into()));
     first.ok("continue", json!({ "threadId": thread })).await?;
     assert_eq!(stop_in_loop(&mut first).await?, (json!([two[0]["id"]]), "3".into()));
+    for client in [&mut second, &mut third] {
+        for owner in [&one, &two] {
+            assert_eq!(client.event("stopped").await?["hitBreakpointIds"], json!([owner[0]["id"]]));
+        }
+    }
     second.ok("continue", json!({ "threadId": thread })).await?;
     for client in [&mut first, &mut third] {
         assert_eq!(client.event("exited").await?["exitCode"], 3);

@@ -12,6 +12,9 @@ stories! {
     variables_of_every_kind_are_set,
     a_page_of_a_million_items_is_a_page,
     completions_offer_what_may_follow,
+    members_are_offered_behind_members_and_indexers,
+    types_and_extension_methods_of_the_users_are_offered,
+    privates_of_the_framework_are_not_offered,
     memory_is_read_where_values_are,
     a_display_names_rows_and_types,
 }
@@ -291,4 +294,90 @@ async fn a_display_names_rows_and_types(runtime: Runtime) -> anyhow::Result<()> 
         assert_eq!(editor.ok("evaluate", asked).await?["result"], "true", "{name}");
     }
     editor.finish().await
+}
+
+/// What is typed, what must be offered, what must not.
+type Case = (&'static str, &'static [&'static str], &'static [&'static str]);
+
+async fn offered(editor: &mut DapClient, frame: &Value, typed: &str) -> anyhow::Result<Vec<String>> {
+    let asked = json!({ "frameId": frame, "text": typed, "column": typed.encode_utf16().count() + 1 });
+    let told = editor.ok("completions", asked).await?;
+    let labels = told["targets"].as_array().into_iter().flatten().filter_map(|one| one["label"].as_str());
+    Ok(labels.map(str::to_owned).collect())
+}
+
+/// Runs to a marker of a program and completes there.
+async fn complete(runtime: Runtime, program: &str, marker: &str, cases: &[Case]) -> anyhow::Result<()> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.launch(program, &[marker], json!({})).await?;
+    let (_, frame) = editor.stop().await?;
+    for (typed, expected, not) in cases {
+        let labels = offered(&mut editor, &frame["id"], typed).await?;
+        let has = |label: &&str| labels.iter().any(|one| one == *label);
+        let (missing, wrong): (Vec<_>, Vec<_>) = (
+            expected.iter().filter(|label| !has(label)).collect(),
+            not.iter().filter(|label| has(label)).collect(),
+        );
+        assert!(
+            missing.is_empty() && wrong.is_empty(),
+            "`{typed}`: missing {missing:?}, wrong {wrong:?}: {labels:?}"
+        );
+    }
+    editor.finish().await
+}
+
+async fn members_are_offered_behind_members_and_indexers(runtime: Runtime) -> anyhow::Result<()> {
+    let cases: [Case; 6] = [
+        ("words.Items.", &["Add", "Count", "RemoveAt", "Where"], &["_items", "_size", "GrowIfNeeded"]),
+        ("words.Items[0].", &["Length", "Substring"], &["Add", "_stringLength"]),
+        ("dog.Friend.Na", &["Name"], &["Friend"]),
+        ("names[0].Leng", &["Length"], &["Count"]),
+        ("ages[\"ann\"].", &["CompareTo"], &["m_value"]),
+        ("jagged[1][0].", &["CompareTo"], &["Length"]),
+    ];
+    complete(runtime, "expressions", "here", &cases).await?;
+    // What is not there yet has a type all the same.
+    complete(runtime, "values", "simple", &[("empty[0].", &["Length", "Substring"], &["Rank"])]).await
+}
+
+async fn types_and_extension_methods_of_the_users_are_offered(runtime: Runtime) -> anyhow::Result<()> {
+    let cases: [Case; 10] = [
+        ("Ani", &["Animal"], &["Dog"]),
+        ("new Do", &["Dog"], &["Animal"]),
+        ("Progr", &["Program"], &[]),
+        // Nothing has used it yet.
+        ("Rar", &["Rare"], &[]),
+        ("Shapes.", &["Animal", "Box", "Color", "Extensions"], &["Program"]),
+        ("text.Tw", &["Twice"], &[]),
+        ("seven.", &["TryHalf", "Same"], &["Twice", "Total"]),
+        ("list.To", &["Total"], &["TryHalf"]),
+        ("dog.", &["Name", "Friend", "Same"], &["Twice", "Total", "TryHalf"]),
+        ("Extensions.", &["Twice", "Total", "TryHalf"], &[]),
+    ];
+    complete(runtime, "expressions", "here", &cases).await
+}
+
+async fn privates_of_the_framework_are_not_offered(runtime: Runtime) -> anyhow::Result<()> {
+    let cases: [Case; 6] = [
+        (
+            "DateTime.",
+            &["Now", "UtcNow", "Parse", "MinValue", "DaysInMonth"],
+            &[
+                "s_daysToMonth365",
+                "DaysToMonth365",
+                "TicksPerDay",
+                "DaysPerYear",
+                "DateToTicks",
+                "TryCreate",
+                "Year",
+            ],
+        ),
+        ("date.", &["Year", "AddDays"], &["_dateData", "dateData", "InternalTicks", "InternalKind", "Now"]),
+        ("String.", &["Join", "IsNullOrEmpty", "Empty"], &["FastAllocateString", "Ctor", "wstrcpy"]),
+        ("builder.", &["Append", "Length"], &["m_ChunkChars", "m_ChunkLength", "ExpandByABlock"]),
+        // Privates of the user's own are.
+        ("this.", &["field", "Title", "Next", "rare"], &["counter"]),
+        ("Program.", &["counter", "Greeting", "Slot"], &["field"]),
+    ];
+    complete(runtime, "expressions", "here", &cases).await
 }

@@ -8,7 +8,6 @@ pub mod adapters;
 pub mod clients;
 mod junk;
 pub mod kills;
-mod marked;
 pub mod messages;
 mod session;
 pub mod soak;

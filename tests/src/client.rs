@@ -20,8 +20,8 @@ use crate::transcript::Transcript;
 /// No message takes longer, even on a busy machine.
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// Events that end a session: a story takes them, or brings them about itself. Others it may leave unread.
-const MUST_BE_CLAIMED: [&str; 2] = ["exited", "terminated"];
+/// Events that end a session or stop the program: a story takes them, or brings them about itself. Others it may leave unread.
+const MUST_BE_CLAIMED: [&str; 3] = ["exited", "terminated", "stopped"];
 
 /// A client.
 pub struct DapClient {
@@ -37,6 +37,8 @@ pub struct DapClient {
     pub output: [String; 3],
     /// Whether this client has sent `disconnect` or `terminate`.
     leaving: bool,
+    /// Stops that had come before it left, and that its story never took.
+    overlooked: Vec<Value>,
     /// Whether output is kept: in `output`, and for [`DapClient::event`]. Off, it is read and forgotten.
     pub keeps_output: bool,
 }
@@ -140,6 +142,7 @@ impl DapClient {
             output: Default::default(),
             keeps_output: true,
             leaving: false,
+            overlooked: Vec::new(),
         }
     }
 
@@ -149,7 +152,9 @@ impl DapClient {
     /// When the connection is gone.
     pub async fn send(&mut self, command: &str, arguments: Value) -> anyhow::Result<i64> {
         self.seq += 1;
-        self.leaving |= matches!(command, "disconnect" | "terminate");
+        if matches!(command, "disconnect" | "terminate") && !std::mem::replace(&mut self.leaving, true) {
+            self.overlooked = self.stops_waiting();
+        }
         self.transcript.sent(self.name, command, &arguments);
         let arguments = if command == "initialize" { announcing(arguments) } else { arguments };
         let request = Request { seq: self.seq, command: command.into(), arguments };
@@ -164,6 +169,14 @@ impl DapClient {
     pub async fn send_raw(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
         self.writer.get_mut().write_all(bytes).await?;
         Ok(self.writer.get_mut().flush().await?)
+    }
+
+    fn stops_waiting(&self) -> Vec<Value> {
+        let stop = |message: &Message| match message {
+            Message::Event(event) if event.event == "stopped" => Some(event.body.clone()),
+            _ => None,
+        };
+        self.waiting.iter().filter_map(stop).collect()
     }
 
     /// The next message that fits; others stay for later, in order.
@@ -445,6 +458,12 @@ impl DapClient {
             unclaimed.is_empty(),
             "{} ends with messages nobody claimed: {unclaimed:?}",
             self.name
+        );
+        anyhow::ensure!(
+            self.overlooked.is_empty(),
+            "{} left with stops that nobody claimed: {:?}",
+            self.name,
+            self.overlooked
         );
         Ok(())
     }

@@ -87,6 +87,20 @@ pub fn project(name: &str) -> anyhow::Result<tempfile::TempDir> {
     Ok(copy)
 }
 
+/// A copy of the C# project that does not compile, to build in: two errors in its Program.cs.
+///
+/// # Errors
+/// When it cannot be copied.
+pub fn broken_project() -> anyhow::Result<tempfile::TempDir> {
+    let copy = tempfile::tempdir()?;
+    let programs = root().join("fixtures/programs/dotnet");
+    for name in ["broken/broken.csproj", "broken/Program.cs", "Directory.Build.props"] {
+        let from = programs.join(name);
+        std::fs::copy(&from, copy.path().join(from.file_name().unwrap_or_default()))?;
+    }
+    Ok(copy)
+}
+
 fn copy_folder(from: &Path, to: &Path) -> anyhow::Result<()> {
     std::fs::create_dir_all(to)?;
     for file in std::fs::read_dir(from)? {

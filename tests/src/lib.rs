@@ -10,6 +10,7 @@ pub mod child;
 pub mod client;
 pub mod fixture;
 pub mod http;
+pub mod marked;
 pub mod port;
 pub mod schema;
 pub mod terminal;

@@ -15,10 +15,10 @@ use tokio::process::{Child, Command};
 use tokio::time::Instant;
 
 use super::Options;
-use super::marked::{self, Marked};
 use super::session::Raw;
 use crate::child::Subject;
 use crate::fixture::{self, Runtime};
+use crate::marked::{self, Marked};
 
 /// When everything has ended: an adapter may take 10 s to let go of a program of its own accord.
 const LIMIT: Duration = Duration::from_secs(30);

@@ -11,10 +11,10 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::Instant;
 
 use super::Options;
-use super::marked::Marked;
 use super::session::{LIMIT, Raw};
 use crate::child::Subject;
 use crate::fixture::{self, Runtime};
+use crate::marked::Marked;
 
 /// What is debugged in turn; none is .NET.
 const DEBUGGEES: [Option<Subject>; 9] = [

@@ -3,6 +3,7 @@ import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
 import { createInterface } from "node:readline";
 import * as path from "node:path";
 import { DEADLINE, programs } from "../environment";
+import type { Workbench } from "./workbench";
 
 type Answer = Readonly<Record<string, unknown>>;
 
@@ -36,6 +37,14 @@ export class Agent {
       throw new Error(`${tool} was refused: ${JSON.stringify(answer)}`);
     }
     return answer;
+  }
+
+  /** One named claude-code in the only session of VS Code; it goes when the story ends. */
+  public static async joining(bench: Pick<Workbench, "atEnd" | "runtimeFolder">): Promise<Agent> {
+    const agent = await Agent.start("claude-code", bench.runtimeFolder);
+    bench.atEnd(() => agent.close());
+    await agent.joinOnly();
+    return agent;
   }
 
   /** Joins the one session that lives. */

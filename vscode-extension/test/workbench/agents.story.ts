@@ -34,9 +34,7 @@ story("agents are let do nothing, then let back in", "greeter", async (bench) =>
   await bench.debugView();
   await page.keyboard.press("F5");
   await bench.terminalShows("how many?");
-  const agent = await Agent.start("claude-code", bench.runtimeFolder);
-  bench.atEnd(() => agent.close());
-  await agent.joinOnly();
+  const agent = await Agent.joining(bench);
   await agent.call("process_read_output", {});
   await bench.command("Tandem: Let Agents Do Nothing");
   await page.locator(".statusbar", { hasText: "agents may do nothing" }).waitFor();
@@ -57,9 +55,7 @@ story("what an agent does is seen, and a person who joins its session limits it"
   await page.keyboard.press("F5");
   await bench.terminalShows("how many?");
   await bench.status().filter({ hasText: "only you" }).waitFor();
-  const agent = await Agent.start("claude-code", bench.runtimeFolder);
-  bench.atEnd(() => agent.close());
-  await agent.joinOnly();
+  const agent = await Agent.joining(bench);
   const offer = await bench.notification("The agent claude-code joined");
   await bench.status().filter({ hasText: "agents control" }).waitFor();
   // The view is collapsed until somebody opens it; its title says the latest.
@@ -93,9 +89,7 @@ story("an agent's breakpoints are gone from the window that comes after, and the
   await page.keyboard.press("F5");
   await bench.terminalShows("how many?");
   await bench.status().filter({ hasText: "only you" }).waitFor();
-  const agent = await Agent.start("claude-code", bench.runtimeFolder);
-  bench.atEnd(() => agent.close());
-  await agent.joinOnly();
+  const agent = await Agent.joining(bench);
   const sourceFile = path.join(bench.folder, "greeter.py");
   // Both at once, on the same file: VS Code sends its whole list for it, with what it was shown of the agent's in it.
   const byAgent = [5, 9].map((line) => agent.call("debug_set_breakpoint", { sourceFile, line }));

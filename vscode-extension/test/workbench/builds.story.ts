@@ -9,6 +9,7 @@ story("a project that does not compile: a plain sentence, and its errors in Prob
   writeFileSync(file, readFileSync(file, "utf8").replace("decimal total = 0;", "decimal total = missing;"));
   await bench.openFile("Program.cs");
   await bench.debugView();
+  await bench.showsProgress();
   await page.keyboard.press("F5");
   await bench.notification("Building shop");
   await bench.picture("building");
@@ -29,6 +30,7 @@ story("a build that a person ends by its notification: no program, no dialog", "
   writeFileSync(project, readFileSync(project, "utf8").replace("</Project>", slow));
   await bench.openFile("Program.cs");
   await bench.debugView();
+  await bench.showsProgress();
   await page.keyboard.press("F5");
   const building = await bench.notification("Building shop");
   await bench.picture("build-to-cancel");

@@ -11,9 +11,7 @@ story("a Python file in VS Code's integrated terminal: typed into there, closed 
   await page.keyboard.press("F5");
   await bench.terminalShows("how many?");
   await bench.status().filter({ hasText: "only you" }).waitFor();
-  const agent = await Agent.start("claude-code", bench.runtimeFolder);
-  bench.atEnd(() => agent.close());
-  await agent.joinOnly();
+  const agent = await Agent.joining(bench);
   await assert.rejects(agent.call("process_write_input", { data: "2\n" }), /IO_NOT_OWNED/);
   await bench.typeIntoTerminal("2\n");
   await bench.stoppedAt(4);
@@ -31,9 +29,7 @@ story("a C# program in VS Code's integrated terminal: stopped, typed into, run a
   await bench.debugView();
   await page.keyboard.press("F5");
   await bench.terminalShows("your name?");
-  const agent = await Agent.start("claude-code", bench.runtimeFolder);
-  bench.atEnd(() => agent.close());
-  await agent.joinOnly();
+  const agent = await Agent.joining(bench);
   await assert.rejects(agent.call("process_read_output", {}), /IO_NOT_OWNED/);
   await bench.typeIntoTerminal("bob\n");
   await bench.stoppedAt(18);

@@ -33,9 +33,7 @@ story("F5, a stop, a hover, input in the program's terminal, and an agent that j
   await bench.stoppedAt(IN_LOOP + 1);
   await bench.status().filter({ hasText: "you stepped over" }).waitFor();
 
-  const agent = await Agent.start("claude-code", bench.runtimeFolder);
-  bench.atEnd(() => agent.close());
-  await agent.joinOnly();
+  const agent = await Agent.joining(bench);
   await agent.call("debug_set_breakpoint", { sourceFile: path.join(bench.folder, "Program.cs"), line: RETURN });
   // It appears in the gutter, in the list, and bears its owner's name.
   await bench.debugRow("Breakpoints", String(RETURN)).first().waitFor();

@@ -25,9 +25,7 @@ story("a Python file: a stop, a hover, input, a step, and an agent's breakpoint 
   await page.keyboard.press("F10");
   await bench.stoppedAt(IN_LOOP - 1);
 
-  const agent = await Agent.start("claude-code", bench.runtimeFolder);
-  bench.atEnd(() => agent.close());
-  await agent.joinOnly();
+  const agent = await Agent.joining(bench);
   await agent.call("debug_set_breakpoint", { sourceFile: path.join(bench.folder, "greeter.py"), line: RETURN });
   await bench.mark("return greetings").waitFor({ state: "attached" });
   await bench.debugRow("Breakpoints", String(RETURN)).first().waitFor();

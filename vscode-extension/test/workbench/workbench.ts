@@ -229,6 +229,12 @@ export class Workbench {
     return this.page.locator('.statusbar-item[id*="tandem.session"]');
   }
 
+  /** Until VS Code hears of an adapter's progress: the part of it that shows progress starts up to 5 s after a window, and never
+   * shows that of a session that was started before. Nothing in the window says when. */
+  public async showsProgress(): Promise<void> {
+    await this.page.waitForTimeout(6_000);
+  }
+
   /** A notification that is shown, or was and is in the list. */
   public async notification(text: string | RegExp): Promise<Locator> {
     const shown = this.page.locator(".notifications-toasts .notification-list-item, .notifications-center .notification-list-item", { hasText: text }).first();

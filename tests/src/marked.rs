@@ -7,22 +7,30 @@
 use std::collections::{BTreeMap, HashMap};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::fixture;
+
+/// How often it is looked whether its processes have ended.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// The variable that every process of a session inherits.
 const MARK: &str = "TANDEM_CAMPAIGN";
 
 /// A place for one session's processes and files.
-pub(super) struct Marked {
+pub struct Marked {
     folder: tempfile::TempDir,
     mark: String,
-    /// All that was ever seen, by process number: what they were.
-    pub(super) seen: BTreeMap<u64, String>,
+    /// All processes that were ever seen, by number: what they were.
+    pub seen: BTreeMap<u64, String>,
 }
 
 impl Marked {
-    pub(super) fn new(number: u64) -> anyhow::Result<Self> {
+    /// `number`: different for each that one test process makes.
+    ///
+    /// # Errors
+    /// When the folders cannot be made.
+    pub fn new(number: u64) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir()?;
         for name in ["run", "tmp"] {
             std::fs::DirBuilder::new().mode(0o700).create(folder.path().join(name))?;
@@ -32,7 +40,7 @@ impl Marked {
     }
 
     /// The variables with which the session's first process starts.
-    pub(super) fn environment(&self) -> HashMap<String, String> {
+    pub fn environment(&self) -> HashMap<String, String> {
         let folder = |name: &str| self.folder.path().join(name).display().to_string();
         let value = self.mark.split_once('=').map(|(_, value)| value.to_owned()).unwrap_or_default();
         [(MARK, value), ("XDG_RUNTIME_DIR", folder("run")), ("TMPDIR", folder("tmp"))]
@@ -41,32 +49,48 @@ impl Marked {
     }
 
     /// A name for a socket of ours.
-    pub(super) fn socket(&self) -> PathBuf {
+    pub fn socket(&self) -> PathBuf {
         self.folder.path().join("listener")
     }
 
     /// Sockets of live sessions.
-    pub(super) fn sessions(&self) -> Vec<PathBuf> {
+    pub fn sessions(&self) -> Vec<PathBuf> {
         let files = files_beneath(&self.folder.path().join("run"));
         files.into_iter().filter(|file| file.extension().is_some_and(|ending| ending == "sock")).collect()
     }
 
     /// The processes that are there now and no zombies: number and part.
-    pub(super) fn processes(&mut self) -> Vec<(u64, String)> {
+    pub fn processes(&mut self) -> Vec<(u64, String)> {
         let mark = self.mark.as_bytes();
         let found = std::fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(|entry| {
             let pid: u64 = entry.file_name().to_str()?.parse().ok()?;
             let environment = std::fs::read(entry.path().join("environ")).ok()?;
             let is_ours = environment.split(|byte| *byte == 0).any(|variable| variable == mark);
-            (is_ours && fixture::alive(pid)).then(|| (pid, part(&entry.path())))
+            (is_ours && fixture::alive(pid)).then(|| (pid, part(pid)))
         });
         let found: Vec<_> = found.collect();
         self.seen.extend(found.iter().cloned());
         found
     }
 
+    /// Waits until none of its processes is left.
+    ///
+    /// # Errors
+    /// When some are after `limit`: which.
+    pub async fn ended(&mut self, limit: Duration) -> anyhow::Result<()> {
+        let deadline = tokio::time::Instant::now() + limit;
+        loop {
+            let left = self.processes();
+            if left.is_empty() {
+                return Ok(());
+            }
+            anyhow::ensure!(tokio::time::Instant::now() < deadline, "left after {limit:?}: {left:?}");
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
     /// Files of the session that are there now. What a host that was killed had not yet given its name is swept a minute later.
-    pub(super) fn files(&self) -> Vec<PathBuf> {
+    pub fn files(&self) -> Vec<PathBuf> {
         let mut files = files_beneath(self.folder.path());
         files.retain(|file| file.extension().is_none_or(|ending| ending != "new"));
         let shared = std::fs::read_dir("/dev/shm").into_iter().flatten().flatten();
@@ -91,8 +115,8 @@ impl Drop for Marked {
     }
 }
 
-/// Kills one process, at once.
-pub(super) fn kill(pid: u64) {
+/// Kills one process at once.
+pub fn kill(pid: u64) {
     let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
     // Gone already is as good.
     pid.map(|pid| rustix::process::kill_process(pid, rustix::process::Signal::KILL).ok());
@@ -111,18 +135,23 @@ fn files_beneath(folder: &Path) -> Vec<PathBuf> {
     all
 }
 
+/// The command line of a process; empty when it is gone or a zombie.
+pub fn words(pid: u64) -> Vec<String> {
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    line.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+}
+
 /// What a process is in a session: one of Tandem's parts, else its program's name.
-fn part(process: &Path) -> String {
-    let line = std::fs::read(process.join("cmdline")).unwrap_or_default();
-    let mut words = line.split(|byte| *byte == 0).map(String::from_utf8_lossy);
-    let program = words.next().unwrap_or_default().into_owned();
-    let name = program.rsplit('/').next().unwrap_or_default().to_owned();
-    let first = words.next().unwrap_or_default();
-    match (name.as_str(), &*first) {
+fn part(pid: u64) -> String {
+    let words = words(pid);
+    let program = words.first().map(String::as_str).unwrap_or_default();
+    let name = program.rsplit('/').next().unwrap_or_default();
+    let first = words.get(1).map(String::as_str).unwrap_or_default();
+    match (name, first) {
         ("tandem-mcp", _) => "bridge".into(),
         ("tandem-dap", "--listen") => "listener".into(),
         ("tandem-dap", word) if word.is_empty() || word.starts_with('-') => "relay".into(),
         ("tandem-dap", word) => word.to_owned(),
-        _ => name,
+        _ => name.to_owned(),
     }
 }

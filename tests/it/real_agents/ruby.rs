@@ -1,0 +1,38 @@
+//! Ruby: the tests of minitest, run by itself.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+use tests::child::Subject;
+
+use super::{Visit, fetched};
+
+#[tokio::test]
+#[ignore = "long: needs what scripts/real fetches; `./check --long` runs it"]
+async fn long_minitest_s_own_test_fails_where_the_agent_sets_a_value() -> anyhow::Result<()> {
+    let folder = PathBuf::from(fetched("/minitest")?);
+    let path = format!("{0}/lib:{0}/test", folder.display());
+    let asked = Subject::Rdbg.with(json!({
+        "program": folder.join("test/minitest/test_minitest_assertions.rb"), "cwd": folder, "run": true,
+        "args": ["-n", "test_assert_equal_different_long", "--seed", "1"], "env": { "RUBYLIB": path },
+        "breakpoints": [{ "sourceFile": folder.join("lib/minitest/assertions.rb"),
+            "text": "expect, butwas = things_to_diff(exp, act)" }] }));
+    let mut visit = Visit::begin(&folder).await?;
+    let hit = visit.launch("debug_launch", asked).await?;
+    visit.hits(&hit, "Assertions#diff")?;
+    visit.shows(&[("exp", "\"hahahahahahahahahahahahahahahahahahahaha\""), ("act.size", "40")]).await?;
+    let over = visit.call("debug_step_over", json!({})).await?;
+    assert_eq!(over["event"]["changed"].as_array().map(Vec::len), Some(2), "{over}");
+    // rdbg sets no variables; an assignment is an expression.
+    visit.call("debug_evaluate", json!({ "expression": "butwas = 'set by the agent'" })).await?;
+    // What is raised has the output of `diff`, which runs as a process of its own.
+    visit.call("debug_set_exception_breakpoints", json!({ "filters": ["any"] })).await?;
+    let raised = visit.call("debug_continue", json!({})).await?;
+    assert_eq!(raised["event"]["type"], "exception", "{raised}");
+    assert!(
+        raised["event"]["message"].as_str().is_some_and(|text| text.contains("+set by the agent")),
+        "{raised}"
+    );
+    visit.call("debug_set_exception_breakpoints", json!({ "filters": [] })).await?;
+    visit.ends(1, "1 runs, 3 assertions, 1 failures").await
+}
