@@ -189,7 +189,7 @@ fn through_adapter(
         command,
         arguments: mapped(target, ours)?,
         launched: command == "launch",
-        quirks: Quirks { speaks_as_stdout: true, ..Quirks::default() },
+        quirks: Quirks { speaks_as_stdout: true, has_launcher: command == "launch", ..Quirks::default() },
         opened: None,
     })
 }

@@ -82,6 +82,8 @@ pub(super) struct Quirks {
     pub(super) ends_silently: bool,
     /// What it launches is only where the program comes from, as its first child.
     pub(super) first_child_is_program: bool,
+    /// What it has us start starts the program in a process group of its own, before the adapter says which one it is.
+    pub(super) has_launcher: bool,
     /// What it says as `stdout` is its own word (a log point): the program's pipes are ours.
     pub(super) speaks_as_stdout: bool,
     /// Its attributes say where the paths of the program's pipes go.

@@ -317,24 +317,20 @@ impl Live {
             .into_iter()
     }
 
-    /// What was started instead of the program may have started it (debugpy's launcher, in a group of its own) before the adapter
-    /// has said so. `last`: it is to be killed, and starts nothing more.
-    fn started_unsaid(&self, last: bool) -> Vec<Debuggee> {
-        let Some(program) = self.program.as_ref().filter(|program| program.exited().is_none()) else {
-            return Vec::new();
-        };
-        if self.debuggee.is_some() {
-            return Vec::new();
-        }
-        if last {
-            program.signal(Signal::STOP);
-        }
-        debuggee::children_of(program.pid()).into_iter().filter_map(Debuggee::of).collect()
+    /// What a launcher that is to be killed has started, when the adapter has not said yet which process the program is.
+    fn started_by_launcher(&self) -> Vec<Debuggee> {
+        let launcher = self.program.as_ref().filter(|launcher| {
+            self.plan.quirks.has_launcher && self.debuggee.is_none() && launcher.exited().is_none()
+        });
+        let Some(launcher) = launcher else { return Vec::new() };
+        // It must start nothing more once its children are counted.
+        launcher.signal(Signal::STOP);
+        debuggee::children_of(launcher.pid()).into_iter().filter_map(Debuggee::of).collect()
     }
 
     /// To the program, wherever it is.
     fn signal(&self, signal: Signal) {
-        let started = self.started_unsaid(signal == Signal::KILL);
+        let started = if signal == Signal::KILL { self.started_by_launcher() } else { Vec::new() };
         if let Some(program) = &self.program {
             program.signal(signal);
         }
