@@ -8,15 +8,32 @@ use tests::child::Subject;
 use tests::client::DapClient;
 use tests::transcript::Transcript;
 
-/// Hands it lines to handle and says at which it stopped, by their number.
-async fn stops(subject: Subject, hit_condition: &str) -> anyhow::Result<Vec<i64>> {
+/// A stop at the line that handles what was read.
+#[derive(Debug)]
+struct Hit {
+    /// The number of the line read, which is its length.
+    length: i64,
+    /// Which of the breakpoints were hit, by their position among those asked for.
+    breakpoints: Vec<usize>,
+    /// What the stop says besides.
+    text: String,
+}
+
+/// Sets these breakpoints (without their line) where a line is handled, hands the program six lines, and goes on from stop to
+/// stop to its end.
+async fn hits(subject: Subject, breakpoints: Vec<Value>) -> anyhow::Result<Vec<Hit>> {
     let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
     editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
     let launched = editor.send("launch", subject.launch()).await?;
     editor.initialized(launched).await?;
-    let wish = json!({ "line": subject.line("handle"), "hitCondition": hit_condition });
-    let asked = json!({ "source": { "path": subject.source() }, "breakpoints": [wish] });
-    editor.ok("setBreakpoints", asked).await?;
+    let mut breakpoints = breakpoints;
+    for breakpoint in &mut breakpoints {
+        breakpoint["line"] = json!(subject.line("handle"));
+    }
+    let asked = json!({ "source": { "path": subject.source() }, "breakpoints": breakpoints });
+    let set = editor.ok("setBreakpoints", asked).await?["breakpoints"].clone();
+    let ids: Vec<Value> =
+        set.as_array().into_iter().flatten().map(|breakpoint| breakpoint["id"].clone()).collect();
     editor.ok("configurationDone", Value::Null).await?;
     anyhow::ensure!(editor.response(launched).await?.success, "not launched");
     // The nth line has n characters.
@@ -37,7 +54,12 @@ async fn stops(subject: Subject, hit_condition: &str) -> anyhow::Result<Vec<i64>
         let expression = if subject == Subject::Bash { "$length" } else { "length" };
         let asked = json!({ "expression": expression, "frameId": frame, "context": "watch" });
         let length = editor.ok("evaluate", asked).await?["result"].clone();
-        seen.push(length.as_str().context("no length")?.parse()?);
+        let hit = body["hitBreakpointIds"].as_array().into_iter().flatten();
+        seen.push(Hit {
+            length: length.as_str().context("no length")?.parse()?,
+            breakpoints: hit.filter_map(|hit| ids.iter().position(|id| id == hit)).collect(),
+            text: body["text"].as_str().unwrap_or_default().to_owned(),
+        });
         editor.ok("continue", json!({ "threadId": thread })).await?;
     }
 }
@@ -46,7 +68,9 @@ async fn counts(subject: Subject) -> anyhow::Result<()> {
     for (hit_condition, expected) in
         [("3", vec![3]), (">= 5", vec![5, 6]), ("> 5", vec![6]), ("% 2", vec![2, 4, 6])]
     {
-        assert_eq!(stops(subject, hit_condition).await?, expected, "`{hit_condition}`");
+        let seen = hits(subject, vec![json!({ "hitCondition": hit_condition })]).await?;
+        let lengths: Vec<i64> = seen.iter().map(|hit| hit.length).collect();
+        assert_eq!(lengths, expected, "`{hit_condition}`");
     }
     Ok(())
 }
@@ -70,46 +94,9 @@ told_with! {
     lldb_counts_hits: Lldb,
 }
 
-/// Of breakpoints on one line with these conditions: at which of six lines the program stopped, which of them it says were
-/// hit, and what it says of conditions that failed.
-async fn stops_of_several(
-    subject: Subject,
-    conditions: &[&str],
-) -> anyhow::Result<Vec<(i64, Vec<usize>, String)>> {
-    let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
-    editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
-    let launched = editor.send("launch", subject.launch()).await?;
-    editor.initialized(launched).await?;
-    let line = subject.line("handle");
-    let wishes: Vec<Value> =
-        conditions.iter().map(|condition| json!({ "line": line, "condition": condition })).collect();
-    let asked = json!({ "source": { "path": subject.source() }, "breakpoints": wishes });
-    let set = editor.ok("setBreakpoints", asked).await?["breakpoints"].clone();
-    let ids: Vec<Value> =
-        set.as_array().into_iter().flatten().map(|breakpoint| breakpoint["id"].clone()).collect();
-    editor.ok("configurationDone", Value::Null).await?;
-    anyhow::ensure!(editor.response(launched).await?.success, "not launched");
-    let lines: String = (1..=6).map(|number| "x".repeat(number) + "\n").collect();
-    editor.ok("processWriteInput", json!({ "data": lines, "closeAfter": true })).await?;
-    let mut seen = Vec::new();
-    loop {
-        let (event, body) = editor.any_event(&["stopped", "exited"]).await?;
-        if event == "exited" {
-            editor.event("terminated").await?;
-            editor.finish().await?;
-            return Ok(seen);
-        }
-        let thread = body["threadId"].as_i64().context("no thread")?;
-        let stack = editor.ok("stackTrace", json!({ "threadId": thread })).await?;
-        let frame = &stack["stackFrames"][0]["id"];
-        let asked = json!({ "expression": "length", "frameId": frame, "context": "watch" });
-        let length = editor.ok("evaluate", asked).await?["result"].clone();
-        let hit = body["hitBreakpointIds"].as_array().into_iter().flatten();
-        let hit = hit.filter_map(|hit| ids.iter().position(|id| id == hit)).collect();
-        let text = body["text"].as_str().unwrap_or_default().to_owned();
-        seen.push((length.as_str().context("no length")?.parse()?, hit, text));
-        editor.ok("continue", json!({ "threadId": thread })).await?;
-    }
+/// Of breakpoints on one line with these conditions.
+async fn hits_of(subject: Subject, conditions: &[&str]) -> anyhow::Result<Vec<Hit>> {
+    hits(subject, conditions.iter().map(|condition| json!({ "condition": condition })).collect()).await
 }
 
 /// Whatever the engine is sent for all of them, each owner gets what it asked for.
@@ -120,24 +107,29 @@ async fn conditions_on_one_line_hold_each_for_itself_under_every_adapter() -> an
         if !subject.is_set_up() {
             continue;
         }
-        let seen = stops_of_several(subject, &["length == 2", "length == 5"]).await?;
-        let hits: Vec<_> = seen.iter().map(|(length, hit, _)| (*length, hit.clone())).collect();
-        assert_eq!(hits, [(2, vec![0]), (5, vec![1])], "{subject:?}: {seen:?}");
+        let places = |seen: &[Hit]| -> Vec<(i64, Vec<usize>)> {
+            seen.iter().map(|hit| (hit.length, hit.breakpoints.clone())).collect()
+        };
+        let seen = hits_of(subject, &["length == 2", "length == 5"]).await?;
+        assert_eq!(places(&seen), [(2, vec![0]), (5, vec![1])], "{subject:?}: {seen:?}");
         // One that is no expression stops the program each time, says so, and does not speak for the other.
-        let seen = stops_of_several(subject, &["length == 2", "length =="]).await?;
-        let hits: Vec<_> = seen.iter().map(|(length, hit, _)| (*length, hit.clone())).collect();
+        let seen = hits_of(subject, &["length == 2", "length =="]).await?;
         let each = |length| if length == 2 { vec![0, 1] } else { vec![1] };
-        assert_eq!(hits, (1..=6).map(|length| (length, each(length))).collect::<Vec<_>>(), "{subject:?}");
+        assert_eq!(
+            places(&seen),
+            (1..=6).map(|length| (length, each(length))).collect::<Vec<_>>(),
+            "{subject:?}"
+        );
         // rdbg answers with the error as a value, which is nothing that fails.
         let says_why = subject != Subject::Rdbg;
-        for (_, _, text) in seen {
+        for Hit { text, .. } in seen {
             anyhow::ensure!(text.contains("`length ==`") || !says_why, "{subject:?}: {text}");
         }
         // As does one that fails at a hit, whose name nobody knows.
-        let seen = stops_of_several(subject, &["length == 2", "nowhere == 1"]).await?;
+        let seen = hits_of(subject, &["length == 2", "nowhere == 1"]).await?;
         anyhow::ensure!(seen.len() == 6, "{subject:?}: {seen:?}");
-        for (length, hit, text) in seen {
-            assert_eq!(hit, each(length), "{subject:?}");
+        for Hit { length, breakpoints, text } in seen {
+            assert_eq!(breakpoints, each(length), "{subject:?}");
             anyhow::ensure!(text.contains("`nowhere == 1`") || !says_why, "{subject:?}: {text}");
         }
     }

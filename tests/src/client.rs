@@ -426,12 +426,7 @@ impl DapClient {
     /// When there is no session.
     pub async fn socket(&mut self) -> anyhow::Result<std::path::PathBuf> {
         let info = self.ok("sessionInfo", json!({})).await?;
-        let id = info["id"].as_str().context("a session without an id")?.to_owned();
-        let folder = match std::env::var_os("XDG_RUNTIME_DIR") {
-            Some(runtime) => Path::new(&runtime).join("tandem"),
-            None => std::env::temp_dir().join(format!("tandem-{}", uid())),
-        };
-        Ok(folder.join(format!("{id}.sock")))
+        Ok(fixture::session_socket(info["id"].as_str().context("a session without an id")?))
     }
 
     /// Reads to the end of the connection and looks at what nobody asked for.
@@ -507,9 +502,4 @@ fn announcing(mut arguments: Value) -> Value {
         }
     }
     arguments
-}
-
-fn uid() -> u32 {
-    use std::os::unix::fs::MetadataExt;
-    std::fs::metadata("/proc/self").map_or(0, |found| found.uid())
 }
