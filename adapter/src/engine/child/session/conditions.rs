@@ -46,7 +46,7 @@ struct Known {
 struct Sent {
     /// Its position in the list that came.
     index: usize,
-    wish: Value,
+    breakpoint: Value,
     /// Its condition as the client has it, unless the hub judges.
     condition: Option<String>,
     /// Whether its condition stands for several.
@@ -108,29 +108,30 @@ impl Session {
         if command == "setFunctionBreakpoints" {
             self.panics.note_functions(&arguments);
         }
-        let wishes = arguments["breakpoints"].as_array_mut().map(std::mem::take).unwrap_or_default();
+        let asked = arguments["breakpoints"].as_array_mut().map(std::mem::take).unwrap_or_default();
         let (mut taken, mut sent) = (Vec::new(), Vec::new());
-        for (index, mut wish) in wishes.into_iter().enumerate() {
-            let several = wish.as_object_mut().and_then(|wish| wish.shift_remove(JOINED_CONDITIONS));
-            let condition = wish["condition"].as_str().filter(|_| several.is_none()).map(str::to_owned);
+        for (index, mut breakpoint) in asked.into_iter().enumerate() {
+            let several =
+                breakpoint.as_object_mut().and_then(|breakpoint| breakpoint.shift_remove(JOINED_CONDITIONS));
+            let condition = breakpoint["condition"].as_str().filter(|_| several.is_none()).map(str::to_owned);
             if let Some(condition) = &condition {
                 if let Some(problem) = self.problem_of(condition).await {
                     let message = format!("the condition `{condition}`: {problem}");
-                    let line = wish["line"].clone();
+                    let line = breakpoint["line"].clone();
                     taken.push((
                         index,
                         json!({ "verified": false, "message": message, "reason": "failed", "line": line }),
                     ));
                     continue;
                 }
-                wish["condition"] = json!(self.profile.guarded_condition(condition));
+                breakpoint["condition"] = json!(self.profile.guarded_condition(condition));
             }
             if let Some(several) = &several
                 && !self.all_can_be_read(several).await
             {
-                drop_condition(&mut wish);
+                drop_condition(&mut breakpoint);
             }
-            sent.push(Sent { index, wish, condition, joined: several.is_some() });
+            sent.push(Sent { index, breakpoint, condition, joined: several.is_some() });
         }
         let mut answer = self.send_breakpoints(command, &arguments, &sent, cancel).await?;
         let refused = if self.profile.refuses_conditions() { refused(&answer, &sent) } else { Vec::new() };
@@ -142,7 +143,7 @@ impl Session {
                     sent.push(one);
                 } else if one.joined {
                     // One that cannot be read must not take away the breakpoint of the others: the hub judges each hit.
-                    drop_condition(&mut one.wish);
+                    drop_condition(&mut one.breakpoint);
                     again.push(one);
                 } else {
                     taken.push((one.index, answer["breakpoints"][at].clone()));
@@ -177,7 +178,7 @@ impl Session {
     ) -> Result<Value, Failure> {
         let mut arguments = arguments.clone();
         if arguments.is_object() {
-            arguments["breakpoints"] = sent.iter().map(|one| one.wish.clone()).collect();
+            arguments["breakpoints"] = sent.iter().map(|one| one.breakpoint.clone()).collect();
         }
         let panics = command == "setFunctionBreakpoints" && self.add_panic_breakpoint(&mut arguments);
         let mut answer = self.ask(command, arguments, cancel).await?;
@@ -262,9 +263,9 @@ impl Session {
     }
 }
 
-fn drop_condition(wish: &mut Value) {
-    if let Some(wish) = wish.as_object_mut() {
-        wish.shift_remove("condition");
+fn drop_condition(breakpoint: &mut Value) {
+    if let Some(breakpoint) = breakpoint.as_object_mut() {
+        breakpoint.shift_remove("condition");
     }
 }
 
@@ -272,7 +273,7 @@ fn drop_condition(wish: &mut Value) {
 fn refused(answer: &Value, sent: &[Sent]) -> Vec<usize> {
     let told = answer["breakpoints"].as_array().into_iter().flatten().zip(sent).enumerate();
     let refused = told.filter(|(_, (told, one))| {
-        !one.wish["condition"].is_null() && told["verified"] == false && told["reason"] != "pending"
+        !one.breakpoint["condition"].is_null() && told["verified"] == false && told["reason"] != "pending"
     });
     refused.map(|(at, _)| at).collect()
 }
