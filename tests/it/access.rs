@@ -14,6 +14,8 @@ stories! {
     the_default_is_what_the_adapter_was_started_with,
 }
 
+also_on_net8! { what_an_agent_does_is_told_with_its_name }
+
 /// `tour` at its loop.
 async fn at_the_loop(runtime: Runtime, story: &Transcript, access: &str) -> anyhow::Result<(DapClient, i64)> {
     let mut editor = DapClient::start("editor", runtime, story)?;

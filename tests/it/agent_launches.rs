@@ -17,6 +17,8 @@ stories! {
     an_attached_process_is_told_by_its_name_and_runtime,
 }
 
+also_on_net8! { an_attached_process_is_told_by_its_name_and_runtime }
+
 async fn agent(folder: &Path) -> anyhow::Result<Agent> {
     Agent::in_folder("agent", folder, &[], &Transcript::default()).await
 }

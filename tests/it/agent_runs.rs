@@ -14,6 +14,11 @@ stories! {
     a_source_is_found_by_the_end_of_its_path,
 }
 
+also_on_net8! {
+    a_restart_keeps_the_session_with_its_clients_and_breakpoints,
+    a_stop_the_agent_does_not_know_is_told_before_it_runs_on,
+}
+
 fn silent() -> Transcript {
     Transcript::default()
 }

@@ -9,10 +9,21 @@ use tests::fixture::{self, Runtime};
 use tests::transcript::Transcript;
 
 stories! {
-    the_official_client_tells_a_whole_story,
     the_examples_of_the_requirements_hold,
     a_bridge_that_only_looks_changes_nothing,
     a_wait_in_vain_is_pending_and_the_same_call_waits_on,
+    a_test_host_is_debugged,
+    an_exception_is_told_with_its_causes,
+    an_exception_of_async_main_is_told_with_its_place,
+}
+
+// It is about the client and takes 7 s.
+older_stories! {
+    the_official_client_tells_a_whole_story,
+}
+
+also_on_net8! {
+    the_examples_of_the_requirements_hold,
     a_test_host_is_debugged,
     an_exception_is_told_with_its_causes,
     an_exception_of_async_main_is_told_with_its_place,

@@ -19,6 +19,8 @@ stories! {
     a_cancelled_evaluation_reaches_the_program_over_http,
 }
 
+also_on_net8! { a_cancelled_evaluation_reaches_the_program_over_http }
+
 /// How long a thread must not have run to count as asleep: what passes between two calls of one evaluation is shorter.
 const QUIET: Duration = Duration::from_millis(200);
 

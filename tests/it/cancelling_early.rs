@@ -80,7 +80,7 @@ async fn a_call_that_does_not_begin_for_long_is_left_behind_and_the_program_ends
         let call = format!("{class}<int>.Late()");
         let (code, text) = cancelled(&mut editor, frame, &call, Duration::from_millis(100)).await?;
         assert_eq!(code, "CANCELLED", "{text}");
-        if runtime == Runtime::Net9 {
+        if runtime != Runtime::Net31 {
             anyhow::ensure!(text.contains("its method has not begun"), "{text}");
         }
         ends_as_it_would(editor, thread, frame).await?;

@@ -12,6 +12,8 @@ use tests::transcript::Transcript;
 
 stories! { a_csharp_condition_that_means_nothing_is_refused_and_one_that_fails_stops }
 
+also_on_net8! { a_csharp_condition_that_means_nothing_is_refused_and_one_that_fails_stops }
+
 /// Launches with one breakpoint and gives what was said of it; the program has three lines to read.
 async fn launched(editor: &mut DapClient, subject: Subject, wish: Value) -> anyhow::Result<Value> {
     editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;

@@ -14,6 +14,11 @@ stories! {
     code_made_at_run_time_is_passed_through,
 }
 
+also_on_net8! {
+    a_breakpoint_binds_in_each_context_and_the_list_follows_what_is_unloaded,
+    two_copies_of_an_assembly_have_their_own_statics,
+}
+
 /// A stop in `Called`: its module, its argument, and the static of its class.
 type Stop = (i64, String, String);
 

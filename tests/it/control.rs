@@ -18,6 +18,13 @@ stories! {
     an_editor_that_vanishes_ends_the_session_unless_it_hands_over,
 }
 
+also_on_net8! {
+    a_restart_keeps_every_client_and_breakpoint,
+    a_client_that_joined_restarts_a_program_that_runs,
+    two_pauses_at_once_both_succeed,
+    the_stop_button_of_vs_code_terminates_and_then_disconnects,
+}
+
 /// `tour` at its loop, with one that joined.
 async fn two_at_the_loop(
     runtime: Runtime,

@@ -11,6 +11,12 @@ stories! {
     a_stack_overflow_ends_the_program,
 }
 
+also_on_net8! {
+    a_program_that_ends_itself_or_is_killed_is_told_with_its_exit_code,
+    a_program_nobody_can_save_stops_once_and_then_ends,
+    a_stack_overflow_ends_the_program,
+}
+
 async fn started(runtime: Runtime, way: &str) -> anyhow::Result<DapClient> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("crashes", &[], json!({ "args": [way] })).await?;
@@ -57,7 +63,15 @@ async fn a_program_nobody_can_save_stops_once_and_then_ends(runtime: Runtime) ->
 
 async fn a_stack_overflow_ends_the_program(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = started(runtime, "overflow").await?;
-    // Under a debugger the newer runtime hangs when it should end.
+    if runtime.tells_of_stack_overflows() {
+        let stopped = editor.event("stopped").await?;
+        assert_eq!(stopped["description"], "Unhandled exception: System.StackOverflowException");
+        let thread = json!({ "threadId": stopped["threadId"], "levels": 1 });
+        let stack = editor.ok("stackTrace", thread.clone()).await?;
+        assert_eq!(stack["stackFrames"][0]["name"], "Program.Deeper(int depth)");
+        editor.ok("continue", thread).await?;
+    }
+    // Under a debugger .NET 9 hangs when it should end.
     let code = if runtime == Runtime::Net9 { 137 } else { 134 };
     assert_eq!(editor.event("exited").await?["exitCode"], code);
     editor.event("terminated").await?;

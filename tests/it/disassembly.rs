@@ -15,6 +15,12 @@ stories! {
     what_cannot_be_disassembled_is_refused_with_the_reason,
 }
 
+also_on_net8! {
+    a_methods_code_is_shown_with_its_source,
+    a_step_of_one_instruction_ends_at_the_next_or_in_the_call,
+    a_breakpoint_at_an_instruction_stops_there,
+}
+
 fn text<'a>(row: &'a Value, key: &str) -> &'a str {
     row[key].as_str().unwrap_or_default()
 }

@@ -11,6 +11,8 @@ stories! {
     a_program_that_ends_itself_while_it_is_asked_leaves_no_request_unanswered,
 }
 
+also_on_net8! { a_program_that_ends_itself_during_an_evaluation_leaves_no_request_unanswered }
+
 /// Rounds of each story: the end comes at another moment in each.
 const ROUNDS: usize = 30;
 /// Ways to end, with their exit codes.

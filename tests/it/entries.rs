@@ -9,6 +9,8 @@ stories! {
     an_async_main_stops_at_entry_in_its_own_body,
 }
 
+also_on_net8! { an_async_main_stops_at_entry_in_its_own_body }
+
 modern_stories! {
     top_level_statements_that_wait_stop_at_entry_at_the_first,
 }

@@ -21,6 +21,18 @@ stories! {
     a_killed_program_ends_the_session_in_order,
 }
 
+also_on_net8! {
+    a_session_from_launch_to_exit,
+    every_kind_of_local_is_shown,
+    expressions_are_evaluated_or_refused_with_a_reason,
+    conditions_hit_counts_and_log_messages_do_what_they_say,
+    steps_go_over_into_and_out_of_calls,
+    large_values_come_in_pages,
+    an_unhandled_exception_stops_where_it_was_thrown,
+    a_busy_program_is_paused_and_goes_on,
+    a_running_process_is_attached_to_and_left_running,
+}
+
 async fn a_session_from_launch_to_exit(runtime: Runtime) -> anyhow::Result<()> {
     let story = Transcript::default();
     let mut editor = DapClient::start("editor", runtime, &story)?;

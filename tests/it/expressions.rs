@@ -18,6 +18,12 @@ stories! {
     ref_and_out_arguments_are_the_programs_variables,
 }
 
+also_on_net8! {
+    what_newer_csharp_has_is_understood_too,
+    an_overridden_property_is_shown_as_it_is_now,
+    ref_and_out_arguments_are_the_programs_variables,
+}
+
 /// What stands between `Check(` and `);` in the program, in order.
 fn expressions() -> anyhow::Result<Vec<String>> {
     let source = std::fs::read_to_string(fixture::source("expressions"))?;

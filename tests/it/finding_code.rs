@@ -20,6 +20,15 @@ stories! {
     the_entry_stop_is_before_the_first_line,
 }
 
+also_on_net8! {
+    a_program_without_symbols_says_so_and_still_stops_at_a_function,
+    an_embedded_source_is_shown_and_mapped,
+    modules_and_sources_are_listed,
+    a_program_speaks_to_its_debugger_and_breaks,
+    a_program_that_fails_fast_stops_and_ends,
+    the_entry_stop_is_before_the_first_line,
+}
+
 /// Starts a program up to `initialized`; the answer to `launch` is awaited by `go`.
 async fn launch(editor: &mut DapClient, arguments: Value) -> anyhow::Result<i64> {
     editor.ok("initialize", json!({ "clientID": "test" })).await?;

@@ -16,6 +16,8 @@ stories! {
     questions_right_behind_a_step_do_not_swallow_its_stop,
 }
 
+also_on_net8! { questions_right_behind_a_step_do_not_swallow_its_stop }
+
 /// `spin`, running, and its socket.
 async fn spinning(runtime: Runtime) -> anyhow::Result<(DapClient, std::path::PathBuf)> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;

@@ -10,6 +10,8 @@ use tests::transcript::Transcript;
 
 stories! { a_wrong_sum_is_found_in_a_csharp_program }
 
+also_on_net8! { a_wrong_sum_is_found_in_a_csharp_program }
+
 /// Says what a hunt took, and holds it to what is promised.
 #[allow(clippy::print_stdout, reason = "the counts are what a reader of the test wants")]
 fn paid(agent: &Agent, hunt: &str, calls: usize, characters: usize) {

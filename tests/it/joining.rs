@@ -12,6 +12,11 @@ stories! {
     a_client_that_joins_after_the_end,
 }
 
+also_on_net8! {
+    a_client_that_joins_at_a_stop,
+    a_client_that_joins_while_the_program_runs,
+}
+
 /// Process, then threads, then modules, then the rest: as a client would have seen it from the start.
 fn assert_order(names: &[String], last: &[&str]) {
     let rank = |name: &str| match name {

@@ -18,6 +18,11 @@ stories! {
     an_env_file_gives_variables,
 }
 
+also_on_net8! {
+    a_launch_profile_gives_what_the_launch_does_not_say,
+    an_executable_of_its_own_is_debugged,
+}
+
 /// .NET 9 only, whose threads name themselves: at that moment the library can hold one up. Each delay alone hung about one launch
 /// in four when the debugger did not wait for the thread.
 #[tokio::test]

@@ -17,6 +17,11 @@ stories! {
     terminate_lets_a_running_program_end_by_itself,
 }
 
+also_on_net8! {
+    nothing_is_left_after_an_orderly_end,
+    terminate_lets_a_running_program_end_by_itself,
+}
+
 /// Waits until `gone` says so; bounded, and says what is left.
 async fn until(what: &str, gone: impl Fn() -> bool) -> anyhow::Result<()> {
     let deadline = Instant::now() + Duration::from_secs(15);

@@ -1,39 +1,47 @@
 //! Stories that take two parts, on real runtimes through the real programs. How to write one: `tests/src/lib.rs`.
 
-/// Declares stories as tests: each runs on every runtime, unless it is skipped aloud for want of one.
-macro_rules! stories {
-    ($($story:ident),* $(,)?) => {
-        mod on_net31 {
+/// Declares stories as tests of one runtime, in a module that `check` can leave out by its name.
+macro_rules! stories_on {
+    ($module:ident, $runtime:ident: $($story:ident),* $(,)?) => {
+        mod $module {
             $(#[tokio::test]
             async fn $story() -> anyhow::Result<()> {
-                match tests::fixture::Runtime::Net31.dotnet() {
-                    Some(_) => super::$story(tests::fixture::Runtime::Net31).await,
-                    None => Ok(()),
-                }
-            })*
-        }
-        mod on_net9 {
-            $(#[tokio::test]
-            async fn $story() -> anyhow::Result<()> {
-                match tests::fixture::Runtime::Net9.dotnet() {
-                    Some(_) => super::$story(tests::fixture::Runtime::Net9).await,
-                    None => Ok(()),
-                }
+                super::$story(tests::fixture::Runtime::$runtime.found()?).await
             })*
         }
     };
 }
 
-/// Declares stories on .NET 10, with programs of `fixtures/programs/modern`. `check` leaves the module `on_net10` out, and
-/// the runner counts it as skipped, where no SDK 10 is installed.
+/// Declares stories on .NET Core 3.1 and .NET 9, which set-up makes, and on .NET 10. Where no SDK 10 is installed, `check`
+/// leaves the modules `on_net10` out, and the runner counts their tests as skipped.
+macro_rules! stories {
+    ($($story:ident),* $(,)?) => {
+        stories_on! { on_net31, Net31: $($story),* }
+        stories_on! { on_net9, Net9: $($story),* }
+        stories_on! { on_net10, Net10: $($story),* }
+    };
+}
+
+/// Declares stories on what set-up makes alone. Each says why .NET 10 has nothing to add to it.
+macro_rules! older_stories {
+    ($($story:ident),* $(,)?) => {
+        stories_on! { older_on_net31, Net31: $($story),* }
+        stories_on! { older_on_net9, Net9: $($story),* }
+    };
+}
+
+/// Declares those stories of a file that also run on .NET 8: some of every area. Where no runtime 8 is installed, `check`
+/// leaves the modules `on_net8` out.
+macro_rules! also_on_net8 {
+    ($($story:ident),* $(,)?) => {
+        stories_on! { on_net8, Net8: $($story),* }
+    };
+}
+
+/// Declares stories with programs of `fixtures/programs/modern`, which only .NET 10 runs. Left out as those of `stories!` are.
 macro_rules! modern_stories {
     ($($story:ident),* $(,)?) => {
-        mod on_net10 {
-            $(#[tokio::test]
-            async fn $story() -> anyhow::Result<()> {
-                super::$story(tests::fixture::Runtime::Net10).await
-            })*
-        }
+        stories_on! { modern_on_net10, Net10: $($story),* }
     };
 }
 

@@ -15,6 +15,11 @@ stories! {
     an_editor_that_can_only_start_adapters_joins_by_the_sessions_name,
 }
 
+also_on_net8! {
+    a_late_client_is_told_where_things_stand,
+    the_second_of_two_resumes_is_refused,
+}
+
 async fn a_late_client_is_told_where_things_stand(runtime: Runtime) -> anyhow::Result<()> {
     let story = Transcript::default();
     let mut first = DapClient::start("first", runtime, &story)?;

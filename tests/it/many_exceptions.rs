@@ -13,6 +13,11 @@ stories! {
     a_program_that_was_let_go_of_tells_the_next_debugger_of_all_exceptions,
 }
 
+also_on_net8! {
+    an_exception_that_no_filter_stops_at_takes_few_reads,
+    a_filter_that_is_set_late_hears_of_exceptions_that_no_user_code_sees,
+}
+
 /// How often the program throws.
 const COUNT: u64 = 100;
 /// Most reads of the host for one exception, of the program's memory and its pipes: each look at it takes a page once.

@@ -15,6 +15,8 @@ stories! {
     what_code_of_nobody_throws_and_catches_is_no_user_unhandled_exception,
 }
 
+also_on_net8! { what_code_of_nobody_throws_and_catches_is_no_user_unhandled_exception }
+
 /// At the program's first line, which its breakpoints are told at.
 async fn at_entry(runtime: Runtime) -> anyhow::Result<DapClient> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;

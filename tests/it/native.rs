@@ -10,6 +10,11 @@ stories! {
     steps_go_through_native_code_into_what_it_calls_back_and_past_it,
 }
 
+also_on_net8! {
+    what_native_code_calls_back_is_stopped_in_with_the_stack_across_it,
+    steps_go_through_native_code_into_what_it_calls_back_and_past_it,
+}
+
 /// A callback: markers of its statements, of the call of native code and behind that, and the methods of both.
 struct Way {
     statements: [&'static str; 2],
@@ -27,7 +32,7 @@ fn ways(runtime: Runtime) -> Vec<Way> {
             "Program.Sort(int[] numbers, Program.Comparison compare)",
         ],
     }];
-    if runtime == Runtime::Net9 {
+    if runtime != Runtime::Net31 {
         ways.push(Way {
             statements: ["backwards", "turned"],
             call: ["sort back", "sorted back"],
@@ -65,6 +70,8 @@ async fn what_native_code_calls_back_is_stopped_in_with_the_stack_across_it(
         let (callback, caller) = (at(way.methods[0]), at(way.methods[1]));
         let transition = at("[Managed to Native Transition]");
         assert!(callback == Some(0) && callback < transition && transition < caller, "{names:?}");
+        // Who called out is a method that was made at run time for this call.
+        assert_eq!(transition.and_then(|at| names.get(at + 1)), Some(&"[Lightweight Function]"), "{names:?}");
         assert_eq!(names.last(), Some(&"Program.Main()"));
         // On both sides there are variables, and code can be run.
         let caller = &stack["stackFrames"][caller.unwrap_or_default()];

@@ -17,6 +17,11 @@ stories! {
     a_step_that_waits_for_a_held_thread_is_paused,
 }
 
+also_on_net8! {
+    one_thread_steps_alone_when_asked,
+    a_breakpoint_of_another_thread_ends_a_step,
+}
+
 /// The counter that the other thread counts.
 async fn counted(editor: &mut DapClient, thread: i64) -> anyhow::Result<Value> {
     let stack = editor.ok("stackTrace", json!({ "threadId": thread, "levels": 1 })).await?;

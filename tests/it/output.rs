@@ -12,6 +12,12 @@ stories! {
     a_line_in_the_debug_console_goes_to_stdin,
 }
 
+also_on_net8! {
+    input_is_echoed_waited_for_and_ended,
+    a_flood_is_bounded_and_counted,
+    a_line_in_the_debug_console_goes_to_stdin,
+}
+
 async fn input_is_echoed_waited_for_and_ended(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("echo", &[], json!({})).await?;

@@ -15,6 +15,8 @@ stories! {
     a_field_whose_class_is_not_loaded_yet_is_null,
 }
 
+also_on_net8! { rows_show_what_objects_say_of_themselves_where_that_is_allowed }
+
 /// Stops at a marker; gives the frame's id.
 async fn stopped(runtime: Runtime, marker: &str, more: Value) -> anyhow::Result<(DapClient, Value)> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;

@@ -20,6 +20,8 @@ stories! {
     a_runtime_inside_an_executable_is_refused,
 }
 
+also_on_net8! { a_program_that_brings_its_runtime_is_debugged }
+
 /// A folder that others can be linked into, which needs the same file system.
 fn folder() -> anyhow::Result<tempfile::TempDir> {
     Ok(tempfile::tempdir_in(fixture::cache())?)

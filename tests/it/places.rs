@@ -14,6 +14,12 @@ stories! {
     log_messages_show_what_they_name,
 }
 
+also_on_net8! {
+    lines_of_every_kind_stop_as_often_as_they_run,
+    a_column_chooses_among_the_statements_of_a_line,
+    log_messages_show_what_they_name,
+}
+
 /// Launches `places` with these breakpoints; gives the answer about them.
 async fn launch(editor: &mut DapClient, wishes: Value) -> anyhow::Result<Value> {
     editor.ok("initialize", json!({ "clientID": "test" })).await?;

@@ -13,6 +13,8 @@ stories! {
     restarts_of_a_running_program_leave_nothing_behind,
 }
 
+also_on_net8! { restarts_of_a_running_program_leave_nothing_behind }
+
 /// Each is the first time at most: libraries that stay loaded, pools that stay filled.
 const FIRST: u32 = 8;
 /// More than chance adds.

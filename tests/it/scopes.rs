@@ -13,6 +13,11 @@ stories! {
     code_made_at_run_time_is_named_and_its_objects_are_seen,
 }
 
+also_on_net8! {
+    variables_are_seen_where_they_are_in_scope,
+    closures_around_a_lambda_are_seen_from_inside_it,
+}
+
 /// Names and values of a frame's rows, without that of the statics.
 async fn rows(editor: &mut DapClient, frame: &Value) -> anyhow::Result<Vec<String>> {
     let scopes = editor.ok("scopes", json!({ "frameId": frame })).await?;

@@ -20,6 +20,8 @@ stories! {
     values_come_with_what_was_announced_and_changes_are_told,
 }
 
+also_on_net8! { three_owners_of_one_line_each_get_what_they_asked_for }
+
 /// A first client at the start of `Work` in `tour`, with a clean slate.
 async fn at_work(runtime: Runtime, story: &Transcript) -> anyhow::Result<(DapClient, i64)> {
     let mut first = DapClient::start("first", runtime, story)?;

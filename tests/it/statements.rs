@@ -16,11 +16,9 @@ stories! {
     step_in_stops_once_at_each_place_of_an_async_statement,
 }
 
-modern_stories! {
+also_on_net8! {
     next_stops_once_at_each_place_of_a_statement,
-    step_in_stops_once_at_each_place_of_a_statement,
     next_stops_once_at_each_place_of_an_async_statement,
-    step_in_stops_once_at_each_place_of_an_async_statement,
 }
 
 /// Steps after the expected ones that are still taken, to show where a step that goes wrong leads.

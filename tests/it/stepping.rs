@@ -18,6 +18,14 @@ stories! {
     a_step_is_given_up_at_a_breakpoint_on_the_way,
 }
 
+also_on_net8! {
+    a_step_over_an_await_ends_at_the_next_statement,
+    a_step_out_of_an_async_method_ends_where_it_is_awaited,
+    two_calls_of_a_method_at_once_are_told_apart,
+    a_step_over_an_await_that_fails_ends_in_the_handler,
+    a_step_walks_through_a_stream,
+}
+
 /// The method and the source line a frame stands at.
 pub(crate) fn place(program: &str, frame: &Value) -> String {
     let text = std::fs::read_to_string(fixture::source(program)).unwrap_or_default();

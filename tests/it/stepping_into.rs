@@ -22,6 +22,14 @@ stories! {
     going_into_or_out_of_a_handler_is_refused,
 }
 
+also_on_net8! {
+    attributes_and_filters_hide_code_from_steps,
+    a_step_goes_into_a_chosen_call,
+    a_loop_over_an_iterator_is_stepped_through,
+    an_exception_leads_a_step_into_its_handler,
+    the_next_statement_is_set,
+}
+
 /// Steps into whatever the line of each marker calls.
 async fn into(runtime: Runtime, markers: &[&str], more: Value) -> anyhow::Result<Vec<String>> {
     let mut lines = Vec::new();

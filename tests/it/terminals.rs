@@ -28,6 +28,12 @@ stories! {
     a_program_that_cannot_be_started_there_is_named_with_the_reason,
 }
 
+also_on_net8! {
+    what_is_typed_into_the_clients_terminal_goes_to_the_program,
+    a_stack_overflow_ends_the_program_there_too,
+    closing_the_terminal_ends_a_program_at_a_breakpoint,
+}
+
 /// An editor with a terminal that has launched, and what it was asked to run.
 struct Launched {
     editor: DapClient,
@@ -189,6 +195,10 @@ async fn a_stack_overflow_ends_the_program_there_too(runtime: Runtime) -> anyhow
     let more = json!({ "args": ["overflow"] });
     let Launched { mut editor, terminal, pid, .. } = launched(runtime, "crashes", &[], more).await?;
     terminal.shows("Stack overflow.").await?;
+    if runtime.tells_of_stack_overflows() {
+        let stopped = editor.event("stopped").await?;
+        editor.ok("continue", json!({ "threadId": stopped["threadId"] })).await?;
+    }
     let code = if runtime == Runtime::Net9 { 137 } else { 134 };
     assert_eq!(editor.event("exited").await?["exitCode"], code);
     editor.event("terminated").await?;

@@ -10,6 +10,8 @@ stories! {
     threads_are_called_as_the_program_calls_them,
 }
 
+also_on_net8! { threads_are_called_as_the_program_calls_them }
+
 /// The names of all threads at the next stop, and what the program says the numbers of some are.
 async fn names(editor: &mut DapClient) -> anyhow::Result<(Vec<String>, Vec<String>)> {
     let (thread, frame) = editor.stop().await?;

@@ -10,6 +10,8 @@ stories! {
     a_program_without_a_debugger_is_restarted_and_ended,
 }
 
+also_on_net8! { a_program_without_a_debugger_reads_prints_and_ends_by_itself }
+
 async fn launched(runtime: Runtime, program: &str, more: Value) -> anyhow::Result<DapClient> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.ok("initialize", json!({ "clientID": "test" })).await?;

@@ -19,6 +19,14 @@ stories! {
     a_display_names_rows_and_types,
 }
 
+also_on_net8! {
+    every_kind_of_value_is_shown,
+    variables_of_every_kind_are_set,
+    completions_offer_what_may_follow,
+    a_display_names_rows_and_types,
+    memory_is_read_where_values_are,
+}
+
 const MARKERS: [&str; 8] =
     ["simple", "objects", "collections", "closure", "local function", "iterator", "async", "generic"];
 

@@ -126,6 +126,25 @@ impl Runtime {
         }
     }
 
+    /// Itself, where it is here.
+    ///
+    /// # Errors
+    /// When it is not: a test that cannot run has failed.
+    pub fn found(self) -> anyhow::Result<Self> {
+        let missing = || {
+            let name = self.name();
+            format!(
+                "the runtime {name} is missing: run scripts/setup, or leave out the tests `on_{name}::`, as `check` does"
+            )
+        };
+        self.dotnet().with_context(missing).map(|_| self)
+    }
+
+    /// Whether a debugger hears of a stack overflow as of any unhandled exception.
+    pub fn tells_of_stack_overflows(self) -> bool {
+        matches!(self, Self::Net8 | Self::Net10)
+    }
+
     /// Its `dotnet`; of an installed one, only when that has a runtime of this version.
     pub fn dotnet(self) -> Option<PathBuf> {
         let found = environment()?;

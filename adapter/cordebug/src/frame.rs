@@ -119,7 +119,7 @@ impl Frame {
         types_of(&get!(frame, ICorDebugILFrame2.EnumerateTypeParameters())?)
     }
 
-    /// The stack addresses it covers: its identity while it lives.
+    /// Where it lies on the stack: its identity while it lives. Of compiled code, runtimes give its lowest address as both ends.
     ///
     /// # Errors
     /// From the runtime.

@@ -1,9 +1,9 @@
 //! An exception that nobody catches, and handlers of `AppDomain.UnhandledException`.
 //!
 //! The runtime tells of such an exception when its handlers have returned. One that waits, or ends the program, would leave it
-//! untold; so the stop is where the runtime makes what the handlers are given, before the first of them runs. That is optimised
-//! code of the framework, so no evaluation can run code there. Without handlers the runtime makes nothing, and tells at once
-//! ([`super`]).
+//! untold; so the stop is where the handlers are about to be called, before the first of them runs. Before .NET 10 that is
+//! optimised code of the framework, so no evaluation can run code there; and without handlers it does not come by there, and
+//! the runtime tells at once ([`super`]).
 
 use cordebug::frame::{Breakpoint, Frame};
 use cordebug::thread::Thread;
@@ -12,9 +12,10 @@ use cordebug::value::{Handle, Value};
 use super::When;
 use crate::engine::coreclr::session::{Run, Session};
 
-/// What handlers are given. Its constructor takes the exception first.
-const GIVEN: &str = "System.UnhandledExceptionEventArgs";
-const EXCEPTION: u32 = 1;
+/// Methods that handlers come by, by class and name, and which of their arguments is the exception. From .NET 10 on the framework
+/// calls the handlers; before, the runtime does, and makes what they are given.
+const WAYS: [(&str, &str, u32); 2] =
+    [("System.AppContext", "OnUnhandledException", 0), ("System.UnhandledExceptionEventArgs", ".ctor", 1)];
 
 /// Most frames of the runtime's own that are looked at.
 const MOST: u32 = 4096;
@@ -27,6 +28,8 @@ type Range = (u64, u64);
 pub(super) struct Heard {
     /// The breakpoint was set, or cannot be.
     is_watched: bool,
+    /// Which argument of the method with the breakpoint is the exception.
+    exception: u32,
     /// Exceptions that handlers hear of, by thread: they were told already.
     told: Vec<(u32, Handle)>,
     /// Of the frame that has thrown, at such a stop: what the runtime does above it is no place of the program's.
@@ -52,14 +55,20 @@ impl Session {
             return;
         }
         self.thrown.heard.is_watched = true;
-        let constructor = self.type_named(GIVEN).and_then(|(loaded, class)| {
+        let way = WAYS.iter().find_map(|(class, name, exception)| {
+            let (loaded, class) = self.type_named(class)?;
             let metadata = &loaded.image()?.metadata;
-            let found = metadata.methods(class).find(|method| metadata.method_name(*method) == ".ctor")?;
-            loaded.module.function(found).ok()
+            let found = metadata.methods(class).find(|method| metadata.method_name(*method) == *name)?;
+            Some((loaded.module.function(found).ok()?.set_breakpoint(0).ok()?, *exception))
         });
-        self.breakpoints.heard = constructor.and_then(|constructor| constructor.set_breakpoint(0).ok());
-        if self.breakpoints.heard.is_none() {
-            tracing::debug!("an exception that nobody catches is told when its handlers have returned");
+        match way {
+            Some((breakpoint, exception)) => {
+                self.breakpoints.heard = Some(breakpoint);
+                self.thrown.heard.exception = exception;
+            }
+            None => {
+                tracing::debug!("an exception that nobody catches is told when its handlers have returned")
+            }
         }
     }
 
@@ -72,7 +81,8 @@ impl Session {
     pub(in crate::engine::coreclr) fn about_to_be_heard(&mut self, thread: &Thread) {
         let (Ok(id), Ok(thrown)) = (thread.id(), thread.current_exception()) else { return };
         let frames = thread.frames(2).unwrap_or_default();
-        let is_thrown = |frame: &Frame| same(&frame.argument(EXCEPTION).ok()?, &thrown);
+        let exception = self.thrown.heard.exception;
+        let is_thrown = |frame: &Frame| same(&frame.argument(exception).ok()?, &thrown);
         let ranges: Vec<Range> = frames.iter().filter_map(|frame| frame.stack_range().ok()).collect();
         let [(_, above), below] = ranges.as_slice() else { return };
         // Whoever calls from managed code has no frame of the runtime's between.

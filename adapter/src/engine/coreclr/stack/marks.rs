@@ -18,12 +18,15 @@ impl Session {
         let internal = self.thread(thread).ok().and_then(|thread| thread.internal_frames(MOST).ok());
         let mut placed: Vec<(usize, &'static str)> = Vec::new();
         for (kind, address) in internal.unwrap_or_default() {
-            // It lies in the frame of who called out, or between two; stacks grow down.
-            let at = frames.partition_point(|frame| frame.stack_range().is_ok_and(|(_, end)| end <= address));
-            let is_between = at > 0 && at < frames.len();
+            // Stacks grow down, and a frame's address is its lowest: this many begin below it.
+            let below =
+                frames.partition_point(|frame| frame.stack_range().is_ok_and(|(start, _)| start <= address));
             // How the runtime came to a handler is no call of its method.
             let is_behind_handler =
-                at.checked_sub(1).and_then(|at| frames.get(at)).is_some_and(Frame::is_handler);
+                below.checked_sub(1).and_then(|at| frames.get(at)).is_some_and(Frame::is_handler);
+            // A call out lies in the frame of who made it, what else there is between two.
+            let at = below.saturating_sub(usize::from(kind == Internal::ManagedToNative));
+            let is_between = at > 0 && at < frames.len();
             // A lightweight function has a frame of its own.
             if is_between && !is_behind_handler && kind != Internal::LightweightFunction {
                 placed.push((at, name(kind)));
