@@ -96,6 +96,43 @@ async fn dies_early(subject: Subject) -> anyhow::Result<()> {
     place.ended(Duration::from_secs(5)).await
 }
 
+/// debugpy's adapter knows the program only once that has said who it is; its launcher is its parent until then.
+#[tokio::test]
+async fn a_launcher_that_is_killed_leaves_no_program() -> anyhow::Result<()> {
+    for _ in 0..5 {
+        let mut session = Watched::start()?;
+        session.editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
+        let launch = session.editor.send("launch", Subject::PythonAdapter.launch()).await?;
+        let deadline = Instant::now() + Duration::from_secs(20);
+        let launcher = loop {
+            let all = session.place.processes();
+            let is_launcher = |pid: &u64| {
+                let words = marked::words(*pid).join(" ");
+                words.contains("debugpy/launcher") && !words.contains("exec-held")
+            };
+            let found: Vec<u64> = all.iter().map(|(pid, _)| *pid).filter(is_launcher).collect();
+            let parent = |pid: &u64| {
+                let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+                let line = status.lines().find_map(|line| line.strip_prefix("PPid:")).unwrap_or_default();
+                line.trim().parse::<u64>().ok()
+            };
+            let has_child = |pid: &&u64| all.iter().any(|(other, _)| parent(other) == Some(**pid));
+            if let Some(launcher) = found.iter().find(has_child) {
+                break *launcher;
+            }
+            anyhow::ensure!(Instant::now() < deadline, "no launcher with a program in {all:?}");
+        };
+        kill_process(Pid::from_raw(i32::try_from(launcher)?).context("no process")?, Signal::KILL)?;
+        if session.editor.response(launch).await?.success {
+            session.editor.event("terminated").await?;
+        }
+        let Watched { editor, mut place, _aside } = session;
+        editor.finish().await?;
+        place.ended(Duration::from_secs(5)).await?;
+    }
+    Ok(())
+}
+
 /// Its crash handler has a symbolizer read and write files, for seconds; the program knows nothing of where.
 #[tokio::test]
 async fn lldb_that_crashes_leaves_no_files() -> anyhow::Result<()> {

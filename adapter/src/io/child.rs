@@ -7,7 +7,7 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -59,6 +59,8 @@ pub struct Child {
     pid: u32,
     gate: Option<File>,
     exit: watch::Receiver<Option<ExitInfo>>,
+    /// What its stdin is called in `/proc`; empty for one in a client's terminal.
+    stdin: PathBuf,
     /// What is known of one in a client's terminal only.
     terminal: Option<InTerminal>,
 }
@@ -170,7 +172,12 @@ impl Child {
                 }
             })
             .map_err(|error| failed(error.to_string()))?;
-        Ok((Self { pid, gate: Some(gate), exit, terminal: None }, pipes))
+        let stdin = pipes.terminal.clone().unwrap_or_else(|| {
+            // Both ends of a pipe have one name.
+            let end = format!("/proc/self/fd/{}", pipes.stdin.as_raw_fd());
+            std::fs::read_link(end).unwrap_or_default()
+        });
+        Ok((Self { pid, gate: Some(gate), exit, stdin, terminal: None }, pipes))
     }
 
     /// One that waits at `gate` in a client's terminal.
@@ -181,7 +188,13 @@ impl Child {
         words: UnixStream,
         lost: Arc<AtomicBool>,
     ) -> Self {
-        Self { pid, gate: Some(gate), exit, terminal: Some(InTerminal { words, lost }) }
+        Self {
+            pid,
+            gate: Some(gate),
+            exit,
+            stdin: PathBuf::new(),
+            terminal: Some(InTerminal { words, lost }),
+        }
     }
 
     /// Why the stub in a client's terminal could not become the program, when it has ended.
@@ -195,6 +208,11 @@ impl Child {
     /// Whether it has ended because its terminal was closed.
     pub fn lost_terminal(&self) -> bool {
         self.terminal.as_ref().is_some_and(|terminal| terminal.lost.load(Ordering::Relaxed))
+    }
+
+    /// What its stdin is called in `/proc/PID/fd` of it and of what inherits it (proc(5)).
+    pub fn stdin(&self) -> &Path {
+        &self.stdin
     }
 
     /// Its process id, which is also the id of its process group.

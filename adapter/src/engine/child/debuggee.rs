@@ -1,7 +1,7 @@
 //! A process that an adapter started and told us of: known by pid and start time, so that nobody else is ever hit. And what
 //! the kernel says of processes (proc(5)).
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rustix::process::{Pid, Signal, getpgid, kill_process, kill_process_group};
 
@@ -70,6 +70,13 @@ pub(super) fn is_asleep(pid: u32) -> bool {
 /// The processes that a process has started and that still run.
 pub(super) fn children_of(parent: u32) -> Vec<u32> {
     those(|_, of, _| of == parent)
+}
+
+/// The processes whose stdin has this name in `/proc`; none when it has none.
+pub(super) fn with_stdin(name: &Path) -> Vec<u32> {
+    let has = |pid: &u32| std::fs::read_link(format!("/proc/{pid}/fd/0")).is_ok_and(|stdin| stdin == name);
+    let all = if name.as_os_str().is_empty() { Vec::new() } else { those(|state, _, _| state != "Z") };
+    all.into_iter().filter(has).collect()
 }
 
 /// The processes with such a state, parent and group.

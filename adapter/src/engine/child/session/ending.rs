@@ -319,13 +319,17 @@ impl Live {
 
     /// What a launcher that is to be killed has started, when the adapter has not said yet which process the program is.
     fn started_by_launcher(&self) -> Vec<Debuggee> {
-        let launcher = self.program.as_ref().filter(|launcher| {
-            self.plan.quirks.has_launcher && self.debuggee.is_none() && launcher.exited().is_none()
-        });
-        let Some(launcher) = launcher else { return Vec::new() };
-        // It must start nothing more once its children are counted.
-        launcher.signal(Signal::STOP);
-        debuggee::children_of(launcher.pid()).into_iter().filter_map(Debuggee::of).collect()
+        let unnamed = self.plan.quirks.has_launcher && self.debuggee.is_none();
+        let Some(launcher) = self.program.as_ref().filter(|_| unnamed) else { return Vec::new() };
+        let started = if launcher.exited().is_none() {
+            // It must start nothing more once its children are counted.
+            launcher.signal(Signal::STOP);
+            debuggee::children_of(launcher.pid())
+        } else {
+            // Somebody killed it: its child has another parent now, and its stdin still.
+            debuggee::with_stdin(launcher.stdin())
+        };
+        started.into_iter().filter_map(Debuggee::of).collect()
     }
 
     /// To the program, wherever it is.
