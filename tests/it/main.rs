@@ -118,6 +118,7 @@ mod own_texts;
 mod packaging;
 mod path_maps;
 mod places;
+mod projects;
 mod real_agents;
 mod ref_fields;
 mod restarts;

@@ -63,6 +63,9 @@ export interface Workspace {
   read(file: string): string;
 }
 
+/** A C# file that says it is a program by itself, for .NET SDK 10. */
+const IS_PROGRAM = /^(?:#!|#:\w)/m;
+
 /** What F5 runs without a launch.json: the project of the open file (for a library, the programs that use it), else the file, else
  * the only project there is. Several are for the person to choose from. A name is in the tab of the program's terminal, where there
  * is room for little. */
@@ -72,6 +75,10 @@ export function forOpenFile(file: string | undefined, languageId: string | undef
     return programsOfSolution(file, workspace.read).map((program) => launch(path.basename(program, path.extname(program)), program));
   }
   const language = LANGUAGES.find((candidate) => candidate.id === languageId);
+  const alone = file !== undefined && language?.id === "csharp" ? [launch(path.basename(file), file)] : [];
+  if (file !== undefined && alone.length > 0 && IS_PROGRAM.test(workspace.read(file))) {
+    return alone;
+  }
   if (file !== undefined && language !== undefined) {
     const project = projectOf(language, file, folder ?? path.dirname(file), (place) => workspace.list(place));
     if (project !== undefined) {
@@ -88,7 +95,7 @@ export function forOpenFile(file: string | undefined, languageId: string | undef
       return [launch(first.name.replace(PREFIX, ""), String(first["program"]).replace("${workspaceFolder}", folder))];
     }
   }
-  return [];
+  return alone;
 }
 
 /** The programs that a solution lists; what it lists, where no project says of itself that it makes a program. */

@@ -16,7 +16,6 @@ test("F5 runs the nearest project of the open file's language, inside the worksp
   assert.equal(open("/w/shop/src/Order.cs", "csharp"), "/w/shop");
   assert.equal(open("/w/tool/src/main.rs", "rust"), "/w/tool");
   assert.equal(open("/w/web/main.go", "go"), "/w/web");
-  assert.equal(open("/w/loose/Loose.cs", "csharp"), undefined);
 });
 
 test("F5 runs the open file when it is a program by itself", () => {
@@ -25,6 +24,10 @@ test("F5 runs the open file when it is a program by itself", () => {
   assert.equal(open("/w/c/main.c", "c"), "/w/c/main.c");
   assert.equal(open("/w/d.go", "go"), "/w/d.go");
   assert.equal(open("/w/README.md", "markdown"), undefined);
+  // Without a project a C# file is one; with a line that only such programs have it is one also beside a project.
+  assert.equal(open("/w/loose/Loose.cs", "csharp"), "/w/loose/Loose.cs");
+  TEXTS["/w/shop/src/tool.cs"] = "#!/usr/bin/env dotnet\n#:package Dapper@2.1.66\n";
+  assert.equal(open("/w/shop/src/tool.cs", "csharp"), "/w/shop/src/tool.cs");
 });
 
 test("F5 on nothing runs the only project there is, and none of two", () => {

@@ -1,5 +1,8 @@
 //! What clients are told of a build that a launch waits for: its lines in the debug console, DAP's progress events for clients that
-//! show them, and a sentence when it fails. Starting compilers and reading what they say is the engines' own.
+//! show them, and a sentence when it fails. Which
+//! compilers are started, and what their lines mean, is the engines' own.
+
+pub(super) mod command;
 
 use std::cell::Cell;
 use std::path::Path;

@@ -2,7 +2,7 @@
 //!
 //! One OS thread owns every COM pointer of the session ([`session`]); requests and the runtime's callbacks come to it
 //! through one inbox, in order. In reading order: [`session`] (the thread's loop and the commands), [`program`] (what to
-//! run, building it), [`launch_settings`], [`start`] (launch held before user code, attach), [`runtimes`] (whose library it
+//! run), [`dotnet_command`], [`project`] (building it), [`launch_settings`], [`start`] (launch held before user code, attach), [`runtimes`] (whose library it
 //! needs), [`ending`], [`in_terminal`], [`overflow`], [`standstill`], [`undebugged`] (`noDebug`), [`told`] (callbacks), [`refusals`],
 //! [`modules`], [`sources`], [`breakpoints`], [`stepping`],
 //! [`exceptions`], [`stack`], [`methods`] (names people wrote), [`disassembly`] and [`memory`] (code and data by address),
@@ -13,6 +13,7 @@ mod attributes;
 mod breakpoints;
 mod calls;
 mod disassembly;
+mod dotnet_command;
 mod ending;
 mod env_file;
 mod exceptions;
@@ -25,6 +26,7 @@ mod modules;
 mod names;
 mod overflow;
 mod program;
+mod project;
 mod refusals;
 mod runtimes;
 mod session;

@@ -56,7 +56,7 @@ fn of_path(path: &Path) -> Option<&'static str> {
     }
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     match ending {
-        "dll" | "exe" | "csproj" | "fsproj" | "vbproj" | "sln" => Some("coreclr"),
+        "dll" | "exe" | "csproj" | "fsproj" | "vbproj" | "sln" | "slnx" | "slnf" | "cs" => Some("coreclr"),
         "py" | "pyw" => Some("debugpy"),
         "go" => Some("delve"),
         "js" | "mjs" | "cjs" | "ts" | "mts" | "cts" => Some("js"),
@@ -81,7 +81,8 @@ fn of_folder(folder: &Path) -> Option<&'static str> {
         ("Makefile", "lldb"),
     ];
     let projects = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    if projects.filter_map(|path| of_path_ending(&path)).any(|ending| ending == "csproj" || ending == "sln") {
+    let dotnet = ["csproj", "fsproj", "vbproj", "sln", "slnx"];
+    if projects.filter_map(|path| of_path_ending(&path)).any(|ending| dotnet.contains(&ending.as_str())) {
         return Some("coreclr");
     }
     engines.into_iter().find(|(name, _)| has(name)).map(|(_, engine)| engine)
@@ -106,6 +107,7 @@ fn of_first_line(path: &Path) -> Option<&'static str> {
         "sh" | "bash" | "dash" => Some("bash"),
         "node" | "nodejs" => Some("js"),
         "ruby" => Some("rdbg"),
+        "dotnet" => Some("coreclr"),
         python if python.starts_with("python") => Some("debugpy"),
         _ => None,
     }
@@ -170,6 +172,8 @@ mod tests {
             ("a.c", b"", "lldb"),
             ("tool", b"#!/usr/bin/env -S python3.11 -u\n", "debugpy"),
             ("script", b"#! /bin/bash -e\n", "bash"),
+            ("hello.cs", b"#!/usr/bin/env dotnet\n", "coreclr"),
+            ("hello", b"#!/usr/bin/env dotnet\n", "coreclr"),
             ("strange", b"#!", "coreclr"),
             ("broken", b"\x7fELF\x02\x01", "coreclr"),
             ("empty", b"", "coreclr"),
@@ -184,6 +188,8 @@ mod tests {
         file("Cargo.toml", b"");
         assert_eq!(engine_for_launch(&json!({ "program": folder.path() })), "lldb");
         assert_eq!(engine_for_launch(&json!({ "project": folder.path() })), "lldb");
+        assert_eq!(engine_for_launch(&file("all.slnx", b"<Solution />")), "coreclr");
+        assert_eq!(engine_for_launch(&json!({ "program": folder.path() })), "coreclr");
     }
 
     proptest::proptest! {

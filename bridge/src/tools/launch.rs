@@ -23,7 +23,7 @@ use crate::wishes::{Purpose, Wish, Wishes};
 pub(super) const ENTRY: Duration = Duration::from_secs(30);
 
 /// Launch attributes that go on to the session as they are; any other of an adapter's goes in `engineOptions`.
-const PASSED_ON: [&str; 36] = [
+const PASSED_ON: [&str; 38] = [
     "args",
     "engine",
     "enginePath",
@@ -55,6 +55,8 @@ const PASSED_ON: [&str; 36] = [
     "sourceFileMap",
     "symbolPaths",
     "launchSettingsProfile",
+    "launchProfile",
+    "runtimeIdentifier",
     "configuration",
     "framework",
     "noBuild",
@@ -63,7 +65,7 @@ const PASSED_ON: [&str; 36] = [
 ];
 
 /// Endings and names of what is built before it runs: its folder is where it runs.
-const PROJECTS: [&str; 6] = ["csproj", "fsproj", "vbproj", "sln", "slnx", "toml"];
+const PROJECTS: [&str; 8] = ["csproj", "fsproj", "vbproj", "sln", "slnx", "slnf", "cs", "toml"];
 
 /// Starting and joining sessions.
 pub const FAMILY: Family = Family {

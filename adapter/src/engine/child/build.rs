@@ -4,11 +4,9 @@
 mod cmake;
 mod readers;
 
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::mpsc::RecvTimeoutError;
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Duration;
 
 use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
@@ -204,54 +202,21 @@ impl Build<'_> {
 
     fn run(
         &self,
-        mut command: Command,
+        command: Command,
         folder: &Path,
         read: fn(&str, &Path, &mut Told) -> Option<String>,
     ) -> Result<Told, Failure> {
         let failed = |reason: String| builds::failure(folder, reason);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let telling = Telling::begin(self.tell, self.what(folder));
-        let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
-        let (lines, received) = std::sync::mpsc::channel();
-        let stdout = child.stdout.take().map(|pipe| Box::new(pipe) as Box<dyn std::io::Read + Send>);
-        let stderr = child.stderr.take().map(|pipe| Box::new(pipe) as Box<dyn std::io::Read + Send>);
-        for pipe in [stdout, stderr].into_iter().flatten() {
-            let lines = lines.clone();
-            let copy = move || {
-                for line in BufReader::new(pipe).lines().map_while(Result::ok) {
-                    if lines.send(line).is_err() {
-                        break;
-                    }
-                }
-            };
-            let thread = std::thread::Builder::new().name("build-output".into());
-            thread.spawn(copy).map_err(|error| failed(error.to_string()))?;
-        }
-        drop(lines);
-        let deadline = Instant::now() + BUILD_LIMIT;
         let mut told = Told::default();
-        loop {
-            match received.recv_timeout(Duration::from_millis(50)) {
-                Ok(line) => {
-                    if let Some(shown) = read(&line, folder, &mut told) {
-                        telling.line(shown.trim_end());
-                        if !shown.trim().is_empty() {
-                            told.last = shown.trim().to_owned();
-                        }
-                    }
+        let status = builds::command::run(command, BUILD_LIMIT, self.give_up, &failed, &mut |line| {
+            if let Some(shown) = read(line, folder, &mut told) {
+                telling.line(shown.trim_end());
+                if !shown.trim().is_empty() {
+                    told.last = shown.trim().to_owned();
                 }
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => break,
             }
-            let late = Instant::now() > deadline;
-            if late || (self.give_up)() {
-                crate::io::child::signal_group(child.id(), rustix::process::Signal::KILL);
-                drop(child.wait());
-                return Err(if late { failed("it took too long".into()) } else { Failure::cancelled() });
-            }
-        }
-        let status = child.wait().map_err(|error| failed(error.to_string()))?;
+        })?;
         if status.success() {
             return Ok(told);
         }

@@ -4,10 +4,12 @@
 use serde_json::Value;
 
 /// What docs/launch-configuration.md describes, for any engine: a configuration may be one for several.
-const KNOWN: [&str; 44] = [
+const KNOWN: [&str; 50] = [
     "agentAccess",
     "args",
+    "buildArguments",
     "code",
+    "configuration",
     "connect",
     "console",
     "consoleInputPrefix",
@@ -19,12 +21,15 @@ const KNOWN: [&str; 44] = [
     "env",
     "envFile",
     "expressionEvaluationOptions",
+    "framework",
     "handOver",
     "justMyCode",
+    "launchProfile",
     "launchSettingsFilePath",
     "launchSettingsProfile",
     "localRoot",
     "module",
+    "noBuild",
     "noDebug",
     "outputBufferBytes",
     "pathMappings",
@@ -35,6 +40,7 @@ const KNOWN: [&str; 44] = [
     "python",
     "pythonArgs",
     "remoteRoot",
+    "runtimeIdentifier",
     "session",
     "sourceFileMap",
     "sourceMap",

@@ -149,7 +149,7 @@ fn expanded(text: &str) -> String {
 }
 
 /// Arguments of a command line: split at spaces; quotes keep them together, and `\"` is a quote.
-fn split(line: &str) -> Vec<String> {
+pub(super) fn split(line: &str) -> Vec<String> {
     let (mut words, mut word, mut quoted) = (Vec::new(), None::<String>, false);
     let mut letters = line.chars().peekable();
     while let Some(letter) = letters.next() {

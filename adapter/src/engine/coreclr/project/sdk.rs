@@ -1,0 +1,233 @@
+//! The .NET SDK's commands: a build with its progress and its errors, and what MSBuild says of a project. Which project that is, and
+//! what of it is started, is [`super`]'s.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::time::Duration;
+
+use dap_wire::Failure;
+use registry::Scratch;
+use serde_json::Value;
+
+use super::Options;
+use super::findings::{self, Output};
+use crate::engine::builds::{self, Tell, Telling};
+
+/// How long a build may take.
+const BUILD_LIMIT: Duration = Duration::from_secs(10 * 60);
+/// How long a question to MSBuild may take. The first after an installation is slow.
+const QUERY_LIMIT: Duration = Duration::from_secs(2 * 60);
+/// Lines kept of an answer.
+const MOST_LINES: usize = 10_000;
+/// The first SDK whose MSBuild answers questions while it builds (17.8).
+const ANSWERS: u32 = 8;
+
+/// What is asked of a project.
+const PROPERTIES: [&str; 11] = [
+    "TargetPath",
+    "TargetFramework",
+    "TargetFrameworks",
+    "TargetFrameworkIdentifier",
+    "OutputType",
+    "SelfContained",
+    "RunCommand",
+    "RunArguments",
+    "RunWorkingDirectory",
+    "IsTestProject",
+    "Configuration",
+];
+
+/// What MSBuild says of a project: texts by the names of [`PROPERTIES`].
+#[derive(Debug, Default)]
+pub(super) struct Properties(Value);
+
+impl Properties {
+    /// The text of a property, empty when it has none.
+    pub(super) fn text(&self, name: &str) -> &str {
+        self.0[name].as_str().unwrap_or_default().trim()
+    }
+
+    /// Whether a property is `true`, in any case of its letters.
+    pub(super) fn is(&self, name: &str) -> bool {
+        self.text(name).eq_ignore_ascii_case("true")
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        let mut answer: Value = serde_json::from_str(text).ok()?;
+        Some(Self(answer.get_mut("Properties")?.take()))
+    }
+}
+
+/// What a build gave.
+#[derive(Debug, Default)]
+pub(in crate::engine::coreclr) struct Built {
+    /// Of a project, when the SDK can say so.
+    pub(super) properties: Option<Properties>,
+    pub(super) outputs: Vec<Output>,
+}
+
+/// An SDK, found by its `dotnet`.
+pub(in crate::engine::coreclr) struct Sdk<'a> {
+    pub(in crate::engine::coreclr) dotnet: PathBuf,
+    /// The launch's own variables; `None` unsets.
+    pub(in crate::engine::coreclr) env: Vec<(String, Option<String>)>,
+    pub(in crate::engine::coreclr) tell: Tell<'a>,
+    pub(in crate::engine::coreclr) give_up: &'a dyn Fn() -> bool,
+}
+
+impl Sdk<'_> {
+    /// The major version of the SDK that is taken in a folder; 0 when there is none, which a build then says.
+    ///
+    /// # Errors
+    /// `CANCELLED`.
+    pub(super) fn version(&self, folder: &Path) -> Result<u32, Failure> {
+        let answer = self.ask(folder, ["--version"].map(String::from).to_vec())?;
+        let version = answer
+            .filter(|(status, _)| status.success())
+            .and_then(|(_, lines)| lines.iter().find_map(|line| line.trim().split_once('.')?.0.parse().ok()));
+        Ok(version.unwrap_or(0))
+    }
+
+    /// Whether an SDK of this version says what it is going to start.
+    pub(super) const fn answers(version: u32) -> bool {
+        version >= ANSWERS
+    }
+
+    /// Builds a project, solution or folder; with `asks` its properties are in the answer.
+    ///
+    /// # Errors
+    /// `BUILD_FAILED` with `data.diagnostics`, `CANCELLED`.
+    pub(in crate::engine::coreclr) fn build(
+        &self,
+        target: &Path,
+        options: &Options,
+        asks: bool,
+    ) -> Result<Built, Failure> {
+        let failed = |reason: String| builds::failure(target, reason);
+        let mut arguments: Vec<String> =
+            ["build", "-nologo", "-v:minimal", "-consoleLoggerParameters:NoSummary"]
+                .map(String::from)
+                .to_vec();
+        arguments.extend(options.of_build());
+        let scratch = match asks {
+            true => Some(Scratch::new(&registry::folder()).map_err(|error| failed(error.to_string()))?),
+            false => None,
+        };
+        let answer = scratch.as_ref().map(|scratch| scratch.path().join("properties.json"));
+        if let Some(answer) = &answer {
+            // MSBuild answers questions only about a target that is named.
+            arguments.extend(["-t:Build".into(), format!("-getProperty:{}", PROPERTIES.join(","))]);
+            arguments.push(format!("-getResultOutputFile:{}", answer.display()));
+        }
+        arguments.push(target.display().to_string());
+        let folder = folder_of(target);
+        let (mut diagnostics, mut last, mut outputs) = (Vec::new(), String::new(), Vec::new());
+        let telling = Telling::begin(self.tell, target);
+        let status = self.run(folder, arguments, BUILD_LIMIT, &failed, &mut |line| {
+            telling.line(line);
+            outputs.extend(findings::output(line));
+            if let Some(found) = findings::diagnostic(line, target, folder)
+                && !diagnostics.contains(&found)
+                && diagnostics.len() < MOST_LINES
+            {
+                diagnostics.push(found);
+            }
+            if !line.trim().is_empty() {
+                last = line.trim().to_owned();
+            }
+        })?;
+        if !status.success() {
+            return Err(builds::failed(target, &diagnostics, &last));
+        }
+        let properties = answer.and_then(|file| Properties::read(&std::fs::read_to_string(file).ok()?));
+        Ok(Built { properties, outputs })
+    }
+
+    /// What a project would be built to, without building it.
+    ///
+    /// # Errors
+    /// `BUILD_FAILED` with what the SDK says, `CANCELLED`.
+    pub(super) fn properties(&self, project: &Path, options: &Options) -> Result<Properties, Failure> {
+        // `dotnet build` also reads a C# file that has no project; it builds nothing when only asked.
+        let mut arguments = vec!["build".to_owned(), "-nologo".into()];
+        arguments.extend(options.of_question());
+        arguments.push(format!("-getProperty:{}", PROPERTIES.join(",")));
+        arguments.push(project.display().to_string());
+        let answer = self.ask(folder_of(project), arguments)?;
+        let (status, lines) = answer.unwrap_or_default();
+        let text = lines.join("\n");
+        let json = text.find('{').and_then(|begin| text.get(begin..)).unwrap_or_default();
+        match Properties::read(json) {
+            Some(properties) if status.success() => Ok(properties),
+            _ => {
+                let findings = lines
+                    .iter()
+                    .filter_map(|line| findings::diagnostic(line, project, folder_of(project)))
+                    .collect::<Vec<_>>();
+                Err(builds::failed(project, &findings, lines.last().map_or("", String::as_str)))
+            }
+        }
+    }
+
+    /// The projects of a solution, in its order.
+    ///
+    /// # Errors
+    /// `CANCELLED`.
+    pub(super) fn projects(&self, solution: &Path) -> Result<Vec<PathBuf>, Failure> {
+        let folder = folder_of(solution);
+        let arguments = vec!["sln".to_owned(), solution.display().to_string(), "list".into()];
+        let (_, lines) = self.ask(folder, arguments)?.unwrap_or_default();
+        let is_project = |line: &&String| line.trim().ends_with("proj");
+        Ok(lines.iter().filter(is_project).map(|line| folder.join(line.trim().replace('\\', "/"))).collect())
+    }
+
+    /// The lines of a command and how it ended; `None` when it could not be run.
+    fn ask(
+        &self,
+        folder: &Path,
+        arguments: Vec<String>,
+    ) -> Result<Option<(ExitStatus, Vec<String>)>, Failure> {
+        let mut lines = Vec::new();
+        let failed = |reason: String| builds::failure(folder, reason);
+        let status = self.run(folder, arguments, QUERY_LIMIT, &failed, &mut |line| {
+            if lines.len() < MOST_LINES {
+                lines.push(line.to_owned());
+            }
+        });
+        match status {
+            Ok(status) => Ok(Some((status, lines))),
+            Err(failure) if failure.code == dap_wire::ErrorCode::Cancelled => Err(failure),
+            Err(failure) => {
+                tracing::debug!(%failure, "the .NET SDK does not answer");
+                Ok(None)
+            }
+        }
+    }
+
+    fn run(
+        &self,
+        folder: &Path,
+        arguments: Vec<String>,
+        limit: Duration,
+        failed: &dyn Fn(String) -> Failure,
+        each: &mut dyn FnMut(&str),
+    ) -> Result<ExitStatus, Failure> {
+        let mut command = Command::new(&self.dotnet);
+        command.args(arguments).current_dir(folder);
+        for (name, value) in &self.env {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        // Build servers would outlive the session.
+        command.env("MSBUILDDISABLENODEREUSE", "1").env("UseSharedCompilation", "false");
+        command.env("DOTNET_CLI_TELEMETRY_OPTOUT", "1").env("DOTNET_NOLOGO", "1");
+        builds::command::run(command, limit, self.give_up, failed, each)
+    }
+}
+
+/// Where relative names of a target begin.
+pub(super) fn folder_of(target: &Path) -> &Path {
+    if target.is_dir() { target } else { target.parent().unwrap_or(target) }
+}
