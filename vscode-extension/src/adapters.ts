@@ -6,7 +6,7 @@ import type { Programs } from "./programs";
 
 /** What tells the engine. VS Code shows the exception filters of the answer to `initialize`, and no later ones: so the adapter must know
  * its engine by then. Nothing else of a configuration, which may hold secrets, goes on a command line. */
-const TELLING = ["engine", "program", "project", "module", "cwd", "processId", "connect"];
+const TELLING = ["engine", "program", "project", "module", "cwd", "__workspaceFolder", "processId", "connect"];
 
 export class Adapters implements vscode.DebugAdapterDescriptorFactory {
   public constructor(

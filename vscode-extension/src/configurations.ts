@@ -48,6 +48,8 @@ export class Configurations implements vscode.DebugConfigurationProvider {
     // Joining is no launch: who launched has decided.
     if (complete["session"] === undefined) {
       complete["agentAccess"] ??= vscode.workspace.getConfiguration("tandem").get("agentAccess", "full");
+      // VS Code does not say by itself which folder is open, and starts adapters where it runs.
+      complete["__workspaceFolder"] ??= home(folder)?.uri.fsPath;
     }
     // The program's terminal takes input, which the Debug Console cannot.
     if (vscode.workspace.getConfiguration("tandem").get("programTerminal") === "always") {
@@ -92,11 +94,17 @@ export class Configurations implements vscode.DebugConfigurationProvider {
   private async forOpenEditor(folder: vscode.WorkspaceFolder | undefined): Promise<Configuration[]> {
     const document = vscode.window.activeTextEditor?.document;
     const file = document?.uri.scheme === "file" ? document.uri.fsPath : undefined;
-    const home = folder ?? (document && vscode.workspace.getWorkspaceFolder(document.uri)) ?? vscode.workspace.workspaceFolders?.[0];
-    const files = home === undefined ? [] : await tellingFiles(home);
-    const workspace: Workspace = { folder: home?.uri.fsPath, files, list, read };
+    const open = home(folder);
+    const files = open === undefined ? [] : await tellingFiles(open);
+    const workspace: Workspace = { folder: open?.uri.fsPath, files, list, read };
     return forOpenFile(file, document?.languageId, workspace);
   }
+}
+
+/** The folder that a configuration belongs to, which none does that is made up or is of a workspace of several: then the open file's. */
+function home(folder: vscode.WorkspaceFolder | undefined): vscode.WorkspaceFolder | undefined {
+  const document = vscode.window.activeTextEditor?.document;
+  return folder ?? (document && vscode.workspace.getWorkspaceFolder(document.uri)) ?? vscode.workspace.workspaceFolders?.[0];
 }
 
 /** Which of several programs the person means; undefined when the list is dismissed. */

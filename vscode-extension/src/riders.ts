@@ -103,15 +103,20 @@ export function statusDetails(picture: Picture, last: Act | undefined): string {
 
 /** Lines that others marked and this window did not, with their names. */
 export function foreignMarks(picture: Picture): ReadonlyMap<string, ReadonlyMap<number, readonly string[]>> {
+  const own = new Set(picture.riders.filter((one) => one.you).flatMap((one) => one.breakpoints.map(placeOf)));
   const files = new Map<string, Map<number, string[]>>();
   for (const rider of picture.riders.filter((one) => !one.you)) {
-    for (const mark of rider.breakpoints) {
+    for (const mark of rider.breakpoints.filter((one) => !own.has(placeOf(one)))) {
       const lines = files.get(mark.file) ?? new Map<number, string[]>();
       files.set(mark.file, lines);
       lines.set(mark.line, [...new Set([...(lines.get(mark.line) ?? []), rider.name])]);
     }
   }
   return files;
+}
+
+function placeOf(mark: Mark): string {
+  return `${mark.line} ${mark.file}`;
 }
 
 function shorten(name: string): string {

@@ -104,6 +104,8 @@ test("every language F5 works in is contributed, with breakpoints", () => {
     assert.ok(tandem.languages.includes(id), `languages: ${id}`);
     assert.ok(breakpoints.includes(id), `breakpoints: ${id}`);
   }
+  // The views of ASP.NET Core, by the names that VS Code and its C# extension have for them.
+  assert.ok(["razor", "aspnetcorerazor"].every((id) => breakpoints.includes(id)), "breakpoints: Razor");
 });
 
 test("every contributed command is registered, and every setting is read", () => {

@@ -9,7 +9,7 @@ const INFO = {
     { id: 1, name: "Visual Studio Code", kind: "editor", access: "full", launched: true, you: true,
       breakpoints: [{ line: 3, source: { path: "/w/a.cs" } }] },
     { id: 4, name: "claude-code", kind: "agent", access: "full", launched: false, you: false,
-      breakpoints: [{ line: 9, source: { path: "/w/a.cs" } }, { line: 9, source: { path: "/w/a.cs" } }, { id: 3, message: "no place" }] },
+      breakpoints: [{ line: 3, source: { path: "/w/a.cs" } }, { line: 9, source: { path: "/w/a.cs" } }, { line: 9, source: { path: "/w/a.cs" } }, { id: 3, message: "no place" }] },
   ],
 };
 
@@ -19,7 +19,7 @@ test("the status bar says who is here, what agents may do and who acted last", (
   const act = readDeed({ change: "resumed", client: "claude-code", clientId: 4, kind: "agent", command: "next" }, picture.riders);
   assert.equal(act?.what, "stepped over");
   assert.equal(statusText(picture, act), "$(hubot) you + claude-code · agents control · claude-code stepped over");
-  assert.match(statusDetails(picture, act), /\*\*claude\\-code\*\* — agent, may control, 2 breakpoints/);
+  assert.match(statusDetails(picture, act), /\*\*claude\\-code\*\* — agent, may control, 3 breakpoints/);
   const alone = { ...picture, riders: picture.riders.slice(0, 1) };
   assert.equal(statusText(alone, undefined), "$(organization) only you");
   const texts = ["full", "readOnly", "none"].map((agentAccess) => statusText({ ...picture, agentAccess }, undefined));
@@ -57,7 +57,7 @@ test("each thing that somebody does has words", () => {
   }
 });
 
-test("only others' breakpoints are marked, once per line", () => {
+test("only others' breakpoints are marked, once per line, and none where this window has one, too", () => {
   const marks = foreignMarks(readPicture(INFO));
   assert.deepEqual([...marks].map(([file, lines]) => [file, [...lines]]), [["/w/a.cs", [[9, ["claude-code"]]]]]);
 });

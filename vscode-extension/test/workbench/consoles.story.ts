@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { Agent } from "./agent";
 import { story } from "./workbench";
 
-story("a Python file in VS Code's integrated terminal: typed into there, closed to agents", "greeter", async (bench) => {
+story("a Python module of the open folder in VS Code's integrated terminal: typed into there, closed to agents", "greeter", async (bench) => {
   const { page } = bench;
   await bench.openFile("greeter.py");
   await bench.setBreakpoint(4);
@@ -20,7 +20,7 @@ story("a Python file in VS Code's integrated terminal: typed into there, closed 
   await page.keyboard.press("F5");
   await bench.terminalShows("hello bob");
   await bench.status().waitFor({ state: "hidden" });
-}, { launch: { type: "tandem", request: "launch", name: "greeter", program: "${file}", console: "integratedTerminal" } });
+}, { launch: { type: "tandem", request: "launch", name: "greeter", module: "greeter", console: "integratedTerminal" } });
 
 story("a C# program in VS Code's integrated terminal: stopped, typed into, run again, ended with its terminal", "shop", async (bench) => {
   const { page } = bench;

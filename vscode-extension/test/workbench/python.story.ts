@@ -37,7 +37,7 @@ story("a Python file: a stop, a hover, input, a step, and an agent's breakpoint 
   await page.keyboard.press("F5");
   await bench.terminalShows("the program ended with exit code 0");
   assert.match(await bench.terminalText(), /hello ann\s+hello bob/);
-}, { launch: { type: "tandem", request: "launch", name: "greeter", program: "${file}", engine: "debugpy" } });
+}, { launch: { type: "tandem", request: "launch", name: "greeter", program: "greeter.py", engine: "debugpy" } });
 
 const THREADS = `import threading
 import time

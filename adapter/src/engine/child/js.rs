@@ -135,8 +135,8 @@ fn loads_by_itself(target: &Target) -> bool {
     !is_node || given.into_iter().any(|word| loading.iter().any(|option| word.starts_with(option)))
 }
 
-/// The folder below which js-debug looks for compiled files, and without which no breakpoint in a source binds: that of the
-/// project, or the working directory when the project lies in it.
+/// The folder below which js-debug looks for compiled files, and without which no breakpoint in a source binds: the first of what the
+/// client has open and the working directory that the project lies in, else the project's own. All of a home folder is too much.
 fn workspace(target: &Target) -> PathBuf {
     let home = target.variable("HOME").map(PathBuf::from);
     let program = target.program.parent().filter(|_| !target.program.as_os_str().is_empty());
@@ -144,15 +144,15 @@ fn workspace(target: &Target) -> PathBuf {
     let is_project = |folder: &&Path| PROJECT.iter().any(|name| folder.join(name).exists());
     let project = start.ancestors().filter(|folder| Some(*folder) != home.as_deref()).find(is_project);
     let project = project.unwrap_or(start);
-    let usable = target.cwd.parent().is_some() && Some(&target.cwd) != home.as_ref();
-    if usable && project.starts_with(&target.cwd) { target.cwd.clone() } else { project.to_path_buf() }
+    let holds = |folder: &&Path| {
+        folder.parent().is_some() && Some(*folder) != home.as_deref() && project.starts_with(folder)
+    };
+    let open = target.attribute(WORKSPACE).as_str().map(Path::new);
+    open.into_iter().chain([target.cwd.as_path()]).find(holds).unwrap_or(project).to_path_buf()
 }
 
 fn plan(target: &Target, command: &'static str, mut ours: Value) -> Result<Plan, Failure> {
-    ours[WORKSPACE] = match target.text(WORKSPACE)? {
-        Some(given) => json!(given),
-        None => json!(workspace(target)),
-    };
+    ours[WORKSPACE] = json!(workspace(target));
     // It takes one.
     if let Some((there, here)) = path_map::read(target.attributes())?.into_iter().next() {
         ours["remoteRoot"] = json!(there);
@@ -196,4 +196,32 @@ fn plan(target: &Target, command: &'static str, mut ours: Value) -> Result<Plan,
         quirks: Quirks { first_child_is_program: true, litters: true, ..Quirks::default() },
         opened: None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_folder_of_compiled_files_holds_the_project_and_is_no_home() {
+        let home = tempfile::tempdir().unwrap();
+        let project = home.path().join("repo/app");
+        std::fs::create_dir_all(project.join("src")).unwrap();
+        std::fs::write(project.join("package.json"), "{}").unwrap();
+        std::fs::write(project.join("src/a.js"), "").unwrap();
+        let found = |open: &Path, cwd: &Path| {
+            let attributes = json!({ "program": project.join("src/a.js"), "cwd": cwd, "env": { "HOME": home.path() },
+                WORKSPACE: open });
+            workspace(&Target::parse(&attributes).unwrap())
+        };
+        let repo = home.path().join("repo");
+        let inside = project.join("src");
+        assert_eq!(found(&repo, &inside), repo);
+        assert_eq!(found(&inside, &project), project);
+        // Elsewhere, or too much to look through.
+        assert_eq!(found(&home.path().join("other"), &repo), repo);
+        for open in [home.path(), Path::new("/")] {
+            assert_eq!(found(open, &inside), project);
+        }
+    }
 }
