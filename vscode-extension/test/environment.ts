@@ -4,13 +4,16 @@ import * as path from "node:path";
 
 /** The repository; tests run in the extension's folder. */
 export const ROOT = path.resolve(process.cwd(), "..");
-const CACHE = process.env["TANDEM_CACHE"] ?? path.join(ROOT, ".cache");
+export const CACHE = process.env["TANDEM_CACHE"] ?? path.join(ROOT, ".cache");
 /** No step takes longer, even on a busy machine, ms. */
 export const DEADLINE = Number(process.env["TANDEM_DEADLINE"] ?? 60_000);
 
 export interface Environment {
   readonly dotnet31: string;
   readonly opensslLibs: string;
+  /** The .NET SDK of this machine, and programs that it built; empty when it is older than 10. */
+  readonly installed?: { readonly dotnet: string };
+  readonly modern: Readonly<Record<string, string>>;
   readonly python: string;
   readonly programs: Readonly<Record<string, string>>;
   readonly editors?: { readonly node: string; readonly codeServer: string; readonly chromium: string };
@@ -40,12 +43,20 @@ export function editors(): NonNullable<Environment["editors"]> {
 /** The variables in which .NET Core 3.1 and its compiler are the ones that are found. */
 export function dotnetVariables(): Record<string, string> {
   const { dotnet31, opensslLibs } = environment();
-  return {
-    DOTNET_ROOT: path.dirname(dotnet31), LD_LIBRARY_PATH: opensslLibs, DOTNET_SYSTEM_GLOBALIZATION_INVARIANT: "1",
-    DOTNET_CLI_TELEMETRY_OPTOUT: "1", DOTNET_SKIP_FIRST_TIME_EXPERIENCE: "1", DOTNET_NOLOGO: "1",
-    DOTNET_GENERATE_ASPNET_CERTIFICATE: "false", MSBUILDDISABLENODEREUSE: "1", DOTNET_CLI_HOME: path.join(CACHE, "home"),
-  };
+  return { ...QUIET_DOTNET, DOTNET_ROOT: path.dirname(dotnet31), LD_LIBRARY_PATH: opensslLibs };
 }
+
+/** Those of the SDK that this machine has. */
+export function installedDotnetVariables(): Record<string, string> {
+  const { installed } = environment();
+  return installed === undefined ? dotnetVariables() : { ...QUIET_DOTNET, DOTNET_ROOT: path.dirname(installed.dotnet) };
+}
+
+const QUIET_DOTNET = {
+  DOTNET_SYSTEM_GLOBALIZATION_INVARIANT: "1",
+  DOTNET_CLI_TELEMETRY_OPTOUT: "1", DOTNET_SKIP_FIRST_TIME_EXPERIENCE: "1", DOTNET_NOLOGO: "1",
+  DOTNET_GENERATE_ASPNET_CERTIFICATE: "false", MSBUILDDISABLENODEREUSE: "1", DOTNET_CLI_HOME: path.join(CACHE, "home"),
+};
 
 /** The folder of the programs that were just built. */
 export function programs(): string {

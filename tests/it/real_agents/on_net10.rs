@@ -1,11 +1,11 @@
-//! .NET: servers made from the templates of the SDK, with real requests. `check` leaves them out where no SDK 10 is installed.
+//! .NET: servers made from the templates of the SDK, with real requests, and a solution of a program and a library. `check` leaves them out where no SDK 10 is installed.
 
 use std::path::PathBuf;
 
 use anyhow::Context;
 use serde_json::{Value, json};
 
-use super::{Visit, fetched, request};
+use super::{Visit, copied, fetched, request};
 
 /// Starts the server of a template with these breakpoints; gives its port.
 async fn up(template: &str, breakpoints: Value) -> anyhow::Result<(Visit, u16)> {
@@ -67,4 +67,33 @@ async fn long_a_view_of_a_web_site_is_debugged_as_its_controller_is() -> anyhow:
     let over = visit.call("debug_step_over", json!({ "count": 2 })).await?;
     assert_eq!(over["event"]["line"], 12, "{over}");
     visit.serves(asked, "<code>set by the agent</code>").await
+}
+
+#[tokio::test]
+#[ignore = "long: needs what scripts/real fetches; `./check --long` runs it"]
+async fn long_a_library_of_a_solution_is_debugged_as_its_program_runs() -> anyhow::Result<()> {
+    let folder = copied("/dotnet/solution")?;
+    let mut visit = Visit::begin(folder.path()).await?;
+    let asked = json!({ "projectPath": folder.path().join("App/App.csproj"), "run": true,
+        "breakpoints": [{ "sourceFile": "Orders/Ledger.cs", "text": "ArgumentNullException.ThrowIfNull(order);" }] });
+    let asks = visit.launch("debug_launch", asked).await?;
+    assert_eq!(asks["event"]["type"], "waitingForInput", "{asks}");
+    let order = "{ \"Name\": \"ink\", \"Count\": 3, \"Price\": 2.5 }\n";
+    visit.call("process_write_input", json!({ "data": order })).await?;
+    visit.waits_for("Orders.Ledger.Add").await?;
+    visit.shows(&[("order.Count", "3"), ("Orders.Count", "0"), ("line.Length", "43")]).await?;
+    visit.sets("order", "new Order(order.Name, 4, order.Price)").await?;
+    visit.lets_go().await?;
+    visit.call("debug_step_over", json!({ "count": 2 })).await?;
+    visit.shows(&[("Orders[0].Count", "4"), ("Total", "10.0")]).await?;
+    let out = visit.call("debug_step_out", json!({})).await?;
+    assert!(out["event"]["file"].as_str().is_some_and(|file| file.ends_with("App/Program.cs")), "{out}");
+    // The package throws, and the program catches.
+    visit.call("debug_set_exception_breakpoints", json!({ "filters": ["all"] })).await?;
+    let asks = visit.call("debug_continue", json!({})).await?;
+    assert_eq!(asks["event"]["type"], "waitingForInput", "{asks}");
+    visit.call("process_write_input", json!({ "data": "no order\n", "closeAfter": true })).await?;
+    let thrown = visit.call("debug_wait", json!({})).await?;
+    assert_eq!(thrown["event"]["exceptionType"], "Newtonsoft.Json.JsonReaderException", "{thrown}");
+    visit.ends(1, "refused: ").await
 }

@@ -11,6 +11,8 @@ import { chromium, type Browser } from "playwright-core";
 import { DEADLINE, ROOT, dotnetVariables, editors, environment, programs } from "../environment";
 
 let running: Promise<Editor> | undefined;
+/** The variables in which a .NET is found. */
+let dotnet = dotnetVariables;
 
 export class Editor {
   private constructor(
@@ -26,6 +28,11 @@ export class Editor {
   public static get(): Promise<Editor> {
     running ??= Editor.start();
     return running;
+  }
+
+  /** Another .NET than 3.1 is found in the editor; said before the first story. */
+  public static finds(variables: () => Record<string, string>): void {
+    dotnet = variables;
   }
 
   /** Ends the editor, if any story started it. */
@@ -65,7 +72,7 @@ export class Editor {
     const common = ["--user-data-dir", data, "--extensions-dir", path.join(scratch, "extensions")];
     // The virtual environment that has debugpy.
     const VIRTUAL_ENV = path.dirname(path.dirname(environment().python));
-    const env = { ...process.env, ...dotnetVariables(), ...goVariables(scratch), VIRTUAL_ENV, XDG_RUNTIME_DIR: runtimeFolder, TMPDIR: scratch };
+    const env = { ...process.env, ...dotnet(), ...goVariables(scratch), VIRTUAL_ENV, XDG_RUNTIME_DIR: runtimeFolder, TMPDIR: scratch };
     execFileSync(found.node, [found.codeServer, ...common, "--install-extension", packaged(scratch)], { env, stdio: "pipe" });
     const port = await freePort();
     const flags = ["--auth", "none", "--bind-addr", `127.0.0.1:${port}`, "--disable-telemetry", "--disable-update-check",

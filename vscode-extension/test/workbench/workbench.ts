@@ -22,20 +22,23 @@ export interface Circumstances {
   readonly alone?: string;
 }
 
-/** A test in a window on a copy of a sample; a failure keeps a picture and tells what was logged. */
+/** A test in a window on a copy of a sample, or of another folder; a failure keeps a picture and tells what was logged. */
 export function story(name: string, sample: string, act: (bench: Workbench) => Promise<void>, circumstances: Circumstances = {}): void {
-  test(name, { timeout: 5 * DEADLINE }, async () => {
-    const bench = await Workbench.open(sample, circumstances);
-    try {
-      await act(bench);
-    } catch (error) {
-      await bench.picture(`failed-${name.replace(/\W+/g, "-").slice(0, 40)}`);
-      console.error(bench.logs());
-      throw error;
-    } finally {
-      await bench.close();
-    }
-  });
+  test(name, { timeout: 5 * DEADLINE }, () => inWindow(name, sample, act, circumstances));
+}
+
+/** The same within a test. */
+export async function inWindow(name: string, sample: string, act: (bench: Workbench) => Promise<void>, circumstances: Circumstances): Promise<void> {
+  const bench = await Workbench.open(sample, circumstances);
+  try {
+    await act(bench);
+  } catch (error) {
+    await bench.picture(`failed-${name.replace(/\W+/g, "-").slice(0, 40)}`);
+    console.error(bench.logs());
+    throw error;
+  } finally {
+    await bench.close();
+  }
 }
 
 export class Workbench {
@@ -52,8 +55,8 @@ export class Workbench {
   public static async open(sample: string, { settings, launch, beside, alone }: Circumstances): Promise<Workbench> {
     const editor = await Editor.get();
     windows += 1;
-    const folder = path.join(editor.scratch, `window${windows}`, sample);
-    cpSync(path.join(SAMPLES, sample), folder, { recursive: true });
+    const folder = path.join(editor.scratch, `window${windows}`, path.basename(sample));
+    cpSync(path.resolve(SAMPLES, sample), folder, { recursive: true, verbatimSymlinks: true });
     const write = (file: string, content: unknown) => {
       mkdirSync(path.join(folder, ".vscode"), { recursive: true });
       writeFileSync(path.join(folder, ".vscode", file), JSON.stringify(content, undefined, 2));
@@ -157,16 +160,25 @@ export class Workbench {
   }
 
   public async openFile(name: string): Promise<void> {
+    const file = path.basename(name);
     const input = await this.ask("Control+P", "");
     // A window that has just opened may search only some of its folders, and does not search again by itself.
     await this.until(`${name} is found`, async () => {
       await input.fill("");
       await input.fill(name);
-      return await this.listed(name).waitFor({ timeout: 5_000 }).then(() => true, () => false);
+      return await this.listed(file).waitFor({ timeout: 5_000 }).then(() => true, () => false);
     });
-    await this.choose(name);
-    await this.page.locator(".editor-group-container .tab.active", { hasText: path.basename(name) }).waitFor();
+    await this.choose(file);
+    await this.page.locator(".editor-group-container .tab.active", { hasText: file }).waitFor();
     await this.page.locator(".monaco-editor .view-line").first().waitFor();
+  }
+
+  /** Brings a line of the open file into sight. */
+  public async goToLine(line: number): Promise<void> {
+    const input = await this.ask("Control+G", ":");
+    await input.fill(`:${line}`);
+    await this.page.keyboard.press("Enter");
+    await this.lineNumber(line).waitFor();
   }
 
   /** Opens the debug view, and gives it the focus. */
