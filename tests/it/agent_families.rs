@@ -28,9 +28,6 @@ fn line(marker: &str) -> i64 {
 
 #[tokio::test]
 async fn a_stop_in_a_worker_is_told_and_gone_on_from() -> anyhow::Result<()> {
-    if !Subject::Python.is_set_up() {
-        return Ok(());
-    }
     let folder = tempfile::tempdir()?;
     let mut agent = agent(&folder).await?;
     let source = child::source("workers.py");
@@ -81,9 +78,6 @@ async fn a_stop_in_a_worker_is_told_and_gone_on_from() -> anyhow::Result<()> {
 
 #[tokio::test]
 async fn of_two_workers_that_stand_one_is_told_after_the_other() -> anyhow::Result<()> {
-    if !Subject::Python.is_set_up() {
-        return Ok(());
-    }
     let folder = tempfile::tempdir()?;
     let script = folder.path().join("two.py");
     let text = "import subprocess, sys\nif len(sys.argv) > 1:\n    name = sys.argv[1]\n    print(name)\nelse:\n    \
@@ -119,9 +113,6 @@ async fn of_two_workers_that_stand_one_is_told_after_the_other() -> anyhow::Resu
 
 #[tokio::test]
 async fn a_stop_in_a_child_of_a_javascript_program_is_told() -> anyhow::Result<()> {
-    if !Subject::Js.is_set_up() {
-        return Ok(());
-    }
     let folder = tempfile::tempdir()?;
     let script = folder.path().join("main.js");
     let text = "const { fork } = require('child_process');\nif (process.argv[2]) {\n  const double = process.argv[2] * 2;\n  \
@@ -144,9 +135,6 @@ async fn a_stop_in_a_child_of_a_javascript_program_is_told() -> anyhow::Result<(
 
 #[tokio::test]
 async fn what_agents_may_do_to_a_program_they_may_do_to_its_workers() -> anyhow::Result<()> {
-    if !Subject::Python.is_set_up() {
-        return Ok(());
-    }
     let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
     let source = child::source("workers.py");
     let asked = launch(json!({ "agentAccess": "readOnly", "stopOnEntry": true }));

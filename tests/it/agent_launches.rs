@@ -34,9 +34,6 @@ const SERVER: &str =
 
 #[tokio::test]
 async fn a_launch_waits_for_what_the_program_prints() -> anyhow::Result<()> {
-    if !Subject::Python.is_set_up() {
-        return Ok(());
-    }
     let folder = tempfile::tempdir()?;
     let mut agent = agent(folder.path()).await?;
     let text = "import time\nprint('listening on 4711', flush=True)\nwhile True:\n    time.sleep(1)\n";
@@ -55,9 +52,6 @@ async fn a_launch_waits_for_what_the_program_prints() -> anyhow::Result<()> {
 
 #[tokio::test]
 async fn a_second_launch_says_that_the_first_program_runs_on() -> anyhow::Result<()> {
-    if !Subject::Python.is_set_up() {
-        return Ok(());
-    }
     let folder = tempfile::tempdir()?;
     let mut agent = agent(folder.path()).await?;
     let asked =
@@ -78,9 +72,6 @@ async fn a_second_launch_says_that_the_first_program_runs_on() -> anyhow::Result
 
 #[tokio::test]
 async fn a_python_module_runs_where_the_agent_works() -> anyhow::Result<()> {
-    if !Subject::Python.is_set_up() {
-        return Ok(());
-    }
     let folder = tempfile::tempdir()?;
     let package = folder.path().join("tool");
     std::fs::create_dir(&package)?;
@@ -115,9 +106,6 @@ impl Drop for Running {
 
 #[tokio::test]
 async fn a_debugger_that_listens_is_attached_to() -> anyhow::Result<()> {
-    if !Subject::Python.is_set_up() {
-        return Ok(());
-    }
     let folder = tempfile::tempdir()?;
     let program = script(folder.path(), "app.py", "total = 3\nprint(total)\n")?;
     let port = Port::take()?;
@@ -159,9 +147,6 @@ async fn a_debugger_that_listens_is_attached_to() -> anyhow::Result<()> {
 
 #[tokio::test]
 async fn a_core_file_is_looked_at() -> anyhow::Result<()> {
-    if !(Subject::Gdb.is_set_up() && Subject::Lldb.is_set_up()) {
-        return Ok(());
-    }
     let folder = tempfile::tempdir()?;
     let core = folder.path().join("core");
     let gdb = Subject::Gdb.with(json!({}))["enginePath"].as_str().context("no gdb")?.to_owned();
@@ -229,9 +214,6 @@ async fn a_breakpoint_binds_in_the_assembly_that_is_named_alone(runtime: Runtime
 
 #[tokio::test]
 async fn output_is_read_from_its_end_and_a_write_says_how_far_it_came() -> anyhow::Result<()> {
-    if !Subject::Python.is_set_up() {
-        return Ok(());
-    }
     let folder = tempfile::tempdir()?;
     let text = "import time\nfor n in range(5000):\n    print('line', n, 'é')\nprint('up', flush=True)\ntime.sleep(600)\n";
     let program = script(folder.path(), "much.py", text)?;
@@ -262,9 +244,6 @@ async fn output_is_read_from_its_end_and_a_write_says_how_far_it_came() -> anyho
 
 #[tokio::test]
 async fn a_python_test_is_debugged() -> anyhow::Result<()> {
-    if !Subject::Python.is_set_up() {
-        return Ok(());
-    }
     let folder = tempfile::tempdir()?;
     // pytest itself, as far as a launch sees it.
     let package = folder.path().join("pytest");
@@ -292,9 +271,6 @@ async fn a_python_test_is_debugged() -> anyhow::Result<()> {
 
 #[tokio::test]
 async fn the_text_of_a_line_is_found_in_a_file_named_by_its_end() -> anyhow::Result<()> {
-    if !Subject::Python.is_set_up() {
-        return Ok(());
-    }
     let folder = tempfile::tempdir()?;
     std::fs::create_dir_all(folder.path().join("src/deep"))?;
     let program = script(&folder.path().join("src/deep"), "main.py", "total = 1\nprint(total)\n")?;

@@ -57,9 +57,6 @@ async fn ended(pid: i32) -> anyhow::Result<()> {
 #[tokio::test]
 async fn a_build_that_is_cancelled_by_its_progress_ends_and_the_next_launch_is_as_good_as_the_first()
 -> anyhow::Result<()> {
-    if !Subject::Lldb.is_set_up() {
-        return Ok(());
-    }
     let (folder, attributes) = slow()?;
     let mut editor = editor(HashMap::new(), true).await?;
     let launch = editor.send("launch", attributes).await?;
@@ -93,9 +90,6 @@ async fn a_build_that_is_cancelled_by_its_progress_ends_and_the_next_launch_is_a
 
 #[tokio::test]
 async fn who_did_not_announce_progress_is_told_none_and_leaving_ends_the_build() -> anyhow::Result<()> {
-    if !Subject::Lldb.is_set_up() {
-        return Ok(());
-    }
     let (folder, attributes) = slow()?;
     let mut editor = editor(HashMap::new(), false).await?;
     editor.send("launch", attributes).await?;

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::Context;
 use serde_json::{Value, json};
 use tests::agent::Agent;
 use tests::fixture::{self, Runtime};
@@ -103,7 +104,7 @@ async fn cargo_projects_are_built_tested_and_checked() -> anyhow::Result<()> {
 
 #[tokio::test]
 async fn dotnet_projects_are_built_and_checked() -> anyhow::Result<()> {
-    let Some(environment) = Runtime::Net31.environment() else { return Ok(()) };
+    let environment = Runtime::Net31.environment().context("no .NET Core 3.1")?;
     let project = fixture::broken_project()?;
     let mut command = tokio::process::Command::new(fixture::binary("tandem-mcp"));
     command.envs(environment).current_dir(project.path());

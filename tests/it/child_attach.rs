@@ -110,9 +110,6 @@ async fn listens(port: u16) -> anyhow::Result<()> {
 }
 
 async fn by_process_id(subject: Subject, program: &str, args: &[&str], source: &str) -> anyhow::Result<()> {
-    if !subject.is_set_up() {
-        return Ok(());
-    }
     let running = Running::start(program, args)?;
     is_under_way(&running).await?;
     let attach = subject.with(json!({ "processId": running.0.id() }));
@@ -142,9 +139,6 @@ async fn a_python_program_by_process_id() -> anyhow::Result<()> {
 
 #[tokio::test]
 async fn a_python_program_whose_debugger_listens() -> anyhow::Result<()> {
-    if !Subject::Python.is_set_up() {
-        return Ok(());
-    }
     let (kept, source) = (Port::take()?, child::source("spin.py"));
     let port = kept.number()?;
     let (listen, path) = (format!("127.0.0.1:{port}"), source.display().to_string());
@@ -157,9 +151,6 @@ async fn a_python_program_whose_debugger_listens() -> anyhow::Result<()> {
 
 #[tokio::test]
 async fn a_node_program_by_the_port_it_inspects_on() -> anyhow::Result<()> {
-    if !Subject::Js.is_set_up() {
-        return Ok(());
-    }
     let (kept, source) = (Port::take()?, child::source("spin.js"));
     let port = kept.number()?;
     let inspect = format!("--inspect=127.0.0.1:{port}");
@@ -183,9 +174,6 @@ async fn is_closed(port: u16) -> anyhow::Result<()> {
 /// Whoever may connect to the port can run anything in the program.
 #[tokio::test]
 async fn a_port_that_node_opened_for_us_is_closed_again() -> anyhow::Result<()> {
-    if !Subject::Js.is_set_up() {
-        return Ok(());
-    }
     let (kept, source) = (Port::take()?, child::source("spin.js"));
     let port = kept.number()?;
     let inspect = format!("--inspect-port=127.0.0.1:{port}");
@@ -225,9 +213,6 @@ async fn a_port_that_node_opened_for_us_is_closed_again() -> anyhow::Result<()> 
 
 /// A program that somebody else started does not end because an attempt to attach does.
 async fn survives_a_cancelled_attach(subject: Subject, program: &str, args: &[&str]) -> anyhow::Result<()> {
-    if !subject.is_set_up() {
-        return Ok(());
-    }
     let mut running = Running::start(program, args)?;
     is_under_way(&running).await?;
     // Some adapters answer before they are configured, and then there is nothing to cancel.
@@ -300,9 +285,6 @@ async fn counted_by_ruby(editor: &mut DapClient, thread: i64) -> anyhow::Result<
 
 #[tokio::test]
 async fn a_ruby_program_that_listens_on_a_port_or_a_socket() -> anyhow::Result<()> {
-    if !Subject::Rdbg.is_set_up() {
-        return Ok(());
-    }
     let (folder, kept) = (tempfile::tempdir()?, Port::take()?);
     let port = kept.number()?;
     let socket = folder.path().join("rdbg");
@@ -348,9 +330,6 @@ async fn a_ruby_program_that_listens_on_a_port_or_a_socket() -> anyhow::Result<(
 
 #[tokio::test]
 async fn what_cannot_be_attached_to_is_refused_with_the_reason() -> anyhow::Result<()> {
-    if !Subject::Python.is_set_up() {
-        return Ok(());
-    }
     let kept = Port::take()?;
     let port = kept.number()?;
     let asleep = Running::start("sleep", &["1000"])?;
@@ -388,9 +367,6 @@ fn below(pid: u64) -> Vec<u64> {
 
 /// Whatever becomes of us, the program is somebody else's: it is let go of without a breakpoint that it would die of.
 async fn survives_a_killed_host(subject: Subject) -> anyhow::Result<()> {
-    if !subject.is_set_up() {
-        return Ok(());
-    }
     let mut running = Running::start(&child::built("spin"), &[])?;
     is_under_way(&running).await?;
     let (source, attach) = (child::source("spin.c"), subject.with(json!({ "processId": running.0.id() })));

@@ -10,9 +10,6 @@ use tests::transcript::Transcript;
 
 /// What an editor does as somebody types in its console: each key asks for completions and gives up those before.
 async fn types_in_the_console(subject: Subject) -> anyhow::Result<()> {
-    if !subject.is_set_up() {
-        return Ok(());
-    }
     let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
     let source = subject.source();
     editor.launch_child(subject.launch(), &source, &[subject.line("handle")]).await?;

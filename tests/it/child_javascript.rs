@@ -37,9 +37,6 @@ async fn stops_in_total(launch: Value, source: &Path) -> anyhow::Result<()> {
 
 #[tokio::test]
 async fn breakpoints_in_typescript_bind_through_its_source_map() -> anyhow::Result<()> {
-    if !Subject::Js.is_set_up() {
-        return Ok(());
-    }
     let source = child::source("ts/src/shop.ts");
     stops_in_total(Subject::Js.with(json!({ "program": source })), &source).await?;
     // The compiled file as the program, and a working directory that is not the project's.
@@ -49,9 +46,6 @@ async fn breakpoints_in_typescript_bind_through_its_source_map() -> anyhow::Resu
 
 #[tokio::test]
 async fn a_source_that_nobody_compiled_runs_where_node_can_and_is_refused_where_not() -> anyhow::Result<()> {
-    if !Subject::Js.is_set_up() {
-        return Ok(());
-    }
     let folder = tempfile::tempdir()?;
     let folder = folder.path().canonicalize()?;
     let source = copy(&child::source("ts/src/shop.ts"), &folder.join("shop.ts"))?;
@@ -78,9 +72,6 @@ async fn a_source_that_nobody_compiled_runs_where_node_can_and_is_refused_where_
 /// Node stops at its next JavaScript, of which there may be none for hours.
 #[tokio::test]
 async fn a_pause_of_a_program_that_waits_for_ever_says_that_it_pends() -> anyhow::Result<()> {
-    if !Subject::Js.is_set_up() {
-        return Ok(());
-    }
     let folder = tempfile::tempdir()?;
     let program = folder.path().join("waits.js");
     std::fs::write(
@@ -106,9 +97,6 @@ async fn a_pause_of_a_program_that_waits_for_ever_says_that_it_pends() -> anyhow
 /// round this would take minutes.
 #[tokio::test]
 async fn conditions_on_one_line_of_javascript_stop_only_where_one_holds() -> anyhow::Result<()> {
-    if !Subject::Js.is_set_up() {
-        return Ok(());
-    }
     let folder = tempfile::tempdir()?;
     let script = folder.path().canonicalize()?.join("rounds.js");
     let rounds =

@@ -55,9 +55,6 @@ const COUNTS: &str = "total = 0\nfor i in range(10):\n    total += i\nprint('sum
 
 #[tokio::test]
 async fn a_stop_on_entry_is_before_the_first_line() -> anyhow::Result<()> {
-    if !Subject::Python.is_set_up() {
-        return Ok(());
-    }
     let script = Script::new(COUNTS)?;
     let mut editor = editor()?;
     editor.launch_child(script.launch(json!({ "stopOnEntry": true })), &script.path(), &[]).await?;
@@ -88,9 +85,6 @@ async fn breakpoint(editor: &mut DapClient, script: &Script, wish: Value) -> any
 
 #[tokio::test]
 async fn conditions_hit_counts_and_log_messages_hold() -> anyhow::Result<()> {
-    if !Subject::Python.is_set_up() {
-        return Ok(());
-    }
     let script = Script::new(COUNTS)?;
     for (wish, expected) in
         [(json!({ "line": 3, "condition": "i == 7" }), "7"), (json!({ "line": 3, "hitCondition": "3" }), "2")]
@@ -114,9 +108,6 @@ async fn conditions_hit_counts_and_log_messages_hold() -> anyhow::Result<()> {
 
 #[tokio::test]
 async fn exceptions_stop_by_filter() -> anyhow::Result<()> {
-    if !Subject::Python.is_set_up() {
-        return Ok(());
-    }
     let script = Script::new("try:\n    int('a')\nexcept ValueError:\n    print('caught')\nint('b')\n")?;
     for (filters, line) in [(json!(["raised"]), 2), (json!(["uncaught"]), 5)] {
         let mut editor = editor()?;
@@ -137,9 +128,6 @@ async fn exceptions_stop_by_filter() -> anyhow::Result<()> {
 
 #[tokio::test]
 async fn a_forked_child_that_ends_at_once_answers_the_continue() -> anyhow::Result<()> {
-    if !Subject::Python.is_set_up() {
-        return Ok(());
-    }
     let text =
         "import os\npid = os.fork()\nif pid == 0:\n    os._exit(3)\nprint(os.waitpid(pid, 0)[1] >> 8)\n";
     let script = Script::new(text)?;
@@ -170,9 +158,6 @@ async fn a_forked_child_that_ends_at_once_answers_the_continue() -> anyhow::Resu
 
 #[tokio::test]
 async fn an_endless_loop_is_paused_and_ended() -> anyhow::Result<()> {
-    if !Subject::Python.is_set_up() {
-        return Ok(());
-    }
     let script = Script::new("x = 0\nprint('on')\nwhile True:\n    x += 1\n")?;
     let mut editor = editor()?;
     editor.launch_child(script.launch(json!({})), &script.path(), &[]).await?;
@@ -189,9 +174,6 @@ async fn an_endless_loop_is_paused_and_ended() -> anyhow::Result<()> {
 
 #[tokio::test]
 async fn the_projects_own_environment_is_used() -> anyhow::Result<()> {
-    if !Subject::Python.is_set_up() {
-        return Ok(());
-    }
     let script = Script::new("import sys\nprint(sys.prefix)\n")?;
     let python = PathBuf::from(child::interpreter("python"));
     let environment = python.parent().and_then(Path::parent).context("no environment")?;
@@ -223,9 +205,6 @@ for thread in threads: thread.join()
 /// No thread reaches another line, so debugpy never says that the program stands; where each of them waits is what is wanted.
 #[tokio::test]
 async fn a_deadlock_is_paused_and_shows_where_each_thread_waits() -> anyhow::Result<()> {
-    if !Subject::Python.is_set_up() {
-        return Ok(());
-    }
     let script = Script::new(DEADLOCK)?;
     for engine_options in [json!({}), json!({ "throughAdapter": true })] {
         let launch = script.launch(json!({ "engineOptions": engine_options }));
@@ -254,9 +233,6 @@ async fn a_deadlock_is_paused_and_shows_where_each_thread_waits() -> anyhow::Res
 /// What debugpy leaves out of its capabilities, and what is nobody's business.
 #[tokio::test]
 async fn its_capabilities_say_what_it_completes_behind_and_nothing_of_its_own() -> anyhow::Result<()> {
-    if !Subject::Python.is_set_up() {
-        return Ok(());
-    }
     let script = Script::new("words = ['a']\nprint(words)\n")?;
     let mut editor = editor()?;
     let initialize = editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
@@ -286,9 +262,6 @@ const ROUNDS: &str = "hits = 0\nfor i in range(20000):\n    hits += 1\nprint('al
 /// mistake or a comment.
 #[tokio::test]
 async fn conditions_on_one_line_stop_only_where_one_holds() -> anyhow::Result<()> {
-    if !Subject::Python.is_set_up() {
-        return Ok(());
-    }
     let script = Script::new(ROUNDS)?;
     let mut editor = editor()?;
     editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
@@ -337,9 +310,6 @@ fn bare_project() -> anyhow::Result<(tempfile::TempDir, String)> {
 /// Its Python runs it, with the debugpy of another.
 #[tokio::test]
 async fn commands_and_modules_run_in_the_environment_of_the_project() -> anyhow::Result<()> {
-    if !Subject::Python.is_set_up() {
-        return Ok(());
-    }
     let (folder, path) = bare_project()?;
     let root = folder.path().canonicalize()?;
     let expected = format!("{} {} -v\n", root.join(".venv").display(), root.display());
@@ -392,9 +362,6 @@ if __name__ == '__main__':
 /// would leave them.
 #[tokio::test]
 async fn no_semaphore_of_multiprocessing_outlives_its_session() -> anyhow::Result<()> {
-    if !Subject::Python.is_set_up() {
-        return Ok(());
-    }
     for (end, more) in [
         ("disconnect", json!({})),
         ("disconnect", json!({ "subProcess": false })),

@@ -15,9 +15,6 @@ fn editor() -> anyhow::Result<DapClient> {
 /// lldb-dap 19 aborts at a request it does not know, and an editor may ask before it learns what the adapter can.
 #[tokio::test]
 async fn a_request_the_adapter_has_not_announced_does_not_reach_it() -> anyhow::Result<()> {
-    if !Subject::Lldb.is_set_up() {
-        return Ok(());
-    }
     let (source, mut editor) = (Subject::Lldb.source(), editor()?);
     editor.ok("initialize", json!({ "clientID": "test" })).await?;
     let launch = editor.send("launch", Subject::Lldb.launch()).await?;
@@ -37,9 +34,6 @@ async fn a_request_the_adapter_has_not_announced_does_not_reach_it() -> anyhow::
 /// gdb answered what came right behind a resume when the program stopped again.
 #[tokio::test]
 async fn a_request_right_behind_a_resume_is_answered_while_the_program_runs() -> anyhow::Result<()> {
-    if !Subject::Gdb.is_set_up() {
-        return Ok(());
-    }
     let (source, mut editor) = (Subject::Gdb.source(), editor()?);
     editor.ok("initialize", json!({ "clientID": "test" })).await?;
     let launch = editor.send("launch", Subject::Gdb.launch()).await?;
@@ -66,9 +60,6 @@ async fn a_request_right_behind_a_resume_is_answered_while_the_program_runs() ->
 /// lldb-dap 19 never answers again after a data breakpoint whose `dataId` has no size.
 #[tokio::test]
 async fn a_data_breakpoint_the_adapter_would_not_survive_is_refused_alone() -> anyhow::Result<()> {
-    if !Subject::Lldb.is_set_up() {
-        return Ok(());
-    }
     let (source, mut editor) = (Subject::Lldb.source(), editor()?);
     editor.launch_child(Subject::Lldb.launch(), &source, &[Subject::Lldb.line("handle")]).await?;
     editor.ok("processWriteInput", json!({ "data": "x\n" })).await?;
@@ -91,9 +82,6 @@ async fn a_data_breakpoint_the_adapter_would_not_survive_is_refused_alone() -> a
 #[tokio::test]
 async fn what_js_debug_does_not_know_is_refused_at_once_and_its_own_requests_reach_it() -> anyhow::Result<()>
 {
-    if !Subject::Js.is_set_up() {
-        return Ok(());
-    }
     let (source, mut editor) = (Subject::Js.source(), editor()?);
     editor.launch_child(Subject::Js.launch(), &source, &[Subject::Js.line("handle")]).await?;
     editor.ok("processWriteInput", json!({ "data": "x\n" })).await?;

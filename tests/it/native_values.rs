@@ -70,7 +70,7 @@ fn main() {
 
 #[tokio::test]
 async fn rusts_own_types_are_shown_as_what_they_are() -> anyhow::Result<()> {
-    for subject in ENGINES.into_iter().filter(|subject| subject.is_set_up()) {
+    for subject in ENGINES {
         let folder = tempfile::tempdir()?;
         let files = compiled(folder.path(), "main.rs", RUST)?;
         let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
@@ -102,7 +102,7 @@ async fn rusts_own_types_are_shown_as_what_they_are() -> anyhow::Result<()> {
 /// Nobody spoke of exceptions: a panic stops the program where it happens, and says what it is.
 #[tokio::test]
 async fn a_program_of_rust_stops_at_a_panic() -> anyhow::Result<()> {
-    for subject in ENGINES.into_iter().filter(|subject| subject.is_set_up()) {
+    for subject in ENGINES {
         let folder = tempfile::tempdir()?;
         let (source, program) = compiled(folder.path(), "main.rs", RUST)?;
         let mut agent = Agent::in_folder("agent", folder.path(), &[], &Transcript::default()).await?;
@@ -159,7 +159,7 @@ int main() {
 
 #[tokio::test]
 async fn cpps_containers_and_structs_are_summed_up_and_a_null_pointer_does_not_open() -> anyhow::Result<()> {
-    for subject in ENGINES.into_iter().filter(|subject| subject.is_set_up()) {
+    for subject in ENGINES {
         let folder = tempfile::tempdir()?;
         let files = compiled(folder.path(), "main.cpp", CPP)?;
         let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
@@ -178,7 +178,7 @@ async fn cpps_containers_and_structs_are_summed_up_and_a_null_pointer_does_not_o
 /// An adapter makes all rows before it answers: a hundred million would be the end of it.
 #[tokio::test]
 async fn an_array_of_a_hundred_million_is_answered_in_part_and_can_be_paged() -> anyhow::Result<()> {
-    for subject in ENGINES.into_iter().filter(|subject| subject.is_set_up()) {
+    for subject in ENGINES {
         let folder = tempfile::tempdir()?;
         let (source, program) = compiled(folder.path(), "main.cpp", CPP)?;
         let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
@@ -211,7 +211,7 @@ int main(void) { return down(0); }
 /// The program's own frame is shown, not the C library's that raises the signal.
 #[tokio::test]
 async fn an_abort_is_shown_where_the_program_called_it_8000_calls_deep() -> anyhow::Result<()> {
-    for subject in ENGINES.into_iter().filter(|subject| subject.is_set_up()) {
+    for subject in ENGINES {
         let folder = tempfile::tempdir()?;
         let (_, program) = compiled(folder.path(), "deep.c", DEEP)?;
         let mut agent = Agent::in_folder("agent", folder.path(), &[], &Transcript::default()).await?;
@@ -238,9 +238,6 @@ async fn an_abort_is_shown_where_the_program_called_it_8000_calls_deep() -> anyh
 /// A core has a stop, a stack and values, and does not run.
 #[tokio::test]
 async fn a_core_is_attached_to() -> anyhow::Result<()> {
-    if !Subject::Gdb.is_set_up() {
-        return Ok(());
-    }
     let folder = tempfile::tempdir()?;
     let (_, program) = compiled(folder.path(), "deep.c", &DEEP.replace("8000", "3"))?;
     let core = folder.path().join("core");
@@ -249,7 +246,7 @@ async fn a_core_is_attached_to() -> anyhow::Result<()> {
     let steps = ["-ex", "set debuginfod enabled off", "-ex", "run", "-ex", &save];
     let done = Command::new(gdb).args(["-q", "-nx", "-batch"]).args(steps).arg(&program).output()?;
     anyhow::ensure!(core.exists(), "{}", String::from_utf8_lossy(&done.stderr));
-    for subject in ENGINES.into_iter().filter(|subject| subject.is_set_up()) {
+    for subject in ENGINES {
         let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
         let attach = subject.with(json!({ "program": program, "coreFile": core }));
         editor.attach_child(attach, Path::new("/none"), &[]).await?;

@@ -19,13 +19,11 @@ const DEADLINE: Duration = Duration::from_secs(60);
 /// The bridge's.
 const TOKEN: &str = "a-token-of-enough-bytes";
 
-/// Whether another user can be had; says so when not.
-fn can_be_another() -> bool {
+/// Fails when no other user can be had: a test that cannot run has failed.
+fn can_be_another() -> anyhow::Result<()> {
     let can = rustix::process::geteuid().is_root();
-    if !can {
-        eprintln!("SKIPPED: only root can run a client as another user");
-    }
-    can
+    ensure!(can, "only root can run a client as another user: leave out `another_user_…`, as `check` does");
+    Ok(())
 }
 
 /// A shell of another user.
@@ -99,9 +97,7 @@ fn children(pid: u32) -> Vec<String> {
 
 #[tokio::test]
 async fn another_user_runs_nothing_through_a_listener() -> anyhow::Result<()> {
-    if !can_be_another() {
-        return Ok(());
-    }
+    can_be_another()?;
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("pwned");
     let (child, place) = listener("127.0.0.1:0", None).await?;
@@ -169,9 +165,7 @@ async fn connections_that_say_nothing_cost_no_process_and_are_closed() -> anyhow
 
 #[tokio::test]
 async fn another_user_takes_no_place_from_an_agent() -> anyhow::Result<()> {
-    if !can_be_another() {
-        return Ok(());
-    }
+    can_be_another()?;
     let folder = tempfile::tempdir()?;
     let server = Server::start_with_files(256, folder.path(), TOKEN).await?;
     let script = r#"for i in $(seq 300); do exec {fd}<>"/dev/tcp/127.0.0.1/$1" && printf 'POST /mcp HTTP/1.1\r\nHost: 127' >&$fd; done

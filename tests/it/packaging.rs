@@ -243,9 +243,6 @@ async fn launch_one_file(editor: &mut DapClient, more: Value) -> anyhow::Result<
 
 #[tokio::test]
 async fn a_runtime_inside_the_executable_is_debugged_with_the_library_of_its_build() -> anyhow::Result<()> {
-    if Runtime::Net9.dotnet().is_none() {
-        return Ok(());
-    }
     let mut editor = DapClient::start("editor", Runtime::Net9, &Transcript::default())?;
     let (_, libraries) = fixture::one_file();
     let launched = launch_one_file(&mut editor, json!({ "symbolPaths": [libraries] })).await?;
@@ -272,9 +269,6 @@ async fn a_runtime_inside_the_executable_is_debugged_with_the_library_of_its_bui
 
 #[tokio::test]
 async fn a_runtime_inside_the_executable_is_attached_to() -> anyhow::Result<()> {
-    if Runtime::Net9.dotnet().is_none() {
-        return Ok(());
-    }
     let (program, libraries) = fixture::one_file();
     let mut command = Command::new(program);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
@@ -305,9 +299,6 @@ async fn a_runtime_inside_the_executable_is_attached_to() -> anyhow::Result<()> 
 
 #[tokio::test]
 async fn a_runtime_inside_the_executable_without_a_library_of_its_build_is_refused() -> anyhow::Result<()> {
-    if Runtime::Net9.dotnet().is_none() {
-        return Ok(());
-    }
     let mut editor = DapClient::start("editor", Runtime::Net9, &Transcript::default())?;
     let refused = launch_one_file(&mut editor, json!({})).await?;
     let told = &refused.body["error"]["variables"];

@@ -306,9 +306,6 @@ async fn a_program_that_cannot_be_started_there_is_named_with_the_reason(
 
 #[tokio::test]
 async fn a_client_without_a_terminal_is_told_so() -> anyhow::Result<()> {
-    if Runtime::Net9.dotnet().is_none() {
-        return Ok(());
-    }
     let mut editor = DapClient::start("editor", Runtime::Net9, &Transcript::default())?;
     editor.ok("initialize", json!({ "clientID": "test" })).await?;
     let answer = editor.ask("launch", attributes("echo", &json!({}))).await?;
@@ -320,9 +317,6 @@ async fn a_client_without_a_terminal_is_told_so() -> anyhow::Result<()> {
 
 #[tokio::test]
 async fn a_client_that_refuses_is_quoted() -> anyhow::Result<()> {
-    if Runtime::Net9.dotnet().is_none() {
-        return Ok(());
-    }
     let (mut editor, _terminal) = introduced(Runtime::Net9).await?;
     let launch = editor.send("launch", attributes("echo", &json!({ "console": "externalTerminal" }))).await?;
     let refusal = Err(Failure::new(ErrorCode::EngineFailed, "xterm is not installed"));
@@ -354,18 +348,13 @@ async fn terminated(subject: Subject, suspended: bool) -> anyhow::Result<Value> 
 
 #[tokio::test]
 async fn a_suspended_python_program_ends_as_one_that_runs() -> anyhow::Result<()> {
-    if Subject::Python.is_set_up() {
-        assert_eq!(terminated(Subject::Python, true).await?, terminated(Subject::Python, false).await?);
-    }
+    assert_eq!(terminated(Subject::Python, true).await?, terminated(Subject::Python, false).await?);
     Ok(())
 }
 
 /// Waits out the deadline of the real program.
 #[tokio::test]
 async fn a_terminal_in_which_nothing_starts_is_given_up() -> anyhow::Result<()> {
-    if Runtime::Net9.dotnet().is_none() {
-        return Ok(());
-    }
     let (mut editor, terminal) = introduced(Runtime::Net9).await?;
     let launch = editor.send("launch", attributes("echo", &json!({}))).await?;
     let asked = editor.request("runInTerminal").await?;
@@ -380,9 +369,6 @@ async fn a_terminal_in_which_nothing_starts_is_given_up() -> anyhow::Result<()> 
 
 #[tokio::test]
 async fn a_launch_that_waits_for_a_terminal_can_be_ended() -> anyhow::Result<()> {
-    if Runtime::Net9.dotnet().is_none() {
-        return Ok(());
-    }
     let (mut editor, terminal) = introduced(Runtime::Net9).await?;
     editor.send("launch", attributes("echo", &json!({}))).await?;
     let asked = editor.request("runInTerminal").await?;

@@ -59,9 +59,6 @@ async fn launched(agent: &mut Agent, subject: Subject, folder: &std::path::Path)
 }
 
 async fn traces(subject: Subject, expressions: &[&str], expected: Value) -> anyhow::Result<()> {
-    if !subject.is_set_up() {
-        return Ok(());
-    }
     let folder = tempfile::tempdir()?;
     let mut agent = Agent::in_folder("agent", folder.path(), &[], &Transcript::default()).await?;
     launched(&mut agent, subject, folder.path()).await?;

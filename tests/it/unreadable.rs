@@ -28,9 +28,6 @@ fn odd() -> Vec<(String, bool)> {
 
 #[tokio::test]
 async fn requests_that_cannot_be_read_are_answered_once() -> anyhow::Result<()> {
-    if !Subject::Python.is_set_up() {
-        return Ok(());
-    }
     let mut editor = editor()?;
     let source = Subject::Python.source();
     editor.launch_child(Subject::Python.launch(), &source, &[Subject::Python.line("handle")]).await?;
@@ -55,9 +52,6 @@ async fn requests_that_cannot_be_read_are_answered_once() -> anyhow::Result<()> 
 /// A thread, a folder and variables whose names no Rust string can hold.
 #[tokio::test]
 async fn names_that_are_not_unicode_are_shown_escaped() -> anyhow::Result<()> {
-    if !Subject::Python.is_set_up() {
-        return Ok(());
-    }
     let mut editor = editor()?;
     let source = child::source("odd_names.py");
     editor.launch_child(child::python("odd_names.py"), &source, &[child::line(&source, "odd")]).await?;

@@ -13,12 +13,12 @@ use crate::fixture;
 ///
 /// # Panics
 /// When set-up does not bring it: a test that cannot run has failed.
-fn setting(key: &str) -> Option<String> {
+fn setting(key: &str) -> String {
     let read = || -> Option<String> {
         let text = std::fs::read_to_string(fixture::cache().join("env.json")).ok()?;
         serde_json::from_str::<Value>(&text).ok()?[key].as_str().map(str::to_owned)
     };
-    read().or_else(|| {
+    read().unwrap_or_else(|| {
         let lock = fixture::cache().join("setup.lock");
         let mut setup = Command::new("flock");
         // The tests of one run that find it old at the same moment set up once.
@@ -27,7 +27,7 @@ fn setting(key: &str) -> Option<String> {
         setup.arg(fixture::root().join("scripts/setup"));
         let done = setup.stdin(Stdio::null()).status();
         assert!(done.is_ok_and(|status| status.success()), "scripts/setup failed");
-        Some(read().unwrap_or_else(|| panic!("scripts/setup brings no `{key}`")))
+        read().unwrap_or_else(|| panic!("scripts/setup brings no `{key}`"))
     })
 }
 
@@ -53,19 +53,6 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// Whether its adapter is set up.
-    pub fn is_set_up(self) -> bool {
-        let key = match self {
-            Self::Python | Self::PythonAdapter | Self::Bash => "python",
-            Self::Lldb => "lldbDap",
-            Self::Gdb => "gdb",
-            Self::Delve => "dlv",
-            Self::Rdbg => "ruby",
-            Self::Js => "jsDebug",
-        };
-        setting(key).is_some()
-    }
-
     /// Its source.
     pub fn source(self) -> PathBuf {
         let name = match self {
@@ -96,17 +83,16 @@ impl Subject {
 
     /// These attributes, and those that say which engine it is and where.
     pub fn with(self, mut attributes: Value) -> Value {
-        let found = |key| setting(key).unwrap_or_default();
         let own = match self {
-            Self::Python | Self::PythonAdapter => json!({ "engine": "debugpy", "python": found("python") }),
-            Self::Lldb => json!({ "engine": "lldb", "enginePath": found("lldbDap") }),
-            Self::Gdb => json!({ "engine": "gdb", "enginePath": found("gdb") }),
-            Self::Bash => json!({ "engine": "bash", "enginePath": found("python") }),
+            Self::Python | Self::PythonAdapter => json!({ "engine": "debugpy", "python": setting("python") }),
+            Self::Lldb => json!({ "engine": "lldb", "enginePath": setting("lldbDap") }),
+            Self::Gdb => json!({ "engine": "gdb", "enginePath": setting("gdb") }),
+            Self::Bash => json!({ "engine": "bash", "enginePath": setting("python") }),
             // The Go here is newer than Debian's Delve.
-            Self::Delve => json!({ "engine": "delve", "enginePath": found("dlv"),
+            Self::Delve => json!({ "engine": "delve", "enginePath": setting("dlv"),
                 "dlvFlags": ["--check-go-version=false"] }),
             Self::Rdbg => json!({ "engine": "rdbg" }),
-            Self::Js => json!({ "engine": "js", "enginePath": found("jsDebug") }),
+            Self::Js => json!({ "engine": "js", "enginePath": setting("jsDebug") }),
         };
         if let (Some(attributes), Value::Object(own)) = (attributes.as_object_mut(), own) {
             attributes.extend(own);
@@ -122,17 +108,17 @@ impl Subject {
 
 /// The attributes that launch a Python fixture.
 pub fn python(name: &str) -> Value {
-    json!({ "engine": "debugpy", "python": setting("python").unwrap_or_default(), "program": source(name) })
+    json!({ "engine": "debugpy", "python": setting("python"), "program": source(name) })
 }
 
 /// What set-up has built of a native fixture.
 pub fn built(name: &str) -> String {
-    format!("{}/{name}", setting("childPrograms").unwrap_or_default())
+    format!("{}/{name}", setting("childPrograms"))
 }
 
 /// The interpreter that set-up found, by its key: `python`, `ruby`, `node`.
 pub fn interpreter(key: &str) -> String {
-    setting(key).unwrap_or_default()
+    setting(key)
 }
 
 /// A tool that set-up found, such as `go`.
@@ -152,7 +138,7 @@ pub fn source(name: &str) -> PathBuf {
 
 /// A native fixture program, built.
 pub fn native(name: &str) -> PathBuf {
-    PathBuf::from(setting("childPrograms").unwrap_or_default()).join(name)
+    PathBuf::from(setting("childPrograms")).join(name)
 }
 
 /// The line (from 1) with `BP marker` at its end, whatever the language's comments look like.
