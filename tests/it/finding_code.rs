@@ -20,6 +20,10 @@ stories! {
     the_entry_stop_is_before_the_first_line,
 }
 
+modern_stories! {
+    remarks_are_about_the_module_a_breakpoint_is_in,
+}
+
 also_on_net8! {
     a_program_without_symbols_says_so_and_still_stops_at_a_function,
     an_embedded_source_is_shown_and_mapped,
@@ -155,6 +159,37 @@ async fn an_optimised_program_says_so(runtime: Runtime) -> anyhow::Result<()> {
         editor.finish().await?;
     }
     Ok(())
+}
+
+/// Its packages are optimised and have no symbols, which says nothing of the user's own lines.
+async fn remarks_are_about_the_module_a_breakpoint_is_in(runtime: Runtime) -> anyhow::Result<()> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    let launch = launch(&mut editor, json!({ "program": fixture::modern_program("packages") })).await?;
+    let source = fixture::modern_source("packages");
+    let line = |marker: &str| fixture::modern_line("packages", marker);
+    let breakpoints = json!([{ "line": line("written") }, { "line": line("behind") }]);
+    let asked = json!({ "source": { "path": source }, "breakpoints": breakpoints });
+    editor.ok("setBreakpoints", asked.clone()).await?;
+    go(&mut editor, launch).await?;
+    let (thread, frame) = editor.stop().await?;
+    assert_eq!(frame["line"], line("written"));
+    // Once each: the one is bound, the other told that nothing is there.
+    for (verified, message) in [(true, Value::Null), (false, json!("there is no code at or after this line"))]
+    {
+        let told = editor.breakpoint("changed").await?["breakpoint"].clone();
+        assert_eq!((&told["verified"], &told["message"]), (&json!(verified), &message), "{told}");
+    }
+    assert!(!editor.unclaimed().iter().any(|name| name == "breakpoint"), "{:?}", editor.unclaimed());
+    let again = editor.ok("setBreakpoints", asked).await?["breakpoints"].clone();
+    assert_eq!(again[0]["message"], Value::Null, "{again}");
+    // What no module has is waited for, in one sentence.
+    let aside =
+        json!({ "source": { "path": fixture::modern_source("refs") }, "breakpoints": [{ "line": 1 }] });
+    let aside = editor.ok("setBreakpoints", aside).await?["breakpoints"][0]["message"].clone();
+    assert_eq!(aside, "no loaded module has code for it yet; 2 libraries have no symbols");
+    editor.ok("continue", json!({ "threadId": thread })).await?;
+    assert_eq!(editor.event("exited").await?["exitCode"], 0);
+    editor.finish().await
 }
 
 async fn an_embedded_source_is_shown_and_mapped(runtime: Runtime) -> anyhow::Result<()> {

@@ -138,6 +138,10 @@ impl Wanted {
         !self.sites.is_empty()
     }
 
+    fn is_bound_in(&self, loaded: &Loaded) -> bool {
+        self.sites.iter().any(|site| site.0 == loaded.id)
+    }
+
     /// DAP `Breakpoint`; `pending`: why what has not bound yet has not.
     fn body(&self, pending: &str) -> Value {
         let mut body = json!({ "id": self.id, "verified": self.is_bound() });
@@ -266,18 +270,22 @@ impl Session {
             Place::Source(path) if !std::path::Path::new(path).exists() => {
                 reasons.push(format!("there is no file `{path}`"));
             }
-            Place::Source(path) => {
-                let known = self.modules.with_symbols().iter().any(|loaded| {
-                    loaded.pdb.as_ref().is_ok_and(|pdb| self.sources.find(pdb, path).is_some())
-                });
-                reasons.push(match known {
-                    true => "there is no code at or after this line".to_owned(),
-                    false => "no loaded module has code for it yet".to_owned(),
-                });
+            Place::Source(_) => {
+                if self.modules.all().iter().any(|loaded| self.has_source(place, loaded)) {
+                    // Other modules' symbols would change nothing.
+                    return "there is no code at or after this line".to_owned();
+                }
+                reasons.push("no loaded module has code for it yet".to_owned());
             }
         }
         reasons.extend(self.modules.problems());
         reasons.join("; ")
+    }
+
+    /// Whether a module was compiled from the file of a place.
+    fn has_source(&self, place: &Place, loaded: &Loaded) -> bool {
+        let Place::Source(path) = place else { return false };
+        loaded.pdb.as_ref().is_ok_and(|pdb| self.sources.find(pdb, path).is_some())
     }
 
     /// Binds one breakpoint in one module, if it has code there.
@@ -291,7 +299,7 @@ impl Session {
             // Not by modules: its code is there already, or it is no place to stop at.
             Place::Instructions => return,
         }
-        if loaded.is_optimized && !loaded.is_framework && wanted.is_bound() {
+        if loaded.is_optimized && !loaded.is_framework && wanted.is_bound_in(loaded) {
             wanted.remark(format!("`{}` is optimised: the line may be skipped", loaded.name()));
         }
     }
@@ -382,15 +390,19 @@ impl Session {
             for wanted in list {
                 let before = (wanted.is_bound(), wanted.problem.is_some());
                 self.bind(place, wanted, loaded);
-                if (wanted.is_bound(), wanted.problem.is_some()) != before {
-                    self.tell("breakpoint", json!({ "reason": "changed", "breakpoint": wanted.body("") }));
+                // A module that has the file and no code at the line is why it will not bind.
+                let explained = !wanted.is_bound() && self.has_source(place, loaded);
+                if explained || (wanted.is_bound(), wanted.problem.is_some()) != before {
+                    let pending = if explained { self.why_pending(place) } else { String::new() };
+                    let body = wanted.body(&wanted.in_its_module(&pending));
+                    self.tell("breakpoint", json!({ "reason": "changed", "breakpoint": body }));
                 }
             }
         }
         self.breakpoints.places = places;
     }
 
-    /// A module without symbols came: whoever waits for a breakpoint is told of it.
+    /// A module came whose missing symbols may be why: whoever waits for a breakpoint is told of it.
     pub(super) fn tell_why_pending(&self) {
         for (place, list) in &self.breakpoints.places {
             let pending = self.why_pending(place);

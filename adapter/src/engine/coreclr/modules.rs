@@ -101,6 +101,11 @@ impl Loaded {
         Some(format!("`{}` has no symbols: {problem}", self.name()))
     }
 
+    /// Whether it is optimised code that the program uses, as packages have it: not the framework's, hardly the user's.
+    pub(super) fn is_library(&self) -> bool {
+        self.is_optimized && !self.is_framework && !self.path.with_extension("runtimeconfig.json").exists()
+    }
+
     pub(super) fn name(&self) -> String {
         self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
@@ -188,9 +193,17 @@ impl Modules {
         Ok(())
     }
 
-    /// Why modules that are not the framework's have no symbols.
+    /// Why modules that may be the user's have no symbols; how many libraries have none, in one sentence.
     pub(super) fn problems(&self) -> Vec<String> {
-        self.list.iter().filter_map(|loaded| loaded.problem()).collect()
+        let lacking = self.list.iter().filter_map(|loaded| Some((loaded, loaded.problem()?)));
+        let (own, libraries): (Vec<_>, Vec<_>) = lacking.partition(|(loaded, _)| !loaded.is_library());
+        let mut problems: Vec<String> = own.into_iter().map(|(_, problem)| problem).collect();
+        match libraries.len() {
+            0 => {}
+            1 => problems.push("a library has no symbols".into()),
+            many => problems.push(format!("{many} libraries have no symbols")),
+        }
+        problems
     }
 
     /// The module behind a handle.

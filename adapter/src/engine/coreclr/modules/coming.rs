@@ -31,7 +31,7 @@ impl Session {
             self.about_the_program(&loaded);
         }
         self.bind_in(&loaded);
-        if loaded.problem().is_some() {
+        if loaded.problem().is_some() && !loaded.is_library() {
             self.tell_why_pending();
         }
     }
