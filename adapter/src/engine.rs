@@ -50,6 +50,16 @@ pub const NEED_STOP: [&str; 19] = [
 /// The argument of `variables` by which the hub tells an engine that nothing may run: the client may only look.
 pub const LOOKS_ONLY: &str = "tandemLooksOnly";
 
+/// The argument of `terminate` by which the hub tells an engine to end the program whatever it wants.
+pub const BY_FORCE: &str = "tandemByForce";
+
+/// The argument of `terminate` by which the hub tells an engine that the program stands, as far as clients know, and will be
+/// resumed.
+pub const STANDS: &str = "tandemStands";
+
+/// Key of an engine's answer to `terminate`: the program got a signal, which one that stands hears when it goes on.
+pub const HEARS_WHEN_IT_RUNS: &str = "hearsWhenItRuns";
+
 /// Key that an engine adds to the body of `stopped` when a breakpoint's condition could not be evaluated: `condition` if it is
 /// known, and `reason`. The hub takes it out.
 pub const CONDITION_FAILURE: &str = "conditionFailure";

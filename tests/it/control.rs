@@ -212,15 +212,22 @@ async fn two_pauses_at_once_both_succeed(runtime: Runtime) -> anyhow::Result<()>
 
 async fn the_stop_button_of_vs_code_terminates_and_then_disconnects(runtime: Runtime) -> anyhow::Result<()> {
     let story = Transcript::default();
-    let (mut first, mut second, _) = two_at_the_loop(runtime, &story, json!({})).await?;
+    let mut first = DapClient::start("editor", runtime, &story)?;
+    first.launch("farewells", &["working"], json!({})).await?;
+    first.stop().await?;
+    let mut second = DapClient::connect("second", &first.socket().await?, &story).await?;
+    second.join(json!({ "clientID": "other", "clientName": "second" })).await?;
+    second.event("stopped").await?;
     first.ok("terminate", json!({ "restart": false })).await?;
+    first.event("continued").await?;
+    second.event("continued").await?;
     first.event("exited").await?;
     first.event("terminated").await?;
     second.event("exited").await?;
     second.event("terminated").await?;
     first.ok("disconnect", json!({ "restart": false })).await?;
     // What it printed can still be read.
-    assert_eq!(second.ok("processReadOutput", json!({})).await?["stdout"], "welcome\nname? ");
+    assert_eq!(second.ok("processReadOutput", json!({})).await?["stdout"], "ready\nsaving\nsaved\n");
     second.ok("disconnect", json!({ "restart": false })).await?;
     insta::assert_snapshot!("the_stop_button_of_vs_code", story.text());
     Ok(())

@@ -188,8 +188,7 @@ impl Runtime {
 /// # Panics
 /// When there is no program of this name.
 pub fn program(name: &str) -> String {
-    let found = environment().unwrap_or_default();
-    found["programs"][name].as_str().unwrap_or_else(|| panic!("no fixture program `{name}`")).to_owned()
+    made(&format!("/programs/{name}"))
 }
 
 /// A program of `fixtures/programs/modern`, built by the user's own SDK, for [`Runtime::Net10`].

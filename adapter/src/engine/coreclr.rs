@@ -46,11 +46,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
 use dap_wire::{ErrorCode, Failure};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::builds::Tell;
-use super::{Engine, EngineEvent, EngineRequest, Reply};
+use super::{BY_FORCE, Engine, EngineEvent, EngineRequest, Reply};
 use crate::io::{Broker, SpawnSpec};
 use session::{Input, Session};
 use standstill::Standstill;
@@ -109,12 +109,17 @@ impl CoreClr {
 }
 
 impl Engine for CoreClr {
-    fn request(&self, request: EngineRequest, cancel: CancellationToken, reply: Reply) {
-        let is_end = matches!(request.command.as_str(), "disconnect" | "terminate");
+    fn request(&self, mut request: EngineRequest, cancel: CancellationToken, reply: Reply) {
+        if request.command == "terminate" && self.standstill.hangs() {
+            // Who hangs hears nobody.
+            request.arguments = json!({ BY_FORCE: true });
+        }
+        let is_end = request.command == "disconnect"
+            || (request.command == "terminate" && request.arguments[BY_FORCE] == true);
         if is_end {
             self.ending.store(true, Ordering::Relaxed);
         }
-        let waits = request.command == "disconnect" && self.stopping.load(Ordering::Relaxed);
+        let waits = is_end && self.stopping.load(Ordering::Relaxed);
         if waits || (is_end && self.standstill.hangs()) {
             // Only the program's end wakes the engine's thread now.
             self.broker.kill();

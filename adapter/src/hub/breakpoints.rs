@@ -96,6 +96,14 @@ impl Ledger {
         self.sheets.get_mut(place)
     }
 
+    /// Where these breakpoints are.
+    pub fn places_of(&self, ids: &[i64]) -> Vec<Place> {
+        let has = |place: &Place| {
+            self.sheet(place).is_some_and(|sheet| sheet.entries.iter().any(|entry| ids.contains(&entry.id)))
+        };
+        self.places().into_iter().filter(has).collect()
+    }
+
     /// Every place that has entries.
     pub fn places(&self) -> Vec<Place> {
         self.sheets

@@ -113,6 +113,8 @@ pub enum Timer {
     EarlyAnswer,
     /// A client has had its time to answer this reverse request.
     Ask(Ask),
+    /// The program has had its time to end, from this resume on, counted.
+    Terminate(u64),
 }
 
 /// A request to the process I/O broker.

@@ -46,8 +46,15 @@ pub enum Waiter {
     },
     /// The answer to `launch` or `attach`.
     Launch(Asked),
-    /// The answer to `continue`, a step, or the like.
+    /// The answer to `continue`, a step, or the like; or to `terminate`, which resumes a program that stands.
     Resume(Asked),
+    /// The answer to `terminate`: whose, and the stop at which it was asked.
+    Terminate {
+        /// Whose.
+        asked: Asked,
+        /// As [`Waiter::Inspect`] has it.
+        stop: Option<u64>,
+    },
     /// The answer to `pause`.
     Pause(Asked),
     /// The old engine lets go, so that the program can be restarted.
@@ -86,6 +93,7 @@ impl Waiter {
             | Self::Write { asked, .. }
             | Self::Launch(asked)
             | Self::Resume(asked)
+            | Self::Terminate { asked, .. }
             | Self::SessionInfo(asked) => Some(asked),
             Self::Ending(asked) => asked.as_ref(),
             Self::Breakpoints { .. }
@@ -152,6 +160,12 @@ impl Pending {
     pub fn launches(&self) -> Vec<Ticket> {
         let launches = |waiter: &Waiter| matches!(waiter, Waiter::Launch(_) | Waiter::Relaunched);
         self.waiters.iter().filter(|(_, waiter)| launches(waiter)).map(|(ticket, _)| *ticket).collect()
+    }
+
+    /// Tickets of what is asked of the engine as it is.
+    pub fn inspections(&self) -> Vec<Ticket> {
+        let inspects = |waiter: &Waiter| matches!(waiter, Waiter::Inspect { .. });
+        self.waiters.iter().filter(|(_, waiter)| inspects(waiter)).map(|(ticket, _)| *ticket).collect()
     }
 
     /// Whether a client's launch is in flight.

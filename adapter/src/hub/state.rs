@@ -3,7 +3,8 @@
 //!
 //! In reading order: this file (the state, who said what, answering), [`lifecycle`] (handshakes, launch, leaving, end),
 //! [`control`] (resuming and pausing), [`restart`], [`inspect`] (everything that is asked of the engine as it is), [`marks`]
-//! (breakpoints and exception filters), [`judge`] (stops only the hub can tell from others) with [`values_at_hit`], [`program_io`] (stdin,
+//! (breakpoints and exception filters), [`terminate`],
+//! [`judge`] (stops only the hub can tell from others) with [`values_at_hit`], [`program_io`] (stdin,
 //! output, the debug console), [`session`] (sessionInfo, sessionControl), [`deeds`] (who is told what a client did), [`owed`] (who waits for an answer), [`told`] (what the engine says of its own
 //! accord), [`reverse`] (what it asks of a client).
 
@@ -22,6 +23,7 @@ pub mod rehearsal;
 mod restart;
 mod reverse;
 mod session;
+mod terminate;
 #[cfg(test)]
 mod tests;
 mod told;
@@ -48,6 +50,7 @@ pub use inspect::Touched;
 use judge::Judging;
 use restart::Restart;
 use reverse::Reverse;
+use terminate::Terminating;
 
 /// How long a client may take to present the token, or on the socket to introduce itself.
 const ADMISSION_LIMIT: Duration = Duration::from_secs(20);
@@ -112,6 +115,10 @@ pub struct State {
     facts: Facts,
     reverse: Reverse,
     restart: Option<Restart>,
+    /// How long the program may take to end when it is asked to; `None`: as long as it likes.
+    limit: Option<Duration>,
+    /// It was asked to.
+    terminating: Option<Terminating>,
     /// The engine of a restart has not been told `configurationDone`.
     unconfigured: bool,
     /// Counts stops and resumes: what was asked at one stop is nothing at the next.
@@ -154,6 +161,8 @@ impl State {
             facts: Facts::default(),
             reverse: Reverse::default(),
             restart: None,
+            limit: None,
+            terminating: None,
             unconfigured: false,
             stops: 0,
             resumed_by: None,
@@ -326,7 +335,7 @@ impl State {
             "attach" => self.attach(asked, arguments),
             "configurationDone" => self.configuration_done(&asked),
             "disconnect" => self.disconnect(asked, &arguments),
-            "terminate" => self.terminate(asked, arguments),
+            "terminate" => self.terminate(asked),
             "cancel" => self.cancel(&asked, &arguments),
             "continue" | "next" | "stepIn" | "stepOut" | "goto" | "stepBack" | "reverseContinue"
             | "restartFrame" => self.resume(asked, arguments),
@@ -354,6 +363,7 @@ impl State {
             Some(Waiter::Launch(asked)) => self.launched(&asked, result),
             // The broker answers elsewhere.
             Some(Waiter::Io(asked) | Waiter::Write { asked, .. }) => self.answer(&asked, result),
+            Some(Waiter::Terminate { asked, stop }) => self.asked_to_end(asked, stop, result),
             Some(Waiter::Pause(asked)) => self.paused(&asked, result),
             Some(Waiter::Restarting) => self.relaunch(),
             Some(Waiter::Relaunched) => self.relaunched(result),

@@ -51,6 +51,9 @@ pub const FAMILY: Family = Family {
     ],
 };
 
+/// How long an agent that leaves waits for the end of a program that it has asked to end.
+const END_LIMIT: Duration = Duration::from_secs(3);
+
 async fn status(call: &Call) -> Result<Value, Failure> {
     let named = call.arguments.text("session")?.is_some();
     if !named && call.bridge.current().is_none() {
@@ -229,8 +232,18 @@ async fn disconnect(call: &Call) -> Result<Value, Failure> {
     let named = call.arguments.text("session")?.is_some();
     let session = session.kin.root.clone().filter(|_| !named).unwrap_or(session);
     let terminate = call.arguments.flag("terminate")?;
+    let mut refuses = None;
     if terminate == Some(true) && !session.launched && session.snapshot().state != State::Exited {
         session.terminate().await?;
+        let mut picture = session.picture();
+        let ended = picture.wait_for(|picture| picture.state == State::Exited);
+        if tokio::time::timeout(END_LIMIT, ended).await.is_err() {
+            refuses = Some(format!(
+                "{} was asked to end and has not ended yet: it may take the time its launch gives it (`terminateTimeout`, \
+                 usually 30 s), and as long as somebody looks at a stop",
+                session.id
+            ));
+        }
     }
     let outcome = session.leave(terminate).await;
     if session.kin.root.is_none() {
@@ -241,13 +254,21 @@ async fn disconnect(call: &Call) -> Result<Value, Failure> {
     }
     call.bridge.forget(&session.id);
     outcome?;
+    let with = |left: Option<String>| {
+        let words: Vec<String> = left.into_iter().chain(refuses.clone()).collect();
+        (!words.is_empty()).then(|| words.join("; "))
+    };
     // A session that is still there is the one that is meant from now on.
     Ok(match call.bridge.current() {
         Some(now) => {
             let message =
                 format!("left {}; the current session is now {} ({})", session.id, now.id, now.kin.title);
-            json!({ "state": now.snapshot().state.as_str(), "session": now.id, "left": session.id, "message": message })
+            json!({ "state": now.snapshot().state.as_str(), "session": now.id, "left": session.id,
+                "message": with(Some(message)) })
         }
-        None => json!({ "state": "idle" }),
+        None => match with(None) {
+            Some(message) => json!({ "state": "idle", "message": message }),
+            None => json!({ "state": "idle" }),
+        },
     })
 }

@@ -18,6 +18,10 @@ impl Profile for Bash {
         "bash"
     }
 
+    fn is_in_the_program(&self) -> bool {
+        true
+    }
+
     /// It stops between two commands.
     fn idle_pause(&self) -> IdlePause {
         IdlePause::Pends("it is in the midst of a command, and bash stops between two")

@@ -97,6 +97,11 @@ impl Profile for Custom {
         &self.command
     }
 
+    /// As DAP has it.
+    fn ends_gently(&self, _arguments: &Value) -> bool {
+        true
+    }
+
     fn says_initialized(&self) -> bool {
         false
     }

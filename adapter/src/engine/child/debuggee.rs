@@ -46,6 +46,14 @@ impl Debuggee {
         }
     }
 
+    /// Whether it has a handler for this signal (proc(5), `SigCgt`).
+    pub(super) fn handles(&self, signal: Signal) -> bool {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid)).unwrap_or_default();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+        let caught = caught.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).unwrap_or(0);
+        caught & (1 << (signal.as_raw() - 1)) != 0
+    }
+
     fn reached(&self) -> Option<Pid> {
         i32::try_from(self.pid).ok().and_then(Pid::from_raw).filter(|_| self.is_there())
     }

@@ -105,6 +105,15 @@ impl Profile for Debugpy {
         pydevd::complete(capabilities);
     }
 
+    fn is_in_the_program(&self) -> bool {
+        true
+    }
+
+    /// Where its own attribute has it interrupt the program instead of killing it.
+    fn ends_gently(&self, arguments: &Value) -> bool {
+        arguments["onTerminate"] == "KeyboardInterrupt"
+    }
+
     /// A thread stops at its next line; one that waits in a call has no next line.
     fn idle_pause(&self) -> IdlePause {
         IdlePause::Unsaid

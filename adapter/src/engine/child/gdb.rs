@@ -55,6 +55,10 @@ impl Profile for Gdb {
         Some("$_exitsignal")
     }
 
+    fn lets_signal_pass(&self) -> Option<&'static str> {
+        Some("handle SIGTERM nostop noprint pass")
+    }
+
     /// It takes a number for how many hits to ignore, and never stops where it is anything else.
     fn counts_hits(&self) -> bool {
         false

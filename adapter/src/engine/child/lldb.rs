@@ -36,6 +36,10 @@ impl Profile for Lldb {
         false
     }
 
+    fn lets_signal_pass(&self) -> Option<&'static str> {
+        Some("`process handle SIGTERM --pass true --stop false --notify false")
+    }
+
     /// `configurationDone` is answered before the program runs, and what does not run is not interrupted.
     fn misses_pauses(&self) -> bool {
         true

@@ -239,6 +239,21 @@ pub(super) trait Profile: Send + Sync {
         None
     }
 
+    /// Whether its own `terminate` lets the program end by itself; most kill it.
+    fn ends_gently(&self, _arguments: &Value) -> bool {
+        false
+    }
+
+    /// Whether the debugger is code of the program's own language, in which handlers of signals run as in any other.
+    fn is_in_the_program(&self) -> bool {
+        false
+    }
+
+    /// The command that has it pass SIGTERM on to the program, of one that would stop there.
+    fn lets_signal_pass(&self) -> Option<&'static str> {
+        None
+    }
+
     /// What to `evaluate` for the number of the signal that ended the program, where the adapter tells of exit codes only.
     fn signal_expression(&self) -> Option<&'static str> {
         None

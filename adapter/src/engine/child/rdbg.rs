@@ -25,6 +25,10 @@ impl Profile for Rdbg {
         "rdbg"
     }
 
+    fn is_in_the_program(&self) -> bool {
+        true
+    }
+
     fn own_requests(&self) -> Option<&'static [&'static str]> {
         Some(&["rdbgRecordInspector", "rdbgTraceInspector"])
     }

@@ -3,7 +3,7 @@
 //! In reading order: this file (what a session is), [`launch`] (the handshake), [`said`] (what the adapter says), [`requests`]
 //! (asking it), [`conditions`] (breakpoints whose conditions fail), [`panics`] (of Rust), [`native`] (values and frames of
 //! machine code), [`threads`], [`pausing`], [`paging`], [`reverse`] (what it asks), [`family`] (programs that the program starts), [`delegated`] (a
-//! program that the adapter starts through our stub), [`undebugged`] (`noDebug`), [`ending`].
+//! program that the adapter starts through our stub), [`undebugged`] (`noDebug`), [`terminating`], [`ending`].
 //!
 //! The answer to `launch` may come before or after `configurationDone`, and `initialized` before, after, twice or never:
 //! the hub is told of it once, after the launch was sent. `exited` and `terminated` are told
@@ -25,10 +25,12 @@ mod pausing;
 mod requests;
 mod reverse;
 mod said;
+mod terminating;
 mod threads;
 mod undebugged;
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -45,7 +47,7 @@ use super::inspector::Opened;
 use super::profile::{Plan, Profile};
 use super::target::Target;
 use super::{offered, translate};
-use crate::engine::{EngineEvent, EngineRequest, Marks};
+use crate::engine::{BY_FORCE, EngineEvent, EngineRequest, Marks, STANDS};
 use crate::io::{Broker, Child, Offer};
 use conditions::Conditions;
 use family::Adopted;
@@ -64,8 +66,6 @@ const REQUEST_LIMIT: Duration = Duration::from_secs(28);
 const GOODBYE_LIMIT: Duration = Duration::from_secs(2);
 /// The same of a program that lives on: the next to attach finds it held until then. Below what the hub waits.
 const RELEASE_LIMIT: Duration = Duration::from_secs(4);
-/// How long a program may take to end after it was asked to.
-const TERM_LIMIT: Duration = Duration::from_secs(3);
 /// How long an adapter may keep quiet about the program's end after the kernel told us of it.
 const LATE_WORD: Duration = Duration::from_secs(2);
 /// How long a program of ours may take to end after its adapter said that debugging is over.
@@ -156,6 +156,10 @@ pub(super) struct Session {
     planning: TaskTracker,
     /// What was opened in a program that is not ours, and is still to be closed.
     opened: Mutex<Option<Opened>>,
+    /// How often the signal that asks the program to end may still wait for the program to run; 0: none is to be sent.
+    owed_signals: AtomicU32,
+    /// The adapter will stop at that signal.
+    stops_at_signal: AtomicBool,
     /// No more connections are taken.
     closing: CancellationToken,
 }
@@ -186,6 +190,8 @@ impl Session {
             give_up: CancellationToken::new(),
             planning: TaskTracker::new(),
             opened: Mutex::default(),
+            owed_signals: AtomicU32::new(0),
+            stops_at_signal: AtomicBool::new(false),
             closing: CancellationToken::new(),
         }
     }
@@ -229,7 +235,11 @@ impl Session {
                 Box::pin(self.let_go(arguments["terminateDebuggee"] == true)).await;
                 Ok(Value::Null)
             }
-            "terminate" => Box::pin(self.terminate(arguments)).await,
+            "terminate" if arguments[BY_FORCE] == true => {
+                Box::pin(self.end_program()).await;
+                Ok(Value::Null)
+            }
+            "terminate" => Box::pin(self.ask_to_end(arguments[STANDS] == true)).await,
             "setExceptionBreakpoints" => {
                 let capabilities = self.capabilities();
                 translate::exception_filters(&mut arguments, &capabilities);
@@ -264,7 +274,11 @@ impl Session {
                     "variables" | "evaluate" | "stackTrace" if self.profile.is_native() => {
                         return Box::pin(self.ask_native(&command, arguments, &cancel)).await;
                     }
-                    "continue" => return Box::pin(self.go_on(arguments, &cancel)).await,
+                    "continue" => {
+                        let answer = Box::pin(self.go_on(arguments, &cancel)).await?;
+                        self.send_owed_signal();
+                        return Ok(answer);
+                    }
                     "pause" => {
                         self.conditions.pausing(true);
                         return Box::pin(self.pause(arguments, &cancel)).await;

@@ -15,7 +15,7 @@ use crate::engine::path_map;
 pub(super) const WORKSPACE: &str = "__workspaceFolder";
 
 /// Attributes that mean something to Tandem alone.
-const OURS: [&str; 10] = [
+const OURS: [&str; 11] = [
     "engine",
     "enginePath",
     "engineOptions",
@@ -25,6 +25,7 @@ const OURS: [&str; 10] = [
     "pty",
     "console",
     "project",
+    "terminateTimeout",
     WORKSPACE,
 ];
 

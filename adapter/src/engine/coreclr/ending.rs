@@ -8,11 +8,12 @@ use cordebug::callback::Callback;
 use cordebug::debugger::Process;
 use cordebug::hresult::CORDBG_E_DETACH_FAILED_OUTSTANDING_EVALS;
 use dap_wire::{ErrorCode, Failure};
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::cor;
 use super::session::{Input, Run, Session};
+use crate::engine::HEARS_WHEN_IT_RUNS;
 use crate::io::ExitInfo;
 use crate::io::child::{is_suspended, signal_group};
 
@@ -23,10 +24,10 @@ const QUIET_LIMIT: Duration = Duration::from_secs(2);
 const LAST_CALL_LIMIT: Duration = Duration::from_secs(5);
 /// How long a killed program may take to end.
 const KILL_LIMIT: Duration = Duration::from_secs(3);
-/// How long a program may take to end after SIGTERM.
-const TERM_LIMIT: Duration = Duration::from_secs(3);
+/// How long after SIGTERM a program that is suspended is let go on, so that it hears it.
+const WAKE_LIMIT: Duration = Duration::from_secs(3);
 /// How often it is looked at meanwhile.
-const TERM_LOOK: Duration = Duration::from_millis(50);
+const WAKE_LOOK: Duration = Duration::from_millis(50);
 /// How often one that is suspended again meanwhile is let go on.
 const MOST_SUSPENSIONS: u32 = 5;
 
@@ -187,33 +188,53 @@ impl Session {
         }
     }
 
-    /// Asks the program to end, and ends it when it does not.
-    pub(super) fn terminate(&mut self, inputs: &Receiver<Input>) -> Result<Value, Failure> {
-        let Some(child) = &self.child else {
-            return self.disconnect(&json!({ "terminateDebuggee": true }), inputs);
-        };
-        // A stopped program cannot answer a signal.
-        if self.run != Run::Running {
-            child.signal(Signal::KILL);
-            return Ok(Value::Null);
+    /// Ends the program whatever it wants; its end is told when it comes.
+    pub(super) fn end_by_force(&mut self, inputs: &Receiver<Input>) -> Result<Value, Failure> {
+        match &self.child {
+            Some(child) => {
+                child.signal(Signal::KILL);
+                Ok(Value::Null)
+            }
+            None => self.disconnect(&json!({ "terminateDebuggee": true }), inputs),
         }
+    }
+
+    /// Asks the program to end. How long it may take is the hub's to know.
+    pub(super) fn ask_to_end(&self) -> Result<Value, Failure> {
+        let asked = Ok(json!({ HEARS_WHEN_IT_RUNS: true }));
+        let Some(child) = &self.child else {
+            let process = self.pid.and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
+            let Some(process) = process else { return asked };
+            for signal in [Signal::TERM, Signal::CONT] {
+                kill_process(process, signal).map_err(|error| {
+                    let what = format!(
+                        "cannot ask process {} to end: SIG{signal:?}: {error}",
+                        process.as_raw_nonzero()
+                    );
+                    Failure::new(ErrorCode::EngineFailed, what)
+                        .hint("disconnect with `terminateDebuggee` to end it by force")
+                })?;
+            }
+            return asked;
+        };
         child.signal(Signal::TERM);
         // One that was suspended from its terminal's keyboard hears it when it goes on.
         child.signal(Signal::CONT);
         // Not here: on its way out the program calls back, and must be answered.
         let (broker, pid, mut exit) = (self.broker.clone(), child.pid(), child.exit());
-        let insist = move || {
+        let wake = move || {
             let runtime = broker.runtime();
-            let ended = runtime.block_on(async {
-                let patience = tokio::time::Instant::now() + TERM_LIMIT;
+            let deaf = runtime.block_on(async {
+                let patience = tokio::time::Instant::now() + WAKE_LIMIT;
                 let mut suspended = 0;
                 loop {
-                    let look = tokio::time::Instant::now() + TERM_LOOK;
+                    let look = tokio::time::Instant::now() + WAKE_LOOK;
                     match tokio::time::timeout_at(look, exit.wait_for(Option::is_some)).await {
-                        Ok(_) => return true,
+                        Ok(_) => return false,
                         // One that reads in the background of its terminal is suspended again and again (SIGTTIN), and
                         // hears nobody.
-                        Err(_) if look >= patience || suspended > MOST_SUSPENSIONS => return false,
+                        Err(_) if suspended > MOST_SUSPENSIONS => return true,
+                        Err(_) if look >= patience => return false,
                         Err(_) if is_suspended(pid) => {
                             suspended += 1;
                             signal_group(pid, Signal::CONT);
@@ -222,12 +243,15 @@ impl Session {
                     }
                 }
             });
-            if !ended {
+            if deaf {
                 broker.kill();
             }
         };
-        std::thread::Builder::new().name("terminate".into()).spawn(insist).map(|_| Value::Null).map_err(
-            |error| Failure::new(ErrorCode::EngineFailed, format!("cannot watch the program end: {error}")),
+        std::thread::Builder::new().name("terminate".into()).spawn(wake).map_or_else(
+            |error| {
+                Err(Failure::new(ErrorCode::EngineFailed, format!("cannot watch the program end: {error}")))
+            },
+            |_| asked,
         )
     }
 

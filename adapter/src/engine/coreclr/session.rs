@@ -26,7 +26,7 @@ use super::stepping::{Step, Target};
 use super::threads::Threads;
 use super::types::lookup::Known;
 use super::values::References;
-use crate::engine::{EngineEvent, EngineRequest, LOOKS_ONLY, Reply};
+use crate::engine::{BY_FORCE, EngineEvent, EngineRequest, LOOKS_ONLY, Reply};
 use crate::io::{Broker, Child, ExitInfo};
 
 /// How long a pause lets the runtime tell what happened before, and how long it waits for one piece of it.
@@ -227,7 +227,8 @@ impl Session {
             "attach" => self.attach(arguments, inputs),
             "configurationDone" => self.configured(inputs),
             "disconnect" => self.disconnect(arguments, inputs),
-            "terminate" => self.terminate(inputs),
+            "terminate" if arguments[BY_FORCE] == true => self.end_by_force(inputs),
+            "terminate" => self.ask_to_end(),
             "setBreakpoints" => self.set_breakpoints(arguments),
             "setFunctionBreakpoints" => self.set_function_breakpoints(arguments),
             "setInstructionBreakpoints" => self.set_instruction_breakpoints(arguments),

@@ -34,9 +34,18 @@ impl State {
     pub(super) fn resumed(&mut self, asked: &Asked, result: Result<Value, Failure>) {
         let mut body = match result {
             Ok(body) => body,
+            // What was to end has ended.
+            Err(_) if asked.command == "terminate" && !self.is_live() => {
+                return self.answer(asked, Ok(Value::Null));
+            }
             Err(failure) => return self.refuse(asked, failure),
         };
-        if asked.command == "continue" {
+        // DAP: whoever resumed knows from the answer; everybody else needs the event.
+        let terminates = asked.command == "terminate";
+        let knows = (!terminates).then_some(asked.client);
+        if terminates {
+            body = Value::Null;
+        } else if asked.command == "continue" {
             if !body.is_object() {
                 body = json!({});
             }
@@ -47,13 +56,12 @@ impl State {
             return;
         }
         self.stop_judging();
-        self.judging.last_resume.clone_from(&asked.command);
+        self.judging.last_resume = if terminates { "continue".into() } else { asked.command.clone() };
         let thread = self.stopped_thread();
         self.running(Some(self.name_of(asked.client)));
-        // DAP: whoever resumed knows from the answer; everybody else needs the event.
         let continued = json!({ "threadId": thread, "allThreadsContinued": true });
-        self.tell_all_but(Some(asked.client), "continued", &continued);
-        if asked.command != "continue" && self.takes_a_step_for_its_threads(asked.client) {
+        self.tell_all_but(knows, "continued", &continued);
+        if knows.is_some() && asked.command != "continue" && self.takes_a_step_for_its_threads(asked.client) {
             self.tell(asked.client, "continued", &continued);
         }
         self.tell_deed(asked.client, "resumed", &json!({ "command": asked.command }));
@@ -76,6 +84,12 @@ impl State {
 
     /// From here on every frame and variable of the last stop is stale.
     pub(super) fn running(&mut self, by: Option<String>) {
+        self.leave_stop(by);
+        self.start_ending_clock();
+    }
+
+    /// The same, when the next stop is told at once.
+    pub(super) fn leave_stop(&mut self, by: Option<String>) {
         self.phase = Phase::Running;
         self.resumed_by = by;
         self.stops += 1;

@@ -316,9 +316,13 @@ impl State {
         if let Some(body) = body.as_object_mut() {
             body.shift_remove(CONDITION_FAILURE);
         }
+        if self.passes(hit) {
+            self.judging.unwanted = Some(body);
+            return;
+        }
         self.judging.pause_wanted = false;
         // A stop while stopped (another thread) is a new stop: what was asked before it is stale.
-        self.running(None);
+        self.leave_stop(None);
         self.phase = Phase::Stopped { body: body.clone() };
         self.flush_and_tell("stopped", &body);
     }

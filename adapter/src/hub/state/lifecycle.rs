@@ -9,7 +9,7 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
 use super::deeds::change;
-use super::{ENGINE_DEADLINE, Phase, State};
+use super::{ENGINE_DEADLINE, Phase, State, terminate};
 use crate::hub::access::AgentAccess;
 use crate::hub::clients::{Client, Kind, Stage};
 use crate::hub::event::{ClientId, Effect, Origin, Publication, StartedEngine, Timer};
@@ -57,6 +57,10 @@ impl State {
         }
         let hands_over = match hand_over_flag(&arguments) {
             Ok(hands_over) => hands_over.unwrap_or(false),
+            Err(failure) => return self.refuse(&asked, failure),
+        };
+        (self.limit, self.terminating) = match terminate::limit(&arguments, attach) {
+            Ok(limit) => (limit, None),
             Err(failure) => return self.refuse(&asked, failure),
         };
         if let Some(client) = self.clients.get_mut(asked.client) {
@@ -333,16 +337,6 @@ impl State {
         self.left(id, None);
     }
 
-    pub(super) fn terminate(&mut self, asked: Asked, arguments: Value) {
-        match self.need_program() {
-            Ok(()) => {
-                self.tell_deed(asked.client, "terminate", &Value::Null);
-                self.ask_engine(Waiter::Client(asked), "terminate", arguments, ENGINE_DEADLINE);
-            }
-            Err(failure) => self.refuse(&asked, failure),
-        }
-    }
-
     /// A connection ended.
     pub(super) fn left(&mut self, id: ClientId, reason: Option<&str>) {
         let Some(client) = self.clients.remove(id) else { return };
@@ -450,6 +444,7 @@ impl State {
         match timer {
             Timer::Linger => self.effects.push(Effect::End),
             Timer::EarlyAnswer => self.answer_launch(),
+            Timer::Terminate(since) => self.ending_is_late(since),
             Timer::Ask(ask) => self.ask_timed_out(ask),
             Timer::Admission(client) => {
                 let silent =

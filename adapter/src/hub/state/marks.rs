@@ -126,11 +126,13 @@ impl State {
     fn push_breakpoints(&mut self, place: &Place) {
         let abilities = self.abilities();
         let implied = self.implied(place);
+        let passes = self.passed().to_vec();
         let Some(sheet) = self.ledger.sheet_mut(place) else { return };
         if !sheet.push.start() {
             return;
         }
-        let slots = sheet.slots(abilities, &implied);
+        let mut slots = sheet.slots(abilities, &implied);
+        slots.retain(|slot| slot.ids.is_empty() || !slot.ids.iter().all(|id| passes.contains(id)));
         let arguments = sheet.arguments(&slots);
         let ids = slots.into_iter().map(|slot| slot.ids).collect();
         let waiter = Waiter::Breakpoints { place: place.clone(), ids, engine: self.engines };
@@ -147,6 +149,16 @@ impl State {
         let filters = self.capabilities.offered()["exceptionBreakpointFilters"].as_array();
         let defaults = filters.into_iter().flatten().filter(|filter| filter["default"] == true);
         defaults.map(|filter| json!({ "filterId": filter["filter"] })).collect()
+    }
+
+    /// Sends the places of these breakpoints once more: what the engine is to hold of them has changed.
+    pub(super) fn push_again(&mut self, ids: &[i64]) {
+        for place in self.ledger.places_of(ids) {
+            if let Some(sheet) = self.ledger.sheet_mut(&place) {
+                sheet.push.touch();
+            }
+            self.push_breakpoints(&place);
+        }
     }
 
     /// Sends everything that was set before the engine was ready.

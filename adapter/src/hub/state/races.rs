@@ -5,27 +5,40 @@ use serde_json::{Value, json};
 
 use super::State;
 use crate::engine::EngineEvent;
-use crate::hub::event::{ClientId, Effect, Event, Origin, StartedEngine, Ticket};
+use crate::hub::event::{ClientId, Effect, Event, Origin, StartedEngine, Ticket, Timer};
 
-const EDITOR: ClientId = ClientId(1);
-const AGENT: ClientId = ClientId(2);
+pub(super) const EDITOR: ClientId = ClientId(1);
+pub(super) const AGENT: ClientId = ClientId(2);
 
-struct Table {
-    state: State,
+pub(super) struct Table {
+    pub(super) state: State,
     seq: i64,
     /// What the engine was asked and has not answered.
     asks: Vec<(Ticket, String, Value)>,
     /// What each client got, as short lines.
     told: Vec<String>,
+    /// Timers that run.
+    pub(super) timers: Vec<Timer>,
 }
 
 impl Table {
     /// An editor that launched, an agent that joined; `several` says what kind of engine it is.
     fn laid(several: bool) -> Self {
-        let mut table = Self { state: State::new("fox1"), seq: 0, asks: Vec::new(), told: Vec::new() };
+        Self::laid_for("launch", several, json!({}))
+    }
+
+    /// The same after this request with these attributes.
+    pub(super) fn laid_for(command: &str, several: bool, attributes: Value) -> Self {
+        let mut table = Self {
+            state: State::new("fox1"),
+            seq: 0,
+            asks: Vec::new(),
+            told: Vec::new(),
+            timers: Vec::new(),
+        };
         table.feed(Event::ClientJoined { client: EDITOR, origin: Origin::First });
         table.ask(EDITOR, "initialize", json!({ "clientID": "vscode", "supportsInvalidatedEvent": true }));
-        table.ask(EDITOR, "launch", json!({}));
+        table.ask(EDITOR, command, attributes);
         table.feed(Event::EngineStarted(Ok(StartedEngine {
             name: "scripted".into(),
             several_per_line: several,
@@ -37,23 +50,24 @@ impl Table {
         table.ask(AGENT, "initialize", json!({ "clientID": "tandem-mcp" }));
         table.ask(AGENT, "attach", json!({}));
         table.ask(AGENT, "configurationDone", Value::Null);
-        table.answer("launch", Ok(Value::Null));
+        table.answer(command, Ok(Value::Null));
         table.answer("configurationDone", Ok(Value::Null));
         table.told.clear();
+        table.timers.clear();
         table
     }
 
-    fn ask(&mut self, client: ClientId, command: &str, arguments: Value) {
+    pub(super) fn ask(&mut self, client: ClientId, command: &str, arguments: Value) {
         self.seq += 1;
         let request = Request { seq: self.seq, command: command.into(), arguments };
         self.feed(Event::ClientSaid { client, message: Message::Request(request) });
     }
 
-    fn set(&mut self, client: ClientId, wishes: Value) {
+    pub(super) fn set(&mut self, client: ClientId, wishes: Value) {
         self.ask(client, "setBreakpoints", json!({ "source": { "path": "/x.c" }, "breakpoints": wishes }));
     }
 
-    fn say(&mut self, event: &str, body: Value) {
+    pub(super) fn say(&mut self, event: &str, body: Value) {
         self.feed(Event::EngineSaid(EngineEvent::Dap { event: event.into(), body }));
     }
 
@@ -62,7 +76,7 @@ impl Table {
     }
 
     /// The engine answers the oldest question of this name.
-    fn answer(&mut self, command: &str, result: Result<Value, Failure>) {
+    pub(super) fn answer(&mut self, command: &str, result: Result<Value, Failure>) {
         let at = self.asks.iter().position(|(_, asked, _)| asked == command);
         let at = at.unwrap_or_else(|| panic!("the engine was not asked `{command}` but {:?}", self.asks));
         let (ticket, ..) = self.asks.remove(at);
@@ -70,7 +84,7 @@ impl Table {
     }
 
     /// The engine takes a list and gives these ids.
-    fn take(&mut self, ids: &[i64]) -> Value {
+    pub(super) fn take(&mut self, ids: &[i64]) -> Value {
         let list =
             self.asks.iter().find(|(_, asked, _)| asked == "setBreakpoints").map(|(_, _, list)| list.clone());
         let list = list.expect("no list")["breakpoints"].clone();
@@ -83,11 +97,17 @@ impl Table {
         list
     }
 
-    fn asked(&self) -> Vec<&str> {
+    pub(super) fn asked(&self) -> Vec<&str> {
         self.asks.iter().map(|(_, command, _)| command.as_str()).collect()
     }
 
-    fn feed(&mut self, event: Event) {
+    /// What the engine was asked last of this name, and has not answered.
+    pub(super) fn asked_for(&self, command: &str) -> Value {
+        let asked = self.asks.iter().rev().find(|(_, asked, _)| asked == command);
+        asked.map(|(_, _, arguments)| arguments.clone()).unwrap_or_default()
+    }
+
+    pub(super) fn feed(&mut self, event: Event) {
         for effect in self.state.handle(event) {
             match effect {
                 Effect::Send { client, message } => {
@@ -117,13 +137,14 @@ impl Table {
                 Effect::AskEngine { ticket, command, arguments, .. } => {
                     self.asks.push((ticket, command, arguments))
                 }
+                Effect::StartTimer { timer, .. } => self.timers.push(timer),
                 _ => {}
             }
         }
     }
 
     /// What was told since the last look.
-    fn look(&mut self) -> Vec<String> {
+    pub(super) fn look(&mut self) -> Vec<String> {
         std::mem::take(&mut self.told)
     }
 

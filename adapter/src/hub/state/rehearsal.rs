@@ -159,6 +159,7 @@ impl Stage {
                 let timer = self.timers.remove(at % self.timers.len());
                 self.feed(Event::TimerFired(timer));
             }
+            17 if what % 3 == 1 => self.ask(client, "terminate", Value::Null),
             17 if what.is_multiple_of(3) => self.ask(client, "restart", Value::Null),
             18 => self.ask(client, "cancel", json!({ "requestId": self.seq - i64::from(what % 4) })),
             _ => self.answer(at, who),

@@ -8,7 +8,7 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
 use super::lifecycle::{ENDING_DEADLINE, LAUNCH_DEADLINE};
-use super::{ENGINE_DEADLINE, Phase, State};
+use super::{ENGINE_DEADLINE, Phase, State, terminate};
 use crate::engine::EngineEvent;
 use crate::hub::event::Effect;
 use crate::hub::pending::{Asked, Waiter};
@@ -49,6 +49,10 @@ impl State {
         let new = &arguments["arguments"];
         let whole = ["program", "project"].iter().any(|key| !new[key].is_null());
         let arguments = if whole { new.clone() } else { self.launch.clone() };
+        self.limit = match terminate::limit(&arguments, false) {
+            Ok(limit) => limit,
+            Err(failure) => return self.refuse(&asked, failure),
+        };
         let by = self.name_of(asked.client);
         self.forget_program(&by);
         self.tell_deed(asked.client, "restarted", &Value::Null);
@@ -61,6 +65,7 @@ impl State {
     fn forget_program(&mut self, by: &str) {
         self.abandon_asks(&Failure::cancelled());
         self.forget_questions(by);
+        self.terminating = None;
         if matches!(self.phase, Phase::Stopped { .. }) {
             let continued = json!({ "threadId": self.stopped_thread(), "allThreadsContinued": true });
             self.tell_all("continued", &continued);

@@ -3,18 +3,16 @@
 
 use std::sync::{Arc, PoisonError};
 
-use dap_wire::Failure;
 use registry::Scratch;
 use rustix::process::Signal;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
 
 use super::super::connection::{self, LAST_WORDS, Process};
 use super::super::debuggee::{self, Debuggee};
 use super::super::inspector::Opened;
 use super::super::profile::ProgramIo;
-use super::{GOODBYE_LIMIT, LAST_STEPS, LATE_WORD, Live, RELEASE_LIMIT, Session, TERM_LIMIT};
+use super::{GOODBYE_LIMIT, LAST_STEPS, LATE_WORD, Live, RELEASE_LIMIT, Session};
 use crate::engine::EngineEvent;
 use crate::io::Child;
 use crate::io::child::is_suspended;
@@ -217,27 +215,8 @@ impl Session {
         }
     }
 
-    pub(super) async fn terminate(self: Arc<Self>, arguments: Value) -> Result<Value, Failure> {
-        if self.can("supportsTerminateRequest") {
-            self.wake_program();
-            let cancel = CancellationToken::new();
-            if let Err(failure) = self.ask("terminate", arguments, &cancel).await {
-                tracing::debug!(%failure, "the adapter did not end the program");
-            }
-            let session = self.clone();
-            tokio::spawn(async move {
-                if !session.reached(TERM_LIMIT, |now| now.ending).await {
-                    session.end_program().await;
-                }
-            });
-        } else {
-            self.end_program().await;
-        }
-        Ok(Value::Null)
-    }
-
     /// A program that was stopped from its terminal's keyboard hears nobody: it goes on, to end.
-    fn wake_program(&self) {
+    pub(super) fn wake_program(&self) {
         if let Some(live) = self.live().as_ref()
             && live.processes().any(is_suspended)
         {
@@ -246,7 +225,7 @@ impl Session {
     }
 
     /// Ends the program whatever it wants, and tells of it as of any end.
-    async fn end_program(self: Arc<Self>) {
+    pub(super) async fn end_program(self: Arc<Self>) {
         self.end_before_helpers().await;
         self.say_goodbye(true).await;
         if let Some(live) = self.live().as_ref() {

@@ -53,6 +53,7 @@ impl Session {
                 tokio::spawn(self.clone().finish());
             }
             "output" => self.output(body),
+            "stopped" if self.passes_signal(&body) => {}
             "stopped" => self.judge_stop(body).await,
             _ => self.tell(&event, body),
         }

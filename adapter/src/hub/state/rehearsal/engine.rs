@@ -4,7 +4,7 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
 use super::{FILES, RESUMES, Stage};
-use crate::engine::EngineEvent;
+use crate::engine::{EngineEvent, HEARS_WHEN_IT_RUNS};
 use crate::hub::event::Event;
 
 impl Stage {
@@ -105,6 +105,7 @@ impl Stage {
                 self.say("stopped", json!({ "reason": "pause", "threadId": 1 }));
                 Ok(Value::Null)
             }
+            "terminate" => Ok(json!({ HEARS_WHEN_IT_RUNS: how & 1 == 0 })),
             "disconnect" => {
                 self.over = true;
                 Ok(Value::Null)

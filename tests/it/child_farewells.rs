@@ -1,0 +1,134 @@
+//! `terminate` of programs that child adapters debug. Of .NET's: [`super::farewells`].
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tests::child::{self, Subject};
+use tests::client::DapClient;
+use tests::transcript::Transcript;
+
+/// Declares a story for each of these subjects.
+macro_rules! told_with {
+    ($($name:ident: $story:ident($subject:ident)),* $(,)?) => {
+        $(#[tokio::test]
+        async fn $name() -> anyhow::Result<()> {
+            $story(Subject::$subject).await
+        })*
+    };
+}
+
+told_with! {
+    python_that_stands_is_resumed_to_end: stands(Python),
+    python_behind_its_adapter_that_stands_is_resumed_to_end: stands(PythonAdapter),
+    c_under_lldb_that_stands_is_resumed_to_end: stands(Lldb),
+    c_under_gdb_that_stands_is_resumed_to_end: stands(Gdb),
+    go_that_stands_is_resumed_to_end: stands(Delve),
+    javascript_that_stands_is_resumed_to_end: stands(Js),
+    bash_that_stands_is_resumed_to_end: stands_and_ends(Bash),
+    ruby_that_stands_is_resumed_to_end: stands(Rdbg),
+    python_that_runs_is_asked_to_end: runs(Python),
+    python_behind_its_adapter_that_runs_is_asked_to_end: runs(PythonAdapter),
+    c_under_lldb_that_runs_is_asked_to_end: runs(Lldb),
+    c_under_gdb_that_runs_is_asked_to_end: runs(Gdb),
+    go_that_runs_is_asked_to_end: runs(Delve),
+    javascript_that_runs_is_asked_to_end: runs(Js),
+    bash_that_runs_is_asked_to_end: runs(Bash),
+    ruby_that_runs_is_asked_to_end: runs(Rdbg),
+    python_that_does_not_listen_is_ended_by_force: does_not_listen(Python),
+    python_behind_its_adapter_that_does_not_listen_is_ended_by_force: does_not_listen(PythonAdapter),
+    c_under_lldb_that_does_not_listen_is_ended_by_force: does_not_listen(Lldb),
+    c_under_gdb_that_does_not_listen_is_ended_by_force: does_not_listen(Gdb),
+    go_that_does_not_listen_is_ended_by_force: does_not_listen(Delve),
+    javascript_that_does_not_listen_is_ended_by_force: does_not_listen(Js),
+    bash_that_does_not_listen_is_ended_by_force: does_not_listen(Bash),
+    ruby_that_does_not_listen_is_ended_by_force: does_not_listen(Rdbg),
+}
+
+/// The source of its program that can be asked to end.
+fn source(subject: Subject) -> std::path::PathBuf {
+    child::source(match subject {
+        Subject::Python | Subject::PythonAdapter => "farewell.py",
+        Subject::Lldb | Subject::Gdb => "farewell.c",
+        Subject::Bash => "farewell.sh",
+        Subject::Delve => "go-farewell/main.go",
+        Subject::Rdbg => "farewell.rb",
+        Subject::Js => "farewell.js",
+    })
+}
+
+/// An editor with that program, up to where it runs.
+async fn launched(subject: Subject, more: Value, markers: &[&str]) -> anyhow::Result<DapClient> {
+    let mut editor = DapClient::start_in("editor", Default::default(), &Transcript::default())?;
+    let mut launch = subject.launch();
+    launch["program"] = match subject {
+        Subject::Lldb | Subject::Gdb => json!(child::built("farewell")),
+        Subject::Delve => json!(child::built("go-farewell")),
+        _ => json!(source(subject)),
+    };
+    if let (Some(launch), Value::Object(more)) = (launch.as_object_mut(), more) {
+        launch.extend(more);
+    }
+    let lines: Vec<i64> = markers.iter().map(|marker| child::line(&source(subject), marker)).collect();
+    editor.launch_child(launch, &source(subject), &lines).await?;
+    Ok(editor)
+}
+
+/// It ends as it does by itself.
+async fn ends_in_order(mut editor: DapClient) -> anyhow::Result<()> {
+    assert_eq!(editor.event("exited").await?["exitCode"], 7, "{:?}", editor.output);
+    editor.event("terminated").await?;
+    assert!(editor.output[0].ends_with("saving\nsaved\n"), "{:?}", editor.output);
+    assert!(!editor.output[2].contains("by force"), "{:?}", editor.output);
+    editor.finish().await
+}
+
+async fn stands(subject: Subject) -> anyhow::Result<()> {
+    let limit = Duration::from_secs(3);
+    let more = json!({ "terminateTimeout": limit.as_millis() });
+    let mut editor = launched(subject, more, &["working"]).await?;
+    editor.stop().await?;
+    let saved = child::line(&source(subject), "saved");
+    editor.break_on(&source(subject), &[saved]).await?;
+    editor.ok("terminate", json!({})).await?;
+    editor.event("continued").await?;
+    let (thread, frame) = editor.stop().await?;
+    assert_eq!(frame["line"], saved, "{frame}");
+    tokio::time::sleep(limit + Duration::from_millis(500)).await;
+    editor.ok("continue", json!({ "threadId": thread })).await?;
+    ends_in_order(editor).await
+}
+
+/// Bash stops in no handler of signals.
+async fn stands_and_ends(subject: Subject) -> anyhow::Result<()> {
+    let mut editor = launched(subject, json!({}), &["working"]).await?;
+    editor.stop().await?;
+    editor.break_on(&source(subject), &[]).await?;
+    editor.ok("terminate", json!({})).await?;
+    editor.event("continued").await?;
+    ends_in_order(editor).await
+}
+
+async fn runs(subject: Subject) -> anyhow::Result<()> {
+    let mut editor = launched(subject, json!({}), &[]).await?;
+    editor.read_stdout("ready").await?;
+    editor.ok("terminate", json!({})).await?;
+    ends_in_order(editor).await
+}
+
+async fn does_not_listen(subject: Subject) -> anyhow::Result<()> {
+    let more = json!({ "args": ["deaf"], "terminateTimeout": 1000 });
+    let mut editor = launched(subject, more, &[]).await?;
+    let pid = editor.event("process").await?["systemProcessId"].clone();
+    editor.read_stdout("ready").await?;
+    editor.ok("terminate", json!({})).await?;
+    editor.event("terminated").await?;
+    let console = &editor.output[2];
+    assert!(console.contains("has not ended within 1 s of being asked to (`terminateTimeout`)"), "{console}");
+    assert_eq!(editor.output[0], "ready\n");
+    assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists(), "{pid} survives");
+    // Not every adapter tells how a program ended that it was told to kill.
+    if editor.unclaimed().iter().any(|name| name == "exited") {
+        editor.event("exited").await?;
+    }
+    editor.finish().await
+}
