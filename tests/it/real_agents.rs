@@ -94,7 +94,8 @@ impl Visit {
 
     /// Starts it: `debug_launch` or `debug_launch_test`.
     async fn launch(&mut self, tool: &str, mut asked: Value) -> anyhow::Result<Value> {
-        asked["timeoutMs"] = json!(50_000);
+        // A build before it takes its own time: both together must be answered within the agent's deadline.
+        asked["timeoutMs"] = json!(25_000);
         let is_server = !asked["waitFor"].is_null();
         let answer = self.call(tool, asked).await?;
         let set = answer["breakpoints"].as_array().into_iter().flatten();
