@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
-use tests::child::Subject;
+use tests::child::{self, Subject};
 use tests::client::DapClient;
 use tests::marked::{self, Marked};
 use tests::transcript::Transcript;
@@ -129,6 +129,28 @@ async fn a_launcher_that_is_killed_leaves_no_program() -> anyhow::Result<()> {
         let Watched { editor, mut place, _aside } = session;
         editor.finish().await?;
         place.ended(Duration::from_secs(5)).await?;
+    }
+    Ok(())
+}
+
+/// A program that reads no input does not notice the end of it.
+#[tokio::test]
+async fn a_host_that_is_killed_leaves_no_python_program() -> anyhow::Result<()> {
+    for through_adapter in [false, true] {
+        let mut session = Watched::start()?;
+        let mut launch = Subject::Python.with(json!({ "program": child::source("spin.py") }));
+        launch["engineOptions"] = json!({ "throughAdapter": through_adapter });
+        session.editor.launch_child(launch, &child::source("spin.py"), &[]).await?;
+        session.editor.event("process").await?;
+        let all = session.place.processes();
+        let is_host = |pid: &u64| marked::words(*pid).get(1).is_some_and(|word| word == "host");
+        let host =
+            all.iter().map(|(pid, _)| *pid).find(is_host).with_context(|| format!("no host in {all:?}"))?;
+        kill_process(Pid::from_raw(i32::try_from(host)?).context("no process")?, Signal::KILL)?;
+        // What the relay says then has a story of its own.
+        let Watched { editor, mut place, _aside } = session;
+        drop(editor);
+        place.ended(Duration::from_secs(15)).await?;
     }
     Ok(())
 }

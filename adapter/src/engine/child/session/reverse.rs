@@ -43,7 +43,10 @@ impl Session {
             let message = "an adapter that was attached to may not start programs";
             return Err(Failure::new(ErrorCode::AccessDenied, message));
         }
-        let mut child = self.broker.spawn(&terminal::spec(arguments, &live.target, &live.plan.spec)?)?;
+        let mut spec = terminal::spec(arguments, &live.target, &live.plan.spec)?;
+        // Killed with us, a launcher would leave the program that it has started in another group; alone, it ends that first.
+        spec.ends_by_itself = live.plan.quirks.has_launcher;
+        let mut child = self.broker.spawn(&spec)?;
         child.release()?;
         let pid = child.pid();
         // An adapter that seemed to keep the program's stdio has given them to us.
