@@ -69,7 +69,7 @@ async fn launches_that_cannot_work_say_why(runtime: Runtime) -> anyhow::Result<(
         (json!({}), "INVALID_PARAMETER"),
         (json!({ "program": 5 }), "INVALID_PARAMETER"),
         (json!({ "program": tour, "args": "x" }), "INVALID_PARAMETER"),
-        (json!({ "program": tour, "env": { "A": 1 } }), "INVALID_PARAMETER"),
+        (json!({ "program": tour, "env": { "A": [1] } }), "INVALID_PARAMETER"),
         (json!({ "program": tour, "engine": "abacus" }), "INVALID_PARAMETER"),
         (json!({ "program": tour, "agentAccess": "some" }), "INVALID_PARAMETER"),
         (json!({ "program": tour, "outputBufferBytes": 1 }), "INVALID_PARAMETER"),
