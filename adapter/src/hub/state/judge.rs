@@ -31,6 +31,8 @@ pub(super) struct Judging {
     next: VecDeque<Value>,
     /// A client asked for a pause that has not come.
     pub(super) pause_wanted: bool,
+    /// The breakpoints at which this program has stopped.
+    pub(super) stopped_at: BTreeSet<i64>,
     /// What a client let the program do last.
     pub(super) last_resume: String,
     /// A stop nobody wants, until all that came with it are known.
@@ -320,6 +322,7 @@ impl State {
             self.judging.unwanted = Some(body);
             return;
         }
+        self.judging.stopped_at.extend(hit);
         self.judging.pause_wanted = false;
         // A stop while stopped (another thread) is a new stop: what was asked before it is stale.
         self.leave_stop(None);
@@ -367,6 +370,7 @@ impl State {
     pub(super) fn stop_judging(&mut self) {
         let judging = std::mem::take(&mut self.judging);
         self.judging.questions = judging.questions;
+        self.judging.stopped_at = judging.stopped_at;
         self.judging.last_resume = judging.last_resume;
     }
 }

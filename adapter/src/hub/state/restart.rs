@@ -66,6 +66,7 @@ impl State {
         self.abandon_asks(&Failure::cancelled());
         self.forget_questions(by);
         self.terminating = None;
+        self.judging.stopped_at.clear();
         if matches!(self.phase, Phase::Stopped { .. }) {
             let continued = json!({ "threadId": self.stopped_thread(), "allThreadsContinued": true });
             self.tell_all("continued", &continued);

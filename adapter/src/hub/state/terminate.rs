@@ -26,7 +26,7 @@ const USUAL_LIMIT: Duration = Duration::from_secs(30);
 pub(super) struct Terminating {
     /// Who asked.
     by: BTreeSet<ClientId>,
-    /// Where it stood when it was asked: at these breakpoints it does not stop again on its way out.
+    /// Where it had stopped before it was asked: at these breakpoints it does not stop again on its way out.
     passes: Vec<i64>,
     /// What was asked of the engine last is the force.
     forced: bool,
@@ -69,11 +69,8 @@ impl State {
             return self.end_by_force(Waiter::Terminate { asked, stop: None });
         }
         let stop = match &self.phase {
-            Phase::Stopped { body } => {
-                let hit = body["hitBreakpointIds"].as_array().into_iter().flatten();
-                let passes: Vec<i64> = hit.filter_map(Value::as_i64).collect();
-                self.terminating_by(asked.client).passes.extend(&passes);
-                self.push_again(&passes);
+            Phase::Stopped { .. } => {
+                self.pass_where_it_stopped(asked.client);
                 // An evaluation that takes its time, and whatever waits behind it, is in the way.
                 let tickets = self.pending.inspections();
                 self.effects.extend(tickets.into_iter().map(|ticket| Effect::Cancel { ticket }));
@@ -85,13 +82,21 @@ impl State {
                 return self.answer(&asked, Ok(Value::Null));
             }
             _ => {
-                self.terminating_by(asked.client);
+                self.pass_where_it_stopped(asked.client);
                 self.start_ending_clock();
                 None
             }
         };
         let arguments = json!({ STANDS: stop.is_some() });
         self.ask_engine(Waiter::Terminate { asked, stop }, "terminate", arguments, ENGINE_DEADLINE);
+    }
+
+    /// A loop that has stopped at a breakpoint would do so again before the program hears that it is to end; code that runs at
+    /// shutdown has not stopped yet.
+    fn pass_where_it_stopped(&mut self, client: ClientId) {
+        let passes: Vec<i64> = self.judging.stopped_at.iter().copied().collect();
+        self.terminating_by(client).passes.clone_from(&passes);
+        self.push_again(&passes);
     }
 
     fn terminating_by(&mut self, client: ClientId) -> &mut Terminating {
@@ -125,8 +130,7 @@ impl State {
         self.ask_engine(Waiter::Resume(asked), "continue", arguments, ENGINE_DEADLINE);
     }
 
-    /// The breakpoints that do not stop the program on its way out: a thread that comes by again and again would keep the
-    /// others from ending it.
+    /// The breakpoints that do not stop the program on its way out.
     pub(super) fn passed(&self) -> &[i64] {
         self.terminating.as_ref().map_or(&[], |terminating| &terminating.passes)
     }
@@ -277,6 +281,19 @@ mod tests {
         // Asked to end where it stands now, it does not stop here either.
         table.ask(AGENT, "terminate", json!({}));
         assert_eq!(table.take(&[]), json!([]));
+    }
+
+    #[test]
+    fn where_it_stopped_before_it_does_not_stop_either() {
+        let mut table = Table::laid_for("launch", true, json!({}));
+        table.set(EDITOR, json!([{ "line": 5 }, { "line": 6 }]));
+        table.take(&[1, 2]);
+        table.say("stopped", json!({ "reason": "breakpoint", "threadId": 1, "hitBreakpointIds": [1] }));
+        table.ask(EDITOR, "next", json!({ "threadId": 1 }));
+        table.answer("next", Ok(Value::Null));
+        table.say("stopped", json!({ "reason": "step", "threadId": 1 }));
+        table.ask(EDITOR, "terminate", json!({}));
+        assert_eq!(table.take(&[2]), json!([{ "line": 6 }]));
     }
 
     #[test]
