@@ -10,8 +10,11 @@ stories! {
     an_exception_that_no_filter_stops_at_takes_few_reads,
     a_filter_that_is_set_late_hears_of_exceptions_that_no_user_code_sees,
     an_exception_that_nobody_catches_stops_after_many_that_no_filter_stops_at,
-    a_program_that_was_let_go_of_tells_the_next_debugger_of_all_exceptions,
 }
+
+// .NET 9 and 10 hang once in ten to fifteen times in the detach from a program that throws all the time, which Tandem tells and does
+// not mend: docs/dotnet.md, "A runtime that hangs".
+stories_on! { alone_on_net31, Net31: a_program_that_was_let_go_of_tells_the_next_debugger_of_all_exceptions }
 
 also_on_net8! {
     an_exception_that_no_filter_stops_at_takes_few_reads,
