@@ -1,6 +1,9 @@
 //! Programs that throw and catch much: what no filter stops at costs little, and what a filter stops at later is heard nevertheless.
 
-use anyhow::Context;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use cordebug::callback::{Callback, exception};
 use serde_json::{Value, json};
 use tests::client::DapClient;
 use tests::fixture::Runtime;
@@ -10,17 +13,20 @@ stories! {
     an_exception_that_no_filter_stops_at_takes_few_reads,
     a_filter_that_is_set_late_hears_of_exceptions_that_no_user_code_sees,
     an_exception_that_nobody_catches_stops_after_many_that_no_filter_stops_at,
+    a_program_that_was_let_go_of_tells_the_next_debugger_of_all_exceptions,
+    a_program_that_throws_all_the_time_goes_on_when_its_debugger_leaves,
+    a_debugger_that_asks_for_nothing_hears_of_all_exceptions_after_one_that_did_not_want_them,
 }
-
-// .NET 9 and 10 hang once in ten to fifteen times in the detach from a program that throws all the time, which Tandem tells and does
-// not mend: docs/dotnet.md, "A runtime that hangs".
-stories_on! { alone_on_net31, Net31: a_program_that_was_let_go_of_tells_the_next_debugger_of_all_exceptions }
 
 also_on_net8! {
     an_exception_that_no_filter_stops_at_takes_few_reads,
     a_filter_that_is_set_late_hears_of_exceptions_that_no_user_code_sees,
+    a_program_that_throws_all_the_time_goes_on_when_its_debugger_leaves,
+    a_debugger_that_asks_for_nothing_hears_of_all_exceptions_after_one_that_did_not_want_them,
 }
 
+/// Longest wait for a program.
+const PATIENCE: Duration = Duration::from_secs(20);
 /// How often the program throws.
 const COUNT: u64 = 100;
 /// Most reads of the host for one exception, of the program's memory and its pipes: each look at it takes a page once.
@@ -110,4 +116,74 @@ async fn a_program_that_was_let_go_of_tells_the_next_debugger_of_all_exceptions(
         editor.finish().await?;
     }
     Ok(())
+}
+
+/// Ticks of processor time a process has used.
+fn ticks(process: u32) -> anyhow::Result<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat"))?;
+    // After the name in parentheses, field 3 is the first; 14 and 15 are the times (proc_pid_stat(5)).
+    let fields: Vec<_> = stat.rsplit(')').next().unwrap_or_default().split_ascii_whitespace().collect();
+    fields.get(11..13).context("no times")?.iter().map(|time| Ok(time.parse::<u64>()?)).sum()
+}
+
+async fn a_program_that_throws_all_the_time_goes_on_when_its_debugger_leaves(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
+    // What is reported all the time: what no user code sees; what it throws; and both, with where each is caught.
+    for (way, just_my_code, filter) in
+        [("theirs", false, "unhandled"), ("own", true, "unhandled"), ("own", true, "user-unhandled")]
+    {
+        let (process, _lines) =
+            super::attaching::running_with(runtime, "catches", &[way, "1000000000"]).await?;
+        let process = process.id().context("it has ended")?;
+        for _ in 0..4 {
+            let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+            editor.ok("initialize", json!({ "clientID": "test" })).await?;
+            editor.ok("attach", json!({ "processId": process, "justMyCode": just_my_code })).await?;
+            editor.event("initialized").await?;
+            editor.ok("setExceptionBreakpoints", json!({ "filters": [filter] })).await?;
+            editor.ok("configurationDone", Value::Null).await?;
+            editor.finish().await?;
+            let left = ticks(process)?;
+            let goes_on = async {
+                while ticks(process)? < left + 10 {
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                }
+                anyhow::Ok(())
+            };
+            tokio::time::timeout(PATIENCE, goes_on).await.with_context(|| format!("{way}: it stands"))??;
+        }
+    }
+    Ok(())
+}
+
+async fn a_debugger_that_asks_for_nothing_hears_of_all_exceptions_after_one_that_did_not_want_them(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
+    let (program, _lines) =
+        super::attaching::running_with(runtime, "catches", &["theirs", "1000000000"]).await?;
+    let pid = program.id().context("it has ended")?;
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.ok("initialize", json!({ "clientID": "test" })).await?;
+    editor.ok("attach", json!({ "processId": pid, "justMyCode": false })).await?;
+    editor.event("initialized").await?;
+    editor.ok("setExceptionBreakpoints", json!({ "filters": ["unhandled"] })).await?;
+    editor.ok("configurationDone", Value::Null).await?;
+    editor.finish().await?;
+
+    // The next one is the runtime's library as it is.
+    let found = cordebug::runtime::find(pid)?;
+    let debugger = cordebug::runtime::create_debugger(pid, found.first().context("no runtime")?)?;
+    let (sender, callbacks) = std::sync::mpsc::channel();
+    debugger.start(move |callback| sender.send(callback).unwrap_or_default())?;
+    let process = debugger.attach(pid)?;
+    loop {
+        match callbacks.recv_timeout(PATIENCE).context("it hears of no exception")? {
+            Callback::ExitProcess => bail!("the program has ended"),
+            Callback::Exception { kind: exception::FIRST_CHANCE, .. } => break,
+            _ => process.resume()?,
+        }
+    }
+    // It stands, and the one thread that throws has said so.
+    Ok(process.detach()?)
 }

@@ -3,6 +3,7 @@
 use crate::callback::{self, Callback};
 use crate::com::{ComPtr, call, get};
 use crate::imports::end;
+use crate::imports::memory::{Written, recording};
 use crate::long_strings;
 use crate::raw;
 use crate::thread::Thread;
@@ -177,11 +178,21 @@ impl Process {
     /// Whether exceptions are told that no user code has thrown or seen, and where each is thrown. They are, until this says otherwise;
     /// what user code sees, and what nobody catches, is told either way. It must be stopped.
     ///
+    /// Returns the address of the runtime's own note of it, a number of four bytes in the program's memory; none where the
+    /// library could not be seen to write it.
+    ///
     /// # Errors
     /// From the runtime.
-    pub fn tell_exceptions_outside_user_code(&self, told: bool) -> Result<()> {
+    pub fn tell_exceptions_outside_user_code(&self, told: bool) -> Result<Option<u64>> {
         let process: ComPtr<raw::ICorDebugProcess8> = self.0.cast()?;
-        call!(process, ICorDebugProcess8.EnableExceptionCallbacksOutsideOfMyCode(i32::from(told))).map(drop)
+        let told = i32::from(told);
+        let (done, written) =
+            recording(|| call!(process, ICorDebugProcess8.EnableExceptionCallbacksOutsideOfMyCode(told)));
+        done?;
+        Ok(match written[..] {
+            [Written { address, length: 4 }] => Some(address),
+            _ => None,
+        })
     }
 
     /// Lets it run on without a debugger. It must be stopped.

@@ -23,8 +23,47 @@ const LONGEST: usize = 2 * PAGE as usize;
 /// More pages than this are not kept at a time.
 const MOST: usize = 1024;
 
+/// Kind of a message of the library's transport that writes to the program's memory, and the length of every message's head,
+/// in bytes: `MT_WriteMemory` and `MessageHeader` in the runtime's dbgtransportsession.h. The kind is the first word, the
+/// address stands at byte 24 and the length of what is written at byte 32.
+const WRITES_MEMORY: [u8; 4] = 7_u32.to_le_bytes();
+const HEAD: usize = 48;
+
 thread_local! {
     static PAGES: RefCell<Pages> = RefCell::default();
+    static WRITTEN: RefCell<Option<Vec<Written>>> = const { RefCell::new(None) };
+}
+
+/// A place in the program's memory that the library has written to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Written {
+    /// Where it begins.
+    pub address: u64,
+    /// In bytes.
+    pub length: u32,
+}
+
+/// Does this work, and returns with its result where the library wrote to the program's memory for it, on this thread.
+pub fn recording<T>(work: impl FnOnce() -> T) -> (T, Vec<Written>) {
+    WRITTEN.set(Some(Vec::new()));
+    let result = work();
+    (result, WRITTEN.take().unwrap_or_default())
+}
+
+/// Notes a message that writes to the program's memory, when somebody records.
+fn record(message: &[u8]) {
+    let noted = WRITTEN.try_with(|written| {
+        let mut written = written.try_borrow_mut().ok()?;
+        let written = written.as_mut()?;
+        if message.len() == HEAD && message.starts_with(&WRITES_MEMORY) {
+            let address = u64::from_le_bytes(message.get(24..32)?.try_into().ok()?);
+            let length = u32::from_le_bytes(message.get(32..36)?.try_into().ok()?);
+            written.push(Written { address, length });
+        }
+        Some(())
+    });
+    // At the end of a thread nobody records any more.
+    noted.unwrap_or_default().unwrap_or_default();
 }
 
 type Page = Box<[u8; PAGE as usize]>;
@@ -168,6 +207,10 @@ pub(super) unsafe extern "C" fn read(file: i32, bytes: *mut c_void, count: usize
 /// As the system call's.
 pub(super) unsafe extern "C" fn write(file: i32, bytes: *const c_void, count: usize) -> isize {
     activity::word();
+    if count == HEAD {
+        // SAFETY: the caller gives memory of this length to be read from.
+        record(unsafe { core::slice::from_raw_parts(bytes.cast::<u8>(), count) });
+    }
     // SAFETY: the caller's own request.
     unsafe { libc::write(file, bytes, count) }
 }
@@ -228,6 +271,26 @@ mod tests {
         drop(stands);
         let _stands = standing();
         assert_eq!(at(&file, 10, 2).unwrap(), [5, 5], "the next who says so reads anew");
+    }
+
+    #[test]
+    fn what_the_library_writes_to_the_program_is_noted_while_somebody_records() {
+        let file = pages("memory-written", 1);
+        let mut head = [0; HEAD];
+        head[..4].copy_from_slice(&WRITES_MEMORY);
+        head[24..32].copy_from_slice(&0x1234_5678_9abc_u64.to_le_bytes());
+        head[32..36].copy_from_slice(&4_u32.to_le_bytes());
+        // SAFETY: memory of these lengths.
+        let say = |bytes: &[u8]| unsafe { write(file.as_raw_fd(), bytes.as_ptr().cast(), bytes.len()) };
+        let (said, written) = recording(|| {
+            let mut other = head;
+            other[0] = 5;
+            [say(&head), say(&other), say(&head[..4])]
+        });
+        assert_eq!(said, [48, 48, 4]);
+        assert_eq!(written, [Written { address: 0x1234_5678_9abc, length: 4 }]);
+        say(&head);
+        assert_eq!(recording(|| ()).1, [], "nobody recorded");
     }
 
     #[test]

@@ -12,6 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::cor;
+use super::exceptions::Silence;
 use super::session::{Input, Run, Session};
 use crate::engine::HEARS_WHEN_IT_RUNS;
 use crate::io::ExitInfo;
@@ -103,7 +104,7 @@ impl Session {
 
     /// Leaves the program as if there had been no debugger. One that ends meanwhile needs no more.
     fn let_go(&mut self, process: &Rc<Process>, inputs: &Receiver<Input>) -> Result<(), Failure> {
-        let mut steps = || {
+        let mut steps = || -> Result<(), Failure> {
             if self.run == Run::Running {
                 self.stand(process).map_err(cor("stop the program to detach from it"))?;
             }
@@ -111,12 +112,13 @@ impl Session {
             self.give_up_step();
             process.hold_nobody().unwrap_or_default();
             self.forget_stop();
+            let silence = self.silence_exceptions(process);
             if !self.settle(process, inputs)? {
                 return Ok(());
             }
-            // Whoever debugs it next expects what the runtime does by itself.
-            process.tell_exceptions_outside_user_code(true).unwrap_or_default();
-            self.detach(process, inputs)
+            self.detach(process, inputs)?;
+            silence.iter().for_each(Silence::end);
+            Ok(())
         };
         steps().or_else(|failure| if failure.code == ErrorCode::NoSession { Ok(()) } else { Err(failure) })
     }

@@ -3,10 +3,12 @@
 mod filters;
 mod heard;
 mod origin;
+mod silence;
 
 pub(super) use filters::{Filters, When};
 use heard::Heard;
 pub(super) use origin::Place;
+pub(super) use silence::Silence;
 
 use std::collections::HashSet;
 
@@ -110,7 +112,7 @@ impl Session {
         }
         let Some(process) = &self.process else { return };
         match process.tell_exceptions_outside_user_code(false) {
-            Ok(()) => self.thrown.is_only_users = true,
+            Ok(_) => self.thrown.is_only_users = true,
             Err(error) => tracing::debug!(%error, "exceptions that matter to nobody are told"),
         }
     }

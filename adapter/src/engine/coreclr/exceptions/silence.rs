@@ -1,0 +1,54 @@
+//! Exceptions that the program no longer reports, because the debugger is about to leave it. Does not detach.
+//!
+//! A thread that throws looks once whether a debugger is there, and then waits until it may report the exception: while the
+//! program stands, that is after the debugger has gone. It then stops the program for a debugger that never answers
+//! (`SendExceptionEventsWorker` in the runtime's debugger.cpp). So nothing must be reported for a while before the detach:
+//! neither what user code throws, nor the rest.
+
+use std::os::unix::fs::FileExt;
+
+use cordebug::debugger::Process;
+
+use super::super::session::Session;
+
+/// Where the runtime notes whether it reports exceptions that no user code sees: a number of four bytes, 0 or 1.
+pub(in super::super) struct Silence {
+    process: u32,
+    note: u64,
+}
+
+impl Session {
+    /// Has the program report no exception that is caught; it stands. What is on its way is still reported.
+    pub(in super::super) fn silence_exceptions(&mut self, process: &Process) -> Option<Silence> {
+        for loaded in self.modules.all().iter().filter(|loaded| loaded.is_marked.replace(false)) {
+            if let Err(error) = loaded.module.set_user_code(false) {
+                tracing::debug!(%error, path = %loaded.path.display(), "still marked as user code");
+            }
+        }
+        self.thrown.is_only_users = true;
+        match process.tell_exceptions_outside_user_code(false) {
+            Ok(note) => Some(Silence { process: self.pid?, note: note? }),
+            Err(error) => {
+                tracing::debug!(%error, "exceptions are reported until the debugger leaves");
+                None
+            }
+        }
+    }
+}
+
+impl Silence {
+    /// Has the program report all exceptions to the debugger that comes next, as the runtime does by itself. This one has left.
+    pub(in super::super) fn end(&self) {
+        let written = || {
+            let path = format!("/proc/{}/mem", self.process);
+            let memory = std::fs::File::options().read(true).write(true).open(path)?;
+            let mut now = [0; 4];
+            memory.read_exact_at(&mut now, self.note)?;
+            // Anything else is no longer what was written there.
+            if now == [0; 4] { memory.write_all_at(&1_u32.to_le_bytes(), self.note) } else { Ok(()) }
+        };
+        if let Err(error) = written() {
+            tracing::debug!(%error, "the next debugger hears only of exceptions that user code sees, unless it asks for all");
+        }
+    }
+}
