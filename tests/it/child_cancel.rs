@@ -36,21 +36,12 @@ async fn types_in_the_console(subject: Subject) -> anyhow::Result<()> {
     editor.finish().await
 }
 
-macro_rules! subjects {
-    ($($name:ident: $subject:ident),* $(,)?) => {
-        $(#[tokio::test]
-        async fn $name() -> anyhow::Result<()> {
-            types_in_the_console(Subject::$subject).await
-        })*
-    };
-}
-
-subjects! {
-    in_python: Python,
-    in_python_through_its_adapter: PythonAdapter,
-    in_c_under_lldb: Lldb,
-    in_c_under_gdb: Gdb,
-    in_go: Delve,
-    in_ruby: Rdbg,
-    in_javascript: Js,
+stories_with! {
+    in_python: types_in_the_console(Subject::Python),
+    in_python_through_its_adapter: types_in_the_console(Subject::PythonAdapter),
+    in_c_under_lldb: types_in_the_console(Subject::Lldb),
+    in_c_under_gdb: types_in_the_console(Subject::Gdb),
+    in_go: types_in_the_console(Subject::Delve),
+    in_ruby: types_in_the_console(Subject::Rdbg),
+    in_javascript: types_in_the_console(Subject::Js),
 }

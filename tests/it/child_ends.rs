@@ -10,23 +10,13 @@ use tests::client::DapClient;
 use tests::marked::{self, Marked};
 use tests::transcript::Transcript;
 
-/// Declares a story for each of these subjects that is set up.
-macro_rules! told_with {
-    ($($name:ident: $story:ident($subject:ident)),* $(,)?) => {
-        $(#[tokio::test]
-        async fn $name() -> anyhow::Result<()> {
-            $story(Subject::$subject).await
-        })*
-    };
-}
-
-told_with! {
-    lldb_that_dies_before_anybody_configured_is_told_of: dies_early(Lldb),
-    gdb_that_dies_before_anybody_configured_is_told_of: dies_early(Gdb),
-    delve_that_dies_before_anybody_configured_is_told_of: dies_early(Delve),
-    js_debug_that_dies_before_anybody_configured_is_told_of: dies_early(Js),
-    bash_dap_that_dies_before_anybody_configured_is_told_of: dies_early(Bash),
-    debugpy_that_dies_before_anybody_configured_is_told_of: dies_early(PythonAdapter),
+stories_with! {
+    lldb_that_dies_before_anybody_configured_is_told_of: dies_early(Subject::Lldb),
+    gdb_that_dies_before_anybody_configured_is_told_of: dies_early(Subject::Gdb),
+    delve_that_dies_before_anybody_configured_is_told_of: dies_early(Subject::Delve),
+    js_debug_that_dies_before_anybody_configured_is_told_of: dies_early(Subject::Js),
+    bash_dap_that_dies_before_anybody_configured_is_told_of: dies_early(Subject::Bash),
+    debugpy_that_dies_before_anybody_configured_is_told_of: dies_early(Subject::PythonAdapter),
 }
 
 /// An editor with a session whose processes and files can be found.

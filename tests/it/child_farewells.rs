@@ -7,41 +7,31 @@ use tests::child::{self, Subject};
 use tests::client::DapClient;
 use tests::transcript::Transcript;
 
-/// Declares a story for each of these subjects.
-macro_rules! told_with {
-    ($($name:ident: $story:ident($subject:ident)),* $(,)?) => {
-        $(#[tokio::test]
-        async fn $name() -> anyhow::Result<()> {
-            $story(Subject::$subject).await
-        })*
-    };
-}
-
-told_with! {
-    python_that_stands_is_resumed_to_end: stands(Python),
-    python_behind_its_adapter_that_stands_is_resumed_to_end: stands(PythonAdapter),
-    c_under_lldb_that_stands_is_resumed_to_end: stands(Lldb),
-    c_under_gdb_that_stands_is_resumed_to_end: stands(Gdb),
-    go_that_stands_is_resumed_to_end: stands(Delve),
-    javascript_that_stands_is_resumed_to_end: stands(Js),
-    bash_that_stands_is_resumed_to_end: stands_and_ends(Bash),
-    ruby_that_stands_is_resumed_to_end: stands(Rdbg),
-    python_that_runs_is_asked_to_end: runs(Python),
-    python_behind_its_adapter_that_runs_is_asked_to_end: runs(PythonAdapter),
-    c_under_lldb_that_runs_is_asked_to_end: runs(Lldb),
-    c_under_gdb_that_runs_is_asked_to_end: runs(Gdb),
-    go_that_runs_is_asked_to_end: runs(Delve),
-    javascript_that_runs_is_asked_to_end: runs(Js),
-    bash_that_runs_is_asked_to_end: runs(Bash),
-    ruby_that_runs_is_asked_to_end: runs(Rdbg),
-    python_that_does_not_listen_is_ended_by_force: does_not_listen(Python),
-    python_behind_its_adapter_that_does_not_listen_is_ended_by_force: does_not_listen(PythonAdapter),
-    c_under_lldb_that_does_not_listen_is_ended_by_force: does_not_listen(Lldb),
-    c_under_gdb_that_does_not_listen_is_ended_by_force: does_not_listen(Gdb),
-    go_that_does_not_listen_is_ended_by_force: does_not_listen(Delve),
-    javascript_that_does_not_listen_is_ended_by_force: does_not_listen(Js),
-    bash_that_does_not_listen_is_ended_by_force: does_not_listen(Bash),
-    ruby_that_does_not_listen_is_ended_by_force: does_not_listen(Rdbg),
+stories_with! {
+    python_that_stands_is_resumed_to_end: stands(Subject::Python),
+    python_behind_its_adapter_that_stands_is_resumed_to_end: stands(Subject::PythonAdapter),
+    c_under_lldb_that_stands_is_resumed_to_end: stands(Subject::Lldb),
+    c_under_gdb_that_stands_is_resumed_to_end: stands(Subject::Gdb),
+    go_that_stands_is_resumed_to_end: stands(Subject::Delve),
+    javascript_that_stands_is_resumed_to_end: stands(Subject::Js),
+    bash_that_stands_is_resumed_to_end: stands_and_ends(Subject::Bash),
+    ruby_that_stands_is_resumed_to_end: stands(Subject::Rdbg),
+    python_that_runs_is_asked_to_end: runs(Subject::Python),
+    python_behind_its_adapter_that_runs_is_asked_to_end: runs(Subject::PythonAdapter),
+    c_under_lldb_that_runs_is_asked_to_end: runs(Subject::Lldb),
+    c_under_gdb_that_runs_is_asked_to_end: runs(Subject::Gdb),
+    go_that_runs_is_asked_to_end: runs(Subject::Delve),
+    javascript_that_runs_is_asked_to_end: runs(Subject::Js),
+    bash_that_runs_is_asked_to_end: runs(Subject::Bash),
+    ruby_that_runs_is_asked_to_end: runs(Subject::Rdbg),
+    python_that_does_not_listen_is_ended_by_force: does_not_listen(Subject::Python),
+    python_behind_its_adapter_that_does_not_listen_is_ended_by_force: does_not_listen(Subject::PythonAdapter),
+    c_under_lldb_that_does_not_listen_is_ended_by_force: does_not_listen(Subject::Lldb),
+    c_under_gdb_that_does_not_listen_is_ended_by_force: does_not_listen(Subject::Gdb),
+    go_that_does_not_listen_is_ended_by_force: does_not_listen(Subject::Delve),
+    javascript_that_does_not_listen_is_ended_by_force: does_not_listen(Subject::Js),
+    bash_that_does_not_listen_is_ended_by_force: does_not_listen(Subject::Bash),
+    ruby_that_does_not_listen_is_ended_by_force: does_not_listen(Subject::Rdbg),
 }
 
 /// The source of its program that can be asked to end.

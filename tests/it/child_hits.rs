@@ -75,23 +75,13 @@ async fn counts(subject: Subject) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Declares the story for each adapter that is set up.
-macro_rules! told_with {
-    ($($name:ident: $subject:ident),* $(,)?) => {
-        $(#[tokio::test]
-        async fn $name() -> anyhow::Result<()> {
-            counts(Subject::$subject).await
-        })*
-    };
-}
-
-told_with! {
-    bash_counts_hits: Bash,
-    debugpy_counts_hits: Python,
-    delve_counts_hits: Delve,
-    gdb_counts_hits: Gdb,
-    js_counts_hits: Js,
-    lldb_counts_hits: Lldb,
+stories_with! {
+    bash_counts_hits: counts(Subject::Bash),
+    debugpy_counts_hits: counts(Subject::Python),
+    delve_counts_hits: counts(Subject::Delve),
+    gdb_counts_hits: counts(Subject::Gdb),
+    js_counts_hits: counts(Subject::Js),
+    lldb_counts_hits: counts(Subject::Lldb),
 }
 
 /// Of breakpoints on one line with these conditions.

@@ -14,36 +14,26 @@ fn editor() -> anyhow::Result<DapClient> {
     DapClient::start_in("editor", HashMap::new(), &Transcript::default())
 }
 
-/// Declares a story for each of these subjects that is set up.
-macro_rules! told_with {
-    ($($name:ident: $story:ident($subject:ident)),* $(,)?) => {
-        $(#[tokio::test]
-        async fn $name() -> anyhow::Result<()> {
-            $story(Subject::$subject).await
-        })*
-    };
-}
-
-told_with! {
-    lldb_gives_a_program_our_variables: has_our_variables(Lldb),
-    gdb_gives_a_program_our_variables: has_our_variables(Gdb),
-    bash_runs_in_a_relative_folder: runs_in_a_relative_folder(Bash),
-    debugpy_runs_in_a_relative_folder: runs_in_a_relative_folder(Python),
-    delve_runs_in_a_relative_folder: runs_in_a_relative_folder(Delve),
-    gdb_runs_in_a_relative_folder: runs_in_a_relative_folder(Gdb),
-    js_runs_in_a_relative_folder: runs_in_a_relative_folder(Js),
-    lldb_runs_in_a_relative_folder: runs_in_a_relative_folder(Lldb),
-    rdbg_runs_in_a_relative_folder: runs_in_a_relative_folder(Rdbg),
-    bash_runs_without_a_debugger: runs_undebugged(Bash),
-    debugpy_runs_without_a_debugger: runs_undebugged(Python),
-    delve_runs_without_a_debugger: runs_undebugged(Delve),
-    gdb_runs_without_a_debugger: runs_undebugged(Gdb),
-    js_runs_without_a_debugger: runs_undebugged(Js),
-    lldb_runs_without_a_debugger: runs_undebugged(Lldb),
-    rdbg_runs_without_a_debugger: runs_undebugged(Rdbg),
-    gdb_tells_a_signal_from_success: tells_a_signal(Gdb),
-    lldb_tells_a_signal_from_success: tells_a_signal(Lldb),
-    delve_tells_a_signal_from_success: tells_a_signal_of_go(Delve),
+stories_with! {
+    lldb_gives_a_program_our_variables: has_our_variables(Subject::Lldb),
+    gdb_gives_a_program_our_variables: has_our_variables(Subject::Gdb),
+    bash_runs_in_a_relative_folder: runs_in_a_relative_folder(Subject::Bash),
+    debugpy_runs_in_a_relative_folder: runs_in_a_relative_folder(Subject::Python),
+    delve_runs_in_a_relative_folder: runs_in_a_relative_folder(Subject::Delve),
+    gdb_runs_in_a_relative_folder: runs_in_a_relative_folder(Subject::Gdb),
+    js_runs_in_a_relative_folder: runs_in_a_relative_folder(Subject::Js),
+    lldb_runs_in_a_relative_folder: runs_in_a_relative_folder(Subject::Lldb),
+    rdbg_runs_in_a_relative_folder: runs_in_a_relative_folder(Subject::Rdbg),
+    bash_runs_without_a_debugger: runs_undebugged(Subject::Bash),
+    debugpy_runs_without_a_debugger: runs_undebugged(Subject::Python),
+    delve_runs_without_a_debugger: runs_undebugged(Subject::Delve),
+    gdb_runs_without_a_debugger: runs_undebugged(Subject::Gdb),
+    js_runs_without_a_debugger: runs_undebugged(Subject::Js),
+    lldb_runs_without_a_debugger: runs_undebugged(Subject::Lldb),
+    rdbg_runs_without_a_debugger: runs_undebugged(Subject::Rdbg),
+    gdb_tells_a_signal_from_success: tells_a_signal(Subject::Gdb),
+    lldb_tells_a_signal_from_success: tells_a_signal(Subject::Lldb),
+    delve_tells_a_signal_from_success: tells_a_signal_of_go(Subject::Delve),
 }
 
 /// The attributes of one C file, which is built first.

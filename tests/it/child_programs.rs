@@ -30,19 +30,10 @@ async fn has_a_terminal(subject: Subject) -> anyhow::Result<()> {
     editor.finish().await
 }
 
-macro_rules! on_a_terminal {
-    ($($name:ident: $subject:ident),* $(,)?) => {
-        $(#[tokio::test]
-        async fn $name() -> anyhow::Result<()> {
-            has_a_terminal(Subject::$subject).await
-        })*
-    };
-}
-
-on_a_terminal! {
-    a_python_program_has_a_terminal: Python,
-    a_native_program_has_a_terminal_under_lldb: Lldb,
-    a_native_program_has_a_terminal_under_gdb: Gdb,
+stories_with! {
+    a_python_program_has_a_terminal: has_a_terminal(Subject::Python),
+    a_native_program_has_a_terminal_under_lldb: has_a_terminal(Subject::Lldb),
+    a_native_program_has_a_terminal_under_gdb: has_a_terminal(Subject::Gdb),
 }
 
 /// gdb starts the program itself, with the pipes it is given.

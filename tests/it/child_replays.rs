@@ -291,24 +291,15 @@ async fn replay(name: &str) -> anyhow::Result<()> {
     editor.finish().await
 }
 
-macro_rules! replayed {
-    ($($name:ident: $file:literal),* $(,)?) => {
-        $(#[tokio::test]
-        async fn $name() -> anyhow::Result<()> {
-            replay($file).await
-        })*
-    };
-}
-
-replayed! {
-    lldb_dap_19: "lldb19",
-    lldb_dap_22: "lldb22",
-    debugpys_adapter: "debugpy",
-    delve_127: "dlv127",
-    gdb_18: "gdb18",
-    rdbg: "rdbg",
-    bash_dap: "bash",
-    netcoredbg_312: "netcoredbg",
+stories_with! {
+    lldb_dap_19: replay("lldb19"),
+    lldb_dap_22: replay("lldb22"),
+    debugpys_adapter: replay("debugpy"),
+    delve_127: replay("dlv127"),
+    gdb_18: replay("gdb18"),
+    rdbg: replay("rdbg"),
+    bash_dap: replay("bash"),
+    netcoredbg_312: replay("netcoredbg"),
 }
 
 /// A Delve that is too old for the Go at hand: its refusal arrives as it gave it.

@@ -65,17 +65,7 @@ async fn stops(subject: Subject, condition: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Declares a test for each adapter.
-macro_rules! adapters {
-    ($($name:ident: $what:ident($($argument:expr),*)),* $(,)?) => {
-        $(#[tokio::test]
-        async fn $name() -> anyhow::Result<()> {
-            $what($($argument),*).await
-        })*
-    };
-}
-
-adapters! {
+stories_with! {
     bash_refuses_a_condition_that_is_none: refused(Subject::Bash),
     debugpy_refuses_a_condition_that_is_none: refused(Subject::Python),
     delve_refuses_a_condition_that_is_none: refused(Subject::Delve),

@@ -47,24 +47,15 @@ async fn are_the_adapters(subject: Subject) -> anyhow::Result<()> {
     editor.finish().await
 }
 
-macro_rules! of_adapters {
-    ($($name:ident: $subject:ident),* $(,)?) => {
-        $(#[tokio::test]
-        async fn $name() -> anyhow::Result<()> {
-            are_the_adapters(Subject::$subject).await
-        })*
-    };
-}
-
-of_adapters! {
-    of_python: Python,
-    of_pythons_adapter: PythonAdapter,
-    of_lldb: Lldb,
-    of_gdb: Gdb,
-    of_bash: Bash,
-    of_delve: Delve,
-    of_ruby: Rdbg,
-    of_javascript: Js,
+stories_with! {
+    of_python: are_the_adapters(Subject::Python),
+    of_pythons_adapter: are_the_adapters(Subject::PythonAdapter),
+    of_lldb: are_the_adapters(Subject::Lldb),
+    of_gdb: are_the_adapters(Subject::Gdb),
+    of_bash: are_the_adapters(Subject::Bash),
+    of_delve: are_the_adapters(Subject::Delve),
+    of_ruby: are_the_adapters(Subject::Rdbg),
+    of_javascript: are_the_adapters(Subject::Js),
 }
 
 #[tokio::test]

@@ -45,6 +45,16 @@ macro_rules! modern_stories {
     };
 }
 
+/// Declares tests that are one story with different arguments: `name: story(argument, …)`.
+macro_rules! stories_with {
+    ($($name:ident: $story:ident($($argument:expr),*)),* $(,)?) => {
+        $(#[tokio::test]
+        async fn $name() -> anyhow::Result<()> {
+            $story($($argument),*).await
+        })*
+    };
+}
+
 mod access;
 mod agent;
 mod agent_families;
