@@ -1,0 +1,77 @@
+//! How the project of a launch is built, and which of its outputs is meant. Runs nothing.
+
+use dap_wire::Failure;
+
+use super::super::program::Attributes;
+
+/// How a project is built, and which of its outputs is meant.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(in super::super) struct Options {
+    pub(in super::super) configuration: Option<String>,
+    pub(in super::super) framework: Option<String>,
+    /// A runtime identifier (`linux-x64`).
+    pub(in super::super) runtime: Option<String>,
+    pub(in super::super) no_build: bool,
+    /// Further arguments of `dotnet build`.
+    pub(in super::super) arguments: Vec<String>,
+}
+
+impl Options {
+    /// Those of a launch.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER`, with the attribute that is wrong.
+    pub(in super::super) fn of(attributes: &Attributes<'_>) -> Result<Self, Failure> {
+        let text = |key: &str| Ok(attributes.text(key)?.map(str::to_owned));
+        Ok(Self {
+            configuration: text("configuration")?,
+            framework: text("framework")?,
+            runtime: text("runtimeIdentifier")?,
+            no_build: attributes.flag("noBuild", false)?,
+            arguments: attributes.texts("buildArguments")?,
+        })
+    }
+
+    /// As arguments of `dotnet build`.
+    pub(super) fn of_build(&self) -> Vec<String> {
+        let options = [("-c", &self.configuration), ("-f", &self.framework), ("-r", &self.runtime)];
+        let given = options.into_iter().filter_map(|(name, value)| Some([name.to_owned(), value.clone()?]));
+        given.flatten().chain(self.arguments.iter().cloned()).collect()
+    }
+
+    /// As arguments of a question that builds nothing: those that set properties.
+    pub(super) fn of_question(&self) -> Vec<String> {
+        let sets = |argument: &&String| {
+            ["-p:", "--property:", "-property:", "/p:", "/property:"]
+                .iter()
+                .any(|begin| argument.starts_with(begin))
+        };
+        let own = Self { arguments: Vec::new(), ..self.clone() };
+        own.of_build().into_iter().chain(self.arguments.iter().filter(sets).cloned()).collect()
+    }
+
+    /// What was asked for, for people.
+    pub(super) fn described(&self) -> String {
+        let parts = [&self.configuration, &self.framework, &self.runtime].into_iter().flatten();
+        let parts: Vec<&str> = parts.map(String::as_str).collect();
+        if parts.is_empty() { String::new() } else { format!(" for {}", parts.join(", ")) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn questions_build_nothing_and_keep_what_sets_properties() {
+        let options = Options {
+            configuration: Some("Release".into()),
+            framework: Some("net10.0".into()),
+            arguments: ["-p:X=1", "--no-restore", "-t:Clean"].map(String::from).to_vec(),
+            ..Options::default()
+        };
+        assert_eq!(options.of_question(), ["-c", "Release", "-f", "net10.0", "-p:X=1"]);
+        assert_eq!(options.of_build().len(), 7);
+        assert_eq!(options.described(), " for Release, net10.0");
+    }
+}

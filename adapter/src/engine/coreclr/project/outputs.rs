@@ -1,0 +1,101 @@
+//! What a build has made: whose it is, whether it is a program, and which is the newest. For SDKs that cannot be asked.
+
+use std::path::{Path, PathBuf};
+
+use dap_wire::{ErrorCode, Failure};
+
+use super::findings::Output;
+use super::options::Options;
+use super::sdk::folder_of;
+
+/// How deep under `bin` a build is looked for, in folders.
+const DEEPEST: u32 = 6;
+
+/// Whether an output is this project's.
+pub(super) fn is_its(output: &Output, project: &Path) -> bool {
+    project.file_stem().is_some_and(|name| name == output.project.as_str())
+}
+
+/// Whether an assembly is a program, and not one of tests, whose packages bring a program of their own.
+pub(super) fn is_runnable(assembly: &Path) -> bool {
+    let dependencies = std::fs::read_to_string(assembly.with_extension("deps.json")).unwrap_or_default();
+    let tests = ["\"Microsoft.NET.Test.Sdk/", "\"Microsoft.Testing.Platform/"];
+    assembly.with_extension("runtimeconfig.json").exists()
+        && !tests.iter().any(|name| dependencies.contains(name))
+}
+
+/// The program that a build of a project names; where it names none, the newest assembly with a
+/// `.runtimeconfig.json` under the project's `bin`.
+pub(super) fn newest(project: &Path, outputs: &[Output], options: &Options) -> Result<PathBuf, Failure> {
+    let written = |path: &Path| path.metadata().and_then(|found| found.modified()).ok();
+    let is_meant = |path: &Path| {
+        let parts = [&options.configuration, &options.framework, &options.runtime].into_iter().flatten();
+        parts.into_iter().all(|part| path.iter().any(|folder| folder.eq_ignore_ascii_case(part)))
+    };
+    let programs = outputs.iter().filter(|output| is_its(output, project)).map(|output| &output.assembly);
+    let programs =
+        programs.filter(|path| path.with_extension("runtimeconfig.json").exists() && is_meant(path));
+    if let Some(program) = programs.max_by_key(|path| written(path)) {
+        return Ok(program.clone());
+    }
+    let mut newest: Option<(std::time::SystemTime, PathBuf)> = None;
+    let mut folders = vec![(folder_of(project).join("bin"), 0)];
+    while let Some((folder, depth)) = folders.pop() {
+        for file in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let path = file.path();
+            if path.is_dir() {
+                if depth < DEEPEST {
+                    folders.push((path, depth + 1));
+                }
+                continue;
+            }
+            let Some(stem) = path.to_str().and_then(|path| path.strip_suffix(".runtimeconfig.json")) else {
+                continue;
+            };
+            let assembly = PathBuf::from(format!("{stem}.dll"));
+            let fits = assembly.file_stem() == project.file_stem() && is_meant(&assembly);
+            if let Some(when) = written(&assembly)
+                && fits
+                && newest.as_ref().is_none_or(|(newer, _)| when > *newer)
+            {
+                newest = Some((when, assembly));
+            }
+        }
+    }
+    newest.map(|(_, assembly)| assembly).ok_or_else(|| {
+        let built = if options.no_build { "is not built" } else { "was built" };
+        let for_what = options.described();
+        let message =
+            format!("`{}` {built}{for_what}, and no program was found under `bin`", project.display());
+        Failure::new(ErrorCode::LaunchFailed, message)
+            .hint("name the built .dll as `program`; libraries cannot be launched")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_answers_the_newest_build_that_fits_is_started() {
+        let folder = tempfile::tempdir().unwrap();
+        let project = folder.path().join("shop.csproj");
+        let build = |part: &str| {
+            let place = folder.path().join("bin").join(part);
+            std::fs::create_dir_all(&place).unwrap();
+            std::fs::write(place.join("shop.dll"), "").unwrap();
+            std::fs::write(place.join("shop.runtimeconfig.json"), "{}").unwrap();
+            place.join("shop.dll")
+        };
+        let options =
+            |configuration: &str| Options { configuration: Some(configuration.into()), ..Options::default() };
+        assert!(newest(&project, &[], &Options::default()).is_err());
+        let debug = build("Debug/net9.0");
+        let release = build("Release/net9.0");
+        assert_eq!(newest(&project, &[], &options("debug")).unwrap(), debug);
+        assert_eq!(newest(&project, &[], &options("Release")).unwrap(), release);
+        // What the build itself says counts more than what is newer.
+        let said = Output { project: "shop".into(), assembly: debug.clone() };
+        assert_eq!(newest(&project, &[said], &Options::default()).unwrap(), debug);
+    }
+}
