@@ -134,7 +134,7 @@ fn read_token() -> anyhow::Result<Token> {
 /// Stdin is a socket from a relay, or an accepted connection from the listener.
 fn first_client(handed_over: bool) -> anyhow::Result<Connection> {
     let stdin: OwnedFd = std::io::stdin().as_fd().try_clone_to_owned().context("cannot use stdin")?;
-    // The connection must close when the first client goes, also while others ride on.
+    // The connection must close when the first client goes, also while others stay.
     let null = std::fs::File::open("/dev/null").context("cannot open /dev/null")?;
     rustix::stdio::dup2_stdin(&null).context("cannot let go of stdin")?;
     let family =

@@ -75,7 +75,7 @@ pub async fn run(
         }
     }
     launching.abort();
-    // The session ends; whoever else rides in it may still read.
+    // The session ends; its other clients may still read.
     drop(peer.request("disconnect", Value::Null, LIMIT).await);
 }
 

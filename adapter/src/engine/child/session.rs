@@ -6,7 +6,7 @@
 //! program that the adapter starts through our stub), [`undebugged`] (`noDebug`), [`terminating`], [`ending`].
 //!
 //! The answer to `launch` may come before or after `configurationDone`, and `initialized` before, after, twice or never:
-//! the hub is told of it once, after the launch was sent. `exited` and `terminated` are told
+//! the hub is notified once, after the launch was sent. `exited` and `terminated` are told
 //! once, whatever the adapter says.
 //!
 //! Tasks: one per connection that takes what the adapter says (ends with the connection), one that takes further connections

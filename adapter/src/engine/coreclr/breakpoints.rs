@@ -402,7 +402,7 @@ impl Session {
         self.breakpoints.places = places;
     }
 
-    /// A module came whose missing symbols may be why: whoever waits for a breakpoint is told of it.
+    /// A module came whose missing symbols may be why: whoever waits for a breakpoint is notified.
     pub(super) fn tell_why_pending(&self) {
         for (place, list) in &self.breakpoints.places {
             let pending = self.why_pending(place);

@@ -25,11 +25,11 @@ const QUIET_LIMIT: Duration = Duration::from_secs(2);
 const LAST_CALL_LIMIT: Duration = Duration::from_secs(5);
 /// How long a killed program may take to end.
 const KILL_LIMIT: Duration = Duration::from_secs(3);
-/// How long after SIGTERM a program that is suspended is let go on, so that it hears it.
+/// How long after SIGTERM a program that is suspended is resumed, so that it receives the signal.
 const WAKE_LIMIT: Duration = Duration::from_secs(3);
 /// How often it is looked at meanwhile.
 const WAKE_LOOK: Duration = Duration::from_millis(50);
-/// How often one that is suspended again meanwhile is let go on.
+/// How often one that is suspended again meanwhile is resumed.
 const MOST_SUSPENSIONS: u32 = 5;
 
 impl Session {

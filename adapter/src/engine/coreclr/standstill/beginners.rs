@@ -4,7 +4,7 @@
 //! compiled ahead and is run for the first time, the breakpoint is placed under a lock that steppers, breakpoints and calls
 //! need, and under that lock the thread can come to wait for the program to go on (dotnet/runtime, issue 65047). It happens to
 //! the finalizer, which begins two seconds after the program, and to the first thread that the program starts: who steps just then
-//! meets it in a few of a hundred sessions. So where a stop finds such a thread it alone is let go on until it is
+//! meets it in a few of a hundred sessions. So where a stop finds such a thread it alone resumes until it is
 //! through. No code of the program runs then.
 //!
 //! Not for threads that have managed code on their stacks, nor for the finalizer of .NET Core 3.1, whose threads have no names.
@@ -126,7 +126,7 @@ impl Session {
                 && process.has_queued_callbacks() == Ok(false)
             {
                 let outcome = self.run_alone(&process, &thread, (&task(pid, id), &place), inputs);
-                tracing::debug!(id, place, ?outcome, "a thread was let go on");
+                tracing::debug!(id, place, ?outcome, "a thread was resumed alone");
             }
             // What has not moved waits for something else, as it will at the next stop.
             let now = busy_at(&task(pid, id));
