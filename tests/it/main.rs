@@ -136,6 +136,7 @@ mod ref_fields;
 mod restarts;
 mod schemas;
 mod scopes;
+mod services;
 mod shared_breakpoints;
 mod stacks;
 mod standstill;

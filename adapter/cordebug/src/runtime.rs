@@ -15,6 +15,7 @@ use crate::com::{ComPtr, IUnknown};
 use crate::debugger::Debugger;
 use crate::hresult::CorError;
 use crate::imports;
+use crate::startup::temporary;
 
 /// What we ask for; understood by all runtimes from 3.1 on.
 const INTERFACE_VERSION: i32 = 4;
@@ -125,22 +126,24 @@ fn base_of(file: &Path, maps: &str) -> Option<u64> {
 }
 
 /// Maps the debugging library and its data access library as soon as the starting process has mapped its runtime, which
-/// is long before that can be debugged: their loading then costs a launch nothing. Gives up when `wanted` turns false.
+/// is long before that can be debugged: their loading then costs a launch nothing. Gives up when `wanted` turns false. Whether
+/// the process has a runtime.
 ///
 /// Only mapping and relocation: nothing of theirs runs. [`create_debugger`] says what is wrong, if anything is.
-pub fn preload(pid: u32, wanted: &AtomicBool) {
+pub fn preload(pid: u32, wanted: &AtomicBool) -> bool {
     while wanted.load(Ordering::Relaxed) {
-        let Ok(found) = find(pid) else { return };
+        let Ok(found) = find(pid) else { return false };
         if let [runtime] = found.as_slice() {
             for name in ["libmscordbi.so", "libmscordaccore.so"] {
                 // SAFETY: as in `create_debugger`, which loads the same files a moment later.
                 let loaded = unsafe { Library::open(Some(runtime.folder.join(name)), RTLD_NOW | RTLD_LOCAL) };
                 drop(loaded.map(Library::into_raw));
             }
-            return;
+            return true;
         }
         std::thread::sleep(PRELOAD_PAUSE);
     }
+    false
 }
 
 /// Loads the runtime's debugging library and makes a debugger for this process.
@@ -150,6 +153,7 @@ pub fn preload(pid: u32, wanted: &AtomicBool) {
 /// # Errors
 /// When it is missing, cannot be loaded, or refuses.
 pub fn create_debugger(pid: u32, runtime: &Runtime) -> Result<Debugger, RuntimeError> {
+    temporary::remember(pid);
     let path = runtime.folder.join("libmscordbi.so");
     let load = |reason| RuntimeError::Library { path: path.clone(), reason };
     // SAFETY: loading runs the library's initialisers; it is the runtime's own, from the folder the program runs from.

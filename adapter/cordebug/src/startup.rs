@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 mod asleep;
+pub mod temporary;
 
 /// How long a wait sleeps before it looks whether the process still lives.
 const SLICE: Duration = Duration::from_millis(20);
@@ -48,6 +49,7 @@ impl StartupHold {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
         let key = start_time(&stat)
             .ok_or_else(|| std::io::Error::other(format!("no start time of process {pid}")))?;
+        temporary::remember(pid);
         // The runtime opens this one second: when it finds the other, this must be there.
         let go_on = Semaphore::create(&format!("/clrco{pid:08x}{key:016x}"))?;
         let started = Semaphore::create(&format!("/clrst{pid:08x}{key:016x}"))?;
@@ -166,11 +168,24 @@ pub fn sweep_stale() {
 /// A runtime that was killed leaves its debugging pipes and its diagnostics socket in the temporary folder. Removes those
 /// of a process that has ended.
 pub fn remove_leftovers(pid: u32) {
-    for (file, left) in leftovers(&std::env::temp_dir()) {
+    for (file, left) in leftovers(&temporary::folder_of(pid)) {
         if left.pid == pid {
             release_and_remove(&file);
         }
     }
+}
+
+/// Whether a debugger can reach the runtime of a process: its debugging pipes are in the process's temporary folder.
+pub fn has_pipes(pid: u32) -> bool {
+    temporary::remember(pid);
+    let found = leftovers(&temporary::folder_of(pid));
+    found.iter().any(|(file, left)| left.pid == pid && is_pipe(file))
+}
+
+/// Where a runtime has the pipe that the debugging library looks for at this path, in the temporary folder of our process.
+pub(crate) fn pipe_at(path: &Path) -> Option<PathBuf> {
+    let name = path.file_name().filter(|_| is_pipe(path))?;
+    Some(temporary::folder_of(Leftover::parse(name.to_str()?)?.pid).join(name))
 }
 
 /// Waits until no debugger is connected to the runtime of a process, at most `limit`; whether that is so now. One that has

@@ -29,6 +29,7 @@ mod program;
 mod project;
 mod refusals;
 mod runtimes;
+mod services;
 mod session;
 mod sources;
 mod stack;

@@ -1,17 +1,19 @@
 //! The pipes of a runtime as the debugging library uses them: open(2) and unlink(2).
 //!
+//! The library looks for them in the temporary folder of our process; they are in the program's ([`crate::startup::temporary`]).
+//!
 //! The library's transport, a thread for each program, leaves two things undone when its program has ended. It may wait in open(2) for the
 //! program's end of a pipe, and would wait for ever once the name is gone. And it closes none of the pipes it had opened. A
 //! process that debugs one program after the other would keep a thread and some descriptors of each.
 
 use core::cell::RefCell;
 use core::ffi::{CStr, c_char};
-use std::ffi::OsStr;
+use std::ffi::{CString, OsStr};
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::startup::{is_pipe, released};
+use crate::startup::{pipe_at, released};
 
 /// A pipe that this thread of the library's has opened.
 struct Opened {
@@ -48,10 +50,12 @@ unsafe fn path_of<'a>(path: *const c_char) -> Option<&'a Path> {
 /// As the system call's. `mode` has no meaning unless `flags` ask for it.
 pub(super) unsafe extern "C" fn open(path: *const c_char, flags: i32, mode: libc::mode_t) -> i32 {
     // SAFETY: the caller's promise.
-    let descriptor = unsafe { libc::open(path, flags, mode) };
-    // SAFETY: the caller's promise.
-    if let Some(path) = unsafe { path_of(path) }.filter(|path| descriptor >= 0 && is_pipe(path)) {
-        let opened = Opened { descriptor, path: path.to_owned() };
+    let pipe = unsafe { path_of(path) }.and_then(pipe_at);
+    let there = pipe.as_deref().and_then(as_text);
+    // SAFETY: the caller's promise, or a path of ours.
+    let descriptor = unsafe { libc::open(there.as_ref().map_or(path, |there| there.as_ptr()), flags, mode) };
+    if let Some(path) = pipe.filter(|_| descriptor >= 0) {
+        let opened = Opened { descriptor, path };
         // A thread that is just ending keeps nothing any more.
         OPENED.try_with(|all| all.borrow_mut().push(opened)).unwrap_or_default();
     }
@@ -64,13 +68,20 @@ pub(super) unsafe extern "C" fn open(path: *const c_char, flags: i32, mode: libc
 /// As the system call's.
 pub(super) unsafe extern "C" fn unlink(path: *const c_char) -> i32 {
     // SAFETY: the caller's promise.
-    let held = unsafe { path_of(path) }.and_then(released);
-    // SAFETY: the caller's promise.
-    let result = unsafe { libc::unlink(path) };
+    let pipe = unsafe { path_of(path) }.and_then(pipe_at);
+    let there = pipe.as_deref().and_then(as_text);
+    let held = pipe.as_deref().and_then(released);
+    // SAFETY: the caller's promise, or a path of ours.
+    let result = unsafe { libc::unlink(there.as_ref().map_or(path, |there| there.as_ptr())) };
     // SAFETY: this thread's own.
     let error = unsafe { *libc::__errno_location() };
     drop(held);
     // SAFETY: this thread's own; closing has changed it.
     unsafe { *libc::__errno_location() = error };
     result
+}
+
+/// A path as the system takes it. One from an environment holds no zero.
+fn as_text(path: &Path) -> Option<CString> {
+    CString::new(path.as_os_str().as_bytes()).ok()
 }

@@ -3,14 +3,14 @@
 //! From then on it is launched, debugged and ended as any other ([`super::start`]). How it gets there and is watched:
 //! [`crate::io::invitation`].
 
-use std::path::Path;
 use std::sync::mpsc::TryRecvError;
 use std::time::{Duration, Instant};
 
 use dap_wire::{ErrorCode, Failure};
 use serde_json::json;
 
-use super::program::{self, Program};
+use super::program::Program;
+use super::services;
 use super::session::Session;
 use crate::engine::console::Console;
 use crate::io::Child;
@@ -57,10 +57,10 @@ impl Session {
                     .hint("the terminal must be on the debugger's machine; what does it say?"));
             }
         };
-        match program::SERVICES.iter().find(|name| variable_of(child.pid(), name).as_deref() == Some("0")) {
-            Some(name) if !self.undebugged => Err(program::without_services(name)),
-            _ => Ok(child),
+        if !self.undebugged {
+            services::refuse(child.pid())?;
         }
+        Ok(child)
     }
 }
 
@@ -72,13 +72,4 @@ fn no_terminal(title: &str, failure: Failure) -> Failure {
     };
     Failure::new(code, format!("there is no terminal of a client for `{title}`: {}", failure.message))
         .hint("leave `console` out: the program's input and output are Tandem's then")
-}
-
-/// A variable of a process, as it was when it became what it is: the terminal's environment is not ours.
-fn variable_of(pid: u32, name: &str) -> Option<String> {
-    let environment = std::fs::read(Path::new("/proc").join(pid.to_string()).join("environ")).ok()?;
-    let mut lines = environment.split(|byte| *byte == 0);
-    lines.find_map(|line| {
-        Some(std::str::from_utf8(line).ok()?.strip_prefix(name)?.strip_prefix('=')?.to_owned())
-    })
 }

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::dotnet_command;
 use super::launch_settings::{self, LaunchSettings, Profile};
 use super::project::{self, Kind, Launchable, Options, Sdk};
+use super::services;
 use crate::engine::builds::{self, Tell};
 use crate::engine::console::Console;
 use crate::io::SpawnSpec;
@@ -22,9 +23,6 @@ pub(super) struct Program {
     /// Where it is to run.
     pub(super) console: Console,
 }
-
-/// Variables that switch a runtime's debugging services off when they are 0.
-pub(super) const SERVICES: [&str; 2] = ["DOTNET_EnableDiagnostics", "COMPlus_EnableDiagnostics"];
 
 /// Where a project, or a folder, has its launch profiles.
 const SETTINGS: &str = "Properties/launchSettings.json";
@@ -100,10 +98,8 @@ pub(super) fn resolve(
     let attributes = &meant.as_ref().map_or(Attributes(attributes.0), Attributes);
     let console = Console::parse(attributes.text("console")?)?;
     let debugged = !attributes.flag("noDebug", false)?;
-    for name in SERVICES {
-        if debugged && attributes.variable(name).as_deref() == Some("0") {
-            return Err(without_services(name));
-        }
+    if debugged {
+        services::refuse_without(&|name| attributes.variable(name))?;
     }
     let (program, project) = (attributes.text("program")?, attributes.text("project")?);
     let Some(named) = program.or(project) else {
@@ -123,7 +119,12 @@ pub(super) fn resolve(
     }
     let target = target.canonicalize().unwrap_or(target);
     let options = Options::of(attributes)?;
-    let sdk = || Ok::<_, Failure>(Sdk { dotnet: dotnet(attributes)?, env: attributes.env()?, tell, give_up });
+    let sdk = || {
+        let mut env = attributes.env()?;
+        // It is a .NET program itself.
+        services::keep_from_waiting(&mut env);
+        Ok::<_, Failure>(Sdk { dotnet: dotnet(attributes)?, env, tell, give_up })
+    };
     let launchable = match Kind::of(&target, open)? {
         Some(kind) => Some(project::launchable(&sdk()?, &kind, &options)?),
         None => {
@@ -148,7 +149,16 @@ pub(super) fn resolve(
             Some(folder) if !place.is_dir() => folder.to_path_buf(),
             _ => place,
         });
-    command(attributes, target, launchable, settings, home, console)
+    let mut program = command(attributes, target, launchable, settings, home, console)?;
+    if debugged {
+        let SpawnSpec { env, cwd, .. } = &mut program.spec;
+        for line in services::keep_from_waiting(env) {
+            builds::say(tell, &line);
+        }
+        services::refuse_without(&|name| services::variable_in(env, name))?;
+        services::refuse_without_folder(services::variable_in(env, services::TEMPORARY).as_deref(), cwd)?;
+    }
+    Ok(program)
 }
 
 /// Nothing is there; of a file with no .NET ending nobody knows what it should have been.
@@ -161,15 +171,6 @@ fn absent(target: &Path) -> Failure {
          (Python) or of PATH; correct it, or install what provides it"
     };
     Failure::new(ErrorCode::LaunchFailed, format!("there is no `{}`", target.display())).hint(hint)
-}
-
-/// A runtime would start without its debugging services.
-pub(super) fn without_services(name: &str) -> Failure {
-    Failure::new(
-        ErrorCode::NotDebuggable,
-        format!("`{name}` is 0: the runtime would start without its debugging services"),
-    )
-    .hint(format!("unset it with `env: {{\"{name}\": null}}`"))
 }
 
 /// The launch profile the attributes ask for, or that the project has.
@@ -224,11 +225,6 @@ fn command(
     let cwd = given.or(home).or(open).unwrap_or(folder);
     let mut env: Vec<_> = settings.env.into_iter().map(|(name, value)| (name, Some(value))).collect();
     env.extend(attributes.env()?);
-    // The runtime's debugging pipes live in its temporary folder, which must be ours.
-    match std::env::var("TMPDIR") {
-        Ok(own) => env.push(("TMPDIR".into(), Some(own))),
-        Err(_) => env.push(("TMPDIR".into(), None)),
-    }
     let is_assembly = target.extension().is_some_and(|ending| ending == "dll" || ending == "exe");
     let (program, assembly) = if is_assembly {
         clr_metadata::image::Image::open(&target).map_err(|error| {

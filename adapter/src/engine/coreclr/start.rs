@@ -21,6 +21,7 @@ use super::env_file;
 use super::overflow;
 use super::program::{self, Attributes};
 use super::runtimes::only_runtime;
+use super::services;
 use super::session::{Input, Run, Session};
 use super::sources::Sources;
 use crate::engine::console::Console;
@@ -66,9 +67,17 @@ impl Session {
         tracing::debug!(pid, "the program begins");
         let starting = preload(pid);
         let started = hold.wait(START_LIMIT, &|| child.exited().is_none() && !give_up());
-        starting.store(false, Ordering::Relaxed);
+        starting.wanted.store(false, Ordering::Relaxed);
         if started != Started::Held {
-            let failure = self.why_not_started(&child, started, &failed, give_up());
+            let has_runtime = starting.found.load(Ordering::Relaxed);
+            let failure = match has_runtime && child.exited().is_none_or(|info| info.code == 0) && !give_up()
+            {
+                true => {
+                    failed("a .NET runtime started in it, but no debugging services of that runtime".into())
+                        .hint("can it make files in its TMPDIR? Is a variable `DOTNET_…` in the way?")
+                }
+                false => self.why_not_started(&child, started, &failed, give_up()),
+            };
             child.signal(Signal::KILL);
             return Err(failure);
         }
@@ -181,8 +190,9 @@ impl Session {
             })
             .map_err(cor("start the debugging library"))?;
         let process = debugger.attach(pid).map_err(|error| {
-            failed(error.to_string())
-                .hint("is another debugger attached? Does the program use another TMPDIR than the debugger?")
+            failed(error.to_string()).hint(
+                "is another debugger attached? Is the program's TMPDIR a folder that the debugger can enter?",
+            )
         })?;
         self.modules.set_runtime(&runtime);
         let executable = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
@@ -225,6 +235,10 @@ impl Session {
             return Err(Failure::new(ErrorCode::AlreadyAttached, message).hint("detach it first"));
         }
         cordebug::startup::wait_until_ready(pid);
+        if let Some(failure) = services::unreachable_because(pid) {
+            // Unless it has none.
+            return only_runtime(pid, self.modules.symbol_paths()).and(Err(failure));
+        }
         let runtime = self.take_control(pid, &|reason| {
             Failure::new(ErrorCode::NotDebuggable, format!("cannot attach to process {pid}: {reason}"))
         })?;
@@ -248,11 +262,24 @@ impl Session {
     }
 }
 
-/// Loads the debugging library while the runtime starts; ends with the flag it gives.
-fn preload(pid: u32) -> Arc<AtomicBool> {
-    let starting = Arc::new(AtomicBool::new(true));
-    let wanted = starting.clone();
+/// What is known of a runtime that starts.
+#[derive(Default)]
+struct Starting {
+    /// It still matters.
+    wanted: AtomicBool,
+    /// It is there.
+    found: AtomicBool,
+}
+
+/// Loads the debugging library while the runtime starts; ends when that is no longer wanted.
+fn preload(pid: u32) -> Arc<Starting> {
+    let starting = Arc::new(Starting { wanted: AtomicBool::new(true), ..Starting::default() });
+    let watched = starting.clone();
+    let work = move || {
+        let found = runtime::preload(pid, &watched.wanted);
+        watched.found.store(found, Ordering::Relaxed);
+    };
     // Without the thread the launch is only slower.
-    drop(std::thread::Builder::new().name("preload".into()).spawn(move || runtime::preload(pid, &wanted)));
+    drop(std::thread::Builder::new().name("preload".into()).spawn(work));
     starting
 }

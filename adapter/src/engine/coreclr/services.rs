@@ -1,0 +1,244 @@
+//! Variables that a runtime reads as it starts and that keep a debugger from it: they switch its debugging services off, have it
+//! wait for another tool, or put its debugging pipes where none can be made.
+//!
+//! Not here: how a debugger reaches the pipes ([`cordebug::startup`]). Runtimes know these by the names with `DOTNET_` (from .NET 6
+//! on) and with `COMPlus_`, in exactly this spelling, and take none of them from `runtimeconfig.json`.
+
+use std::path::Path;
+
+use cordebug::startup::temporary::{self, variable_of};
+use dap_wire::{ErrorCode, Failure};
+use rustix::fs::{Access, access};
+
+/// What names the folder in which a runtime makes its debugging pipes.
+pub(super) const TEMPORARY: &str = temporary::VARIABLE;
+
+/// They switch the debugging services off when they are 0.
+const SWITCHES: [&str; 4] = [
+    "DOTNET_EnableDiagnostics",
+    "COMPlus_EnableDiagnostics",
+    "DOTNET_EnableDiagnostics_Debugger",
+    "COMPlus_EnableDiagnostics_Debugger",
+];
+/// They have the runtime wait for a tool on its own diagnostics port when they are not 0.
+const WAITING: [&str; 2] = ["DOTNET_DefaultDiagnosticPortSuspend", "COMPlus_DefaultDiagnosticPortSuspend"];
+/// They name ports of other tools, each of which the runtime waits for unless it says `nosuspend`.
+const PORTS: [&str; 2] = ["DOTNET_DiagnosticPorts", "COMPlus_DiagnosticPorts"];
+
+/// A number as a runtime reads it: the hexadecimal digits that the text begins with; `None` without any.
+fn number(text: &str) -> Option<u64> {
+    let text = text.trim_start();
+    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
+    let end = digits.find(|letter: char| !letter.is_ascii_hexdigit()).unwrap_or(digits.len());
+    u64::from_str_radix(digits.get(..end)?, 16).ok()
+}
+
+/// The ports, none of which the runtime waits for; `None` when it waits for none as they are. What a port says first counts.
+fn without_waiting(ports: &str) -> Option<String> {
+    let waits = |port: &str| {
+        let mut said = port.split(',').skip(1).map(|word| word.trim().to_ascii_lowercase());
+        !port.trim().is_empty()
+            && said.find(|word| word == "suspend" || word == "nosuspend").is_none_or(|word| word == "suspend")
+    };
+    let changed = |port: &str| match port.split_once(',') {
+        _ if !waits(port) => port.to_owned(),
+        Some((path, rest)) => format!("{path},nosuspend,{rest}"),
+        None => format!("{port},nosuspend"),
+    };
+    ports.split(';').any(waits).then(|| ports.split(';').map(changed).collect::<Vec<_>>().join(";"))
+}
+
+/// What a variable is in an environment that changes ours: the last change counts.
+pub(super) fn variable_in(env: &[(String, Option<String>)], name: &str) -> Option<String> {
+    match env.iter().rev().find(|(changed, _)| changed == name) {
+        Some((_, value)) => value.clone(),
+        None => std::env::var(name).ok(),
+    }
+}
+
+/// Changes an environment so that a runtime waits for no other tool. Gives what to say of that, a line for each variable.
+pub(super) fn keep_from_waiting(env: &mut Vec<(String, Option<String>)>) -> Vec<String> {
+    let mut said = Vec::new();
+    for name in WAITING {
+        if variable_in(env, name).and_then(|value| number(&value)).is_some_and(|value| value != 0) {
+            env.push((name.into(), None));
+            said.push(format!(
+                "`{name}` is left out of this launch: the runtime would wait for another tool before a debugger can reach it"
+            ));
+        }
+    }
+    for name in PORTS {
+        if let Some(ports) = variable_in(env, name).and_then(|value| without_waiting(&value)) {
+            said.push(format!(
+                "`{name}` is `{ports}` for this launch: the runtime would wait for that tool before a debugger can reach it"
+            ));
+            env.push((name.into(), Some(ports)));
+        }
+    }
+    said
+}
+
+/// Refuses an environment in which a runtime would start without its debugging services.
+///
+/// # Errors
+/// `NOT_DEBUGGABLE`, with the variable that is in the way.
+pub(super) fn refuse_without(variable: &dyn Fn(&str) -> Option<String>) -> Result<(), Failure> {
+    match SWITCHES.into_iter().find_map(|name| Some((name, variable(name).filter(is_off)?))) {
+        None => Ok(()),
+        Some((name, value)) => Err(Failure::new(
+            ErrorCode::NotDebuggable,
+            format!("`{name}` is {value}: the runtime would start without its debugging services"),
+        )
+        .hint(format!("unset it with `env: {{\"{name}\": null}}`"))),
+    }
+}
+
+#[expect(clippy::ptr_arg, reason = "what `Option::filter` passes")]
+fn is_off(value: &String) -> bool {
+    number(value) == Some(0)
+}
+
+/// Refuses a temporary folder in which a runtime can make no pipes. `cwd` is where a relative one begins.
+///
+/// # Errors
+/// `LAUNCH_FAILED`, with what is wrong with the folder.
+pub(super) fn refuse_without_folder(named: Option<&str>, cwd: &Path) -> Result<(), Failure> {
+    let Some(named) = named.filter(|named| !named.is_empty()) else { return Ok(()) };
+    let folder = cwd.join(named);
+    let wrong = match folder.metadata() {
+        Err(error) => error.to_string(),
+        Ok(found) if !found.is_dir() => "it is no folder".into(),
+        Ok(_) => match access(&folder, Access::WRITE_OK | Access::EXEC_OK) {
+            Ok(()) => return Ok(()),
+            Err(error) => error.to_string(),
+        },
+    };
+    Err(Failure::new(
+        ErrorCode::LaunchFailed,
+        format!("the runtime can make no debugging pipes in `{TEMPORARY}`, which is `{named}`: {wrong}"),
+    )
+    .hint(format!("make the folder, or unset it with `env: {{\"{TEMPORARY}\": null}}`")))
+}
+
+/// Refuses a process that waits to become the program, in an environment that keeps a debugger from it.
+///
+/// # Errors
+/// `NOT_DEBUGGABLE`, `LAUNCH_FAILED`, with the variable that is in the way.
+pub(super) fn refuse(pid: u32) -> Result<(), Failure> {
+    let variable = |name: &str| Some(variable_of(pid, name)?.to_string_lossy().into_owned());
+    refuse_without(&variable)?;
+    let cwd = std::fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default();
+    refuse_without_folder(variable(TEMPORARY).as_deref(), &cwd)?;
+    match waits_because_of(&variable) {
+        None => Ok(()),
+        Some((name, value)) => Err(Failure::new(
+            ErrorCode::NotDebuggable,
+            format!(
+                "`{name}` is `{value}`: the runtime would wait for another tool before a debugger can reach it"
+            ),
+        )
+        .hint(format!("unset it with `env: {{\"{name}\": null}}`"))),
+    }
+}
+
+fn waits_because_of(variable: &dyn Fn(&str) -> Option<String>) -> Option<(&'static str, String)> {
+    let own = WAITING.into_iter().find_map(|name| {
+        let value = variable(name)?;
+        number(&value).is_some_and(|number| number != 0).then_some((name, value))
+    });
+    own.or_else(|| {
+        PORTS.into_iter().find_map(|name| {
+            let value = variable(name)?;
+            without_waiting(&value).is_some().then_some((name, value))
+        })
+    })
+}
+
+/// Why a debugger cannot reach the runtime of a process that runs already; `None` when its variables are not the reason.
+pub(super) fn unreachable_because(pid: u32) -> Option<Failure> {
+    if cordebug::startup::has_pipes(pid) {
+        return None;
+    }
+    let variable = |name: &str| Some(variable_of(pid, name)?.to_string_lossy().into_owned());
+    let refused = |message: String, hint: &str| {
+        Some(Failure::new(ErrorCode::NotDebuggable, message).hint(hint.to_owned()))
+    };
+    let off = SWITCHES.into_iter().find_map(|name| Some((name, variable(name).filter(is_off)?)));
+    if let Some((name, value)) = off {
+        return refused(
+            format!("process {pid} was started with `{name}={value}`, which turns the debugger off"),
+            "start it again without that variable",
+        );
+    }
+    if let Some((name, value)) = waits_because_of(&variable) {
+        return refused(
+            format!(
+                "process {pid} was started with `{name}={value}`: its runtime waits for another tool, and no debugger can reach it before"
+            ),
+            "have that tool resume it, then attach; or launch it with the debugger, which does not wait",
+        );
+    }
+    let folder = variable(TEMPORARY)?;
+    let cwd = std::fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default();
+    let failure = refuse_without_folder(Some(&folder), &cwd).err()?;
+    refused(
+        format!("cannot attach to process {pid}: {}", failure.message),
+        "start it again with another folder",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_as_the_runtime_reads_them() {
+        for (text, expected) in [
+            ("0", Some(0)),
+            ("00", Some(0)),
+            ("0x0", Some(0)),
+            ("0q", Some(0)),
+            ("1", Some(1)),
+            ("f", Some(15)),
+        ] {
+            assert_eq!(number(text), expected, "{text}");
+        }
+        for text in ["", "true", "no", "0x", "é", "-1", "123456789012345678901"] {
+            assert_eq!(number(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn ports_are_not_waited_for() {
+        for (ports, expected) in [
+            ("/a", "/a,nosuspend"),
+            ("/a,suspend", "/a,nosuspend,suspend"),
+            ("/a,connect,SUSPEND", "/a,nosuspend,connect,SUSPEND"),
+            ("/a,nonsense", "/a,nosuspend,nonsense"),
+            ("/a,nosuspend;/b;", "/a,nosuspend;/b,nosuspend;"),
+        ] {
+            assert_eq!(without_waiting(ports).as_deref(), Some(expected), "{ports}");
+        }
+        for ports in ["", ";", "/a,nosuspend", "/a,connect,nosuspend,suspend", "/a, NoSuspend"] {
+            assert_eq!(without_waiting(ports), None, "{ports}");
+        }
+    }
+
+    #[test]
+    fn what_has_the_runtime_wait_is_taken_away_and_named() {
+        let pair = |name: &str, value: &str| (name.to_owned(), Some(value.to_owned()));
+        let mut env = vec![
+            pair("COMPlus_DefaultDiagnosticPortSuspend", "1"),
+            pair("DOTNET_DiagnosticPorts", "/a"),
+            pair("DOTNET_DefaultDiagnosticPortSuspend", "1"),
+            // What is said last counts.
+            pair("DOTNET_DefaultDiagnosticPortSuspend", "0"),
+        ];
+        let said = keep_from_waiting(&mut env);
+        assert_eq!(said.len(), 2, "{said:?}");
+        assert_eq!(variable_in(&env, "COMPlus_DefaultDiagnosticPortSuspend"), None);
+        assert_eq!(variable_in(&env, "DOTNET_DefaultDiagnosticPortSuspend").as_deref(), Some("0"));
+        assert_eq!(variable_in(&env, "DOTNET_DiagnosticPorts").as_deref(), Some("/a,nosuspend"));
+        assert_eq!(keep_from_waiting(&mut env), [""; 0]);
+    }
+}
