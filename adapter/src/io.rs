@@ -6,7 +6,7 @@
 //! terminal, from both sides), [`offer`] (pipes for a program that somebody else starts), [`delegate`] (such a
 //! program known from its beginning), [`drain`] (the thread per pipe), [`stdin`]
 //! (the queue of what is written), [`waiting`] (does the program wait for input?), [`warden`] (the end of an adapter whose host
-//! was killed).
+//! was killed), [`executable`] (can it be a program of this machine?).
 //!
 //! Knows no DAP and no clients but as a key. Used by the hub's actor (reading, writing) and by engines (spawning).
 
@@ -15,6 +15,7 @@ pub mod child;
 pub mod cursor;
 pub mod delegate;
 pub mod drain;
+pub mod executable;
 pub mod invitation;
 pub mod offer;
 mod pace;

@@ -105,6 +105,7 @@ mod expressions;
 mod farewells;
 mod finding_code;
 mod flow;
+mod foreign_programs;
 mod giants;
 mod hostile_input;
 mod hostile_objects;

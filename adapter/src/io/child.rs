@@ -20,6 +20,7 @@ use dap_wire::{ErrorCode, Failure};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 use tokio::sync::watch;
 
+use super::executable::{self, Able};
 use super::terminal::Terminal;
 use super::warden;
 
@@ -42,6 +43,18 @@ pub struct SpawnSpec {
     /// When we are killed it is not killed with us but finds the end of its stdin: a debugger lets go of a program then. One
     /// that takes too long is killed all the same ([`super::warden`]).
     pub ends_by_itself: bool,
+}
+
+impl SpawnSpec {
+    /// Refuses a program of another machine or system. A name that is looked up in PATH has its reason there.
+    pub(super) fn refuse_foreign(&self) -> Result<(), Failure> {
+        match self.program.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => {
+                executable::refuse_foreign(&self.cwd.join(&self.program), Able::Kernel)
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// How a program ended.
@@ -105,6 +118,7 @@ impl Child {
             return Err(failed(format!("there is no folder `{}`", spec.cwd.display()))
                 .hint("set `cwd` to an existing folder"));
         }
+        spec.refuse_foreign()?;
         let mut command = Command::new(stub);
         command.arg("exec-held");
         let terminal = if spec.pty { Some(Terminal::open()) } else { None };

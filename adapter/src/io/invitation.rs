@@ -73,6 +73,7 @@ impl Invitation {
             return Err(failed(format!("there is no folder `{}`", spec.cwd.display()))
                 .hint("set `cwd` to an existing folder"));
         }
+        spec.refuse_foreign()?;
         let stub_name =
             stub.to_str().ok_or_else(|| failed(format!("`{}` is not UTF-8", stub.display())))?.to_owned();
         let scratch = Scratch::new(&registry::folder())

@@ -10,6 +10,7 @@ use super::find;
 use super::socket::Place;
 use crate::engine::console::Console;
 use crate::engine::path_map;
+use crate::io::executable::{self, Able};
 
 /// The folder that the client has open.
 pub(super) const WORKSPACE: &str = "__workspaceFolder";
@@ -190,6 +191,7 @@ impl Target {
                  PATH; give an absolute path, or install what provides it",
             ));
         }
+        executable::refuse_foreign(&self.program, Able::Kernel)?;
         Ok(&self.program)
     }
 

@@ -13,6 +13,7 @@ use super::services;
 use crate::engine::builds::{self, Tell};
 use crate::engine::console::Console;
 use crate::io::SpawnSpec;
+use crate::io::executable::{self, Able};
 
 /// A program ready to be started.
 pub(super) struct Program {
@@ -227,9 +228,11 @@ fn command(
     env.extend(attributes.env()?);
     let is_assembly = target.extension().is_some_and(|ending| ending == "dll" || ending == "exe");
     let (program, assembly) = if is_assembly {
-        clr_metadata::image::Image::open(&target).map_err(|error| {
-            Failure::new(ErrorCode::NotDebuggable, format!("cannot debug `{}`: {error}", target.display()))
-        })?;
+        if let Err(error) = clr_metadata::image::Image::open(&target) {
+            executable::refuse_foreign(&target, Able::Own)?;
+            let message = format!("cannot debug `{}`: {error}", target.display());
+            return Err(Failure::new(ErrorCode::NotDebuggable, message));
+        }
         if !target.with_extension("runtimeconfig.json").exists() {
             return Err(Failure::new(
                 ErrorCode::LaunchFailed,
@@ -240,6 +243,8 @@ fn command(
         args.insert(0, target.clone().into_os_string());
         (dotnet(attributes)?, Some(target))
     } else {
+        let able = if attributes.flag("noDebug", false)? { Able::Kernel } else { Able::Own };
+        executable::refuse_foreign(&target, able)?;
         // An app host runs the assembly of its own name.
         let mut assembly = PathBuf::from(format!("{}.dll", target.display()));
         if !assembly.exists() {
@@ -264,6 +269,7 @@ fn dotnet(attributes: &Attributes<'_>) -> Result<PathBuf, Failure> {
     for folder in folders {
         let candidate = folder.join("dotnet");
         if candidate.is_file() {
+            executable::refuse_foreign(&candidate, Able::Kernel)?;
             return Ok(candidate);
         }
         looked.push(folder.display().to_string());

@@ -1,0 +1,242 @@
+//! What an executable file is for, by its header: programs of other machines and systems are named before they are started.
+//!
+//! Without that the system's "exec format error" has execvp(3) hand them to a shell, which complains of their syntax. Not
+//! here: files that nobody knows, scripts among them; starting them says what is wrong.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use dap_wire::{ErrorCode, Failure};
+
+/// Machines as ELF counts them (System V ABI, `e_machine`).
+const MACHINES: [(u16, &str); 10] = [
+    (2, "SPARC"),
+    (3, "x86"),
+    (8, "MIPS"),
+    (20, "PowerPC"),
+    (21, "64-bit PowerPC"),
+    (22, "S/390"),
+    (40, "32-bit ARM"),
+    (183, "64-bit ARM (AArch64)"),
+    (243, "RISC-V"),
+    (258, "LoongArch"),
+];
+/// Of ELF: x86-64, which this machine is, and 32-bit x86, which its kernel may run.
+const OURS: u16 = 62;
+const X86: u16 = 3;
+/// Machines as Windows counts them (PE format, `Machine`).
+const WINDOWS: [(u16, &str); 4] =
+    [(0x14c, "x86"), (0x1c4, "32-bit ARM"), (0x8664, "x86-64"), (0xaa64, "64-bit ARM (AArch64)")];
+/// How the optional header of a PE file for 64 bits begins.
+const WIDE: u64 = 0x20b;
+/// How much of a file is looked at, bytes: a PE header is near the beginning.
+const HEADER: u64 = 4096;
+/// What the kernel starts by means of another program (`binfmt_misc`): a file each.
+const EMULATED: &str = "/proc/sys/fs/binfmt_misc";
+
+/// Which programs can run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Able {
+    /// Those of this very machine: what a debugger of ours takes.
+    Own,
+    /// Those the kernel may run, also 32-bit ones and emulated ones.
+    Kernel,
+}
+
+/// Refuses a file that is a program of another machine or system.
+///
+/// # Errors
+/// `LAUNCH_FAILED`, with what it is.
+pub fn refuse_foreign(file: &Path, able: Able) -> Result<(), Failure> {
+    let Some((what, hint)) = foreign(file, able) else { return Ok(()) };
+    let message = format!("cannot start `{}`: it is {what}", file.display());
+    Err(Failure::new(ErrorCode::LaunchFailed, message).hint(hint))
+}
+
+fn foreign(file: &Path, able: Able) -> Option<(String, &'static str)> {
+    let mut header = Vec::new();
+    // A pipe that waits for its writer is no program.
+    file.metadata().ok().filter(std::fs::Metadata::is_file)?;
+    File::open(file).ok()?.take(HEADER).read_to_end(&mut header).ok()?;
+    let found = elf(&header, able).or_else(|| windows(&header)).or_else(|| macos(&header))?;
+    (able == Able::Own || !is_emulated(&header)).then_some(found)
+}
+
+fn number(header: &[u8], at: usize, size: usize, big: bool) -> Option<u64> {
+    let bytes = header.get(at..at.checked_add(size)?)?;
+    let add = |sum: u64, byte: &u8| sum << 8 | u64::from(*byte);
+    Some(if big { bytes.iter().fold(0, add) } else { bytes.iter().rev().fold(0, add) })
+}
+
+fn named(known: &[(u16, &str)], machine: u64) -> String {
+    let found = known.iter().find(|(number, _)| u64::from(*number) == machine);
+    found.map_or_else(|| format!("machine number {machine}"), |(_, name)| (*name).into())
+}
+
+fn elf(header: &[u8], able: Able) -> Option<(String, &'static str)> {
+    let [0x7f, b'E', b'L', b'F', class, order, ..] = header else { return None };
+    let machine = number(header, 0x12, 2, *order == 2)?;
+    match (machine == u64::from(OURS), *class) {
+        (true, 2) => return None,
+        _ if able == Able::Kernel && machine == u64::from(X86) => return None,
+        _ => {}
+    }
+    let name = if machine == u64::from(OURS) {
+        "x86-64 with 32-bit addresses".into()
+    } else {
+        named(&MACHINES, machine)
+    };
+    let bits = if *class == 1 && !name.contains("32") { "32-bit " } else { "" };
+    let what = format!("a Linux program for {bits}{name}, and this machine is x86-64");
+    Some((
+        what,
+        "build it for x86-64 (.NET: `-r linux-x64`; a .NET program's .dll runs anywhere), or debug it on such a machine",
+    ))
+}
+
+fn windows(header: &[u8]) -> Option<(String, &'static str)> {
+    if !header.starts_with(b"MZ") {
+        return None;
+    }
+    let at = usize::try_from(number(header, 0x3c, 4, false)?).ok()?;
+    let rest = header.get(at..)?.strip_prefix(b"PE\0\0")?;
+    let machine = number(rest, 0, 2, false)?;
+    // What has .NET's directory, the fifteenth, is the same everywhere.
+    let directories = if number(rest, 20, 2, false) == Some(WIDE) { 112 } else { 96 };
+    if number(rest, 20 + directories + 14 * 8, 4, false).is_some_and(|place| place != 0) {
+        return None;
+    }
+    let what = format!("a Windows program for {}, and this machine runs Linux", named(&WINDOWS, machine));
+    Some((what, "build it for Linux; a .NET program starts from the .dll beside it, or with `-r linux-x64`"))
+}
+
+/// Mach-O, of one machine or of several; what Java compiles begins like the latter, with a version where that has a small count.
+fn macos(header: &[u8]) -> Option<(String, &'static str)> {
+    const MOST: u64 = 20;
+    let magic = number(header, 0, 4, true)?;
+    let is_one = [0xfeed_face, 0xfeed_facf, 0xcefa_edfe, 0xcffa_edfe].contains(&magic);
+    let has_several = magic == 0xcafe_babe && number(header, 4, 4, true)? < MOST;
+    (is_one || has_several).then(|| {
+        let what = "a macOS program, and this machine runs Linux".into();
+        (what, "build it for Linux; a .NET program starts from the .dll beside it, or with `-r linux-x64`")
+    })
+}
+
+/// Whether the kernel has another program run files that begin so (binfmt_misc of the kernel's documentation).
+fn is_emulated(header: &[u8]) -> bool {
+    let entries = std::fs::read_dir(EMULATED).into_iter().flatten().flatten();
+    entries.filter_map(|entry| std::fs::read_to_string(entry.path()).ok()).any(|text| fits(&text, header))
+}
+
+fn fits(entry: &str, header: &[u8]) -> bool {
+    let field = |name: &str| entry.lines().find_map(|line| line.strip_prefix(name).map(str::trim));
+    let bytes = |text: &str| -> Option<Vec<u8>> {
+        let pair = |at: usize| u8::from_str_radix(text.get(at..at + 2)?, 16).ok();
+        (0..text.len()).step_by(2).map(pair).collect()
+    };
+    let Some(magic) = field("magic").and_then(bytes).filter(|magic| !magic.is_empty()) else { return false };
+    let mask = field("mask").and_then(bytes).unwrap_or_default();
+    let offset = field("offset").and_then(|offset| offset.parse().ok()).unwrap_or(0);
+    let begins = header.get(offset..).filter(|begins| begins.len() >= magic.len());
+    entry.lines().next() == Some("enabled")
+        && begins.is_some_and(|begins| {
+            let mask = mask.iter().copied().chain(std::iter::repeat(0xff));
+            magic.iter().zip(begins).zip(mask).all(|((magic, byte), mask)| magic & mask == byte & mask)
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn elf_of(class: u8, order: u8, machine: u16) -> Vec<u8> {
+        let machine = if order == 2 { machine.to_be_bytes() } else { machine.to_le_bytes() };
+        [&[0x7f, b'E', b'L', b'F', class, order, 1][..], &[0; 11], &machine, &[0; 44]].concat()
+    }
+
+    fn windows_of(machine: u16) -> Vec<u8> {
+        let mut header = [&b"MZ"[..], &[0; 58], &[0x40, 0, 0, 0], b"PE\0\0"].concat();
+        header.extend(machine.to_le_bytes());
+        header
+    }
+
+    /// With a directory of .NET.
+    fn managed(magic: u16, directories: usize) -> Vec<u8> {
+        let mut header = windows_of(0x14c);
+        header.extend([&[0; 18][..], &magic.to_le_bytes()].concat());
+        header.resize(header.len() - 2 + directories + 14 * 8, 0);
+        header.extend([8, 0, 0, 0]);
+        header
+    }
+
+    #[test]
+    fn programs_of_other_machines_and_systems_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("program");
+        let said = |header: &[u8], able: Able| {
+            std::fs::write(&file, header).unwrap();
+            refuse_foreign(&file, able).err().map(|failure| failure.message)
+        };
+        for (header, words) in [
+            (elf_of(2, 1, 183), "a Linux program for 64-bit ARM (AArch64), and"),
+            (elf_of(1, 1, 40), "a Linux program for 32-bit ARM, and"),
+            (elf_of(1, 1, 3), "a Linux program for 32-bit x86, and"),
+            (elf_of(2, 2, 22), "a Linux program for S/390, and"),
+            (elf_of(1, 1, 62), "a Linux program for x86-64 with 32-bit addresses, and"),
+            (elf_of(2, 1, 999), "a Linux program for machine number 999, and"),
+            (windows_of(0xaa64), "a Windows program for 64-bit ARM (AArch64), and"),
+            (vec![0xcf, 0xfa, 0xed, 0xfe, 12, 0, 0, 1], "a macOS program, and"),
+            (vec![0xca, 0xfe, 0xba, 0xbe, 0, 0, 0, 2], "a macOS program, and"),
+        ] {
+            let message = said(&header, Able::Own).unwrap_or_default();
+            assert!(message.contains(words), "{message}");
+        }
+        for header in [
+            &b""[..],
+            b"echo hello",
+            b"#!/bin/sh\n",
+            b"MZ",
+            b"\x7fELF",
+            b"\xca\xfe\xba\xbe\0\0\0\x34",
+            &elf_of(2, 1, 62),
+            &managed(0x10b, 96),
+            &managed(0x20b, 112),
+        ] {
+            assert_eq!(said(header, Able::Own), None, "{header:?}");
+        }
+        assert_eq!(said(&elf_of(1, 1, 3), Able::Kernel), None);
+        assert_eq!(refuse_foreign(Path::new("/no/such"), Able::Own).err(), None);
+        assert_eq!(refuse_foreign(&std::env::current_exe().unwrap(), Able::Own).err(), None);
+    }
+
+    #[test]
+    fn what_the_kernel_emulates_is_known_by_its_magic() {
+        let entry = |head: &str| {
+            format!(
+                "{head}\ninterpreter /usr/bin/qemu-aarch64\nflags: OC\noffset 0\nmagic 7f454c4602010100\nmask ffffffffffffff00\n"
+            )
+        };
+        assert!(fits(&entry("enabled"), &elf_of(2, 1, 183)));
+        assert!(!fits(&entry("disabled"), &elf_of(2, 1, 183)));
+        assert!(!fits(&entry("enabled"), &elf_of(1, 1, 40)));
+        assert!(!fits(&entry("enabled"), b"\x7fELF"));
+        for strange in ["", "enabled", "enabled\nmagic zz", "enabled\nmagic 7f4", "enabled\nmagic é"] {
+            assert!(!fits(strange, &elf_of(2, 1, 183)), "{strange}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_header_is_too_strange(mut bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..100)) {
+            elf(&bytes, Able::Own);
+            macos(&bytes);
+            for (at, magic) in b"MZ".iter().enumerate() {
+                if let Some(byte) = bytes.get_mut(at) {
+                    *byte = *magic;
+                }
+            }
+            windows(&bytes);
+        }
+    }
+}
