@@ -70,6 +70,7 @@ mod builds;
 mod campaigns;
 mod cancelling;
 mod cancelling_early;
+mod carried;
 mod child_adapters;
 mod child_attach;
 mod child_cancel;

@@ -126,6 +126,18 @@ fn ticks(process: u32) -> anyhow::Result<u64> {
     fields.get(11..13).context("no times")?.iter().map(|time| Ok(time.parse::<u64>()?)).sum()
 }
 
+/// Waits until a process uses the processor.
+pub(super) async fn goes_on(process: u32) -> anyhow::Result<()> {
+    let left = ticks(process)?;
+    let works = async {
+        while ticks(process)? < left + 10 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        anyhow::Ok(())
+    };
+    tokio::time::timeout(PATIENCE, works).await.context("it stands")?
+}
+
 async fn a_program_that_throws_all_the_time_goes_on_when_its_debugger_leaves(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
@@ -144,14 +156,7 @@ async fn a_program_that_throws_all_the_time_goes_on_when_its_debugger_leaves(
             editor.ok("setExceptionBreakpoints", json!({ "filters": [filter] })).await?;
             editor.ok("configurationDone", Value::Null).await?;
             editor.finish().await?;
-            let left = ticks(process)?;
-            let goes_on = async {
-                while ticks(process)? < left + 10 {
-                    tokio::time::sleep(Duration::from_millis(10)).await;
-                }
-                anyhow::Ok(())
-            };
-            tokio::time::timeout(PATIENCE, goes_on).await.with_context(|| format!("{way}: it stands"))??;
+            goes_on(process).await.with_context(|| format!("after {way}"))?;
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Calls and branches in IL (ECMA-335 III): what a statement may step into, and where it leads.
+//! Calls and branches in IL (ECMA-335 III): what a statement may step into, and where it leads; and what a method catches.
 
 use crate::bytes::Reader;
 
@@ -18,6 +18,63 @@ pub struct Branch {
     pub il: u32,
     /// The IL offset where it leads.
     pub target: u32,
+}
+
+/// A `catch` of a type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Catch {
+    /// The IL offset where it begins.
+    pub il: u32,
+    /// The IL offset behind it.
+    pub end: u32,
+    /// TypeDef, TypeRef or TypeSpec token of what it catches.
+    pub class: u32,
+}
+
+/// Bytes of the fat header before a method's IL, the only kind with which it catches anything (II.25.4.3).
+pub const FAT_HEADER: u32 = 12;
+
+/// Whether a section with a method's exception clauses follows its IL, by its fat header.
+pub fn has_clauses(header: &[u8]) -> bool {
+    // CorILMethod_FatFormat, CorILMethod_MoreSects
+    header.first().is_some_and(|flags| flags & 0x0b == 0x0b)
+}
+
+/// Bytes of a section of exception clauses, by its first four; none for another section.
+pub fn section_size(begin: &[u8]) -> Option<u32> {
+    let begin = Reader::new(begin).u32()?;
+    // CorILMethod_Sect_EHTable, CorILMethod_Sect_FatFormat
+    match begin & 0x41 {
+        0x41 => Some(begin >> 8),
+        0x01 => Some(begin >> 8 & 0xff),
+        _ => None,
+    }
+}
+
+/// What a method catches by type, by the section of its exception clauses (II.25.4.5), in order.
+pub fn catches(section: &[u8]) -> Vec<Catch> {
+    let mut reader = Reader::new(section);
+    let is_fat = reader.u32().is_some_and(|begin| begin & 0x40 != 0);
+    let mut found = Vec::new();
+    let mut next = || -> Option<()> {
+        let (flags, il, length, class);
+        if is_fat {
+            flags = reader.u32()?;
+            reader.take(8)?;
+            (il, length, class) = (reader.u32()?, reader.u32()?, reader.u32()?);
+        } else {
+            flags = u32::from(reader.u16()?);
+            reader.take(3)?;
+            (il, length, class) = (u32::from(reader.u16()?), u32::from(reader.u8()?), reader.u32()?);
+        }
+        // COR_ILEXCEPTION_CLAUSE_EXCEPTION
+        if flags == 0 {
+            found.push(Catch { il, end: il.saturating_add(length), class });
+        }
+        Some(())
+    };
+    while next().is_some() {}
+    found
 }
 
 /// The calls of a method body, in order. Ends at the first byte that is no instruction.
@@ -141,6 +198,27 @@ mod tests {
         ];
         let call = |il, token| Call { il, token };
         assert_eq!(calls(&body), [call(12, 0x0a00_0001), call(22, 0x0600_0002), call(33, 0x0600_0003)]);
+    }
+
+    #[test]
+    fn catches_are_read_from_small_and_fat_sections() {
+        // A `finally`, and a `catch` of a type.
+        let small = [
+            &[0x01, 28, 0, 0][..],
+            &[2, 0, 1, 0, 9, 10, 0, 2, 0, 0, 0, 0],
+            &[0, 0, 1, 0, 9, 0x20, 1, 5, 7, 0, 0, 1],
+        ]
+        .concat();
+        let catch = Catch { il: 0x120, end: 0x125, class: 0x0100_0007 };
+        assert_eq!((section_size(&small), catches(&small)), (Some(28), vec![catch]));
+        let words = [0u32, 1, 0x200, 0x120, 5, 0x0100_0007];
+        let mut fat = vec![0x41, 28, 0, 0];
+        fat.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+        assert_eq!((section_size(&fat), catches(&fat)), (Some(28), vec![catch]));
+        fat.truncate(20);
+        assert_eq!(catches(&fat), []);
+        assert_eq!(section_size(&[0x02, 28, 0, 0]), None);
+        assert!(has_clauses(&[0x1b, 0x30]) && !has_clauses(&[0x13, 0x30]) && !has_clauses(&[]));
     }
 
     #[test]

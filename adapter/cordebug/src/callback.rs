@@ -52,10 +52,12 @@ pub enum Callback {
     Break {
         thread: Thread,
     },
-    /// `frame`: where it was thrown, or where the handler is; none in native code.
+    /// `frame`: where it was thrown, or where the handler is; none in native code. `il`: the IL offset there; of a handler, where
+    /// it begins.
     Exception {
         thread: Thread,
         frame: Option<Frame>,
+        il: u32,
         kind: u32,
     },
     EvalComplete {
@@ -301,9 +303,9 @@ static SECOND: ICorDebugManagedCallback2Vtbl = ICorDebugManagedCallback2Vtbl {
     ChangeConnection: ignore!(1, Second, "ChangeConnection", (_process: Processes, _id: u32)),
     DestroyConnection: ignore!(1, Second, "DestroyConnection", (_process: Processes, _id: u32)),
     Exception: tell!(1, Second,
-        (_domain: Domain, thread: Threads, frame: *mut ICorDebugFrame, _offset: u32, kind: u32, _flags: u32) =>
+        (_domain: Domain, thread: Threads, frame: *mut ICorDebugFrame, il: u32, kind: u32, _flags: u32) =>
         kept(thread).map(|thread| Callback::Exception {
-            thread: Thread(thread), frame: kept(frame).map(Frame), kind })),
+            thread: Thread(thread), frame: kept(frame).map(Frame), il, kind })),
     ExceptionUnwind: ignore!(1, Second, "ExceptionUnwind", (_domain: Domain, _thread: Threads, _kind: u32, _flags: u32)),
     FunctionRemapComplete: ignore!(1, Second, "FunctionRemapComplete",
         (_domain: Domain, _thread: Threads, _function: *mut ICorDebugFunction)),

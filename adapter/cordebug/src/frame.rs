@@ -237,6 +237,16 @@ impl Function {
         Ok(bytes)
     }
 
+    /// The address of its IL in the program.
+    ///
+    /// # Errors
+    /// From the runtime.
+    pub fn il_address(&self) -> Result<u64> {
+        let mut address = 0;
+        call!(self.il_code()?, ICorDebugCode.GetAddress(&raw mut address))?;
+        Ok(address)
+    }
+
     /// Says whether it is the user's code, for steps in just-my-code.
     ///
     /// # Errors

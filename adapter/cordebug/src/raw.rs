@@ -1511,6 +1511,23 @@ pub(crate) struct ICorDebugProcess8Vtbl {
 }
 
 #[repr(C)]
+pub(crate) struct ICorDebugExceptionObjectValue2 {
+    pub(crate) vtbl: *const ICorDebugExceptionObjectValue2Vtbl,
+}
+
+// SAFETY: the IID belongs to this vtable (interfaces.json).
+unsafe impl Interface for ICorDebugExceptionObjectValue2 {
+    const IID: Guid = Guid(0xe3b2f332, 0xcc46, 0x4f1e, [0xab, 0x4e, 0x54, 0x00, 0xe3, 0x32, 0x19, 0x5e]);
+}
+
+#[repr(C)]
+pub(crate) struct ICorDebugExceptionObjectValue2Vtbl {
+    pub(crate) base: IUnknownVtbl,
+    pub(crate) ForceCatchHandlerFoundEvents:
+        unsafe extern "C" fn(*mut ICorDebugExceptionObjectValue2, i32) -> i32,
+}
+
+#[repr(C)]
 pub(crate) struct ICorDebugAppDomainEnum(c_void);
 
 #[repr(C)]

@@ -43,6 +43,8 @@ pub mod element {
 
 /// CorDebugHandleType HANDLE_STRONG.
 const STRONG: u32 = 1;
+/// CorDebugHandleType HANDLE_WEAK_TRACK_RESURRECTION.
+const WEAK: u32 = 2;
 
 /// Longest stack of an exception.
 const MOST_PLACES: usize = 1000;
@@ -160,6 +162,16 @@ impl Value {
         read().unwrap_or_default()
     }
 
+    /// Whether the runtime tells of each handler that catches this exception, also where no user code sees it.
+    ///
+    /// # Errors
+    /// From the runtime; also when it is no exception, and before .NET 9.
+    pub fn tell_each_handler(&self, told: bool) -> Result<()> {
+        let exception: ComPtr<raw::ICorDebugExceptionObjectValue2> = self.0.cast()?;
+        let told = i32::from(told);
+        call!(exception, ICorDebugExceptionObjectValue2.ForceCatchHandlerFoundEvents(told)).map(drop)
+    }
+
     /// Whether it is a string that is read where it lies: the library knows no type of it.
     pub fn is_long_string(&self) -> bool {
         self.1.is_some()
@@ -233,13 +245,25 @@ impl Value {
     /// # Errors
     /// From the runtime; also when it is not on the heap.
     pub fn handle(&self) -> Result<Handle> {
+        self.handle_of(STRONG)
+    }
+
+    /// The same, but the program may collect the object: then the handle's value refers to nothing.
+    ///
+    /// # Errors
+    /// From the runtime; also when it is not on the heap.
+    pub fn weak_handle(&self) -> Result<Handle> {
+        self.handle_of(WEAK)
+    }
+
+    fn handle_of(&self, kind: u32) -> Result<Handle> {
         let object: ComPtr<raw::ICorDebugValue> = match &self.1 {
             // Only the object itself makes a handle; then it is copied after all.
             Some(_) => get!(self.0, ICorDebugReferenceValue.Dereference())?,
             None => self.0.clone(),
         };
         let heap: ComPtr<raw::ICorDebugHeapValue2> = object.cast()?;
-        get!(heap, ICorDebugHeapValue2.CreateHandle(STRONG)).map(Handle)
+        get!(heap, ICorDebugHeapValue2.CreateHandle(kind)).map(Handle)
     }
 }
 
@@ -291,7 +315,7 @@ impl Reference {
     }
 }
 
-/// A strong handle to an object.
+/// A handle to an object, strong or weak.
 pub struct Handle(ComPtr<raw::ICorDebugHandleValue>);
 
 impl Handle {

@@ -82,6 +82,8 @@ pub(super) struct Breakpoints {
     entry: Option<Breakpoint>,
     /// Where handlers are about to hear of an exception that nobody catches.
     pub(super) heard: Option<Breakpoint>,
+    /// Where the program asks for a stop at an exception that it caught for the user's code.
+    pub(super) asked: Option<Breakpoint>,
     last_id: i64,
 }
 
@@ -101,8 +103,8 @@ impl Breakpoints {
             // A process that is going away has none left.
             site.breakpoint.remove().unwrap_or_default();
         }
-        if let Some(heard) = self.heard.take() {
-            heard.remove().unwrap_or_default();
+        for own in [self.heard.take(), self.asked.take()].into_iter().flatten() {
+            own.remove().unwrap_or_default();
         }
         self.places.clear();
     }

@@ -1,10 +1,12 @@
 //! Exceptions: when one stops the program, and what is known of the one that did.
 
+mod carried;
 mod filters;
 mod heard;
 mod origin;
 mod silence;
 
+use carried::Carried;
 pub(super) use filters::{Filters, When};
 use heard::Heard;
 pub(super) use origin::Place;
@@ -15,15 +17,20 @@ use std::collections::HashSet;
 use cordebug::callback::exception;
 use cordebug::frame::Frame;
 use cordebug::thread::Thread;
-use cordebug::value::Value as ClrValue;
+use cordebug::value::{Handle, Value as ClrValue};
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
 use super::cor;
 use super::session::Session;
+use super::values::bare;
 
 /// How far a chain of inner exceptions is followed.
 const DEEPEST: usize = 10;
+/// The same where there are several.
+const DEEPEST_OF_SEVERAL: usize = 2;
+/// Most inner exceptions of one that are told.
+const MOST_INNER: u32 = 16;
 /// Deepest line of base types.
 const DEEPEST_BASE: usize = 64;
 /// What the runtime throws, in a way, when a program ends itself by `Environment.FailFast` or a fatal error ends it.
@@ -39,21 +46,26 @@ pub(super) struct Thrown {
     /// Threads whose exception has passed user code on its search for a handler.
     passed_user_code: HashSet<u32>,
     heard: Heard,
+    carried: Carried,
+    /// What a stop is about where the thread throws nothing: the program has caught it already.
+    given: Option<Handle>,
     /// The runtime was asked to tell nothing of what no user code sees: each exception told costs the program a stop.
     is_only_users: bool,
 }
 
 impl Session {
     /// The runtime tells of one point of an exception's life.
-    pub(super) fn thrown(&mut self, thread: &Thread, frame: Option<&Frame>, kind: u32) {
+    pub(super) fn thrown(&mut self, thread: &Thread, place: Option<(&Frame, u32)>, kind: u32) {
         let id = thread.id().unwrap_or(0);
         if matches!(kind, exception::FIRST_CHANCE | exception::USER_FIRST_CHANCE) {
             self.watch_for_handlers();
+            self.watch_for_wishes();
             self.hear_of_users_only();
         }
         let at = match kind {
             exception::FIRST_CHANCE => {
                 self.thrown.passed_user_code.remove(&id);
+                self.thrown.carried.another_is_thrown();
                 if self.just_my_code {
                     return;
                 }
@@ -68,9 +80,10 @@ impl Session {
             }
             exception::CATCH_HANDLER_FOUND => {
                 let passed = self.thrown.passed_user_code.remove(&id);
+                let frame = place.map(|(frame, _)| frame);
                 let passed = passed && (self.just_my_code || self.passes_users(thread, frame));
                 // A handler we know nothing of is better not complained of.
-                if !passed || frame.is_none_or(|frame| self.is_user_frame(frame) != Some(false)) {
+                if !place.is_some_and(|(frame, il)| self.is_caught_outside(thread, frame, il, passed)) {
                     return;
                 }
                 When::UserUnhandled
@@ -85,8 +98,12 @@ impl Session {
     /// `setExceptionBreakpoints`.
     pub(super) fn set_exception_filters(&mut self, arguments: &Value) -> Result<Value, Failure> {
         let answer = self.filters.set(arguments);
-        if self.thrown.is_only_users && self.minds_all_exceptions() {
-            self.while_standing(|session| session.hear_of_all_exceptions())?;
+        let is_to_hear = self.thrown.is_only_users && self.minds_all_exceptions();
+        if is_to_hear || self.process.is_some() && self.is_to_watch_for_wishes() {
+            self.while_standing(|session| {
+                session.watch_for_wishes();
+                if is_to_hear { session.hear_of_all_exceptions() } else { Ok(()) }
+            })?;
         }
         Ok(answer)
     }
@@ -94,7 +111,7 @@ impl Session {
     /// Whether it matters that something is thrown which no user code sees.
     fn minds_all_exceptions(&self) -> bool {
         let thrown = !self.just_my_code && self.filters.mind(When::Thrown);
-        thrown || self.is_to_watch_for_handlers()
+        thrown || self.is_to_watch_for_handlers() || self.thrown.carried.is_unforced()
     }
 
     /// From now on the runtime tells of all exceptions; the program stands. What a debugger before us asked for holds until then.
@@ -131,13 +148,20 @@ impl Session {
         if !self.filters.mind(at) {
             return;
         }
-        let id = thread.id().unwrap_or(0);
         let lineage =
             thread.current_exception().map(|thrown| self.exception_types(&thrown)).unwrap_or_default();
-        if !self.filters.stop(at, &lineage) {
-            return;
+        if self.filters.stop(at, &lineage) {
+            self.stopped_at_exception(thread, at, None);
         }
+    }
+
+    /// `given`: the exception, where the thread throws none.
+    fn stopped_at_exception(&mut self, thread: &Thread, at: When, given: Option<Handle>) {
+        let id = thread.id().unwrap_or(0);
         self.throwing = Some((id, at));
+        if let Some(before) = std::mem::replace(&mut self.thrown.given, given) {
+            before.dispose().unwrap_or_default();
+        }
         self.thrown.heard.begin();
         let (name, message) = self.exception_summary(thread);
         let is_fatal = at == When::Unhandled && name == FATAL;
@@ -172,9 +196,18 @@ impl Session {
         names
     }
 
+    /// The exception a thread throws, or has stopped at.
+    pub(super) fn exception_of(&self, thread: &Thread) -> cordebug::Result<ClrValue> {
+        let is_its = || self.throwing.is_some_and(|(at, _)| thread.id() == Ok(at));
+        match self.thrown.given.as_ref().filter(|_| is_its()) {
+            Some(given) => given.value(),
+            None => thread.current_exception(),
+        }
+    }
+
     /// Type and message of the exception a thread throws.
     pub(super) fn exception_summary(&self, thread: &Thread) -> (String, Option<String>) {
-        let Ok(thrown) = thread.current_exception() else { return ("an exception".into(), None) };
+        let Ok(thrown) = self.exception_of(thread) else { return ("an exception".into(), None) };
         (self.type_of(&thrown), self.text_field(&thrown, "_message"))
     }
 
@@ -188,7 +221,7 @@ impl Session {
             .quiet());
         };
         let thread = self.thread(id)?;
-        let thrown = thread.current_exception().map_err(cor("read the exception"))?;
+        let thrown = self.exception_of(&thread).map_err(cor("read the exception"))?;
         let mut details = self.details(&thrown, DEEPEST);
         if details["stackTrace"].is_null() {
             // It has only just been thrown: where the thread stands is where it comes from.
@@ -215,11 +248,32 @@ impl Session {
         if let Some(stack) = self.stack_of(thrown) {
             details["stackTrace"] = json!(stack);
         }
-        let inner = self.field_named(thrown, "_innerException").filter(|inner| !self.is_null(inner));
-        if let Some(inner) = inner.filter(|_| deeper > 0) {
-            details["innerException"] = json!([self.details(&inner, deeper - 1)]);
+        let inner = if deeper > 0 { self.inner_exceptions(thrown) } else { Vec::new() };
+        if !inner.is_empty() {
+            // Of several, none may have several in turn as deep as one alone: they would multiply.
+            let deeper = if inner.len() > 1 { (deeper - 1).min(DEEPEST_OF_SEVERAL) } else { deeper - 1 };
+            let inner: Vec<Value> = inner.iter().map(|inner| self.details(inner, deeper)).collect();
+            details["innerException"] = json!(inner);
         }
         details
+    }
+
+    /// What an exception was thrown because of: one, or of an `AggregateException` several.
+    fn inner_exceptions(&self, thrown: &ClrValue) -> Vec<ClrValue> {
+        // An array; before .NET 6 a collection around one.
+        let list = self
+            .field_named(thrown, "_innerExceptions")
+            .or_else(|| self.field_named(&self.field_named(thrown, "m_innerExceptions")?, "list"));
+        let array = list.as_ref().and_then(bare).and_then(|list| list.as_array());
+        let several: Vec<ClrValue> = array.map_or_else(Vec::new, |array| {
+            let count = array.count().unwrap_or(0).min(MOST_INNER);
+            (0..count).filter_map(|at| array.element(at).ok()).filter(|inner| !self.is_null(inner)).collect()
+        });
+        if !several.is_empty() {
+            return several;
+        }
+        let one = self.field_named(thrown, "_innerException").filter(|inner| !self.is_null(inner));
+        one.into_iter().collect()
     }
 
     /// The stack an exception carries, as places.

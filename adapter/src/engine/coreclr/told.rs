@@ -50,7 +50,9 @@ impl Session {
             Callback::Break { thread } => {
                 self.stop_at(&thread, "breakpoint", json!({ "description": "Debugger.Break()" }))
             }
-            Callback::Exception { thread, frame, kind } => self.thrown(&thread, frame.as_ref(), kind),
+            Callback::Exception { thread, frame, il, kind } => {
+                self.thrown(&thread, frame.as_ref().map(|frame| (frame, il)), kind);
+            }
             Callback::CreateThread { thread } => self.thread_event(&thread, "started"),
             Callback::ExitThread { thread } => self.thread_event(&thread, "exited"),
             Callback::LoadModule { module } => self.module_loaded(module),
@@ -103,6 +105,9 @@ impl Session {
         }
         if self.is_heard(breakpoint) {
             return self.about_to_be_heard(thread);
+        }
+        if self.breakpoints.asked.as_ref().is_some_and(|own| own.is(breakpoint)) {
+            return self.asked_to_stop(thread);
         }
         let id = thread.id().unwrap_or(0);
         match self.judge(id, breakpoint, inputs) {

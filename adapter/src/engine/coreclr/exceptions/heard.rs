@@ -116,7 +116,7 @@ impl Session {
 }
 
 /// The object behind a value.
-fn object(value: &Value) -> Option<Value> {
+pub(super) fn object(value: &Value) -> Option<Value> {
     match value.as_reference() {
         Some(reference) => reference.dereference().ok(),
         None => Some(value.clone()),
@@ -124,6 +124,6 @@ fn object(value: &Value) -> Option<Value> {
 }
 
 /// Whether both are the same object; none when that cannot be known.
-fn same(one: &Value, other: &Value) -> Option<bool> {
+pub(super) fn same(one: &Value, other: &Value) -> Option<bool> {
     Some(object(one)?.address().ok()? == object(other)?.address().ok()?)
 }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use cordebug::frame::Frame;
 use cordebug::value::Value as ClrValue;
 
-use super::MOST_FRAMES;
+use super::{MOST_FRAMES, When};
 use crate::engine::coreclr::modules::Loaded;
 use crate::engine::coreclr::session::Session;
 
@@ -23,6 +23,11 @@ impl Place {
     fn has_source(&self) -> bool {
         let pdb = self.loaded.pdb.as_ref().ok();
         pdb.zip(self.il).is_some_and(|(pdb, il)| pdb.point_at(self.method, il).is_some())
+    }
+
+    /// The first line of its statement.
+    fn line(&self) -> Option<u32> {
+        Some(self.loaded.pdb.as_ref().ok()?.point_at(self.method, self.il?)?.line)
     }
 
     fn is_in(&self, other: &(Rc<Loaded>, u32)) -> bool {
@@ -46,18 +51,30 @@ impl Session {
     }
 
     /// Where the exception a thread stopped at was first thrown, innermost first: the places with a source, if they lie in
-    /// methods of the user's that the thread itself is not in. Empty for an exception that this stack has thrown.
+    /// methods of the user's that the thread itself is not in; once in a task, not at that line. Empty for an exception that this stack has thrown.
     pub(in crate::engine::coreclr) fn origin(&self, thread: u32, frames: &[Frame]) -> Vec<Place> {
-        if self.throwing.is_none_or(|(thrower, _)| thrower != thread) {
+        let Some((_, at)) = self.throwing.filter(|(thrower, _)| *thrower == thread) else {
             return Vec::new();
-        }
-        let Some(thrown) = self.thread(thread).ok().and_then(|thread| thread.current_exception().ok()) else {
+        };
+        let Some(thrown) = self.thread(thread).ok().and_then(|thread| self.exception_of(&thread).ok()) else {
             return Vec::new();
         };
         let mut places = self.places_of(&thrown);
         let live: Vec<_> = frames.iter().take(2 * MOST_FRAMES).map(|frame| self.method_of(frame)).collect();
         places.truncate(first_live(&places, &live));
-        let is_elsewhere = |place: &Place| !live.iter().flatten().any(|frame| place.is_in(frame));
+        // An async method that keeps the exception in its task may call whoever awaits that: it stands elsewhere than where it
+        // has thrown.
+        let stands_there = |place: &Place, frame: &Frame| {
+            let line = || place_of(frame, place).line();
+            at != When::UserUnhandled || place.line() == line()
+        };
+        let is_live = |place: &Place| {
+            let mut live = live.iter().zip(frames);
+            live.any(|(method, frame)| {
+                method.as_ref().is_some_and(|method| place.is_in(method)) && stands_there(place, frame)
+            })
+        };
+        let is_elsewhere = |place: &Place| !is_live(place);
         places.retain(Place::has_source);
         let is_told =
             places.iter().any(|place| self.is_users(&place.loaded, place.method) && is_elsewhere(place));
@@ -71,6 +88,11 @@ impl Session {
         let users = places.iter().find(|place| self.is_users(&place.loaded, place.method))?;
         Some(self.place_line(&users.loaded, users.method, users.il))
     }
+}
+
+/// Where a frame stands in the method of a place.
+fn place_of(frame: &Frame, place: &Place) -> Place {
+    Place { loaded: place.loaded.clone(), method: place.method, il: frame.il_offset().ok() }
 }
 
 /// The index of the first place from which on they are the frames of the thread, from its top down.

@@ -25,6 +25,7 @@ impl Session {
                 tracing::debug!(%error, path = %loaded.path.display(), "still marked as user code");
             }
         }
+        self.thrown.carried.put_all_down();
         self.thrown.is_only_users = true;
         match process.tell_exceptions_outside_user_code(false) {
             Ok(note) => Some(Silence { process: self.pid?, note: note? }),

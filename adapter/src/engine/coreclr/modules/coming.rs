@@ -24,6 +24,9 @@ impl Session {
         let loaded = self.modules.load(module, in_memory);
         tracing::debug!(path = %loaded.path.display(), "a module is read");
         self.prepare_for_debugging(&loaded);
+        if loaded.is_user_code {
+            self.watch_for_wishes();
+        }
         self.tell("module", json!({ "reason": "new", "module": loaded.body() }));
         // Of a program in one file only the name is known.
         let is_entry = self.entry_module.as_deref().is_some_and(|entry| loaded.path.ends_with(entry));
@@ -90,6 +93,9 @@ impl Session {
         // Symbols of another build, or a module that is gone.
         let Some(loaded) = loaded else { return };
         self.prepare_for_debugging(&loaded);
+        if loaded.is_user_code {
+            self.watch_for_wishes();
+        }
         self.tell("module", json!({ "reason": "changed", "module": loaded.body() }));
         self.bind_in(&loaded);
     }

@@ -190,7 +190,7 @@ impl Session {
                 self.frame_at(*thread, *frame)?.local(*slot).map_err(cor(what()))
             }
             Root::Handle(handle) => handle.value().map_err(cor(what())),
-            Root::Exception { thread } => self.thread(*thread)?.current_exception().map_err(cor(what())),
+            Root::Exception { thread } => self.exception_of(&self.thread(*thread)?).map_err(cor(what())),
             Root::Static { thread, frame, ty, token } => {
                 // An async caller has no thread of its own.
                 let frame = if *frame < WAITING { *frame } else { 0 };

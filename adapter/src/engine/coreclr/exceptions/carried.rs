@@ -1,0 +1,275 @@
+//! Exceptions that tasks carry: an async method catches what it does not handle, keeps it in its task, and whoever awaits that
+//! throws it again. Whether such an exception, or any other, has left the user's code. Not who awaits.
+//!
+//! What passed user code is told of its first handler alone. From .NET 9 the runtime tells of all handlers of chosen exceptions;
+//! before, it is asked to tell of those of every exception while one is carried.
+
+use clr_metadata::il::{self, Catch};
+use cordebug::frame::{Frame, Function};
+use cordebug::thread::Thread;
+use cordebug::value::{Handle, Value as ClrValue};
+
+use super::When;
+use super::heard::{object, same};
+use crate::engine::coreclr::modules::Loaded;
+use crate::engine::coreclr::session::Session;
+
+/// Most exceptions that are kept in mind; the oldest is forgotten.
+const MOST: usize = 32;
+/// Most other exceptions that are told for the sake of one.
+const MOST_OTHERS: u32 = 200;
+/// Most bytes of a method's exception clauses that are read.
+const LARGEST_SECTION: u32 = 64 * 1024;
+/// What ends a task without failure.
+const CANCELLATION: &str = "System.OperationCanceledException";
+/// On methods of libraries that catch what is no concern of the user's.
+const UNCONCERNED: &str = "System.Diagnostics.DebuggerDisableUserUnhandledExceptionsAttribute";
+/// On what the compiler made a state machine of.
+const ASYNC: [&str; 2] = [
+    "System.Runtime.CompilerServices.AsyncStateMachineAttribute",
+    "System.Runtime.CompilerServices.AsyncIteratorStateMachineAttribute",
+];
+/// Where a library asks for a stop at an exception, by class and name.
+const WISH: (&str, &str) = ("System.Diagnostics.Debugger", "BreakForUserUnhandledException");
+
+/// An exception that may be thrown again, or has been told.
+struct One {
+    /// Weak: most are never seen again.
+    exception: Handle,
+    /// The runtime tells of all its handlers.
+    is_forced: bool,
+    is_told: bool,
+}
+
+/// Exceptions to keep in mind.
+#[derive(Default)]
+pub(super) struct Carried {
+    list: Vec<One>,
+    /// How many others were told since the last one came.
+    others: u32,
+    /// The breakpoint was set, or cannot be.
+    is_watched: bool,
+}
+
+impl Carried {
+    /// Whether one needs that all exceptions are told.
+    pub(super) fn is_unforced(&self) -> bool {
+        self.list.iter().any(|one| !one.is_forced && !one.is_told)
+    }
+
+    /// An exception is told that may be any.
+    pub(super) fn another_is_thrown(&mut self) {
+        self.others = self.others.saturating_add(1);
+        if self.others > MOST_OTHERS {
+            self.list.retain(|one| one.is_forced || one.is_told);
+        }
+    }
+
+    /// Forgets them all, and has the runtime do the same; the program stands.
+    pub(super) fn put_all_down(&mut self) {
+        self.list.drain(..).for_each(One::put_down);
+    }
+
+    fn position(&self, thrown: &ClrValue) -> Option<usize> {
+        let is_this = |one: &One| one.exception.value().is_ok_and(|value| same(&value, thrown) == Some(true));
+        self.list.iter().position(is_this)
+    }
+
+    fn add(&mut self, one: One) {
+        if self.list.len() >= MOST {
+            self.list.remove(0).put_down();
+        }
+        self.others = 0;
+        self.list.push(one);
+    }
+}
+
+impl One {
+    fn put_down(self) {
+        if self.is_forced
+            && let Some(object) = self.exception.value().ok().as_ref().and_then(object)
+            && let Err(error) = object.tell_each_handler(false)
+        {
+            tracing::debug!(%error, "each handler of an exception is still told");
+        }
+        self.exception.dispose().unwrap_or_default();
+    }
+}
+
+impl Session {
+    /// Whether code that is not the user's catches for good what passed user code. `il`: where the handler begins. `passed`: it has
+    /// passed user code on this stack.
+    pub(super) fn is_caught_outside(
+        &mut self,
+        thread: &Thread,
+        frame: &Frame,
+        il: u32,
+        passed: bool,
+    ) -> bool {
+        if !self.filters.mind(When::UserUnhandled) || !passed && self.thrown.carried.list.is_empty() {
+            return false;
+        }
+        let (Some(is_users), Ok(thrown)) = (self.is_user_frame(frame), thread.current_exception()) else {
+            return false;
+        };
+        let known = self.thrown.carried.position(&thrown);
+        if !passed && known.is_none() {
+            return false;
+        }
+        if self.passes_on(frame, il) {
+            if known.is_none() {
+                self.carry(&thrown);
+            }
+            return false;
+        }
+        if is_users {
+            known.map(|at| self.thrown.carried.list.remove(at)).into_iter().for_each(One::put_down);
+            return false;
+        }
+        if self.is_unconcerned(frame) {
+            return false;
+        }
+        let was_told = match known.and_then(|at| self.thrown.carried.list.get_mut(at)) {
+            Some(one) => std::mem::replace(&mut one.is_told, true),
+            None => {
+                self.remember(&thrown, false, true);
+                false
+            }
+        };
+        !was_told
+    }
+
+    /// Keeps an exception in mind that goes into a task.
+    fn carry(&mut self, thrown: &ClrValue) {
+        let lineage = self.exception_types(thrown);
+        let cancels = lineage.iter().any(|name| name == CANCELLATION);
+        if cancels || !self.filters.stop(When::UserUnhandled, &lineage) {
+            return;
+        }
+        let is_forced = match object(thrown).map(|object| object.tell_each_handler(true)) {
+            Some(Ok(())) => true,
+            Some(Err(error)) => {
+                tracing::debug!(%error, "all exceptions are told for one that a task carries");
+                false
+            }
+            None => return,
+        };
+        self.remember(thrown, is_forced, false);
+        if !is_forced && let Err(failure) = self.hear_of_all_exceptions() {
+            tracing::debug!(%failure, "what becomes of a carried exception is not told");
+        }
+    }
+
+    fn remember(&mut self, thrown: &ClrValue, is_forced: bool, is_told: bool) {
+        match object(thrown).map(|object| object.weak_handle()) {
+            Some(Ok(exception)) => self.thrown.carried.add(One { exception, is_forced, is_told }),
+            Some(Err(error)) => tracing::debug!(%error, "an exception cannot be kept in mind"),
+            None => {}
+        }
+    }
+
+    /// Whether a handler throws again what it catches: that of an async method keeps it in the task; that of a `finally` with an
+    /// `await`, which catches every object, ends by throwing it.
+    fn passes_on(&self, frame: &Frame, il: u32) -> bool {
+        let look = || {
+            let function = frame.function().ok()?;
+            let loaded = self.modules.of(&function.module().ok()?)?;
+            let metadata = &loaded.image()?.metadata;
+            let catch = self.catches(&function)?.into_iter().find(|catch| catch.il == il)?;
+            if metadata.referenced_type(catch.class) == "System.Object" {
+                return Some(true);
+            }
+            let body = function.il_bytes().ok()?;
+            let calls = il::calls(&body);
+            let mut inside = calls.iter().filter(|call| (catch.il..catch.end).contains(&call.il));
+            Some(inside.any(|call| {
+                let called = metadata.called(call.token);
+                called.is_some_and(|(class, name, _)| name == "SetException" && keeps_in_task(&class))
+            }))
+        };
+        look().unwrap_or(false)
+    }
+
+    /// What a method catches by type. The debugging library has the IL alone; the rest lies around it in the program.
+    fn catches(&self, function: &Function) -> Option<Vec<Catch>> {
+        let (process, code) = (self.process.as_ref()?, function.il_address().ok()?);
+        let size = u64::from(function.il_size().ok()?);
+        let header = process.read_memory(code.checked_sub(il::FAT_HEADER.into())?, il::FAT_HEADER).ok()?;
+        if !il::has_clauses(&header) {
+            return None;
+        }
+        let section = code.checked_add(size)?.checked_next_multiple_of(4)?;
+        let size = il::section_size(&process.read_memory(section, 4).ok()?)?;
+        Some(il::catches(&process.read_memory(section, size.min(LARGEST_SECTION)).ok()?))
+    }
+
+    /// Whether the method of a frame, or the one it was written as, says that what it catches is no concern of the user's.
+    fn is_unconcerned(&self, frame: &Frame) -> bool {
+        let Some((loaded, method)) = self.method_of(frame) else { return false };
+        let is_marked = |method: u32| {
+            loaded.image().is_some_and(|image| image.metadata.has_attribute(method, UNCONCERNED))
+        };
+        is_marked(method) || written_as(&loaded, method).is_some_and(is_marked)
+    }
+
+    /// Whether libraries' wishes matter, and nothing would tell of them yet.
+    pub(super) fn is_to_watch_for_wishes(&self) -> bool {
+        !self.thrown.carried.is_watched && self.filters.mind(When::UserUnhandled)
+    }
+
+    /// Sets the breakpoint where libraries ask for a stop, the first time it matters; the program stands.
+    pub(in crate::engine::coreclr) fn watch_for_wishes(&mut self) {
+        if !self.is_to_watch_for_wishes() {
+            return;
+        }
+        // Before the framework itself has come, it comes again.
+        let Some((loaded, class)) = self.type_named(WISH.0) else { return };
+        self.thrown.carried.is_watched = true;
+        let metadata = loaded.image().map(|image| &image.metadata);
+        let found = metadata.and_then(|metadata| {
+            metadata.methods(class).find(|method| metadata.method_name(*method) == WISH.1)
+        });
+        let function = found.and_then(|found| loaded.module.function(found).ok());
+        self.breakpoints.asked = function.and_then(|function| function.set_breakpoint(0).ok());
+    }
+
+    /// A library asks for a stop at an exception.
+    pub(in crate::engine::coreclr) fn asked_to_stop(&mut self, thread: &Thread) {
+        let frames = thread.frames(1).unwrap_or_default();
+        let Some(thrown) = frames.first().and_then(|frame| frame.argument(0).ok()) else { return };
+        let Some(object) = object(&thrown) else { return };
+        let known = self.thrown.carried.position(&thrown);
+        let one = known.and_then(|at| self.thrown.carried.list.get_mut(at));
+        let was_told = one.is_some_and(|one| std::mem::replace(&mut one.is_told, true));
+        if was_told || !self.filters.stop(When::UserUnhandled, &self.exception_types(&thrown)) {
+            return;
+        }
+        if known.is_none() {
+            self.remember(&thrown, false, true);
+        }
+        if let Ok(handle) = object.handle() {
+            self.stopped_at_exception(thread, When::UserUnhandled, Some(handle));
+        }
+    }
+}
+
+/// Whether a class with a method `SetException` is what async methods keep their outcome in.
+fn keeps_in_task(class: &str) -> bool {
+    let name = class.split(['<', '`']).next().unwrap_or(class);
+    name.ends_with("MethodBuilder") || name.ends_with("ManualResetValueTaskSourceCore")
+}
+
+/// The async method that a state machine's method was written as, found by the names the compiler gives.
+fn written_as(loaded: &Loaded, method: u32) -> Option<u32> {
+    let metadata = &loaded.image()?.metadata;
+    let machine = metadata.owner_of(method);
+    let full = metadata.simple_name(machine);
+    let name = full.strip_prefix('<')?.rsplit_once('>')?.0;
+    let outer = metadata.enclosing_type(machine)?;
+    // The attribute names the state machine.
+    let names_it = |blob: &[u8]| blob.windows(full.len()).any(|part| part == full.as_bytes());
+    let mut named = metadata.methods(outer).filter(|method| metadata.method_name(*method) == name);
+    named.find(|method| {
+        metadata.attributes(*method).any(|(found, blob)| ASYNC.contains(&found.as_str()) && names_it(blob))
+    })
+}

@@ -1,0 +1,154 @@
+//! Exceptions that leave async methods of the user's: a stop with `userUnhandled` when a library catches them, none when the user's
+//! code does.
+
+use anyhow::Context;
+use serde_json::{Value, json};
+use tests::client::DapClient;
+use tests::fixture::{self, Runtime};
+use tests::transcript::Transcript;
+
+stories! {
+    what_a_task_carries_out_of_user_code_stops_where_a_library_catches_it,
+    a_program_whose_tasks_fail_all_the_time_goes_on_when_its_debugger_leaves,
+    all_inner_exceptions_are_told,
+    what_an_async_void_method_throws_shows_where,
+}
+
+also_on_net8! {
+    what_a_task_carries_out_of_user_code_stops_where_a_library_catches_it,
+    a_program_whose_tasks_fail_all_the_time_goes_on_when_its_debugger_leaves,
+}
+
+modern_stories! {
+    a_failing_page_and_a_failing_service_stop_once,
+    a_library_may_say_which_exceptions_concern_the_user,
+}
+
+/// Runs a program to its end; of each stop the mode, the message and the line of the user's that has thrown.
+async fn stops(
+    editor: &mut DapClient,
+    program: String,
+    source: &str,
+    arguments: &[&str],
+) -> anyhow::Result<Vec<String>> {
+    editor.ok("initialize", json!({ "clientID": "test" })).await?;
+    let launch = editor.send("launch", json!({ "program": program, "args": arguments })).await?;
+    editor.event("initialized").await?;
+    editor.ok("setExceptionBreakpoints", json!({ "filters": ["userUnhandled"] })).await?;
+    editor.ok("configurationDone", Value::Null).await?;
+    anyhow::ensure!(editor.response(launch).await?.success);
+    let text = std::fs::read_to_string(source)?;
+    let mut lines = Vec::new();
+    loop {
+        let (event, body) = editor.any_event(&["stopped", "exited"]).await?;
+        if event == "exited" {
+            return Ok(lines);
+        }
+        let thread = body["threadId"].clone();
+        let info = editor.ok("exceptionInfo", json!({ "threadId": thread })).await?;
+        let stack = editor.ok("stackTrace", json!({ "threadId": thread })).await?;
+        // Where it was thrown is told, and is a frame of the stack, or stands behind them.
+        let trace = info["details"]["stackTrace"].as_str().unwrap_or_default();
+        let place = format!("{source}:line ");
+        let thrown = trace.lines().find_map(|line| line.split_once(&place)?.1.parse::<usize>().ok());
+        let thrown = thrown.with_context(|| format!("no place of the user's: {trace}"))?;
+        let mut frames = stack["stackFrames"].as_array().into_iter().flatten();
+        assert!(frames.any(|frame| frame["source"]["path"] == source && frame["line"] == thrown), "{stack}");
+        let marker = text.lines().nth(thrown.saturating_sub(1)).unwrap_or_default();
+        let marker = marker.rsplit_once("// BP ").map_or(marker, |(_, marker)| marker).trim();
+        let wish = json!({ "expression": "$exception", "frameId": stack["stackFrames"][0]["id"] });
+        let value = editor.ok("evaluate", wish).await?;
+        assert_eq!(value["type"], info["exceptionId"], "{value}");
+        let word = |value: &Value| value.as_str().unwrap_or("-").to_owned();
+        lines.push(format!("{} {}: {marker}", word(&info["breakMode"]), word(&info["description"])));
+        editor.ok("continue", json!({ "threadId": thread })).await?;
+    }
+}
+
+async fn what_a_task_carries_out_of_user_code_stops_where_a_library_catches_it(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    let seen = stops(&mut editor, fixture::program("carried"), &fixture::source("carried"), &[]).await?;
+    assert_eq!(
+        seen,
+        [
+            "userUnhandled 7: late",
+            "userUnhandled 8: early",
+            "userUnhandled 9: callee",
+            "userUnhandled 10: late",
+            "userUnhandled 11: late",
+        ]
+    );
+    editor.finish().await
+}
+
+async fn a_program_whose_tasks_fail_all_the_time_goes_on_when_its_debugger_leaves(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
+    let (process, _lines) = super::attaching::running_with(runtime, "carried", &["forever"]).await?;
+    let process = process.id().context("it has ended")?;
+    for _ in 0..4 {
+        let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+        editor.ok("initialize", json!({ "clientID": "test" })).await?;
+        editor.ok("attach", json!({ "processId": process })).await?;
+        editor.event("initialized").await?;
+        editor.ok("setExceptionBreakpoints", json!({ "filters": ["userUnhandled"] })).await?;
+        editor.ok("configurationDone", Value::Null).await?;
+        // By now it is heard of what tasks carry.
+        editor.break_at("carried", &["late"]).await?;
+        for _ in 0..3 {
+            let (thread, _) = editor.stop().await?;
+            editor.ok("continue", json!({ "threadId": thread })).await?;
+        }
+        editor.event("stopped").await?;
+        editor.finish().await?;
+        super::many_exceptions::goes_on(process).await?;
+    }
+    Ok(())
+}
+
+async fn all_inner_exceptions_are_told(runtime: Runtime) -> anyhow::Result<()> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.launch("carried", &[], json!({ "args": ["several"] })).await?;
+    let (thread, _) = editor.stop().await?;
+    let info = editor.ok("exceptionInfo", json!({ "threadId": thread })).await?;
+    let inner = info["details"]["innerException"].as_array().context("no inner exceptions")?;
+    let messages: Vec<&Value> = inner.iter().map(|inner| &inner["message"]).collect();
+    assert_eq!(messages, ["one", "two"], "{info}");
+    editor.finish().await
+}
+
+async fn what_an_async_void_method_throws_shows_where(runtime: Runtime) -> anyhow::Result<()> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.launch("carried", &[], json!({ "args": ["void"] })).await?;
+    let stopped = editor.event("stopped").await?;
+    assert_eq!(stopped["description"], "Unhandled exception: System.InvalidOperationException");
+    let at = format!("{}:line {}", fixture::source("carried"), fixture::line("carried", "late"));
+    let text = stopped["text"].as_str().unwrap_or_default();
+    assert!(text.contains(&format!("at Program.Late(string text) in {at}")), "{text}");
+    editor.finish().await
+}
+
+async fn a_failing_page_and_a_failing_service_stop_once(runtime: Runtime) -> anyhow::Result<()> {
+    for (way, line) in [
+        ("page", "userUnhandled the page fails: page"),
+        ("plain", "userUnhandled the page fails: page"),
+        ("service", "userUnhandled the service fails: service"),
+    ] {
+        let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+        let source = fixture::modern_source("unhandled");
+        let seen = stops(&mut editor, fixture::modern_program("unhandled"), &source, &[way]).await?;
+        assert_eq!(seen, [line], "{way}");
+        editor.finish().await?;
+    }
+    Ok(())
+}
+
+async fn a_library_may_say_which_exceptions_concern_the_user(runtime: Runtime) -> anyhow::Result<()> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    let source = fixture::modern_source("unhandled");
+    let seen = stops(&mut editor, fixture::modern_program("unhandled"), &source, &["marked"]).await?;
+    assert_eq!(seen, ["userUnhandled asked for: late"]);
+    editor.finish().await
+}
