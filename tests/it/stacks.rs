@@ -13,6 +13,7 @@ stories! {
     a_long_chain_of_callers_is_cut_and_comes_in_pages,
     what_lies_between_frames_is_marked,
     what_is_not_the_users_is_subtle,
+    a_stop_in_a_library_without_its_source_leads_to_the_users_code,
     a_handler_and_its_method_are_one_frame,
 }
 
@@ -233,6 +234,34 @@ async fn what_is_not_the_users_is_subtle(runtime: Runtime) -> anyhow::Result<()>
     assert_eq!(hidden["source"]["presentationHint"], "deemphasize");
     assert_eq!(hidden["source"]["path"], fixture::source("jmc"));
     editor.finish().await
+}
+
+async fn a_stop_in_a_library_without_its_source_leads_to_the_users_code(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
+    for just_my_code in [true, false] {
+        let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+        editor.ok("initialize", json!({ "clientID": "test" })).await?;
+        let launch = json!({ "program": fixture::program("unsourced"), "justMyCode": just_my_code });
+        let launch = editor.send("launch", launch).await?;
+        editor.event("initialized").await?;
+        editor.ok("setExceptionBreakpoints", json!({ "filters": ["unhandled"] })).await?;
+        editor.ok("configurationDone", Value::Null).await?;
+        anyhow::ensure!(editor.response(launch).await?.success);
+        let (thread, top) = editor.stop().await?;
+        // An editor asks for the top frame alone first; it goes where no source is `deemphasize`d.
+        assert_eq!(top["source"]["path"], "/_/src/Library.cs");
+        assert_eq!(top["line"], 154);
+        assert_eq!(top["source"]["presentationHint"], "deemphasize");
+        let list = frames(&mut editor, thread).await?;
+        let is_gone_to = |frame: &&Value| frame["source"]["presentationHint"] != "deemphasize";
+        let shown = list.iter().find(is_gone_to).context("no frame to go to")?;
+        assert_eq!(shown["source"]["path"], fixture::source("unsourced"));
+        assert_eq!(shown["line"], fixture::line("unsourced", "calls"));
+        assert_eq!(shown["presentationHint"], Value::Null);
+        editor.finish().await?;
+    }
+    Ok(())
 }
 
 async fn a_handler_and_its_method_are_one_frame(runtime: Runtime) -> anyhow::Result<()> {

@@ -163,6 +163,11 @@ impl Sources {
     }
 }
 
+/// Whether the text of a `Source` that [`Session::source_body`] gives can be had: its file is here, or its PDB has it.
+pub(super) fn is_here(source: &Value) -> bool {
+    source["origin"].is_null() || !source["sourceReference"].is_null()
+}
+
 /// The engine's number of a document whose text is in its PDB.
 fn reference((module, document): Key) -> i64 {
     module as i64 * 0x10_0000 + i64::from(document)

@@ -14,6 +14,7 @@ use super::exceptions::Place;
 use super::memory;
 use super::modules::Loaded;
 use super::session::Session;
+use super::sources;
 use super::types::Ty;
 use super::values::Node;
 use awaiting::Waiting;
@@ -142,7 +143,8 @@ impl Session {
     }
 
     /// DAP `StackFrame` of a place in a method. Editors fold frames whose source is `deemphasize`d, and do not go there at a
-    /// stop: that one may be, but not when it is where the thread stands and there is something to see.
+    /// stop: code that is not the user's is, but not when it is where the thread stands and there is something to see. Where there
+    /// is nothing, just-my-code or not, they go to the nearest frame that has something.
     fn method_body(
         &self,
         loaded: &Loaded,
@@ -162,13 +164,16 @@ impl Session {
             "source": self.source_body(loaded, point.document),
             "line": point.line, "column": point.column, "endLine": point.end_line,
             "endColumn": point.end_column, "moduleId": loaded.id });
+        if self.is_users(loaded, method) {
+            return body;
+        }
         let is_shown = !self.just_my_code && !loaded.hidden().contains(&method);
-        if !is_shown && !self.is_users(loaded, method) {
+        if !is_shown {
             body["presentationHint"] = json!("subtle");
-            if !on_top {
-                body["source"]["presentationHint"] = json!("deemphasize");
-                body["source"]["origin"] = json!(EXTERNAL);
-            }
+        }
+        if !(is_shown || on_top) || !sources::is_here(&body["source"]) {
+            body["source"]["presentationHint"] = json!("deemphasize");
+            body["source"]["origin"] = json!(EXTERNAL);
         }
         body
     }
