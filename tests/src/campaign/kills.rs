@@ -160,6 +160,8 @@ async fn nothing_is_left(session: &mut Marked, victim: &str) -> anyhow::Result<b
     let mut next = Raw::of(command(session, "tandem-dap", Runtime::Net9)?)?;
     next.ok("initialize", json!({ "clientID": "campaign" })).await?;
     next.finish().await.context("the next session")?;
+    // Its host closes the connection first, and sweeps once more.
+    session.ended(LIMIT).await.context("the next session's host")?;
     let files = session.files();
     anyhow::ensure!(files.is_empty(), "left behind the next start: {files:?}; there were {:?}", session.seen);
     Ok(true)
