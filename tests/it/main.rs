@@ -107,6 +107,7 @@ mod farewells;
 mod finding_code;
 mod flow;
 mod foreign_programs;
+mod forms;
 mod giants;
 mod hostile_input;
 mod hostile_objects;

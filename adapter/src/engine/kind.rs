@@ -116,14 +116,43 @@ fn of_first_line(path: &Path) -> Option<&'static str> {
 /// An ELF file: Go by the notes its linker leaves, anything else with DWARF natively.
 fn of_executable(path: &Path) -> Option<&'static str> {
     let names = section_names(&File::open(path).ok()?)?;
-    let has = |name: &str| names.split(|byte| *byte == 0).any(|section| section == name.as_bytes());
-    if has(".go.buildinfo") || has(".note.go.buildid") {
+    if has(&names, ".go.buildinfo") || has(&names, ".note.go.buildid") {
         Some("delve")
-    } else if has(".debug_info") || has(".zdebug_info") {
+    } else if DWARF.iter().chain([&MANAGED_CODE]).any(|name| has(&names, name)) {
         Some("lldb")
     } else {
         None
     }
+}
+
+/// What NativeAOT, .NET's compiler ahead of time, made of managed code; stripped or not.
+const MANAGED_CODE: &str = "__managedcode";
+const DWARF: [&str; 2] = [".debug_info", ".zdebug_info"];
+
+/// Whether a section of this name is among those of [`section_names`].
+fn has(names: &[u8], name: &str) -> bool {
+    names.split(|byte| *byte == 0).any(|section| section == name.as_bytes())
+}
+
+/// Whether an executable is a .NET program without a .NET runtime: compiled ahead of time, by NativeAOT.
+pub(crate) fn is_native_dotnet(path: &Path) -> bool {
+    File::open(path).ok().and_then(|file| section_names(&file)).is_some_and(|names| has(&names, MANAGED_CODE))
+}
+
+/// What is said of a .NET program that native debugger `engine` debugs; nothing of any other program.
+pub(crate) fn remark_on_native_dotnet(path: &Path, engine: &str) -> Option<String> {
+    let names = section_names(&File::open(path).ok()?)?;
+    has(&names, MANAGED_CODE).then_some(())?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    // Its linker puts them into a file of their own, which debuggers look for beside the program.
+    let symbols = PathBuf::from(format!("{}.dbg", path.display()));
+    let missing = match DWARF.iter().any(|name| has(&names, name)) || symbols.is_file() {
+        true => String::new(),
+        false => format!(" It has no symbols: keep `{name}.dbg`, which `dotnet publish` makes, beside it."),
+    };
+    Some(format!(
+        "{name} was compiled ahead of time (NativeAOT): it has no .NET runtime, and {engine} debugs it as native code.{missing}"
+    ))
 }
 
 /// The section header string table of a 64-bit little-endian ELF file (ELF-64 Object File Format 1.5, "Sections"):

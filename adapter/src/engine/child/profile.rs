@@ -12,7 +12,8 @@ use super::inspector::Opened;
 use super::socket::Place;
 use super::target::Target;
 use super::{bash, build, debugpy, delve, find, gdb, js, lldb, netcoredbg, rdbg};
-use crate::engine::builds::Tell;
+use crate::engine::builds::{self, Tell};
+use crate::engine::kind;
 use crate::io::SpawnSpec;
 
 /// What stands for the paths of the program's pipes.
@@ -228,7 +229,12 @@ pub(super) trait Profile: Send + Sync {
         give_up: &dyn Fn() -> bool,
     ) -> Result<Plan, Failure> {
         if self.builds(target) {
-            self.launch(&build::built(target.clone(), tell, give_up)?)
+            let target = build::built(target.clone(), tell, give_up)?;
+            let program = target.existing_program().ok().filter(|_| self.is_native());
+            if let Some(line) = program.and_then(|path| kind::remark_on_native_dotnet(path, self.name())) {
+                builds::say(tell, &line);
+            }
+            self.launch(&target)
         } else {
             self.launch(target)
         }

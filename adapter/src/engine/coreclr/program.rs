@@ -12,6 +12,7 @@ use super::project::{self, Kind, Launchable, Options, Sdk};
 use super::services;
 use crate::engine::builds::{self, Tell};
 use crate::engine::console::Console;
+use crate::engine::kind;
 use crate::io::SpawnSpec;
 use crate::io::executable::{self, Able};
 
@@ -152,6 +153,7 @@ pub(super) fn resolve(
         });
     let mut program = command(attributes, target, launchable, settings, home, console)?;
     if debugged {
+        refuse_native(&program.spec.program)?;
         let SpawnSpec { env, cwd, .. } = &mut program.spec;
         for line in services::keep_from_waiting(env) {
             builds::say(tell, &line);
@@ -160,6 +162,19 @@ pub(super) fn resolve(
         services::refuse_without_folder(services::variable_in(env, services::TEMPORARY).as_deref(), cwd)?;
     }
     Ok(program)
+}
+
+/// A program that was compiled ahead of time has no runtime to be debugged through.
+fn refuse_native(program: &Path) -> Result<(), Failure> {
+    if !kind::is_native_dotnet(program) {
+        return Ok(());
+    }
+    let message = format!(
+        "cannot debug `{}` with the .NET engine: it was compiled ahead of time (NativeAOT) and has no .NET runtime",
+        program.display()
+    );
+    Err(Failure::new(ErrorCode::NotDebuggable, message)
+        .hint("leave `engine` out, or name `lldb` or `gdb`, which debug it as native code"))
 }
 
 /// Nothing is there; of a file with no .NET ending nobody knows what it should have been.

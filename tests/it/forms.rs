@@ -1,0 +1,132 @@
+//! Programs as they are published and in other languages, on .NET 10: built beforehand, for their compilers are not in every SDK. Their symbols
+//! name sources under `/src`.
+//!
+//! `TANDEM_DOTNET_FORMS` names the folder they are in; `check` leaves these stories out without it.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use serde_json::{Value, json};
+use tests::client::DapClient;
+use tests::fixture::Runtime;
+use tests::transcript::Transcript;
+
+stories_with! {
+    a_single_file_is_debugged: counts_words("onefile", "onefile"),
+    a_ready_to_run_program_is_debugged: counts_words("r2r", "r2r.dll"),
+    a_trimmed_program_is_debugged: counts_words("trimmed", "trimmed"),
+}
+
+/// Where a form is.
+fn folder(form: &str) -> anyhow::Result<PathBuf> {
+    let forms = std::env::var_os("TANDEM_DOTNET_FORMS").context("TANDEM_DOTNET_FORMS is not set")?;
+    Ok(Path::new(&forms).join(form))
+}
+
+/// A client of a form that has this source, with breakpoints on these lines (from 1).
+async fn launched(form: &str, program: &str, source: &str, lines: &[i64]) -> anyhow::Result<DapClient> {
+    let runtime = Runtime::Net10.found()?;
+    let folder = folder(form)?;
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.ok("initialize", json!({ "clientID": "test" })).await?;
+    // They are Release builds.
+    let arguments = json!({ "program": folder.join(program), "justMyCode": false,
+        "sourceFileMap": { format!("/src/{form}"): folder } });
+    let launch = editor.send("launch", arguments).await?;
+    editor.initialized(launch).await?;
+    let wanted: Vec<Value> = lines.iter().map(|line| json!({ "line": line })).collect();
+    let place = json!({ "path": folder.join(source) });
+    editor.ok("setBreakpoints", json!({ "source": place, "breakpoints": wanted })).await?;
+    editor.ok("configurationDone", Value::Null).await?;
+    let launched = editor.response(launch).await?;
+    anyhow::ensure!(launched.success, "launch failed: {}", launched.body);
+    Ok(editor)
+}
+
+/// Removes the breakpoints and goes on.
+async fn go_on(editor: &mut DapClient, form: &str, source: &str, thread: i64) -> anyhow::Result<()> {
+    let place = json!({ "path": folder(form)?.join(source) });
+    editor.ok("setBreakpoints", json!({ "source": place, "breakpoints": [] })).await?;
+    editor.ok("continue", json!({ "threadId": thread })).await?;
+    Ok(())
+}
+
+async fn value_of(editor: &mut DapClient, expression: &str, frame: &Value) -> anyhow::Result<Value> {
+    let arguments = json!({ "expression": expression, "frameId": frame["id"] });
+    Ok(editor.ok("evaluate", arguments).await?["result"].clone())
+}
+
+/// A loop over words with top-level statements, which reads a line in the end.
+async fn counts_words(form: &str, program: &str) -> anyhow::Result<()> {
+    let mut editor = launched(form, program, "Program.cs", &[5]).await?;
+    let (thread, frame) = editor.stop().await?;
+    assert_eq!(frame["line"], 5);
+    assert_eq!(frame["source"]["path"], json!(folder(form)?.join("Program.cs")));
+    assert_eq!(value_of(&mut editor, "word", &frame).await?, "\"one\"");
+    assert_eq!(value_of(&mut editor, "word.Length + total", &frame).await?, "3");
+    editor
+        .ok("setExpression", json!({ "expression": "total", "value": "40", "frameId": frame["id"] }))
+        .await?;
+    editor.ok("next", json!({ "threadId": thread })).await?;
+    let (_, frame) = editor.stop().await?;
+    assert_eq!(frame["line"], 6);
+    assert_eq!(value_of(&mut editor, "total", &frame).await?, "43");
+    go_on(&mut editor, form, "Program.cs", thread).await?;
+    editor.ok("processWriteInput", json!({ "data": "typed\n" })).await?;
+    assert_eq!(editor.event("exited").await?["exitCode"], 0);
+    assert_eq!(editor.output[0], "one 43\ntwo 46\nthree 51\nread: typed\n");
+    editor.event("terminated").await?;
+    editor.finish().await
+}
+
+#[tokio::test]
+async fn an_fsharp_program_is_debugged() -> anyhow::Result<()> {
+    let mut editor = launched("fs", "fs.dll", "Program.fs", &[5]).await?;
+    let (thread, frame) = editor.stop().await?;
+    assert_eq!(frame["line"], 5);
+    assert_eq!(value_of(&mut editor, "r", &frame).await?, "1");
+    editor.ok("stepOut", json!({ "threadId": thread })).await?;
+    let (_, frame) = editor.stop().await?;
+    assert_eq!(frame["line"], 10);
+    go_on(&mut editor, "fs", "Program.fs", thread).await?;
+    assert_eq!(editor.event("exited").await?["exitCode"], 0);
+    assert!(editor.output[0].starts_with("total 7.93\n"), "{:?}", editor.output);
+    editor.event("terminated").await?;
+    editor.finish().await
+}
+
+#[tokio::test]
+async fn a_visual_basic_program_is_debugged() -> anyhow::Result<()> {
+    let mut editor = launched("vb", "vb.dll", "Program.vb", &[6]).await?;
+    let (thread, frame) = editor.stop().await?;
+    assert_eq!(frame["line"], 6);
+    assert_eq!(value_of(&mut editor, "result + side", &frame).await?, "2");
+    editor.ok("stepOut", json!({ "threadId": thread })).await?;
+    let (_, frame) = editor.stop().await?;
+    assert_eq!(frame["line"], 12);
+    go_on(&mut editor, "vb", "Program.vb", thread).await?;
+    assert_eq!(editor.event("exited").await?["exitCode"], 0);
+    assert_eq!(editor.output[0], "total 14\n");
+    editor.event("terminated").await?;
+    editor.finish().await
+}
+
+/// It has no runtime: a native debugger takes it, and says why.
+#[tokio::test]
+async fn a_program_compiled_ahead_of_time_is_given_to_a_native_debugger() -> anyhow::Result<()> {
+    let program = folder("aot")?.join("aot");
+    let mut editor = DapClient::start("editor", Runtime::Net10.found()?, &Transcript::default())?;
+    editor.ok("initialize", json!({ "clientID": "test" })).await?;
+    let refused = editor.refused("launch", json!({ "program": program, "engine": "coreclr" })).await?;
+    assert_eq!(refused, "NOT_DEBUGGABLE");
+    let launch = editor.send("launch", json!({ "program": program })).await?;
+    editor.initialized(launch).await?;
+    editor.ok("configurationDone", Value::Null).await?;
+    anyhow::ensure!(editor.response(launch).await?.success);
+    editor.ok("processWriteInput", json!({ "data": "typed\n" })).await?;
+    assert_eq!(editor.event("exited").await?["exitCode"], 0);
+    assert_eq!(editor.output[0], "aot 0\naot 1\naot 2\nread: typed\n");
+    assert!(editor.output[2].contains("aot was compiled ahead of time (NativeAOT)"), "{:?}", editor.output);
+    editor.event("terminated").await?;
+    editor.finish().await
+}
