@@ -24,6 +24,25 @@ also_on_net8! {
     a_handler_and_its_method_are_one_frame,
 }
 
+/// Frames of libraries have names as people wrote them, too.
+#[test]
+fn a_state_machine_leads_to_its_method_without_symbols_as_with_them() -> anyhow::Result<()> {
+    let mut compared = 0;
+    for program in ["asyncs", "asyncstatements", "statements", "steps", "waits"] {
+        let path = std::path::PathBuf::from(fixture::program(program));
+        let image = clr_metadata::image::Image::open(&path)?;
+        let pdb = clr_metadata::pdb::Pdb::open_for(&image, &[])
+            .map_err(|why| anyhow::anyhow!("{program}: {why:?}"))?;
+        for method in image.metadata.all_methods() {
+            let found = image.metadata.kickoff(method);
+            assert_eq!(found, pdb.kickoff(method), "{program}: 0x{method:x}");
+            compared += usize::from(found.is_some());
+        }
+    }
+    assert!(compared > 50, "only {compared} state machines");
+    Ok(())
+}
+
 /// `waits`, at a marker of one of its stories.
 async fn at(runtime: Runtime, story: &str, marker: &str) -> anyhow::Result<(DapClient, i64)> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;

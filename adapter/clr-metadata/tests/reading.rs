@@ -67,6 +67,7 @@ fn an_async_method_knows_its_awaits_and_its_name() {
     let at = pdb.locations(document, line_of("BP await"), None)[0];
     assert_eq!(pdb.await_steps(at.method).len(), 1);
     assert_eq!(image.metadata.method_name(pdb.kickoff(at.method).unwrap()), "Later");
+    assert_eq!(image.metadata.kickoff(at.method), pdb.kickoff(at.method));
 }
 
 #[test]
@@ -90,6 +91,7 @@ fn read_everything(image: &Image) {
             metadata.base_name(kind),
         ));
         drop((metadata.owner_of(method), metadata.parameters(method), metadata.constant(0x0400_0000 | row)));
+        std::hint::black_box(metadata.kickoff(method));
     }
     std::hint::black_box((metadata.find_type("x"), metadata.is_optimized()));
 }

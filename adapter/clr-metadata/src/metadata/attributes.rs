@@ -26,6 +26,36 @@ impl Metadata {
         found
     }
 
+    /// The method in the source whose state machine this `MoveNext` belongs to, as its `AsyncStateMachine`,
+    /// `IteratorStateMachine` or `AsyncIteratorStateMachine` attribute says: none when nothing says so. For assemblies without
+    /// symbols, which say it shorter.
+    pub fn kickoff(&self, move_next: u32) -> Option<u32> {
+        (self.method_name(move_next) == "MoveNext").then_some(())?;
+        let machine = self.owner_of(move_next);
+        let name = self.simple_name(machine);
+        // The compiler's classes alone have such names: `<Method>d__5`.
+        let (method, _) = name.strip_prefix('<')?.rsplit_once(">d")?;
+        let fits = |at: &u32| self.method_name(*at) == method;
+        let named: Vec<u32> = self.methods(self.enclosing_type(machine)?).filter(fits).collect();
+        match named.as_slice() {
+            [only] => Some(*only),
+            // Overloads.
+            several => several.iter().copied().find(|at| self.has_state_machine(*at, name)),
+        }
+    }
+
+    /// Whether an attribute of a method names this class as its state machine.
+    fn has_state_machine(&self, method: u32, machine: &str) -> bool {
+        (1..=self.tables.rows(table::CUSTOM_ATTRIBUTE)).any(|at| {
+            // HasCustomAttribute (II.24.2.6): tag 0 is a method.
+            self.tables.cell(table::CUSTOM_ATTRIBUTE, at, 0) == row(method) << 5
+                && self.attribute_name(at).ends_with("StateMachineAttribute")
+                && named_type(self.tables.blob(self.tables.cell(table::CUSTOM_ATTRIBUTE, at, 2)))
+                    .and_then(|name| name.rsplit('+').next())
+                    == Some(machine)
+        })
+    }
+
     /// The simple name of an attribute's type.
     fn attribute_name(&self, at: u32) -> &str {
         let coded = self.tables.cell(table::CUSTOM_ATTRIBUTE, at, 1);
@@ -59,4 +89,18 @@ impl Metadata {
         let part = |column| self.tables.cell(table::ASSEMBLY, 1, column).to_string();
         Some([part(1), part(2), part(3), part(4)].join("."))
     }
+}
+
+/// The type that is an attribute's first argument, without its assembly: a prolog of two bytes, then a string of which the first
+/// byte or bytes say the length (II.23.3, II.23.2).
+fn named_type(value: &[u8]) -> Option<&str> {
+    let (length, text) = match value.strip_prefix(&[1, 0])? {
+        [high, low, text @ ..] if high & 0xc0 == 0x80 => {
+            (usize::from(high & 0x3f) << 8 | usize::from(*low), text)
+        }
+        [length, text @ ..] if length & 0x80 == 0 => (usize::from(*length), text),
+        _ => return None,
+    };
+    let text = std::str::from_utf8(text.get(..length)?).ok()?;
+    Some(text.split(',').next().unwrap_or(text))
 }

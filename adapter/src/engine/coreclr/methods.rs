@@ -32,7 +32,8 @@ pub(super) fn written(metadata: &Metadata, pdb: Option<&Pdb>, method: u32) -> Wr
         }
         false => None,
     };
-    let method = pdb.and_then(|pdb| pdb.kickoff(step.unwrap_or(method))).unwrap_or(method);
+    let step = step.unwrap_or(method);
+    let method = pdb.map_or_else(|| metadata.kickoff(step), |pdb| pdb.kickoff(step)).unwrap_or(method);
     let mut owner = metadata.owner_of(method);
     for _ in 0..DEEPEST {
         // Closures and state machines; no C# name begins like that.
