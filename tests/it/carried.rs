@@ -1,5 +1,5 @@
-//! Exceptions that leave async methods of the user's: a stop with `userUnhandled` when a library catches them, none when the user's
-//! code does.
+//! What leaves async methods of the user's for a library that awaits them. Exceptions: a stop with `userUnhandled` when the library
+//! catches them, none when the user's code does. Steps: an end in the user's code, or word that there is none.
 
 use anyhow::Context;
 use serde_json::{Value, json};
@@ -12,11 +12,13 @@ stories! {
     a_program_whose_tasks_fail_all_the_time_goes_on_when_its_debugger_leaves,
     all_inner_exceptions_are_told,
     what_an_async_void_method_throws_shows_where,
+    a_step_out_of_what_a_library_awaits_ends_in_user_code_or_is_said_to_end_nowhere,
 }
 
 also_on_net8! {
     what_a_task_carries_out_of_user_code_stops_where_a_library_catches_it,
     a_program_whose_tasks_fail_all_the_time_goes_on_when_its_debugger_leaves,
+    a_step_out_of_what_a_library_awaits_ends_in_user_code_or_is_said_to_end_nowhere,
 }
 
 modern_stories! {
@@ -128,6 +130,30 @@ async fn what_an_async_void_method_throws_shows_where(runtime: Runtime) -> anyho
     let text = stopped["text"].as_str().unwrap_or_default();
     assert!(text.contains(&format!("at Program.Late(string text) in {at}")), "{text}");
     editor.finish().await
+}
+
+async fn a_step_out_of_what_a_library_awaits_ends_in_user_code_or_is_said_to_end_nowhere(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
+    for step in ["next", "stepOut"] {
+        let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+        editor.launch("carried", &["last"], json!({ "args": ["steps"] })).await?;
+        let (thread, frame) = editor.stop().await?;
+        assert_eq!(frame["line"], fixture::line("carried", "last"));
+        editor.ok(step, json!({ "threadId": thread })).await?;
+        let (thread, frame) = editor.stop().await?;
+        assert_eq!(frame["line"], fixture::line("carried", "waits"), "{step}");
+        editor.ok("continue", json!({ "threadId": thread })).await?;
+        let (thread, frame) = editor.stop().await?;
+        assert_eq!(frame["line"], fixture::line("carried", "last"), "{step}");
+        editor.ok(step, json!({ "threadId": thread })).await?;
+        let told = editor.event("output").await?;
+        let text = told["output"].as_str().unwrap_or_default();
+        assert!(text.contains("ends nowhere: none of your code awaits it"), "{step}: {told}");
+        editor.event("exited").await?;
+        editor.finish().await?;
+    }
+    Ok(())
 }
 
 async fn a_failing_page_and_a_failing_service_stop_once(runtime: Runtime) -> anyhow::Result<()> {

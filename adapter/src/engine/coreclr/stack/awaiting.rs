@@ -46,6 +46,18 @@ pub(crate) struct Waiting {
     pub(crate) machine: Path,
 }
 
+/// What comes after an async method.
+pub(crate) enum GoesOn {
+    /// The method that awaits it.
+    Directly,
+    /// A method behind others that no step ends in, with its state machine.
+    In(Waiting, ClrValue),
+    /// Only code that no step ends in awaits it.
+    Nowhere,
+    /// Nobody is known to await it.
+    Unknown,
+}
+
 impl Session {
     /// The async callers of the method a thread was resumed in, innermost first; found once per stop.
     pub(super) fn waiting(&mut self, thread: u32, frames: &[Frame]) -> Rc<Vec<Waiting>> {
@@ -55,14 +67,37 @@ impl Session {
         let mut list = Vec::new();
         let mut machine = self.resumed_machine(frames);
         while let Some(current) = machine.take().filter(|_| list.len() < LONGEST) {
-            let mut left = MOST_LINKS;
-            let outcome = self.outcome_of(&current);
-            let holder = outcome.and_then(|outcome| self.next_box(&outcome, &mut left));
-            let Some((waiting, next)) = holder.and_then(|holder| self.waits_in(&holder)) else { break };
+            let Some((waiting, next)) = self.awaiter(&current) else { break };
             list.push(waiting);
             machine = Some(next);
         }
         self.references.keep_waiting(thread, list)
+    }
+
+    /// The method that awaits the one with this state machine, and its own.
+    fn awaiter(&mut self, machine: &ClrValue) -> Option<(Waiting, ClrValue)> {
+        let outcome = self.outcome_of(machine)?;
+        let holder = self.next_box(&outcome, &mut { MOST_LINKS })?;
+        self.waits_in(&holder)
+    }
+
+    /// Who goes on in code that can be stopped in when the async method with this state machine ends.
+    pub(crate) fn goes_on_behind(&mut self, machine: &ClrValue) -> GoesOn {
+        let mut found = GoesOn::Unknown;
+        let mut machine = machine.clone();
+        for _ in 0..LONGEST {
+            let Some((waiting, next)) = self.awaiter(&machine) else { break };
+            let has_source = waiting.il.is_some_and(|il| {
+                waiting.loaded.pdb.as_ref().is_ok_and(|pdb| pdb.point_at(waiting.method, il).is_some())
+            });
+            if has_source && (!self.just_my_code || self.is_users(&waiting.loaded, waiting.method)) {
+                let is_direct = matches!(found, GoesOn::Unknown);
+                return if is_direct { GoesOn::Directly } else { GoesOn::In(waiting, next) };
+            }
+            found = GoesOn::Nowhere;
+            machine = next;
+        }
+        found
     }
 
     /// The method that waits for the next item of the stream whose method was resumed and is on top, and its state machine.

@@ -154,6 +154,10 @@ impl Session {
             step.awaiting = self.consumer(thread).unwrap_or(Awaiting::Nothing);
             return is_left && !matches!(step.awaiting, Awaiting::Nothing);
         }
+        if is_left && let Some(awaiting) = self.caller(thread) {
+            step.awaiting = awaiting;
+            return true;
+        }
         if is_left {
             return self.wait_for_completion(step, thread, inputs).unwrap_or_else(|failure| {
                 // Whoever awaits a source of its own, not a task, is called on this thread as a rule.

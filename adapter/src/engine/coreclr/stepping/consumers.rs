@@ -1,4 +1,4 @@
-//! Where whoever asked a stream for its next item goes on: at the `await` where it waits, or, when the item comes before it
+//! Where whoever awaits the method that a step leaves goes on, and whoever asked a stream for its next item: at the `await` where it waits, or, when the item comes before it
 //! waits, behind the `await` that it is coming to on a thread of its own. Everything is read; nothing runs.
 
 use clr_metadata::il;
@@ -10,7 +10,7 @@ use cordebug::value::{Value as ClrValue, element};
 use super::awaits::{Awaiting, Machine, own_argument};
 use super::{MOST_FRAMES, Position};
 use crate::engine::coreclr::session::Session;
-use crate::engine::coreclr::stack::awaiting::ITEM;
+use crate::engine::coreclr::stack::awaiting::{GoesOn, ITEM, Waiting};
 use crate::engine::coreclr::values::bare;
 
 /// Most threads whose stacks are looked at.
@@ -31,10 +31,29 @@ impl Session {
             return None;
         }
         let Some((waiting, machine)) = self.waits_for_item(&frames) else { return self.coming(thread) };
-        let awaits = waiting.loaded.pdb.as_ref().ok()?.await_steps(waiting.method);
-        let at = awaits.into_iter().find(|at| Some(at.yield_il) == waiting.il)?;
-        let breakpoint = waiting.loaded.module.function(at.method).ok()?.set_breakpoint(at.resume_il).ok()?;
-        Some(Awaiting::Consumer { breakpoint, machine: Machine::of(&machine) })
+        resumes(&waiting, &machine)
+    }
+
+    /// Where a step ends behind the code that awaits the async method on top. None when that code itself is such a place, is on
+    /// this stack, or is not known. Where no step can end, people are told, and there is nothing to wait for.
+    pub(super) fn caller(&mut self, thread: &Thread) -> Option<Awaiting> {
+        let frames = thread.frames(MOST_FRAMES).ok()?;
+        if self.is_called_by_its_beginning(&frames) {
+            return None;
+        }
+        let machine = own_argument(thread)?;
+        match self.goes_on_behind(&machine) {
+            GoesOn::In(waiting, machine) => resumes(&waiting, &machine),
+            GoesOn::Nowhere => {
+                let (loaded, method) = self.method_of(frames.first()?)?;
+                let name = self.method_display(&loaded, method);
+                self.note(&format!(
+                    "The step out of `{name}` ends nowhere: none of your code awaits it. The program runs on."
+                ));
+                Some(Awaiting::Nothing)
+            }
+            GoesOn::Directly | GoesOn::Unknown => None,
+        }
     }
 
     /// The same, of a consumer that does not wait yet: it runs on another thread.
@@ -95,6 +114,14 @@ impl Position {
         let behind = past.and_then(|il| self.function.set_breakpoint(il).ok());
         behind.or_else(|| self.function.set_breakpoint(at.resume_il).ok())
     }
+}
+
+/// Where a method goes on that waits.
+fn resumes(waiting: &Waiting, machine: &ClrValue) -> Option<Awaiting> {
+    let awaits = waiting.loaded.pdb.as_ref().ok()?.await_steps(waiting.method);
+    let at = awaits.into_iter().find(|at| Some(at.yield_il) == waiting.il)?;
+    let breakpoint = waiting.loaded.module.function(at.method).ok()?.set_breakpoint(at.resume_il).ok()?;
+    Some(Awaiting::Consumer { breakpoint, machine: Machine::of(machine) })
 }
 
 /// The address of the object that a variable refers to.
