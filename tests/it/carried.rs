@@ -79,6 +79,8 @@ async fn what_a_task_carries_out_of_user_code_stops_where_a_library_catches_it(
             "userUnhandled 8: early",
             "userUnhandled 9: callee",
             "userUnhandled 10: late",
+            "userUnhandled 12: sync",
+            "userUnhandled 13: sync",
             "userUnhandled 11: late",
         ]
     );
@@ -160,6 +162,7 @@ async fn a_failing_page_and_a_failing_service_stop_once(runtime: Runtime) -> any
     for (way, line) in [
         ("page", "userUnhandled the page fails: page"),
         ("plain", "userUnhandled the page fails: page"),
+        ("sync", "userUnhandled the page fails at once: sync"),
         ("service", "userUnhandled the service fails: service"),
     ] {
         let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;

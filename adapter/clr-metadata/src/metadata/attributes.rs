@@ -46,13 +46,9 @@ impl Metadata {
 
     /// Whether an attribute of a method names this class as its state machine.
     fn has_state_machine(&self, method: u32, machine: &str) -> bool {
-        (1..=self.tables.rows(table::CUSTOM_ATTRIBUTE)).any(|at| {
-            // HasCustomAttribute (II.24.2.6): tag 0 is a method.
-            self.tables.cell(table::CUSTOM_ATTRIBUTE, at, 0) == row(method) << 5
-                && self.attribute_name(at).ends_with("StateMachineAttribute")
-                && named_type(self.tables.blob(self.tables.cell(table::CUSTOM_ATTRIBUTE, at, 2)))
-                    .and_then(|name| name.rsplit('+').next())
-                    == Some(machine)
+        self.attributes(method).any(|(attribute, value)| {
+            attribute.ends_with("StateMachineAttribute")
+                && named_type(value).and_then(|name| name.rsplit('+').next()) == Some(machine)
         })
     }
 

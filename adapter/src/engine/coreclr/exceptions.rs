@@ -59,7 +59,7 @@ impl Session {
         let id = thread.id().unwrap_or(0);
         if matches!(kind, exception::FIRST_CHANCE | exception::USER_FIRST_CHANCE) {
             self.watch_for_handlers();
-            self.watch_for_wishes();
+            self.watch_for_requested_stops();
             self.hear_of_users_only();
         }
         let at = match kind {
@@ -99,9 +99,9 @@ impl Session {
     pub(super) fn set_exception_filters(&mut self, arguments: &Value) -> Result<Value, Failure> {
         let answer = self.filters.set(arguments);
         let is_to_hear = self.thrown.is_only_users && self.minds_all_exceptions();
-        if is_to_hear || self.process.is_some() && self.is_to_watch_for_wishes() {
+        if is_to_hear || self.process.is_some() && self.is_to_watch_for_requests() {
             self.while_standing(|session| {
-                session.watch_for_wishes();
+                session.watch_for_requested_stops();
                 if is_to_hear { session.hear_of_all_exceptions() } else { Ok(()) }
             })?;
         }

@@ -11,7 +11,6 @@ use cordebug::value::{Handle, Value as ClrValue};
 
 use super::When;
 use super::heard::{object, same};
-use crate::engine::coreclr::modules::Loaded;
 use crate::engine::coreclr::session::Session;
 
 /// Most exceptions that are kept in mind; the oldest is forgotten.
@@ -24,13 +23,8 @@ const LARGEST_SECTION: u32 = 64 * 1024;
 const CANCELLATION: &str = "System.OperationCanceledException";
 /// On methods of libraries that catch what is no concern of the user's.
 const UNCONCERNED: &str = "System.Diagnostics.DebuggerDisableUserUnhandledExceptionsAttribute";
-/// On what the compiler made a state machine of.
-const ASYNC: [&str; 2] = [
-    "System.Runtime.CompilerServices.AsyncStateMachineAttribute",
-    "System.Runtime.CompilerServices.AsyncIteratorStateMachineAttribute",
-];
 /// Where a library asks for a stop at an exception, by class and name.
-const WISH: (&str, &str) = ("System.Diagnostics.Debugger", "BreakForUserUnhandledException");
+const REQUEST: (&str, &str) = ("System.Diagnostics.Debugger", "BreakForUserUnhandledException");
 
 /// An exception that may be thrown again, or has been told.
 struct One {
@@ -116,7 +110,8 @@ impl Session {
         if !passed && known.is_none() {
             return false;
         }
-        if self.passes_on(frame, il) {
+        // What leaves user code on this very stack is told while its frames are there, wherever the library lets it go.
+        if (is_users || !passed) && self.passes_on(frame, il) {
             if known.is_none() {
                 self.carry(&thrown);
             }
@@ -209,25 +204,26 @@ impl Session {
         let is_marked = |method: u32| {
             loaded.image().is_some_and(|image| image.metadata.has_attribute(method, UNCONCERNED))
         };
-        is_marked(method) || written_as(&loaded, method).is_some_and(is_marked)
+        let kickoff = loaded.image().and_then(|image| image.metadata.kickoff(method));
+        is_marked(method) || kickoff.is_some_and(is_marked)
     }
 
-    /// Whether libraries' wishes matter, and nothing would tell of them yet.
-    pub(super) fn is_to_watch_for_wishes(&self) -> bool {
+    /// Whether libraries' requests for a stop matter, and nothing would tell of them yet.
+    pub(super) fn is_to_watch_for_requests(&self) -> bool {
         !self.thrown.carried.is_watched && self.filters.mind(When::UserUnhandled)
     }
 
     /// Sets the breakpoint where libraries ask for a stop, the first time it matters; the program stands.
-    pub(in crate::engine::coreclr) fn watch_for_wishes(&mut self) {
-        if !self.is_to_watch_for_wishes() {
+    pub(in crate::engine::coreclr) fn watch_for_requested_stops(&mut self) {
+        if !self.is_to_watch_for_requests() {
             return;
         }
         // Before the framework itself has come, it comes again.
-        let Some((loaded, class)) = self.type_named(WISH.0) else { return };
+        let Some((loaded, class)) = self.type_named(REQUEST.0) else { return };
         self.thrown.carried.is_watched = true;
         let metadata = loaded.image().map(|image| &image.metadata);
         let found = metadata.and_then(|metadata| {
-            metadata.methods(class).find(|method| metadata.method_name(*method) == WISH.1)
+            metadata.methods(class).find(|method| metadata.method_name(*method) == REQUEST.1)
         });
         let function = found.and_then(|found| loaded.module.function(found).ok());
         self.breakpoints.asked = function.and_then(|function| function.set_breakpoint(0).ok());
@@ -257,19 +253,4 @@ impl Session {
 fn keeps_in_task(class: &str) -> bool {
     let name = class.split(['<', '`']).next().unwrap_or(class);
     name.ends_with("MethodBuilder") || name.ends_with("ManualResetValueTaskSourceCore")
-}
-
-/// The async method that a state machine's method was written as, found by the names the compiler gives.
-fn written_as(loaded: &Loaded, method: u32) -> Option<u32> {
-    let metadata = &loaded.image()?.metadata;
-    let machine = metadata.owner_of(method);
-    let full = metadata.simple_name(machine);
-    let name = full.strip_prefix('<')?.rsplit_once('>')?.0;
-    let outer = metadata.enclosing_type(machine)?;
-    // The attribute names the state machine.
-    let names_it = |blob: &[u8]| blob.windows(full.len()).any(|part| part == full.as_bytes());
-    let mut named = metadata.methods(outer).filter(|method| metadata.method_name(*method) == name);
-    named.find(|method| {
-        metadata.attributes(*method).any(|(found, blob)| ASYNC.contains(&found.as_str()) && names_it(blob))
-    })
 }

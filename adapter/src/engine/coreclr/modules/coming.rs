@@ -25,7 +25,7 @@ impl Session {
         tracing::debug!(path = %loaded.path.display(), "a module is read");
         self.prepare_for_debugging(&loaded);
         if loaded.is_user_code {
-            self.watch_for_wishes();
+            self.watch_for_requested_stops();
         }
         self.tell("module", json!({ "reason": "new", "module": loaded.body() }));
         // Of a program in one file only the name is known.
@@ -94,7 +94,7 @@ impl Session {
         let Some(loaded) = loaded else { return };
         self.prepare_for_debugging(&loaded);
         if loaded.is_user_code {
-            self.watch_for_wishes();
+            self.watch_for_requested_stops();
         }
         self.tell("module", json!({ "reason": "changed", "module": loaded.body() }));
         self.bind_in(&loaded);
