@@ -1,5 +1,6 @@
-//! Where whoever awaits the method that a step leaves goes on, and whoever asked a stream for its next item: at the `await` where it waits, or, when the item comes before it
-//! waits, behind the `await` that it is coming to on a thread of its own. Everything is read; nothing runs.
+//! Where whoever awaits the method that a step leaves goes on, and whoever asked a stream for its next item: at the `await` where it
+//! waits, or, when the item comes before it waits, behind the `await` that it is coming to on a thread of its own. Everything is read;
+//! nothing runs.
 
 use clr_metadata::il;
 use clr_metadata::pdb::AwaitStep;
