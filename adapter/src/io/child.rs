@@ -260,7 +260,11 @@ impl Child {
 
     /// Sends a signal to it and all it started in its group. That it is gone already is no error.
     pub fn signal(&self, signal: Signal) {
-        signal_group(self.pid, signal);
+        // The number of a process that has ended is its group's for as long as that has members, and then anybody's: who runs
+        // by that number now is somebody else, who may lead a group as well.
+        if self.exited().is_none() || !runs(self.pid) {
+            signal_group(self.pid, signal);
+        }
     }
 }
 
@@ -268,6 +272,12 @@ impl Drop for Child {
     fn drop(&mut self) {
         self.signal(Signal::KILL);
     }
+}
+
+/// Whether there is a process of this number that has not ended (proc(5)).
+fn runs(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))
 }
 
 /// Sends a signal to a process group. That it is gone already is no error.
@@ -356,6 +366,23 @@ pub fn exec_held(program: &Path, args: &[OsString], terminal: bool, ends_by_itse
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_has_the_number_of_a_program_that_has_ended_gets_none_of_its_signals() {
+        use std::os::unix::process::{CommandExt, ExitStatusExt};
+        let mut other = std::process::Command::new("sleep").arg("60").process_group(0).spawn().unwrap();
+        let ended = Some(ExitInfo { code: 0, signal: None });
+        let (_told, exit) = watch::channel(ended);
+        let pid = other.id();
+        let child = |exit| Child { pid, gate: None, exit, stdin: PathBuf::new(), terminal: None };
+        drop(child(exit));
+        assert!(other.try_wait().unwrap().is_none());
+        // One that has not ended is killed with its group.
+        let (_told, exit) = watch::channel(None);
+        drop(child(exit));
+        assert_eq!(other.wait().unwrap().signal(), Some(9));
+        assert!(!runs(pid));
+    }
 
     #[test]
     fn a_suspended_process_is_told_from_one_that_runs() {
