@@ -124,9 +124,11 @@ async fn another_user_runs_nothing_through_a_listener() -> anyhow::Result<()> {
     let (_child, _) = listener(&format!("unix:{}", path.display()), None).await?;
     std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o777))?;
     let script = r#"import socket, sys
-s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); s.sendall(sys.stdin.buffer.read()); s.settimeout(20)
-try: sys.stdout.buffer.write(s.recv(65536))
-except OSError: pass"#;
+s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); s.settimeout(20)
+try:
+    s.sendall(sys.stdin.buffer.read())
+    sys.stdout.buffer.write(s.recv(65536))
+except OSError: pass # A server that hung up need not hear it all."#;
     let mut child = stranger(r#"exec python3 -c "$@""#, &[script, &path.display().to_string()]).spawn()?;
     let mut stdin = child.stdin.take().context("no stdin")?;
     drop(stdin.write_all(hostile(&folder.path().join("third"), None).as_bytes()).await);

@@ -196,9 +196,11 @@ impl DapClient {
             let message = next?.map_err(|error| anyhow::anyhow!("{error}"))?;
             anyhow::ensure!(
                 message.seq() == self.last_seq + 1,
-                "seq {} after {}",
+                "{} got seq {} after {}: {message:?}; so far:\n{}",
+                self.name,
                 message.seq(),
-                self.last_seq
+                self.last_seq,
+                self.transcript.text()
             );
             self.last_seq = message.seq();
             self.transcript.arrived(self.name, &message);
