@@ -73,7 +73,12 @@ pub enum Waiter {
     /// A question of ours about a stop, by its number.
     Question(u64),
     /// The program goes on after a stop nobody wanted: the body of the stop.
-    GoOn(Value),
+    GoOn {
+        /// Of the stop.
+        body: Value,
+        /// How many stops clients had been told of.
+        stops: u64,
+    },
     /// The place of the stop for `sessionInfo`.
     SessionInfo(Asked),
     /// The launching client's `disconnect`, or its silent leaving.
@@ -98,7 +103,7 @@ impl Waiter {
             Self::Ending(asked) => asked.as_ref(),
             Self::Breakpoints { .. }
             | Self::Question(_)
-            | Self::GoOn(_)
+            | Self::GoOn { .. }
             | Self::Nobody
             | Self::Restarting
             | Self::Relaunched => None,

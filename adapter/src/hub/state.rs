@@ -372,7 +372,7 @@ impl State {
                 self.breakpoints_applied(&place, &ids, engine, result);
             }
             Some(Waiter::Question(question)) => self.question_answered(question, result),
-            Some(Waiter::GoOn(body)) => self.went_on(body, result),
+            Some(Waiter::GoOn { body, stops }) => self.went_on(body, stops, result),
             Some(Waiter::SessionInfo(asked)) => self.session_info_with_place(&asked, result.ok()),
             Some(Waiter::Ending(asked)) => self.engine_let_go(asked.as_ref(), result),
         }

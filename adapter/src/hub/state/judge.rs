@@ -337,7 +337,12 @@ impl State {
             "next" | "stepIn" | "stepOut" | "stepBack" => "step",
             _ => {
                 let arguments = json!({ "threadId": body["threadId"] });
-                return self.ask_engine(Waiter::GoOn(body), "continue", arguments, ENGINE_DEADLINE);
+                return self.ask_engine(
+                    Waiter::GoOn { body, stops: self.stops },
+                    "continue",
+                    arguments,
+                    ENGINE_DEADLINE,
+                );
             }
         };
         body["reason"] = json!(reason);
@@ -349,9 +354,11 @@ impl State {
     }
 
     /// The engine let the program go on after a stop nobody wanted, or would not: then it stands, and clients are told.
-    pub(super) fn went_on(&mut self, body: Value, result: Result<Value, Failure>) {
+    /// `stops`: how many were told when it was asked; after another, whether the program went on from this one is old news.
+    pub(super) fn went_on(&mut self, body: Value, stops: u64, result: Result<Value, Failure>) {
         if let Err(failure) = result
             && self.is_live()
+            && self.stops == stops
             && self.judging.now.is_none()
             && !matches!(self.phase, Phase::Stopped { .. })
         {

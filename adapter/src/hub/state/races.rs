@@ -331,6 +331,20 @@ fn an_engine_that_will_not_go_on_after_a_stop_nobody_wants_shows_it() {
 }
 
 #[test]
+fn an_engine_that_says_so_after_the_next_stop_shows_nothing() {
+    let (mut table, _) = Table::torn();
+    table.come_by();
+    table.holds("false");
+    table.holds("false");
+    table.say("stopped", json!({ "reason": "step", "threadId": 1 }));
+    table.ask(EDITOR, "stepOut", json!({ "threadId": 1 }));
+    table.answer("stepOut", Ok(Value::Null));
+    table.look();
+    table.answer("continue", Err(Failure::cancelled()));
+    assert_eq!(table.look(), [""; 0]);
+}
+
+#[test]
 fn log_messages_of_both_are_written_and_nobody_stops() {
     let mut table = Table::laid(false);
     table.set(EDITOR, json!([{ "line": 5, "logMessage": "x is {x}, y is {y}" }]));
