@@ -15,6 +15,8 @@ stories_with! {
     a_single_file_is_debugged: counts_words("onefile", "onefile"),
     a_ready_to_run_program_is_debugged: counts_words("r2r", "r2r.dll"),
     a_trimmed_program_is_debugged: counts_words("trimmed", "trimmed"),
+    an_fsharp_program_is_debugged: calls("fs", "Program.fs", (5, 10), ("r", "1"), "total 7.93\n"),
+    a_visual_basic_program_is_debugged: calls("vb", "Program.vb", (6, 12), ("result + side", "2"), "total 14\n"),
 }
 
 /// Where a form is.
@@ -79,34 +81,24 @@ async fn counts_words(form: &str, program: &str) -> anyhow::Result<()> {
     editor.finish().await
 }
 
-#[tokio::test]
-async fn an_fsharp_program_is_debugged() -> anyhow::Result<()> {
-    let mut editor = launched("fs", "fs.dll", "Program.fs", &[5]).await?;
+/// A loop that calls a method with a breakpoint on `lines.0`, and is at `lines.1` behind it; `expression` has the value `value` there.
+async fn calls(
+    form: &str,
+    source: &str,
+    lines: (i64, i64),
+    (expression, value): (&str, &str),
+    prints: &str,
+) -> anyhow::Result<()> {
+    let mut editor = launched(form, &format!("{form}.dll"), source, &[lines.0]).await?;
     let (thread, frame) = editor.stop().await?;
-    assert_eq!(frame["line"], 5);
-    assert_eq!(value_of(&mut editor, "r", &frame).await?, "1");
+    assert_eq!(frame["line"], lines.0);
+    assert_eq!(value_of(&mut editor, expression, &frame).await?, value);
     editor.ok("stepOut", json!({ "threadId": thread })).await?;
     let (_, frame) = editor.stop().await?;
-    assert_eq!(frame["line"], 10);
-    go_on(&mut editor, "fs", "Program.fs", thread).await?;
+    assert_eq!(frame["line"], lines.1);
+    go_on(&mut editor, form, source, thread).await?;
     assert_eq!(editor.event("exited").await?["exitCode"], 0);
-    assert!(editor.output[0].starts_with("total 7.93\n"), "{:?}", editor.output);
-    editor.event("terminated").await?;
-    editor.finish().await
-}
-
-#[tokio::test]
-async fn a_visual_basic_program_is_debugged() -> anyhow::Result<()> {
-    let mut editor = launched("vb", "vb.dll", "Program.vb", &[6]).await?;
-    let (thread, frame) = editor.stop().await?;
-    assert_eq!(frame["line"], 6);
-    assert_eq!(value_of(&mut editor, "result + side", &frame).await?, "2");
-    editor.ok("stepOut", json!({ "threadId": thread })).await?;
-    let (_, frame) = editor.stop().await?;
-    assert_eq!(frame["line"], 12);
-    go_on(&mut editor, "vb", "Program.vb", thread).await?;
-    assert_eq!(editor.event("exited").await?["exitCode"], 0);
-    assert_eq!(editor.output[0], "total 14\n");
+    assert!(editor.output[0].starts_with(prints), "{:?}", editor.output);
     editor.event("terminated").await?;
     editor.finish().await
 }

@@ -70,8 +70,9 @@ mod tests {
 
     #[test]
     fn the_folder_of_a_process_is_kept_when_it_has_ended() {
-        let within = std::env::temp_dir().canonicalize().unwrap();
-        let own = within.join(format!("tandem-temporary-{}", std::process::id()));
+        let scratch = tempfile::tempdir().unwrap();
+        let within = scratch.path().canonicalize().unwrap();
+        let own = within.join("own");
         std::fs::create_dir(&own).unwrap();
         std::os::unix::fs::symlink(&own, own.with_extension("link")).unwrap();
         let name = own.file_name().unwrap().to_str().unwrap();
@@ -89,8 +90,6 @@ mod tests {
             remember(child.id());
             assert_eq!(folder_of(child.id()), expected, "{named:?}");
         }
-        std::fs::remove_file(link).unwrap();
-        std::fs::remove_dir(&own).unwrap();
         // No process can have this number (proc(5), pid_max).
         assert_eq!(folder_of(4_194_305), std::env::temp_dir());
     }
