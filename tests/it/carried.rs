@@ -58,8 +58,8 @@ async fn stops(
         assert!(frames.any(|frame| frame["source"]["path"] == source && frame["line"] == thrown), "{stack}");
         let marker = text.lines().nth(thrown.saturating_sub(1)).unwrap_or_default();
         let marker = marker.rsplit_once("// BP ").map_or(marker, |(_, marker)| marker).trim();
-        let wish = json!({ "expression": "$exception", "frameId": stack["stackFrames"][0]["id"] });
-        let value = editor.ok("evaluate", wish).await?;
+        let question = json!({ "expression": "$exception", "frameId": stack["stackFrames"][0]["id"] });
+        let value = editor.ok("evaluate", question).await?;
         assert_eq!(value["type"], info["exceptionId"], "{value}");
         let word = |value: &Value| value.as_str().unwrap_or("-").to_owned();
         lines.push(format!("{} {}: {marker}", word(&info["breakMode"]), word(&info["description"])));

@@ -1,8 +1,8 @@
 //! Exceptions that tasks carry: an async method catches what it does not handle, keeps it in its task, and whoever awaits that
 //! throws it again. Whether such an exception, or any other, has left the user's code. Not who awaits.
 //!
-//! What passed user code is told of its first handler alone. From .NET 9 the runtime tells of all handlers of chosen exceptions;
-//! before, it is asked to tell of those of every exception while one is carried.
+//! Of an exception that passed user code the runtime reports the first handler alone. From .NET 9 it reports all handlers of chosen
+//! exceptions; before, it is asked to report those of every exception while a task carries one.
 
 use clr_metadata::il::{self, Catch};
 use cordebug::frame::{Frame, Function};
