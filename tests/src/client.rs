@@ -1,5 +1,7 @@
 //! An editor: a DAP client on the stdio of `tandem-dap`, or on a session's socket. Takes messages strictly in order.
 
+mod ends;
+
 use std::collections::VecDeque;
 use std::path::Path;
 use std::process::Stdio;
@@ -15,13 +17,11 @@ use tokio::process::Child;
 use tokio_util::codec::{FramedRead, FramedWrite};
 
 use crate::fixture::{self, Runtime};
+use crate::order::Order;
 use crate::transcript::Transcript;
 
 /// No message takes longer, even on a busy machine.
 const DEADLINE: Duration = Duration::from_secs(30);
-
-/// Events that end a session or stop the program: a story takes them, or brings them about itself. Others it may leave unread.
-const MUST_BE_CLAIMED: [&str; 3] = ["exited", "terminated", "stopped"];
 
 /// A client.
 pub struct DapClient {
@@ -39,6 +39,7 @@ pub struct DapClient {
     leaving: bool,
     /// Stops that had come before it left, and that its story never took.
     overlooked: Vec<Value>,
+    order: Order,
     /// Whether output is kept: in `output`, and for [`DapClient::event`]. Off, it is read and forgotten.
     pub keeps_output: bool,
 }
@@ -143,6 +144,7 @@ impl DapClient {
             keeps_output: true,
             leaving: false,
             overlooked: Vec::new(),
+            order: Order::default(),
         }
     }
 
@@ -169,6 +171,14 @@ impl DapClient {
     pub async fn send_raw(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
         self.writer.get_mut().write_all(bytes).await?;
         Ok(self.writer.get_mut().flush().await?)
+    }
+
+    /// Notes what came, whether or not the story asks for it.
+    fn arrived(&mut self, message: &Message) -> anyhow::Result<()> {
+        self.transcript.arrived(self.name, message);
+        let Message::Event(event) = message else { return Ok(()) };
+        let order = self.order.take(&event.event);
+        order.with_context(|| format!("{}; so far:\n{}", self.name, self.transcript.text()))
     }
 
     fn stops_waiting(&self) -> Vec<Value> {
@@ -203,7 +213,7 @@ impl DapClient {
                 self.transcript.text()
             );
             self.last_seq = message.seq();
-            self.transcript.arrived(self.name, &message);
+            self.arrived(&message)?;
             if let Message::Event(Event { event, body, .. }) = &message
                 && event == "output"
             {
@@ -429,70 +439,6 @@ impl DapClient {
     pub async fn socket(&mut self) -> anyhow::Result<std::path::PathBuf> {
         let info = self.ok("sessionInfo", json!({})).await?;
         Ok(fixture::session_socket(info["id"].as_str().context("a session without an id")?))
-    }
-
-    /// Reads to the end of the connection and looks at what nobody asked for.
-    ///
-    /// # Errors
-    /// When an answer, a request or the end of the session was never taken by the story.
-    async fn nothing_is_unclaimed(&mut self) -> anyhow::Result<()> {
-        // An adapter that was killed may leave half a message; that is not what is looked for here.
-        while let Ok(Some(Ok(Ok(message)))) = tokio::time::timeout(DEADLINE, self.reader.next()).await {
-            self.transcript.arrived(self.name, &message);
-            self.waiting.push_back(message);
-        }
-        let expected = |message: &&Message| match message {
-            Message::Event(event) => {
-                let name = event.event.as_str();
-                self.leaving || !MUST_BE_CLAIMED.contains(&name)
-            }
-            // What is still asked when its client goes is refused.
-            Message::Response(response) => self.leaving && !response.success,
-            Message::Request(_) => false,
-        };
-        let unclaimed: Vec<&Message> = self.waiting.iter().filter(|message| !expected(message)).collect();
-        anyhow::ensure!(
-            unclaimed.is_empty(),
-            "{} ends with messages nobody claimed: {unclaimed:?}",
-            self.name
-        );
-        anyhow::ensure!(
-            self.overlooked.is_empty(),
-            "{} left with stops that nobody claimed: {:?}",
-            self.name,
-            self.overlooked
-        );
-        Ok(())
-    }
-
-    /// Disconnects and waits until the adapter has ended.
-    ///
-    /// # Errors
-    /// When it does not end, or with messages that the story did not claim.
-    pub async fn finish(mut self) -> anyhow::Result<()> {
-        self.ok("disconnect", Value::Null).await?;
-        self.ended().await
-    }
-
-    /// Waits until the adapter has ended.
-    ///
-    /// # Errors
-    /// When it does not end.
-    pub async fn ended(mut self) -> anyhow::Result<()> {
-        if let Some(mut child) = self.child.take() {
-            let status =
-                tokio::time::timeout(DEADLINE, child.wait()).await.context("the adapter does not end")??;
-            anyhow::ensure!(status.success(), "the adapter ended with {status}");
-        }
-        self.nothing_is_unclaimed().await
-    }
-
-    /// Kills the adapter as editors do.
-    ///
-    /// # Errors
-    /// When there is none.
-    pub async fn kill(mut self) -> anyhow::Result<()> {
-        Ok(self.child.take().context("no adapter of its own")?.kill().await?)
     }
 }
 

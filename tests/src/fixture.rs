@@ -201,10 +201,13 @@ pub fn modern_program(name: &str) -> String {
 
 /// The source of a program of `fixtures/programs/modern`.
 pub fn modern_source(name: &str) -> String {
-    root().join("fixtures/programs/modern").join(name).join("Program.cs").display().to_string()
+    let folder = root().join("fixtures/programs/modern").join(name);
+    let sources = ["Program.cs", "Program.vb"].map(|source| folder.join(source));
+    let source = sources.iter().find(|source| source.exists()).unwrap_or(&folder);
+    source.display().to_string()
 }
 
-/// The line (from 1) with `// BP marker` in a program of `fixtures/programs/modern`.
+/// The line (from 1) with `// BP marker`, or `' BP marker`, in a program of `fixtures/programs/modern`.
 ///
 /// # Panics
 /// When there is no such marker.
@@ -244,7 +247,10 @@ pub fn line(name: &str, marker: &str) -> i64 {
 
 fn marked(source: &str, marker: &str) -> i64 {
     let text = std::fs::read_to_string(source).unwrap_or_default();
-    let found = text.lines().position(|line| line.trim_end().ends_with(&format!("// BP {marker}")));
+    let comments = [format!("// BP {marker}"), format!("' BP {marker}")];
+    let found = text
+        .lines()
+        .position(|line| comments.iter().any(|comment| line.trim_end().ends_with(comment.as_str())));
     let at = found.unwrap_or_else(|| panic!("no marker `{marker}` in {source}"));
     i64::try_from(at).unwrap_or_default() + 1
 }

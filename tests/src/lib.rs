@@ -11,6 +11,8 @@ pub mod client;
 pub mod fixture;
 pub mod http;
 pub mod marked;
+mod modern;
+pub mod order;
 pub mod port;
 pub mod schema;
 pub mod terminal;

@@ -1,0 +1,77 @@
+//! How a client's session ends, and what its story must have taken by then. How messages are read is the parent's.
+
+use anyhow::Context;
+use dap_wire::Message;
+use futures::StreamExt;
+use serde_json::Value;
+
+use super::{DEADLINE, DapClient};
+
+/// Events that end a session or stop the program: a story takes them, or brings them about itself. Others it may leave unread.
+const MUST_BE_CLAIMED: [&str; 3] = ["exited", "terminated", "stopped"];
+
+impl DapClient {
+    /// Reads to the end of the connection and looks at what nobody asked for.
+    ///
+    /// # Errors
+    /// When an answer, a request or the end of the session was never taken by the story.
+    async fn nothing_is_unclaimed(&mut self) -> anyhow::Result<()> {
+        // An adapter that was killed may leave half a message; that is not what is looked for here.
+        while let Ok(Some(Ok(Ok(message)))) = tokio::time::timeout(DEADLINE, self.reader.next()).await {
+            self.arrived(&message)?;
+            self.waiting.push_back(message);
+        }
+        let expected = |message: &&Message| match message {
+            Message::Event(event) => {
+                let name = event.event.as_str();
+                self.leaving || !MUST_BE_CLAIMED.contains(&name)
+            }
+            // What is still asked when its client goes is refused.
+            Message::Response(response) => self.leaving && !response.success,
+            Message::Request(_) => false,
+        };
+        let unclaimed: Vec<&Message> = self.waiting.iter().filter(|message| !expected(message)).collect();
+        anyhow::ensure!(
+            unclaimed.is_empty(),
+            "{} ends with messages nobody claimed: {unclaimed:?}",
+            self.name
+        );
+        anyhow::ensure!(
+            self.overlooked.is_empty(),
+            "{} left with stops that nobody claimed: {:?}",
+            self.name,
+            self.overlooked
+        );
+        Ok(())
+    }
+
+    /// Disconnects and waits until the adapter has ended.
+    ///
+    /// # Errors
+    /// When it does not end, or with messages that the story did not claim.
+    pub async fn finish(mut self) -> anyhow::Result<()> {
+        self.ok("disconnect", Value::Null).await?;
+        self.ended().await
+    }
+
+    /// Waits until the adapter has ended.
+    ///
+    /// # Errors
+    /// When it does not end.
+    pub async fn ended(mut self) -> anyhow::Result<()> {
+        if let Some(mut child) = self.child.take() {
+            let status =
+                tokio::time::timeout(DEADLINE, child.wait()).await.context("the adapter does not end")??;
+            anyhow::ensure!(status.success(), "the adapter ended with {status}");
+        }
+        self.nothing_is_unclaimed().await
+    }
+
+    /// Kills the adapter as editors do.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub async fn kill(mut self) -> anyhow::Result<()> {
+        Ok(self.child.take().context("no adapter of its own")?.kill().await?)
+    }
+}

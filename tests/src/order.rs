@@ -1,0 +1,75 @@
+//! The order in which a DAP client may be sent events. It holds in every story, whatever the story is about. What an event says
+//! is not looked at.
+
+use anyhow::ensure;
+
+/// What one connection was sent so far.
+#[derive(Debug, Default)]
+pub struct Order {
+    initialized: bool,
+    /// A `stopped` came, and no `continued` since.
+    stopped: bool,
+    exited: bool,
+    terminated: bool,
+}
+
+impl Order {
+    /// Takes the next event by its name.
+    ///
+    /// # Errors
+    /// - `initialized` or `exited` comes twice (`terminated` may: once more for who joins after the end);
+    /// - `continued` comes twice for one stop, or without one;
+    /// - the program stops or resumes after its end.
+    pub fn take(&mut self, event: &str) -> anyhow::Result<()> {
+        match event {
+            "initialized" => {
+                ensure!(!self.initialized, "`initialized` comes twice");
+                self.initialized = true;
+            }
+            "stopped" => {
+                ensure!(!self.exited && !self.terminated, "`stopped` comes after the end");
+                self.stopped = true;
+            }
+            "continued" => {
+                ensure!(self.stopped, "`continued` comes without a stop");
+                ensure!(!self.exited && !self.terminated, "`continued` comes after the end");
+                self.stopped = false;
+            }
+            "exited" => {
+                ensure!(!self.exited, "`exited` comes twice");
+                self.exited = true;
+            }
+            "terminated" => self.terminated = true,
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Order;
+
+    fn all(events: &[&str]) -> anyhow::Result<()> {
+        let mut order = Order::default();
+        events.iter().try_for_each(|event| order.take(event))
+    }
+
+    #[test]
+    fn what_breaks_the_order_is_refused() {
+        assert!(
+            all(&["initialized", "stopped", "stopped", "continued", "stopped", "exited", "terminated"])
+                .is_ok()
+        );
+        for wrong in [
+            &["initialized", "initialized"][..],
+            &["continued"],
+            &["stopped", "continued", "continued"],
+            &["exited", "exited"],
+            &["exited", "stopped"],
+            &["stopped", "terminated", "continued"],
+        ] {
+            assert!(all(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}
