@@ -7,6 +7,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use tests::child::{self, Subject};
 use tests::client::DapClient;
+use tests::fixture;
 use tests::marked::{self, Marked};
 use tests::transcript::Transcript;
 
@@ -172,5 +173,22 @@ async fn lldb_that_crashes_leaves_no_files() -> anyhow::Result<()> {
     let Watched { editor, place, _aside } = session;
     editor.finish().await?;
     assert_eq!(place.files(), Vec::<std::path::PathBuf>::new());
+    Ok(())
+}
+
+/// The host opens the gate as soon as it can. Where it is killed then, a stub that gets no time before that starts nothing.
+#[tokio::test]
+async fn a_stub_whose_host_has_gone_starts_nothing() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    for (parent, code, starts) in [(1, 127, false), (std::process::id(), 0, true)] {
+        let file = folder.path().join(parent.to_string());
+        let mut stub = std::process::Command::new(fixture::binary("tandem-dap"))
+            .args(["exec-held", "--parent", &parent.to_string(), "--", "touch"])
+            .arg(&file)
+            .stdin(std::process::Stdio::piped())
+            .spawn()?;
+        std::io::Write::write_all(&mut stub.stdin.take().context("no stdin")?, b"g")?;
+        assert_eq!((stub.wait()?.code(), file.exists()), (Some(code), starts), "{parent}");
+    }
     Ok(())
 }

@@ -64,6 +64,13 @@ pub(super) fn group_of(leader: u32) -> Vec<u32> {
     those(|state, _, group| group == leader && state != "Z")
 }
 
+/// Whether a debugger holds this process (`TracerPid` of proc_pid_status(5)).
+pub(super) fn is_traced(pid: u64) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:"));
+    tracer.is_some_and(|tracer| tracer.trim() != "0")
+}
+
 /// Whether no thread of a process has anything to do.
 pub(super) fn is_asleep(pid: u32) -> bool {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();

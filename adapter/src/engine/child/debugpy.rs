@@ -3,6 +3,8 @@
 //!
 //! The adapter is still used to attach to a running process, and with `engineOptions: { "throughAdapter": true }`.
 
+mod injection;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -15,6 +17,7 @@ use super::pydevd;
 use super::target::Target;
 use crate::engine::console::Console;
 use crate::io::SpawnSpec;
+use crate::io::terminal::Pty;
 
 /// The profile.
 pub(super) struct Debugpy;
@@ -167,7 +170,10 @@ impl Profile for Debugpy {
         }
         target.process_id()?;
         let python = find_python(target)?;
-        through_adapter(target, &python, "attach", json!({ "redirectOutput": false }))
+        let path = injection::path(&python.interpreter)?;
+        let mut plan = through_adapter(target, &python, "attach", json!({ "redirectOutput": false }))?;
+        plan.spec.env.extend(path.map(|path| ("PATH".into(), Some(path))));
+        Ok(plan)
     }
 }
 
@@ -189,7 +195,7 @@ fn through_adapter(
             args: adapter,
             cwd: target.cwd.clone(),
             env: vec![("PYTHONUNBUFFERED".into(), Some("1".into()))],
-            pty: false,
+            pty: Pty::No,
             ends_by_itself: false,
         },
         transport: Transport::Stdio,

@@ -190,14 +190,18 @@ fn environment(target: &Target) -> Value {
     Value::Object(all)
 }
 
-fn check_version(gdb: &Path) -> Result<(), Failure> {
+/// The major version of a gdb; none where it does not say.
+pub(super) fn version(gdb: &Path) -> Option<u32> {
     let told = Command::new(gdb).arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).output();
     let text = told.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
-    let first = text.lines().next().unwrap_or_default();
-    match major(first) {
+    major(text.lines().next().unwrap_or_default())
+}
+
+fn check_version(gdb: &Path) -> Result<(), Failure> {
+    match version(gdb) {
         Some(version) if version < FIRST_VERSION => Err(Failure::new(
             ErrorCode::EngineNotFound,
-            format!("`{}` is too old for DAP: `{first}`, and {FIRST_VERSION} is needed", gdb.display()),
+            format!("`{}` is too old for DAP: it is {version}, and {FIRST_VERSION} is needed", gdb.display()),
         )
         .hint("set `enginePath` to a newer gdb, or use the engine `lldb`: `apt-get install lldb-19`")),
         // An unknown answer is gdb's to explain.

@@ -11,12 +11,16 @@ use super::socket::Place;
 use crate::engine::console::Console;
 use crate::engine::path_map;
 use crate::io::executable::{self, Able};
+use crate::io::terminal::Pty;
 
 /// The folder that the client has open.
 pub(super) const WORKSPACE: &str = "__workspaceFolder";
 
+/// A person types into the terminal of `pty`, and is to see it.
+pub(super) const ECHO: &str = "__ptyEcho";
+
 /// Attributes that mean something to Tandem alone.
-const OURS: [&str; 11] = [
+const OURS: [&str; 12] = [
     "engine",
     "enginePath",
     "engineOptions",
@@ -28,6 +32,7 @@ const OURS: [&str; 11] = [
     "project",
     "terminateTimeout",
     WORKSPACE,
+    ECHO,
 ];
 
 /// Where a project keeps its Python.
@@ -50,7 +55,7 @@ pub(super) struct Target {
     /// `env`; `None` unsets.
     pub(super) env: Vec<(String, Option<String>)>,
     /// `pty`.
-    pub(super) pty: bool,
+    pub(super) pty: Pty,
     /// `console` asks for a client's terminal.
     pub(super) console: Console,
     /// `noDebug`.
@@ -80,7 +85,7 @@ impl Target {
             attributes: attributes.clone(),
             program: PathBuf::new(),
             cwd: PathBuf::new(),
-            pty: false,
+            pty: Pty::No,
             console: Console::Piped,
             no_debug: false,
         };
@@ -88,7 +93,7 @@ impl Target {
         if target.no_debug && target.names_any(&["stopOnEntry"]) {
             target.attributes["stopOnEntry"] = Value::Bool(false);
         }
-        target.pty = target.flag("pty", false)?;
+        target.pty = Pty::of(target.flag("pty", false)?, target.flag(ECHO, false)?);
         target.console = Console::parse(target.text("console")?)?;
         // An adapter that runs in this folder and is told of it as well would look for it inside itself.
         let whole = |path: &str| std::path::absolute(path).unwrap_or_else(|_| path.into());
@@ -184,12 +189,8 @@ impl Target {
             return Err(Failure::invalid("`program` is missing: what shall be debugged?"));
         }
         if !self.program.exists() {
-            let message = format!("there is no `{}`", self.program.display());
-            return Err(Failure::new(ErrorCode::LaunchFailed, message)
-                .hint(
-                "`program` begins in `cwd`, and a bare name may be a command of the project's virtual environment or of \
-                 PATH; give an absolute path, or install what provides it",
-            ));
+            let given = self.attributes["program"].as_str().unwrap_or_default();
+            return Err(executable::absent(given, &self.program));
         }
         executable::refuse_foreign(&self.program, Able::Kernel)?;
         Ok(&self.program)

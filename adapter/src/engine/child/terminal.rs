@@ -46,6 +46,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::io::terminal::Pty;
 
     #[test]
     fn the_environment_is_the_adapters_then_the_launchs_then_the_requests() {
@@ -55,7 +56,7 @@ mod tests {
             args: vec![],
             cwd: "/".into(),
             env: vec![("A".into(), Some("1".into())), ("LD_LIBRARY_PATH".into(), Some("/private".into()))],
-            pty: false,
+            pty: Pty::No,
             ends_by_itself: false,
         };
         let asked =

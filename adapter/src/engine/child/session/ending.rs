@@ -12,7 +12,7 @@ use super::super::connection::{self, LAST_WORDS, Process};
 use super::super::debuggee::{self, Debuggee};
 use super::super::inspector::Opened;
 use super::super::profile::ProgramIo;
-use super::{GOODBYE_LIMIT, LAST_STEPS, LATE_WORD, Live, RELEASE_LIMIT, Session};
+use super::{GOODBYE_LIMIT, LAST_STEPS, LATE_WORD, Live, PROBE, RELEASE_LIMIT, Session};
 use crate::engine::EngineEvent;
 use crate::io::Child;
 use crate::io::child::is_suspended;
@@ -204,7 +204,9 @@ impl Session {
     }
 
     /// An adapter that is killed while it is attached may leave its breakpoints in the program, which dies of them. One that
-    /// did not say goodbye in time may still be at it; at the end of its input it lets go as well.
+    /// did not say goodbye in time may still be at it; at the end of its input it lets go as well. So does a program that is
+    /// killed while it makes a call in the program for its adapter (debugpy's gdb): the program would go on with the call's
+    /// registers.
     async fn await_letting_go(&self) {
         let exit = self.live().as_ref().filter(|live| live.plan.spec.ends_by_itself).and_then(|live| {
             live.connection.peer.close();
@@ -212,6 +214,16 @@ impl Session {
         });
         if let Some(mut exit) = exit {
             drop(tokio::time::timeout(GOODBYE_LIMIT, connection::ended(&mut exit)).await);
+        }
+        let live =
+            self.live().as_ref().map(|live| (live.plan.launched, live.plan.arguments["processId"].as_u64()));
+        if let Some((false, Some(pid))) = live {
+            let untraced = async {
+                while debuggee::is_traced(pid) {
+                    tokio::time::sleep(PROBE).await;
+                }
+            };
+            drop(tokio::time::timeout(RELEASE_LIMIT, untraced).await);
         }
     }
 
