@@ -9,6 +9,7 @@ use clap::{Parser, Subcommand};
 use log_output::say;
 
 use crate::hub::access::AgentAccess;
+use crate::io::terminal::Pty;
 use crate::server::listener::{Address, Admission};
 use crate::server::relay::Orders;
 use crate::{io, logging, server};
@@ -91,12 +92,18 @@ enum Command {
         /// Its stdin is a terminal that is to be its own
         #[arg(long)]
         terminal: bool,
+        /// That shows what is typed
+        #[arg(long, requires = "terminal")]
+        echo: bool,
         /// It is told at this socket, not on stdin
         #[arg(long, value_name = "SOCKET", conflicts_with = "terminal")]
         gate: Option<PathBuf>,
         /// It is not killed with us
         #[arg(long)]
         ends_by_itself: bool,
+        /// Who starts it; nothing is started when that process has gone
+        #[arg(long)]
+        parent: Option<u32>,
         /// The program and its arguments
         #[arg(required = true, last = true)]
         program: Vec<OsString>,
@@ -119,12 +126,15 @@ fn attributes(text: &str) -> Result<String, String> {
 /// Runs the program to its end.
 pub fn main() -> ExitCode {
     let flags = Flags::parse();
-    if let Some(Command::ExecHeld { terminal, ends_by_itself, gate, program }) = &flags.command
+    if let Some(Command::ExecHeld { terminal, echo, ends_by_itself, parent, gate, program }) = &flags.command
         && let Some((program, args)) = program.split_first()
     {
         let error = match gate {
-            Some(gate) => io::runner::exec_at_gate(gate, program.as_ref(), args),
-            None => io::child::exec_held(program.as_ref(), args, *terminal, *ends_by_itself),
+            Some(gate) => io::runner::exec_at_gate(gate, program.as_ref(), args, *parent),
+            None => {
+                let dies_with = (!ends_by_itself).then_some(*parent);
+                io::child::exec_held(program.as_ref(), args, Pty::of(*terminal, *echo), dies_with)
+            }
         };
         eprintln!("tandem-dap: cannot start `{}`: {error}", program.display());
         return ExitCode::from(127);

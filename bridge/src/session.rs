@@ -340,7 +340,7 @@ impl Session {
         let mut output = json!({});
         for stream in ["stdout", "stderr"] {
             if let Some(text) = read[stream].as_str().filter(|text| !text.is_empty()) {
-                output[stream] = json!(text);
+                output[stream] = json!(anstream::adapter::strip_str(text).to_string());
                 if text.len() + 4 > limit {
                     // The cursor stands behind what was given, so the next read goes on there.
                     output["more"] = json!("process_read_output {since: cursor} goes on");
@@ -352,6 +352,12 @@ impl Session {
             output["dropped"] = read["dropped"].clone();
         }
         output
+    }
+
+    /// What the program's terminal shows, as text; none where it has no terminal of Tandem's.
+    pub async fn screen(&self) -> Option<String> {
+        let read = self.ask("processReadOutput", json!({ "maxBytes": 0, "screen": true })).await.ok()?;
+        read["screen"].as_str().map(str::to_owned)
     }
 
     /// Ends the program of a session that somebody else launched; nothing is left if that is refused.

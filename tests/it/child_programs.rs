@@ -30,7 +30,34 @@ async fn has_a_terminal(subject: Subject) -> anyhow::Result<()> {
     editor.finish().await
 }
 
+/// Where a person types it shows what is typed; a program that reads a password has turned that off.
+async fn shows_what_is_typed(subject: Subject) -> anyhow::Result<()> {
+    for (attribute, typed) in [(json!(true), "\nword\n"), (json!(false), "\n")] {
+        let mut editor = editor()?;
+        let mut launch = subject.launch();
+        (launch["pty"], launch["__ptyEcho"], launch["args"]) = (json!(true), attribute, json!(["here"]));
+        editor.launch_child(launch, &subject.source(), &[]).await?;
+        editor.read_stdout("here").await?;
+        editor.ok("processWriteInput", json!({ "data": "word\r", "closeAfter": true })).await?;
+        editor.event("exited").await?;
+        editor.event("terminated").await?;
+        let told = editor.output[0].as_str();
+        let (before, after) = told.split_once("here").context("not ready")?;
+        // Its line ends with the arguments.
+        let after = after.trim_start_matches(['\'', ']']);
+        assert!(
+            before.starts_with("to stderr\n") && after == format!("{typed}got 4: word\neof 4\n"),
+            "{told:?}"
+        );
+        editor.finish().await?;
+    }
+    Ok(())
+}
+
 stories_with! {
+    a_native_program_shows_what_is_typed: shows_what_is_typed(Subject::Lldb),
+    a_native_program_under_gdb_shows_what_is_typed: shows_what_is_typed(Subject::Gdb),
+    a_python_program_shows_what_is_typed: shows_what_is_typed(Subject::Python),
     a_python_program_has_a_terminal: has_a_terminal(Subject::Python),
     a_native_program_has_a_terminal_under_lldb: has_a_terminal(Subject::Lldb),
     a_native_program_has_a_terminal_under_gdb: has_a_terminal(Subject::Gdb),

@@ -150,6 +150,10 @@ pub struct ReadOutput {
     pub wait_for: Option<String>,
     /// How long to wait.
     pub timeout: Option<Duration>,
+    /// Also what the program's terminal shows.
+    pub screen: bool,
+    /// The program is stopped by the debugger.
+    pub stands: bool,
 }
 
 /// What the session's file says of it.

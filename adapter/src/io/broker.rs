@@ -20,7 +20,11 @@ use super::offer::Offer;
 use super::pace::Pace;
 use super::stdin::Stdin;
 use super::streams::{Ownership, Positions, Streams};
-use super::waiting;
+use super::terminal::Pty;
+use super::waiting::{self, Waiting};
+
+/// A program that takes keys and has neither printed nor been typed to for so long, and does not run, waits for a key.
+const QUIET: Duration = Duration::from_millis(300);
 
 /// The answer to a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,7 +132,7 @@ impl Broker {
     ///
     /// # Errors
     /// `LAUNCH_FAILED`, `ALREADY_ATTACHED` when there was a program before.
-    pub fn offer(&self, pty: bool) -> Result<Offer, Failure> {
+    pub fn offer(&self, pty: Pty) -> Result<Offer, Failure> {
         if self.lock().has_live_program() {
             return Err(Failure::new(ErrorCode::AlreadyAttached, "this session already has a program"));
         }
@@ -318,14 +322,22 @@ impl Broker {
         Ok(Written { bytes_written: data.len(), stdin_closed })
     }
 
-    /// Whether the program is blocked reading a stdin that has nothing for it.
-    pub fn waiting_for_input(&self) -> bool {
-        let (pid, stdin) = match &self.lock().ownership {
-            Ownership::Ours { reader, stdin, exit, .. } if exit.borrow().is_none() => {
-                (*reader, stdin.clone())
+    /// Whether the program waits for input: it is blocked reading a stdin that has nothing for it, or it takes the keys of a terminal,
+    /// has had them all, and neither runs nor prints. `stands`: the debugger has stopped it, so that the latter says nothing.
+    pub fn waiting_for_input(&self, stands: bool) -> Option<Waiting> {
+        let (pid, stdin, quiet) = {
+            let streams = self.lock();
+            match &streams.ownership {
+                Ownership::Ours { reader, stdin, exit, .. } if exit.borrow().is_none() => {
+                    (*reader, stdin.clone(), !stands && !streams.stdout.has_printed_within(QUIET))
+                }
+                _ => return None,
             }
-            _ => return false,
         };
-        stdin.is_empty_and_open() && waiting::is_reading(pid, stdin.name())
+        if stdin.is_empty_and_open() && waiting::is_reading(pid, stdin.name()) {
+            return Some(if stdin.takes_keys() { Waiting::ForKeys } else { Waiting::Reading });
+        }
+        (quiet && !stdin.was_typed_within(QUIET) && stdin.takes_keys() && waiting::is_idle(pid))
+            .then_some(Waiting::ForKeys)
     }
 }

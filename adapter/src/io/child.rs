@@ -21,7 +21,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_pro
 use tokio::sync::watch;
 
 use super::executable::{self, Able};
-use super::terminal::Terminal;
+use super::terminal::{self, Pty, Terminal};
 use super::warden;
 
 /// How long the note of an end may take to arrive.
@@ -39,7 +39,7 @@ pub struct SpawnSpec {
     /// Changes to our own environment; `None` unsets.
     pub env: Vec<(String, Option<String>)>,
     /// A terminal of ours instead of pipes: stdout and stderr are one then.
-    pub pty: bool,
+    pub pty: Pty,
     /// When we are killed it is not killed with us but finds the end of its stdin: a debugger lets go of a program then. One
     /// that takes too long is killed all the same ([`super::warden`]).
     pub ends_by_itself: bool,
@@ -120,8 +120,8 @@ impl Child {
         }
         spec.refuse_foreign()?;
         let mut command = Command::new(stub);
-        command.arg("exec-held");
-        let terminal = if spec.pty { Some(Terminal::open()) } else { None };
+        command.arg("exec-held").arg("--parent").arg(std::process::id().to_string());
+        let terminal = if spec.pty == Pty::No { None } else { Some(Terminal::open()) };
         let terminal =
             terminal.transpose().map_err(|error| failed(format!("there is no terminal for it: {error}")))?;
         match &terminal {
@@ -130,7 +130,11 @@ impl Child {
                 let ends = (|| Ok::<_, std::io::Error>((end()?, end()?, end()?)))();
                 let (stdin, stdout, stderr) = ends.map_err(|error| failed(error.to_string()))?;
                 // The leader of a session leads its group too.
-                command.arg("--terminal").stdin(stdin).stdout(stdout).stderr(stderr);
+                command.arg("--terminal");
+                if spec.pty == Pty::Echoing {
+                    command.arg("--echo");
+                }
+                command.stdin(stdin).stdout(stdout).stderr(stderr);
             }
             None => {
                 command.process_group(0);
@@ -339,25 +343,51 @@ fn wait_for_exit(pid: u32) -> ExitInfo {
     }
 }
 
+/// From now on this process is killed when its parent is.
+///
+/// # Errors
+/// Also when it has another parent by now: this one was killed before, perhaps after it had opened the gate.
+pub fn die_with(parent: Option<u32>) -> std::io::Result<()> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+    let now = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get().cast_unsigned());
+    if parent.is_some() && parent != now {
+        return Err(std::io::Error::other("the debugger went away before the program was started"));
+    }
+    Ok(())
+}
+
 /// The stub: waits for one byte on stdin, then becomes the program, in a session of its own if it has a terminal.
 /// Returns only when that fails.
-pub fn exec_held(program: &Path, args: &[OsString], terminal: bool, ends_by_itself: bool) -> std::io::Error {
-    if terminal {
+/// `dies_with`: a host that is killed takes the program with it, and is this process, if that is known.
+pub fn exec_held(
+    program: &Path,
+    args: &[OsString],
+    pty: Pty,
+    dies_with: Option<Option<u32>>,
+) -> std::io::Error {
+    if pty != Pty::No {
         let taken =
             rustix::process::setsid().and_then(|_| rustix::process::ioctl_tiocsctty(rustix::stdio::stdin()));
         if let Err(error) = taken {
             return error.into();
         }
     }
-    // A host that is killed takes the program with it.
-    if !ends_by_itself
-        && let Err(error) = rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+    if let Some(parent) = dies_with
+        && let Err(error) = die_with(parent)
     {
-        return error.into();
+        return error;
     }
     let mut byte = [0u8];
     match rustix::io::read(rustix::stdio::stdin(), &mut byte) {
-        Ok(1) => Command::new(program).args(args).exec(),
+        Ok(1) => {
+            // Not before: the byte would have been shown.
+            if pty == Pty::Echoing
+                && let Err(error) = terminal::show_typing(rustix::stdio::stdin())
+            {
+                return error;
+            }
+            Command::new(program).args(args).exec()
+        }
         Ok(_) => std::io::Error::other("the debugger went away before the program was started"),
         Err(error) => error.into(),
     }

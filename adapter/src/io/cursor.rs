@@ -11,9 +11,11 @@ use super::streams::Positions;
 
 /// Most text of one `output` event, bytes.
 const CHUNK: usize = 64 * 1024;
-/// Most that is told before a stop or an end is, to all who follow, bytes of each stream: nobody reads it before that, and who
-/// waits for the stop waits for it.
-const BEFORE_A_STOP: usize = 32 * 1024 * 1024;
+/// So many followers are told all that is kept before a stop or an end is.
+const FEW: usize = 4;
+/// Most that more followers than that are told together before a stop, bytes of each stream: whoever waits for the stop, or for an
+/// answer behind it, waits for all of that.
+const BEFORE_A_STOP: usize = 4 * 1024 * 1024;
 
 /// A piece of output for an `output` event.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,7 +69,11 @@ impl OutputCursor {
         if !self.caught_up {
             return;
         }
-        let most = (BEFORE_A_STOP / self.broker.followers().max(1)).max(CHUNK);
+        let followers = self.broker.followers();
+        if followers <= FEW {
+            return;
+        }
+        let most = (BEFORE_A_STOP / followers).max(CHUNK);
         let streams = self.broker.lock();
         for (stream, at, passed) in [
             (&streams.stdout, &mut self.at.stdout, &mut self.passed.stdout),

@@ -27,6 +27,7 @@ use tokio::sync::oneshot;
 
 use super::child::{SpawnSpec, signal_group};
 use super::invitation::MAX_LINE;
+use super::terminal::Pty;
 use super::warden;
 
 /// How long the stub may take from its coming to the program's first instruction.
@@ -70,8 +71,14 @@ impl Delegate {
     /// runtime.
     pub(super) fn new(stub: &Path, spec: SpawnSpec, stdio: [PathBuf; 3]) -> Result<Self, Failure> {
         let SpawnSpec { program, args, cwd, env, pty, ends_by_itself: _ } = spec;
-        let order =
-            Order { program: program.into(), args, cwd: cwd.clone().into(), env, stdio, terminal: pty };
+        let order = Order {
+            program: program.into(),
+            args,
+            cwd: cwd.clone().into(),
+            env,
+            stdio,
+            terminal: pty != Pty::No,
+        };
         if !cwd.is_dir() {
             return Err(order
                 .failed(&format!("there is no folder `{}`", cwd.display()))

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 
@@ -16,6 +17,8 @@ pub struct Stream {
     pipe: Option<File>,
     attached: u64,
     block: Vec<u8>,
+    /// When something came last.
+    printed: Option<Instant>,
     /// What is kept.
     pub ring: Ring,
 }
@@ -23,7 +26,7 @@ pub struct Stream {
 impl Stream {
     /// A stream without a program yet.
     pub fn new(capacity: usize) -> Self {
-        Self { pipe: None, attached: 0, block: Vec::new(), ring: Ring::new(capacity) }
+        Self { pipe: None, attached: 0, block: Vec::new(), printed: None, ring: Ring::new(capacity) }
     }
 
     /// Takes over a read end; gives what the draining thread polls.
@@ -45,6 +48,11 @@ impl Stream {
         self.attached
     }
 
+    /// Whether something came that is not older than this.
+    pub fn has_printed_within(&self, time: Duration) -> bool {
+        self.printed.is_some_and(|printed| printed.elapsed() < time)
+    }
+
     /// Whether nothing more will come.
     pub fn at_end(&self) -> bool {
         self.pipe.is_none()
@@ -64,6 +72,7 @@ impl Stream {
             }
             Ok(count) => {
                 self.ring.push(self.block.get(..count).unwrap_or_default());
+                self.printed = Some(Instant::now());
                 true
             }
             Err(rustix::io::Errno::AGAIN) => false,

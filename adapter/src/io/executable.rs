@@ -44,6 +44,20 @@ pub enum Able {
     Kernel,
 }
 
+/// There is no program where one was named.
+pub fn absent(given: &str, place: &Path) -> Failure {
+    let message = format!("there is no `{}`", place.display());
+    let hint = if Path::new(given).is_absolute() {
+        let there = place.ancestors().skip(1).find(|folder| folder.is_dir()).unwrap_or(Path::new("/"));
+        format!("correct the path, of which `{}` is there; or build the program first", there.display())
+    } else {
+        "a relative `program` begins in `cwd`, and a bare name may be a command of the project's virtual environment \
+         (Python) or of PATH; correct it, or install what provides it"
+            .to_owned()
+    };
+    Failure::new(ErrorCode::LaunchFailed, message).hint(hint)
+}
+
 /// Refuses a file that is a program of another machine or system.
 ///
 /// # Errors
@@ -149,6 +163,16 @@ fn fits(entry: &str, header: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_named_an_absolute_path_is_told_what_of_it_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("bin/app");
+        let hint = |given: &str| absent(given, &place).hint.unwrap_or_default().to_string();
+        let absolute = hint(&place.display().to_string());
+        assert!(absolute.contains(&format!("`{}` is there", folder.path().display())), "{absolute}");
+        assert!(!absolute.contains("PATH") && hint("bin/app").contains("PATH"));
+    }
 
     fn elf_of(class: u8, order: u8, machine: u16) -> Vec<u8> {
         let machine = if order == 2 { machine.to_be_bytes() } else { machine.to_le_bytes() };

@@ -7,7 +7,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::sync::watch;
 
 use super::child::{ExitInfo, Pipes};
-use super::terminal::Terminal;
+use super::terminal::{self, Pty, Terminal};
 
 /// What is offered. Dropping it says that nobody will come any more.
 #[derive(Debug)]
@@ -21,10 +21,13 @@ pub struct Offer {
 
 impl Offer {
     /// Pipes or a terminal, and our ends of them.
-    pub(super) fn new(pty: bool) -> std::io::Result<(Self, Pipes)> {
+    pub(super) fn new(pty: Pty) -> std::io::Result<(Self, Pipes)> {
         let exit = watch::Sender::new(None);
-        if pty {
+        if pty != Pty::No {
             let Terminal { ours, programs, path } = Terminal::open()?;
+            if pty == Pty::Echoing {
+                terminal::show_typing(&programs)?;
+            }
             let pipes =
                 Pipes { stdin: ours.try_clone()?, stdout: ours, stderr: None, terminal: Some(path.clone()) };
             let paths = [path.clone(), path.clone(), path];

@@ -13,12 +13,15 @@ use tokio_util::sync::CancellationToken;
 use super::broker::Broker;
 use super::drain::Stream;
 use super::streams::{ClientKey, Ownership, Positions, Streams};
-use super::text;
+use super::waiting::Waiting;
+use super::{terminal, text};
 
 /// A pattern that spans more bytes than this is not found while output keeps coming.
 const PATTERN_SPAN: u64 = 64 * 1024;
 /// How much of a stream is searched at once, bytes.
 const BLOCK: usize = 64 * 1024;
+/// So much of the output makes what a terminal shows, bytes: programs that draw it draw it anew now and then.
+const SCREEN: u64 = 1024 * 1024;
 /// How often a waiting reader looks whether the program waits for input.
 const INPUT_PROBE: Duration = Duration::from_millis(15);
 /// `waitFor` without `timeoutMs`.
@@ -43,6 +46,10 @@ pub struct ReadRequest {
     pub wait_for: Option<Regex>,
     /// How long to wait; without `wait_for`, for anything new.
     pub timeout: Option<Duration>,
+    /// Also what the program's terminal shows.
+    pub screen: bool,
+    /// The program is stopped by the debugger: that it does nothing does not mean that it waits.
+    pub stands: bool,
 }
 
 /// The answer to [`ReadRequest`].
@@ -60,8 +67,10 @@ pub struct OutputRead {
     pub skipped: u64,
     /// What the pattern matched.
     pub matched: Option<String>,
-    /// A thread of the program is blocked reading a stdin that has nothing for it.
-    pub waiting_for_input: bool,
+    /// The program waits for input, and how.
+    pub waiting_for_input: Option<Waiting>,
+    /// What its terminal shows, when asked.
+    pub screen: Option<String>,
     /// The program has ended and everything it printed is in.
     pub exited: bool,
 }
@@ -81,6 +90,10 @@ impl Broker {
         if !matches!(self.lock().ownership, Ownership::Told { .. }) {
             drop(self.lock().stdin()?);
         }
+        if request.screen && !self.lock().stdin()?.is_terminal() {
+            return Err(Failure::invalid("there is no screen: the program has pipes, not a terminal")
+                .hint("launch it with `pty: true`"));
+        }
         let from = match &request.since {
             Some(cursor) => Positions::parse(cursor).ok_or_else(|| {
                 Failure::invalid(format!("`{cursor}` is not a cursor of an earlier answer"))
@@ -89,7 +102,7 @@ impl Broker {
         };
         let waits = request.wait_for.is_some() || request.timeout.is_some();
         let deadline = Instant::now() + request.timeout.unwrap_or(DEFAULT_WAIT);
-        let mut scanned = from;
+        let (mut scanned, mut waiting) = (from, None);
         let matched = loop {
             let (exited, fresh) = {
                 let streams = self.lock();
@@ -106,7 +119,8 @@ impl Broker {
             if !waits || exited || (request.wait_for.is_none() && fresh) {
                 break None;
             }
-            if self.waiting_for_input() {
+            waiting = self.waiting_for_input(request.stands);
+            if waiting.is_some() {
                 // What it printed before it asked may still be in the pipes.
                 self.settle();
                 let streams = self.lock();
@@ -120,8 +134,9 @@ impl Broker {
                 () = tokio::time::sleep_until(deadline) => break None,
             }
         };
-        let waiting_for_input = self.waiting_for_input();
-        if waiting_for_input {
+        // Who polls for keys was seen between two looks of it, and may not be a moment later.
+        let waiting_for_input = waiting.or_else(|| self.waiting_for_input(request.stands));
+        if waiting_for_input.is_some() {
             self.settle();
         }
         let mut streams = self.lock();
@@ -149,6 +164,11 @@ impl Broker {
             (read.stderr, end.stderr) = (Some(text), behind);
             read.dropped += dropped;
         }
+        if request.screen {
+            let ring = &streams.stdout.ring;
+            read.screen =
+                Some(terminal::screen(&ring.read(ring.end().saturating_sub(SCREEN), usize::MAX).bytes));
+        }
         if request.clear {
             streams.starts.insert(client, end);
         }
@@ -158,6 +178,8 @@ impl Broker {
 
     /// The last lines the program wrote to stderr, at most `limit` bytes: why it ended.
     pub fn last_words(&self, limit: usize) -> String {
+        // What it said just now may still be in the pipes.
+        self.settle();
         let streams = self.lock();
         // On a terminal there is no stderr.
         let stream = if streams.stderr.ring.end() == 0 { &streams.stdout } else { &streams.stderr };

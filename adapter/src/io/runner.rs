@@ -87,7 +87,8 @@ impl Program {
     /// Starts the stub, which waits at the host's gate.
     fn start(socket: &Path, order: &Order) -> anyhow::Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
-        command.arg("exec-held").arg("--gate").arg(socket).arg("--").arg(&order.program).args(&order.args);
+        command.arg("exec-held").arg("--parent").arg(std::process::id().to_string());
+        command.arg("--gate").arg(socket).arg("--").arg(&order.program).args(&order.args);
         command.current_dir(&order.cwd).process_group(0);
         for (name, value) in &order.env {
             match value {
@@ -240,10 +241,10 @@ fn watch_terminal() -> anyhow::Result<mpsc::Receiver<()>> {
 
 /// The stub of a program in a terminal: waits for one byte from the host, then becomes the program. Returns only when that
 /// fails, and has told the host.
-pub fn exec_at_gate(gate: &Path, program: &Path, args: &[OsString]) -> std::io::Error {
-    // A runner that is killed takes the program with it.
-    if let Err(error) = rustix::process::set_parent_process_death_signal(Some(Signal::KILL)) {
-        return error.into();
+/// `parent`: the runner, which takes the program with it when it is killed.
+pub fn exec_at_gate(gate: &Path, program: &Path, args: &[OsString], parent: Option<u32>) -> std::io::Error {
+    if let Err(error) = super::child::die_with(parent) {
+        return error;
     }
     let mut host = match std::os::unix::net::UnixStream::connect(gate) {
         Ok(host) => host,

@@ -3,14 +3,15 @@
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use dap_wire::{ErrorCode, Failure};
 use tokio::io::AsyncWriteExt;
 use tokio::net::unix::pipe;
 use tokio_util::sync::CancellationToken;
 
-use super::terminal::END_OF_INPUT;
+use super::terminal::{self, END_OF_INPUT};
 
 /// How long a writer waits for the program to take what is in the full pipe.
 pub const WRITE_DEADLINE: Duration = Duration::from_secs(10);
@@ -25,6 +26,8 @@ pub struct Stdin {
     /// The only copy of the descriptor: when it goes, the program sees the end of its input.
     pipe: tokio::sync::Mutex<Option<Way>>,
     name: PathBuf,
+    /// When something was written last.
+    typed: Mutex<Option<Instant>>,
 }
 
 /// Where what is written goes.
@@ -82,12 +85,23 @@ impl Stdin {
                 (format!("pipe:[{inode}]").into(), Way::Pipe(sender))
             }
         };
-        Ok(Self { pipe: tokio::sync::Mutex::new(Some(way)), name })
+        Ok(Self { pipe: tokio::sync::Mutex::new(Some(way)), name, typed: Mutex::new(None) })
     }
 
     /// What the program reads from, as `/proc` names it.
     pub fn name(&self) -> &Path {
         &self.name
+    }
+
+    /// Whether something was written that is not older than this.
+    pub fn was_typed_within(&self, time: Duration) -> bool {
+        let typed = *self.typed.lock().unwrap_or_else(PoisonError::into_inner);
+        typed.is_some_and(|typed| typed.elapsed() < time)
+    }
+
+    /// Whether it is a terminal.
+    pub fn is_terminal(&self) -> bool {
+        self.name.starts_with("/dev")
     }
 
     /// Whether everything written was read by the program, and it can still read.
@@ -102,6 +116,16 @@ impl Stdin {
         }
     }
 
+    /// Whether it is a terminal that the program has switched from lines to single keys (no `ICANON`), and every key was read. A
+    /// program that polls for keys does that, and is never found reading.
+    pub fn takes_keys(&self) -> bool {
+        let Ok(pipe) = self.pipe.try_lock() else { return false };
+        match pipe.as_ref() {
+            Some(Way::Terminal { ours, .. }) => terminal::has_no_key_left(ours, &self.name),
+            _ => false,
+        }
+    }
+
     /// Writes all of `data`, then closes when told so. Gives whether stdin is closed now.
     ///
     /// # Errors
@@ -113,7 +137,10 @@ impl Stdin {
             let Some(pipe) = guard.as_mut() else { return Err(closed("it was closed before")) };
             while let Some(rest) = data.get(written..).filter(|rest| !rest.is_empty()) {
                 match pipe.write(rest).await {
-                    Ok(count) => written += count,
+                    Ok(count) => {
+                        written += count;
+                        *self.typed.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+                    }
                     Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
                         *guard = None;
                         return Err(closed("the program closed it or has ended").data(so_far(written)));

@@ -1,12 +1,13 @@
 //! A terminal of ours for a program that asked for one (`pty`): a C program does not hold its output back then.
 //!
-//! Bytes pass as they are in both directions: no echo, no `\r` before `\n`. Input goes by lines, as people's does, so that
-//! end of file can be said; a line may have 4,095 bytes.
+//! Bytes pass as they are in both directions: no `\r` before `\n`, and no echo unless a person types ([`Pty::Echoing`]). Input goes by
+//! lines, as people's does, so that end of file can be said; a line may have 4,095 bytes.
 
 use std::fs::File;
-use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
 
+use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, ptsname, unlockpt};
 use rustix::termios::{
     LocalModes, OptionalActions, OutputModes, Winsize, tcgetattr, tcsetattr, tcsetwinsize,
@@ -16,6 +17,29 @@ use rustix::termios::{
 pub const END_OF_INPUT: u8 = 4;
 /// Programs lay out their output for it.
 const SIZE: Winsize = Winsize { ws_row: 40, ws_col: 120, ws_xpixel: 0, ws_ypixel: 0 };
+
+/// Whether a program gets a terminal of ours.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Pty {
+    /// Pipes.
+    #[default]
+    No,
+    /// One that shows only what the program prints: agents know what they type.
+    Quiet,
+    /// One that also shows what is typed, as people expect. Programs turn that off for a password, or to edit lines by themselves.
+    Echoing,
+}
+
+impl Pty {
+    /// By what a launch says.
+    pub const fn of(wanted: bool, echoing: bool) -> Self {
+        match (wanted, echoing) {
+            (false, _) => Self::No,
+            (true, false) => Self::Quiet,
+            (true, true) => Self::Echoing,
+        }
+    }
+}
 
 /// Both ends of a terminal.
 #[derive(Debug)]
@@ -29,7 +53,7 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// A new one.
+    /// A new one, which shows nothing of what is typed.
     ///
     /// # Errors
     /// When the system has no more.
@@ -41,11 +65,54 @@ impl Terminal {
         let name = ptsname(&ours, Vec::new())?;
         let programs = ioctl_tiocgptpeer(&ours, flags)?;
         let mut modes = tcgetattr(&programs)?;
-        modes.local_modes.remove(LocalModes::ECHO | LocalModes::ECHONL | LocalModes::ECHOCTL);
+        modes.local_modes.remove(echo() | LocalModes::ECHONL);
         modes.output_modes.remove(OutputModes::OPOST);
         tcsetattr(&programs, OptionalActions::Now, &modes)?;
         tcsetwinsize(&programs, SIZE)?;
         let path = PathBuf::from(name.to_string_lossy().into_owned());
         Ok(Self { ours: ours.into(), programs, path })
     }
+}
+
+/// Has a terminal show what is typed, from now on.
+///
+/// # Errors
+/// When it is none.
+pub fn show_typing(terminal: impl AsFd) -> std::io::Result<()> {
+    let mut modes = tcgetattr(&terminal)?;
+    modes.local_modes.insert(echo());
+    Ok(tcsetattr(&terminal, OptionalActions::Now, &modes)?)
+}
+
+/// With a backspace that takes away what was shown.
+fn echo() -> LocalModes {
+    LocalModes::ECHO | LocalModes::ECHOE | LocalModes::ECHOK | LocalModes::ECHOCTL
+}
+
+/// Whether the program has switched this terminal to single keys and has read all that were typed. `ours` is our end, `path` the
+/// program's.
+pub fn has_no_key_left(ours: impl AsFd, path: &Path) -> bool {
+    if !tcgetattr(ours).is_ok_and(|modes| !modes.local_modes.contains(LocalModes::ICANON)) {
+        return false;
+    }
+    // What waits to be read is known at the other end alone. It is open for this moment only: the program's copies decide when its output
+    // ends.
+    let flags = OFlags::RDONLY | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let programs = rustix::fs::open(path, flags, Mode::empty());
+    programs.and_then(rustix::io::ioctl_fionread).is_ok_and(|unread| unread == 0)
+}
+
+/// What a terminal of our size shows after these bytes: its lines, without spaces at their ends and without empty lines at the end.
+pub fn screen(bytes: &[u8]) -> String {
+    let mut terminal = vt100::Parser::new(SIZE.ws_row, SIZE.ws_col, 0);
+    // Ours puts no `\r` before `\n`, as others do: there `\n` begins a line.
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        terminal.process(line);
+        if line.ends_with(b"\n") {
+            terminal.process(b"\r");
+        }
+    }
+    let shown = terminal.screen().contents();
+    let lines: Vec<&str> = shown.lines().map(str::trim_end).collect();
+    lines.join("\n").trim_end().to_owned()
 }

@@ -1,23 +1,53 @@
 //! Does the program wait for input? On Linux `/proc` tells which system call each thread is blocked in.
 //!
-//! Not a guess at prompts: a thread must be inside `read` on the very pipe we write. Programs that poll are not seen.
+//! Not a guess at prompts: a thread must be inside `read` on the very pipe we write. A program that polls the keys of a terminal is
+//! never found there: whoever asks has to see by the terminal that it takes keys, and here that nothing runs ([`is_idle`]).
 
 use std::collections::VecDeque;
 use std::path::Path;
+use std::time::Duration;
+
+/// How a program waits for input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waiting {
+    /// It is blocked reading lines, or whatever comes.
+    Reading,
+    /// It takes single keys of a terminal.
+    ForKeys,
+}
 
 /// x86-64 system call numbers that read: `read`, `readv`, `preadv2` is not used on pipes.
 const READING_CALLS: [&str; 2] = ["0", "19"];
 
+/// How often it is looked whether a program that polls runs just now, and what lies between two looks.
+const LOOKS: usize = 4;
+const BETWEEN: Duration = Duration::from_millis(1);
 /// How many processes below the program are looked at.
 const FAMILY: usize = 64;
 
 /// Whether a thread of process `pid`, or of one below it, is blocked reading what `/proc` calls `name`. `false` where it
 /// cannot be known.
 pub fn is_reading(pid: u32, name: &Path) -> bool {
+    any_of_family(pid, |process| process_is_reading(process, name))
+}
+
+/// Whether there is a moment in which no thread of process `pid`, or of one below it, runs or waits for a disk: one that works has none,
+/// one that polls has many. `false` where it cannot be known. Takes up to 3 ms.
+pub fn is_idle(pid: u32) -> bool {
+    (0..LOOKS).any(|look| {
+        if look > 0 {
+            std::thread::sleep(BETWEEN);
+        }
+        Path::new("/proc").join(pid.to_string()).join("task").is_dir() && !any_of_family(pid, process_runs)
+    })
+}
+
+/// Whether this holds for process `pid` or for one below it, as far as [`FAMILY`] goes.
+fn any_of_family(pid: u32, holds: impl Fn(&str) -> bool) -> bool {
     let mut family = VecDeque::from([pid.to_string()]);
     let mut seen = 0;
     while let Some(process) = family.pop_front() {
-        if process_is_reading(&process, name) {
+        if holds(&process) {
             return true;
         }
         seen += 1;
@@ -47,4 +77,34 @@ fn process_is_reading(pid: &str, name: &Path) -> bool {
             _ => false,
         }
     })
+}
+
+/// Whether a thread is in state `R` or `D` (proc_pid_stat(5)): the letter behind the name, which is in parentheses and may have some.
+fn process_runs(pid: &str) -> bool {
+    let Ok(tasks) = std::fs::read_dir(Path::new("/proc").join(pid).join("task")) else { return false };
+    tasks.flatten().any(|task| {
+        let stat = std::fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+        let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+        matches!(state, Some('R' | 'D'))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_idle;
+
+    #[test]
+    fn a_process_with_a_thread_that_runs_is_not_idle() {
+        let mut sleeps = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let mut runs = std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        while !is_idle(sleeps.id()) || is_idle(runs.id()) {
+            assert!(std::time::Instant::now() < until, "never seen so");
+        }
+        for child in [&mut sleeps, &mut runs] {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        assert!(!is_idle(sleeps.id()), "what is not there is not known to be idle");
+    }
 }

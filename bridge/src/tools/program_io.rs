@@ -30,14 +30,15 @@ pub const FAMILY: Family = Family {
             name: "process_read_output",
             core: true,
             effect: Effect::Looks,
-            about: "What the program printed (the newest), also after its end; waitFor waits for it.",
+            about: "What the program printed (the newest), also after its end; waitFor waits.",
             takes: &[
                 "stream:s=stdout, stderr or both",
-                "clear:b=next time what is new",
+                "clear:b=next time the new",
                 "since:s=cursor, o0.e0: the start",
                 "waitFor:s=regex",
                 "timeoutMs:i",
                 "maxBytes:i",
+                "screen:b=a pty as text",
             ],
             gives: &["stdout:s", "stderr:s", "cursor:s"],
             run: run!(read),
@@ -72,7 +73,8 @@ async fn read(call: &Call) -> Result<Value, Failure> {
     if let Some(told) = session.with_run(|run| run.output(since, bytes)) {
         return Ok(told);
     }
-    let mut arguments = json!({ "maxBytes": most });
+    let screen = call.arguments.flag("screen")?.unwrap_or(false);
+    let mut arguments = json!({ "maxBytes": if screen { 0 } else { most }, "screen": screen });
     for key in ["stream", "since", "waitFor"] {
         if let Some(text) = call.arguments.text(key)? {
             arguments[key] = json!(text);
@@ -94,6 +96,11 @@ async fn read(call: &Call) -> Result<Value, Failure> {
     let deadline = Duration::from_millis(timeout.unwrap_or(0)).saturating_add(DEADLINE * 2);
     let reading = session.ask_or_cancel("processReadOutput", arguments, deadline, &call.cancel);
     let mut told = call.progress.during("waiting for output", None, reading).await?;
+    if screen {
+        return Ok(
+            json!({ "screen": told["screen"], "cursor": told["cursor"], "waitingForInput": told["waitingForInput"] }),
+        );
+    }
     // A character may not have fitted any more.
     let full = |key: &str| told[key].as_u64().is_some_and(|bytes| bytes > 0 && bytes + 4 > most);
     if told["skipped"].is_u64() {

@@ -11,6 +11,7 @@ use super::deadlines::{Due, Late};
 use super::{Actor, Host};
 use crate::engine::{Answer, Engine, EngineRequest, Reply};
 use crate::hub::event::{ClientId, Event, IoRequest, ReadOutput, Ticket};
+use crate::io::waiting::Waiting;
 use crate::io::{Broker, ReadRequest};
 use crate::logging::shape;
 
@@ -118,10 +119,18 @@ async fn read_output(
         newest: read.newest,
         wait_for: wait_for.map_err(|error| Failure::invalid(error.to_string()))?,
         timeout: read.timeout,
+        screen: read.screen,
+        stands: read.stands,
     };
     let answer = broker.read_output(client.0, &request, cancel).await?;
     let mut body = json!({ "cursor": answer.cursor, "dropped": answer.dropped,
-        "waitingForInput": answer.waiting_for_input, "exited": answer.exited });
+        "waitingForInput": answer.waiting_for_input.is_some(), "exited": answer.exited });
+    if answer.waiting_for_input == Some(Waiting::ForKeys) {
+        body["takesKeys"] = json!(true);
+    }
+    if let Some(screen) = answer.screen {
+        body["screen"] = json!(screen);
+    }
     for (name, bytes, text) in
         [("stdout", "stdoutBytes", answer.stdout), ("stderr", "stderrBytes", answer.stderr)]
     {

@@ -6,7 +6,7 @@ use base64::Engine as _;
 use dap_wire::Failure;
 use serde_json::{Value, json};
 
-use super::State;
+use super::{Phase, State};
 use crate::hub::event::{IoRequest, ReadOutput};
 use crate::hub::pending::Asked;
 
@@ -25,7 +25,10 @@ impl State {
 
     pub(super) fn read_output(&mut self, asked: Asked, arguments: &Value) {
         match read_arguments(arguments) {
-            Ok(request) => self.ask_io(asked, IoRequest::Read(request)),
+            Ok(mut request) => {
+                request.stands = matches!(self.phase, Phase::Stopped { .. });
+                self.ask_io(asked, IoRequest::Read(request));
+            }
             Err(failure) => self.refuse(&asked, failure),
         }
     }
@@ -113,6 +116,8 @@ fn read_arguments(arguments: &Value) -> Result<ReadOutput, Failure> {
         newest: flag(arguments, "newest")?,
         wait_for,
         timeout: number("timeoutMs")?.map(|ms| Duration::from_millis(ms).min(MAX_WAIT)),
+        screen: flag(arguments, "screen")?,
+        stands: false,
     })
 }
 
