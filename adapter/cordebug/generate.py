@@ -12,7 +12,7 @@ ICorDebugEnum ICorDebugThreadEnum ICorDebugTypeEnum ICorDebugManagedCallback ICo
 ICorDebugManagedCallback3 ICorDebugManagedCallback4 ICorDebugAppDomain ICorDebugAppDomain2 ICorDebugClass2 ICorDebugDelegateObjectValue
 IStream ICorDebugFunction2 ICorDebugNativeFrame ICorDebugInternalFrame ICorDebugInternalFrame2
 ICorDebugExceptionObjectValue ICorDebugExceptionObjectCallStackEnum IMetaDataTables IMetaDataTables2 ICorDebugNativeFrame2
-ICorDebugProcess5 ICorDebugProcess8 ICorDebugExceptionObjectValue2""".split()
+ICorDebugProcess5 ICorDebugProcess8 ICorDebugExceptionObjectValue2 ICorDebugILFrame3 ICorDebugCode3""".split()
 
 interfaces = {entry["interface"]: entry for entry in json.loads((HERE / "interfaces.json").read_text())}
 out = ["""//! The vtables of ICorDebug, as `cordebug.idl` lays them out. Only this crate sees them.

@@ -353,6 +353,10 @@ async fn a_program_that_fails_fast_stops_and_ends(runtime: Runtime) -> anyhow::R
     editor.launch("messages", &[], json!({ "args": ["failfast"] })).await?;
     let stopped = editor.event("stopped").await?;
     assert_eq!(stopped["description"], "The program fails fast: System.ExecutionEngineException");
+    let text = stopped["text"].as_str().unwrap_or_default();
+    assert!(text.starts_with("System.ExecutionEngineException: told to"), "{stopped}");
+    let thread = json!({ "threadId": stopped["threadId"] });
+    assert_eq!(editor.ok("exceptionInfo", thread).await?["description"], "told to");
     let stack = editor.ok("stackTrace", json!({ "threadId": stopped["threadId"] })).await?;
     let frames = stack["stackFrames"].as_array().context("no frames")?;
     let own = frames.iter().find(|frame| frame["line"] != 0).context("no line")?;

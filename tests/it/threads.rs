@@ -1,16 +1,20 @@
 //! What threads are called: as the program says, else by their number in the program.
 
 use anyhow::Context;
-use serde_json::json;
+use serde_json::{Value, json};
 use tests::client::DapClient;
 use tests::fixture::Runtime;
 use tests::transcript::Transcript;
 
 stories! {
     threads_are_called_as_the_program_calls_them,
+    a_list_of_a_running_program_follows_its_threads,
 }
 
-also_on_net8! { threads_are_called_as_the_program_calls_them }
+also_on_net8! {
+    threads_are_called_as_the_program_calls_them,
+    a_list_of_a_running_program_follows_its_threads,
+}
 
 /// The names of all threads at the next stop, and what the program says the numbers of some are.
 async fn names(editor: &mut DapClient) -> anyhow::Result<(Vec<String>, Vec<String>)> {
@@ -47,11 +51,41 @@ async fn threads_are_called_as_the_program_calls_them(runtime: Runtime) -> anyho
         _ => format!(".NET TP Worker #{}", numbers[3]),
     };
     assert!(has(&started, &pool), "no {pool} in {started:?}");
+    // A number of the operating system's is no number of the program's, and says so.
+    let bare = |name: &&String| name.strip_prefix("Thread ").is_some_and(|rest| !rest.starts_with('#'));
+    assert_eq!(started.iter().find(bare), None, "{started:?}");
     let (named, _) = names(&mut editor).await?;
     assert_eq!(named[0], "renamed main");
     assert!(has(&named, "named late"), "{named:?}");
     let (ended, _) = names(&mut editor).await?;
     assert!(!has(&ended, "worker \"one\"") && !has(&ended, "named late"), "{ended:?}");
+    assert_eq!(editor.event("exited").await?["exitCode"], 0);
+    editor.finish().await
+}
+
+async fn a_list_of_a_running_program_follows_its_threads(runtime: Runtime) -> anyhow::Result<()> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.launch("threads", &[], json!({ "args": ["serve"] })).await?;
+    const NAME: &str = "named while it runs";
+    let names = |list: &Value| -> Vec<String> {
+        let list = list["threads"].as_array().into_iter().flatten();
+        list.map(|thread| thread["name"].as_str().unwrap_or_default().to_owned()).collect()
+    };
+    for line in ["begin", "name", "end"] {
+        // The list from before is known by now.
+        let before = names(&editor.ok("threads", json!({})).await?);
+        editor.ok("processWriteInput", json!({ "data": format!("{line}\n") })).await?;
+        while !editor.output[0].contains(&format!("did {line}\n")) {
+            editor.event("output").await?;
+        }
+        let after = names(&editor.ok("threads", json!({})).await?);
+        match line {
+            "begin" => assert!(after.len() > before.len(), "{before:?}, then {after:?}"),
+            "name" => assert!(after.iter().any(|name| name == NAME), "{before:?}, then {after:?}"),
+            _ => assert!(!after.iter().any(|name| name == NAME), "{before:?}, then {after:?}"),
+        }
+    }
+    editor.ok("processWriteInput", json!({ "data": "", "closeAfter": true })).await?;
     assert_eq!(editor.event("exited").await?["exitCode"], 0);
     editor.finish().await
 }

@@ -134,7 +134,12 @@ impl Metadata {
 
     /// A method's signature.
     pub fn method_signature(&self, method: u32) -> Option<MethodSignature> {
-        method_signature(self.tables.blob(self.tables.cell(table::METHOD, row(method), 4)))
+        method_signature(self.signature_bytes(method))
+    }
+
+    /// The same as it is written.
+    pub fn signature_bytes(&self, method: u32) -> &[u8] {
+        self.tables.blob(self.tables.cell(table::METHOD, row(method), 4))
     }
 
     /// Types of a method's locals by slot, from its StandAloneSig token.

@@ -11,6 +11,8 @@ use crate::tables::{Rows, Tables, table};
 
 /// MethodAttributes and FieldAttributes: static.
 const STATIC: u32 = 0x10;
+/// MethodImplAttributes: async, a method that the runtime itself suspends (.NET 10 and later, switched on when it is compiled).
+const RUNTIME_ASYNC: u32 = 0x2000;
 /// FieldAttributes: literal, a constant without storage.
 const LITERAL: u32 = 0x40;
 /// MethodSemanticsAttributes: getter.
@@ -158,6 +160,11 @@ impl Metadata {
     /// Whether a method has no `this`.
     pub fn is_static(&self, method: u32) -> bool {
         self.tables.cell(table::METHOD, row(method), 2) & STATIC != 0
+    }
+
+    /// Whether the runtime itself suspends a method at its `await`s: it is compiled without a state machine.
+    pub fn is_runtime_async(&self, method: u32) -> bool {
+        self.tables.cell(table::METHOD, row(method), 1) & RUNTIME_ASYNC != 0
     }
 
     /// Names of a method's parameters, without `this` and the return value.

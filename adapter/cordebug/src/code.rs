@@ -1,4 +1,4 @@
-//! Machine code that the runtime made of a method: ICorDebugCode, ICorDebugCode2, ICorDebugNativeFrame. Where it lies and what
+//! Machine code that the runtime made of a method: ICorDebugCode, ICorDebugCode2, ICorDebugCode3, ICorDebugNativeFrame. Where it lies and what
 //! of the IL it is; not its instructions.
 
 use crate::com::{ComPtr, call, get};
@@ -8,6 +8,8 @@ use crate::{CorError, Result, raw};
 
 /// Longest map from IL to machine code, entries.
 const LARGEST_MAP: u32 = 256 * 1024;
+/// Most places where what one call returned can be read.
+const MOST_OFFSETS: u32 = 16;
 /// Most pieces of one method's code.
 const MOST_CHUNKS: u32 = 64;
 
@@ -84,6 +86,22 @@ impl NativeCode {
             get!(self.0, ICorDebugCode.CreateBreakpoint(offset))?;
         call!(breakpoint, ICorDebugBreakpoint.Activate(1))?;
         Ok(Breakpoint(breakpoint.cast()?))
+    }
+
+    /// The offsets where the value that the call at an IL offset returned can be read, by [`Frame::return_value`]: behind each
+    /// copy of the call. GetReturnValueLiveOffset.
+    ///
+    /// # Errors
+    /// From the runtime: for a call that returns nothing, or a value that fits in no register, and in optimised code.
+    pub fn return_value_offsets(&self, call_il: u32) -> Result<Vec<u32>> {
+        let third: ComPtr<raw::ICorDebugCode3> = self.0.cast()?;
+        let (mut count, none) = (0, core::ptr::null_mut());
+        call!(third, ICorDebugCode3.GetReturnValueLiveOffset(call_il, 0, &raw mut count, none))?;
+        let mut offsets = vec![0; count.min(MOST_OFFSETS) as usize];
+        let (room, list) = (offsets.len() as u32, offsets.as_mut_ptr());
+        call!(third, ICorDebugCode3.GetReturnValueLiveOffset(call_il, room, &raw mut count, list))?;
+        offsets.truncate(count as usize);
+        Ok(offsets)
     }
 
     /// What of the IL became which part, in the compiler's order.

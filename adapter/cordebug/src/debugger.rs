@@ -126,6 +126,16 @@ impl Process {
         object.cast().map(Value::from)
     }
 
+    /// The type behind the handle that a `System.RuntimeType` keeps (`ICorDebugProcess5::GetTypeForTypeID`).
+    ///
+    /// # Errors
+    /// From the runtime; also when the handle is of no type, or of one with open generic parameters.
+    pub fn type_at(&self, handle: u64) -> Result<crate::types::Type> {
+        let process: ComPtr<raw::ICorDebugProcess5> = self.0.cast()?;
+        let id = raw::COR_TYPEID { token1: handle, token2: 0 };
+        get!(process, ICorDebugProcess5.GetTypeForTypeID(id)).map(crate::types::Type)
+    }
+
     /// Writes memory.
     ///
     /// # Errors

@@ -110,6 +110,18 @@ impl Frame {
         get!(self.il()?, ICorDebugILFrame.GetLocalVariable(slot)).map(Value::from)
     }
 
+    /// What the call at this IL offset has returned, right behind it ([`NativeCode::return_value_offsets`]).
+    /// GetReturnValueForILOffset.
+    ///
+    /// [`NativeCode::return_value_offsets`]: crate::code::NativeCode::return_value_offsets
+    ///
+    /// # Errors
+    /// From the runtime; anywhere else, too.
+    pub fn return_value(&self, call_il: u32) -> Result<Value> {
+        let frame: ComPtr<raw::ICorDebugILFrame3> = self.0.cast()?;
+        get!(frame, ICorDebugILFrame3.GetReturnValueForILOffset(call_il)).map(Value::from)
+    }
+
     /// Generic arguments of its class, then of its method.
     ///
     /// # Errors

@@ -1528,6 +1528,40 @@ pub(crate) struct ICorDebugExceptionObjectValue2Vtbl {
 }
 
 #[repr(C)]
+pub(crate) struct ICorDebugILFrame3 {
+    pub(crate) vtbl: *const ICorDebugILFrame3Vtbl,
+}
+
+// SAFETY: the IID belongs to this vtable (interfaces.json).
+unsafe impl Interface for ICorDebugILFrame3 {
+    const IID: Guid = Guid(0x9a9e2ed6, 0x04df, 0x4fe0, [0xbb, 0x50, 0xca, 0xb6, 0x41, 0x26, 0xad, 0x24]);
+}
+
+#[repr(C)]
+pub(crate) struct ICorDebugILFrame3Vtbl {
+    pub(crate) base: IUnknownVtbl,
+    pub(crate) GetReturnValueForILOffset:
+        unsafe extern "C" fn(*mut ICorDebugILFrame3, u32, *mut *mut ICorDebugValue) -> i32,
+}
+
+#[repr(C)]
+pub(crate) struct ICorDebugCode3 {
+    pub(crate) vtbl: *const ICorDebugCode3Vtbl,
+}
+
+// SAFETY: the IID belongs to this vtable (interfaces.json).
+unsafe impl Interface for ICorDebugCode3 {
+    const IID: Guid = Guid(0xd13d3e88, 0xe1f2, 0x4020, [0xaa, 0x1d, 0x3d, 0x16, 0x2d, 0xcb, 0xe9, 0x66]);
+}
+
+#[repr(C)]
+pub(crate) struct ICorDebugCode3Vtbl {
+    pub(crate) base: IUnknownVtbl,
+    pub(crate) GetReturnValueLiveOffset:
+        unsafe extern "C" fn(*mut ICorDebugCode3, u32, u32, *mut u32, *mut u32) -> i32,
+}
+
+#[repr(C)]
 pub(crate) struct ICorDebugAppDomainEnum(c_void);
 
 #[repr(C)]

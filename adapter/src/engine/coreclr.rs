@@ -128,8 +128,7 @@ impl Engine for CoreClr {
             return reply.send(Err(Standstill::failure()));
         }
         // A thread that has ended drops the request, and that is an answer.
-        let asked = std::time::Instant::now();
-        drop(self.inbox.send(Input::Request { request, cancel, reply, asked }));
+        drop(self.inbox.send(Input::Request { request, cancel, reply }));
     }
 
     fn answer(&self, _ask: i64, result: Result<Value, Failure>) {

@@ -1,6 +1,7 @@
 //! Exceptions: when one stops the program, and what is known of the one that did.
 
 mod carried;
+mod fatal;
 mod filters;
 mod heard;
 mod origin;
@@ -49,6 +50,8 @@ pub(super) struct Thrown {
     carried: Carried,
     /// What a stop is about where the thread throws nothing: the program has caught it already.
     given: Option<Handle>,
+    /// Why the program fails fast, once it does.
+    reason: Option<String>,
     /// The runtime was asked to tell nothing of what no user code sees: each exception told costs the program a stop.
     is_only_users: bool,
 }
@@ -163,8 +166,12 @@ impl Session {
             before.dispose().unwrap_or_default();
         }
         self.thrown.heard.begin();
-        let (name, message) = self.exception_summary(thread);
+        let (name, mut message) = self.exception_summary(thread);
         let is_fatal = at == When::Unhandled && name == FATAL;
+        if is_fatal {
+            self.thrown.reason = fatal::reason(&self.broker.last_words(fatal::LOOKED_AT));
+            message = self.thrown.reason.clone().or(message);
+        }
         let description = match at {
             _ if is_fatal => "The program fails fast",
             When::Thrown => "Exception",
@@ -228,6 +235,9 @@ impl Session {
             let frames = thread.frames(MOST_FRAMES).unwrap_or_default();
             let lines: Vec<String> = frames.iter().filter_map(|frame| self.stack_line(frame)).collect();
             details["stackTrace"] = json!(lines.join("\n"));
+        }
+        if let Some(reason) = self.thrown.reason.as_ref().filter(|_| details["fullTypeName"] == FATAL) {
+            details["message"] = json!(reason);
         }
         details["evaluateName"] = json!("$exception");
         let mode = match at {

@@ -5,7 +5,7 @@ use clr_metadata::metadata::spelling::Names;
 use clr_metadata::pdb::Pdb;
 
 use super::modules::Loaded;
-use super::names::without_arity;
+use super::names::{is_generated, without_arity};
 use super::session::Session;
 
 /// What a lambda is called.
@@ -36,13 +36,24 @@ pub(super) fn written(metadata: &Metadata, pdb: Option<&Pdb>, method: u32) -> Wr
     let method = pdb.map_or_else(|| metadata.kickoff(step), |pdb| pdb.kickoff(step)).unwrap_or(method);
     let mut owner = metadata.owner_of(method);
     for _ in 0..DEEPEST {
-        // Closures and state machines; no C# name begins like that.
-        match metadata.enclosing_type(owner).filter(|_| metadata.simple_name(owner).starts_with('<')) {
+        match metadata.enclosing_type(owner).filter(|_| is_generated(metadata.simple_name(owner))) {
             Some(outer) => owner = outer,
             None => break,
         }
     }
     Written { owner, name: source_name(metadata.method_name(method), DEEPEST), method }
+}
+
+/// What a method is called without the type and method it is in: `Total`, `Count.get`, `Local`. `name` is its name in the metadata.
+pub(super) fn short_name(name: &str) -> String {
+    let written = source_name(name, DEEPEST);
+    match written.rsplit_once('.') {
+        Some((property, accessor @ ("get" | "set"))) => {
+            format!("{}.{accessor}", property.rsplit('.').next().unwrap_or(property))
+        }
+        Some((_, last)) => last.to_owned(),
+        None => written,
+    }
 }
 
 /// `<Main>b__0_1` is a lambda of `Main`, `<Main>g__Local|0_0` its local function `Local`.
@@ -52,6 +63,10 @@ fn source_name(name: &str, deeper: usize) -> String {
         && !property.is_empty()
     {
         return format!("{property}.{accessor}");
+    }
+    // Visual Basic's do not say what they are in.
+    if name.starts_with("_Lambda$__") {
+        return LAMBDA.into();
     }
     let Some((outer, rest)) = name.strip_prefix('<').and_then(split_brackets).filter(|_| deeper > 0) else {
         return name.to_owned();

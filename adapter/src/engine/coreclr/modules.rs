@@ -157,11 +157,18 @@ pub(super) struct Modules {
     framework: Framework,
     /// Folders where PDBs are looked for, too.
     symbol_paths: Vec<PathBuf>,
+    /// The runtime's debugging part knows methods that the runtime suspends itself.
+    knows_runtime_async: bool,
 }
 
+/// The first runtime whose debugging part does.
+const KNOWS_RUNTIME_ASYNC: u32 = 11;
+
 impl Modules {
-    /// The folder of the runtime.
+    /// The folder of the runtime, and what it can.
     pub(super) fn set_runtime(&mut self, runtime: &Runtime) {
+        let major = runtime.version().split('.').next().and_then(|major| major.parse::<u32>().ok());
+        self.knows_runtime_async = major.is_some_and(|major| major >= KNOWS_RUNTIME_ASYNC);
         self.framework = if runtime.inside { Framework::Inside } else { Framework::of(&runtime.folder) };
     }
 
@@ -206,9 +213,28 @@ impl Modules {
         problems
     }
 
+    /// Whether a breakpoint or a step in a method would end the program: the runtime suspends it itself, and its debugging part does
+    /// not know of that.
+    pub(super) fn is_beyond(&self, loaded: &Loaded, method: u32) -> bool {
+        !self.knows_runtime_async
+            && loaded.image().is_some_and(|image| image.metadata.is_runtime_async(method))
+    }
+
+    /// All methods of a module that are.
+    pub(super) fn beyond(&self, loaded: &Loaded) -> Vec<u32> {
+        let methods = loaded.image().into_iter().flat_map(|image| image.metadata.all_methods());
+        methods.filter(|method| self.is_beyond(loaded, *method)).collect()
+    }
+
     /// The module behind a handle.
     pub(super) fn of(&self, module: &Module) -> Option<Rc<Loaded>> {
-        self.list.iter().find(|loaded| loaded.module.is(module)).cloned()
+        let found = self.list.iter().find(|loaded| loaded.module.is(module));
+        // Before .NET 10 a type that was found by its handle has modules of its own, which lie where the others do.
+        let lying_there = || {
+            let base = module.base_address().ok().filter(|base| *base != 0)?;
+            self.list.iter().find(|loaded| loaded.module.base_address().ok() == Some(base))
+        };
+        found.or_else(lying_there).cloned()
     }
 
     /// The module with this id.

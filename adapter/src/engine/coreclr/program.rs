@@ -15,6 +15,7 @@ use crate::engine::console::Console;
 use crate::engine::kind;
 use crate::io::SpawnSpec;
 use crate::io::executable::{self, Able};
+use crate::io::terminal::Pty;
 
 /// A program ready to be started.
 pub(super) struct Program {
@@ -117,7 +118,7 @@ pub(super) fn resolve(
         named => there(named),
     };
     if !target.exists() {
-        return Err(absent(&target));
+        return Err(absent(named, &target));
     }
     let target = target.canonicalize().unwrap_or(target);
     let options = Options::of(attributes)?;
@@ -178,15 +179,13 @@ fn refuse_native(program: &Path) -> Result<(), Failure> {
 }
 
 /// Nothing is there; of a file with no .NET ending nobody knows what it should have been.
-fn absent(target: &Path) -> Failure {
+fn absent(given: &str, target: &Path) -> Failure {
+    let failure = executable::absent(given, target);
     let ending = target.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-    let hint = if project::is_buildable(target) || ["dll", "exe"].contains(&ending) {
-        "build the project first, or name the .csproj to have it built"
-    } else {
-        "a relative `program` begins in `cwd`, and a bare name may be a command of the project's virtual environment \
-         (Python) or of PATH; correct it, or install what provides it"
-    };
-    Failure::new(ErrorCode::LaunchFailed, format!("there is no `{}`", target.display())).hint(hint)
+    if project::is_buildable(target) || ["dll", "exe"].contains(&ending) {
+        return failure.hint("build the project first, or name the .csproj to have it built");
+    }
+    failure
 }
 
 /// The launch profile the attributes ask for, or that the project has.
@@ -268,7 +267,7 @@ fn command(
         }
         (target, Some(assembly))
     };
-    let pty = attributes.flag("pty", false)?;
+    let pty = Pty::of(attributes.flag("pty", false)?, attributes.flag("__ptyEcho", false)?);
     let spec = SpawnSpec { program, args, cwd, env, pty, ends_by_itself: false };
     Ok(Program { spec, assembly, console })
 }

@@ -36,7 +36,7 @@ const SETTLE_SLICE: Duration = Duration::from_millis(50);
 /// What comes to the engine's thread.
 pub(super) enum Input {
     /// A request; dropping `reply` answers "the engine has ended".
-    Request { request: EngineRequest, cancel: CancellationToken, reply: Reply, asked: Instant },
+    Request { request: EngineRequest, cancel: CancellationToken, reply: Reply },
     /// The runtime tells something.
     Callback(Callback),
     /// The program we started has ended.
@@ -183,8 +183,8 @@ impl Session {
             let stands = matches!(self.run, Run::Stopped { .. }) || matches!(input, Input::Callback(_));
             let _standing = stands.then(cordebug::imports::memory::standing);
             match input {
-                Input::Request { request, cancel, reply, asked } => {
-                    self.threads.begin(&request.command, asked);
+                Input::Request { request, cancel, reply } => {
+                    self.threads.begin(&request.command);
                     self.cancel = cancel.clone();
                     self.standstill.begin(reply);
                     let answer = if cancel.is_cancelled() {

@@ -113,8 +113,8 @@ impl Session {
         self.just_my_code = Attributes(arguments).flag("justMyCode", true)?;
         self.step_filters = Attributes(arguments).flag("enableStepFiltering", true)?;
         self.allow_to_string = match &arguments["expressionEvaluationOptions"] {
-            Value::Null => false,
-            options @ Value::Object(_) => Attributes(options).flag("allowToString", false)?,
+            Value::Null => true,
+            options @ Value::Object(_) => Attributes(options).flag("allowToString", true)?,
             other => {
                 let text = format!("`expressionEvaluationOptions` must be an object, not {other}");
                 return Err(Failure::invalid(text));

@@ -1,14 +1,15 @@
 //! Steps: over, into and out of statements of user code, on one thread or across threads.
 //!
 //! A step is one [`Step`] from the request to its stop. The runtime's stepper does the plain part; where it comes down
-//! is judged ([`landing`]) and may need another go; an `await` ([`awaits`]) leads through breakpoints of our own. Any other
-//! stop gives the step up.
+//! is judged ([`landing`]) and may need another go; an `await` ([`awaits`]) leads through breakpoints of our own, and so does
+//! what calls return ([`returns`]). Any other stop gives the step up.
 
 mod alone;
 mod awaits;
 mod consumers;
 mod goto;
 mod landing;
+mod returns;
 mod targets;
 
 use std::rc::Rc;
@@ -25,6 +26,7 @@ use super::cor;
 use super::modules::Loaded;
 use super::session::{Input, Session};
 use awaits::Awaiting;
+use returns::Returns;
 pub(super) use targets::Target;
 
 /// How deep a statement is looked for below code without source.
@@ -72,15 +74,17 @@ pub(super) struct Step {
     /// It is on its way out of code it shall not end in, back to the statement where it began.
     returning: bool,
     awaiting: Awaiting,
+    returns: Returns,
 }
 
 impl Step {
     /// Takes what it needed out of the program.
-    pub(super) fn give_up(self) {
+    pub(super) fn give_up(mut self) {
         if let Some(stepper) = &self.stepper {
             // One that is complete does not mind.
             stepper.deactivate().unwrap_or_default();
         }
+        self.returns.disarm();
         self.awaiting.clear();
     }
 }
@@ -200,6 +204,7 @@ impl Session {
             is_async: false,
             returning: false,
             awaiting: Awaiting::Nothing,
+            returns: Returns::default(),
         };
         match self.position(&thread) {
             _ if step.is_instruction => step.stepper = Some(instruction_stepper(&thread, way)?),
@@ -231,6 +236,7 @@ impl Session {
         step.origin = from.origin();
         (step.is_async, step.returning) = (false, false);
         std::mem::replace(&mut step.awaiting, Awaiting::Nothing).clear();
+        step.returns.disarm();
         if step.way == Way::Over
             && let Some(call) = from.finally_ahead()
         {
@@ -243,6 +249,7 @@ impl Session {
                 way => self.stepper(thread, way, from, step.is_async)?,
             });
         }
+        self.await_returns(step, thread, from);
         Ok(())
     }
 

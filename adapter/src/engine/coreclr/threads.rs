@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
-use std::time::Instant;
 
 use cordebug::thread::Thread;
 use dap_wire::{Failure, types};
@@ -21,30 +20,22 @@ const TIERED: [&str; 2] = [".NET Tiered Com", ".NET Tiered Compilation Worker"];
 pub(super) struct Threads {
     /// Those that were asked for, until they end: listing them all costs the runtime milliseconds at every stop.
     pub(super) known: RefCell<HashMap<u32, Thread>>,
-    /// When the request came that is answered now.
-    asked: Option<Instant>,
-    /// The last list, and when it was begun: a running program is held for each, so those who asked before that share it.
-    listed: Option<(Instant, Value)>,
+    /// The last list. A running program is held for each, which takes the runtime up to 20 ms, so it serves all who ask until
+    /// something may have changed it.
+    listed: Option<Value>,
 }
 
 impl Threads {
-    /// A request is answered now, which came at this time. What another one does may make the list a lie for whoever sent both.
-    pub(super) fn begin(&mut self, command: &str, asked: Instant) {
-        self.asked = Some(asked);
+    /// A request is answered now. Any other than `threads` may change what there is to list: it resumes the program, or runs its code.
+    pub(super) fn begin(&mut self, command: &str) {
         if command != "threads" {
             self.forget_list();
         }
     }
 
-    /// Something happened in the program.
+    /// Something happened in the program: threads begin and end, and get another name, by callbacks.
     pub(super) fn forget_list(&mut self) {
         self.listed = None;
-    }
-
-    /// The list, if it was made since it was asked for.
-    fn list(&self) -> Option<Value> {
-        let (begun, list) = self.listed.as_ref()?;
-        self.asked.is_some_and(|asked| asked <= *begun).then(|| list.clone())
     }
 }
 
@@ -57,31 +48,18 @@ struct Named {
 
 impl Session {
     pub(super) fn list_threads(&mut self) -> Result<Value, Failure> {
-        if let Some(list) = self.threads.list() {
-            return Ok(list);
+        if let Some(list) = &self.threads.listed {
+            return Ok(list.clone());
         }
-        let begun = Instant::now();
-        let threads = self.while_standing(|session| {
+        // Callbacks that came meanwhile are dealt with afterwards, and forget the list.
+        self.while_standing(|session| {
             let threads = session.process()?.threads().map_err(cor("list the threads"))?;
             let named = threads.iter().filter_map(|thread| Some((thread.id().ok()?, session.named(thread))));
             // In the order they were made, the main thread first: the runtime's own order changes from stop to stop.
-            Ok(named.collect::<BTreeMap<_, _>>())
-        })?;
-        let shared = |name: &str| threads.values().filter(|thread| thread.name == name).count() > 1;
-        let list: Vec<Value> = threads
-            .iter()
-            .map(|(id, thread)| {
-                let is_ambiguous = thread.name.starts_with(RUNTIME) || shared(&thread.name);
-                let name = match thread.managed.filter(|_| is_ambiguous) {
-                    Some(managed) => format!("{} #{managed}", thread.name),
-                    None => thread.name.clone(),
-                };
-                types::body(&types::Thread { id: i64::from(*id), name })
-            })
-            .collect();
-        let answer = json!({ "threads": list });
-        self.threads.listed = Some((begun, answer.clone()));
-        Ok(answer)
+            let list = json!({ "threads": rows(&named.collect()) });
+            session.threads.listed = Some(list.clone());
+            Ok(list)
+        })
     }
 
     fn named(&self, thread: &Thread) -> Named {
@@ -99,7 +77,8 @@ impl Session {
                 Some(comm) if comm.starts_with(RUNTIME) => comm.to_owned(),
                 _ => match managed {
                     Some(managed) => format!("Thread #{managed}"),
-                    None => format!("Thread {id}"),
+                    // Only the operating system has a number for it.
+                    None => format!("OS thread {id}"),
                 },
             }
         });
@@ -107,28 +86,35 @@ impl Session {
     }
 }
 
+/// DAP `Thread[]`; threads that share a name get their number behind it.
+fn rows(threads: &BTreeMap<u32, Named>) -> Vec<Value> {
+    let shared = |name: &str| threads.values().filter(|thread| thread.name == name).count() > 1;
+    let row = |(id, thread): (&u32, &Named)| {
+        let is_ambiguous = thread.name.starts_with(RUNTIME) || shared(&thread.name);
+        let name = match thread.managed.filter(|_| is_ambiguous) {
+            Some(managed) => format!("{} #{managed}", thread.name),
+            None => thread.name.clone(),
+        };
+        types::body(&types::Thread { id: i64::from(*id), name })
+    };
+    threads.iter().map(row).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     #[test]
-    fn a_list_is_shared_by_those_who_asked_before_it_was_begun() {
+    fn a_list_is_shared_until_something_may_have_changed_it() {
         let mut threads = Threads::default();
-        let (before, begun) = (Instant::now(), Instant::now() + Duration::from_millis(1));
         let list = json!({ "threads": [] });
-        threads.begin("threads", before);
-        assert_eq!(threads.list(), None);
-        threads.listed = Some((begun, list.clone()));
-        threads.begin("threads", before);
-        assert_eq!(threads.list(), Some(list.clone()));
-        threads.begin("threads", begun + Duration::from_millis(1));
-        assert_eq!(threads.list(), None, "what was asked later wants to know what is so later");
-        threads.begin("continue", before);
-        threads.begin("threads", before);
-        assert_eq!(threads.list(), None, "the program went on in between");
-        threads.listed = Some((begun, list));
+        threads.listed = Some(list.clone());
+        threads.begin("threads");
+        assert_eq!(threads.listed, Some(list.clone()));
+        threads.begin("continue");
+        assert_eq!(threads.listed, None, "the program went on in between");
+        threads.listed = Some(list);
         threads.forget_list();
-        assert_eq!(threads.list(), None);
+        assert_eq!(threads.listed, None);
     }
 }

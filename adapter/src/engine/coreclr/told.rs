@@ -40,6 +40,8 @@ impl Session {
 
     /// Acts on one callback; leaves `run` as it is when the program shall go on.
     fn deal_with(&mut self, callback: Callback, inputs: &Receiver<Input>) {
+        // It may have been deferred, and a list been made since.
+        self.threads.forget_list();
         match callback {
             Callback::Breakpoint { thread, breakpoint } => self.hit(&thread, &breakpoint, inputs),
             Callback::StepComplete { thread, stepper, reason } => {
@@ -72,6 +74,7 @@ impl Session {
 
     /// What must be noticed even while code of the program runs for an evaluation.
     pub(super) fn bookkeeping(&mut self, callback: Callback) {
+        self.threads.forget_list();
         match callback {
             Callback::CreateThread { thread } => self.thread_event(&thread, "started"),
             Callback::ExitThread { thread } => self.thread_event(&thread, "exited"),
@@ -97,7 +100,7 @@ impl Session {
     }
 
     fn hit(&mut self, thread: &Thread, breakpoint: &Breakpoint, inputs: &Receiver<Input>) {
-        if self.step_breakpoint(thread, breakpoint, inputs) {
+        if self.step_breakpoint(thread, breakpoint, inputs) || self.call_returned(thread, breakpoint) {
             return;
         }
         if self.breakpoints.take_entry(breakpoint) {

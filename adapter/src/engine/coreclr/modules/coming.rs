@@ -9,7 +9,7 @@ use cordebug::module::Module;
 use cordebug::stream::Stream;
 use serde_json::json;
 
-use super::Loaded;
+use super::{KNOWS_RUNTIME_ASYNC, Loaded};
 use crate::engine::coreclr::session::Session;
 
 /// Largest assembly that is read from the program's memory, bytes.
@@ -26,6 +26,7 @@ impl Session {
         self.prepare_for_debugging(&loaded);
         if loaded.is_user_code {
             self.watch_for_requested_stops();
+            self.about_what_is_beyond(&loaded);
         }
         self.tell("module", json!({ "reason": "new", "module": loaded.body() }));
         // Of a program in one file only the name is known.
@@ -61,7 +62,7 @@ impl Session {
             (false, Some(image)) => image.metadata.methods_with_attribute(&STEP_THROUGH),
             _ => loaded.hidden().iter().copied().collect(),
         };
-        for method in passed {
+        for method in passed.into_iter().chain(self.modules.beyond(loaded)) {
             let set = || loaded.module.function(method)?.set_user_code(false);
             if let Err(error) = set() {
                 tracing::debug!(%error, method, "still marked as user code");
@@ -105,6 +106,19 @@ impl Session {
         if let Some(loaded) = self.modules.remove(module) {
             self.tell("module", json!({ "reason": "removed", "module": loaded.body() }));
             self.unbind_in(loaded.id);
+        }
+    }
+
+    /// A module with methods that this runtime's debugging part does not know.
+    fn about_what_is_beyond(&self, loaded: &Loaded) {
+        let count = self.modules.beyond(loaded).len();
+        if count > 0 {
+            self.note(&format!(
+                "`{}` has {count} async methods that the runtime itself suspends (`runtime-async=on`): no breakpoint binds \
+                 there and no step goes in, since this runtime's debugging part would end the program. Build it without \
+                 <Features>runtime-async=on</Features>, or run it on .NET {KNOWS_RUNTIME_ASYNC}.",
+                loaded.path.display()
+            ));
         }
     }
 

@@ -292,6 +292,8 @@ impl Session {
                 if let Some(stepper) = step.stepper.take() {
                     stepper.deactivate().unwrap_or_default();
                 }
+                // Another call of the method may have its frame where this one's was.
+                step.returns.disarm();
                 step.awaiting = Awaiting::Resume { breakpoint, machine };
             }
             resume @ Awaiting::Resume { .. } => {

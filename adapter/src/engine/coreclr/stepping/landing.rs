@@ -40,12 +40,14 @@ impl Session {
             && let Some(position) = self.position(thread)
         {
             tracing::trace!(reason, method = position.method, il = position.il, "a step comes down");
+            self.returned_at(&mut step, thread, &position, reason);
             match self.another_go(&mut step, thread, &position, reason, inputs) {
                 Ok(true) => return self.step = Some(step),
                 Ok(false) => {}
                 Err(failure) => tracing::debug!(%failure, "the step stops early"),
             }
         }
+        self.show_returns(&mut step);
         self.step = Some(step);
         self.stop_at(thread, "step", Value::Null);
     }

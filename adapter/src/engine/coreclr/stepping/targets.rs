@@ -103,7 +103,7 @@ impl Session {
     }
 
     /// What a call is called, if it may lead to code of the user's: to a method of theirs, or through a delegate.
-    fn call_label(&self, loaded: &Loaded, token: u32) -> Option<String> {
+    pub(super) fn call_label(&self, loaded: &Loaded, token: u32) -> Option<String> {
         let metadata = &loaded.image()?.metadata;
         let (owner, name, own) = metadata.called(token)?;
         if let Some(method) = own {

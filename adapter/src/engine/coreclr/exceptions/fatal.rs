@@ -1,0 +1,37 @@
+//! Why a program fails fast: the runtime prints it to stderr before it tells the debugger, and keeps it nowhere that a debugger
+//! reads. Not for exceptions, which carry their own message.
+
+/// What the runtime's words begin with, and where its stack begins.
+const BEGINS: &str = "Process terminated.";
+const STACK: &str = "\n   at ";
+/// So much of what was printed is looked at, and so much of a reason is told, bytes.
+pub(super) const LOOKED_AT: usize = 64 * 1024;
+const LONGEST: usize = 4096;
+
+/// The reason in what the program printed last: the argument of `Environment.FailFast`, or what failed in a `Debug.Assert`.
+pub(super) fn reason(words: &str) -> Option<String> {
+    let at = words.rfind(BEGINS)? + BEGINS.len();
+    let told = words.get(at..)?;
+    let told = told.get(..told.find(STACK).unwrap_or(told.len()))?.trim();
+    let told = told.get(..told.floor_char_boundary(LONGEST))?;
+    (!told.is_empty()).then(|| told.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::reason;
+
+    #[test]
+    fn the_reason_stands_between_the_runtimes_words_and_its_stack() {
+        let old = "ready\nProcess terminated. told to\n   at System.Environment.FailFast(System.String)\n";
+        assert_eq!(reason(old).as_deref(), Some("told to"));
+        let new =
+            "Process terminated.\ntold to\n   at System.Environment.FailFast(…)\n   at Program.Main()\n";
+        assert_eq!(reason(new).as_deref(), Some("told to"));
+        let lines =
+            "Process terminated. Assertion failed.\nx > 0\nmore\n   at System.Diagnostics.Debug.Fail(…)\n";
+        assert_eq!(reason(lines).as_deref(), Some("Assertion failed.\nx > 0\nmore"));
+        assert_eq!(reason("Process terminated.\n   at Program.Main()\n"), None);
+        assert_eq!(reason("all is well"), None);
+    }
+}

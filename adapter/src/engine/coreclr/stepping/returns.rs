@@ -1,0 +1,171 @@
+//! What the calls of a statement return while it is stepped over, and what the method returns that is stepped out of: a breakpoint
+//! of our own behind each call of the user's code, where ICorDebug can still read the value. Whatever cannot be read is left out.
+
+use std::mem;
+
+use cordebug::callback::step;
+use cordebug::frame::{Breakpoint, Frame};
+use cordebug::thread::Thread;
+use cordebug::value::element;
+
+use super::{Position, Step, Way};
+use crate::engine::coreclr::methods;
+use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::types::Ty;
+use crate::engine::coreclr::values::{Returned, UNNAMED};
+
+/// Most calls of a statement that are looked at, and of those, whose values are shown.
+const MOST_LOOKED_AT: usize = 40;
+const MOST_SHOWN: usize = 10;
+/// How often other threads and deeper calls may come to the breakpoints before they are taken out: each time costs the program a
+/// stop, and a statement may call its own method a million times.
+const MOST_STRANGERS: usize = 32;
+
+/// A call, by its IL offset, and what it calls.
+struct Call {
+    il: u32,
+    name: String,
+}
+
+/// The values that the calls of a step return.
+#[derive(Default)]
+pub(super) struct Returns {
+    /// Where one can be read.
+    armed: Vec<(Breakpoint, Call)>,
+    strangers: usize,
+    values: Vec<Returned>,
+}
+
+impl Returns {
+    /// Takes its breakpoints out of the program.
+    pub(super) fn disarm(&mut self) {
+        for (breakpoint, _) in self.armed.drain(..) {
+            breakpoint.remove().unwrap_or_default();
+        }
+    }
+
+    fn add(&mut self, value: Returned) {
+        // A statement may come to a call again: the last time counts.
+        self.values.retain(|known| known.il != value.il);
+        if self.values.len() < MOST_SHOWN {
+            self.values.push(value);
+        }
+    }
+}
+
+impl Session {
+    /// Prepares to read what the rest of a statement's calls return.
+    pub(super) fn await_returns(&self, step: &mut Step, thread: &Thread, from: &Position) {
+        if step.way != Way::Over {
+            return;
+        }
+        let mut calls = self.calls_with_values(from);
+        calls.retain(|call| call.il >= from.il);
+        if calls.is_empty() {
+            return;
+        }
+        let top = thread.frames(1).ok().and_then(|frames| frames.into_iter().next());
+        let Some((code, _)) = top.and_then(|frame| frame.native().ok()) else { return };
+        for call in calls {
+            // Of a call that returns nothing there is nowhere to read it.
+            for offset in code.return_value_offsets(call.il).unwrap_or_default() {
+                match code.set_breakpoint(offset) {
+                    Ok(breakpoint) => {
+                        step.returns.armed.push((breakpoint, Call { il: call.il, name: call.name.clone() }));
+                    }
+                    Err(error) => tracing::debug!(%error, "what a call returns is not shown"),
+                }
+            }
+        }
+    }
+
+    /// The calls of a statement that lead to code of the user's.
+    fn calls_with_values(&self, at: &Position) -> Vec<Call> {
+        let Some(image) = at.loaded.image() else { return Vec::new() };
+        let shown = |call: clr_metadata::il::Call| {
+            let (_, name, _) = image.metadata.called(call.token)?;
+            if name.starts_with('.') {
+                return None;
+            }
+            self.call_label(&at.loaded, call.token)?;
+            Some(Call { il: call.il, name: methods::short_name(name) })
+        };
+        at.calls().into_iter().take(MOST_LOOKED_AT).filter_map(shown).take(MOST_SHOWN).collect()
+    }
+
+    /// A breakpoint behind a call was met. `true` when it was one: it is nobody else's affair.
+    pub(crate) fn call_returned(&mut self, thread: &Thread, hit: &Breakpoint) -> bool {
+        let is_own = |step: &Step| step.returns.armed.iter().any(|(breakpoint, _)| breakpoint.is(hit));
+        let Some(mut step) = self.step.take_if(|step| is_own(step)) else { return false };
+        if !self.read_returns(&mut step, thread) {
+            step.returns.strangers += 1;
+            if step.returns.strangers >= MOST_STRANGERS {
+                tracing::debug!("others come behind the calls of a step too often");
+                step.returns.disarm();
+            }
+        }
+        self.step = Some(step);
+        true
+    }
+
+    /// A step comes down: maybe right behind a call, or out of what was called.
+    pub(super) fn returned_at(&mut self, step: &mut Step, thread: &Thread, at: &Position, reason: u32) {
+        self.read_returns(step, thread);
+        if reason != step::RETURN {
+            return;
+        }
+        let top = thread.frames(1).ok().and_then(|frames| frames.into_iter().next());
+        let Some(frame) = top else { return };
+        for call in self.calls_with_values(at) {
+            if self.read_return(step, &frame, &call) {
+                return;
+            }
+        }
+    }
+
+    /// Reads what the call returned that the statement's own frame stands behind. `false` in any other frame.
+    fn read_returns(&mut self, step: &mut Step, thread: &Thread) -> bool {
+        if step.returns.armed.is_empty() || thread.id() != Ok(step.thread) {
+            return false;
+        }
+        let top = thread.frames(1).ok().and_then(|frames| frames.into_iter().next());
+        let home = step.origin.as_ref().and_then(|origin| origin.frame);
+        let is_home = |frame: &Frame| home.is_some() && frame.stack_range().ok().map(|(_, end)| end) == home;
+        let Some(frame) = top.filter(is_home) else { return false };
+        let armed = mem::take(&mut step.returns.armed);
+        for (_, call) in &armed {
+            if self.read_return(step, &frame, call) {
+                break;
+            }
+        }
+        step.returns.armed = armed;
+        true
+    }
+
+    /// Reads what a call returned, if a frame stands right behind it.
+    fn read_return(&mut self, step: &mut Step, frame: &Frame, call: &Call) -> bool {
+        // The runtime refuses it anywhere else.
+        let Ok(value) = frame.return_value(call.il) else { return false };
+        let kind = value.element_type().unwrap_or(element::VOID);
+        let is_enum = || self.enum_storage(&self.declared_ty(&value)).is_some();
+        // Structs may come in several registers, or in none: what the runtime reads then is something else.
+        let is_readable = match kind {
+            element::VOID | element::BYREF => false,
+            element::VALUETYPE => is_enum(),
+            _ => true,
+        };
+        if is_readable {
+            match self.given(Some(value), &Ty::Other, UNNAMED) {
+                Ok(val) => step.returns.add(Returned { il: call.il, name: call.name.clone(), val }),
+                Err(failure) => tracing::debug!(%failure, "what a call returned is not shown"),
+            }
+        }
+        true
+    }
+
+    /// The step is over: what its calls returned is shown until the program runs on.
+    pub(super) fn show_returns(&mut self, step: &mut Step) {
+        let values = mem::take(&mut step.returns.values);
+        self.references.returned = (!values.is_empty()).then_some((step.thread, values));
+    }
+}

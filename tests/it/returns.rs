@@ -1,0 +1,206 @@
+//! What calls return is shown after the step over them or out of them.
+
+use serde_json::{Value, json};
+use tests::agent::Agent;
+use tests::client::DapClient;
+use tests::fixture::{self, Runtime};
+use tests::transcript::Transcript;
+
+use crate::stepping::place;
+
+stories! {
+    a_step_shows_what_the_calls_of_its_statement_returned,
+    a_step_out_shows_what_the_method_returned,
+    what_a_call_returned_opens_and_is_gone_at_the_next_resume,
+    a_breakpoint_inside_a_call_gives_up_what_would_be_shown,
+    what_other_threads_and_deeper_calls_return_is_not_shown,
+    calls_of_async_methods_are_shown_too,
+    an_agent_is_told_what_calls_returned,
+}
+
+also_on_net8! {
+    a_step_shows_what_the_calls_of_its_statement_returned,
+    a_step_out_shows_what_the_method_returned,
+    what_a_call_returned_opens_and_is_gone_at_the_next_resume,
+    a_breakpoint_inside_a_call_gives_up_what_would_be_shown,
+    what_other_threads_and_deeper_calls_return_is_not_shown,
+    calls_of_async_methods_are_shown_too,
+    an_agent_is_told_what_calls_returned,
+}
+
+/// Rows behind a reference.
+async fn rows(editor: &mut DapClient, reference: &Value) -> anyhow::Result<Vec<Value>> {
+    let told = editor.ok("variables", json!({ "variablesReference": reference })).await?;
+    Ok(told["variables"].as_array().cloned().unwrap_or_default())
+}
+
+/// The rows of a frame that say what was returned.
+async fn returned(editor: &mut DapClient, frame: &Value) -> anyhow::Result<Vec<Value>> {
+    let scopes = editor.ok("scopes", json!({ "frameId": frame["id"] })).await?;
+    let mut all = rows(editor, &scopes["scopes"][0]["variablesReference"]).await?;
+    let is_returned = |row: &Value| row["name"].as_str().is_some_and(|name| name.ends_with(" returned"));
+    let count = all.iter().filter(|row| is_returned(row)).count();
+    assert!(all.iter().take(count).all(is_returned), "they stand above the locals: {all:?}");
+    all.truncate(count);
+    for row in &all {
+        let hint = &row["presentationHint"];
+        assert_eq!((&hint["kind"], &hint["attributes"][0]), (&json!("data"), &json!("readOnly")), "{row}");
+        assert!(row["evaluateName"].is_null(), "{row}");
+    }
+    Ok(all)
+}
+
+/// Takes a step; where it ends, and what it shows as returned.
+async fn step(editor: &mut DapClient, thread: &mut i64, command: &str) -> anyhow::Result<(Value, String)> {
+    editor.ok(command, json!({ "threadId": *thread })).await?;
+    let (now, frame) = editor.stop().await?;
+    *thread = now;
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let told = returned(editor, &frame).await?;
+    let told: Vec<String> = told
+        .iter()
+        .map(|row| match text(&row["name"]) {
+            // The task may be done, or not.
+            name if name.starts_with("Later") => name,
+            name => format!("{name} {} {}", text(&row["type"]), text(&row["value"])),
+        })
+        .collect();
+    Ok((frame, told.join("; ")))
+}
+
+/// Steps, each with the source where it began and what it shows.
+async fn table(editor: &mut DapClient, commands: &[&str]) -> anyhow::Result<String> {
+    let (mut thread, mut frame) = editor.stop().await?;
+    editor.break_at("returns", &[]).await?;
+    let mut lines = Vec::new();
+    for command in commands {
+        let from = place("returns", &frame);
+        let (now, told) = step(editor, &mut thread, command).await?;
+        lines.push(format!("{command} {from} => {told}").trim_end().to_owned());
+        frame = now;
+    }
+    Ok(lines.join("\n"))
+}
+
+async fn launched(runtime: Runtime, markers: &[&str]) -> anyhow::Result<DapClient> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.launch("returns", markers, json!({})).await?;
+    Ok(editor)
+}
+
+async fn a_step_shows_what_the_calls_of_its_statement_returned(runtime: Runtime) -> anyhow::Result<()> {
+    let mut editor = launched(runtime, &["begin"]).await?;
+    let told = table(&mut editor, &["next"; 29]).await?;
+    insta::assert_snapshot!("a_step_shows_what_the_calls_of_its_statement_returned", told);
+    editor.finish().await
+}
+
+async fn a_step_out_shows_what_the_method_returned(runtime: Runtime) -> anyhow::Result<()> {
+    let mut told = Vec::new();
+    for (marker, commands) in [
+        ("total", &["stepOut", "stepIn", "stepOut", "next"][..]),
+        ("inside", &["stepOut", "stepOut", "next"]),
+        ("inside", &["next", "next", "next", "next"]),
+    ] {
+        let mut editor = launched(runtime, &[marker]).await?;
+        told.push(table(&mut editor, commands).await?);
+        editor.finish().await?;
+    }
+    insta::assert_snapshot!("a_step_out_shows_what_the_method_returned", told.join("\n\n"));
+    Ok(())
+}
+
+async fn what_a_call_returned_opens_and_is_gone_at_the_next_resume(runtime: Runtime) -> anyhow::Result<()> {
+    let mut editor = launched(runtime, &["begin"]).await?;
+    let (mut thread, _) = editor.stop().await?;
+    let mut frame = Value::Null;
+    for _ in 0..4 {
+        (frame, _) = step(&mut editor, &mut thread, "next").await?;
+    }
+    // Code of the program runs for an evaluation meanwhile.
+    editor.ok("evaluate", json!({ "expression": "order.Total(8)", "frameId": frame["id"] })).await?;
+    let told = returned(&mut editor, &frame).await?;
+    let inside = rows(&mut editor, &told[0]["variablesReference"]).await?;
+    let price = inside.iter().find(|row| row["name"] == "price").cloned().unwrap_or_default();
+    assert_eq!((&price["value"], &price["evaluateName"]), (&json!("4"), &Value::Null));
+    let arguments = json!({ "frameId": frame["id"] });
+    let scopes = editor.ok("scopes", arguments).await?;
+    let refused = json!({ "variablesReference": scopes["scopes"][0]["variablesReference"],
+        "name": "Next returned", "value": "null" });
+    assert_eq!(editor.refused("setVariable", refused).await?, "INVALID_PARAMETER");
+    let set = json!({ "variablesReference": told[0]["variablesReference"], "name": "price", "value": "4" });
+    assert_eq!(editor.ok("setVariable", set).await?["value"], "4");
+    let (_, told) = step(&mut editor, &mut thread, "next").await?;
+    assert_eq!(told, "Price.get returned int 4");
+    editor.break_at("returns", &["around"]).await?;
+    editor.ok("continue", json!({})).await?;
+    let (_, frame) = editor.stop().await?;
+    assert_eq!(returned(&mut editor, &frame).await?, [json!(null); 0]);
+    editor.finish().await
+}
+
+async fn a_breakpoint_inside_a_call_gives_up_what_would_be_shown(runtime: Runtime) -> anyhow::Result<()> {
+    let mut editor = launched(runtime, &["around", "inside"]).await?;
+    let (mut thread, _) = editor.stop().await?;
+    let (frame, told) = step(&mut editor, &mut thread, "next").await?;
+    assert_eq!((&frame["line"], told.as_str()), (&json!(fixture::line("returns", "inside")), ""));
+    // The step is given up: what it waited for does not come up later.
+    editor.break_at("returns", &["mine"]).await?;
+    editor.ok("continue", json!({})).await?;
+    let (_, frame) = editor.stop().await?;
+    assert_eq!(frame["line"], fixture::line("returns", "mine"));
+    assert_eq!(returned(&mut editor, &frame).await?, [json!(null); 0]);
+    editor.finish().await
+}
+
+async fn what_other_threads_and_deeper_calls_return_is_not_shown(runtime: Runtime) -> anyhow::Result<()> {
+    let mut editor = launched(runtime, &["factorial"]).await?;
+    let told = table(&mut editor, &["next"]).await?;
+    assert_eq!(
+        told,
+        "next Program.Factorial(int n): int rest = Factorial(n - 1); // BP factorial => Factorial returned int 2"
+    );
+    // A statement that calls its own method thousands of times is stepped over all the same, without values.
+    editor.break_at("returns", &["fibonacci"]).await?;
+    editor.ok("continue", json!({})).await?;
+    let told = table(&mut editor, &["next"]).await?;
+    assert!(told.ends_with("// BP fibonacci =>"), "{told}");
+    editor.break_at("returns", &["mine"]).await?;
+    editor.ok("continue", json!({})).await?;
+    let (mut thread, _) = editor.stop().await?;
+    // The others go through the very statement that is stepped over, all the time.
+    let (_, told) = step(&mut editor, &mut thread, "stepIn").await?;
+    assert_eq!(told, "");
+    let mut told = String::new();
+    for _ in 0..2 {
+        (_, told) = step(&mut editor, &mut thread, "next").await?;
+    }
+    assert!(matches!(told.as_str(), "" | "Same returned int 2"), "{told}");
+    editor.finish().await
+}
+
+async fn calls_of_async_methods_are_shown_too(runtime: Runtime) -> anyhow::Result<()> {
+    let mut editor = launched(runtime, &["async"]).await?;
+    let told = table(&mut editor, &["next"; 4]).await?;
+    insta::assert_snapshot!("calls_of_async_methods_are_shown_too", told);
+    editor.finish().await
+}
+
+async fn an_agent_is_told_what_calls_returned(runtime: Runtime) -> anyhow::Result<()> {
+    let mut agent = Agent::start("agent", runtime, &Transcript::default()).await?;
+    let line = fixture::line("returns", "begin");
+    let asked = json!({ "program": fixture::program("returns"), "run": true,
+        "breakpoints": [{ "sourceFile": fixture::source("returns"), "line": line }] });
+    let hit = agent.call("debug_launch", asked).await?;
+    assert_eq!((&hit["event"]["line"], &hit["event"]["returned"]), (&json!(line), &Value::Null), "{hit}");
+    agent.call("debug_step_over", json!({})).await?;
+    let stepped = agent.call("debug_step_over", json!({})).await?;
+    let total = |value: &str| json!({ "name": "Total", "value": value, "type": "int" });
+    assert_eq!(stepped["event"]["returned"], json!([total("6"), total("12")]), "{stepped}");
+    assert_eq!(
+        stepped["event"]["changed"],
+        json!([{ "name": "sum", "value": "18", "was": "0" }]),
+        "{stepped}"
+    );
+    agent.finish().await
+}
