@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use tests::client::DapClient;
-use tests::fixture::{self, Runtime};
+use tests::fixture::Runtime;
 use tests::transcript::Transcript;
 
 modern_stories! {
@@ -11,16 +11,7 @@ modern_stories! {
 
 async fn a_ref_field_is_written_through(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
-    editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
-    let launch = editor.send("launch", json!({ "program": fixture::modern_program("refs") })).await?;
-    editor.initialized(launch).await?;
-    let line = fixture::modern_line("refs", "held");
-    let wish =
-        json!({ "source": { "path": fixture::modern_source("refs") }, "breakpoints": [{ "line": line }] });
-    editor.ok("setBreakpoints", wish).await?;
-    editor.ok("configurationDone", json!({})).await?;
-    anyhow::ensure!(editor.response(launch).await?.success, "the launch failed");
-    let (thread, frame) = editor.stop().await?;
+    let (thread, frame) = editor.stopped_in_modern("refs", "held").await?;
     let frame = frame["id"].clone();
     for (expression, value, of) in [
         ("holder.Number", "11", "number"),

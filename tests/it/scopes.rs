@@ -18,7 +18,7 @@ also_on_net8! {
     closures_around_a_lambda_are_seen_from_inside_it,
 }
 
-/// Names and values of a frame's rows, without that of the statics.
+/// Names and values of a frame's rows, without groups.
 async fn rows(editor: &mut DapClient, frame: &Value) -> anyhow::Result<Vec<String>> {
     let scopes = editor.ok("scopes", json!({ "frameId": frame })).await?;
     let Some(reference) = scopes["scopes"][0]["variablesReference"].as_i64() else { return Ok(Vec::new()) };
@@ -27,7 +27,7 @@ async fn rows(editor: &mut DapClient, frame: &Value) -> anyhow::Result<Vec<Strin
     let rows = told["variables"].as_array().context("no variables")?.iter();
     let rows = rows.map(|row| (text(&row["name"]), text(&row["value"])));
     Ok(rows
-        .filter(|(name, _)| name != "Static members")
+        .filter(|(name, _)| !["Static members", "Type variables"].contains(&name.as_str()))
         .map(|(name, value)| format!("{name} = {value}"))
         .collect())
 }

@@ -48,7 +48,7 @@ mod walk;
 use dap_wire::{ErrorCode, Failure};
 use tree_sitter::Node as Syntax;
 
-pub(super) use constant::{Constant, width};
+pub(super) use constant::{Constant, real, width};
 pub(super) use parse::{Format, Scope, check_syntax};
 pub(super) use tuples::tuple_names;
 

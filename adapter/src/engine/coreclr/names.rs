@@ -92,6 +92,16 @@ pub(super) fn written_name(name: &str) -> String {
     }
 }
 
+/// Whether a type without its namespace is a closure of the compiler's: of C#'s, or of Visual Basic's.
+pub(super) fn is_closure(simple: &str) -> bool {
+    simple.starts_with("<>c") || simple.starts_with("_Closure$__")
+}
+
+/// Whether a type without its namespace is a closure or a state machine of the compiler's.
+pub(super) fn is_generated(simple: &str) -> bool {
+    simple.starts_with('<') || simple.starts_with("_Closure$__") || simple.starts_with("VB$StateMachine_")
+}
+
 /// `List` of ``System.Collections.Generic.List`1``: without the number of generic parameters.
 pub(super) fn without_arity(name: &str) -> String {
     let mut plain = String::with_capacity(name.len());

@@ -232,7 +232,7 @@ pub(crate) fn fits(kind: u32, value: i128) -> bool {
 
 /// A floating number as .NET writes it: shortest digits that read back alike, with an
 /// exponent when there are more than `limit` digits before the point.
-fn real(value: f64, negative: bool, scientific: &str, limit: i32) -> String {
+pub(crate) fn real(value: f64, negative: bool, scientific: &str, limit: i32) -> String {
     if value.is_nan() {
         return "NaN".into();
     }

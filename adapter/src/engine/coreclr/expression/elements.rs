@@ -116,6 +116,17 @@ impl Session {
         }
         if let Some(path) = of.path() {
             let inner = bare(&self.fetch(path)?);
+            if let (Some(value), [index]) = (&inner, indexes.as_slice())
+                && let Some(elements) = self.contiguous(value, &self.declared_ty(value))
+            {
+                let index = number(self, index)?;
+                let count = elements.count;
+                let at = u32::try_from(index).ok().filter(|at| *at < count);
+                let outside =
+                    || failed(format!("`{}` has {count} elements, none of them {index}", path.name));
+                let unread = || failed(format!("`{}[{index}]` is a struct that cannot be read", path.name));
+                return self.contiguous_at(&elements, path, at.ok_or_else(outside)?).ok_or_else(unread);
+            }
             if let Some(string) = inner.as_ref().and_then(cordebug::value::Value::as_string)
                 && let [index] = indexes.as_slice()
             {

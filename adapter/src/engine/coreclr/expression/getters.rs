@@ -63,8 +63,13 @@ impl Session {
                 0x28 | 0x6f => {
                     // Another getter of the same object or of an object in a field.
                     let (token, target) = (reader.u32()?, stack.pop()?);
-                    (token >> 24 == 6).then_some(())?;
-                    let name = metadata.method_name(token).strip_prefix("get_")?;
+                    let called = match token >> 24 {
+                        0x06 => metadata.method_name(token),
+                        // Of a generic class.
+                        0x0a => metadata.member_ref_name(token),
+                        _ => return None,
+                    };
+                    let name = called.strip_prefix("get_")?;
                     let actual = self.actual(&target).ok()?;
                     // A virtual one might be overridden.
                     let of = self.chain(&actual).into_iter().find_map(|owner| {

@@ -6,7 +6,7 @@ use clr_metadata::members::PropertyInfo;
 use cordebug::value::element;
 use dap_wire::Failure;
 
-use super::tuples::tuple_names;
+use super::tuples::{TupleNames, tuple_names};
 use super::{Constant, Data, Found, Scope, Val, failed};
 use crate::engine::coreclr::calls::supply::Method;
 use crate::engine::coreclr::modules::Loaded;
@@ -204,23 +204,19 @@ impl Session {
                 ))));
             }
         }
-        if let Some(names) = &path.tuple
-            && let Some(position) = names.iter().position(|known| known.as_deref() == Some(name))
+        let named = |names: &TupleNames| names.iter().position(|known| known.as_deref() == Some(name));
+        // The eighth element and those behind it are no fields of the tuple.
+        let behind =
+            || name.strip_prefix("Item")?.parse::<usize>().ok()?.checked_sub(1).filter(|at| *at >= 7);
+        if let Some(position) = path.tuple.as_ref().and_then(named).or_else(behind)
             && let Some(inner) = bare(&self.fetch(path)?)
         {
-            let mut way = path.clone();
-            let mut rest = position;
-            let mut value = inner.clone();
-            // The eighth element and those behind it are in a tuple inside the tuple.
-            while rest >= 7 {
-                let Some(step) = self.member(&value, "Rest") else { return Ok(None) };
-                way = way.step(step, String::new());
-                value = self.fetch(&way)?;
-                rest -= 7;
-            }
-            let Some(step) = self.member(&value, &format!("Item{}", rest + 1)) else { return Ok(None) };
-            let way = way.step(step, format!("{}.{name}", path.name));
-            let tuple = self.names_of_element(names, &self.declared_ty(&inner), position);
+            let ty = self.declared_ty(&inner);
+            let elements = if self.arity(&ty) > position { self.tuple_elements(&inner, &ty) } else { None };
+            let Some(steps) = elements.and_then(|all| all.get(position).cloned()) else { return Ok(None) };
+            let name = format!("{}.{name}", path.name);
+            let way = steps.into_iter().fold(path.clone(), |way, step| way.step(step, name.clone()));
+            let tuple = path.tuple.as_ref().and_then(|names| self.names_of_element(names, &ty, position));
             return self.val_at(Path { tuple, ..way }).map(Some);
         }
         Ok(None)

@@ -11,6 +11,7 @@ use cordebug::value::Value as ClrValue;
 
 use super::Ty;
 use crate::engine::coreclr::modules::Loaded;
+use crate::engine::coreclr::names::is_generated;
 use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::values::{Root, Step};
 
@@ -127,7 +128,7 @@ impl Session {
         let (loaded, method, arguments) = self.code_at(thread, frame)?;
         let metadata = &loaded.image()?.metadata;
         let mut owner = metadata.owner_of(method);
-        while metadata.simple_name(owner).starts_with('<') {
+        while is_generated(metadata.simple_name(owner)) {
             owner = metadata.enclosing_type(owner)?;
         }
         let wanted = metadata.generic_parameters(owner).len();

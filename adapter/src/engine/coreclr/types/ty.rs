@@ -251,6 +251,18 @@ impl Session {
         }
     }
 
+    /// The elements of a tuple with these arguments: the eighth and those behind it are in a tuple inside the tuple.
+    fn elements<'a>(&self, arguments: &'a [Ty]) -> Vec<&'a Ty> {
+        match arguments {
+            [first @ .., rest]
+                if first.len() == 7 && self.full_name(rest).starts_with("System.ValueTuple`") =>
+            {
+                first.iter().chain(self.elements(rest.arguments())).collect()
+            }
+            all => all.iter().collect(),
+        }
+    }
+
     fn spelled(&self, ty: &Ty) -> String {
         match ty {
             Ty::Primitive(kind) => keyword(*kind).unwrap_or("?").into(),
@@ -284,8 +296,10 @@ impl Session {
                     ("System.Decimal", _) => "decimal".into(),
                     (name, _) if name.starts_with("<>f__AnonymousType") => ANONYMOUS.into(),
                     ("System.Nullable`1", [inner]) => format!("{inner}?"),
-                    (name, [_, _, ..]) if name.starts_with("System.ValueTuple`") && arguments.len() < 8 => {
-                        format!("({})", arguments.join(", "))
+                    (name, [_, _, ..]) if name.starts_with("System.ValueTuple`") => {
+                        let elements = self.elements(&named.arguments).into_iter();
+                        let elements: Vec<String> = elements.map(|of| self.csharp(of)).collect();
+                        format!("({})", elements.join(", "))
                     }
                     (name, arguments) => spelled_generic(name, arguments),
                 }

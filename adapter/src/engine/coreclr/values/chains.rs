@@ -1,9 +1,8 @@
-//! Collections whose items are nodes that refer to each other: `LinkedList` and `ConcurrentDictionary`. Nodes that are passed over
+//! Collections whose items are nodes that refer to each other: `LinkedList`, `Lookup` and `ConcurrentDictionary`. Nodes that are passed over
 //! are followed in the program's memory; only those of the page become values.
 
 use cordebug::value::Value as ClrValue;
 
-use super::items::literal_of;
 use super::path::{Path, Step, bare};
 use crate::engine::coreclr::session::Session;
 
@@ -19,6 +18,18 @@ const MOST_LOCKS: u32 = 1 << 16;
 /// Size of a reference, bytes.
 const REFERENCE: u64 = 8;
 
+/// Nodes that lead on to each other.
+pub(super) struct Chain {
+    /// Fields on the way to the first.
+    pub(super) first: &'static [&'static str],
+    pub(super) next: &'static str,
+    pub(super) length: u32,
+    /// Of a node: its key, where items have some.
+    pub(super) key: Option<&'static str>,
+    /// Of a node: the item, where it is not the node itself.
+    pub(super) value: Option<&'static str>,
+}
+
 /// How nodes lie in a bucket of a dictionary.
 #[derive(Clone, Copy)]
 struct Shape {
@@ -30,16 +41,21 @@ struct Shape {
 }
 
 impl Session {
-    /// Ways to the nodes of a linked list, a page of them, with their positions.
+    /// Ways to the nodes of a chain, a page of them, with their positions.
     pub(super) fn linked_nodes(
         &mut self,
         list: &ClrValue,
         path: &Path,
-        (start, count, length): (usize, usize, u32),
+        chain: &Chain,
+        (start, count): (usize, usize),
     ) -> Option<Vec<(u32, Path)>> {
-        let mut node = path.step(self.member(list, "head")?, String::new());
-        let Some(mut value) = bare(&self.fetch(&node).ok()?) else { return Some(Vec::new()) };
-        let next = self.member(&value, "next")?;
+        let (mut node, mut value, length) = (path.clone(), list.clone(), chain.length);
+        for field in chain.first {
+            node = node.step(self.member(&value, field)?, String::new());
+            let Some(inner) = bare(&self.fetch(&node).ok()?) else { return Some(Vec::new()) };
+            value = inner;
+        }
+        let next = self.member(&value, chain.next)?;
         let (start, mut found) = (u32::try_from(start).unwrap_or(u32::MAX), Vec::new());
         if start >= length.min(LONGEST_CHAIN) {
             return Some(found);
@@ -176,9 +192,8 @@ impl Session {
     }
 
     fn keyed(&self, path: &Path, way: &Path, node: &ClrValue) -> Option<(String, Path)> {
-        let key = self.show(&self.field_named(node, "_key")?).text;
-        let name = format!("{}[{}]", path.name, literal_of(&key));
-        Some((format!("[{key}]"), way.step(self.member(node, "_value")?, name)))
+        let (name, expression) = self.keyed_by(path, &self.field_named(node, "_key")?);
+        Some((name, way.step(self.member(node, "_value")?, expression)))
     }
 }
 

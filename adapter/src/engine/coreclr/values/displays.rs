@@ -1,12 +1,14 @@
 //! What types say about their own display: `DebuggerDisplay`, `DebuggerTypeProxy`, and `ToString` where the launch allows it.
 //!
-//! A display of a user's type may run code of the program, for its author asked for that; it gets little time, and one that
-//! takes too long is not asked again in this session. Displays of the runtime's own types are shown when nothing must run.
+//! A display may run code of the program, for the type's author asked for that; it gets little time, and one that takes too long
+//! is not asked again in this session. Displays of the framework's types are read in the same way, but for types that are shown from their
+//! fields without one: some of those would change the program (`Task.Id` makes one up) or wait for a lock (`ConcurrentDictionary.Count`).
 
 use clr_metadata::members::Argument;
 use dap_wire::ErrorCode;
 
 use super::path::{Path, bare};
+use super::show::Shown;
 use crate::engine::coreclr::calls::Site;
 use crate::engine::coreclr::expression::{Constant, Format};
 use crate::engine::coreclr::session::Session;
@@ -14,6 +16,8 @@ use crate::engine::coreclr::types::Ty;
 
 const DISPLAY: &str = "System.Diagnostics.DebuggerDisplayAttribute";
 const PROXY: &str = "System.Diagnostics.DebuggerTypeProxyAttribute";
+/// Classes of the framework that have no display but deserve one, and what it is: what their `ToString` says.
+const UNDISPLAYED: [&str; 2] = ["System.Reflection.MemberInfo", "System.Reflection.Assembly"];
 /// Deepest nesting of displays that show objects with displays.
 const DEEPEST: u32 = 3;
 /// Longest display, characters.
@@ -27,25 +31,54 @@ pub(super) struct Display {
 }
 
 impl Session {
-    /// How an object's type wants it to be shown.
-    pub(super) fn displayed(&mut self, path: &Path, site: &Site<'_>) -> Option<Display> {
+    /// Shows an object as its type wants it: its display, its members with theirs, or what it says of itself.
+    pub(super) fn as_its_type_wants(
+        &mut self,
+        path: &Path,
+        format: &Format,
+        site: &Site<'_>,
+        shown: &mut Shown,
+    ) {
+        let deep = self.known.depth.get();
+        if deep >= DEEPEST {
+            return;
+        }
+        self.known.depth.set(deep + 1);
+        let is_plain = shown.text == format!("{{{}}}", shown.kind.trim_end_matches('?'));
+        if let Some(display) = self.displayed(path, is_plain, site) {
+            shown.text = display.value.unwrap_or(std::mem::take(&mut shown.text));
+            shown.kind = display.kind.unwrap_or(std::mem::take(&mut shown.kind));
+            shown.name = display.name;
+        } else if let Some(text) = self.recomposed(path, &shown.text, format, site) {
+            shown.text = text;
+        } else if is_plain && let Some(text) = self.own_text(path, site) {
+            shown.text = format!("{{{text}}}");
+        }
+        self.known.depth.set(deep);
+    }
+
+    /// The text of a pair, tuple or record with the displays of what is inside; none where its fields have said all.
+    fn recomposed(&mut self, path: &Path, text: &str, format: &Format, site: &Site<'_>) -> Option<String> {
+        text.contains(['{', '…']).then_some(())?;
+        let value = bare(&self.fetch(path).ok()?)?;
+        let ty = self.declared_ty(&value);
+        let composed = self.composed(&value, &ty, &self.full_name(&ty))?;
+        drop(value);
+        Some(self.composed_display(path, &composed, format, site))
+    }
+
+    /// What the display of an object's type gives; that of a framework's type where the object says nothing without.
+    fn displayed(&mut self, path: &Path, is_plain: bool, site: &Site<'_>) -> Option<Display> {
         let value = bare(&self.fetch(path).ok()?)?;
         let ty = self.declared_ty(&value);
         drop(value);
         let (owner, patterns) = self.display_of(&ty)?;
         let key = self.full_name(&owner);
-        if self.known.mute.borrow().contains(&key) {
+        if self.known.mute.borrow().contains(&key) || !(is_plain || self.is_user_type(&owner)) {
             return None;
         }
-        let deep = self.known.depth.get();
-        if deep >= DEEPEST {
-            return None;
-        }
-        self.known.depth.set(deep + 1);
-        let runs = site.runs && self.is_user_type(&owner);
-        let site = Site { runs, ..*site };
         let mut fill = |pattern: Option<String>| {
-            let filled = pattern.map(|pattern| self.filled(&pattern, path, &ty, &site)).transpose();
+            let filled = pattern.map(|pattern| self.filled(&pattern, path, &ty, site)).transpose();
             filled.map(|text| text.map(|text| text.chars().take(LONGEST).collect()))
         };
         let all = || {
@@ -56,7 +89,6 @@ impl Session {
             })
         };
         let filled: Result<Display, dap_wire::Failure> = all();
-        self.known.depth.set(deep);
         match filled {
             Ok(display) => Some(display),
             Err(failure) => {
@@ -100,6 +132,10 @@ impl Session {
     fn display_of(&self, ty: &Ty) -> Option<(Ty, Display)> {
         self.chain(ty).into_iter().find_map(|owner| {
             let (loaded, token) = self.definition(&owner)?;
+            if loaded.is_core() && UNDISPLAYED.contains(&self.full_name(&owner).as_str()) {
+                let said = Some("\\{{ToString(),nq}\\}".to_owned());
+                return Some((owner, Display { value: said, name: None, kind: None }));
+            }
             let (first, named) = loaded.image()?.metadata.attribute_text(token, DISPLAY)?;
             let text = |argument: &Argument| match argument {
                 Argument::Text(text) => text.clone().filter(|text| !text.is_empty()),

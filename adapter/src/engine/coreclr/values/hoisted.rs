@@ -6,11 +6,11 @@ use cordebug::value::Value as ClrValue;
 use super::path::{Path, Step, bare};
 use crate::engine::coreclr::expression::tuple_names;
 use crate::engine::coreclr::modules::Loaded;
-use crate::engine::coreclr::names::written_name;
+use crate::engine::coreclr::names::{is_closure, written_name};
 use crate::engine::coreclr::session::Session;
 
-/// What locals and fields with the closure around a closure begin with.
-pub(super) const CLOSURE: &str = "CS$<>8__locals";
+/// What locals and fields with the closure around a closure begin with: in C#, in Visual Basic.
+const CLOSURES: [&str; 3] = ["CS$<>8__locals", "$VB$Closure_", "$VB$NonLocal_"];
 /// Deepest nesting of closures that is followed.
 const DEEPEST: usize = 16;
 
@@ -40,6 +40,11 @@ impl Alive {
     }
 }
 
+/// Whether a local or field with this name holds a closure.
+pub(super) fn holds_closure(name: &str) -> bool {
+    CLOSURES.iter().any(|begin| name.starts_with(begin))
+}
+
 /// What the compiler keeps in a field.
 #[derive(Debug, PartialEq, Eq)]
 enum Kept<'a> {
@@ -55,8 +60,11 @@ enum Kept<'a> {
 impl<'a> Kept<'a> {
     /// By the field's name: `<name>5__2` is the second variable of a state machine, `<>8__1` its first closure.
     fn in_field(raw: &'a str) -> Self {
-        if raw.starts_with(CLOSURE) {
+        if holds_closure(raw) {
             return Self::Closure(None);
+        }
+        if let Some(name) = raw.strip_prefix('$') {
+            return Self::in_field_of_basic(name);
         }
         let number = |rest: &str, kind: &str| {
             let number: usize = rest.strip_prefix(kind)?.parse().ok()?;
@@ -68,6 +76,24 @@ impl<'a> Kept<'a> {
             Some(("", rest)) if rest.starts_with("8__") => Self::Closure(number(rest, "8__")),
             Some(("", _)) => Self::Nothing,
             Some((name, rest)) => Self::Variable(name, number(rest, "5__")),
+        }
+    }
+
+    /// Of Visual Basic's compiler, behind the `$`: `VB$ResumableLocal_name$1` is the second variable of a state machine.
+    fn in_field_of_basic(name: &'a str) -> Self {
+        if name == "VB$Me" {
+            return Self::This;
+        }
+        if let Some(name) = name.strip_prefix("VB$Local_") {
+            return Self::Variable(name, None);
+        }
+        let resumed = name.strip_prefix("VB$ResumableLocal_").and_then(|rest| rest.rsplit_once('$'));
+        let Some((name, Ok(number))) = resumed.map(|(name, number)| (name, number.parse())) else {
+            return Self::Nothing;
+        };
+        match holds_closure(name) {
+            true => Self::Closure(Some(number)),
+            false => Self::Variable(name, Some(number)),
         }
     }
 }
@@ -112,7 +138,7 @@ impl Session {
         let held = self.field_at(value, step).as_ref().and_then(bare);
         let class = held.and_then(|held| self.class_of(&held.exact_type().ok()?));
         class.is_some_and(|(loaded, class)| {
-            loaded.image().is_some_and(|image| image.metadata.simple_name(class).starts_with("<>c"))
+            loaded.image().is_some_and(|image| is_closure(image.metadata.simple_name(class)))
         })
     }
 }
@@ -133,6 +159,13 @@ mod tests {
             ("<>1__state", Kept::Nothing),
             ("<>u__1", Kept::Nothing),
             ("<>9__4", Kept::Nothing),
+            ("$VB$Me", Kept::This),
+            ("$VB$Local_step_", Kept::Variable("step_", None)),
+            ("$VB$ResumableLocal_after$1", Kept::Variable("after", Some(1))),
+            ("$VB$NonLocal_$VB$Closure_2", Kept::Closure(None)),
+            ("$VB$ResumableLocal_$VB$Closure_$0", Kept::Closure(Some(0))),
+            ("$State", Kept::Nothing),
+            ("$P_n", Kept::Nothing),
         ] {
             assert_eq!(Kept::in_field(raw), kept, "{raw}");
         }

@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use clr_metadata::members::{Access, PropertyInfo};
 use dap_wire::Failure;
 
+use super::UNNAMED;
 use super::path::{Path, bare};
-use super::references::Node;
+use super::references::{Node, Returned};
 use super::rows::Page;
 use crate::engine::coreclr::calls::Site;
 use crate::engine::coreclr::expression::{Constant, Format, Val};
@@ -63,7 +64,7 @@ impl Session {
     ) -> Result<Vec<Row>, Failure> {
         match node {
             Node::Locals { thread, index } => {
-                let mut rows: Vec<Row> = Vec::new();
+                let mut rows: Vec<Row> = self.returned_rows(*thread, *index);
                 let locals = self.locals(*thread, *index)?;
                 let has_this = locals.iter().any(|(name, _)| name == "this");
                 rows.extend(locals.into_iter().map(|(name, path)| Row::new(name, What::At(path), "data")));
@@ -79,7 +80,12 @@ impl Session {
                     let text = self.csharp(&class);
                     rows.push(Row::new("Static members", What::Group(Node::Statics(class), text), "class"));
                 }
+                rows.extend(self.type_variables_row(*thread, *index));
                 Ok(page.cut(rows))
+            }
+            Node::Types { thread, index } => {
+                let row = |(name, text)| Row::new(name, What::Said(text), "data");
+                Ok(page.cut(self.type_variables(*thread, *index).into_iter().map(row).collect()))
             }
             Node::Inside(path, format) => self.inside(path, format, page, site),
             Node::Rest(path, format, from) => {
@@ -100,6 +106,18 @@ impl Session {
             }
             Node::Statics(ty) => self.statics(ty, site).map(|rows| page.cut(rows)),
         }
+    }
+
+    /// What the calls of the step before returned, in the frame where it ended.
+    fn returned_rows(&self, thread: u32, index: usize) -> Vec<Row> {
+        let here = self.references.returned.iter().filter(|(of, _)| (*of, 0) == (thread, index));
+        let row = |returned: &Returned| {
+            let what = What::Here(returned.val.clone(), UNNAMED.into());
+            let mut row = Row::new(format!("{} returned", returned.name), what, "data");
+            row.attributes.push("readOnly");
+            row
+        };
+        here.flat_map(|(_, all)| all).map(row).collect()
     }
 
     fn inside(
@@ -150,17 +168,21 @@ impl Session {
                 rows.push(rest(path, format, page.start.saturating_add(most)));
             }
             if page.wants_named() && inner.as_array().is_none() {
-                rows.push(Row::new(
-                    "Raw View",
-                    What::Group(Node::Raw(path.clone()), String::new()),
-                    "virtual",
-                ));
+                rows.push(raw_view(path));
             }
             return Ok(rows);
         }
         if !format.raw
             && let Some(rows) = self.span_rows(&inner, path, page)
         {
+            return Ok(rows);
+        }
+        if !format.raw
+            && let Some(mut rows) = self.computed_rows(&inner, path, page, site)
+        {
+            if page.wants_named() {
+                rows.push(raw_view(path));
+            }
             return Ok(rows);
         }
         if !page.wants_named() {
@@ -171,11 +193,7 @@ impl Session {
             if let Some(proxy) = self.proxy(path, &ty, site) {
                 let mut rows = self.fields_and_properties(&proxy, DEEPEST, site)?;
                 rows.retain(|row| row.access.is_none_or(|access| access == Access::Public));
-                rows.push(Row::new(
-                    "Raw View",
-                    What::Group(Node::Raw(path.clone()), String::new()),
-                    "virtual",
-                ));
+                rows.push(raw_view(path));
                 return Ok(page.cut(rows));
             }
         }
@@ -398,6 +416,11 @@ impl Session {
 pub(super) fn rest(path: &Path, format: &Format, from: usize) -> Row {
     let node = Node::Rest(path.clone(), *format, from);
     Row::new(format!("[{from}…]"), What::Group(node, "more items".into()), "virtual")
+}
+
+/// The row behind which the fields are of what is shown otherwise.
+fn raw_view(path: &Path) -> Row {
+    Row::new("Raw View", What::Group(Node::Raw(path.clone()), String::new()), "virtual")
 }
 
 /// All rows, as many as are given at once.

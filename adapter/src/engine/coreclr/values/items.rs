@@ -2,30 +2,35 @@
 
 use cordebug::value::{Array, Value as ClrValue};
 
-use super::chains::CONCURRENT;
+use super::chains::{CONCURRENT, Chain};
+use super::computed::{BITS, NAMES};
 use super::path::{Path, Step, bare};
 use crate::engine::coreclr::session::Session;
 
 /// So much of the program's memory is looked through at a time, bytes.
 const CHUNK: u64 = 1 << 20;
 
+/// Memory keeps a mark beside the place where it begins.
+pub(super) const PLACE: u32 = 0x7fff_ffff;
+
 /// Collections whose items must run to be seen, but whose number of items lies in a field: the way to it.
-const COUNTED: [(&str, &[&str]); 9] = [
+const COUNTED: [(&str, &[&str]); 8] = [
     ("System.Collections.Generic.SortedDictionary`2", &["_set", "count"]),
     ("System.Collections.Generic.SortedSet`1", &["count"]),
     ("System.Collections.Generic.SortedList`2", &["_size"]),
     ("System.Collections.Generic.PriorityQueue`2", &["_size"]),
     ("System.Collections.SortedList", &["_size"]),
-    ("System.Collections.BitArray", &["m_length"]),
-    ("System.Collections.Specialized.NameValueCollection", &["_entriesArray", "_size"]),
     ("System.Collections.Generic.SortedDictionary`2.TreeSet", &["count"]),
-    ("System.ArraySegment`1", &["_count"]),
+    ("System.Dynamic.ExpandoObject", &["_count"]),
+    (NAMES, &["_entriesArray", "_size"]),
 ];
 
 /// How a collection keeps its items.
 enum Layout {
     /// An array, used from its start: field of the array, items.
     Front(&'static str, u32),
+    /// A part of an array: its field, where the part begins, items; what an index stands behind.
+    Part(&'static str, u32, u32, &'static str),
     /// A ring: field of the array, where it begins, items.
     Ring(&'static str, u32, u32),
     /// Used from its start, shown from its end.
@@ -40,8 +45,9 @@ enum Layout {
         key: Option<&'static str>,
         value: &'static str,
     },
-    /// A ring of nodes.
-    Linked(u32),
+    /// Nodes that lead on to each other: fields on the way to the first, field of the next one, items, field of the key and of the
+    /// value, where it is not the node itself.
+    Linked(Chain),
     /// Another collection does it.
     Inner(&'static str),
 }
@@ -88,7 +94,37 @@ impl Session {
                     value: "Value",
                 },
             },
-            "System.Collections.Generic.LinkedList`1" => Layout::Linked(number("count")?),
+            "System.Collections.Generic.OrderedDictionary`2" => Layout::Entries {
+                array: "_entries",
+                used: number("_count")?,
+                free: 0,
+                mark: "Next",
+                live: -1,
+                key: Some("Key"),
+                value: "Value",
+            },
+            "System.Collections.Generic.LinkedList`1" => Layout::Linked(Chain {
+                first: &["head"],
+                next: "next",
+                length: number("count")?,
+                key: None,
+                value: Some("item"),
+            }),
+            "System.Linq.Lookup`2" | "System.Linq.CollectionLookup`2" => Layout::Linked(Chain {
+                first: &["_lastGrouping", "_next"],
+                next: "_next",
+                length: number("_count")?,
+                key: Some("_key"),
+                value: None,
+            }),
+            "System.Linq.Grouping`2" => Layout::Front("_elements", number("_count")?),
+            "System.ArraySegment`1" => Layout::Part("_array", number("_offset")?, number("_count")?, ""),
+            "System.Memory`1" | "System.ReadOnlyMemory`1" => {
+                // Over a text or what somebody else manages there is no array.
+                bare(&self.field_named(value, "_object")?)?.as_array()?;
+                Layout::Part("_object", number("_index")? & PLACE, number("_length")?, ".Span")
+            }
+            "System.Collections.ObjectModel.ReadOnlyDictionary`2" => Layout::Inner("m_dictionary"),
             "System.Collections.Immutable.ImmutableArray`1" => Layout::Inner("array"),
             "System.Collections.ObjectModel.ReadOnlyCollection`1" => Layout::Inner("list"),
             "System.Collections.ObjectModel.Collection`1"
@@ -102,14 +138,17 @@ impl Session {
         if name.contains("Span`1") {
             return self.number_field(value, "_length");
         }
-        if name == CONCURRENT {
-            return self.concurrent_count(value);
+        match name {
+            CONCURRENT => return self.concurrent_count(value),
+            BITS => return self.bit_count(value),
+            _ => {}
         }
         Some(match self.layout(value, name)? {
             Layout::Front(_, count)
             | Layout::Ring(_, _, count)
+            | Layout::Part(_, _, count, _)
             | Layout::Stack(_, count)
-            | Layout::Linked(count) => count,
+            | Layout::Linked(Chain { length: count, .. }) => count,
             Layout::Entries { used, free, .. } => used.saturating_sub(free),
             Layout::Inner(field) => {
                 let inner = bare(&self.field_named(value, field)?)?;
@@ -173,6 +212,14 @@ impl Session {
                 };
                 Some(page(length).map(item).collect())
             }
+            Layout::Part(field, from, length, behind) => {
+                let array = within(field)?;
+                let item = |at| {
+                    let way = format!("{}{behind}[{at}]", path.name);
+                    (format!("[{at}]"), array.step(Step::Element(from.saturating_add(at)), way))
+                };
+                Some(page(length).map(item).collect())
+            }
             Layout::Ring(field, head, length) => {
                 let array = within(field)?;
                 let capacity = bare(&self.fetch(&array).ok()?)?.as_array()?.count().ok()?.max(1);
@@ -191,12 +238,18 @@ impl Session {
                 };
                 Some(page(length).map(item).collect())
             }
-            Layout::Linked(length) => {
-                let nodes = self.linked_nodes(inner, path, (start, count, length))?;
+            Layout::Linked(chain) => {
+                let nodes = self.linked_nodes(inner, path, &chain, (start, count))?;
                 let item = |(at, node): (u32, Path)| {
-                    let (name, way) = counted(at);
                     let value = bare(&self.fetch(&node).ok()?)?;
-                    Some((name, node.step(self.member(&value, "item")?, way)))
+                    let (name, way) = match chain.key {
+                        Some(key) => self.keyed_by(path, &self.field_named(&value, key)?),
+                        None => counted(at),
+                    };
+                    Some(match chain.value {
+                        Some(field) => (name, node.step(self.member(&value, field)?, way)),
+                        None => (name, Path { name: way, ..node }),
+                    })
                 };
                 Some(nodes.into_iter().filter_map(item).collect())
             }
@@ -226,12 +279,10 @@ impl Session {
                     let Ok(entry) = array.element(at) else { break };
                     let item = entries.step(Step::Element(at), String::new());
                     let (name, way) = match key {
-                        Some(key) => {
-                            let shown = self
-                                .field_named(&entry, key)
-                                .map_or_else(|| "?".into(), |key| self.show(&key).text);
-                            (format!("[{shown}]"), format!("{}[{}]", path.name, literal_of(&shown)))
-                        }
+                        Some(key) => match self.field_named(&entry, key) {
+                            Some(key) => self.keyed_by(path, &key),
+                            None => ("[?]".into(), format!("{}[?]", path.name)),
+                        },
                         None => counted((start + found.len()) as u32),
                     };
                     found.push((name, item.step(self.member(&entry, value)?, way)));
@@ -239,6 +290,12 @@ impl Session {
                 Some(found)
             }
         }
+    }
+
+    /// The name of an item with this key, and the expression that gives it.
+    pub(super) fn keyed_by(&self, path: &Path, key: &ClrValue) -> (String, String) {
+        let shown = self.show(key).text;
+        (format!("[{shown}]"), format!("{}[{}]", path.name, literal_of(&shown)))
     }
 
     /// Positions of entries that are in use, a page of them. Whether one is, is read from memory in large pieces.
@@ -282,7 +339,7 @@ impl Session {
 }
 
 /// `120 'x'` is how a character is shown; `'x'` is how it is written.
-pub(super) fn literal_of(shown: &str) -> &str {
+fn literal_of(shown: &str) -> &str {
     match shown.split_once(" '") {
         Some((number, _)) if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) => {
             shown.get(number.len() + 1..).unwrap_or(shown)

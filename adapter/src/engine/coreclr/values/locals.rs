@@ -1,16 +1,25 @@
 //! Arguments and locals of a frame, under the names of the source.
 
+use std::rc::Rc;
+
+use clr_metadata::metadata::Field;
 use cordebug::frame::Frame;
 use dap_wire::Failure;
 
-use super::hoisted::{Alive, CLOSURE};
-use super::path::{Path, Root};
+use super::hoisted::{Alive, holds_closure};
+use super::inside::{Row, What};
+use super::path::{Path, Root, Step};
+use super::references::Node;
 use crate::engine::coreclr::cor;
 use crate::engine::coreclr::expression::tuple_names;
-use crate::engine::coreclr::names::written_name;
+use crate::engine::coreclr::modules::Loaded;
+use crate::engine::coreclr::names::{is_closure, written_name};
 use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::stack::DEEPEST;
 use crate::engine::coreclr::types::lookup::Stack;
+
+/// What the fields of `Static` locals begin with.
+const KEPT: &str = "$STATIC$";
 
 impl Session {
     /// A frame of a thread, counted from the top; looked up once per stop.
@@ -62,7 +71,7 @@ impl Session {
         let is_state_machine = pdb.is_some_and(|pdb| pdb.kickoff(token).is_some());
         let has_this = !metadata.is_static(token);
         // Of a lambda's closure, too, people know the variables only; and of an iterator's `finally`, a method of its own.
-        let is_closure = metadata.simple_name(metadata.owner_of(token)).starts_with("<>c")
+        let is_closure = is_closure(metadata.simple_name(metadata.owner_of(token)))
             || metadata.method_name(token).starts_with("<>m__Finally");
         if has_this && (is_state_machine || is_closure) {
             let alive = match is_state_machine {
@@ -83,7 +92,7 @@ impl Session {
         if let Some(pdb) = pdb {
             for local in pdb.locals(token, il.unwrap_or(0)) {
                 let path = at(Root::Local { thread, frame: index, slot: local.slot }, &local.name);
-                if local.name.starts_with(CLOSURE) {
+                if holds_closure(&local.name) {
                     self.hoisted(&path, &Alive::Everything, &mut found);
                 } else {
                     let tuple = tuple_names(pdb.tuple_names(local.row));
@@ -91,7 +100,64 @@ impl Session {
                 }
             }
         }
+        self.kept_locals(&loaded, token, (thread, index), &mut found);
         Ok(this_first(found))
+    }
+
+    /// The generic parameters of a frame's code, its class's first, with what they stand for.
+    pub(super) fn type_variables(&self, thread: u32, index: usize) -> Vec<(String, String)> {
+        let found = || {
+            let (loaded, method, arguments) = self.code_at(thread, index)?;
+            let metadata = &loaded.image()?.metadata;
+            let class = metadata.generic_parameters(metadata.owner_of(method));
+            let names = class.into_iter().chain(metadata.generic_parameters(method));
+            Some(names.zip(arguments.iter().map(|of| self.csharp(of))).collect())
+        };
+        found().unwrap_or_default()
+    }
+
+    /// The row that opens to them; none for code without any.
+    pub(super) fn type_variables_row(&self, thread: u32, index: usize) -> Option<Row> {
+        let all = self.type_variables(thread, index).into_iter();
+        let all: Vec<String> = all.map(|(name, text)| format!("{name} = {text}")).collect();
+        let group = What::Group(Node::Types { thread, index }, all.join(", "));
+        (!all.is_empty()).then(|| Row::new("Type variables", group, "virtual"))
+    }
+
+    /// `Static` locals of Visual Basic, which keep their values from call to call: fields named after the method, its signature and the
+    /// variable.
+    fn kept_locals(
+        &self,
+        loaded: &Rc<Loaded>,
+        method: u32,
+        (thread, frame): (u32, usize),
+        found: &mut Vec<(String, Path)>,
+    ) {
+        let Some(metadata) = loaded.image().map(|image| &image.metadata) else { return };
+        let class = metadata.owner_of(method);
+        let fields = metadata.fields(class).into_iter().filter(|field| field.name.starts_with(KEPT));
+        let fields: Vec<Field> = fields.collect();
+        if fields.is_empty() {
+            return;
+        }
+        let signature: String =
+            metadata.signature_bytes(method).iter().map(|byte| format!("{byte:X}")).collect();
+        let begin = format!("{KEPT}{}${signature}$", metadata.method_name(method));
+        for field in fields {
+            let Some(name) = field.name.strip_prefix(&begin).filter(|name| !name.contains('$')) else {
+                continue;
+            };
+            let way = match field.is_static {
+                true => {
+                    let ty = self.class_at(thread, frame).and_then(|ty| self.runtime_type(thread, &ty).ok());
+                    let Some(ty) = ty else { continue };
+                    Path::new(Root::Static { thread, frame, ty, token: field.token }, name)
+                }
+                false => Path::new(Root::Argument { thread, frame, index: 0 }, "this")
+                    .step(Step::Field { up: 0, token: field.token }, name.to_owned()),
+            };
+            found.push((name.to_owned(), way));
+        }
     }
 }
 

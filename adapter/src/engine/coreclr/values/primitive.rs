@@ -80,10 +80,17 @@ pub(crate) fn guid(bytes: &[u8]) -> Option<String> {
 
 /// System.DateTime: 100 ns since year 1 in the low 62 bits.
 pub(crate) fn date_time(bytes: &[u8]) -> Option<String> {
-    let ticks = u64::from_le_bytes(bytes.get(..8)?.try_into().ok()?) & 0x3fff_ffff_ffff_ffff;
-    let (days, rest) = (ticks / 864_000_000_000, ticks % 864_000_000_000);
+    let ticks = i64::from_le_bytes(bytes.get(..8)?.try_into().ok()?) & 0x3fff_ffff_ffff_ffff;
+    Some(format!("{} {}", date(ticks)?, time_of_day(ticks % DAY)))
+}
+
+/// 100 ns in a day.
+pub(crate) const DAY: i64 = 864_000_000_000;
+
+/// The day of a time in 100 ns since year 1: `2020-02-29`.
+pub(crate) fn date(ticks: i64) -> Option<String> {
     // Days since 0000-03-01, so that a leap day is the last day of its year (Howard Hinnant's civil calendar).
-    let day = days + 306;
+    let day = u64::try_from(ticks / DAY).ok()? + 306;
     let (era, of_era) = (day / 146_097, day % 146_097);
     let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
     let of_year = of_era - (365 * year + year / 4 - year / 100);
@@ -91,17 +98,26 @@ pub(crate) fn date_time(bytes: &[u8]) -> Option<String> {
     let date = of_year - (153 * month + 2) / 5 + 1;
     let (year, month) =
         (year + era * 400 + u64::from(month >= 10), if month < 10 { month + 3 } else { month - 9 });
-    let seconds = rest / 10_000_000;
-    let mut text = format!(
-        "{year:04}-{month:02}-{date:02} {:02}:{:02}:{:02}",
-        seconds / 3600,
-        seconds / 60 % 60,
-        seconds % 60
-    );
-    if rest % 10_000_000 != 0 {
-        text.push_str(format!(".{:07}", rest % 10_000_000).trim_end_matches('0'));
+    Some(format!("{year:04}-{month:02}-{date:02}"))
+}
+
+/// 100 ns since midnight: `13:14:15.25`.
+pub(crate) fn time_of_day(ticks: i64) -> String {
+    let seconds = ticks / 10_000_000;
+    let mut text = format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
+    if ticks % 10_000_000 != 0 {
+        text.push_str(format!(".{:07}", ticks % 10_000_000).trim_end_matches('0'));
     }
-    Some(text)
+    text
+}
+
+/// System.Text.Rune: `U+1F600 '😀'`.
+pub(crate) fn rune(value: u32) -> Option<String> {
+    let letter = char::from_u32(value)?;
+    Some(match is_unseen(letter) {
+        true => format!("U+{value:04X}"),
+        false => format!("U+{value:04X} '{letter}'"),
+    })
 }
 
 #[cfg(test)]
@@ -125,6 +141,12 @@ mod tests {
             date_time(&637_135_200_000_000_000u64.to_le_bytes()).as_deref(),
             Some("2020-01-02 00:00:00")
         );
+        let day: i64 = 738_500 * DAY;
+        assert_eq!(date(day).as_deref(), Some("2022-12-12"));
+        assert_eq!(date(-DAY), None);
+        assert_eq!(time_of_day(DAY - 1), "23:59:59.9999999");
+        assert_eq!(rune(0x1f600).as_deref(), Some("U+1F600 '😀'"));
+        assert_eq!((rune(0x0a).as_deref(), rune(0xd800)), (Some("U+000A"), None));
         assert_eq!(time_span(&(-936_005_000_000i64).to_le_bytes()).as_deref(), Some("-1.02:00:00.5000000"));
         let id: Vec<u8> = (0..16).collect();
         assert_eq!(guid(&id).as_deref(), Some("03020100-0504-0706-0809-0a0b0c0d0e0f"));

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use cordebug::value::Handle;
 
 use super::path::Path;
-use crate::engine::coreclr::expression::Format;
+use crate::engine::coreclr::expression::{Format, Val};
 use crate::engine::coreclr::stack::awaiting::Waiting;
 use crate::engine::coreclr::types::Ty;
 
@@ -15,6 +15,8 @@ use crate::engine::coreclr::types::Ty;
 pub(crate) enum Node {
     /// Arguments and locals of a frame.
     Locals { thread: u32, index: usize },
+    /// What the generic parameters of a frame's code stand for.
+    Types { thread: u32, index: usize },
     /// What is inside a value.
     Inside(Path, Format),
     /// The items of a collection from this one on.
@@ -29,6 +31,15 @@ pub(crate) enum Node {
     Statics(Ty),
 }
 
+/// What a call returned in the step that led to this stop.
+pub(crate) struct Returned {
+    /// The call's IL offset.
+    pub(crate) il: u32,
+    /// What was called.
+    pub(crate) name: String,
+    pub(crate) val: Val,
+}
+
 /// References given out at this stop.
 #[derive(Default)]
 pub(crate) struct References {
@@ -37,6 +48,8 @@ pub(crate) struct References {
     handles: Vec<Rc<Handle>>,
     /// Async callers by thread, where they were looked for.
     waiting: HashMap<u32, Rc<Vec<Waiting>>>,
+    /// What calls returned, and the thread whose top frame shows it.
+    pub(crate) returned: Option<(u32, Vec<Returned>)>,
 }
 
 impl References {
@@ -45,6 +58,7 @@ impl References {
         self.frames.clear();
         self.nodes.clear();
         self.waiting.clear();
+        self.returned = None;
         self.release_from(0);
     }
 

@@ -12,7 +12,7 @@ use super::path::{Path, bare};
 use super::references::Node;
 use super::show::Shown;
 use super::together::is_number;
-use super::{MOST_ROWS, MOST_UNASKED};
+use super::{MOST_ROWS, MOST_UNASKED, UNNAMED};
 use crate::engine::coreclr::calls::{CALL_LIMIT, DISPLAY_LIMIT, Site};
 use crate::engine::coreclr::expression::{Data, Format, Val};
 use crate::engine::coreclr::session::{Input, Run, Session};
@@ -82,7 +82,7 @@ impl Session {
             _ => 0,
         };
         let (thread, frame) = match node {
-            Node::Locals { thread, index } => (*thread, *index),
+            Node::Locals { thread, index } | Node::Types { thread, index } => (*thread, *index),
             Node::Inside(path, _)
             | Node::Rest(path, ..)
             | Node::Raw(path)
@@ -126,6 +126,11 @@ impl Session {
             What::Said(text) => json!({ "name": row.name, "value": text, "variablesReference": 0 }),
             What::Failed(failure) => broken(&row.name, failure),
         };
+        if told["evaluateName"].as_str().is_some_and(|way| way.contains(UNNAMED))
+            && let Some(told) = told.as_object_mut()
+        {
+            told.shift_remove("evaluateName");
+        }
         let mut hint = json!({ "kind": row.kind });
         if let Some(access) = row.access {
             hint["visibility"] = json!(match access {
@@ -208,15 +213,7 @@ impl Session {
                 let held = self.member(&inner, "value").filter(|_| is_nullable);
                 let held = held.map_or_else(|| path.clone(), |step| path.step(step, path.name.clone()));
                 drop((value, inner));
-                if let Some(display) = self.displayed(&held, &site) {
-                    shown.text = display.value.unwrap_or(shown.text);
-                    shown.kind = display.kind.unwrap_or(shown.kind);
-                    shown.name = display.name;
-                } else if shown.text == format!("{{{}}}", shown.kind.trim_end_matches('?'))
-                    && let Some(text) = self.own_text(&held, &site)
-                {
-                    shown.text = format!("{{{text}}}");
-                }
+                self.as_its_type_wants(&held, format, &site, &mut shown);
             }
         }
         Ok((shown, more))

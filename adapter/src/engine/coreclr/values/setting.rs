@@ -5,6 +5,7 @@ use std::sync::mpsc::Receiver;
 use dap_wire::Failure;
 use serde_json::{Value, json};
 
+use super::UNNAMED;
 use super::inside::{EVERYTHING, What};
 use super::path::Path;
 use super::references::Node;
@@ -53,6 +54,10 @@ impl Session {
                 let place = self.val_at(path)?;
                 let (value, _) = (self.assigned(&place, &new, &site)?, ());
                 return self.answer_set(&value, &place, arguments, &site);
+            }
+            Some(What::Here(_, way) | What::Lazy(_, way)) if way.contains(UNNAMED) => {
+                let message = format!("cannot set `{name}`: it is part of what a call returned");
+                return Err(Failure::invalid(message).hint("fields of a returned object can be set"));
             }
             Some(What::Here(_, way) | What::Lazy(_, way)) => way,
             Some(What::Group(..) | What::Said(_) | What::Failed(_)) | None => {

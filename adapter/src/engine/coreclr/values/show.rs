@@ -3,15 +3,13 @@
 use cordebug::value::{Value as ClrValue, element};
 
 use super::path::bare;
-use super::primitive::{character, date_time, guid, hexadecimal, quoted, time_span};
+use super::primitive::{character, hexadecimal, quoted};
 use super::together::is_number;
 use crate::engine::coreclr::expression::{Constant, Format};
 use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::stack::LIGHTWEIGHT;
 use crate::engine::coreclr::types::Ty;
 
-/// Most elements of a tuple that are shown in its row.
-const MOST_ELEMENTS: usize = 8;
 /// Longest chain of chunks of a StringBuilder.
 const MOST_CHUNKS: usize = 20_000;
 /// Deepest nesting of tuples and pairs that is shown in one row.
@@ -93,78 +91,32 @@ impl Session {
         let name = self.full_name(ty);
         let plain = |text: String| Shown { text, kind: kind.clone(), items: 0, opens: false, name: None };
         let opens = |text: String| Shown { text, kind: kind.clone(), items: 0, opens: true, name: None };
-        let bytes = || inner.bytes().unwrap_or_default();
         let nested = |name: &str| {
-            let field = self.field_named(inner, name)?;
-            Some(self.show_as(&field, format, deeper.saturating_sub(1)).text)
+            let deeper = deeper.checked_sub(1)?;
+            Some(self.show_as(&self.field_named(inner, name)?, format, deeper).text)
         };
-        match name.as_str() {
-            "System.DateTime" => {
-                if let Some(text) = date_time(&bytes()) {
-                    return opens(text);
-                }
-            }
-            "System.TimeSpan" => {
-                if let Some(text) = time_span(&bytes()) {
-                    return opens(text);
-                }
-            }
-            "System.Guid" => {
-                if let Some(text) = guid(&bytes()) {
-                    return opens(text);
-                }
-            }
-            "System.DateTimeOffset" => {
-                let parts = || {
-                    let time = self
-                        .field_named(inner, "_dateTime")
-                        .or_else(|| self.field_named(inner, "m_dateTime"))?;
-                    let minutes = self
-                        .field_named(inner, "_offsetMinutes")
-                        .or_else(|| self.field_named(inner, "m_offsetMinutes"))?;
-                    let minutes = match self.constant_of(&minutes)? {
-                        Constant::Int(_, minutes) => minutes as i64,
-                        _ => return None,
-                    };
-                    let ticks = time.bytes().ok()?.get(..8)?.try_into().ok().map(i64::from_le_bytes)?;
-                    let local = (ticks & 0x3fff_ffff_ffff_ffff) + minutes * 600_000_000;
-                    let sign = if minutes < 0 { '-' } else { '+' };
-                    let text = date_time(&local.to_le_bytes())?;
-                    Some(format!("{text} {sign}{:02}:{:02}", minutes.abs() / 60, minutes.abs() % 60))
-                };
-                if let Some(text) = parts() {
-                    return opens(text);
-                }
-            }
-            "System.Collections.Generic.KeyValuePair`2" if deeper > 0 => {
-                if let (Some(key), Some(value)) = (nested("key"), nested("value")) {
-                    return opens(format!("[{key}, {value}]"));
-                }
-            }
-            "System.Text.StringBuilder" => {
-                if let Some(text) = self.built_text(inner, format) {
-                    return opens(text);
-                }
-            }
-            _ if name.starts_with("System.ValueTuple`") && deeper > 0 => {
-                let elements: Vec<String> = (1..=ty.arguments().len().min(MOST_ELEMENTS - 1))
-                    .filter_map(|position| nested(&format!("Item{position}")))
-                    .collect();
-                let more = if ty.arguments().len() >= MOST_ELEMENTS { ", …" } else { "" };
-                return opens(format!("({}{more})", elements.join(", ")));
-            }
-            _ => {}
+        if let Some(text) = self.struct_text(inner, &name, format) {
+            return opens(text);
+        }
+        if deeper > 0
+            && let Some(composed) = self.composed(inner, ty, &name)
+        {
+            return opens(self.composed_text(inner, &composed, format, deeper));
         }
         if let Some(items) = self.count_of(inner, &name) {
-            let word = if name.starts_with("System.Span")
-                || name.contains("Span`")
-                || name.contains("ImmutableArray`")
+            let parts = ["Span`", "Memory`", "ImmutableArray`"];
+            let word = if parts.iter().any(|part| name.contains(part)) { "Length" } else { "Count" };
+            let mut text = format!("{word} = {items}");
+            if name == "System.Linq.Grouping`2"
+                && let Some(key) = nested("_key")
             {
-                "Length"
-            } else {
-                "Count"
-            };
-            return Shown { text: format!("{word} = {items}"), kind, items, opens: true, name: None };
+                text = format!("Key = {key}, {text}");
+            }
+            return Shown { text, kind, items, opens: true, name: None };
+        }
+        if let Some(elements) = self.contiguous(inner, ty) {
+            let text = format!("Length = {}", elements.count);
+            return Shown { text, kind, items: elements.count, opens: true, name: None };
         }
         if let Some(items) = self.counted(inner, &name) {
             return opens(format!("Count = {items}"));
@@ -185,10 +137,16 @@ impl Session {
                 return opens(format!("{{{kind}: {method}}}"));
             }
         }
-        if self.chain(ty).iter().any(|base| self.full_name(base) == "System.Exception")
-            && let Some(message) = self.text_field(inner, "_message")
-        {
-            return opens(format!("{{{kind}: {message}}}"));
+        for base in self.chain(ty) {
+            let name = self.full_name(&base);
+            if let Some(text) = self.class_text(inner, &name, format, deeper) {
+                return opens(text);
+            }
+            if name == "System.Exception"
+                && let Some(message) = self.text_field(inner, "_message")
+            {
+                return opens(format!("{{{kind}: {message}}}"));
+            }
         }
         let has_fields = !matches!(ty, Ty::Primitive(element::OBJECT));
         if has_fields { opens(format!("{{{kind}}}")) } else { plain(format!("{{{kind}}}")) }
@@ -276,7 +234,7 @@ impl Session {
     }
 
     /// The text of a StringBuilder, whose chunks chain backwards. Only those at the start are read.
-    fn built_text(&self, value: &ClrValue, format: &Format) -> Option<String> {
+    pub(super) fn built_text(&self, value: &ClrValue, format: &Format) -> Option<String> {
         let (first, own) =
             (self.number_field(value, "m_ChunkOffset")?, self.number_field(value, "m_ChunkLength")?);
         let length = first.checked_add(own)?;
@@ -305,7 +263,7 @@ impl Session {
 }
 
 /// The start of a text as it is shown; a longer one says how long it is.
-fn shown_text(text: String, length: u32, format: &Format) -> String {
+pub(super) fn shown_text(text: String, length: u32, format: &Format) -> String {
     let text = if format.bare { text } else { quoted(&text) };
     if length > format.longest() { format!("{text} … ({length} characters)") } else { text }
 }
