@@ -18,6 +18,7 @@ pub mod inspect;
 pub mod launch;
 mod listing;
 pub mod program_io;
+mod serving;
 pub mod sessions;
 pub mod snapshot;
 mod stops;

@@ -14,6 +14,10 @@ stories! {
     a_source_is_found_by_the_end_of_its_path,
 }
 
+modern_stories! {
+    a_web_server_is_launched_until_it_listens,
+}
+
 also_on_net8! {
     a_restart_keeps_the_session_with_its_clients_and_breakpoints,
     a_stop_the_agent_does_not_know_is_told_before_it_runs_on,
@@ -75,6 +79,29 @@ async fn a_restart_keeps_the_session_with_its_clients_and_breakpoints(
     assert_ne!(anew["session"], json!(id));
     agent.finish().await?;
     editor.finish().await
+}
+
+async fn a_web_server_is_launched_until_it_listens(runtime: Runtime) -> anyhow::Result<()> {
+    let mut agent = Agent::start("agent", runtime, &silent()).await?;
+    let program = fixture::modern_program("host");
+    let up = agent.call("debug_launch", json!({ "program": program, "run": true })).await?;
+    let event = &up["event"];
+    assert_eq!((&up["state"], &event["type"]), (&json!("running"), &json!("listening")), "{up}");
+    let url = event["urls"][0].as_str().context("no address")?.to_owned();
+    let address = url.strip_prefix("http://").context("another scheme")?;
+    tokio::net::TcpStream::connect(address).await?;
+    assert!(event["output"]["stdout"].as_str().is_some_and(|text| text.contains(&url)), "{up}");
+    // It is told once; then only what happens next is news.
+    let later = agent.call("debug_wait", json!({ "timeoutMs": 2500 })).await?;
+    assert_eq!(later["pending"], true, "{later}");
+
+    // A stop and what the agent waits for are told as ever; the address is there as well.
+    let marked = json!({ "sourceFile": fixture::modern_source("host"), "line": fixture::modern_line("host", "saving") });
+    let asked = json!({ "program": program, "breakpoints": [marked], "waitFor": "Application started.*" });
+    let waited = agent.call("debug_launch", asked).await?;
+    assert_eq!(waited["event"]["type"], "output", "{waited}");
+    assert!(waited["urls"][0].as_str().is_some_and(|url| url.starts_with("http://127.0.0.1:")), "{waited}");
+    agent.finish().await
 }
 
 async fn an_agent_restarts_the_program_of_an_editor(runtime: Runtime) -> anyhow::Result<()> {

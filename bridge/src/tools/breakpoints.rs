@@ -289,3 +289,26 @@ fn known_filters(session: &Session) -> Vec<String> {
     let filters = filters.as_array().into_iter().flatten();
     filters.filter_map(|filter| filter["filter"].as_str().map(str::to_owned)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_have_is_listed_with_what_is_known_of_it() {
+        let info = json!({ "clients": [
+            { "name": "me", "you": true, "breakpoints": [{ "line": 1, "verified": true }] },
+            { "name": "ann", "breakpoints": [
+                { "line": 3, "verified": true, "source": { "path": "/w/a.cs" }, "condition": "i > 2" },
+                { "name": "Main", "verified": false },
+                { "filterId": "all", "verified": true } ] } ] });
+        assert_eq!(
+            json!(others(&info)),
+            json!([
+                { "owner": "ann", "verified": true, "file": "/w/a.cs", "line": 3, "condition": "i > 2" },
+                { "owner": "ann", "verified": false, "function": "Main" },
+                { "owner": "ann", "verified": true, "filter": "all" }
+            ])
+        );
+    }
+}

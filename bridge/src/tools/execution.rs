@@ -7,6 +7,7 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use super::serving;
 use super::stops::{add_output, add_standing, begin_with, named_thread, output, report, report_relative};
 use crate::call::Call;
 use crate::observer::State;
@@ -25,6 +26,8 @@ const BRIEF: Duration = Duration::from_millis(250);
 const STEPPING: Duration = Duration::from_secs(1);
 /// How long a run that only goes on waits for a program that waits for input.
 const STILL: Duration = Duration::from_secs(2);
+/// How long nothing else happens to a server that listens until that is the news: it may have several addresses, or stop.
+const SETTLED: Duration = Duration::from_secs(1);
 /// Most steps in one call.
 const STEPS: u64 = 100;
 /// The first words of an answer with a stop that the agent did not know.
@@ -267,7 +270,7 @@ async fn run_to(call: &Call) -> Result<Value, Failure> {
     wait_for_news(call, &session, before.news, until).await
 }
 
-/// Waits for a stop or end after `seen`, or for the program to ask for input.
+/// Waits for a stop or end after `seen`, or for the program to ask for input or to serve.
 pub(super) async fn wait_for_news(
     call: &Call,
     session: &Session,
@@ -289,12 +292,12 @@ async fn wait_longer(
     let mut picture = session.picture();
     // A program that was started reads what the one that started it was given.
     let knows = session.root().memory.asked();
-    let asks_for_input = async {
+    let idles = async {
         if knows {
             return std::future::pending().await;
         }
         tokio::time::sleep(brief).await;
-        reads_input(call, session.root(), until).await;
+        idles(call, session.root(), until).await
     };
     let relative = async {
         if brief > BRIEF {
@@ -309,7 +312,7 @@ async fn wait_longer(
             () = call.cancel.cancelled() => Err(Failure::cancelled()),
             _ = news => Ok(Waited::News),
             found = relative => Ok(Waited::Relative(found)),
-            () = asks_for_input => Ok(Waited::Input),
+            waited = idles => waited,
             printed = prints(call, session, until) => printed.map(Waited::Printed),
             () = tokio::time::sleep_until(until) => Ok(Waited::InVain),
         }
@@ -328,13 +331,19 @@ async fn wait_longer(
     Ok(answer)
 }
 
-/// Returns when the program has read all its input and waits for more.
-async fn reads_input(call: &Call, session: &Session, until: Instant) {
+/// Returns when the program has read all its input and waits for more, or has said that it serves. Who waits for something
+/// that it prints is not told the latter.
+async fn idles(call: &Call, session: &Session, until: Instant) -> Result<Waited, Failure> {
     let left = until.saturating_duration_since(Instant::now());
-    let arguments = json!({ "since": session.memory.cursor(), "waitFor": NEVER, "maxBytes": 0,
+    let pattern = if call.arguments.text("waitFor")?.is_some() { NEVER } else { serving::LISTENS };
+    let arguments = json!({ "since": session.memory.cursor(), "waitFor": pattern, "maxBytes": 0,
         "timeoutMs": u64::try_from(left.as_millis()).unwrap_or(u64::MAX) });
     match session.ask_or_cancel("processReadOutput", arguments, left + DEADLINE, &call.cancel).await {
-        Ok(read) if read["waitingForInput"] == true => {}
+        Ok(read) if !read["matched"].is_null() => {
+            tokio::time::sleep(SETTLED).await;
+            Ok(Waited::Serving)
+        }
+        Ok(read) if read["waitingForInput"] == true => Ok(Waited::Input { keys: read["takesKeys"] == true }),
         // Not ours to read, or over: only the events count.
         _ => std::future::pending().await,
     }
@@ -371,8 +380,19 @@ async fn told(session: &Session, waited: &Waited, knows: bool, call: &Call) -> V
             add_output(&mut answer["event"], output(session).await);
             answer
         }
-        Waited::Input => {
+        Waited::Serving => {
+            let since = memory.cursor();
+            let urls = serving::addresses(session, since.as_deref().unwrap_or(serving::START)).await;
+            let mut answer = json!({ "state": "running", "event": { "type": "listening", "urls": urls } });
+            session.memory.set_pending(true);
+            add_output(&mut answer["event"], output(session).await);
+            answer
+        }
+        Waited::Input { keys } => {
             let mut answer = json!({ "state": "running", "event": { "type": "waitingForInput" } });
+            if *keys && let Some(screen) = session.root().screen().await {
+                answer["event"]["screen"] = json!(screen);
+            }
             session.memory.set_pending(true);
             memory.set_asked(true);
             add_output(&mut answer["event"], output(session).await);
@@ -403,7 +423,9 @@ enum Waited {
     /// With the stop of another program of the family.
     Relative(Arc<Session>),
     /// The program waits for input.
-    Input,
+    Input { keys: bool },
+    /// The program has said where it listens.
+    Serving,
     /// The program printed what `waitFor` matches.
     Printed(Value),
     /// Its time is up.

@@ -8,7 +8,7 @@ use dap_wire::Failure;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::{attaching, execution, listing, stops};
+use super::{attaching, execution, listing, serving, stops};
 use crate::arguments::Arguments;
 use crate::call::Call;
 use crate::observer::State;
@@ -96,7 +96,7 @@ pub const FAMILY: Family = Family {
                 "engineOptions:o",
                 "python:s",
             ],
-            gives: &["state:s", "session:s", "pid:i", "event:o", "breakpoints:a"],
+            gives: &["state:s", "session:s", "pid:i", "event:o", "breakpoints:a", "urls:as"],
             run: run!(launch),
         },
         Tool {
@@ -131,8 +131,15 @@ pub const FAMILY: Family = Family {
 async fn launch(call: &Call) -> Result<Value, Failure> {
     let early = call.bridge.with_early(|early| early.clone());
     let plan = plan(call, early)?;
-    let answer = start(call, plan, runs(call)?).await?;
+    let mut answer = start(call, plan, runs(call)?).await?;
     call.bridge.with_early(std::mem::take);
+    // A server may have said where it listens before what ended the wait.
+    if let Some(session) = call.bridge.current().filter(|_| answer["event"]["type"] != "listening") {
+        let urls = serving::addresses(&session, serving::START).await;
+        if !urls.is_empty() {
+            answer["urls"] = json!(urls);
+        }
+    }
     Ok(answer)
 }
 

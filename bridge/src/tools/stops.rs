@@ -8,7 +8,8 @@ use std::time::Duration;
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
-use super::values::add_visible;
+use super::values::{LONGEST, add_visible};
+use crate::bounds::cut;
 use crate::call::Call;
 use crate::observer::{Snapshot, State};
 use crate::session::Session;
@@ -25,6 +26,8 @@ const LOOKED_AT: u64 = 60;
 const SCOPES: usize = 8;
 /// Most variables told.
 const TOLD: usize = 20;
+/// What the .NET engine puts behind the name of a method to show what it returned.
+const RETURNED: &str = " returned";
 /// How far down the first frame with a source is looked for.
 const DEEP: u64 = 20;
 /// How long the picture may take to follow an answer.
@@ -321,14 +324,20 @@ async fn add_place(session: &Session, thread: &Value, event: &mut Value) -> Resu
 
 async fn add_variables(session: &Session, frame: &Value, event: &mut Value) -> Result<(), Failure> {
     let scopes = session.ask("scopes", json!({ "frameId": frame["id"] })).await?;
-    let mut rows = Vec::new();
+    let (mut rows, mut returned) = (Vec::new(), Vec::new());
     for reference in locals_scopes(&scopes) {
         let arguments = json!({ "variablesReference": reference, "start": 0, "count": LOOKED_AT });
         let told = session.ask("variables", arguments).await?;
-        add_visible(&mut rows, told["variables"].as_array().into_iter().flatten().cloned());
+        let mut told = told["variables"].as_array().cloned().unwrap_or_default();
+        // Of one name there may be several, and none hides another.
+        returned.extend(take_returned(&mut told));
+        add_visible(&mut rows, told);
     }
     // Groups an adapter makes up (`special variables`) have no value that could change.
     rows.retain(|row| row["value"] != "" || row["variablesReference"].as_i64().unwrap_or(0) == 0);
+    if !returned.is_empty() {
+        event["returned"] = json!(returned);
+    }
     let (mut told, same) = session.memory.changed(frame["name"].as_str().unwrap_or_default(), &rows);
     if told.len() > TOLD {
         event["more"] = json!(format!("{} more: debug_variables", told.len() - TOLD));
@@ -338,6 +347,16 @@ async fn add_variables(session: &Session, frame: &Value, event: &mut Value) -> R
         event[if same { "changed" } else { "locals" }] = json!(told);
     }
     Ok(())
+}
+
+/// Takes out of the variables of a frame what the calls of a step returned: rows such as `Total returned`, which no variable can be
+/// called.
+fn take_returned(rows: &mut Vec<Value>) -> Vec<Value> {
+    let name = |row: &Value| row["name"].as_str()?.strip_suffix(RETURNED).map(str::to_owned);
+    let taken = rows.extract_if(.., |row| name(row).is_some());
+    taken
+        .map(|row| json!({ "name": name(&row), "value": cut(&row["value"], LONGEST), "type": row["type"] }))
+        .collect()
 }
 
 /// The scopes with arguments and locals, the innermost first: JavaScript has one for each block, and gdb keeps arguments apart.

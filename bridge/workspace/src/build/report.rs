@@ -230,8 +230,12 @@ impl Report {
                 && tests.failures.len() as u64 == tests.failed
                 && tests.failures.iter().all(|one| !one.message.is_empty())
         });
+        let output = match self.tests.as_ref().filter(|_| told) {
+            Some(tests) => without_told(&self.brief.text(), tests),
+            None => self.output.text(),
+        };
         Written {
-            output: if told { self.brief.text() } else { self.output.text() },
+            output,
             omitted: self.errors + self.warnings - self.listed as u64,
             diagnostics: self.diagnostics,
             errors: self.errors,
@@ -241,10 +245,41 @@ impl Report {
     }
 }
 
+/// The output without the lines that stand in the failures' messages.
+fn without_told(output: &str, tests: &Tests) -> String {
+    let messages = tests.failures.iter().flat_map(|failed| failed.message.lines());
+    let told: HashSet<&str> = messages.map(str::trim).filter(|line| !line.is_empty()).collect();
+    output.split_inclusive('\n').filter(|line| !told.contains(line.trim())).collect()
+}
+
 fn shorten(text: &str) -> String {
     if text.len() <= MOST_MESSAGE {
         return text.to_owned();
     }
     let end = text.floor_char_boundary(MOST_MESSAGE);
     format!("{}… ({} bytes left out)", text.get(..end).unwrap_or_default(), text.len() - end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_failed_test_says_is_not_told_a_second_time() {
+        let report = |message: &str| {
+            let mut report = Report::new(Path::new("/w"), 10_000);
+            for line in ["== FAILURES ==", "E   assert 1 == 2", "printed by the test", "== 1 failed =="] {
+                report.say(line);
+            }
+            report.tests().failed = 1;
+            report.fail(Failed { name: "test_bad".into(), message: message.into(), ..Failed::default() });
+            report.written().output
+        };
+        assert_eq!(
+            report("test_a.py:3: in test_bad\nE   assert 1 == 2"),
+            "== FAILURES ==\nprinted by the test\n== 1 failed ==\n"
+        );
+        // Where nobody else says why, the output does.
+        assert!(report("").contains("assert"));
+    }
 }

@@ -1,0 +1,87 @@
+//! Programs that serve: where they say that they listen, in what they print. Nobody connects to them here.
+
+use serde_json::{Value, json};
+
+use crate::session::Session;
+
+/// What the output of a server has once it listens, as ASP.NET Core, Flask, uvicorn and many others say it.
+pub(super) const LISTENS: &str = r"(?i)\b(?:listening|running)(?: on| at)?:?\s+https?://\S";
+/// The words before an address.
+const SAYS: [&str; 2] = ["listening", "running"];
+/// Most addresses that are told.
+const MOST: usize = 8;
+/// How much of the output is looked through, bytes per stream: a server says it early.
+const EARLY: usize = 64 * 1024;
+
+/// Where all output begins.
+pub(super) const START: &str = "o0.e0";
+
+/// The addresses where the program has said that it listens, in its output from a cursor on.
+pub(super) async fn addresses(session: &Session, since: &str) -> Vec<String> {
+    let arguments = json!({ "since": since, "maxBytes": EARLY });
+    let read = session.root().ask("processReadOutput", arguments).await;
+    // Where its output is not ours nobody knows.
+    read.map(|read| addresses_in(&read)).unwrap_or_default()
+}
+
+/// Those in `stdout` and `stderr` of an answer, in the order they were printed.
+fn addresses_in(output: &Value) -> Vec<String> {
+    let texts = ["stdout", "stderr"].into_iter().filter_map(|stream| output[stream].as_str());
+    let mut found: Vec<String> = Vec::new();
+    for address in texts.flat_map(str::lines).filter_map(address) {
+        if !found.contains(&address) {
+            found.push(address);
+        }
+    }
+    found.truncate(MOST);
+    found
+}
+
+/// The address in a line that says where a server listens.
+fn address(line: &str) -> Option<String> {
+    let small = line.to_ascii_lowercase();
+    let said = SAYS.into_iter().filter_map(|word| small.find(word)).min()?;
+    let start = small.get(said..)?.find("http").map(|at| said + at)?;
+    let ends = |letter: char| letter.is_whitespace() || letter.is_control() || "\"'<>(),".contains(letter);
+    let address = line.get(start..)?.split(ends).next()?.trim_end_matches('.');
+    let host = ["http://", "https://"].into_iter().find_map(|scheme| address.strip_prefix(scheme))?;
+    (!host.is_empty()).then(|| address.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_address_is_found_in_what_servers_print() {
+        let lines = [
+            ("      Now listening on: http://[::]:5000\r", Some("http://[::]:5000")),
+            ("      Now listening on: https://localhost:7001", Some("https://localhost:7001")),
+            (" * Running on http://127.0.0.1:5000", Some("http://127.0.0.1:5000")),
+            (
+                "INFO:     Uvicorn running on \u{1b}[1mhttp://127.0.0.1:8000\u{1b}[0m (Press CTRL+C to quit)",
+                Some("http://127.0.0.1:8000"),
+            ),
+            ("Server listening at http://0.0.0.0:3000.", Some("http://0.0.0.0:3000")),
+            ("listening on port 3000", None),
+            ("listening on http://", None),
+            ("see https://aka.ms/dotnet", None),
+            ("http://first and then listening", None),
+            ("Ünlistening: https", None),
+            ("", None),
+        ];
+        for (line, wanted) in lines {
+            assert_eq!(address(line).as_deref(), wanted, "{line}");
+        }
+    }
+
+    #[test]
+    fn each_address_is_told_once_and_not_too_many() {
+        let twice = "listening on http://a:1\nlistening on http://a:1\n";
+        let output = json!({ "stdout": twice, "stderr": "running on http://b:2\n" });
+        assert_eq!(addresses_in(&output), ["http://a:1", "http://b:2"]);
+        let many: String = (0..100).map(|port| format!("listening on http://a:{port}\n")).collect();
+        assert_eq!(addresses_in(&json!({ "stdout": many })).len(), MOST);
+        assert!(addresses_in(&Value::Null).is_empty());
+    }
+}
