@@ -3,9 +3,10 @@
  * VS Code shows views of extensions in the debug view collapsed until a person opens them, so the latest deed is in the view's title too; its description
  * VS Code hides with the rows. */
 import * as vscode from "vscode";
-import type { Deed } from "./deeds";
+import { sentence } from "./riders";
 import type { Sessions } from "./sessions";
 import type { Done } from "./shared-session";
+import { t } from "./texts";
 
 /** By the `change` of an event. */
 const ICONS: Readonly<Record<string, string>> = {
@@ -35,7 +36,7 @@ export class Activity implements vscode.TreeDataProvider<Done>, vscode.Disposabl
   }
 
   public getTreeItem({ deed, at }: Done): vscode.TreeItem {
-    const item = new vscode.TreeItem(inOneLine(deed));
+    const item = new vscode.TreeItem(sentence(deed));
     item.description = at.toLocaleTimeString();
     item.iconPath = new vscode.ThemeIcon(deed.agent && deed.change === "joined" ? "hubot" : (ICONS[deed.change] ?? "circle-outline"),
       deed.change === "refused" ? new vscode.ThemeColor("errorForeground") : undefined);
@@ -45,7 +46,7 @@ export class Activity implements vscode.TreeDataProvider<Done>, vscode.Disposabl
     if (deed.place !== undefined) {
       const line = Math.max(0, deed.place.line - 1);
       item.command = {
-        command: "vscode.open", title: "Open",
+        command: "vscode.open", title: t("Open"),
         arguments: [vscode.Uri.file(deed.place.file), { selection: new vscode.Range(line, 0, line, 0), preserveFocus: true }],
       };
     }
@@ -55,13 +56,9 @@ export class Activity implements vscode.TreeDataProvider<Done>, vscode.Disposabl
   private show(): void {
     const session = this.sessions.active ?? this.sessions.last;
     const latest = session?.deeds.at(-1);
-    this.view.message = session === undefined ? vscode.l10n.t("What people and agents do in a Tandem session is listed here.") : "";
-    const title = vscode.l10n.t("Tandem Activity");
-    this.view.title = latest === undefined ? title : `${title}: ${inOneLine(latest.deed)}`;
+    this.view.message = session === undefined ? t("What people and agents do in a Tandem session is listed here.") : "";
+    const title = t("Tandem Activity");
+    this.view.title = latest === undefined ? title : `${title}: ${sentence(latest.deed)}`;
     this.changes.fire();
   }
-}
-
-function inOneLine(deed: Deed): string {
-  return `${deed.you ? "you" : deed.who} ${deed.what}`;
 }

@@ -3,6 +3,7 @@ import * as vscode from "vscode";
 import { liveSessions } from "./live-sessions";
 import { level, type AdapterLog } from "./log";
 import type { Programs } from "./programs";
+import { t } from "./texts";
 
 /** What tells the engine. VS Code shows the exception filters of the answer to `initialize`, and no later ones: so the adapter must know
  * its engine by then. Nothing else of a configuration, which may hold secrets, goes on a command line. */
@@ -20,14 +21,16 @@ export class Adapters implements vscode.DebugAdapterDescriptorFactory {
       const live = await liveSessions();
       const found = live.find((one) => one.id === wanted);
       if (found === undefined) {
-        const others = live.length === 0 ? "no session lives" : `live are ${live.map((one) => one.id).join(", ")}`;
-        throw new Error(`cannot join the session \`${wanted}\`: there is none of this name; ${others}`);
+        const others = live.map((one) => one.id).join(", ");
+        throw new Error(others === ""
+          ? t("cannot join the session `{0}`: there is none of this name; no session lives", wanted)
+          : t("cannot join the session `{0}`: there is none of this name; live are {1}", wanted, others));
       }
       return new vscode.DebugAdapterNamedPipeServer(found.socket);
     }
     const { file, looked } = this.programs.adapter();
     if (file === undefined) {
-      throw new Error(`\`tandem-dap\` was not found; looked for ${looked.join(", ")}`);
+      throw new Error(t("`tandem-dap` was not found; looked for {0}", looked.join(", ")));
     }
     const flags = ["--log", this.adapterLog.file, "--log-level", level(), "--expect", JSON.stringify(expected(session.configuration))];
     return new vscode.DebugAdapterExecutable(file, flags);

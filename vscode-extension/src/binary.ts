@@ -1,5 +1,6 @@
 /** Where Tandem's programs are, where they were looked for, and whether they are new enough. Knows nothing of VS Code. */
 import * as path from "node:path";
+import { t } from "./texts";
 
 export interface Found {
   /** The program; undefined when it is nowhere. */
@@ -46,12 +47,12 @@ function expand(configured: string, around: Surroundings): string {
 export function misfit(versionOutput: string, extensionVersion: string): string | undefined {
   const found = /(\d+)\.(\d+)\.(\d+)/.exec(versionOutput);
   if (found === null) {
-    return `it does not say its version (it said \`${versionOutput.trim().slice(0, 80)}\`)`;
+    return t("it does not say its version (it said `{0}`)", versionOutput.trim().slice(0, 80));
   }
   const number = (text: string) => text.split(".").map(Number);
   const [major = 0, minor = 0] = number(found[0]);
   const [ownMajor = 0, ownMinor = 0] = number(extensionVersion);
   // Before 1.0 a minor version may change the protocol's extensions; later only a major one does.
   const fits = major === ownMajor && (ownMajor === 0 ? minor === ownMinor : minor >= ownMinor);
-  return fits ? undefined : `it is version ${found[0]}, and this extension needs ${ownMajor}.${ownMinor}`;
+  return fits ? undefined : t("it is version {0}, and this extension needs {1}", found[0], `${ownMajor}.${ownMinor}`);
 }

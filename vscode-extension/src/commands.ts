@@ -6,8 +6,9 @@ import { liveSessions, type LiveSession } from "./live-sessions";
 import type { AdapterLog } from "./log";
 import { runningProcesses } from "./processes";
 import type { Programs } from "./programs";
-import { ACCESS_WORDS } from "./riders";
+import { accessWords } from "./riders";
 import type { Sessions } from "./sessions";
+import { t } from "./texts";
 
 export function registerCommands(sessions: Sessions, programs: Programs, adapterLog: AdapterLog): vscode.Disposable[] {
   const command = (name: string, act: () => unknown) =>
@@ -21,12 +22,12 @@ export function registerCommands(sessions: Sessions, programs: Programs, adapter
     });
   return [
     command("joinSession", async () => {
-      const chosen = await pickLiveSession(sessions, vscode.l10n.t("Which session do you want to join?"));
+      const chosen = await pickLiveSession(sessions, t("Which session do you want to join?"));
       if (chosen !== undefined) {
         await join(chosen);
       }
     }),
-    command("pickSession", async () => (await pickLiveSession(sessions, vscode.l10n.t("Which session do you want to join?")))?.id),
+    command("pickSession", async () => (await pickLiveSession(sessions, t("Which session do you want to join?")))?.id),
     command("pickProcess", pickProcess),
     command("leave", () => leave(sessions)),
     command("agentsControl", () => setAccess(sessions, "full")),
@@ -51,8 +52,8 @@ async function pickLiveSession(sessions: Sessions, title: string): Promise<LiveS
   const live = (await liveSessions()).filter((one) => !sessions.ids.has(one.id));
   if (live.length === 0) {
     const none = sessions.ids.size > 0
-      ? vscode.l10n.t("No other Tandem session lives. One begins when you or an agent launches a program.")
-      : vscode.l10n.t("No Tandem session lives. One begins when you or an agent launches a program.");
+      ? t("No other Tandem session lives. One begins when you or an agent launches a program.")
+      : t("No Tandem session lives. One begins when you or an agent launches a program.");
     void vscode.window.showInformationMessage(none);
     return undefined;
   }
@@ -69,7 +70,7 @@ async function pickProcess(): Promise<string | undefined> {
     detail: one.commandLine.slice(0, 300),
     pid: one.pid,
   }));
-  const title = vscode.l10n.t("Which process do you want to debug?");
+  const title = t("Which process do you want to debug?");
   const chosen = await vscode.window.showQuickPick(items, { title, matchOnDescription: true, matchOnDetail: true });
   return chosen?.pid.toString();
 }
@@ -85,8 +86,8 @@ async function leave(sessions: Sessions): Promise<void> {
   }
   const others = shared.picture?.riders.filter((rider) => !rider.you) ?? [];
   if (others.length === 0) {
-    const end = vscode.l10n.t("End the Program");
-    const question = vscode.l10n.t("Nobody else is in this session, so the program ends when you leave.");
+    const end = t("End the Program");
+    const question = t("Nobody else is in this session, so the program ends when you leave.");
     if ((await vscode.window.showWarningMessage(question, { modal: true }, end)) === end) {
       await vscode.debug.stopDebugging(shared.session);
     }
@@ -99,24 +100,24 @@ async function leave(sessions: Sessions): Promise<void> {
 async function setAccess(sessions: Sessions, access: string): Promise<void> {
   const shared = sessions.active;
   if (shared === undefined) {
-    void vscode.window.showInformationMessage(vscode.l10n.t("There is no Tandem session in this window."));
+    void vscode.window.showInformationMessage(t("There is no Tandem session in this window."));
     return;
   }
   await shared.ask("sessionControl", { agentAccess: access });
-  vscode.window.setStatusBarMessage(`$(check) Tandem: ${ACCESS_WORDS[access] ?? access}`, 4000);
+  vscode.window.setStatusBarMessage(`$(check) Tandem: ${accessWords(access).sentence}`, 4000);
 }
 
 async function copyAgentConfiguration(programs: Programs): Promise<void> {
   const found = programs.bridge();
   const clients = agentConfigurations(found.file ?? "tandem-mcp");
   const items = clients.map((client) => ({ label: client.name, description: client.place, client }));
-  const chosen = await vscode.window.showQuickPick(items, { title: vscode.l10n.t("Which agent shall ride along?"), matchOnDescription: true });
+  const chosen = await vscode.window.showQuickPick(items, { title: t("Which agent shall ride along?"), matchOnDescription: true });
   if (chosen === undefined) {
     return;
   }
   await vscode.env.clipboard.writeText(chosen.client.text);
-  const copied = vscode.l10n.t("Copied for {0}: {1}.", chosen.client.name, chosen.client.place);
-  const missing = found.file === undefined ? ` ${vscode.l10n.t("`tandem-mcp` was not found here, so its path is left to PATH.")}` : "";
+  const copied = t("Copied for {0}: {1}.", chosen.client.name, chosen.client.place);
+  const missing = found.file === undefined ? ` ${t("`tandem-mcp` was not found here, so its path is left to PATH.")}` : "";
   void vscode.window.showInformationMessage(copied + missing);
 }
 
@@ -124,28 +125,28 @@ async function sessionMenu(sessions: Sessions): Promise<void> {
   const shared = sessions.active;
   const access = shared?.picture?.agentAccess;
   const choice = (icon: string, text: string, command: string, description = "") => ({ label: `$(${icon}) ${text}`, command, description });
-  const now = vscode.l10n.t("now");
+  const now = t("now");
   const items = [
     ...(shared !== undefined
       ? [
-          choice("hubot", vscode.l10n.t("Let agents control"), "agentsControl", access === "full" ? now : ""),
-          choice("eye", vscode.l10n.t("Let agents look only"), "agentsLook", access === "readOnly" ? now : ""),
-          choice("circle-slash", vscode.l10n.t("Let agents do nothing"), "agentsNothing", access === "none" ? now : ""),
+          choice("hubot", t("Let agents control"), "agentsControl", access === "full" ? now : ""),
+          choice("eye", t("Let agents look only"), "agentsLook", access === "readOnly" ? now : ""),
+          choice("circle-slash", t("Let agents do nothing"), "agentsNothing", access === "none" ? now : ""),
         ]
       : []),
     ...(shared === undefined
       ? []
       : [
-          choice("terminal", vscode.l10n.t("Show program terminal"), "showTerminal"),
-          choice("sign-out", vscode.l10n.t("Leave without ending"), "leave"),
+          choice("terminal", t("Show program terminal"), "showTerminal"),
+          choice("sign-out", t("Leave without ending"), "leave"),
         ]),
-    choice("history", vscode.l10n.t("Show activity"), "activity.focus"),
-    choice("plug", vscode.l10n.t("Join a session…"), "joinSession"),
-    choice("copy", vscode.l10n.t("Copy agent configuration…"), "copyAgentConfiguration"),
-    choice("output", vscode.l10n.t("Show log"), "showLog"),
+    choice("history", t("Show activity"), "activity.focus"),
+    choice("plug", t("Join a session…"), "joinSession"),
+    choice("copy", t("Copy agent configuration…"), "copyAgentConfiguration"),
+    choice("output", t("Show log"), "showLog"),
   ];
-  const riders = shared?.picture?.riders.map((rider) => (rider.you ? vscode.l10n.t("you") : rider.name)).join(", ") ?? "";
-  const title = shared?.picture === undefined ? "Tandem" : vscode.l10n.t("Tandem session {0}: {1}", shared.picture.session, riders);
+  const riders = shared?.picture?.riders.map((rider) => (rider.you ? t("you") : rider.name)).join(", ") ?? "";
+  const title = shared?.picture === undefined ? "Tandem" : t("Tandem session {0}: {1}", shared.picture.session, riders);
   const chosen = await vscode.window.showQuickPick(items, { title });
   if (chosen !== undefined) {
     await vscode.commands.executeCommand(`tandem.${chosen.command}`);

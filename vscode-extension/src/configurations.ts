@@ -5,7 +5,9 @@ import * as vscode from "vscode";
 import { forOpenFile, initialConfigurations, programsOfSolution, type Configuration, type Workspace } from "./detect";
 import { isSolution } from "./dotnet-projects";
 import { SKIPPED_FOLDERS, TELLING_FILES } from "./languages";
+import { serverReadyAction } from "./launch-profiles";
 import type { Programs } from "./programs";
+import { t } from "./texts";
 
 /** A workspace with more telling files than this tells enough. */
 const MOST_FILES = 400;
@@ -36,13 +38,13 @@ export class Configurations implements vscode.DebugConfigurationProvider {
       }
       if (made === undefined) {
         // Null opens a launch.json to write one.
-        void vscode.window.showInformationMessage(vscode.l10n.t("Tandem does not know what to run here: open a program's file, or describe it in launch.json."));
+        void vscode.window.showInformationMessage(t("Tandem does not know what to run here: open a program's file, or describe it in launch.json."));
         return null;
       }
       complete = { ...configuration, ...made };
     }
     if (complete.request === "launch" && !WHAT_TO_RUN.some((attribute) => complete[attribute])) {
-      void vscode.window.showErrorMessage(vscode.l10n.t("`{0}` in launch.json says neither `program` nor `project`: what shall Tandem run?", complete.name));
+      void vscode.window.showErrorMessage(t("`{0}` in launch.json says neither `program` nor `project`: what shall Tandem run?", complete.name));
       return null;
     }
     // Joining is no launch: who launched has decided.
@@ -58,6 +60,8 @@ export class Configurations implements vscode.DebugConfigurationProvider {
     if (complete.request === "launch" && (complete["console"] ?? "piped") === "piped") {
       // Programs look for a terminal before they prompt, colour or edit a line, and C's library buffers lines only for one.
       complete["pty"] ??= vscode.workspace.getConfiguration("tandem").get<boolean>("pty", true);
+      // What a person types into the program's terminal is shown there by nobody else.
+      complete["__ptyEcho"] ??= true;
     }
     return complete;
   }
@@ -70,7 +74,7 @@ export class Configurations implements vscode.DebugConfigurationProvider {
     if (typeof processId === "string") {
       const pid = Number(processId);
       if (!Number.isInteger(pid) || pid <= 0) {
-        void vscode.window.showErrorMessage(vscode.l10n.t("`processId` of `{0}` is `{1}`, which is no process.", configuration.name, processId));
+        void vscode.window.showErrorMessage(t("`processId` of `{0}` is `{1}`, which is no process.", configuration.name, processId));
         return undefined;
       }
       configuration["processId"] = pid;
@@ -83,6 +87,11 @@ export class Configurations implements vscode.DebugConfigurationProvider {
         return undefined;
       }
       configuration["program"] = one?.program ?? program;
+    }
+    // VS Code itself waits for the server and opens the page. Whoever says what it does has decided, also that it does nothing.
+    if (configuration.request === "launch" && configuration["serverReadyAction"] === undefined) {
+      const action = serverReadyAction(configuration, { list, read });
+      Object.assign(configuration, action === undefined ? {} : { serverReadyAction: action });
     }
     // Joining needs no adapter of ours: the session has one.
     if (configuration["session"] === undefined && (await this.programs.usableAdapter()) === undefined) {
@@ -110,7 +119,7 @@ function home(folder: vscode.WorkspaceFolder | undefined): vscode.WorkspaceFolde
 /** Which of several programs the person means; undefined when the list is dismissed. */
 async function chosen<T extends { readonly name: string; readonly program?: unknown }>(choices: readonly T[]): Promise<T | undefined> {
   const items = choices.map((choice) => ({ label: choice.name, description: String(choice.program), choice }));
-  return (await vscode.window.showQuickPick(items, { placeHolder: vscode.l10n.t("Which program shall Tandem run?") }))?.choice;
+  return (await vscode.window.showQuickPick(items, { placeHolder: t("Which program shall Tandem run?") }))?.choice;
 }
 
 async function tellingFiles(folder: vscode.WorkspaceFolder): Promise<string[]> {

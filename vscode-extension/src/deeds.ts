@@ -1,5 +1,6 @@
 /** What clients of a session did, read from `sessionChanged` and put into words. Knows nothing of VS Code. */
-import { ACCESS_WORDS, type Act, type Mark, type Rider } from "./riders";
+import { accessWords, type Act, type Mark, type Rider } from "./riders";
+import { t } from "./texts";
 
 /** One thing that a client did. */
 export interface Deed extends Act {
@@ -15,17 +16,28 @@ export interface Deed extends Act {
   readonly typed: string | undefined;
 }
 
-const COMMANDS: Readonly<Record<string, string>> = {
-  continue: "continued", next: "stepped over", stepIn: "stepped in", stepOut: "stepped out", stepBack: "stepped back",
-  reverseContinue: "ran back", restartFrame: "restarted a frame", goto: "jumped",
-};
+type Sentence = Act["sentence"];
+
+/** What somebody did who let the program run. */
+const COMMANDS = new Map<string, Sentence>([
+  ["continue", (who) => t("{0} continued", who)], ["next", (who) => t("{0} stepped over", who)], ["stepIn", (who) => t("{0} stepped in", who)],
+  ["stepOut", (who) => t("{0} stepped out", who)], ["stepBack", (who) => t("{0} stepped back", who)],
+  ["reverseContinue", (who) => t("{0} ran back", who)], ["restartFrame", (who) => t("{0} restarted a frame", who)],
+  ["goto", (who) => t("{0} jumped", who)],
+]);
 
 /** A refused command, as one asks for it. */
-const ASKED: Readonly<Record<string, string>> = {
-  continue: "continue the program", next: "step", stepIn: "step", stepOut: "step", pause: "pause the program", evaluate: "evaluate an expression",
-  setVariable: "set a value", setExpression: "set a value", processWriteInput: "type into the program", setBreakpoints: "set breakpoints",
-  variables: "see values", terminate: "end the program", restart: "restart the program", sessionControl: "change what agents may do",
-};
+const ASKED = new Map<string, () => string>([
+  ["continue", () => t("continue the program")], ["next", () => t("step")], ["stepIn", () => t("step")], ["stepOut", () => t("step")],
+  ["pause", () => t("pause the program")], ["evaluate", () => t("evaluate an expression")], ["setVariable", () => t("set a value")],
+  ["setExpression", () => t("set a value")], ["processWriteInput", () => t("type into the program")], ["setBreakpoints", () => t("set breakpoints")],
+  ["variables", () => t("see values")], ["terminate", () => t("end the program")], ["restart", () => t("restart the program")],
+  ["sessionControl", () => t("change what agents may do")],
+]);
+
+function asked(command: string): string {
+  return ASKED.get(command)?.() ?? command;
+}
 
 /** Most letters of a text in one line. */
 const SHORT = 40;
@@ -47,14 +59,14 @@ export function readDeed(body: unknown, riders: readonly Rider[]): Deed | undefi
   const rider = riders.find((one) => one.id === changed["clientId"]) ?? riders.find((one) => one.name === who);
   const change = word(changed["change"]);
   return {
-    who, change, agent: (word(changed["kind"]) || rider?.kind) === "agent", you: rider?.you === true, what: said.what,
-    detail: said.detail ?? "", place: said.place, refused: change === "refused" ? (ASKED[word(changed["command"])] ?? word(changed["command"])) : "",
+    who, change, agent: (word(changed["kind"]) || rider?.kind) === "agent", you: rider?.you === true, sentence: said.sentence,
+    detail: said.detail ?? "", place: said.place, refused: change === "refused" ? asked(word(changed["command"])) : "",
     typed: typeof changed["text"] === "string" ? changed["text"] : undefined,
   };
 }
 
 interface Said {
-  readonly what: string;
+  readonly sentence: Sentence;
   readonly detail?: string;
   readonly place?: Mark | undefined;
 }
@@ -63,31 +75,34 @@ function inWords(changed: Fields): Said | undefined {
   const text = (name: string) => word(changed[name]);
   switch (changed["change"]) {
     case "joined":
-      return { what: `joined${changed["kind"] === "agent" ? ` (${may(text("access"))})` : ""}` };
+      return { sentence: (who) => (changed["kind"] === "agent" ? t("{0} joined ({1})", who, accessWords(text("access")).may) : t("{0} joined", who)) };
     case "left":
-      return { what: "left", detail: text("reason") };
+      return { sentence: (who) => t("{0} left", who), detail: text("reason") };
     case "owner":
-      return { what: "owns the session now" };
+      return { sentence: (who) => t("{0} owns the session now", who) };
     case "resumed":
-      return { what: COMMANDS[text("command")] ?? text("command") };
+      return { sentence: COMMANDS.get(text("command")) ?? ((who) => t("{0} asked for `{1}`", who, text("command"))) };
     case "paused":
-      return { what: "paused" };
+      return { sentence: (who) => t("{0} paused", who) };
     case "terminate":
-      return { what: "ended the program" };
+      return { sentence: (who) => t("{0} ended the program", who) };
     case "restarted":
-      return { what: "restarted" };
+      return { sentence: (who) => t("{0} restarted", who) };
     case "agentAccess":
-      return { what: `decided: ${ACCESS_WORDS[text("agentAccess")] ?? text("agentAccess")}` };
+      return { sentence: (who) => t("{0} decided: {1}", who, accessWords(text("agentAccess")).sentence) };
     case "input":
       return typed(changed);
-    case "valueSet":
-      return { what: `set ${short(text("name"))}${text("value") === "" ? "" : ` = ${short(text("value"))}`}`, detail: `${text("name")} = ${text("value")}` };
+    case "valueSet": {
+      const [name, value] = [short(text("name")), short(text("value"))];
+      const sentence: Sentence = (who) => (value === "" ? t("{0} set the value of {1}", who, name) : t("{0} set {1} = {2}", who, name, value));
+      return { sentence, detail: `${text("name")} = ${text("value")}` };
+    }
     case "evaluated":
-      return { what: `evaluated ${short(text("expression"))}`, detail: text("expression") };
+      return { sentence: (who) => t("{0} evaluated {1}", who, short(text("expression"))), detail: text("expression") };
     case "breakpoints":
       return marks(changed);
     case "refused":
-      return { what: `was refused to ${ASKED[text("command")] ?? text("command")}`, detail: `\`${text("command")}\`: ${may(text("access"))}` };
+      return { sentence: (who) => t("{0} was refused to {1}", who, asked(text("command"))), detail: `\`${text("command")}\`: ${accessWords(text("access")).may}` };
     default:
       return undefined;
   }
@@ -96,34 +111,49 @@ function inWords(changed: Fields): Said | undefined {
 function typed(changed: Fields): Said {
   const bytes = Number(changed["bytes"] ?? 0);
   const text = changed["text"];
-  const ended = changed["closed"] === true ? "ended the input" : "";
-  const wrote = bytes === 0 ? "" : typeof text === "string" ? `typed ${short(text.trimEnd())}` : `typed ${bytes} bytes`;
-  return { what: [wrote, ended].filter((one) => one !== "").join(" and ") || "typed nothing", detail: word(text) };
+  const ended = changed["closed"] === true;
+  const sentence: Sentence = (who) => {
+    if (bytes === 0) {
+      return ended ? t("{0} ended the input", who) : t("{0} typed nothing", who);
+    }
+    const what = typeof text === "string" ? short(text.trimEnd()) : t("{0} bytes", bytes);
+    return ended ? t("{0} typed {1} and ended the input", who, what) : t("{0} typed {1}", who, what);
+  };
+  return { sentence, detail: word(text) };
 }
 
 function marks(changed: Fields): Said {
   const added = list(changed["added"]).map(fields);
   const removed = list(changed["removed"]).map(fields);
-  const part = (verb: string, some: readonly Fields[]) =>
-    some.length === 0 ? [] : [`${verb} ${some.length === 1 ? `a breakpoint${at(some[0])}` : `${some.length} breakpoints`}`];
-  const all = [...added.map((one) => `+${at(one)}`), ...removed.map((one) => `−${at(one)}`)];
-  return { what: [...part("set", added), ...part("removed", removed)].join(", "), detail: all.join("\n"), place: [...added, ...removed].flatMap(place)[0] };
+  const some = (all: readonly Fields[]) => (all.length === 1 ? one(all[0]) : t("{0} breakpoints", all.length));
+  const sentence: Sentence = (who) => {
+    if (added.length > 0 && removed.length > 0) {
+      return t("{0} set {1}, removed {2}", who, some(added), some(removed));
+    }
+    return removed.length > 0 ? t("{0} removed {1}", who, some(removed)) : t("{0} set {1}", who, some(added));
+  };
+  const all = [...added.map((mark) => `+ ${one(mark)}`), ...removed.map((mark) => `− ${one(mark)}`)];
+  return { sentence, detail: all.join("\n"), place: [...added, ...removed].flatMap(place)[0] };
+}
+
+/** A breakpoint, by its place or else its name, and its owner. */
+function one(mark: Fields | undefined): string {
+  const [found] = mark === undefined ? [] : place(mark);
+  const name = word(mark?.["name"]) || word(mark?.["filterId"]) || word(mark?.["instructionReference"]);
+  const owner = word(mark?.["owner"]);
+  if (found !== undefined) {
+    const where = `${found.file.split("/").at(-1) ?? found.file}:${found.line}`;
+    return owner === "" ? t("a breakpoint at {0}", where) : t("a breakpoint at {0} of {1}", where, owner);
+  }
+  if (name !== "") {
+    return owner === "" ? t("a breakpoint ({0})", name) : t("a breakpoint ({0}) of {1}", name, owner);
+  }
+  return owner === "" ? t("a breakpoint") : t("a breakpoint of {0}", owner);
 }
 
 function place(mark: Fields): Mark[] {
   const line = mark["line"];
   return word(mark["file"]) !== "" && typeof line === "number" ? [{ file: word(mark["file"]), line }] : [];
-}
-
-function at(mark: Fields | undefined): string {
-  const [found] = mark === undefined ? [] : place(mark);
-  const name = word(mark?.["name"]) || word(mark?.["filterId"]) || word(mark?.["instructionReference"]);
-  const owner = word(mark?.["owner"]) === "" ? "" : ` of ${word(mark?.["owner"])}`;
-  return `${found === undefined ? (name === "" ? "" : ` (${name})`) : ` at ${found.file.split("/").at(-1) ?? found.file}:${found.line}`}${owner}`;
-}
-
-function may(access: string): string {
-  return ACCESS_WORDS[access]?.replace("agents ", "") ?? access;
 }
 
 function short(text: string): string {

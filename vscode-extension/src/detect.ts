@@ -1,7 +1,8 @@
 /** Which configurations fit what a workspace holds. Pure: file names in, configurations out. */
 import * as path from "node:path";
-import { isSolution, programsUsing, projectsOfSolution, readProject, type DotnetProject } from "./dotnet-projects";
+import { isDotnetProject, isSolution, programsUsing, projectsOfSolution, readProject, type DotnetProject } from "./dotnet-projects";
 import { LANGUAGES, isProject, projectOf } from "./languages";
+import { t } from "./texts";
 
 /** One entry of launch.json. */
 export interface Configuration {
@@ -43,10 +44,10 @@ export function initialConfigurations(folder: string, files: readonly string[]):
     }
   }
   for (const language of LANGUAGES.filter((candidate) => languages.has(candidate.id) && !owned.has(candidate.id))) {
-    found.push(launch(`${PREFIX}this ${language.name} file`, "${file}"));
+    found.push(launch(PREFIX + t("this {0} file", language.name), "${file}"));
   }
   if (found.length === 0) {
-    found.push(launch(`${PREFIX}launch`, "${workspaceFolder}"));
+    found.push(launch(PREFIX + t("launch"), "${workspaceFolder}"));
   }
   return found;
 }
@@ -64,7 +65,7 @@ export interface Workspace {
 }
 
 /** A C# file that says it is a program by itself, for .NET SDK 10. */
-const IS_PROGRAM = /^(?:#!|#:\w)/m;
+export const IS_PROGRAM = /^(?:#!|#:\w)/m;
 
 /** What F5 runs without a launch.json: the project of the open file (for a library, the programs that use it), else the file, else
  * the only project there is. Several are for the person to choose from. A name is in the tab of the program's terminal, where there
@@ -115,10 +116,6 @@ function programsOfFolder(project: string, workspace: Workspace): Configuration[
     return [launch(path.basename(project), project)];
   }
   return users.map((user) => launch(path.basename(user, path.extname(user)), user));
-}
-
-function isDotnetProject(file: string): boolean {
-  return /\.(cs|fs|vb)proj$/i.test(file);
 }
 
 function launch(name: string, program: string): Configuration {

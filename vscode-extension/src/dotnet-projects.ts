@@ -26,7 +26,7 @@ export function projectsOfSolution(file: string, text: string): string[] {
   const listed = file.endsWith(".slnx")
     ? [...text.matchAll(/<Project\b[^>]*\bPath\s*=\s*["']([^"']+)["']/gi)].map((found) => found[1] ?? "")
     : [...text.matchAll(/^Project\("[^"]*"\)\s*=\s*"[^"]*",\s*"([^"]+)"/gm)].map((found) => found[1] ?? "");
-  return listed.filter((name) => /\.(cs|fs|vb)proj$/i.test(name)).map((name) => beside(file, name));
+  return listed.filter(isDotnetProject).map((name) => beside(file, name));
 }
 
 /** The programs that use this project, directly or through other projects; itself when it makes one. */
@@ -45,6 +45,10 @@ export function programsUsing(file: string, projects: readonly DotnetProject[]):
     }
   }
   return projects.filter((project) => project.makesProgram && users.has(project.file)).map((project) => project.file).sort();
+}
+
+export function isDotnetProject(file: string): boolean {
+  return /\.(cs|fs|vb)proj$/i.test(file);
 }
 
 export function isSolution(file: string): boolean {

@@ -13,10 +13,12 @@ import { Programs } from "./programs";
 import type { Mark } from "./riders";
 import { Sessions } from "./sessions";
 import { Sharing } from "./sharing";
+import { translatedBy } from "./texts";
 
 const TYPE = "tandem";
 
 export function activate(context: vscode.ExtensionContext): void {
+  translatedBy((text, ...values) => vscode.l10n.t(text, ...values));
   const programs = new Programs(context);
   const adapterLog = new AdapterLog(context.logUri);
   const lent = new LentMarks(context.workspaceState);

@@ -6,6 +6,7 @@ import { join } from "./commands";
 import { liveSessions, sessionFolders, type LiveSession } from "./live-sessions";
 import { log } from "./log";
 import type { Sessions } from "./sessions";
+import { t } from "./texts";
 
 /** A session of this very window has published itself, and been recognised, after this time, ms. */
 const SETTLED = 1500;
@@ -59,9 +60,9 @@ export class Invitations implements vscode.Disposable {
   }
 
   private async invite(live: LiveSession): Promise<void> {
-    const who = live.client === "" ? vscode.l10n.t("Somebody") : live.kind === "agent" ? vscode.l10n.t("The agent {0}", live.client) : live.client;
-    const offer = vscode.l10n.t("{0} debugs {1} in the session {2}.", who, live.title || live.program, live.id);
-    const yes = vscode.l10n.t("Join");
+    const who = live.client === "" ? t("Somebody") : live.kind === "agent" ? t("The agent {0}", live.client) : live.client;
+    const offer = t("{0} debugs {1} in the session {2}.", who, live.title || live.program, live.id);
+    const yes = t("Join");
     if ((await vscode.window.showInformationMessage(offer, yes)) === yes) {
       await join(live);
     }

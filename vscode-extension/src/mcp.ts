@@ -1,6 +1,7 @@
 /** The bridge, offered to VS Code's own agents. */
 import * as vscode from "vscode";
 import type { Programs } from "./programs";
+import { t } from "./texts";
 
 /** Nothing where VS Code is too old for MCP servers of extensions. */
 export function registerBridge(programs: Programs, version: string): vscode.Disposable[] {
@@ -17,7 +18,7 @@ export function registerBridge(programs: Programs, version: string): vscode.Disp
       if (file === undefined || !vscode.workspace.getConfiguration("tandem").get("offerBridgeToAgents", true)) {
         return [];
       }
-      const server = new vscode.McpStdioServerDefinition("Tandem debugger", file, [], {}, version);
+      const server = new vscode.McpStdioServerDefinition(t("Tandem debugger"), file, [], {}, version);
       const folder = vscode.workspace.workspaceFolders?.[0];
       if (folder !== undefined) {
         server.cwd = folder.uri;

@@ -7,6 +7,7 @@ import { promisify } from "node:util";
 import * as vscode from "vscode";
 import { findProgram, misfit, type Found, type Surroundings } from "./binary";
 import { log } from "./log";
+import { t } from "./texts";
 
 export class Programs {
   /** Programs whose version was looked at, by path and time of change. */
@@ -27,16 +28,15 @@ export class Programs {
   public async usableAdapter(): Promise<string | undefined> {
     const { file, looked } = this.adapter();
     if (file === undefined) {
-      const where = looked.length === 1
-        ? `there is no program at ${looked[0] ?? ""}, which the setting tandem.adapterPath names`
-        : "tandem-dap is neither in the extension nor in PATH";
-      void this.complain(`Tandem cannot debug: ${where}.`);
+      void this.complain(looked.length === 1
+        ? t("Tandem cannot debug: there is no program at {0}, which the setting tandem.adapterPath names.", looked[0] ?? "")
+        : t("Tandem cannot debug: tandem-dap is neither in the extension nor in PATH."));
       log().error(`tandem-dap was not found; looked for:\n  ${looked.join("\n  ")}`);
       return undefined;
     }
     const reason = await this.reasonAgainst(file);
     if (reason !== undefined) {
-      void this.complain(`Tandem cannot use ${file}: ${reason}.`);
+      void this.complain(t("Tandem cannot use {0}: {1}.", file, reason));
       return undefined;
     }
     return file;
@@ -52,7 +52,7 @@ export class Programs {
         reason = misfit(stdout, version);
         log().info(`${stdout.trim()} at ${file}${reason === undefined ? "" : `: ${reason}`}`);
       } catch (error) {
-        reason = `it cannot be started (${error instanceof Error ? error.message : String(error)})`;
+        reason = t("it cannot be started ({0})", error instanceof Error ? error.message : String(error));
       }
       this.checked.set(key, reason);
     }
@@ -60,9 +60,9 @@ export class Programs {
   }
 
   private async complain(text: string): Promise<void> {
-    const settings = vscode.l10n.t("Open Settings");
-    const install = vscode.l10n.t("How to Install");
-    const showLog = vscode.l10n.t("Show Log");
+    const settings = t("Open Settings");
+    const install = t("How to Install");
+    const showLog = t("Show Log");
     const chosen = await vscode.window.showErrorMessage(text, settings, install, showLog);
     if (chosen === settings) {
       // A path on another machine is a setting of that machine: the user's own page does not have it.

@@ -1,4 +1,5 @@
 /** Who is in a session and who acted last, read from what Tandem says and put into words. Knows nothing of VS Code. */
+import { t } from "./texts";
 
 export interface Mark {
   readonly file: string;
@@ -31,17 +32,37 @@ export interface Act {
   readonly who: string;
   readonly agent: boolean;
   readonly you: boolean;
-  /** `continued`, `stepped over`, … */
-  readonly what: string;
+  /** `ann continued`, `ann stepped over`, … */
+  readonly sentence: (who: string) => string;
 }
 
 /** For the status bar, where there is little room. */
 const ACCESS_ICONS: Readonly<Record<string, string>> = { full: "$(hubot)", readOnly: "$(eye)", none: "$(circle-slash)" };
-const ACCESS_SHORT: Readonly<Record<string, string>> = { full: "agents control", readOnly: "agents look", none: "agents shut out" };
 
-export const ACCESS_WORDS: Readonly<Record<string, string>> = {
-  full: "agents may control", readOnly: "agents may look", none: "agents may do nothing",
-};
+/** What an agent may do, in words. */
+export interface AccessWords {
+  /** Of all of them, as a sentence. */
+  readonly sentence: string;
+  /** The same where there is little room. */
+  readonly short: string;
+  /** Of one of them, without a subject. */
+  readonly may: string;
+}
+
+const ACCESS = new Map<string, () => AccessWords>([
+  ["full", () => ({ sentence: t("agents may control"), short: t("agents control"), may: t("may control") })],
+  ["readOnly", () => ({ sentence: t("agents may look"), short: t("agents look"), may: t("may look") })],
+  ["none", () => ({ sentence: t("agents may do nothing"), short: t("agents shut out"), may: t("may do nothing") })],
+]);
+
+export function accessWords(access: string): AccessWords {
+  return ACCESS.get(access)?.() ?? { sentence: access, short: access, may: access };
+}
+
+/** What somebody did; `inShort` makes a name fit. */
+export function sentence(act: Act, inShort = (name: string) => name): string {
+  return act.sentence(act.you ? t("you") : inShort(act.who));
+}
 
 type Fields = Readonly<Record<string, unknown>>;
 const fields = (value: unknown): Fields => (typeof value === "object" && value !== null ? (value as Fields) : {});
@@ -77,10 +98,10 @@ export function statusText(picture: Picture, last: Act | undefined): string {
   const agents = others.filter((rider) => rider.kind === "agent");
   const icon = agents.length > 0 ? (ACCESS_ICONS[picture.agentAccess] ?? "$(hubot)") : "$(organization)";
   // What agents may do matters before one is there, when it is less than all.
-  const access = agents.length > 0 || picture.agentAccess !== "full" ? ` · ${ACCESS_SHORT[picture.agentAccess] ?? picture.agentAccess}` : "";
-  const who = others.length === 0 ? "only you" : ["you", ...others.slice(0, 2).map((rider) => shorten(rider.name))].join(" + ");
+  const access = agents.length > 0 || picture.agentAccess !== "full" ? ` · ${accessWords(picture.agentAccess).short}` : "";
+  const who = others.length === 0 ? t("only you") : [t("you"), ...others.slice(0, 2).map((rider) => shorten(rider.name))].join(" + ");
   const more = others.length > 2 ? ` + ${others.length - 2}` : "";
-  const act = last === undefined ? "" : ` · ${last.you ? "you" : shorten(last.who)} ${last.what}`;
+  const act = last === undefined ? "" : ` · ${sentence(last, shorten)}`;
   return `${icon} ${who}${more}${access}${act}`;
 }
 
@@ -89,16 +110,16 @@ export function statusDetails(picture: Picture, last: Act | undefined): string {
   const riders = picture.riders.map((rider) => {
     const marks = rider.breakpoints.length;
     const facts = [
-      rider.you ? "this window" : rider.kind,
-      ...(rider.launched ? ["started it"] : []),
-      ...(rider.kind === "agent" ? [ACCESS_WORDS[rider.access]?.replace("agents ", "") ?? rider.access] : []),
-      ...(marks > 0 ? [`${marks} breakpoint${marks === 1 ? "" : "s"}`] : []),
+      rider.you ? t("this window") : rider.kind === "agent" ? t("agent") : t("editor"),
+      ...(rider.launched ? [t("started it")] : []),
+      ...(rider.kind === "agent" ? [accessWords(rider.access).may] : []),
+      ...(marks > 0 ? [marks === 1 ? t("1 breakpoint") : t("{0} breakpoints", marks)] : []),
     ];
     return `- **${escape(rider.name)}** — ${facts.join(", ")}`;
   });
-  const act = last === undefined ? "" : `\n\nLast: ${last.you ? "you" : escape(last.who)} ${last.what}.`;
-  const access = ACCESS_WORDS[picture.agentAccess] ?? picture.agentAccess;
-  return `**Tandem session \`${picture.session}\`** (${picture.engine}) — ${access}\n\n${riders.join("\n")}${act}`;
+  const act = last === undefined ? "" : `\n\n${t("Last: {0}.", sentence(last, escape))}`;
+  const title = t("**Tandem session `{0}`** ({1}) — {2}", picture.session, picture.engine, accessWords(picture.agentAccess).sentence);
+  return `${title}\n\n${riders.join("\n")}${act}`;
 }
 
 /** Lines that others marked and this window did not, with their names. */

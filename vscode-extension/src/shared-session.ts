@@ -5,6 +5,7 @@ import { readDeed, type Deed } from "./deeds";
 import type { LentMarks } from "./lent-marks";
 import { readPicture, type Act, type Picture } from "./riders";
 import { ProgramTerminal, type Program } from "./terminal/program-terminal";
+import { t } from "./texts";
 
 /** The fields of DAP messages we look at. */
 interface ProtocolMessage {
@@ -124,18 +125,18 @@ export class SharedSession implements vscode.DebugAdapterTracker, vscode.Disposa
       case "continued":
         return this.lookSoon();
       case "stopped":
-        this.terminal?.note("stopped");
+        this.terminal?.note(t("stopped"));
         return this.stopLooking();
       case "breakpoint":
         this.lent.told(this.session.id, body);
         return this.refreshSoon();
       case "exited":
-        this.exit = `the program ended with exit code ${String(body["exitCode"])}`;
+        this.exit = t("the program ended with exit code {0}", String(body["exitCode"]));
         return this.stopLooking();
       case "terminated":
         return this.end();
       case "inputClosed":
-        return this.terminal?.remark(`${String(body["client"])} ended the input`);
+        return this.terminal?.remark(t("{0} ended the input", String(body["client"])));
       case "sessionChanged": {
         if (body["change"] === "restarted") {
           this.exit = undefined;
@@ -159,7 +160,7 @@ export class SharedSession implements vscode.DebugAdapterTracker, vscode.Disposa
     }
     // One's own keys are echoed as they are typed.
     if (deed.change === "input" && !deed.you && deed.typed !== undefined && deed.typed !== "" && this.ownsOutput()) {
-      this.ensureTerminal().remark(`${deed.who} typed: ${deed.typed.trimEnd()}`);
+      this.ensureTerminal().remark(t("{0} typed: {1}", deed.who, deed.typed.trimEnd()));
     }
     this.done.fire(deed);
   }
@@ -262,7 +263,7 @@ export class SharedSession implements vscode.DebugAdapterTracker, vscode.Disposa
     if (!waits) {
       return this.lookLater();
     }
-    this.terminal?.note("waits for input");
+    this.terminal?.note(t("waits for input"));
     if (setting<string>("programTerminal", "always") === "whenInputIsWanted") {
       this.terminal?.show(true);
     }
@@ -280,7 +281,7 @@ export class SharedSession implements vscode.DebugAdapterTracker, vscode.Disposa
     this.over = true;
     this.stopLooking();
     clearTimeout(this.refreshing);
-    this.terminal?.end(this.exit ?? "the session is over");
+    this.terminal?.end(this.exit ?? t("the session is over"));
   }
 }
 

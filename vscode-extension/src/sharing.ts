@@ -1,9 +1,10 @@
 /** Sharing made visible: the status bar, the names behind others' breakpoints, and notifications. */
 import * as vscode from "vscode";
 import type { Deed } from "./deeds";
-import { ACCESS_WORDS, foreignMarks, statusDetails, statusText } from "./riders";
+import { accessWords, foreignMarks, sentence, statusDetails, statusText } from "./riders";
 import type { Sessions } from "./sessions";
 import type { SharedSession } from "./shared-session";
+import { t } from "./texts";
 
 interface Choice {
   readonly label: string;
@@ -11,11 +12,13 @@ interface Choice {
 }
 
 /** What a person can answer at once when an agent comes. */
-const CHOICES = {
-  control: { label: vscode.l10n.t("Let Agents Control"), access: "full" },
-  look: { label: vscode.l10n.t("Let Agents Look Only"), access: "readOnly" },
-  nothing: { label: vscode.l10n.t("Let Agents Do Nothing"), access: "none" },
-};
+function choices(): Readonly<Record<"control" | "look" | "nothing", Choice>> {
+  return {
+    control: { label: t("Let Agents Control"), access: "full" },
+    look: { label: t("Let Agents Look Only"), access: "readOnly" },
+    nothing: { label: t("Let Agents Do Nothing"), access: "none" },
+  };
+}
 
 export class Sharing implements vscode.Disposable {
   private readonly item = vscode.window.createStatusBarItem("tandem.session", vscode.StatusBarAlignment.Left, 40);
@@ -28,7 +31,7 @@ export class Sharing implements vscode.Disposable {
   private readonly subscriptions: vscode.Disposable[];
 
   public constructor(private readonly sessions: Sessions) {
-    this.item.name = "Tandem session";
+    this.item.name = t("Tandem session");
     this.item.command = "tandem.sessionMenu";
     this.subscriptions = [
       this.item,
@@ -52,15 +55,15 @@ export class Sharing implements vscode.Disposable {
     const wished = (name: string, otherwise: boolean) => vscode.workspace.getConfiguration("tandem").get(name, otherwise);
     const name = session.session.name;
     if ((deed.change === "resumed" || deed.change === "restarted") && wished("notifyWhenAgentResumes", false)) {
-      void vscode.window.showInformationMessage(`${deed.who} ${deed.what} (${name})`);
+      void vscode.window.showInformationMessage(`${sentence(deed)} (${name})`);
     } else if (deed.change === "joined" && wished("announceAgents", true)) {
-      const { control, look, nothing } = CHOICES;
+      const { control, look, nothing } = choices();
       const may = session.picture?.agentAccess ?? "full";
       const offered = may === "full" ? [look, nothing] : may === "readOnly" ? [control, nothing] : [control, look];
-      await this.choose(session, vscode.l10n.t("The agent {0} joined {1}: {2}.", deed.who, name, ACCESS_WORDS[may] ?? may), offered);
+      await this.choose(session, t("The agent {0} joined {1}: {2}.", deed.who, name, accessWords(may).sentence), offered);
     } else if (deed.change === "refused" && wished("announceAgents", true)) {
       const may = session.picture?.agentAccess ?? "";
-      await this.choose(session, vscode.l10n.t("The agent {0} wanted to {1} in {2}: {3}.", deed.who, deed.refused, name, ACCESS_WORDS[may] ?? may), [CHOICES.control]);
+      await this.choose(session, t("The agent {0} wanted to {1} in {2}: {3}.", deed.who, deed.refused, name, accessWords(may).sentence), [choices().control]);
     }
   }
 
@@ -91,7 +94,7 @@ export class Sharing implements vscode.Disposable {
     this.item.text = statusText(picture, session.lastAct);
     const details = new vscode.MarkdownString(statusDetails(picture, session.lastAct));
     this.item.tooltip = details;
-    this.item.accessibilityInformation = { label: `Tandem session ${picture.session}: ${picture.riders.map((rider) => rider.name).join(", ")}` };
+    this.item.accessibilityInformation = { label: t("Tandem session {0}: {1}", picture.session, picture.riders.map((rider) => rider.name).join(", ")) };
     this.item.show();
   }
 
@@ -106,7 +109,7 @@ export class Sharing implements vscode.Disposable {
         this.decoration,
         lines.map(([line, names]) => ({
           range: editor.document.lineAt(line - 1).range,
-          hoverMessage: `Breakpoint of ${names.join(", ")} in this session`,
+          hoverMessage: t("Breakpoint of {0} in this session", names.join(", ")),
           renderOptions: { after: { contentText: `● ${names.join(", ")}` } },
         })),
       );

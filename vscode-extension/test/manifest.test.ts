@@ -22,6 +22,7 @@ interface Manifest {
   readonly contributes: {
     readonly commands: readonly { readonly command: string }[];
     readonly breakpoints: readonly { readonly language: string }[];
+    readonly views: Readonly<Record<string, readonly { readonly name: string }[]>>;
     readonly configuration: { readonly properties: Readonly<Record<string, Attribute>> };
     readonly walkthroughs: readonly { readonly steps: readonly { readonly media: { readonly image: string } }[] }[];
     readonly debuggers: readonly [{
@@ -122,13 +123,17 @@ test("every contributed command is registered, and every setting is read", () =>
   assert.ok(Object.values(tandem.variables).every((command) => commands.includes(command)));
 });
 
+/** Fields of package.json that VS Code shows. */
+const SEEN = ["description", "markdownDescription", "title", "shortTitle", "label", "contents", "altText", "enumDescriptions", "markdownEnumDescriptions",
+  "enumItemLabels", "deprecationMessage", "markdownDeprecationMessage", "patternErrorMessage", "errorMessage"];
+
 test("every text of package.json that people read is in package.nls.json, and none there is unused", () => {
   const texts = JSON.parse(read("package.nls.json")) as Readonly<Record<string, string>>;
   const used = new Set<string>();
   const look = (value: unknown, name: string): void => {
     if (typeof value === "string") {
       const key = /^%(.+)%$/.exec(value)?.[1];
-      const read = ["description", "markdownDescription", "title", "altText", "enumDescriptions"].includes(name);
+      const read = SEEN.includes(name) && !/^\$\{\d/.test(value);
       assert.ok(!read || key !== undefined || value === "Tandem", `${name}: ${value}`);
       if (key !== undefined) {
         assert.ok(key in texts, key);
@@ -139,6 +144,8 @@ test("every text of package.json that people read is in package.nls.json, and no
     }
   };
   look(manifest, "");
+  const named = [...Object.values(manifest.contributes.views).flat(), ...tandem.configurationSnippets.map(({ body }) => body)];
+  assert.deepEqual(named.filter(({ name }) => !/^%.+%$|^\$\{\d/.test(String(name))), []);
   assert.deepEqual([...used].sort(), Object.keys(texts).sort());
 });
 

@@ -17,7 +17,7 @@ test("the status bar says who is here, what agents may do and who acted last", (
   const picture = readPicture(INFO);
   assert.equal(statusText(picture, undefined), "$(hubot) you + claude-code · agents control");
   const act = readDeed({ change: "resumed", client: "claude-code", clientId: 4, kind: "agent", command: "next" }, picture.riders);
-  assert.equal(act?.what, "stepped over");
+  assert.equal(act?.sentence("ann"), "ann stepped over");
   assert.equal(statusText(picture, act), "$(hubot) you + claude-code · agents control · claude-code stepped over");
   assert.match(statusDetails(picture, act), /\*\*claude\\-code\*\* — agent, may control, 3 breakpoints/);
   const alone = { ...picture, riders: picture.riders.slice(0, 1) };
@@ -36,7 +36,7 @@ test("each thing that somebody does has words", () => {
     [{ change: "left" }, "left"],
     [{ change: "paused" }, "paused"],
     [{ change: "restarted" }, "restarted"],
-    [{ change: "resumed", command: "dance" }, "dance"],
+    [{ change: "resumed", command: "dance" }, "asked for `dance`"],
     [{ change: "input", text: "ann\n", bytes: 4, closed: false }, "typed ann"],
     [{ change: "input", bytes: 7, closed: true }, "typed 7 bytes and ended the input"],
     [{ change: "valueSet", name: "i", value: "7" }, "set i = 7"],
@@ -47,7 +47,7 @@ test("each thing that somebody does has words", () => {
     [{ change: "agentAccess", agentAccess: "readOnly" }, "decided: agents may look"],
   ] as const) {
     const deed = readDeed({ ...by, ...body }, riders);
-    assert.deepEqual([deed?.what, deed?.who, deed?.agent, deed?.you], [what, "claude-code", true, false]);
+    assert.deepEqual([deed?.sentence("ann"), deed?.who, deed?.agent, deed?.you], [`ann ${what}`, "claude-code", true, false]);
   }
   assert.deepEqual(readDeed({ ...by, change: "breakpoints", added: [{ file, line: 3 }] }, riders)?.place, { file, line: 3 });
   // Two of one name are told apart by their numbers.

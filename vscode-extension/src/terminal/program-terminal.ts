@@ -1,5 +1,6 @@
 /** The terminal of one session: the program's output in it, what is typed in it to the program's stdin. */
 import * as vscode from "vscode";
+import { t } from "../texts";
 import { LineDiscipline, type Effect } from "./discipline";
 import { Screen, remark } from "./screen";
 
@@ -64,7 +65,7 @@ export class ProgramTerminal implements vscode.Disposable {
   /** Another program takes the place of the one before, with an input of its own. */
   public restart(): void {
     this.discipline = new LineDiscipline();
-    this.remark("restarted");
+    this.remark(t("restarted"));
   }
 
   public get ended(): boolean {
@@ -102,7 +103,7 @@ export class ProgramTerminal implements vscode.Disposable {
       case "end":
         return this.later(async () => {
           await this.program.write("", true);
-          this.remark("end of input");
+          this.remark(t("end of input"));
         });
       case "interrupt":
         return this.later(() => this.program.interrupt());

@@ -1,4 +1,5 @@
 /** What a program printed, as a terminal wants it: line feeds with carriage returns, and a bounded memory of it all. */
+import { t } from "../texts";
 
 /** Kept for a terminal that is opened later, UTF-16 units. */
 const KEPT = 1024 * 1024;
@@ -34,7 +35,7 @@ export class Screen {
 
   /** Everything so far, for a terminal that is opened now. */
   public get all(): string {
-    return (this.cut ? remark("earlier output was dropped") : "") + this.kept.join("");
+    return (this.cut ? remark(t("earlier output was dropped")) : "") + this.kept.join("");
   }
 
   /** Whether the cursor is at the start of a line. */

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { evaluates, sets, watches } from "../values";
 import { breaksAt, fetched, listens, realOnNet10, request } from "./program";
 
-realOnNet10("an ASP.NET Core site: a request stops in its controller and in its view, and shows what the person sets", () => ({
+realOnNet10("an ASP.NET Core site: its page opens, a request stops in its controller and in its view, and shows what the person sets", () => ({
   folder: fetched("dotnet/mvc"),
   launch: {
     type: "tandem", request: "launch", name: "site", program: "${workspaceFolder}/Made.csproj",
@@ -15,7 +15,11 @@ realOnNet10("an ASP.NET Core site: a request stops in its controller and in its 
   const inView = await breaksAt(bench, "Views/Shared/Error.cshtml", "@if (Model.ShowRequestId)");
   const inController = await breaksAt(bench, "Controllers/HomeController.cs", "return View(new ErrorViewModel");
   await bench.debugView();
+  // The template's launch profile asks for a browser.
+  const coming = page.context().waitForEvent("page");
   await page.keyboard.press("F5");
+  await (await coming).getByText("Welcome").waitFor();
+  await page.bringToFront();
   const address = await listens(bench);
   const answer = request(`${address}/Home/Error`);
   await bench.stoppedAt(inController);

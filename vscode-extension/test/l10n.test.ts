@@ -1,0 +1,62 @@
+/** Texts that people read can be translated, all of them. */
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import * as os from "node:os";
+import * as path from "node:path";
+import { test } from "node:test";
+import { readDeed } from "../src/deeds";
+import { statusText } from "../src/riders";
+import { inEnglish, t, translatedBy } from "../src/texts";
+
+const SCRIPT = path.resolve("scripts/l10n.mjs");
+
+/** What the script says of an extension's folder; nothing when all is well. */
+function said(folder: string): string[] {
+  const { stdout, stderr } = spawnSync(process.execPath, [SCRIPT, "--check"], { cwd: folder, encoding: "utf8" });
+  return (stdout + stderr).split("\n").filter((line) => line !== "");
+}
+
+test("every text that people read is in the bundle, and each translation has all of them", () => {
+  assert.deepEqual(said(process.cwd()), []);
+});
+
+test("what is not translated, missing or stale is named", (context) => {
+  const folder = mkdtempSync(path.join(os.tmpdir(), "tandem-l10n-"));
+  context.after(() => rmSync(folder, { recursive: true, force: true }));
+  const write = (file: string, content: unknown) => {
+    mkdirSync(path.dirname(path.join(folder, file)), { recursive: true });
+    writeFileSync(path.join(folder, file), typeof content === "string" ? content : `${JSON.stringify(content, undefined, 2)}\n`);
+  };
+  write("src/a.ts", [
+    'import { t } from "two words";', 't("{0} is here", name);', 't("{0} is here");', "t(name);", 'vscode.l10n.t("here");', 'log().warn("only for logs");',
+    'throw new Error("gone");', 'const item = { label: "here", id: "here" };', 'item.text = busy ? "here" : `${name}`;', 'const where = `it is ${name} there`;',
+    "vscode.window.showInformationMessage(`Tandem: ${name}`);",
+  ].join("\n"));
+  write("l10n/bundle.l10n.json", { "{0} is here": "{0} is here" });
+  write("package.nls.json", { one: "One of {0}", two: "Two" });
+  assert.deepEqual(said(folder).map((line) => /^src\/a\.ts:(\d+)/.exec(line)?.[1] ?? line), ["3", "4", "5", "7", "8", "9", "10"]);
+  write("src/a.ts", 't("{0} is here", name);\n');
+  assert.deepEqual(said(folder), []);
+  write("l10n/bundle.l10n.json", {});
+  assert.match(said(folder).join(), /is not up to date/);
+  write("l10n/bundle.l10n.json", { "{0} is here": "{0} is here" });
+  write("l10n/bundle.l10n.xx.json", { "{0} is here": "Hier." });
+  write("package.nls.xx.json", { one: "Eins von {0}", three: "Drei" });
+  assert.deepEqual(said(folder), [
+    "l10n/bundle.l10n.xx.json: `{0} is here` has other places for values", "./package.nls.xx.json: `two` is missing", "./package.nls.xx.json: `three` is no text any more",
+  ]);
+});
+
+test("sentences are translated as a whole", (context) => {
+  context.after(() => translatedBy(inEnglish));
+  const words: Readonly<Record<string, string>> = {
+    "{0} set {1}": "{1} von {0} gesetzt", "a breakpoint at {0}": "Haltepunkt in {0}", you: "du", "only you": "nur du",
+  };
+  translatedBy((text, ...values) => inEnglish(words[text] ?? text, ...values));
+  const riders = [{ id: 1, name: "me", kind: "editor", access: "full", launched: true, you: true, breakpoints: [] }] as const;
+  const deed = readDeed({ change: "breakpoints", client: "me", clientId: 1, added: [{ file: "/w/a.cs", line: 3 }] }, riders);
+  const picture = { session: "fox7", engine: "coreclr", state: "running", agentAccess: "full", riders };
+  assert.equal(statusText(picture, deed), "$(organization) nur du · Haltepunkt in a.cs:3 von du gesetzt");
+  assert.equal(t("{1} and {0} of {2}", 1, "{0}"), "{0} and 1 of {2}");
+});
