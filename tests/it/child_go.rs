@@ -40,9 +40,16 @@ async fn a_go_test_file_runs_the_tests_of_its_package() -> anyhow::Result<()> {
     std::fs::write(path("p_test.go"), TESTS)?;
     let args = ["-test.run", "TestDouble$"];
     let given = Subject::Delve.with(json!({ "program": path("p_test.go"), "args": args }));
-    // Delve itself builds when it is told how.
-    for mode in [json!(null), json!("auto"), json!("test")] {
+    let ways = [
+        (path("p_test.go"), json!(null)),
+        (path("p_test.go"), json!("auto")),
+        (path("p_test.go"), json!("test")),
+        (path("p.go"), json!("test")),
+        (folder.path().to_owned(), json!("test")),
+    ];
+    for (program, mode) in ways {
         let mut launch = with_tools(given.clone())?;
+        launch["program"] = json!(program);
         launch["mode"] = mode;
         let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
         editor.launch_child(launch, &path("p.go"), &[4]).await?;
@@ -60,7 +67,9 @@ async fn a_go_test_file_runs_the_tests_of_its_package() -> anyhow::Result<()> {
     std::fs::write(path("p_test.go"), TESTS.replace("t.Fatal(doubled)", "t.Fatal(nothing)"))?;
     let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
     editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
-    let refused = editor.ask("launch", with_tools(given)?).await?;
+    let mut launch = with_tools(given)?;
+    launch["mode"] = json!("test");
+    let refused = editor.ask("launch", launch).await?;
     let error = &refused.body["error"];
     assert_eq!(error["variables"]["code"], "BUILD_FAILED", "{error}");
     let first = &error["data"]["diagnostics"][0];

@@ -21,7 +21,7 @@ use crate::order::Order;
 use crate::transcript::Transcript;
 
 /// No message takes longer, even on a busy machine.
-const DEADLINE: Duration = Duration::from_secs(30);
+const DEADLINE: Duration = Duration::from_secs(60);
 
 /// A client.
 pub struct DapClient {

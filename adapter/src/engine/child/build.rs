@@ -125,14 +125,18 @@ impl Build<'_> {
         )
     }
 
-    /// A Go package, one file, or the tests of a package that one of their files stands for; without optimisation, as `dlv`
-    /// would build it.
+    /// A Go package, one file, or the tests of a package, which one of their files or `mode: "test"` asks for; without
+    /// optimisation, as `dlv` would build it.
     fn go(&self, program: &Path) -> Result<PathBuf, Failure> {
         let folder = if program.is_dir() { program } else { program.parent().unwrap_or(program) };
-        let name = program.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        let tests = is_go_test(program) || self.target.attribute("mode") == "test";
+        let mut name = program.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        if tests && !is_go_test(program) {
+            // Beside the program of the same package.
+            name.push_str(".test");
+        }
         let out = own_folder(folder)?.join(name);
         let mut build = self.command("go", folder)?;
-        let tests = is_go_test(program);
         build.args(if tests { ["test", "-c"].as_slice() } else { &["build"] });
         build.args(["-gcflags=all=-N -l", "-o"]).arg(&out);
         if tests {
@@ -245,7 +249,7 @@ fn own_folder(folder: &Path) -> Result<PathBuf, Failure> {
 }
 
 /// Whether it is a file of a Go package's tests: what is run is all of them.
-pub(super) fn is_go_test(program: &Path) -> bool {
+fn is_go_test(program: &Path) -> bool {
     program.file_name().is_some_and(|name| name.to_string_lossy().ends_with("_test.go"))
 }
 

@@ -3,7 +3,6 @@
 use dap_wire::Failure;
 use serde_json::{Value, json};
 
-use super::build;
 use super::find::Search;
 use super::profile::{Plan, Profile, ProgramIo, Quirks, Transport};
 use super::target::Target;
@@ -26,9 +25,9 @@ impl Profile for Delve {
         exit_code(output)
     }
 
-    /// With a `mode` of its own, such as `test`, it is asked to build itself.
+    /// All that it would build itself: our builds have a longer limit, can be cancelled, and report errors as places.
     fn builds(&self, target: &Target) -> bool {
-        matches!(target.attribute("mode").as_str(), None | Some("auto" | "debug"))
+        matches!(target.attribute("mode").as_str(), None | Some("auto" | "debug" | "test"))
     }
 
     /// A condition that fails is a runtime error to it.
@@ -42,9 +41,6 @@ impl Profile for Delve {
 
     fn launch(&self, target: &Target) -> Result<Plan, Failure> {
         let program = target.existing_program()?;
-        // It would build this file alone, without what it tests.
-        let tests = build::is_go_test(program).then(|| program.parent()).flatten();
-        let program = tests.unwrap_or(program);
         let mut ours = json!({ "program": program.display().to_string(), "cwd": target.cwd });
         if self.builds(target) {
             ours["mode"] = json!("exec");
