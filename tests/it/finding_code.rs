@@ -16,6 +16,7 @@ stories! {
     a_changed_source_is_told,
     modules_and_sources_are_listed,
     a_program_speaks_to_its_debugger_and_breaks,
+    a_failed_assertion_stops_where_it_stands,
     a_program_that_fails_fast_stops_and_ends,
     the_entry_stop_is_before_the_first_line,
 }
@@ -29,6 +30,7 @@ also_on_net8! {
     an_embedded_source_is_shown_and_mapped,
     modules_and_sources_are_listed,
     a_program_speaks_to_its_debugger_and_breaks,
+    a_failed_assertion_stops_where_it_stands,
     a_program_that_fails_fast_stops_and_ends,
     the_entry_stop_is_before_the_first_line,
 }
@@ -364,6 +366,22 @@ async fn a_program_that_fails_fast_stops_and_ends(runtime: Runtime) -> anyhow::R
     editor.ok("continue", json!({ "threadId": stopped["threadId"] })).await?;
     // SIGABRT, as without a debugger.
     assert_eq!(editor.event("exited").await?["exitCode"], 134);
+    editor.finish().await
+}
+
+async fn a_failed_assertion_stops_where_it_stands(runtime: Runtime) -> anyhow::Result<()> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.launch("messages", &[], json!({ "args": ["assert"] })).await?;
+    let stopped = editor.event("stopped").await?;
+    assert_eq!(stopped["reason"], "breakpoint");
+    let stack = editor.ok("stackTrace", json!({ "threadId": stopped["threadId"] })).await?;
+    let frames = stack["stackFrames"].as_array().context("no frames")?;
+    let own = frames.iter().find(|frame| frame["name"] == "Program.Main(string[] arguments)");
+    assert_eq!(own.context("no Main")?["line"], fixture::line("messages", "assert"));
+    assert!(editor.output[2].contains("told why"), "{}", editor.output[2]);
+    editor.ok("next", json!({ "threadId": stopped["threadId"] })).await?;
+    let (_, frame) = editor.stop().await?;
+    assert_eq!(frame["name"], "Program.Main(string[] arguments)");
     editor.finish().await
 }
 

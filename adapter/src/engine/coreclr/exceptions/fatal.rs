@@ -1,16 +1,17 @@
 //! Why a program fails fast: the runtime prints it to stderr before it tells the debugger, and keeps it nowhere that a debugger
 //! reads. Not for exceptions, which carry their own message.
 
-/// What the runtime's words begin with, and where its stack begins.
-const BEGINS: &str = "Process terminated.";
+/// What the runtime's words begin with: for `FailFast`, and for what it cannot go on from itself; and where its stack begins.
+const BEGINS: [&str; 2] = ["Process terminated.", "Fatal error."];
 const STACK: &str = "\n   at ";
 /// So much of what was printed is looked at, and so much of a reason is told, bytes.
 pub(super) const LOOKED_AT: usize = 64 * 1024;
 const LONGEST: usize = 4096;
 
-/// The reason in what the program printed last: the argument of `Environment.FailFast`, or what failed in a `Debug.Assert`.
+/// The reason in what the program printed last: the argument of `Environment.FailFast`, or the runtime's own words.
 pub(super) fn reason(words: &str) -> Option<String> {
-    let at = words.rfind(BEGINS)? + BEGINS.len();
+    let ends = BEGINS.iter().filter_map(|begins| Some(words.rfind(begins)? + begins.len()));
+    let at = ends.max()?;
     let told = words.get(at..)?;
     let told = told.get(..told.find(STACK).unwrap_or(told.len()))?.trim();
     let told = told.get(..told.floor_char_boundary(LONGEST))?;
@@ -31,6 +32,8 @@ mod tests {
         let lines =
             "Process terminated. Assertion failed.\nx > 0\nmore\n   at System.Diagnostics.Debug.Fail(…)\n";
         assert_eq!(reason(lines).as_deref(), Some("Assertion failed.\nx > 0\nmore"));
+        let own = "Process terminated. before\nFatal error. Internal CLR error. (0x80131506)\n   at Program.Main()\n";
+        assert_eq!(reason(own).as_deref(), Some("Internal CLR error. (0x80131506)"));
         assert_eq!(reason("Process terminated.\n   at Program.Main()\n"), None);
         assert_eq!(reason("all is well"), None);
     }
