@@ -28,6 +28,7 @@ mod overflow;
 mod program;
 mod project;
 mod refusals;
+mod runtime_async;
 mod runtimes;
 mod services;
 mod session;

@@ -130,7 +130,8 @@ impl Build<'_> {
     fn go(&self, program: &Path) -> Result<PathBuf, Failure> {
         let folder = if program.is_dir() { program } else { program.parent().unwrap_or(program) };
         let tests = is_go_test(program) || self.target.attribute("mode") == "test";
-        let mut name = program.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        let mut name =
+            program.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
         if tests && !is_go_test(program) {
             // Beside the program of the same package.
             name.push_str(".test");

@@ -29,9 +29,6 @@ use functions::Name;
 
 /// Why a breakpoint does not bind in what its author hides from debuggers.
 const NEVER: &str = "the code there is marked [DebuggerHidden]: no breakpoint stops in it";
-/// The same where the runtime would end the program.
-const BEYOND: &str = "the code there is an async method compiled with `runtime-async=on`, which this runtime's debugging \
-                      part does not know: a breakpoint would end the program";
 
 /// Which list of wishes a breakpoint is in: each request replaces one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -363,15 +360,14 @@ impl Session {
     }
 
     fn bind_at(&mut self, wanted: &mut Wanted, loaded: &Rc<Loaded>, method: u32, at: Option<Location>) {
-        let hidden = loaded.never_stops_in(method).then_some(NEVER);
-        if let Some(problem) = hidden.or_else(|| self.modules.is_beyond(loaded, method).then_some(BEYOND)) {
+        if loaded.never_stops_in(method) {
             if !wanted.is_bound() {
-                wanted.problem = Some(problem.into());
+                wanted.problem = Some(NEVER.into());
             }
             return;
         }
         // Code on the same line, or another of the same name, may be stopped in.
-        wanted.problem = wanted.problem.take().filter(|problem| problem != NEVER && problem != BEYOND);
+        wanted.problem = wanted.problem.take().filter(|problem| problem != NEVER);
         let il = at.map_or(0, |at| at.point.il);
         let set = || loaded.module.function(method)?.set_breakpoint(il);
         match self.breakpoints.place_site((loaded.id, method, Spot::Il(il)), set) {
@@ -458,9 +454,6 @@ impl Session {
             target = visible(image.entry_point)
                 .or_else(|| image.metadata.all_methods().find(|method| is_users(*method)).and_then(visible))
                 .unwrap_or(target);
-        }
-        if self.modules.is_beyond(loaded, target.0) {
-            return Err(Failure::new(ErrorCode::EngineFailed, BEYOND));
         }
         let set = || loaded.module.function(target.0)?.set_breakpoint(target.1);
         self.breakpoints.entry = Some(set().map_err(cor("set a breakpoint at the entry"))?);

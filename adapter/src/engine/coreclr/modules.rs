@@ -17,6 +17,7 @@ use cordebug::runtime::Runtime;
 use dap_wire::Failure;
 use serde_json::{Value, json};
 
+use super::runtime_async;
 use framework::Framework;
 
 /// One module.
@@ -157,18 +158,14 @@ pub(super) struct Modules {
     framework: Framework,
     /// Folders where PDBs are looked for, too.
     symbol_paths: Vec<PathBuf>,
-    /// The runtime's debugging part knows methods that the runtime suspends itself.
+    /// The runtime's debugging library knows methods that the runtime suspends itself.
     knows_runtime_async: bool,
 }
-
-/// The first runtime whose debugging part does.
-const KNOWS_RUNTIME_ASYNC: u32 = 11;
 
 impl Modules {
     /// The folder of the runtime, and what it can.
     pub(super) fn set_runtime(&mut self, runtime: &Runtime) {
-        let major = runtime.version().split('.').next().and_then(|major| major.parse::<u32>().ok());
-        self.knows_runtime_async = major.is_some_and(|major| major >= KNOWS_RUNTIME_ASYNC);
+        self.knows_runtime_async = runtime_async::is_known_to(runtime);
         self.framework = if runtime.inside { Framework::Inside } else { Framework::of(&runtime.folder) };
     }
 
@@ -213,17 +210,9 @@ impl Modules {
         problems
     }
 
-    /// Whether a breakpoint or a step in a method would end the program: the runtime suspends it itself, and its debugging part does
-    /// not know of that.
-    pub(super) fn is_beyond(&self, loaded: &Loaded, method: u32) -> bool {
-        !self.knows_runtime_async
-            && loaded.image().is_some_and(|image| image.metadata.is_runtime_async(method))
-    }
-
-    /// All methods of a module that are.
-    pub(super) fn beyond(&self, loaded: &Loaded) -> Vec<u32> {
-        let methods = loaded.image().into_iter().flat_map(|image| image.metadata.all_methods());
-        methods.filter(|method| self.is_beyond(loaded, *method)).collect()
+    /// Whether the debugging library crashes when a method of a module is on a stack.
+    pub(super) fn crashes_on(&self, loaded: &Loaded) -> bool {
+        !self.knows_runtime_async && loaded.image().is_some_and(runtime_async::is_in)
     }
 
     /// The module behind a handle.

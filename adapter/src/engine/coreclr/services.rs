@@ -26,7 +26,7 @@ const WAITING: [&str; 2] = ["DOTNET_DefaultDiagnosticPortSuspend", "COMPlus_Defa
 const PORTS: [&str; 2] = ["DOTNET_DiagnosticPorts", "COMPlus_DiagnosticPorts"];
 
 /// A number as a runtime reads it: the hexadecimal digits that the text begins with; `None` without any.
-fn number(text: &str) -> Option<u64> {
+pub(super) fn number(text: &str) -> Option<u64> {
     let text = text.trim_start();
     let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
     let end = digits.find(|letter: char| !letter.is_ascii_hexdigit()).unwrap_or(digits.len());

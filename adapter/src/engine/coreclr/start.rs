@@ -20,6 +20,7 @@ use super::cor;
 use super::env_file;
 use super::overflow;
 use super::program::{self, Attributes};
+use super::runtime_async;
 use super::runtimes::only_runtime;
 use super::services;
 use super::session::{Input, Run, Session};
@@ -82,8 +83,20 @@ impl Session {
             return Err(failure);
         }
         tracing::debug!(pid, "its runtime is up and held");
+        let runtime = only_runtime(pid, self.modules.symbol_paths());
+        let able = runtime.and_then(|runtime| {
+            runtime_async::refuse(pid, &runtime, program.assembly.as_deref())?;
+            Ok(runtime)
+        });
+        let runtime = match able {
+            Ok(runtime) => runtime,
+            Err(failure) => {
+                child.signal(Signal::KILL);
+                return Err(failure);
+            }
+        };
         self.child = Some(child);
-        let runtime = self.take_control(pid, &failed)?;
+        self.take_control(pid, &runtime, &failed)?;
         tracing::debug!(pid, "the debugging library is attached");
         // Its callbacks wait in the inbox until the clients have configured; the runtime may go on to the first.
         drop(hold);
@@ -176,11 +189,15 @@ impl Session {
         }
     }
 
-    /// Loads the debugging library of the runtime in the process and attaches to it. Gives that runtime.
-    fn take_control(&mut self, pid: u32, failed: &dyn Fn(String) -> Failure) -> Result<Runtime, Failure> {
-        let runtime = only_runtime(pid, self.modules.symbol_paths())?;
+    /// Loads the debugging library of the runtime in the process and attaches to it.
+    fn take_control(
+        &mut self,
+        pid: u32,
+        runtime: &Runtime,
+        failed: &dyn Fn(String) -> Failure,
+    ) -> Result<(), Failure> {
         self.pid = Some(pid);
-        let debugger = runtime::create_debugger(pid, &runtime).map_err(|error| failed(error.to_string()))?;
+        let debugger = runtime::create_debugger(pid, runtime).map_err(|error| failed(error.to_string()))?;
         tracing::debug!(pid, "the debugging library is loaded");
         let inbox = self.inbox.clone();
         debugger
@@ -194,14 +211,14 @@ impl Session {
                 "is another debugger attached? Is the program's TMPDIR a folder that the debugger can enter?",
             )
         })?;
-        self.modules.set_runtime(&runtime);
+        self.modules.set_runtime(runtime);
         let executable = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
         if let Some(folder) = executable.parent().filter(|_| !executable.ends_with("dotnet")) {
             self.modules.set_program_folder(folder);
         }
         self.debugger = Some(debugger);
         self.process = Some(Rc::new(process));
-        Ok(runtime)
+        Ok(())
     }
 
     pub(super) fn watch_exit(&self) {
@@ -239,7 +256,9 @@ impl Session {
             // Unless it has none.
             return only_runtime(pid, self.modules.symbol_paths()).and(Err(failure));
         }
-        let runtime = self.take_control(pid, &|reason| {
+        let runtime = only_runtime(pid, self.modules.symbol_paths())?;
+        runtime_async::refuse(pid, &runtime, None)?;
+        self.take_control(pid, &runtime, &|reason| {
             Failure::new(ErrorCode::NotDebuggable, format!("cannot attach to process {pid}: {reason}"))
         })?;
         self.broker.set_not_owned();

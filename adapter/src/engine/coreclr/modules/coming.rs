@@ -9,7 +9,8 @@ use cordebug::module::Module;
 use cordebug::stream::Stream;
 use serde_json::json;
 
-use super::{KNOWS_RUNTIME_ASYNC, Loaded};
+use super::Loaded;
+use crate::engine::coreclr::runtime_async::FIRST_KNOWING;
 use crate::engine::coreclr::session::Session;
 
 /// Largest assembly that is read from the program's memory, bytes.
@@ -26,7 +27,7 @@ impl Session {
         self.prepare_for_debugging(&loaded);
         if loaded.is_user_code {
             self.watch_for_requested_stops();
-            self.about_what_is_beyond(&loaded);
+            self.about_runtime_async(&loaded);
         }
         self.tell("module", json!({ "reason": "new", "module": loaded.body() }));
         // Of a program in one file only the name is known.
@@ -62,7 +63,7 @@ impl Session {
             (false, Some(image)) => image.metadata.methods_with_attribute(&STEP_THROUGH),
             _ => loaded.hidden().iter().copied().collect(),
         };
-        for method in passed.into_iter().chain(self.modules.beyond(loaded)) {
+        for method in passed {
             let set = || loaded.module.function(method)?.set_user_code(false);
             if let Err(error) = set() {
                 tracing::debug!(%error, method, "still marked as user code");
@@ -109,14 +110,13 @@ impl Session {
         }
     }
 
-    /// A module with methods that this runtime's debugging part does not know.
-    fn about_what_is_beyond(&self, loaded: &Loaded) {
-        let count = self.modules.beyond(loaded).len();
-        if count > 0 {
+    /// An assembly that was loaded too late to be refused.
+    fn about_runtime_async(&self, loaded: &Loaded) {
+        if self.modules.crashes_on(loaded) {
             self.note(&format!(
-                "`{}` has {count} async methods that the runtime itself suspends (`runtime-async=on`): no breakpoint binds \
-                 there and no step goes in, since this runtime's debugging part would end the program. Build it without \
-                 <Features>runtime-async=on</Features>, or run it on .NET {KNOWS_RUNTIME_ASYNC}.",
+                "`{}` has async methods that the runtime itself suspends (`runtime-async=on`). The debugging library of this \
+                 runtime crashes when one of them is on a stack, and the session ends with it. Build the assembly without \
+                 <Features>runtime-async=on</Features>, or run it on .NET {FIRST_KNOWING}.",
                 loaded.path.display()
             ));
         }

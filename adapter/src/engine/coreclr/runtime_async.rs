@@ -1,0 +1,78 @@
+//! Programs with async methods that the runtime itself suspends (`<Features>runtime-async=on</Features>`), under a runtime whose
+//! debugging library cannot walk a stack with one of them: it crashes, and our host with it. They are refused before it is loaded.
+//!
+//! Not here: a library of this kind that is loaded later ([`super::modules`] warns of it).
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use clr_metadata::image::Image;
+use cordebug::runtime::Runtime;
+use cordebug::startup::temporary::variable_of;
+use dap_wire::{ErrorCode, Failure};
+
+use super::services;
+
+/// The first runtime whose debugging library knows such methods.
+pub(super) const FIRST_KNOWING: u32 = 11;
+/// .NET 10 loads types with such methods only when one of these is not 0.
+const SWITCHES: [&str; 2] = ["DOTNET_RuntimeAsync", "COMPlus_RuntimeAsync"];
+/// Most assemblies that are looked at.
+const MOST: usize = 1000;
+
+/// Whether the debugging library of a runtime knows such methods.
+pub(super) fn is_known_to(runtime: &Runtime) -> bool {
+    let version = runtime.version();
+    let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
+    major.is_some_and(|major| major >= FIRST_KNOWING)
+}
+
+/// Refuses a process that would crash the debugging library. `entry` is the assembly that it begins with, when that is a file.
+///
+/// # Errors
+/// `NOT_DEBUGGABLE`, with the assembly and how to build it.
+pub(super) fn refuse(pid: u32, runtime: &Runtime, entry: Option<&Path>) -> Result<(), Failure> {
+    if is_known_to(runtime) {
+        return Ok(());
+    }
+    let is_on = |name: &str| {
+        let value = variable_of(pid, name)?;
+        services::number(&value.to_string_lossy())
+    };
+    let Some(switch) = SWITCHES.into_iter().find(|name| is_on(name).is_some_and(|value| value != 0)) else {
+        return Ok(());
+    };
+    let beside = entry.and_then(Path::parent).and_then(|folder| folder.read_dir().ok());
+    let files = beside.into_iter().flatten().flatten().map(|file| file.path());
+    let candidates = entry.map(Path::to_path_buf).into_iter().chain(files).chain(mapped(pid));
+    let is_assembly = |file: &PathBuf| file.extension().is_some_and(|ending| ending == "dll");
+    let Some(found) = candidates
+        .filter(is_assembly)
+        .take(MOST)
+        .find(|file| Image::open(file).is_ok_and(|image| is_in(&image)))
+    else {
+        return Ok(());
+    };
+    let message = format!(
+        "cannot debug `{}` on .NET {}: it has async methods that the runtime itself suspends (`runtime-async=on`), and this \
+         runtime's debugging library crashes when such a method is on a stack",
+        found.display(),
+        runtime.version()
+    );
+    Err(Failure::new(ErrorCode::NotDebuggable, message).hint(format!(
+        "build it without <Features>runtime-async=on</Features> and leave `{switch}` out, or run it on .NET \
+         {FIRST_KNOWING}; `noDebug: true` runs it as it is"
+    )))
+}
+
+/// The assemblies that a process has mapped.
+fn mapped(pid: u32) -> BTreeSet<PathBuf> {
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let files = maps.lines().filter_map(|line| Some(PathBuf::from(line.get(line.find('/')?..)?)));
+    files.collect()
+}
+
+/// Whether an assembly has such methods.
+pub(super) fn is_in(assembly: &Image) -> bool {
+    assembly.metadata.all_methods().any(|method| assembly.metadata.is_runtime_async(method))
+}
