@@ -25,6 +25,8 @@ use super::waiting::{self, Waiting};
 
 /// A program that takes keys and has neither printed nor been typed to for so long, and does not run, waits for a key.
 const QUIET: Duration = Duration::from_millis(300);
+/// Most blocks of a stream that are taken in at once: more than a pipe holds.
+const SETTLED: usize = 64;
 
 /// The answer to a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -262,11 +264,17 @@ impl Broker {
         self.lock().ownership = Ownership::NotOurs;
     }
 
-    /// Takes in what a program that is stopped now has printed until now.
+    /// Takes in what the program has printed until now, at most [`SETTLED`] blocks of each stream: one that runs may print for ever.
     pub fn settle(&self) -> Positions {
         let mut streams = self.lock();
-        while streams.stdout.drain() {}
-        while streams.stderr.drain() {}
+        let both = &mut *streams;
+        for stream in [&mut both.stdout, &mut both.stderr] {
+            for _ in 0..SETTLED {
+                if !stream.drain() {
+                    break;
+                }
+            }
+        }
         let positions = streams.positions();
         drop(streams);
         self.0.changed.send_replace(());
@@ -325,19 +333,27 @@ impl Broker {
     /// Whether the program waits for input: it is blocked reading a stdin that has nothing for it, or it takes the keys of a terminal,
     /// has had them all, and neither runs nor prints. `stands`: the debugger has stopped it, so that the latter says nothing.
     pub fn waiting_for_input(&self, stands: bool) -> Option<Waiting> {
-        let (pid, stdin, quiet) = {
-            let streams = self.lock();
-            match &streams.ownership {
-                Ownership::Ours { reader, stdin, exit, .. } if exit.borrow().is_none() => {
-                    (*reader, stdin.clone(), !stands && !streams.stdout.has_printed_within(QUIET))
-                }
-                _ => return None,
-            }
-        };
+        let (pid, stdin) = self.reader()?;
         if stdin.is_empty_and_open() && waiting::is_reading(pid, stdin.name()) {
             return Some(if stdin.takes_keys() { Waiting::ForKeys } else { Waiting::Reading });
         }
-        (quiet && !stdin.was_typed_within(QUIET) && stdin.takes_keys() && waiting::is_idle(pid))
-            .then_some(Waiting::ForKeys)
+        (self.may_poll_keys(stands) && waiting::is_idle(pid)).then_some(Waiting::ForKeys)
+    }
+
+    /// Whether the program takes keys, has had them all and prints nothing: then a moment without work says that it polls for more.
+    pub(super) fn may_poll_keys(&self, stands: bool) -> bool {
+        let Some((_, stdin)) = self.reader() else { return false };
+        let quiet = !stands && !self.lock().stdout.has_printed_within(QUIET);
+        quiet && !stdin.was_typed_within(QUIET) && stdin.takes_keys()
+    }
+
+    /// The process that reads what is written, while it lives.
+    fn reader(&self) -> Option<(u32, Arc<Stdin>)> {
+        match &self.lock().ownership {
+            Ownership::Ours { reader, stdin, exit, .. } if exit.borrow().is_none() => {
+                Some((*reader, stdin.clone()))
+            }
+            _ => None,
+        }
     }
 }

@@ -24,6 +24,9 @@ const BLOCK: usize = 64 * 1024;
 const SCREEN: u64 = 1024 * 1024;
 /// How often a waiting reader looks whether the program waits for input.
 const INPUT_PROBE: Duration = Duration::from_millis(15);
+/// How often one that does not wait looks, and what lies between two looks.
+const LOOKS: usize = 4;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 /// `waitFor` without `timeoutMs`.
 const DEFAULT_WAIT: Duration = Duration::from_secs(30);
 
@@ -135,7 +138,10 @@ impl Broker {
             }
         };
         // Who polls for keys was seen between two looks of it, and may not be a moment later.
-        let waiting_for_input = waiting.or_else(|| self.waiting_for_input(request.stands));
+        let waiting_for_input = match waiting {
+            None => self.looks_for_waiting(request.stands).await,
+            found => found,
+        };
         if waiting_for_input.is_some() {
             self.settle();
         }
@@ -174,6 +180,18 @@ impl Broker {
         }
         read.cursor = end.to_string();
         Ok(read)
+    }
+
+    /// Several looks at whether the program waits for input, since one that polls for keys runs now and then.
+    async fn looks_for_waiting(&self, stands: bool) -> Option<Waiting> {
+        for _ in 1..LOOKS {
+            let found = self.waiting_for_input(stands);
+            if found.is_some() || !self.may_poll_keys(stands) {
+                return found;
+            }
+            tokio::time::sleep(BETWEEN_LOOKS).await;
+        }
+        self.waiting_for_input(stands)
     }
 
     /// The last lines the program wrote to stderr, at most `limit` bytes: why it ended.

@@ -5,7 +5,6 @@
 
 use std::collections::VecDeque;
 use std::path::Path;
-use std::time::Duration;
 
 /// How a program waits for input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,9 +18,6 @@ pub enum Waiting {
 /// x86-64 system call numbers that read: `read`, `readv`, `preadv2` is not used on pipes.
 const READING_CALLS: [&str; 2] = ["0", "19"];
 
-/// How often it is looked whether a program that polls runs just now, and what lies between two looks.
-const LOOKS: usize = 4;
-const BETWEEN: Duration = Duration::from_millis(1);
 /// How many processes below the program are looked at.
 const FAMILY: usize = 64;
 
@@ -31,15 +27,10 @@ pub fn is_reading(pid: u32, name: &Path) -> bool {
     any_of_family(pid, |process| process_is_reading(process, name))
 }
 
-/// Whether there is a moment in which no thread of process `pid`, or of one below it, runs or waits for a disk: one that works has none,
-/// one that polls has many. `false` where it cannot be known. Takes up to 3 ms.
+/// Whether no thread of process `pid`, or of one below it, runs or waits for a disk at this moment. A program that works has no such
+/// moment, one that polls has many: whoever wants to find it looks several times. `false` where it cannot be known.
 pub fn is_idle(pid: u32) -> bool {
-    (0..LOOKS).any(|look| {
-        if look > 0 {
-            std::thread::sleep(BETWEEN);
-        }
-        Path::new("/proc").join(pid.to_string()).join("task").is_dir() && !any_of_family(pid, process_runs)
-    })
+    Path::new("/proc").join(pid.to_string()).join("task").is_dir() && !any_of_family(pid, process_runs)
 }
 
 /// Whether this holds for process `pid` or for one below it, as far as [`FAMILY`] goes.
