@@ -1,4 +1,4 @@
-//! A command that a build consists of: run in a process group of its own, read line by line, and ended when it takes too long or nobody
+//! A command that a build consists of, or that answers a question: run in a process group of its own, read line by line, and ended when it takes too long or nobody
 //! wants it any more. What the lines mean is its caller's.
 
 use std::io::{BufRead, BufReader, Read};
@@ -11,6 +11,8 @@ use rustix::process::Signal;
 
 use crate::io::child::signal_group;
 
+/// How long a command may take that answers with a line.
+const ASKED: Duration = Duration::from_secs(5);
 /// How often a command is looked at that says nothing.
 const LOOK: Duration = Duration::from_millis(50);
 /// Most bytes of a line; a longer one comes in pieces.
@@ -30,7 +32,35 @@ pub(in crate::engine) fn run(
     failed: &dyn Fn(String) -> Failure,
     each: &mut dyn FnMut(&str),
 ) -> Result<ExitStatus, Failure> {
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.stderr(Stdio::piped());
+    follow(command, limit, give_up, failed, each)
+}
+
+/// The first line that a command prints to stdout, such as a version; `None` when there is none within [`ASKED`].
+pub(in crate::engine) fn first_line(mut command: Command) -> Option<String> {
+    let mut first = None;
+    command.stderr(Stdio::null());
+    let followed = follow(command, ASKED, &|| false, &|reason| Failure::invalid(reason), &mut |line| {
+        first.get_or_insert_with(|| line.trim().to_owned());
+    });
+    followed.ok().and(first)
+}
+
+/// Whether a command ends with success within [`ASKED`].
+pub(in crate::engine) fn succeeds(mut command: Command) -> bool {
+    command.stderr(Stdio::null());
+    follow(command, ASKED, &|| false, &|reason| Failure::invalid(reason), &mut |_| {})
+        .is_ok_and(|status| status.success())
+}
+
+fn follow(
+    mut command: Command,
+    limit: Duration,
+    give_up: &dyn Fn() -> bool,
+    failed: &dyn Fn(String) -> Failure,
+    each: &mut dyn FnMut(&str),
+) -> Result<ExitStatus, Failure> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped());
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
     let read = match lines_of(&mut child) {
@@ -106,6 +136,18 @@ mod tests {
         let lengths: Vec<usize> = lines.iter().map(|line| line.chars().count()).collect();
         assert_eq!(lengths, [3, 65_536, 100_000 - 65_536, 4]);
         assert_eq!(said("echo no >&2; exit 3"), (Ok(false), vec!["no".into()]));
+    }
+
+    #[test]
+    fn a_question_is_answered_by_the_first_line_of_stdout() {
+        let asked = |script: &str| {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]);
+            first_line(command)
+        };
+        assert_eq!(asked("echo careful >&2; echo ' v22.1.0'; echo more; exit 1").as_deref(), Some("v22.1.0"));
+        assert_eq!(asked("exit 0"), None);
+        assert_eq!(first_line(Command::new("/nowhere/at/all")), None);
     }
 
     #[test]

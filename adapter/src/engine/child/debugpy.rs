@@ -6,7 +6,7 @@
 mod injection;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
@@ -15,6 +15,7 @@ use super::find;
 use super::profile::{FailedCondition, IdlePause, Plan, Profile, ProgramIo, Quirks, Transport};
 use super::pydevd;
 use super::target::Target;
+use crate::engine::builds::command;
 use crate::engine::console::Console;
 use crate::io::SpawnSpec;
 use crate::io::terminal::Pty;
@@ -320,14 +321,9 @@ fn debugpy_of_path(target: &Target) -> Option<PathBuf> {
     let path = target.variable("PATH").unwrap_or_default();
     ["python3", "python"].into_iter().filter_map(|name| find::on_path(&path, name)).find_map(|python| {
         let code = "import importlib.util as u; print(u.find_spec('debugpy').submodule_search_locations[0])";
-        let asked = Command::new(python)
-            .args(["-c", code])
-            .current_dir("/")
-            .stdin(Stdio::null())
-            .stderr(Stdio::null())
-            .output()
-            .ok()?;
-        let folder = PathBuf::from(String::from_utf8_lossy(&asked.stdout).trim());
+        let mut asked = Command::new(python);
+        asked.args(["-c", code]).current_dir("/");
+        let folder = PathBuf::from(command::first_line(asked)?);
         folder.join("__main__.py").exists().then_some(folder)
     })
 }
@@ -388,14 +384,10 @@ fn behind_debugpy<'a>(mut words: impl Iterator<Item = &'a String>) -> Option<&'a
 
 /// Asks the interpreter itself: only it knows where its modules are.
 fn has_debugpy(interpreter: &Path) -> bool {
-    Command::new(interpreter)
-        .args(["-c", "import importlib.util,sys; sys.exit(importlib.util.find_spec('debugpy') is None)"])
-        .current_dir("/")
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success())
+    let code = "import importlib.util,sys; sys.exit(importlib.util.find_spec('debugpy') is None)";
+    let mut asked = Command::new(interpreter);
+    asked.args(["-c", code]).current_dir("/");
+    command::succeeds(asked)
 }
 
 fn strings(value: &Value) -> Vec<String> {

@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
@@ -12,6 +12,7 @@ use super::find::Search;
 use super::profile::{Plan, Profile, ProgramIo, Quirks, Transport};
 use super::rust;
 use super::target::Target;
+use crate::engine::builds::command;
 use crate::engine::path_map;
 use crate::io::SpawnSpec;
 
@@ -192,9 +193,9 @@ fn environment(target: &Target) -> Value {
 
 /// The major version of a gdb; none where it does not say.
 pub(super) fn version(gdb: &Path) -> Option<u32> {
-    let told = Command::new(gdb).arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).output();
-    let text = told.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
-    major(text.lines().next().unwrap_or_default())
+    let mut asked = Command::new(gdb);
+    asked.arg("--version");
+    major(&command::first_line(asked)?)
 }
 
 fn check_version(gdb: &Path) -> Result<(), Failure> {

@@ -2,11 +2,13 @@
 //! Node is new enough to strip types, or the project has `tsx` or `ts-node`. Nothing is compiled here.
 
 use std::path::{Component, Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use base64::Engine as _;
 use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
+
+use crate::engine::builds::command;
 
 /// Endings of sources, and of what they are compiled to.
 const ENDINGS: [(&str, &str); 4] = [("ts", "js"), ("tsx", "js"), ("mts", "mjs"), ("cts", "cjs")];
@@ -84,10 +86,10 @@ fn stripping(version: (u64, u64)) -> Option<Vec<String>> {
 }
 
 fn version_of(node: &Path) -> Option<(u64, u64)> {
-    let told =
-        Command::new(node).arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
-    let text = String::from_utf8_lossy(&told.stdout).trim().trim_start_matches('v').to_owned();
-    let mut numbers = text.split('.').map(|number| number.parse().ok());
+    let mut asked = Command::new(node);
+    asked.arg("--version");
+    let told = command::first_line(asked)?;
+    let mut numbers = told.trim_start_matches('v').split('.').map(|number| number.parse().ok());
     Some((numbers.next()??, numbers.next()??))
 }
 

@@ -2,10 +2,11 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use dap_wire::{ErrorCode, Failure};
 
+use crate::engine::builds::command;
 use crate::engine::child::{find, gdb};
 
 /// The first gdb that can write back all registers of a processor with AMX. An older one leaves the program with spoiled registers after
@@ -50,9 +51,10 @@ fn has_amx() -> bool {
 
 /// Whether a Python of this version can be entered with gdb alone. The program's own is taken to be of the same.
 fn needs_gdb(interpreter: &Path) -> bool {
-    let told = Command::new(interpreter).arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).output();
-    let text = told.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
-    version(&text).is_none_or(|version| version < NEEDS_NONE)
+    let mut asked = Command::new(interpreter);
+    asked.arg("--version");
+    let told = command::first_line(asked).unwrap_or_default();
+    version(&told).is_none_or(|version| version < NEEDS_NONE)
 }
 
 /// `Python 3.11.7`.
