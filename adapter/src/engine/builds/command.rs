@@ -11,8 +11,8 @@ use rustix::process::Signal;
 
 use crate::io::child::signal_group;
 
-/// How long a command may take that answers with a line.
-const ASKED: Duration = Duration::from_secs(5);
+/// How long a command may take that answers with a line: a cold interpreter on a busy machine takes seconds.
+const ASKED: Duration = Duration::from_secs(20);
 /// How often a command is looked at that says nothing.
 const LOOK: Duration = Duration::from_millis(50);
 /// Most bytes of a line; a longer one comes in pieces.
