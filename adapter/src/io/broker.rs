@@ -330,21 +330,21 @@ impl Broker {
         Ok(Written { bytes_written: data.len(), stdin_closed })
     }
 
-    /// Whether the program waits for input: it is blocked reading a stdin that has nothing for it, or it takes the keys of a terminal,
-    /// has had them all, and neither runs nor prints. `stands`: the debugger has stopped it, so that the latter says nothing.
-    pub fn waiting_for_input(&self, stands: bool) -> Option<Waiting> {
+    /// Whether the program is blocked reading a stdin that has nothing for it, and how it reads. Who polls for keys is found by
+    /// [`Self::looks_idle`].
+    pub fn waiting_for_input(&self) -> Option<Waiting> {
         let (pid, stdin) = self.reader()?;
-        if stdin.is_empty_and_open() && waiting::is_reading(pid, stdin.name()) {
-            return Some(if stdin.takes_keys() { Waiting::ForKeys } else { Waiting::Reading });
-        }
-        (self.may_poll_keys(stands) && waiting::is_idle(pid)).then_some(Waiting::ForKeys)
+        let reads = stdin.is_empty_and_open() && waiting::is_reading(pid, stdin.name());
+        reads.then(|| if stdin.takes_keys() { Waiting::ForKeys } else { Waiting::Reading })
     }
 
-    /// Whether the program takes keys, has had them all and prints nothing: then a moment without work says that it polls for more.
-    pub(super) fn may_poll_keys(&self, stands: bool) -> bool {
-        let Some((_, stdin)) = self.reader() else { return false };
+    /// Whether nothing of the program runs at this moment; `None` unless it takes keys, has had them all and prints nothing, so that
+    /// such moments say that it polls for more. `stands`: the debugger has stopped it, so that they say nothing.
+    pub(super) fn looks_idle(&self, stands: bool) -> Option<bool> {
+        let (pid, stdin) = self.reader()?;
         let quiet = !stands && !self.lock().stdout.has_printed_within(QUIET);
-        quiet && !stdin.was_typed_within(QUIET) && stdin.takes_keys()
+        let polls = quiet && !stdin.was_typed_within(QUIET) && stdin.takes_keys();
+        polls.then(|| waiting::is_idle(pid))
     }
 
     /// The process that reads what is written, while it lives.

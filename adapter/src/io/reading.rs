@@ -24,9 +24,12 @@ const BLOCK: usize = 64 * 1024;
 const SCREEN: u64 = 1024 * 1024;
 /// How often a waiting reader looks whether the program waits for input.
 const INPUT_PROBE: Duration = Duration::from_millis(15);
-/// How often one that does not wait looks, and what lies between two looks.
-const LOOKS: usize = 4;
-const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
+/// The same when it does not wait.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
+/// Of so many looks in a row at a program that may poll for keys so many have to find it idle. Looks, not time: on a machine that
+/// stands still for a while the program has not run either.
+const LOOKS: u32 = 12;
+const IDLE_LOOKS: u32 = 8;
 /// `waitFor` without `timeoutMs`.
 const DEFAULT_WAIT: Duration = Duration::from_secs(30);
 
@@ -78,6 +81,34 @@ pub struct OutputRead {
     pub exited: bool,
 }
 
+/// Looks in a row at a program that may poll for keys.
+#[derive(Debug, Default)]
+struct Polling {
+    looks: u32,
+    idle: u32,
+}
+
+impl Polling {
+    /// Counts a look of [`Broker::looks_idle`].
+    fn look(&mut self, idle: Option<bool>) -> Option<Waiting> {
+        let Some(idle) = idle else {
+            *self = Self::default();
+            return None;
+        };
+        if self.looks == LOOKS {
+            *self = Self::default();
+        }
+        self.looks += 1;
+        self.idle += u32::from(idle);
+        (self.looks == LOOKS && self.idle >= IDLE_LOOKS).then_some(Waiting::ForKeys)
+    }
+
+    /// Whether one more look would begin anew.
+    fn is_over(&self) -> bool {
+        self.looks == 0 || self.looks == LOOKS
+    }
+}
+
 impl Broker {
     /// Reads output for a client; waits when the request says so.
     ///
@@ -105,7 +136,7 @@ impl Broker {
         };
         let waits = request.wait_for.is_some() || request.timeout.is_some();
         let deadline = Instant::now() + request.timeout.unwrap_or(DEFAULT_WAIT);
-        let (mut scanned, mut waiting) = (from, None);
+        let (mut scanned, mut waiting, mut polling) = (from, None, Polling::default());
         let matched = loop {
             let (exited, fresh) = {
                 let streams = self.lock();
@@ -122,7 +153,7 @@ impl Broker {
             if !waits || exited || (request.wait_for.is_none() && fresh) {
                 break None;
             }
-            waiting = self.waiting_for_input(request.stands);
+            waiting = self.waiting_for_input().or_else(|| polling.look(self.looks_idle(request.stands)));
             if waiting.is_some() {
                 // What it printed before it asked may still be in the pipes.
                 self.settle();
@@ -139,7 +170,7 @@ impl Broker {
         };
         // Who polls for keys was seen between two looks of it, and may not be a moment later.
         let waiting_for_input = match waiting {
-            None => self.looks_for_waiting(request.stands).await,
+            None => self.is_waiting_now(request.stands).await,
             found => found,
         };
         if waiting_for_input.is_some() {
@@ -182,16 +213,16 @@ impl Broker {
         Ok(read)
     }
 
-    /// Several looks at whether the program waits for input, since one that polls for keys runs now and then.
-    async fn looks_for_waiting(&self, stands: bool) -> Option<Waiting> {
-        for _ in 1..LOOKS {
-            let found = self.waiting_for_input(stands);
-            if found.is_some() || !self.may_poll_keys(stands) {
+    /// Whether the program waits for input, as far as that is seen at once. One that may poll for keys is looked at for a while.
+    async fn is_waiting_now(&self, stands: bool) -> Option<Waiting> {
+        let mut polling = Polling::default();
+        loop {
+            let found = self.waiting_for_input().or_else(|| polling.look(self.looks_idle(stands)));
+            if found.is_some() || polling.is_over() {
                 return found;
             }
             tokio::time::sleep(BETWEEN_LOOKS).await;
         }
-        self.waiting_for_input(stands)
     }
 
     /// The last lines the program wrote to stderr, at most `limit` bytes: why it ended.

@@ -150,7 +150,7 @@ impl Session {
             (!of_adapter).then(|| format!("{reason}; its child is `{shown}` (process {pid})"))
         };
         let (why, remedy) = match children.into_iter().find_map(command) {
-            _ if self.broker.waiting_for_input(false).is_some() => {
+            _ if self.broker.waiting_for_input().is_some() => {
                 ("it waits for input".to_owned(), "give it input")
             }
             Some(why) => (why, "wait for that, or end it"),
