@@ -22,6 +22,8 @@ pub(super) use marks::LIGHTWEIGHT;
 
 /// Deepest stack that is walked.
 pub(super) const DEEPEST: usize = 10_000;
+/// What stands where the walk ended before the stack did.
+const MORE: &str = "[More Frames]";
 /// Numbers of frames from here on are those of async callers; those of the thread's own frames count from 0.
 pub(super) const WAITING: usize = 1 << 20;
 /// Numbers from here on are those of rows that are no frame.
@@ -50,6 +52,9 @@ impl Session {
         let (start, levels) = (number("startFrame"), number("levels"));
         let frames = self.frames(id)?;
         let mut rows = self.marked(id, &frames);
+        if frames.len() == DEEPEST {
+            rows.push(Row::Mark(MORE));
+        }
         let origin = self.origin(id, &frames);
         let wanted = if levels == 0 { usize::MAX } else { levels };
         // Each caller takes a while to find: editors ask for the top frame first, and for the others when somebody looks.
