@@ -3,6 +3,7 @@
 
 use anyhow::Context;
 use serde_json::{Value, json};
+use tests::agent::Agent;
 use tests::client::DapClient;
 use tests::fixture::{self, Runtime};
 use tests::transcript::Transcript;
@@ -11,6 +12,7 @@ stories! {
     what_a_task_carries_out_of_user_code_stops_where_a_library_catches_it,
     a_program_whose_tasks_fail_all_the_time_goes_on_when_its_debugger_leaves,
     all_inner_exceptions_are_told,
+    an_agent_is_told_who_catches_it_and_what_it_carries,
     what_an_async_void_method_throws_shows_where,
     a_step_out_of_what_a_library_awaits_ends_in_user_code_or_is_said_to_end_nowhere,
 }
@@ -121,6 +123,24 @@ async fn all_inner_exceptions_are_told(runtime: Runtime) -> anyhow::Result<()> {
     let messages: Vec<&Value> = inner.iter().map(|inner| &inner["message"]).collect();
     assert_eq!(messages, ["one", "two"], "{info}");
     editor.finish().await
+}
+
+async fn an_agent_is_told_who_catches_it_and_what_it_carries(runtime: Runtime) -> anyhow::Result<()> {
+    for (arguments, caught, messages) in
+        [(json!([]), true, vec![]), (json!(["several"]), false, vec!["one", "two"])]
+    {
+        let mut agent = Agent::start("agent", runtime, &Transcript::default()).await?;
+        let filters = json!({ "filters": ["unhandled", "userUnhandled"] });
+        agent.call("debug_set_exception_breakpoints", filters).await?;
+        let launch = json!({ "program": fixture::program("carried"), "args": arguments, "run": true });
+        let event = agent.call("debug_launch", launch).await?["event"].clone();
+        let told = (event["isUserUnhandled"] == true, event["isUnhandled"] == true);
+        assert_eq!(told, (caught, !caught), "{event}");
+        let causes = event["causes"].as_array().into_iter().flatten();
+        assert_eq!(causes.map(|cause| &cause["message"]).collect::<Vec<_>>(), messages, "{event}");
+        agent.finish().await?;
+    }
+    Ok(())
 }
 
 async fn what_an_async_void_method_throws_shows_where(runtime: Runtime) -> anyhow::Result<()> {

@@ -1,6 +1,7 @@
 //! Where the program stands, as every running tool answers it: place with the lines around it, the variables that
 //! changed, new output.
 
+use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,6 +25,8 @@ const AROUND: u64 = 2;
 const LOOKED_AT: u64 = 60;
 /// Scopes of a frame that are looked at.
 const SCOPES: usize = 8;
+/// Most inner exceptions told.
+const CAUSES: usize = 5;
 /// Most variables told.
 const TOLD: usize = 20;
 /// What the .NET engine puts behind the name of a method to show what it returned.
@@ -250,12 +253,17 @@ fn name_exception(info: &Value, event: &mut Value) {
     if !info["description"].is_null() {
         event["message"] = info["description"].clone();
     }
-    event["isUnhandled"] = json!(info["breakMode"] == "unhandled" || info["breakMode"] == "userUnhandled");
+    event["isUnhandled"] = json!(info["breakMode"] == "unhandled");
+    if info["breakMode"] == "userUnhandled" {
+        event["isUserUnhandled"] = json!(true);
+    }
     let mut causes = Vec::new();
-    let mut inner = &info["details"]["innerException"][0];
-    while inner.is_object() && causes.len() < 5 {
-        causes.push(json!({ "type": inner["fullTypeName"], "message": inner["message"] }));
-        inner = &inner["innerException"][0];
+    let mut waiting = VecDeque::from([&info["details"]]);
+    while let Some(outer) = waiting.pop_front() {
+        for inner in outer["innerException"].as_array().into_iter().flatten().take(CAUSES - causes.len()) {
+            causes.push(json!({ "type": inner["fullTypeName"], "message": inner["message"] }));
+            waiting.push_back(inner);
+        }
     }
     if !causes.is_empty() {
         event["causes"] = json!(causes);
