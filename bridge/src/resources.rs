@@ -116,7 +116,7 @@ pub async fn read(bridge: &Bridge, address: &Address) -> Result<Value, Failure> 
         Some("threads") => session.ask("threads", json!({})).await,
         Some("breakpoints") => {
             let info = session.ask("sessionInfo", json!({})).await?;
-            let own = session.with_wishes(|wishes| wishes.bodies());
+            let own = breakpoints::bodies(&session);
             Ok(json!({ "breakpoints": own, "others": breakpoints::others(&info) }))
         }
         Some("output") => session.ask("processReadOutput", json!({ "maxBytes": OUTPUT })).await,

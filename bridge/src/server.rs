@@ -317,6 +317,18 @@ impl Bridge {
         })
     }
 
+    /// What the next session begins with: what held in the current one, if its program has ended, and what was wished for since.
+    pub fn kept(&self) -> Early {
+        let early = self.with_early(|early| early.clone());
+        let ended = self.current().filter(|session| session.snapshot().state == State::Exited);
+        let Some(session) = ended.map(|session| session.kin.root.clone().unwrap_or(session)) else {
+            return Early { wishes: early.wishes.anew(), ..early };
+        };
+        let mut wishes = session.with_wishes(|wishes| wishes.anew());
+        wishes.extend(early.wishes.anew());
+        Early { wishes, filters: early.filters.or(session.with_plan(|plan| plan.filters.clone())) }
+    }
+
     /// What was wished for before there was a session.
     pub fn with_early<T>(&self, work: impl FnOnce(&mut Early) -> T) -> T {
         self.with(|inner| work(&mut inner.early))

@@ -152,6 +152,14 @@ impl Wishes {
         self.0.entry(file).or_default().push(wanted);
     }
 
+    /// Takes out what is at the place of another: its line, or its function.
+    pub fn clear(&mut self, wish: &Wish) {
+        if let Some(list) = self.0.get_mut(&wish.file) {
+            let place = |dap: &Value| (dap["line"].clone(), dap["column"].clone(), dap["name"].clone());
+            list.retain(|wanted| place(&wanted.wish) != place(&wish.dap));
+        }
+    }
+
     /// Takes one out; gives its file.
     pub fn take(&mut self, id: u64) -> Option<String> {
         let (file, list) = self.0.iter_mut().find(|(_, list)| list.iter().any(|wanted| wanted.id == id))?;

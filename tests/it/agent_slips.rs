@@ -177,8 +177,7 @@ async fn engines_are_not_asked_what_they_answer_badly() -> anyhow::Result<()> {
 
 /// What an agent does all day: edit, build, look. A build that fails loses neither the session's plan nor what was set.
 #[tokio::test]
-async fn a_failed_build_costs_no_breakpoint_and_what_is_set_after_the_end_is_for_the_next_run()
--> anyhow::Result<()> {
+async fn a_failed_build_costs_no_breakpoint_and_the_next_run_has_them_all() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("x.c");
     let good = "#include <stdio.h>\nint main(void) {\n    int a = 1;\n    printf(\"a %d\\n\", a);\n    return 0;\n}\n";
@@ -216,12 +215,27 @@ async fn a_failed_build_costs_no_breakpoint_and_what_is_set_after_the_end_is_for
         let listed = agent.call("debug_list_breakpoints", json!({})).await?;
         assert_eq!(listed["breakpoints"].as_array().map(Vec::len), Some(2), "{listed}");
     }
-    // Of the next launch it is one, too; what was of the session alone went with that.
+    // They hold for the next launch, too, and none is bound until then.
+    let listed = agent.call("debug_list_breakpoints", json!({})).await?;
+    let bound = listed["breakpoints"].as_array().into_iter().flatten().any(|one| one["verified"] == true);
+    assert!(!bound, "{listed}");
     agent.call("debug_set_breakpoint", json!({ "function": "main" })).await?;
     agent.call("debug_remove_breakpoint", json!({ "id": 2 })).await?;
     let launch = Subject::Gdb.with(json!({ "program": file, "run": true }));
     let stop = agent.call("debug_launch", launch).await?;
     assert_eq!(stop["event"]["breakpointId"], 3, "{stop}");
+    let stop = agent.call("debug_continue", json!({})).await?;
+    assert_eq!(stop["event"]["breakpointId"], 1, "{stop}");
+    let end = agent.call("debug_continue", json!({})).await?;
+    assert_eq!(end["state"], "exited", "{end}");
+    // What a launch brings takes the place of what is there.
+    let mut launch = Subject::Gdb.with(json!({ "program": file, "run": true }));
+    launch["breakpoints"] = json!([{ "sourceFile": file, "text": "printf" }, { "function": "main" }]);
+    let stop = agent.call("debug_launch", launch).await?;
+    assert_eq!(stop["event"]["breakpointId"], 5, "{stop}");
+    let listed = agent.call("debug_list_breakpoints", json!({})).await?;
+    let ids = listed["breakpoints"].as_array().into_iter().flatten().map(|one| one["id"].clone());
+    assert_eq!(ids.collect::<Vec<_>>(), [5, 4], "{listed}");
     agent.finish().await
 }
 

@@ -163,8 +163,7 @@ fn plain(value: &Value) -> String {
 
 /// Attaches by these attributes and answers as `debug_attach` does.
 pub(super) async fn attach_with(call: &Call, attributes: Value) -> Result<Value, Failure> {
-    let Early { wishes, filters } = call.bridge.with_early(|early| early.clone());
-    let mut wishes = wishes.anew();
+    let Early { mut wishes, filters } = call.bridge.kept();
     add_breakpoints(call, &mut wishes, Vec::new())?;
     let (pid, core) = (attributes["processId"].as_u64(), attributes["coreFile"].is_string());
     let plan = Plan { attach: true, attributes, wishes, filters };

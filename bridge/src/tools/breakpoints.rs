@@ -8,6 +8,7 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
 use crate::call::Call;
+use crate::observer::State;
 use crate::session::Session;
 use crate::session::breakpoints::by_text;
 use crate::source::Source;
@@ -222,14 +223,25 @@ async fn list(call: &Call) -> Result<Value, Failure> {
     let session = owner(call).await?;
     // Somebody may have removed one just now. Of a session that is gone, what is known stays readable.
     drop(session.sync().await);
-    let (own, filters) =
-        (session.with_wishes(|wishes| wishes.bodies()), session.with_plan(|plan| plan.filters.clone()));
+    let (own, filters) = (bodies(&session), session.with_plan(|plan| plan.filters.clone()));
     let own: Vec<Value> = own.into_iter().chain(early).collect();
     let mut answer = json!({ "breakpoints": own, "exceptions": early_filters.or(filters), "others": [] });
     if let Ok(info) = session.ask("sessionInfo", json!({})).await {
         answer["others"] = json!(others(&info));
     }
     Ok(answer)
+}
+
+/// This agent's breakpoints in a session. Where the program has ended nothing is bound any more.
+pub fn bodies(session: &Session) -> Vec<Value> {
+    let mut own = session.with_wishes(|wishes| wishes.bodies());
+    if session.snapshot().state == State::Exited {
+        for one in &mut own {
+            one["verified"] = json!(false);
+            one["message"] = json!(KEPT);
+        }
+    }
+    own
 }
 
 /// Breakpoints of the other clients.

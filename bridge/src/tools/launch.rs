@@ -129,8 +129,7 @@ pub const FAMILY: Family = Family {
 };
 
 async fn launch(call: &Call) -> Result<Value, Failure> {
-    let early = call.bridge.with_early(|early| early.clone());
-    let plan = plan(call, early)?;
+    let plan = plan(call, call.bridge.kept())?;
     let mut answer = start(call, plan, runs(call)?).await?;
     call.bridge.with_early(std::mem::take);
     // A server may have said where it listens before what ended the wait.
@@ -149,9 +148,8 @@ pub(super) async fn start_test(call: &Call, mut attributes: Value) -> Result<Val
     let own = ["enginePath", "engineOptions", "python", "dlvFlags", "justMyCode", "env"];
     pass_on(&call.arguments, &own, &mut attributes);
     attributes["stopOnEntry"] = json!(false);
-    let Early { wishes, filters } = call.bridge.with_early(|early| early.clone());
+    let Early { mut wishes, filters } = call.bridge.kept();
     let mut plan = Plan { attach: false, attributes, wishes: Wishes::default(), filters };
-    let mut wishes = wishes.anew();
     add_breakpoints(call, &mut wishes, plan.folders())?;
     plan.wishes = wishes;
     let answer = start(call, plan, true).await?;
@@ -160,7 +158,7 @@ pub(super) async fn start_test(call: &Call, mut attributes: Value) -> Result<Val
 }
 
 /// What the arguments of `debug_launch` mean.
-fn plan(call: &Call, early: Early) -> Result<Plan, Failure> {
+fn plan(call: &Call, kept: Early) -> Result<Plan, Failure> {
     let arguments = &call.arguments;
     let mut attributes = json!({});
     let project = arguments.text("projectPath")?.map(|project| absolute(&project));
@@ -195,8 +193,7 @@ fn plan(call: &Call, early: Early) -> Result<Plan, Failure> {
         other => attributes["env"] = other,
     }
     attributes["stopOnEntry"] = json!(!runs(call)? && arguments.flag("stopAtEntry")?.unwrap_or(true));
-    let Early { mut wishes, filters } = early;
-    wishes = wishes.anew();
+    let Early { mut wishes, filters } = kept;
     let mut plan = Plan { attach: false, attributes, wishes: Wishes::default(), filters };
     add_breakpoints(call, &mut wishes, plan.folders())?;
     plan.wishes = wishes;
@@ -251,7 +248,7 @@ fn work_folder(call: &Call, program: Option<&str>, project: Option<&str>) -> Opt
 }
 
 /// `breakpoints`: objects as `debug_set_breakpoint` takes them, also as a JSON string.
-/// A file that is not there by its path is looked for in the folders.
+/// A file that is not there by its path is looked for in the folders. They take the places of those that are there already.
 ///
 /// # Errors
 /// `INVALID_PARAMETER`, saying which of them.
@@ -268,6 +265,7 @@ pub(super) fn add_breakpoints(
         Value::String(text) => serde_json::from_str(&text).map_err(|_| wrong())?,
         _ => return Err(wrong()),
     };
+    let mut read = Vec::new();
     for (index, wish) in list.into_iter().enumerate() {
         let wish = wish.as_object().cloned().ok_or_else(wrong)?;
         let mut wish = Arguments::new(Some(wish));
@@ -280,6 +278,10 @@ pub(super) fn add_breakpoints(
         let wish = by_text(&wish, &call.bridge.options.roots).and_then(|wish| Wish::read(&wish)).map_err(
             |failure| Failure { message: format!("`breakpoints[{index}]`: {}", failure.message), ..failure },
         )?;
+        wishes.clear(&wish);
+        read.push(wish);
+    }
+    for wish in read {
         wishes.add(wish, call.bridge.next_breakpoint(), Purpose::Stop);
     }
     Ok(())
