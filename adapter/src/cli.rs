@@ -4,17 +4,18 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use log_output::say;
 
 use crate::hub::access::AgentAccess;
 use crate::io::terminal::Pty;
+use crate::server::host::Start;
 use crate::server::listener::{Address, Admission};
-use crate::server::relay::Orders;
-use crate::{io, logging, server};
+use crate::server::relay::{ChildOf, HostOptions};
+use crate::{engine, io, logging, server};
 
-/// A debug adapter whose sessions an editor and agents ride together.
+/// A debug adapter whose sessions an editor and agents share.
 ///
 /// Without arguments: the Debug Adapter Protocol on stdin and stdout, one session, for an editor that starts it.
 #[derive(Debug, Parser)]
@@ -40,7 +41,7 @@ pub struct Flags {
     /// start, for an editor that reads them only in the answer to `initialize`
     #[arg(long, value_name = "ATTRIBUTES", value_parser = attributes, conflicts_with = "listen")]
     expect: Option<String>,
-    /// What agents may do when the launch does not say: full, readOnly or none
+    /// What agents may do unless the launch sets it: full, readOnly or none
     #[arg(long, value_name = "ACCESS", default_value = "full", global = true, value_parser = access)]
     agent_access: AgentAccess,
     #[command(subcommand)]
@@ -55,6 +56,17 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// List the debuggers available to programs in this folder, and how to install the missing ones
+    Engines {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the man page or a shell's completions
+    Generate {
+        /// Which
+        page: pages::Page,
+    },
     /// Hosts one session whose first client is connected to stdin (used by tandem-dap itself)
     #[command(hide = true)]
     Host {
@@ -67,6 +79,15 @@ enum Command {
         /// As of tandem-dap itself
         #[arg(long)]
         expect: Option<String>,
+        /// The id of its session
+        #[arg(long, requires = "parent", requires = "title")]
+        id: Option<String>,
+        /// The session whose program started its own
+        #[arg(long, requires = "id")]
+        parent: Option<String>,
+        /// What its program is called
+        #[arg(long, requires = "id", allow_hyphen_values = true)]
+        title: Option<String>,
     },
     /// Runs a program in this terminal for the session at a socket (used by tandem-dap itself)
     #[command(hide = true)]
@@ -82,9 +103,19 @@ enum Command {
     },
     /// Ends a process that outlives its host (used by tandem-dap itself)
     #[command(hide = true)]
-    Warden {
+    Watchdog {
         /// The process, which leads its group
         process: u32,
+    },
+    /// Ends the child processes of a session whose host is killed, and releases held .NET runtimes (used by tandem-dap itself)
+    #[command(hide = true)]
+    ChildWatchdog {
+        /// The program whose child processes end with the host
+        #[arg(long)]
+        ends_with: Option<u32>,
+        /// Further folders with debugging libraries
+        #[arg(long = "symbols")]
+        symbols: Vec<PathBuf>,
     },
     /// Becomes a program when it is told to (used by tandem-dap itself)
     #[command(hide = true)]
@@ -140,12 +171,12 @@ pub fn main() -> ExitCode {
         return ExitCode::from(127);
     }
     if let Some(Command::ExecOrdered { socket }) = &flags.command {
-        let error = io::delegate::exec_ordered(socket);
+        let error = io::exec_shim::exec_ordered(socket);
         eprintln!("tandem-dap: cannot become the program of the debug session: {error}");
         return ExitCode::from(127);
     }
-    if let Some(Command::Warden { process }) = flags.command {
-        return match io::warden::run(process) {
+    if let Some(Command::Watchdog { process }) = flags.command {
+        return match io::watchdog::run(process) {
             Ok(()) => ExitCode::SUCCESS,
             Err(_nobody_reads_it) => ExitCode::FAILURE,
         };
@@ -159,6 +190,12 @@ pub fn main() -> ExitCode {
             }
         };
     }
+    if let Some(Command::Generate { page }) = flags.command {
+        return match pages::write(page, Flags::command(), &mut std::io::stdout().lock()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(_nobody_reads_it) => ExitCode::FAILURE,
+        };
+    }
     let logging = logging::Logging { file: flags.log, level: flags.log_level };
     let log = match log_output::start(&logging.level, &[], logging.file.as_deref()) {
         Ok(log) => log,
@@ -169,17 +206,33 @@ pub fn main() -> ExitCode {
     };
     let outcome = match (flags.command, flags.listen) {
         (Some(Command::Sessions { json }), _) => server::sessions::list(json),
-        (Some(Command::Host { token, handed_over, expect }), _) => {
-            server::host::run(token, handed_over, expect.as_deref(), flags.agent_access)
+        (Some(Command::Engines { json }), _) => server::engines::list(json),
+        (Some(Command::Host { token, handed_over, expect, id, parent, title }), _) => {
+            let child = id.zip(parent).zip(title).map(|((id, parent), title)| ChildOf { id, parent, title });
+            let start = Start {
+                token,
+                handed_over,
+                expect,
+                access: flags.agent_access,
+                child,
+                logging: logging.clone(),
+            };
+            server::host::run(start)
+        }
+        (Some(Command::ChildWatchdog { ends_with, symbols }), _) => {
+            engine::coreclr::watch_children(ends_with, &symbols)
         }
         (None, Some(address)) => {
             let admission = Admission { remote: flags.remote, token_file: flags.token_file };
             server::listener::run(&address, &admission, &logging, flags.agent_access)
         }
         _ => {
-            let orders =
-                Orders { expect: flags.expect.as_deref(), agent_access: flags.agent_access, token: None };
-            server::relay::run(&logging, orders)
+            let options = HostOptions {
+                expect: flags.expect.as_deref(),
+                agent_access: flags.agent_access,
+                ..HostOptions::default()
+            };
+            server::relay::run(&logging, options)
         }
     };
     drop(log);

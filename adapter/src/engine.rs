@@ -1,18 +1,29 @@
-//! What a debugger for one debuggee is to the hub: requests in, answers and events out.
+//! The engine: a debugger for one debuggee. Requests in, replies and events out.
 //!
 //! The built-in .NET engine and every child adapter implement [`Engine`]. An engine speaks DAP bodies with *its own*
 //! ids, 1-based lines and columns and native paths; it never sees a client. The hub renumbers for each client.
 
 pub mod builds;
 pub mod child;
+mod child_process;
+pub mod condition_language;
+pub mod configurations;
 pub mod console;
 pub mod coreclr;
+pub mod description;
+pub mod detect;
+pub mod env_file;
 pub mod expected;
 pub mod hit_condition;
 pub mod kind;
+pub mod known;
 pub mod log_message;
 pub mod path_map;
+pub mod process_name;
 pub mod select;
+mod started;
+#[cfg(test)]
+mod tables;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,49 +34,28 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::io::Broker;
+pub use child_process::{ChildProcess, DebuggerEnd, EndNotice};
+pub use started::{LookOnlyRequests, StartedEngine};
 
-/// Commands that mean something only at a stop.
-pub const NEED_STOP: [&str; 19] = [
-    "continue",
-    "next",
-    "stepIn",
-    "stepOut",
-    "stepBack",
-    "reverseContinue",
-    "goto",
-    "restartFrame",
-    "stackTrace",
-    "scopes",
-    "variables",
-    "evaluate",
-    "setVariable",
-    "setExpression",
-    "exceptionInfo",
-    "gotoTargets",
-    "stepInTargets",
-    "completions",
-    "dataBreakpointInfo",
-];
+/// Argument of `variables` that means that nothing may run: the client has look-only access.
+pub const LOOK_ONLY: &str = "tandemLookOnly";
 
-/// The argument of `variables` by which the hub tells an engine that nothing may run: the client may only look.
-pub const LOOKS_ONLY: &str = "tandemLooksOnly";
-
-/// The argument of `terminate` by which the hub tells an engine to end the program whatever it wants.
+/// Argument of `terminate` that means that the engine kills the program.
 pub const BY_FORCE: &str = "tandemByForce";
 
-/// The argument of `terminate` by which the hub tells an engine that the program stands, as far as clients know, and will be
+/// Argument of `terminate` that means that the program is stopped, as far as clients know, and will be
 /// resumed.
-pub const STANDS: &str = "tandemStands";
+pub const STOPPED: &str = "tandemStopped";
 
-/// Key of an engine's answer to `terminate`: the program got a signal, which one that stands hears when it goes on.
-pub const HEARS_WHEN_IT_RUNS: &str = "hearsWhenItRuns";
+/// Key of an engine's reply to `terminate`: the program got a signal, which a stopped program handles when it resumes.
+pub const SIGNAL_PENDING: &str = "signalPending";
 
 /// Key that an engine adds to the body of `stopped` when a breakpoint's condition could not be evaluated: `condition` if it is
-/// known, and `reason`. The hub takes it out.
+/// known, and `reason`. The hub removes it.
 pub const CONDITION_FAILURE: &str = "conditionFailure";
 
-/// Key that the hub adds to a breakpoint whose `condition` joins several: their texts. The engine takes it out; where it cannot
-/// read one of them, it is to stop each time.
+/// Key that the hub adds to a breakpoint whose `condition` joins several: their texts. The engine removes it; where it cannot
+/// parse one of them, it has to stop each time.
 pub const JOINED_CONDITIONS: &str = "joinedConditions";
 
 /// A DAP request to an engine.
@@ -77,9 +67,9 @@ pub struct EngineRequest {
     pub arguments: Value,
 }
 
-/// An engine's answer to a request of the hub.
+/// An engine's reply to a request of the hub.
 #[derive(Debug)]
-pub struct Answer {
+pub struct EngineReply {
     /// The hub's number of the request.
     pub number: u64,
     /// DAP command.
@@ -88,42 +78,42 @@ pub struct Answer {
     pub result: Result<Value, Failure>,
 }
 
-/// Where the one answer to a request goes. Answers reach the hub in the order in which they are given, from whatever
+/// The handle for the one reply to a request. Replies reach the hub in the order in which they are sent, from whatever
 /// thread: one queue carries them all.
 #[derive(Debug)]
 pub struct Reply {
     number: u64,
-    /// Taken with the answer.
+    /// Taken with the reply.
     command: Option<String>,
-    answers: mpsc::UnboundedSender<Answer>,
+    replies: mpsc::UnboundedSender<EngineReply>,
 }
 
 impl Reply {
-    /// For the request of this number and command.
-    pub fn new(number: u64, command: String, answers: mpsc::UnboundedSender<Answer>) -> Self {
-        Self { number, command: Some(command), answers }
+    /// A handle for the request of this number and command.
+    pub fn new(number: u64, command: String, replies: mpsc::UnboundedSender<EngineReply>) -> Self {
+        Self { number, command: Some(command), replies }
     }
 
-    /// Gives the answer.
+    /// Sends the reply.
     pub fn send(mut self, result: Result<Value, Failure>) {
-        self.give(result);
+        self.send_once(result);
     }
 
-    fn give(&mut self, result: Result<Value, Failure>) {
+    fn send_once(&mut self, result: Result<Value, Failure>) {
         if let Some(command) = self.command.take() {
-            // A hub that has ended needs no answer.
-            drop(self.answers.send(Answer { number: self.number, command, result }));
+            // A hub that has ended needs no reply.
+            drop(self.replies.send(EngineReply { number: self.number, command, result }));
         }
     }
 }
 
 impl Drop for Reply {
     fn drop(&mut self) {
-        self.give(Err(Failure::new(ErrorCode::EngineFailed, "the debug engine has ended")));
+        self.send_once(Err(Failure::new(ErrorCode::EngineFailed, "the debug engine has ended")));
     }
 }
 
-/// What an engine tells of its own accord.
+/// What an engine reports by itself, not in response to a request.
 #[derive(Debug, Clone)]
 pub enum EngineEvent {
     /// A DAP event, with the engine's ids. `initialized` means: breakpoints may come now.
@@ -134,70 +124,98 @@ pub enum EngineEvent {
         body: Value,
     },
     /// A reverse request (DAP `runInTerminal`, `startDebugging`): the hub finds the one client that carries it out, and
-    /// [`Engine::answer`] gets exactly one answer, however that client behaves.
-    Asks {
-        /// The engine's own number for it; the answer repeats it.
-        ask: i64,
+    /// [`Engine::reverse_reply`] gets exactly one reply, however that client behaves.
+    ReverseRequest {
+        /// The engine's own number for it; the reply repeats it.
+        id: i64,
         /// DAP command.
         command: String,
         /// Its arguments, as the client is to see them.
         arguments: Value,
     },
-    /// All it can do, as DAP `Capabilities`, before it says `initialized`; what is not named it cannot. An engine that
-    /// never says this offers what `hub::capabilities::initial` promises.
+    /// All that the engine supports, as DAP `Capabilities`, before it sends `initialized`; it does not support what is not
+    /// named. An engine that never reports this offers what `hub::capabilities::initial` promises.
     Capabilities(Value),
-    /// A program that this one has started is debugged too, in a session of its own.
-    Spawned(Spawned),
-    /// The engine broke and answers nothing more.
+    /// A child process of the program is debugged too, in a session of its own.
+    ChildSession(ChildSession),
+    /// A child process of the program is debugged too, in a session and a host process of its own.
+    ChildProcess(ChildProcess),
+    /// A child process of the program is not debugged.
+    ChildNotDebugged {
+        /// Its process id.
+        pid: u32,
+        /// What it is, for users.
+        name: String,
+    },
+    /// The engine broke and replies to nothing more.
     Died(Failure),
 }
 
 impl EngineEvent {
-    /// What it is, for a log: never what it says.
+    /// Its name for a log, which never shows what it holds.
     pub fn name(&self) -> &str {
         match self {
             Self::Dap { event, .. } => event,
-            Self::Asks { command, .. } => command,
+            Self::ReverseRequest { command, .. } => command,
             Self::Capabilities(_) => "capabilities",
-            Self::Spawned(_) => "spawned",
+            Self::ChildSession(_) => "childSession",
+            Self::ChildProcess(_) => "childProcess",
+            Self::ChildNotDebugged { .. } => "childNotDebugged",
             Self::Died(_) => "died",
         }
     }
 }
 
 /// Breakpoint requests as an engine got them last: command and source to arguments.
-pub type Marks = BTreeMap<(String, String), Value>;
+pub type BreakpointSnapshot = BTreeMap<(String, String), Value>;
 
-/// The number under which the hub itself asks a client to open a child session; no engine uses it.
-pub const CHILD_SESSION: i64 = 0;
+/// Records a breakpoint request of a session for the child processes of its program.
+pub fn record_breakpoints(snapshot: &watch::Sender<BreakpointSnapshot>, command: &str, arguments: &Value) {
+    let source = match command {
+        "setBreakpoints" => arguments["source"]["path"].as_str().unwrap_or_default(),
+        "setFunctionBreakpoints" | "setExceptionBreakpoints" => "",
+        _ => return,
+    };
+    let key = (command.to_owned(), source.to_owned());
+    snapshot.send_modify(|snapshot| drop(snapshot.insert(key, arguments.clone())));
+}
 
-/// Makes the engine of a session that is about to be.
+/// The number of the hub's own requests to open a child session; no engine uses it.
+pub const CHILD_SESSION_REQUEST: i64 = 0;
+
+/// Attribute of the `attach` by which a client opens a child session at the hub's request.
+pub const CHILD_ATTACH: &str = "tandemChild";
+
+/// Makes the engine of a child session.
 type MakeEngine = Box<dyn FnOnce(Broker, mpsc::UnboundedSender<EngineEvent>) -> Arc<dyn Engine> + Send>;
 
-/// What a session for a program that another one has started is made of. Clones are the same.
+/// What the session of a child process is made of. Clones are the same.
 #[derive(Clone)]
-pub struct Spawned {
-    /// For people: what it is.
+pub struct ChildSession {
+    /// What the process is, for users.
     pub name: String,
-    /// What its launch would say.
+    /// What the hub knows of its engine.
+    pub started: StartedEngine,
+    /// The attributes of its launch.
     pub launch: Value,
-    /// The breakpoints of the session that started it, as they change.
-    pub marks: watch::Receiver<Marks>,
+    /// The breakpoints of the parent session, as they change.
+    pub breakpoints: watch::Receiver<BreakpointSnapshot>,
     make: Arc<Mutex<Option<MakeEngine>>>,
 }
 
-impl Spawned {
-    /// `make` is called once, when the session is there.
+impl ChildSession {
+    /// A session whose engine `make` makes, once, when the session exists.
     pub fn new(
         name: String,
+        started: StartedEngine,
         launch: Value,
-        marks: watch::Receiver<Marks>,
+        breakpoints: watch::Receiver<BreakpointSnapshot>,
         make: impl FnOnce(Broker, mpsc::UnboundedSender<EngineEvent>) -> Arc<dyn Engine> + Send + 'static,
     ) -> Self {
-        Self { name, launch, marks, make: Arc::new(Mutex::new(Some(Box::new(make)))) }
+        Self { name, started, launch, breakpoints, make: Arc::new(Mutex::new(Some(Box::new(make)))) }
     }
 
-    /// The engine; a second time there is none.
+    /// Makes the engine; the second time returns `None`.
     pub fn engine(
         &self,
         broker: Broker,
@@ -208,30 +226,29 @@ impl Spawned {
     }
 }
 
-impl std::fmt::Debug for Spawned {
+impl std::fmt::Debug for ChildSession {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Spawned").field("name", &self.name).finish_non_exhaustive()
+        formatter.debug_struct("ChildSession").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
-/// A debugger for one debuggee, built in or delegated to a child adapter: a handle to a thread or task.
+/// A debugger for one debuggee, built in or a child adapter: a handle to a thread or task.
 ///
-/// Events travel on a channel handed over when the engine is made (see `engine::select`).
+/// Events travel on a channel that the engine gets when it is made (see `engine::select`).
 pub trait Engine: Send + Sync {
-    /// Takes one request, and gives its answer to `reply`. Several may be in flight, so that `pause` can overtake
+    /// Takes one request, and sends its result to `reply`. Several may be in flight, so that `pause` can overtake
     /// `evaluate`. Must not block.
     ///
-    /// The answer is `CANCELLED` soon after `cancel` fires, and never stays away: an engine that died answers everything
+    /// The reply is `CANCELLED` soon after `cancel` fires, and never stays away: an engine that died replies to everything
     /// with `ENGINE_FAILED`, be it by dropping `reply`.
     fn request(&self, request: EngineRequest, cancel: CancellationToken, reply: Reply);
 
-    /// Takes the one answer to an [`EngineEvent::Asks`] of this engine: the client's body, or why there is none
+    /// Takes the one reply to an [`EngineEvent::ReverseRequest`] of this engine: the client's body, or why there is none
     /// (`UNSUPPORTED` when no client can do it, `TIMEOUT`, `CANCELLED` when the session ends). Must not block.
-    fn answer(&self, ask: i64, result: Result<Value, Failure>) {
-        if ask == CHILD_SESSION {
-            return;
+    fn reverse_reply(&self, id: i64, result: Result<Value, Failure>) {
+        if id != CHILD_SESSION_REQUEST {
+            // An engine that sends no reverse request gets no reply.
+            tracing::warn!(id, good = result.is_ok(), "a reply to no reverse request");
         }
-        // An engine that asks nothing gets nothing.
-        tracing::warn!(ask, good = result.is_ok(), "an answer nobody asked for");
     }
 }

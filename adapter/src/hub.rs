@@ -1,30 +1,34 @@
-//! What a session is and who owns what.
+//! The hub: one debug session and its clients.
 //!
-//! [`state`] decides: a pure function of its state and an [`event::Event`], with [`event::Effect`]s as the answer.
-//! [`actor`] carries messages to it and effects from it; [`writer`] is the one task per client that may wait for
-//! that client's socket, behind its [`queue`]. Everything else here is a noun the state is made of: [`clients`], [`pending`] (who asked
-//! what), [`arguments`], [`breakpoints`] (wishes and their union), [`ids`], [`convention`] and [`announced`] (each client's view),
-//! [`capabilities`], [`access`] (what agents may do), [`looking`] (what runs no code), [`proxy`] (a client that rides in another session), [`facts`] (what
-//! a late joiner is told), [`numbers`] (which number a reverse request went out under), [`shown`] (failures that are worth a dialog).
+//! [`state`] decides: a pure function of its state and an [`event::Event`] that returns [`event::Effect`]s. [`actor`] brings it
+//! messages and carries out its effects; [`writer`] is the one task per client that may wait for that client's socket, behind
+//! its [`queue`]. The state is made of [`clients`], [`pending`] (requests in flight), [`arguments`], [`breakpoints`], [`follow`], [`ids`],
+//! [`convention`] and [`client_capabilities`] (each client's view), [`capabilities`], [`launch`], [`access`] (what agents may
+//! do), [`look_only`] (what runs no code) and [`replay_state`] (what a client that joins later is sent). The actor needs
+//! [`connection`], [`host`] and [`inbox`], [`proxy`] (a client that is connected to another session) and [`reverse_seqs`].
 //!
 //! Not here: bytes and frames (`dap_wire`), pipes (`io`), debugging (`engine`).
 
 pub mod access;
 pub mod actor;
-pub mod announced;
 pub mod arguments;
 pub mod breakpoints;
 pub mod capabilities;
+pub mod client_capabilities;
 pub mod clients;
+pub mod connection;
 pub mod convention;
 pub mod event;
-pub mod facts;
+pub mod follow;
+pub mod host;
 pub mod ids;
-pub mod looking;
-pub mod numbers;
+pub mod inbox;
+pub mod launch;
+pub mod look_only;
 pub mod pending;
 pub mod proxy;
 pub mod queue;
-pub mod shown;
+pub mod replay_state;
+pub mod reverse_seqs;
 pub mod state;
 pub mod writer;

@@ -1,39 +1,43 @@
-//! The broker: the program's stdin, stdout and stderr are our pipes, always drained, whoever listens.
+//! Process I/O: the program's stdin, stdout and stderr are the broker's pipes, always drained, whether or not a client reads.
 //!
-//! In reading order: [`broker`] (what others call), [`streams`] (what it guards), [`reading`] and [`cursor`] (output for who asks
+//! In reading order: [`broker`] (what others call), [`streams`] (what it guards), [`reading`] and [`cursor`] (output for requests
 //! and for who follows), [`ring`] (what is kept of a stream), [`text`] (bytes to text across borders), [`child`] (starting a program
-//! held, its exit, killing it), [`terminal`] (a terminal instead of pipes), [`invitation`] and [`runner`] (a program in a client's
-//! terminal, from both sides), [`offer`] (pipes for a program that somebody else starts), [`delegate`] (such a
+//! held, its exit, killing it), [`terminal`] (a terminal instead of pipes), [`terminal_launch`] and [`runner`] (a program in a client's
+//! terminal, from both sides), [`named_pipes`] (pipes for a program that an adapter starts), [`exec_shim`] (such a
 //! program known from its beginning), [`drain`] (the thread per pipe), [`stdin`]
-//! (the queue of what is written), [`waiting`] (does the program wait for input?), [`warden`] (the end of an adapter whose host
-//! was killed), [`executable`] (can it be a program of this machine?).
+//! (the queue of what is written), [`redirection`] (files for stdin, and copies of output), [`waiting`] (does the program wait for input?),
+//! [`descendants`] (the processes it starts), [`watchdog`] (kills an adapter that outlives its host),
+//! [`executable`] (can it be a program of this machine?).
 //!
 //! Knows no DAP and no clients but as a key. Used by the hub's actor (reading, writing) and by engines (spawning).
 
 pub mod broker;
 pub mod child;
 pub mod cursor;
-pub mod delegate;
+pub mod descendants;
 pub mod drain;
+pub mod exec_shim;
 pub mod executable;
-pub mod invitation;
-pub mod offer;
+pub mod named_pipes;
 mod pace;
 pub mod reading;
+pub mod redirection;
 pub mod ring;
 pub mod runner;
 pub mod stdin;
 pub mod streams;
 pub mod terminal;
+pub mod terminal_launch;
 pub mod text;
 pub mod waiting;
-pub mod warden;
+pub mod watchdog;
 
 pub use broker::{Broker, Written};
 pub use child::{Child, ExitInfo, SpawnSpec};
 pub use cursor::{Chunk, OutputCursor};
-pub use delegate::{Begun, Delegate};
-pub use invitation::Invitation;
-pub use offer::Offer;
+pub use exec_shim::{Begun, ExecShim};
+pub use named_pipes::NamedPipes;
 pub use reading::{OutputRead, ReadRequest};
+pub use redirection::Redirection;
 pub use streams::{ClientKey, Positions};
+pub use terminal_launch::TerminalLaunch;

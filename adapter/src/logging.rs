@@ -1,4 +1,4 @@
-//! The flags of the log, to be given to the hosts that a relay or listener starts, and how messages stand in it. The log itself:
+//! The flags of the log, which a relay or listener passes to its hosts, and how messages appear in it. The log itself:
 //! `tandem-log`.
 //!
 //! A log may be handed to others. So no level shows what a program is given or gives: arguments, environment, stdin, output,
@@ -9,15 +9,15 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 /// Fields named in one line of the log.
-const MOST_FIELDS: usize = 24;
+const MAX_FIELDS: usize = 24;
 
 /// What a message consists of, without what it says: its fields with their numbers, truth values and sizes.
 pub fn shape(body: &Value) -> String {
     let Some(fields) = body.as_object() else { return size(body) };
     let mut shown: Vec<String> =
-        fields.iter().take(MOST_FIELDS).map(|(name, value)| format!("{name}: {}", size(value))).collect();
-    if fields.len() > MOST_FIELDS {
-        shown.push(format!("and {} more", fields.len() - MOST_FIELDS));
+        fields.iter().take(MAX_FIELDS).map(|(name, value)| format!("{name}: {}", size(value))).collect();
+    if fields.len() > MAX_FIELDS {
+        shown.push(format!("and {} more", fields.len() - MAX_FIELDS));
     }
     format!("{{{}}}", shown.join(", "))
 }

@@ -1,16 +1,21 @@
 //! Processes and sockets: how clients reach a session, and how a session is found.
 //!
-//! [`relay`] (an editor's stdio), [`listener`] (`--listen`) and [`host`] (the process of one session);
-//! [`sessions`] (what lives, for people). The folder that says which sessions live is a crate of its own: `registry`.
+//! [`relay`] (an editor's stdio), [`listener`] (`--listen`) and [`host`] (the process of one session) with
+//! [`child_session_client`] and [`child_hosts`]; [`sessions`] (the list of live sessions), `leftovers` (files of hosts
+//! that were killed). The folder of live sessions is a crate of its own:
+//! `session-registry`.
 //!
 //! One process hosts one session: a crash costs that session and no other, and an editor that kills its adapter kills
 //! only the relay.
 
-mod handover;
+mod child_hosts;
+pub mod child_session_client;
+pub mod engines;
+mod fd_passing;
 pub mod host;
-mod lent;
+mod leftovers;
 pub mod listener;
 pub mod relay;
 pub mod sessions;
-pub mod steward;
+mod shared_fd;
 mod unfinished;

@@ -1,5 +1,5 @@
 //! What agents send: camelCase or snake_case, and the other spellings they know. What no tool looks at is remembered, so that
-//! an agent is told of a name it misspelt.
+//! an agent learns about a name that it misspelt.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -55,8 +55,8 @@ impl Arguments {
         self.given.get(key)
     }
 
-    /// Names that mean nothing here: nothing looked at them, and they are none of those a tool `takes`. An option that means nothing
-    /// is told with whose it is.
+    /// Unknown argument names: nothing has read them, and they are not among those that the tool `takes`. An unknown option
+    /// is reported with the argument that contains it.
     pub fn unknown<'a>(&self, takes: impl Iterator<Item = &'a str>) -> Vec<String> {
         let takes: BTreeSet<&str> = takes.collect();
         let looked_at = self.looked_at.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_means_nothing_is_told() {
+    fn an_unknown_name_is_reported() {
         let given =
             json!({ "source_file": "a", "lien": 3, "pid": 4, "id": 5, "session": "x", "flag": "true" });
         let arguments = Arguments::new(given.as_object().cloned());
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn an_option_that_means_nothing_is_told_with_whose_it_is() {
+    fn an_unknown_option_is_reported_with_its_owner() {
         let name = "expressionEvaluationOptions";
         for given in [json!({ "allowToString": true, "alowToString": 1 }), json!("{\"alowToString\": true}")]
         {

@@ -1,4 +1,4 @@
-//! Small answers: everything that may be long is bounded, and says where it was cut and how to go on.
+//! Small answers: everything that may be long is bounded, and says where it was cut and how to continue.
 
 use dap_wire::Failure;
 use serde_json::{Value, json};
@@ -18,10 +18,15 @@ impl Budget {
     /// From `maxTokens`.
     ///
     /// # Errors
-    /// `INVALID_PARAMETER` when it is no number.
+    /// `INVALID_PARAMETER` when it is not a number.
     pub fn of(arguments: &Arguments) -> Result<Self, Failure> {
         let tokens = arguments.number("maxTokens")?.unwrap_or(TOKENS).clamp(100, 1_000_000);
         Ok(Self(usize::try_from(tokens * BYTES_PER_TOKEN).unwrap_or(usize::MAX)))
+    }
+
+    /// All of it, in bytes.
+    pub fn bytes(self) -> usize {
+        self.0
     }
 
     /// A part of it.
@@ -40,7 +45,7 @@ impl Budget {
         fits.count().max(1)
     }
 
-    /// Puts a list into an answer. When it does not fit, `next` is where to go on (as `start`), and `omitted` how many
+    /// Puts a list into an answer. When it does not fit, `next` is where to continue (as `start`), and `omitted` how many
     /// are known to be missing here.
     pub fn put(self, answer: &mut Value, key: &str, mut rows: Vec<Value>, start: u64) {
         let fits = self.rows(&rows);

@@ -1,4 +1,4 @@
-//! One tool call: what was asked, whether the agent still wants it, and a way to tell how far it got.
+//! One tool call: its arguments, whether it was cancelled, and a way to report its progress.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,8 +13,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::arguments::Arguments;
 use crate::server::Bridge;
+use crate::trigger::Trigger;
 
-/// How often a client is told that something still goes on.
+/// How often a client is notified that a call continues.
 const TELL_EVERY: Duration = Duration::from_secs(2);
 
 /// One tool call.
@@ -23,26 +24,37 @@ pub struct Call {
     pub bridge: Bridge,
     /// What the agent sent.
     pub arguments: Arguments,
+    /// What it has started, to wait for what that leads to.
+    pub trigger: Option<Arc<Trigger>>,
     /// It gave up.
     pub cancel: CancellationToken,
     /// To tell how far it got.
     pub progress: Progress,
 }
 
-/// Progress notifications of one call; silent when the client asked for none.
+/// Progress notifications of one call; none if the client sent no progress token.
 #[derive(Default)]
 pub struct Progress {
     to: Option<(Peer<RoleServer>, ProgressToken)>,
     told: AtomicU64,
 }
 
+impl Call {
+    /// Starts what it triggers, if that is not started yet.
+    pub fn fire(&self) {
+        if let Some(trigger) = &self.trigger {
+            trigger.fire();
+        }
+    }
+}
+
 impl Progress {
-    /// Tells `peer`, if it gave a token.
+    /// Notifies `peer`, if it sent a progress token.
     pub fn new(peer: Peer<RoleServer>, token: Option<ProgressToken>) -> Self {
         Self { to: token.map(|token| (peer, token)), told: AtomicU64::new(0) }
     }
 
-    /// Says what is being done. Each saying counts one on; a client that is gone is not told.
+    /// Reports what is being done. Each report increments the count; a client that is gone gets none.
     pub async fn say(&self, message: impl Into<String>) {
         if let Some((peer, token)) = &self.to {
             let count = self.told.fetch_add(1, Ordering::Relaxed) + 1;
@@ -54,7 +66,7 @@ impl Progress {
         }
     }
 
-    /// Says every two seconds that `what` still goes on, and each line an engine prints meanwhile (its build, say).
+    /// Reports every two seconds that `what` continues, and each line that an engine prints meanwhile (such as its build's).
     pub async fn during<T>(
         &self,
         what: &str,

@@ -1,12 +1,12 @@
-//! Every tool there is: one line per family. What a tool takes, gives and does stands in the family's own module.
+//! All tools: one line per family. The family's own module describes what a tool takes, returns and does.
 
 use dap_wire::{ErrorCode, Failure};
 use rmcp::model::Tool as Listed;
 
 use crate::tool::{Family, Tool};
 use crate::tools::{
-    breakpoints, builds, execution, files, git, inspect, launch, program_io, sessions, snapshot, test_run,
-    timeline, trace,
+    breakpoints, builds, execution, files, follow, git, inspect, launch, program_io, sessions, snapshot,
+    testing, timeline, trace, trying,
 };
 
 /// All families, in the order they are listed.
@@ -18,20 +18,31 @@ pub const FAMILIES: &[&Family] = &[
     &snapshot::FAMILY,
     &inspect::FAMILY,
     &trace::FAMILY,
+    &follow::FAMILY,
+    &trying::FAMILY,
     &timeline::FAMILY,
-    &test_run::FAMILY,
+    &testing::FAMILY,
     &program_io::FAMILY,
     &files::FAMILY,
     &git::FAMILY,
     &builds::FAMILY,
 ];
 
-/// The one tool that runs whatever it is told to.
+/// The one tool that runs any command.
 pub const RUN_COMMAND: &str = "run_command";
 
-/// Tools whose work another one does too (`debug_set_breakpoint`, `debug_snapshot`): they are called under their names as ever, and
-/// cost nothing in the list.
-const UNLISTED: [&str; 2] = ["debug_set_function_breakpoint", "debug_exception_info"];
+/// Tools whose work another one does too (`debug_set_breakpoint`, `debug_snapshot`, `debug_step`, `debug_continue`, `file_exists`,
+/// `git_status`): they are called under their names as ever, and cost nothing in the list.
+const UNLISTED: [&str; 8] = [
+    "debug_set_function_breakpoint",
+    "debug_exception_info",
+    "debug_step_over",
+    "debug_step_into",
+    "debug_step_out",
+    "debug_run_to",
+    "directory_exists",
+    "git_current_branch",
+];
 
 /// Which tools a bridge offers.
 #[derive(Debug, Clone, Copy, Default)]
@@ -60,7 +71,7 @@ impl Offer {
         };
         let message = format!("`{}` is off: tandem-mcp was started {flag}", tool.name);
         Err(Failure::new(ErrorCode::AccessDenied, message)
-            .hint("only whoever starts tandem-mcp can change that"))
+            .hint("only the user who starts tandem-mcp can change this"))
     }
 
     /// The tool with this name: `None` when there is none.
@@ -72,9 +83,8 @@ impl Offer {
 
     /// The list as MCP gives it.
     pub fn list(self) -> Vec<Listed> {
-        let tools =
-            FAMILIES.iter().flat_map(|family| family.tools.iter().map(|tool| (tool, family.of_session)));
-        tools.filter(|(tool, _)| self.has(tool)).filter_map(|(tool, session)| tool.listed(session)).collect()
+        let tools = FAMILIES.iter().flat_map(|family| family.tools);
+        tools.filter(|tool| self.has(tool)).filter_map(Tool::listed).collect()
     }
 }
 

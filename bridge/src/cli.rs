@@ -5,39 +5,41 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use clap::Parser;
+use clap::{CommandFactory, Parser, Subcommand};
 use rmcp::ServiceExt;
 use tokio_util::sync::CancellationToken;
-use workspace::roots::Roots;
+use workspace_tools::roots::Roots;
 
 use crate::catalog::Offer;
-use crate::http;
 use crate::server::{Bridge, Options};
 use crate::stdio::Stdio;
+use crate::{doctor, editor_tests, http, install, status};
 
 /// The debugger as MCP tools, for agents: MCP on stdin and stdout.
 #[derive(Debug, Parser)]
 #[command(name = "tandem-mcp", version)]
 struct Flags {
+    #[command(subcommand)]
+    command: Option<Command>,
     /// The debug adapter to start; found beside this program or in PATH when absent
     #[arg(long, value_name = "FILE")]
     adapter: Option<PathBuf>,
-    /// Offer only tools that look: nothing is started, changed or resumed
+    /// Offer only tools that inspect: nothing is started, changed or resumed
     #[arg(long)]
     read_only: bool,
-    /// Serve MCP over HTTP there instead of stdio; port 0 takes a free one
+    /// Serve MCP over HTTP at this address instead of stdio; port 0 picks a free one
     #[arg(long, value_name = "HOST:PORT", value_parser = host_and_port)]
     http: Option<String>,
     /// Keep the bearer token in this file; the variable TANDEM_MCP_TOKEN gives one instead
     #[arg(long, value_name = "FILE", requires = "http")]
     http_token_file: Option<PathBuf>,
-    /// Also listen where other machines can reach it, unencrypted
+    /// Allow an address that other machines can reach, unencrypted
     #[arg(long, requires = "http")]
     http_allow_remote: bool,
     /// A name under which clients may reach it, besides those of loopback; repeatable
     #[arg(long = "http-host", value_name = "NAME", requires = "http")]
     http_hosts: Vec<String>,
-    /// Where the file, git and build tools may work; repeatable, relative paths begin at the first [default: .]
+    /// Where the file, git and build tools may work; repeatable, relative paths are relative to the first [default: .]
     #[arg(long = "root", value_name = "DIR")]
     roots: Vec<PathBuf>,
     /// Also offer `run_command`: any program, run as you
@@ -54,12 +56,33 @@ struct Flags {
     log_level: String,
 }
 
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Write the bridge into the configuration of an agent's host, such as claude-code, cursor or codex
+    Install(install::Flags),
+    /// Report what is installed and what is missing: programs, runtimes, debuggers, hosts
+    Doctor {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// List what is being debugged on this machine
+    Status(status::Flags),
+    /// List, run or debug tests for an editor: one JSON request on stdin, JSON lines on stdout
+    Tests,
+    /// Print the man page or a shell's completions
+    Generate {
+        /// Which
+        page: pages::Page,
+    },
+}
+
 fn host_and_port(text: &str) -> Result<String, String> {
     let port =
         text.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port.parse::<u16>());
     match port {
         Some(Ok(_)) => Ok(text.to_owned()),
-        _ => Err("it is no HOST:PORT, such as 127.0.0.1:7777".into()),
+        _ => Err("it is not HOST:PORT, such as 127.0.0.1:7777".into()),
     }
 }
 
@@ -68,13 +91,47 @@ const QUIET: [&str; 4] = ["rmcp=info", "hyper=info", "axum=info", "tower_http=in
 
 /// Runs the program to its end.
 pub fn main() -> ExitCode {
-    match run(Flags::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
+    let flags = Flags::parse();
+    let outcome = match &flags.command {
+        Some(Command::Tests) => for_editors(&flags).map(|()| true),
+        Some(command) => for_people(command, flags.adapter.as_deref()),
+        None => run(flags).map(|()| true),
+    };
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
         Err(error) => {
             log_output::say(&format!("tandem-mcp: {error:#}"));
             ExitCode::FAILURE
         }
     }
+}
+
+/// What writes to stdout for people and scripts; no MCP is spoken. Whether all is well.
+fn for_people(command: &Command, adapter: Option<&std::path::Path>) -> anyhow::Result<bool> {
+    let mut out = std::io::stdout().lock();
+    match command {
+        Command::Install(flags) => install::run(flags, &mut out).map(|()| true),
+        Command::Doctor { json } => {
+            let adapter = adapter.map_or_else(find_adapter, |named| Ok(named.to_path_buf()));
+            doctor::run(adapter, *json, &mut out)
+        }
+        Command::Status(flags) => {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            runtime.block_on(status::run(flags, &mut out)).map(|()| true)
+        }
+        Command::Tests => Ok(false),
+        Command::Generate { page } => Ok(pages::write(*page, Flags::command(), &mut out).map(|()| true)?),
+    }
+}
+
+/// Tests for an editor.
+fn for_editors(flags: &Flags) -> anyhow::Result<()> {
+    let _log = log_output::start(&flags.log_level, &QUIET, flags.log.as_deref())?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async { editor_tests::serve(stop_on_signals()?).await })?;
+    runtime.shutdown_background();
+    Ok(())
 }
 
 fn run(flags: Flags) -> anyhow::Result<()> {
@@ -92,7 +149,7 @@ fn run(flags: Flags) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let with_sessions = flags.http.is_some();
     let options = Options { adapter, offer, roots, with_sessions, ..Options::default() };
-    let http = flags.http.map(|address| http::Wish {
+    let http = flags.http.map(|address| http::ListenOptions {
         address,
         remote: flags.http_allow_remote,
         hosts: flags.http_hosts,
@@ -101,7 +158,7 @@ fn run(flags: Flags) -> anyhow::Result<()> {
     runtime.block_on(async {
         let stop = stop_on_signals()?;
         match http {
-            Some(wish) => http::serve(wish, options, stop).await,
+            Some(listen) => http::serve(listen, options, stop).await,
             None => serve_stdio(options, stop).await,
         }
     })?;

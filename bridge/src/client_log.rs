@@ -1,4 +1,4 @@
-//! What the MCP client is told besides answers: log messages of what happens in its sessions, and that the list of
+//! What the MCP client gets besides answers: log messages of what happens in its sessions, and that the list of
 //! resources changed.
 
 #![allow(deprecated, reason = "what the newest MCP gives up, every client there is still uses")]
@@ -25,17 +25,17 @@ impl ClientLog {
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// From now on this client is told.
+    /// From now on this client gets notifications.
     pub fn log_to(&self, peer: Peer<RoleServer>) {
         self.with(|log| log.0 = Some(peer));
     }
 
-    /// Nothing below this is told.
+    /// Nothing below this level is sent.
     pub fn set_level(&self, level: LoggingLevel) {
         self.with(|log| log.1 = level);
     }
 
-    /// Tells the client, if it wants to hear it. A client that is gone is not told.
+    /// Notifies the client, if it wants this level. A client that is gone gets nothing.
     pub async fn tell(&self, level: LoggingLevel, data: Value) {
         let peer = self.with(|log| log.0.clone().filter(|_| weight(level) >= weight(log.1)));
         if let Some(peer) = peer {

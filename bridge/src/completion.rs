@@ -4,19 +4,19 @@ use crate::resources;
 use crate::server::Bridge;
 
 /// Most that are offered; MCP allows 100.
-const MOST: usize = 100;
+const MAX_COMPLETIONS: usize = 100;
 
 /// Completions of `typed` for an argument of this name, and whether there are more. Paths only inside the roots.
 pub fn complete(bridge: &Bridge, argument: &str, typed: &str) -> (Vec<String>, bool) {
     let mut found = match argument {
         "program" | "project" | "file" => paths(typed, |folder| bridge.may_read(folder)),
-        "session" => starting(registry::all().into_iter().map(|entry| entry.id), typed),
+        "session" => starting(session_registry::all().into_iter().map(|entry| entry.id), typed),
         "view" => starting(resources::views().map(str::to_owned), typed),
         "processId" => starting(processes(), typed),
         _ => Vec::new(),
     };
-    let more = found.len() > MOST;
-    found.truncate(MOST);
+    let more = found.len() > MAX_COMPLETIONS;
+    found.truncate(MAX_COMPLETIONS);
     (found, more)
 }
 
@@ -24,7 +24,7 @@ fn starting(all: impl Iterator<Item = String>, typed: &str) -> Vec<String> {
     all.filter(|one| one.starts_with(typed)).collect()
 }
 
-/// Files and folders (with a `/` at the end) that go on from what was typed; hidden ones only when a dot was typed.
+/// Files and folders (with a `/` at the end) that begin with what was typed; hidden ones only when a dot was typed.
 fn paths(typed: &str, may_read: impl Fn(&str) -> bool) -> Vec<String> {
     let (folder, start) = typed.rsplit_once('/').map_or(("", typed), |(folder, start)| (folder, start));
     let base = match folder {

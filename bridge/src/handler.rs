@@ -24,7 +24,7 @@ use crate::arguments::Arguments;
 use crate::call::{Call, Progress};
 use crate::resources::{self, Address};
 use crate::server::Bridge;
-use crate::{completion, json_rpc, prompts};
+use crate::{completion, json_rpc, prompts, trigger};
 
 const JSON: &str = "application/json";
 
@@ -37,7 +37,7 @@ fn remedy(code: ErrorCode) -> &'static str {
         ErrorCode::IoFailed => "look at debug_status; the program or the file may be gone",
         ErrorCode::IoNotOwned => "launch the program with debug_launch to have its stdin and output",
         ErrorCode::NotStopped => "use debug_pause, or debug_wait for the next stop",
-        ErrorCode::NotRunning => "use debug_status to see where it stands",
+        ErrorCode::NotRunning => "use debug_status to see its state",
         ErrorCode::ProcessNotFound => "check the process id; it may have ended",
         ErrorCode::NotDebuggable => "name the `engine` that can, or start the program with debug_launch",
         ErrorCode::AlreadyAttached => "use debug_sessions to join that session, or debug_disconnect first",
@@ -46,13 +46,15 @@ fn remedy(code: ErrorCode) -> &'static str {
         }
         ErrorCode::BuildFailed => "correct what `diagnostics` lists, and call again",
         ErrorCode::EngineNotFound => "install it, or say where it is with `enginePath`",
-        ErrorCode::EngineFailed => "look at debug_status; debug_restart or debug_launch starts anew",
+        ErrorCode::EngineFailed => "see debug_status; debug_restart or debug_launch starts it again",
         ErrorCode::BreakpointNotFound => "debug_list_breakpoints lists yours",
         ErrorCode::EvaluationFailed => "look at the names with debug_variables, or choose another `frameId`",
         ErrorCode::EvaluationTimeout => "evaluate something that runs less code of the program",
         ErrorCode::Timeout => "call again, with a longer `timeoutMs` where there is one",
         ErrorCode::Cancelled => "call again",
-        ErrorCode::AccessDenied => "only who launched the session, or started tandem-mcp, can allow it",
+        ErrorCode::AccessDenied => {
+            "only the client that launched the session, or the user who started tandem-mcp, can allow it"
+        }
         ErrorCode::PathNotAllowed => "stay below the roots that tandem-mcp was started with",
         ErrorCode::Unsupported => "use another tool, or another `engine`",
         ErrorCode::NotFound => "list_directory shows what there is",
@@ -88,7 +90,7 @@ impl ServerHandler for Bridge {
             .with_server_info(Implementation::new("tandem-mcp", env!("CARGO_PKG_VERSION")))
             .with_instructions(
                 "Debug programs, alone or in one session with a person's editor. Start with debug_launch, or join with \
-                 debug_sessions. Runs answer with where the program stands; nothing needs polling.",
+                 debug_sessions. Run calls answer with the program's next stop; no polling needed.",
             )
     }
 
@@ -134,9 +136,14 @@ impl ServerHandler for Bridge {
             Err(failure) => return Ok(CallToolResult::structured_error(refusal(&failure)).into()),
         };
         let arguments = Arguments::new(request.arguments);
+        let trigger = match trigger::prepare(self, tool.name, &arguments) {
+            Ok(trigger) => trigger,
+            Err(failure) => return Ok(CallToolResult::structured_error(refusal(&failure)).into()),
+        };
         let call = Call {
             bridge: self.clone(),
             arguments: arguments.clone(),
+            trigger: trigger.clone(),
             cancel: context.ct.clone(),
             progress: Progress::new(context.peer.clone(), context.meta.get_progress_token()),
         };
@@ -150,6 +157,7 @@ impl ServerHandler for Bridge {
         };
         Ok(match outcome {
             Ok(mut answer) => {
+                self.triggers.report(tool.name, trigger.as_ref(), &mut answer).await;
                 // What is not known is not there: a schema's types hold for what is.
                 if let Some(fields) = answer.as_object_mut() {
                     fields.retain(|_, value| !value.is_null());
@@ -161,7 +169,7 @@ impl ServerHandler for Bridge {
                     .into_iter()
                     .map(Value::from)
                     .collect();
-                // A name that means something elsewhere, but nothing to this engine, the tool tells by itself.
+                // If a name means nothing to this engine but something to others, the tool itself says so.
                 unknown.extend(answer["ignored"].as_array().cloned().unwrap_or_default());
                 if !unknown.is_empty() {
                     answer["ignored"] = json!(unknown);
@@ -173,7 +181,10 @@ impl ServerHandler for Bridge {
                     CallToolResult::structured_error(answer)
                 }
             }
-            Err(failure) => CallToolResult::structured_error(refusal(&failure)),
+            Err(failure) => {
+                self.triggers.forget(trigger.as_ref());
+                CallToolResult::structured_error(refusal(&failure))
+            }
         }
         .into())
     }
@@ -317,7 +328,7 @@ impl ServerHandler for Bridge {
         let why = match method.as_str() {
             "tools/call" if !params["name"].is_string() => "`name` must be the name of a tool",
             "tools/call" if !params["arguments"].is_object() => "`arguments` must be an object",
-            _ => "they are not what MCP says they are",
+            _ => "they do not match MCP's schema",
         };
         Err(ErrorData::invalid_params(format!("the `params` of `{method}` do not fit: {why}"), None))
     }

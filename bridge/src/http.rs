@@ -2,7 +2,7 @@
 //!
 //! Who may ask: only who shows the bearer token ([`token`]); only under a host name that is ours, so that no web page can
 //! reach us by a name that is made to point here; and no web page at all (a request with an `Origin` is refused). Bodies
-//! are bounded. Only loopback is listened on unless a flag allows more. Nobody keeps agents from a place by opening connections:
+//! are bounded. Only loopback is listened on unless a flag allows more. No client can keep agents out by opening connections:
 //! see [`serving`].
 //!
 //! Protocol versions before 2026-07-28 are spoken: from then on MCP has no sessions that debug sessions could end with.
@@ -34,14 +34,14 @@ use token::Token;
 pub const PATH: &str = "/mcp";
 /// Larger requests are refused.
 const BODY_LIMIT: usize = 16 << 20;
-/// An MCP session in which nobody asks anything ends; its agent may be waiting for a person.
+/// How long an MCP session lives without a request; its agent may be waiting for a person.
 const IDLE: Duration = Duration::from_secs(60 * 60);
 /// For requests that are being answered, and then for debug sessions, to end.
 const ENDING: Duration = Duration::from_secs(10);
 
 /// Where to listen, and who may ask.
 #[derive(Debug)]
-pub struct Wish {
+pub struct ListenOptions {
     /// `HOST:PORT`; port 0 takes a free one.
     pub address: String,
     /// Also on an address that others can reach.
@@ -56,18 +56,18 @@ pub struct Wish {
 ///
 /// # Errors
 /// When the address cannot be listened on, or must not be.
-pub async fn serve(wish: Wish, options: Options, stop: CancellationToken) -> anyhow::Result<()> {
-    let address = resolve(&wish).await?;
+pub async fn serve(listen: ListenOptions, options: Options, stop: CancellationToken) -> anyhow::Result<()> {
+    let address = resolve(&listen).await?;
     let listener =
         TcpListener::bind(address).await.with_context(|| format!("cannot listen on `{address}`"))?;
     let address = listener.local_addr()?;
     // A new one is shown once: not by a server that then cannot start.
-    let token = Token::find(wish.token_file)?;
+    let token = Token::find(listen.token_file)?;
     let endings = options.endings.clone();
 
     let mut sessions = LocalSessionManager::default();
     sessions.session_config.keep_alive = Some(IDLE);
-    let hosts = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).into_iter().chain(wish.hosts);
+    let hosts = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).into_iter().chain(listen.hosts);
     let config = StreamableHttpServerConfig::default()
         .with_allowed_hosts(hosts.chain([address.ip().to_string()]))
         .enforce_origin_validation()
@@ -75,7 +75,7 @@ pub async fn serve(wish: Wish, options: Options, stop: CancellationToken) -> any
         .with_cancellation_token(stop.child_token());
     let bridges = move || Ok(Bridge::new(options.clone()));
     let service = StreamableHttpService::new(bridges, Arc::new(sessions), config);
-    // Layers run from the last to the first: nobody's body is read before the token was shown.
+    // Layers run from the last to the first: no body is read before the token was checked.
     let router = Router::new().route_service(PATH, service).layer(from_fn(body::readable));
     let router = router.layer(from_fn_with_state(Arc::new(token), gate));
 
@@ -91,15 +91,15 @@ pub async fn serve(wish: Wish, options: Options, stop: CancellationToken) -> any
     Ok(())
 }
 
-async fn resolve(wish: &Wish) -> anyhow::Result<SocketAddr> {
-    let found = tokio::net::lookup_host(&wish.address).await;
-    let found = found.with_context(|| format!("`--http {}` is no HOST:PORT", wish.address))?.next();
-    let address = found.with_context(|| format!("`{}` has no address", wish.address))?;
-    if !address.ip().is_loopback() && !wish.remote {
+async fn resolve(listen: &ListenOptions) -> anyhow::Result<SocketAddr> {
+    let found = tokio::net::lookup_host(&listen.address).await;
+    let found = found.with_context(|| format!("`--http {}` is not HOST:PORT", listen.address))?.next();
+    let address = found.with_context(|| format!("`{}` has no address", listen.address))?;
+    if !address.ip().is_loopback() && !listen.remote {
         bail!(
             "`{}` can be reached from other machines, and what passes is not encrypted; \
              use 127.0.0.1, or add --http-allow-remote if that is meant",
-            wish.address
+            listen.address
         );
     }
     Ok(address)
@@ -115,12 +115,12 @@ async fn gate(State(token): State<Arc<Token>>, mut request: Request, next: Next)
     if !shown {
         let headers = [(header::WWW_AUTHENTICATE, "Bearer")];
         let text =
-            "the bearer token is missing or wrong: tandem-mcp shows it, or where it is, when it starts\n";
+            "the bearer token is missing or wrong: tandem-mcp prints it, or its file, when it starts\n";
         return (StatusCode::UNAUTHORIZED, headers, text).into_response();
     }
     let headers = request.headers_mut();
     headers.remove(header::AUTHORIZATION);
-    // A page of ours may ask; there is none, but some clients say that they were one. Whether the host is ours is judged
+    // A page of ours may ask; there is none, but some clients say that they were one. Whether the host is ours is decided
     // behind: a name that was made to point here is refused there.
     if same_origin(headers) {
         headers.remove(header::ORIGIN);

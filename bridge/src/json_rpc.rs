@@ -1,4 +1,4 @@
-//! Messages that are not as JSON-RPC has them, and the errors that answer them: whoever asked gets an answer, with the number of
+//! Messages that are not valid JSON-RPC, and the errors that answer them: each request gets an answer, with the id of
 //! the request wherever it can be read. Text that is JSON but not Unicode (a lone surrogate, as JavaScript writes it) is read
 //! all the same. Both transports come through here.
 //!
@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use dap_wire::lenient;
-use dap_wire::sketch::Sketch;
+use dap_wire::outer_fields::OuterFields;
 use rmcp::RoleServer;
 use rmcp::service::RxJsonRpcMessage;
 use serde_json::{Value, json};
@@ -66,38 +66,38 @@ pub fn understand(line: &[u8]) -> Understood {
 /// The same text as JSON that everybody can read.
 ///
 /// # Errors
-/// The answer to what is no JSON; `None` when it is not owed one.
+/// The answer to what is not JSON; `None` when it is not owed one.
 pub fn text(body: &[u8]) -> Result<Cow<'_, [u8]>, Option<Value>> {
     let Err(error) = serde_json::from_slice::<Value>(body) else { return Ok(Cow::Borrowed(body)) };
     let escaped = lenient::readable(body);
     if matches!(escaped, Cow::Owned(_)) && serde_json::from_slice::<Value>(&escaped).is_ok() {
         return Ok(escaped);
     }
-    let sketch = Sketch::of(body);
-    let answers = ["result", "error"].iter().any(|field| sketch.get(field).is_some());
-    if answers && sketch.get("method").is_none() {
+    let outer = OuterFields::of(body);
+    let answers = ["result", "error"].iter().any(|field| outer.get(field).is_some());
+    if answers && outer.get("method").is_none() {
         tracing::warn!(%error, "an answer of the client cannot be read");
         return Err(None);
     }
-    Err(Some(refusal(id(&sketch), PARSE_ERROR, &format!("the message cannot be read as JSON: {error}"))))
+    Err(Some(refusal(id(&outer), PARSE_ERROR, &format!("the message cannot be read as JSON: {error}"))))
 }
 
 /// The answer to a message that is larger than `limit` bytes, of which this is known.
-pub fn too_large(sketch: &Sketch, limit: usize) -> Value {
+pub fn too_large(outer: &OuterFields, limit: usize) -> Value {
     let message = format!(
         "the message is larger than {} MiB, which is the limit; send less at once (a file in several parts)",
         limit >> 20
     );
-    refusal(id(sketch), INVALID_REQUEST, &message)
+    refusal(id(outer), INVALID_REQUEST, &message)
 }
 
-/// JSON that is no message of MCP.
+/// JSON that is not an MCP message.
 fn unrecognised(value: &Value) -> Understood {
     let method = value["method"].as_str();
     let notifies = value.is_object() && value.get("id").is_none() && method.is_some();
     if notifies {
-        // Not one of MCP's, or with other parameters: nobody waits for an answer.
-        tracing::debug!(method, "a notification that means nothing here");
+        // Not an MCP notification, or with other parameters: it needs no answer.
+        tracing::debug!(method, "an unknown notification");
         return Understood::Nothing;
     }
     let id = Some(&value["id"]).filter(|id| id.is_i64() || id.is_string()).cloned();
@@ -110,7 +110,7 @@ fn unrecognised(value: &Value) -> Understood {
     }
     let why = match value {
         Value::Object(object) if object.contains_key("method") => {
-            "`method` must be text, `id` a whole number or text, `params` an object, and neither `result` nor `error` stands beside them"
+            "`method` must be text, `id` a whole number or text, `params` an object, without `result` or `error`"
         }
         Value::Object(_) => "a request has `method` and `id`",
         Value::Array(_) => "batches are not part of MCP: send each message by itself",
@@ -119,8 +119,8 @@ fn unrecognised(value: &Value) -> Understood {
     Understood::Refused(refusal(id.unwrap_or_default(), INVALID_REQUEST, why))
 }
 
-fn id(sketch: &Sketch) -> Value {
-    sketch.get("id").filter(|id| id.is_i64() || id.is_string()).cloned().unwrap_or_default()
+fn id(outer: &OuterFields) -> Value {
+    outer.get("id").filter(|id| id.is_i64() || id.is_string()).cloned().unwrap_or_default()
 }
 
 fn refusal(id: Value, code: i64, message: &str) -> Value {
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_asks_gets_an_answer_with_its_number_where_that_can_be_read() {
+    fn each_request_gets_an_answer_with_its_number_where_that_can_be_read() {
         let deep = "[".repeat(200) + &"]".repeat(200);
         for (line, id, code) in [
             ("{x}", Value::Null, PARSE_ERROR),
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_only_not_unicode_is_read_and_nobody_answers_an_answer() {
+    fn text_that_is_not_unicode_is_read_and_an_answer_gets_no_answer() {
         let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"a":"\ud83d"}}}"#;
         for line in [call.as_bytes(), &[&b"\xef\xbb\xbf"[..], call.as_bytes()].concat()] {
             assert!(matches!(understand(line), Understood::Message(_)));
@@ -173,11 +173,11 @@ mod tests {
 
     #[test]
     fn a_line_that_was_too_large_is_answered() {
-        let mut sketch = Sketch::default();
-        sketch.feed(br#"{"method":"tools/call","params":{"content":""#);
-        (0..100).for_each(|_| sketch.feed(&[b'x'; 1024]));
-        sketch.feed(br#""},"jsonrpc":"2.0","id":9}"#);
-        let answer = too_large(&sketch, 64 << 20);
+        let mut outer = OuterFields::default();
+        outer.feed(br#"{"method":"tools/call","params":{"content":""#);
+        (0..100).for_each(|_| outer.feed(&[b'x'; 1024]));
+        outer.feed(br#""},"jsonrpc":"2.0","id":9}"#);
+        let answer = too_large(&outer, 64 << 20);
         assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(9), &json!(INVALID_REQUEST)));
         assert!(answer["error"]["message"].as_str().is_some_and(|text| text.contains("64 MiB")));
     }

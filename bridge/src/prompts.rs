@@ -4,7 +4,7 @@
 use dap_wire::Failure;
 use serde_json::{Map, Value};
 
-/// One prompt: `{name}` in the text stands for an argument, and a line with an argument that is not given falls away.
+/// One prompt: an argument replaces `{name}` in the text, and a line with a missing argument is left out.
 pub struct Prompt {
     /// Its name.
     pub name: &'static str,
@@ -56,7 +56,7 @@ Say which threads hang where and on what, and why. Then debug_disconnect {\"term
         arguments: &[
             PROGRAM,
             ("expression", "the value that is wrong", true),
-            ("file", "the file where it is seen", false),
+            ("file", "the file where it shows", false),
             ("expected", "what it should be", false),
         ],
         text: "In {program}, `{expression}` has a wrong value. Find the line that makes it so.

@@ -1,4 +1,4 @@
-//! Sessions as MCP resources: `debug://sessions/{id}/{view}`, to read and to be told of. They come on top of the tools,
+//! Sessions as MCP resources: `debug://sessions/{id}/{view}`, to read and to subscribe to. They come on top of the tools,
 //! never instead of one: many clients do not show them to a model.
 
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::tools::{breakpoints, sessions, timeline};
 
 /// Where every address begins.
 const PREFIX: &str = "debug://sessions/";
-/// Told at most this often of one address: output may come in floods.
+/// The shortest time between two notifications of one address: output may come in floods.
 const TELL_EVERY: Duration = Duration::from_millis(200);
 /// Newest output in the resource, bytes per stream.
 const OUTPUT: u64 = 32 * 1024;
@@ -31,7 +31,7 @@ struct View {
 const VIEWS: [View; 5] = [
     View {
         name: "state",
-        about: "where the program stands, and who is in the session",
+        about: "the program's state, and the session's clients",
         after: &["stopped", "continued", "exited", "terminated", "process", "sessionChanged"],
     },
     View {
@@ -39,7 +39,11 @@ const VIEWS: [View; 5] = [
         about: "the program's threads",
         after: &["stopped", "thread", "exited", "terminated"],
     },
-    View { name: "breakpoints", about: "breakpoints of everybody", after: &["breakpoint", "sessionChanged"] },
+    View {
+        name: "breakpoints",
+        about: "breakpoints of all clients",
+        after: &["breakpoint", "sessionChanged"],
+    },
     View { name: "output", about: "what the program printed last", after: &["output"] },
     View {
         name: "timeline",
@@ -139,7 +143,7 @@ where
     T: Future<Output = bool> + Send,
 {
     let session = session(bridge, &address).await?;
-    let mut events = session.observed.events();
+    let mut events = session.listener.events();
     drop(session);
     Ok(async move {
         let after = address.view().map(|view| view.after).unwrap_or_default();
@@ -155,7 +159,7 @@ where
             if !tell(address.uri.clone()).await {
                 return;
             }
-            // What comes meanwhile is told in one.
+            // One notification covers what comes meanwhile.
             tokio::time::sleep(TELL_EVERY).await;
             let mut more = false;
             loop {

@@ -7,22 +7,25 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use dap_wire::{ErrorCode, Failure};
-use registry::Entry;
 use rmcp::model::LoggingLevel;
 use rmcp::{Peer, RoleServer};
+use session_registry::Entry;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio_util::task::TaskTracker;
-use workspace::jobs::Jobs;
-use workspace::roots::Roots;
+use workspace_tools::jobs::Jobs;
+use workspace_tools::roots::Roots;
 
 use crate::arguments::Arguments;
+use crate::breakpoint_requests::BreakpointRequests;
 use crate::catalog::Offer;
+use crate::child_sessions::Kin;
 use crate::client_log::ClientLog;
-use crate::family::Kin;
-use crate::observer::State;
+use crate::event_listener::State;
 use crate::session::Session;
-use crate::wishes::Wishes;
+use crate::tools::test_launch::BegunTests;
+use crate::tools::test_run::TestRun;
+use crate::trigger::Triggers;
 
 /// What the flags decided.
 #[derive(Debug, Clone, Default)]
@@ -39,11 +42,11 @@ pub struct Options {
     pub with_sessions: bool,
 }
 
-/// What was wished for before there was a session.
+/// What was requested before there was a session.
 #[derive(Debug, Clone, Default)]
 pub struct Early {
     /// Breakpoints.
-    pub wishes: Wishes,
+    pub requested: BreakpointRequests,
     /// Exception filters, if the agent chose.
     pub filters: Option<Vec<String>>,
 }
@@ -69,6 +72,9 @@ pub struct Bridge {
     pub options: Arc<Options>,
     /// Builds and commands that are running.
     pub jobs: Arc<Jobs>,
+    /// What agents have started while they wait.
+    pub triggers: Arc<Triggers>,
+    begun_tests: Arc<BegunTests>,
     log: Arc<ClientLog>,
     inner: Arc<Mutex<Inner>>,
     /// Changes when a session comes, stops or ends.
@@ -81,6 +87,8 @@ pub struct Bridge {
 pub(crate) struct Last {
     inner: Arc<Mutex<Inner>>,
     jobs: Arc<Jobs>,
+    triggers: Arc<Triggers>,
+    begun_tests: Arc<BegunTests>,
     endings: TaskTracker,
 }
 
@@ -91,6 +99,8 @@ impl Last {
         let sessions = std::mem::take(&mut inner.sessions);
         inner.current = None;
         let jobs = Arc::clone(&self.jobs);
+        self.begun_tests.end();
+        self.triggers.close();
         async move {
             jobs.close().await;
             for session in sessions {
@@ -104,7 +114,7 @@ impl Last {
 
 impl Drop for Last {
     fn drop(&mut self) {
-        // Outside of the runtime nobody is left to do it.
+        // Outside of the runtime nothing can do it.
         if tokio::runtime::Handle::try_current().is_ok() {
             let ending = self.end();
             self.endings.spawn(ending);
@@ -117,9 +127,27 @@ impl Bridge {
     pub fn new(options: Options) -> Self {
         let (jobs, inner) = (Arc::<Jobs>::default(), Arc::<Mutex<Inner>>::default());
         let endings = options.endings.clone();
-        let last = Some(Arc::new(Last { inner: inner.clone(), jobs: jobs.clone(), endings }));
+        let begun_tests = Arc::<BegunTests>::default();
+        let triggers = Arc::<Triggers>::default();
+        let last = Last {
+            inner: inner.clone(),
+            jobs: jobs.clone(),
+            triggers: triggers.clone(),
+            begun_tests: begun_tests.clone(),
+            endings,
+        };
+        let last = Some(Arc::new(last));
         let stirred = Arc::new(watch::Sender::new(()));
-        Self { options: Arc::new(options), jobs, log: Arc::default(), inner, stirred, last }
+        Self {
+            options: Arc::new(options),
+            jobs,
+            triggers,
+            begun_tests,
+            log: Arc::default(),
+            inner,
+            stirred,
+            last,
+        }
     }
 
     /// The same without what keeps its sessions alive, and how to get that back while it is there.
@@ -133,7 +161,17 @@ impl Bridge {
         Self { last: Some(last), ..self.clone() }
     }
 
-    /// Who is told what happens.
+    /// Takes out a run of tests that is being built.
+    pub(crate) fn begun_test(&self, key: &str) -> Option<Arc<TestRun>> {
+        self.begun_tests.take(key)
+    }
+
+    /// Keeps a run of tests that is being built.
+    pub(crate) fn begin_test(&self, run: Arc<TestRun>) {
+        self.begun_tests.put(run);
+    }
+
+    /// The log that the MCP client gets.
     pub(crate) fn log(&self) -> Arc<ClientLog> {
         self.log.clone()
     }
@@ -188,7 +226,7 @@ impl Bridge {
 
     /// Whether a program of one of this agent's sessions started the program of that one.
     fn is_child_of_ours(&self, id: &str) -> bool {
-        let parent = registry::find(id).and_then(|entry| entry.parent);
+        let parent = session_registry::find(id).and_then(|entry| entry.parent);
         parent.is_some_and(|parent| self.joined().iter().any(|session| session.id == parent))
     }
 
@@ -200,10 +238,10 @@ impl Bridge {
         })
     }
 
-    /// Whether what is wished for now is for the next session: there is none, or the current one's program has ended.
+    /// Whether what is requested now is for the next session: there is none, or the current one's program has ended.
     ///
     /// # Errors
-    /// `INVALID_PARAMETER` when `session` is no text.
+    /// `INVALID_PARAMETER` when `session` is not a string.
     pub fn is_before_a_launch(&self, arguments: &Arguments) -> Result<bool, Failure> {
         let named = arguments.text("session")?.is_some();
         Ok(!named && self.current().is_none_or(|session| session.snapshot().state == State::Exited))
@@ -219,7 +257,7 @@ impl Bridge {
     /// # Errors
     /// `NO_SESSION`.
     pub async fn join(&self, id: &str) -> Result<Arc<Session>, Failure> {
-        let entry = registry::find(id).ok_or_else(|| {
+        let entry = session_registry::find(id).ok_or_else(|| {
             Failure::new(ErrorCode::NoSession, format!("there is no live session `{id}`"))
                 .hint("debug_sessions lists the live ones")
         })?;
@@ -263,17 +301,17 @@ impl Bridge {
         self.with(|inner| inner.client = Some(name).filter(|name| !name.trim().is_empty()));
     }
 
-    /// Who is told what happens.
+    /// Sets the client that gets the log.
     pub fn log_to(&self, peer: Peer<RoleServer>) {
         self.log.log_to(peer);
     }
 
-    /// Nothing below this is told.
+    /// Sends nothing below this level.
     pub fn set_log_level(&self, level: LoggingLevel) {
         self.log.set_level(level);
     }
 
-    /// Somebody watches a resource from now on.
+    /// A client subscribes to a resource.
     pub fn subscribed(&self, uri: String, watching: impl Future<Output = ()> + Send + 'static) {
         let handle = tokio::spawn(watching).abort_handle();
         if let Some(before) = self.with(|inner| inner.subscriptions.insert(uri, handle)) {
@@ -281,7 +319,7 @@ impl Bridge {
         }
     }
 
-    /// Nobody watches it any more.
+    /// A client unsubscribes from it.
     pub fn unsubscribed(&self, uri: &str) {
         if let Some(watching) = self.with(|inner| inner.subscriptions.remove(uri)) {
             watching.abort();
@@ -294,7 +332,7 @@ impl Bridge {
     }
 
     /// Forgets a session that was left. If it was the current one, the one whose program started its program is, or else the
-    /// newest that is no child's.
+    /// newest that is not a child session.
     pub fn forget(&self, id: &str) {
         self.with(|inner| {
             let root = inner.sessions.iter().find(|session| session.id == id);
@@ -317,19 +355,19 @@ impl Bridge {
         })
     }
 
-    /// What the next session begins with: what held in the current one, if its program has ended, and what was wished for since.
+    /// What the next session begins with: what held in the current one, if its program has ended, and what was requested since.
     pub fn kept(&self) -> Early {
         let early = self.with_early(|early| early.clone());
         let ended = self.current().filter(|session| session.snapshot().state == State::Exited);
         let Some(session) = ended.map(|session| session.kin.root.clone().unwrap_or(session)) else {
-            return Early { wishes: early.wishes.anew(), ..early };
+            return Early { requested: early.requested.anew(), ..early };
         };
-        let mut wishes = session.with_wishes(|wishes| wishes.anew());
-        wishes.extend(early.wishes.anew());
-        Early { wishes, filters: early.filters.or(session.with_plan(|plan| plan.filters.clone())) }
+        let mut requested = session.with_requested(|requested| requested.anew());
+        requested.extend(early.requested.anew());
+        Early { requested, filters: early.filters.or(session.with_plan(|plan| plan.filters.clone())) }
     }
 
-    /// What was wished for before there was a session.
+    /// What was requested before there was a session.
     pub fn with_early<T>(&self, work: impl FnOnce(&mut Early) -> T) -> T {
         self.with(|inner| work(&mut inner.early))
     }

@@ -9,22 +9,28 @@ use std::time::Duration;
 
 use dap_wire::peer::{Incoming, Peer};
 use dap_wire::{ErrorCode, Failure};
-use registry::Entry;
 use serde_json::{Value, json};
+use session_registry::Entry;
+use test_frameworks::host::Stops;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::agent_view::AgentView;
+use crate::breakpoint_requests::BreakpointRequests;
 use crate::call::Progress;
-use crate::family::Kin;
-use crate::memory::Memory;
-use crate::observer::{Observed, Snapshot, State, observe};
+use crate::child_sessions::Kin;
+use crate::event_listener::{EventListener, Snapshot, State, listen};
+use crate::logged::Logged;
+use crate::tools::follow::Followed;
+use crate::tools::repeats::Repeat;
 use crate::tools::test_run::TestRun;
-use crate::wishes::Wishes;
 
 /// How long an ordinary request may take.
 pub const DEADLINE: Duration = Duration::from_secs(30);
-/// How long a session may take to say what it is to somebody who only lists it.
+/// How long a session may take to describe itself to a client that only lists it.
 const LOOK: Duration = Duration::from_secs(2);
+/// The filter for exceptions that nothing catches, as most adapters call it.
+const UNCAUGHT: &str = "uncaught";
 /// A launch may build first.
 pub const LAUNCH_DEADLINE: Duration = Duration::from_secs(15 * 60);
 
@@ -36,9 +42,15 @@ pub struct Plan {
     /// DAP attributes.
     pub attributes: Value,
     /// Breakpoints to set before the program runs.
-    pub wishes: Wishes,
+    pub requested: BreakpointRequests,
     /// Exception filters; the engine's own when `None`.
     pub filters: Option<Vec<String>>,
+    /// Where tests stop when they fail; besides `filters`.
+    pub stops: Option<Stops>,
+    /// How often it is started.
+    pub repeat: Option<Repeat>,
+    /// Stop where it fails, also where the engine recommends no exception filters.
+    pub uncaught: bool,
 }
 
 impl Plan {
@@ -75,18 +87,19 @@ pub struct Session {
     pub launched: bool,
     /// The engine that debugs its program, as the session says.
     pub engine: String,
-    /// Where it stands among those of one program and the programs it starts.
+    /// Its place in the family of a program and the programs that it starts.
     pub kin: Kin,
     /// What it said it can do before its engine was known.
     capabilities: Value,
-    /// What was told of it.
-    pub observed: Arc<Observed>,
-    /// What the agent was told.
-    pub memory: Memory,
+    /// What its events have reported.
+    pub listener: Arc<EventListener>,
+    /// What was reported to the agent.
+    pub agent_view: AgentView,
     peer: Peer,
     plan: Mutex<Plan>,
+    followed: Mutex<Followed>,
     /// What the program is a part of, when it is a test host.
-    run: Mutex<Option<TestRun>>,
+    run: Mutex<Option<Arc<TestRun>>>,
     adapter: tokio::sync::Mutex<Option<tokio::process::Child>>,
 }
 
@@ -106,14 +119,14 @@ impl Session {
             Failure::new(ErrorCode::EngineNotFound, format!("cannot start `{}`: {reason}", adapter.display()))
         };
         let mut command = tokio::process::Command::new(adapter);
-        command.env_remove(workspace::process::TOKEN_VARIABLE);
+        command.env_remove(workspace_tools::process::TOKEN_VARIABLE);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
         let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(failed("it has no stdio".into()));
         };
         let (peer, incoming) = Peer::start(stdout, stdin);
-        let observed = observe(incoming, peer.clone());
+        let listener = listen(incoming, peer.clone());
         let capabilities = initialize(&peer, client, false).await?;
         let kin = Kin { title: plan.title(), ..Kin::default() };
         let mut session = Self {
@@ -121,7 +134,7 @@ impl Session {
             kin,
             plan: Mutex::new(plan),
             adapter: tokio::sync::Mutex::new(Some(child)),
-            ..Self::of(peer, observed, capabilities, client)
+            ..Self::of(peer, listener, capabilities, client)
         };
         let (name, attributes, filters) = session.with_plan(|plan| {
             (if plan.attach { "attach" } else { "launch" }, plan.attributes.clone(), plan.filters.clone())
@@ -130,20 +143,22 @@ impl Session {
             if name == "attach" { "attaching" } else { "starting (building first, if it is a project)" };
         let launching = session.peer.request_or_cancel(name, attributes, LAUNCH_DEADLINE, cancel);
         let configuring = async {
-            let mut picture = session.observed.picture.subscribe();
-            let ready = |picture: &Snapshot| picture.initialized || picture.state == State::Exited;
-            if picture.wait_for(ready).await.is_err() {
+            let mut snapshot = session.listener.snapshot.subscribe();
+            let ready = |snapshot: &Snapshot| snapshot.initialized || snapshot.state == State::Exited;
+            if snapshot.wait_for(ready).await.is_err() {
                 return Ok(Value::Null);
             }
-            for file in session.with_wishes(|wishes| wishes.files()) {
+            for file in session.with_requested(|requested| requested.files()) {
                 session.send_breakpoints(&file).await?;
             }
-            if let Some(filters) = filters.or_else(|| usual_filters(&session)) {
-                session.ask("setExceptionBreakpoints", json!({ "filters": filters })).await?;
+            let stops = session.with_plan(|plan| plan.stops.clone());
+            let filters = filters.or_else(|| session.uncaught());
+            if let Some(arguments) = exceptions(&session, filters, stops.as_ref()) {
+                session.ask("setExceptionBreakpoints", arguments).await?;
             }
             session.ask("configurationDone", Value::Null).await
         };
-        let told = progress.during(what, Some(session.observed.events()), async {
+        let told = progress.during(what, Some(session.listener.events()), async {
             tokio::pin!(launching, configuring);
             // A launch may fail before `initialized` comes; one that works may be answered before or after it.
             tokio::select! {
@@ -164,22 +179,22 @@ impl Session {
     /// `NO_SESSION` when it is gone.
     pub async fn join(entry: &Entry, client: &str, kin: Kin, looks_only: bool) -> Result<Self, Failure> {
         let (peer, incoming) = connect(entry).await?;
-        let observed = observe(incoming, peer.clone());
+        let listener = listen(incoming, peer.clone());
         let capabilities = initialize(&peer, client, looks_only).await?;
         peer.request("attach", json!({}), DEADLINE).await?;
-        let mut watching = observed.picture.subscribe();
-        let ready = watching.wait_for(|picture| picture.initialized || picture.state == State::Exited);
+        let mut watching = listener.snapshot.subscribe();
+        let ready = watching.wait_for(|snapshot| snapshot.initialized || snapshot.state == State::Exited);
         tokio::time::timeout(DEADLINE, ready).await.map(drop).map_err(|_| {
             Failure::new(ErrorCode::Timeout, format!("session `{}` is not ready to be joined", entry.id))
         })?;
         peer.request("configurationDone", Value::Null, DEADLINE).await?;
         let mut session =
-            Self { id: entry.id.clone(), kin, ..Self::of(peer, observed, capabilities, client) };
+            Self { id: entry.id.clone(), kin, ..Self::of(peer, listener, capabilities, client) };
         session.named().await?;
         Ok(session)
     }
 
-    /// What a session says of itself to somebody who does not join it; `None` when it does not answer soon.
+    /// What a session reports about itself to a client that does not join it; `None` if it does not answer soon.
     pub async fn look(entry: &Entry, client: &str) -> Option<Value> {
         let looking = async {
             let (peer, _incoming) = connect(entry).await.ok()?;
@@ -192,7 +207,7 @@ impl Session {
     }
 
     /// A session behind a connection, which is not known to be ours.
-    fn of(peer: Peer, observed: Arc<Observed>, capabilities: Value, client: &str) -> Self {
+    fn of(peer: Peer, listener: Arc<EventListener>, capabilities: Value, client: &str) -> Self {
         Self {
             id: String::new(),
             client: client.to_owned(),
@@ -200,16 +215,17 @@ impl Session {
             engine: String::new(),
             kin: Kin::default(),
             capabilities,
-            observed,
-            memory: Memory::default(),
+            listener,
+            agent_view: AgentView::default(),
             peer,
             plan: Mutex::default(),
+            followed: Mutex::default(),
             run: Mutex::default(),
             adapter: tokio::sync::Mutex::default(),
         }
     }
 
-    /// Learns its id, and asks to be told who does what.
+    /// Learns its id, and subscribes to `sessionChanged`.
     async fn named(&mut self) -> Result<(), Failure> {
         match self.ask("sessionInfo", json!({ "subscribe": true })).await {
             Ok(info) => {
@@ -229,7 +245,7 @@ impl Session {
         Ok(())
     }
 
-    /// Asks within the usual deadline.
+    /// Sends a request, with the usual deadline.
     ///
     /// # Errors
     /// The session's own.
@@ -237,19 +253,19 @@ impl Session {
         self.peer.request(command, arguments, DEADLINE).await.map(body)
     }
 
-    /// Makes the picture current: what was sent to us before this answer has arrived with it. (`cancel` without ids asks
+    /// Makes the snapshot current: what was sent to us before this answer has arrived with it. (`cancel` without ids asks
     /// for nothing, and the session answers it itself.)
     ///
     /// # Errors
     /// When the session is gone.
     pub async fn sync(&self) -> Result<(), Failure> {
         self.ask("cancel", json!({})).await?;
-        // Lets the observer, which was woken first, run first.
+        // Lets the event listener, which was woken first, run first.
         tokio::task::yield_now().await;
         Ok(())
     }
 
-    /// Asks with a deadline and a way to give up.
+    /// Sends a request, with a deadline and a cancellation.
     ///
     /// # Errors
     /// The session's own, `CANCELLED`, `TIMEOUT`.
@@ -263,17 +279,17 @@ impl Session {
         self.peer.request_or_cancel(command, arguments, deadline, cancel).await.map(body)
     }
 
-    /// Where the program stands now.
+    /// Returns the current state of the program.
     pub fn snapshot(&self) -> Snapshot {
-        self.observed.picture.borrow().clone()
+        self.listener.snapshot.borrow().clone()
     }
 
-    /// To wait for changes.
-    pub fn picture(&self) -> watch::Receiver<Snapshot> {
-        self.observed.picture.subscribe()
+    /// Returns a receiver to wait for changes of the snapshot.
+    pub fn watch_snapshot(&self) -> watch::Receiver<Snapshot> {
+        self.listener.snapshot.subscribe()
     }
 
-    /// Resumes the program. DAP tells whoever resumed by the answer alone, so the picture is painted here; before the
+    /// Resumes the program. The client that resumes gets only the response, no event, so the snapshot is updated here; before the
     /// request, because the stop it leads to may come with its answer.
     ///
     /// # Errors
@@ -284,21 +300,40 @@ impl Session {
         arguments: Value,
         cancel: &CancellationToken,
     ) -> Result<Value, Failure> {
+        self.resume_within(command, arguments, DEADLINE, cancel).await
+    }
+
+    /// The same with a request that takes its time.
+    ///
+    /// # Errors
+    /// The session's own.
+    pub async fn resume_within(
+        &self,
+        command: &str,
+        arguments: Value,
+        deadline: Duration,
+        cancel: &CancellationToken,
+    ) -> Result<Value, Failure> {
         let before = self.snapshot();
-        self.observed.picture.send_modify(|picture| {
-            if picture.state == State::Stopped {
-                picture.state = State::Running;
+        self.listener.snapshot.send_modify(|snapshot| {
+            if snapshot.state == State::Stopped {
+                snapshot.state = State::Running;
             }
         });
-        let answer = self.ask_or_cancel(command, arguments, DEADLINE, cancel).await;
+        let answer = self.ask_or_cancel(command, arguments, deadline, cancel).await;
         if answer.is_err() {
-            self.observed.picture.send_modify(|picture| {
-                if picture.news == before.news && picture.state == State::Running {
-                    picture.state = before.state;
+            self.listener.snapshot.send_modify(|snapshot| {
+                if snapshot.news == before.news && snapshot.state == State::Running {
+                    snapshot.state = before.state;
                 }
             });
         }
         answer
+    }
+
+    /// The call that was followed last.
+    pub fn with_followed<T>(&self, work: impl FnOnce(&mut Followed) -> T) -> T {
+        work(&mut self.followed.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// What it was started with, in its latest state.
@@ -313,37 +348,73 @@ impl Session {
 
     /// What the engine said last of a capability.
     pub fn capability(&self, name: &str) -> Value {
-        let told = self.observed.picture.borrow().capabilities.get(name).cloned();
+        let told = self.listener.snapshot.borrow().capabilities.get(name).cloned();
         told.unwrap_or_else(|| self.capabilities[name].clone())
     }
 
+    /// The exceptions that the engine recommends to stop at, as editors do: a crash is then seen where it happens. `None`
+    /// when there are none to choose.
+    pub fn usual_filters(&self) -> Option<Vec<String>> {
+        let offered = self.capability("exceptionBreakpointFilters");
+        let usual = offered.as_array()?.iter().filter(|filter| filter["default"] == true);
+        let usual: Vec<String> =
+            usual.filter_map(|filter| filter["filter"].as_str().map(str::to_owned)).collect();
+        Some(usual).filter(|usual| !usual.is_empty())
+    }
+
+    /// The filters of a program that is repeated until it fails, or tried, where the engine recommends none: it stops where it fails.
+    fn uncaught(&self) -> Option<Vec<String>> {
+        let repeats = self.with_plan(|plan| (plan.repeat.is_some() || plan.uncaught) && plan.stops.is_none());
+        let offered = self.capability("exceptionBreakpointFilters");
+        let has = offered.as_array()?.iter().any(|filter| filter["filter"] == UNCAUGHT);
+        (repeats && has && self.usual_filters().is_none()).then(|| vec![UNCAUGHT.to_owned()])
+    }
+
     /// Keeps the run of tests the program is a part of; it ends with the session.
-    pub fn keep_run(&self, run: TestRun) {
+    pub fn keep_run(&self, run: Arc<TestRun>) {
         *self.run.lock().unwrap_or_else(PoisonError::into_inner) = Some(run);
     }
 
-    /// Looks at the run of tests the program is a part of.
-    pub fn with_run<T>(&self, look: impl FnOnce(&TestRun) -> T) -> Option<T> {
-        self.run.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(look)
+    /// The folder whose sources alone are the user's, where a framework's look the same.
+    pub fn own_folder(&self) -> Option<PathBuf> {
+        let root = self.root();
+        let own = root.with_plan(|plan| plan.stops.as_ref().is_some_and(|stops| stops.own_frames));
+        root.test_run().filter(|_| own).map(|run| PathBuf::from(&run.folder))
     }
 
-    /// What the program printed since the agent last saw it, at most `limit` bytes per stream.
+    /// The run of tests the program is a part of.
+    pub fn test_run(&self) -> Option<Arc<TestRun>> {
+        self.run.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What the program printed, and breakpoints logged, since the agent last saw it; at most `limit` bytes per stream.
     pub async fn new_output(&self, limit: usize) -> Value {
+        let mut output = self.printed(limit).await;
+        if let Some((lines, dropped)) = self.listener.logged(Logged::take) {
+            output["logged"] = lines;
+            if dropped > 0 {
+                output["loggedDropped"] = json!(dropped);
+            }
+        }
+        output
+    }
+
+    async fn printed(&self, limit: usize) -> Value {
         // A program that another one started has its pipes.
         let root = self.root();
-        let since = root.memory.cursor();
+        let since = root.agent_view.cursor();
         let read = root.ask("processReadOutput", json!({ "since": since, "maxBytes": limit })).await;
         let Ok(read) = read else { return Value::Null };
         if let Some(cursor) = read["cursor"].as_str() {
-            root.memory.set_cursor(cursor);
+            root.agent_view.set_cursor(cursor);
         }
         let mut output = json!({});
         for stream in ["stdout", "stderr"] {
             if let Some(text) = read[stream].as_str().filter(|text| !text.is_empty()) {
                 output[stream] = json!(anstream::adapter::strip_str(text).to_string());
                 if text.len() + 4 > limit {
-                    // The cursor stands behind what was given, so the next read goes on there.
-                    output["more"] = json!("process_read_output {since: cursor} goes on");
+                    // The cursor is after the returned part, so the next read continues there.
+                    output["more"] = json!("process_read_output {since: cursor} continues");
                     output["cursor"] = read["cursor"].clone();
                 }
             }
@@ -360,7 +431,7 @@ impl Session {
         read["screen"].as_str().map(str::to_owned)
     }
 
-    /// Ends the program of a session that somebody else launched; nothing is left if that is refused.
+    /// Ends the program of a session that another client launched; if that is refused, the session is not left.
     ///
     /// # Errors
     /// The session's own.
@@ -390,26 +461,50 @@ impl Session {
     }
 }
 
-/// The exceptions that the engine recommends to stop at, as editors do: a crash is then seen where it happens. `None` when
-/// there are none to choose.
-fn usual_filters(session: &Session) -> Option<Vec<String>> {
+/// `setExceptionBreakpoints` for the filters that were chosen, or the usual ones, and those of tests.
+fn exceptions(session: &Session, chosen: Option<Vec<String>>, stops: Option<&Stops>) -> Option<Value> {
+    let Some(stops) = stops else {
+        return chosen.or_else(|| session.usual_filters()).map(|filters| json!({ "filters": filters }));
+    };
     let offered = session.capability("exceptionBreakpointFilters");
-    let usual = offered.as_array()?.iter().filter(|filter| filter["default"] == true);
-    let usual: Vec<String> =
-        usual.filter_map(|filter| filter["filter"].as_str().map(str::to_owned)).collect();
-    Some(usual).filter(|usual| !usual.is_empty())
+    let has =
+        |name: &str| offered.as_array().is_some_and(|all| all.iter().any(|filter| filter["filter"] == name));
+    let mut filters = chosen.unwrap_or_default();
+    let mut options = Vec::new();
+    for (name, condition) in &stops.filters {
+        match condition {
+            _ if !has(name) || filters.iter().any(|own| own == name) => {}
+            Some(condition) => options.push(json!({ "filterId": name, "condition": condition })),
+            None => filters.push((*name).to_owned()),
+        }
+    }
+    let mut arguments = json!({ "filters": filters });
+    if !options.is_empty() {
+        arguments["filterOptions"] = json!(options);
+    }
+    Some(arguments)
 }
 
 /// What an adapter put beside a body is none of an agent's business.
 fn body(mut body: Value) -> Value {
     if let Some(fields) = body.as_object_mut() {
-        fields.shift_remove(dap_wire::BESIDE);
+        fields.shift_remove(dap_wire::EXTRA_FIELDS);
     }
     body
 }
 
-/// The way to a session that lives.
+/// Connects to a live session.
+///
+/// # Errors
+/// `UNSUPPORTED` when a newer release started it, `NO_SESSION` when its host does not answer.
 async fn connect(entry: &Entry) -> Result<(Peer, mpsc::UnboundedReceiver<Incoming>), Failure> {
+    if let Some(reason) = entry.why_not_joined() {
+        return Err(Failure::new(
+            ErrorCode::Unsupported,
+            format!("cannot join session `{}`: {reason}", entry.id),
+        )
+        .hint("update tandem-mcp, or use the release that started the session"));
+    }
     let socket = tokio::net::UnixStream::connect(&entry.socket).await.map_err(|error| {
         Failure::new(ErrorCode::NoSession, format!("cannot join session `{}`: {error}", entry.id))
             .hint("`debug_sessions` lists the live ones")

@@ -35,6 +35,13 @@ impl Source {
         self.0.lines().nth(index).map(|text| cut(text.trim()))
     }
 
+    /// `count` lines from `first` on, as they are.
+    pub fn lines(&self, first: u64, count: u64) -> Vec<String> {
+        let skip = usize::try_from(first.max(1) - 1).unwrap_or(usize::MAX);
+        let lines = self.0.lines().skip(skip).take(usize::try_from(count).unwrap_or(usize::MAX));
+        lines.map(str::to_owned).collect()
+    }
+
     /// How many lines there are.
     pub fn len(&self) -> u64 {
         self.0.lines().count() as u64
@@ -85,7 +92,7 @@ impl Source {
                 if let Some(line) = line.filter(|line| *line <= self.len()) {
                     failure = failure.data(json!({ "there": self.around(line, 2) }));
                 }
-                Err(failure.hint("take the text of the line as it stands in the file, or a `line`"))
+                Err(failure.hint("use the text of the line exactly as in the file, or a `line`"))
             }
             ([one], _) => Ok(*one),
             (several, Some(line)) => {
@@ -94,7 +101,7 @@ impl Source {
             (several, None) => {
                 Err(Failure::invalid(format!("{} lines of `{path}` have the text `{text}`", several.len()))
                     .data(json!({ "lines": several.iter().take(20).collect::<Vec<_>>() }))
-                    .hint("add `line`: the nearest one is taken"))
+                    .hint("add `line` to take the nearest one"))
             }
         }
     }
@@ -164,7 +171,7 @@ pub fn below<'a>(named: &str, roots: impl Iterator<Item = &'a Path>) -> Vec<Stri
     found
 }
 
-/// A source as it is asked for. The end of a path that is no file here stays as it is: engines find the source by its end.
+/// A source as it is requested. The end of a path that is not a file here stays as it is: engines find the source by its end.
 pub fn source_path(named: &str) -> String {
     let full = absolute(named);
     if Path::new(&full).exists() { full } else { named.trim_start_matches("./").to_owned() }

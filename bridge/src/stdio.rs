@@ -5,7 +5,7 @@
 
 use std::io::{Error, ErrorKind};
 
-use dap_wire::sketch::Sketch;
+use dap_wire::outer_fields::OuterFields;
 use rmcp::RoleServer;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
@@ -18,7 +18,7 @@ use crate::json_rpc::{self, Understood};
 pub const MAX_LINE: usize = 64 << 20;
 /// Room kept for the next line, bytes.
 const KEPT_LINE: usize = 1 << 20;
-/// Lines that may wait for the client to read. Whoever has more to say waits.
+/// How many lines may wait for the client to read. Further senders wait.
 const QUEUE: usize = 64;
 
 /// A line on its way out.
@@ -67,7 +67,7 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for Stdio<R> {
         }
     }
 
-    /// May be dropped and called anew at any time.
+    /// May be dropped and called again at any time.
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
             if self.refusal.is_some() {
@@ -78,8 +78,8 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for Stdio<R> {
             }
             let understood = match self.lines.next().await {
                 Ok(Line::Whole(line)) => json_rpc::understand(&line),
-                Ok(Line::TooLong(sketch)) => {
-                    Understood::Refused(json_rpc::too_large(&sketch, self.lines.limit))
+                Ok(Line::TooLong(outer)) => {
+                    Understood::Refused(json_rpc::too_large(&outer, self.lines.limit))
                 }
                 Ok(Line::End) => return None,
                 Err(error) => {
@@ -112,7 +112,7 @@ async fn write(mut writer: impl AsyncWrite + Unpin, mut queued: mpsc::Receiver<O
         let outcome = outcome.await;
         let failed = outcome.is_err();
         if let Some(written) = written {
-            // Whoever gave up does not want to know.
+            // The caller may have given up.
             drop(written.send(outcome));
         }
         if failed {
@@ -124,7 +124,7 @@ async fn write(mut writer: impl AsyncWrite + Unpin, mut queued: mpsc::Receiver<O
 enum Line {
     Whole(Vec<u8>),
     /// What is known of a line that was too long to be kept.
-    TooLong(Sketch),
+    TooLong(OuterFields),
     End,
 }
 
@@ -135,11 +135,11 @@ struct Lines<R> {
     line: Vec<u8>,
     limit: usize,
     /// The next one is too long: it is passed over.
-    skipped: Option<Sketch>,
+    skipped: Option<OuterFields>,
 }
 
 impl<R: AsyncRead + Unpin> Lines<R> {
-    /// The next one that is not empty. May be dropped and called anew at any time: nothing is taken out of the buffer and then
+    /// The next one that is not empty. May be dropped and called again at any time: nothing is taken out of the buffer and then
     /// waited for.
     async fn next(&mut self) -> Result<Line, Error> {
         loop {
@@ -151,12 +151,12 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             let end = block.iter().position(|byte| *byte == b'\n');
             let part = block.get(..end.unwrap_or(block.len())).unwrap_or_default();
             match &mut self.skipped {
-                Some(sketch) => sketch.feed(part),
+                Some(outer) => outer.feed(part),
                 None if self.line.len() + part.len() > self.limit => {
-                    let mut sketch = Sketch::of(&self.line);
-                    sketch.feed(part);
+                    let mut outer = OuterFields::of(&self.line);
+                    outer.feed(part);
                     self.line = Vec::new();
-                    self.skipped = Some(sketch);
+                    self.skipped = Some(outer);
                 }
                 None => self.line.extend_from_slice(part),
             }
@@ -165,8 +165,8 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             if end.is_none() {
                 continue;
             }
-            if let Some(sketch) = self.skipped.take() {
-                return Ok(Line::TooLong(sketch));
+            if let Some(outer) = self.skipped.take() {
+                return Ok(Line::TooLong(outer));
             }
             let line = self.line.strip_suffix(b"\r").unwrap_or(&self.line).to_vec();
             self.line.clear();

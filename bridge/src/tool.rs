@@ -53,8 +53,6 @@ pub struct Tool {
 pub struct Family {
     /// Its name, for people.
     pub name: &'static str,
-    /// Its tools take an optional `session`.
-    pub of_session: bool,
     /// In the order they are listed.
     pub tools: &'static [Tool],
 }
@@ -92,9 +90,10 @@ impl Tool {
     }
 
     /// As MCP lists it; `None` when its tables are wrong, which a test excludes.
-    pub fn listed(&self, of_session: bool) -> Option<Listed> {
-        let session = of_session.then_some("session:s");
-        let takes = schema(self.takes.iter().copied().chain(session))?;
+    ///
+    /// That the tools of debugging take `session` is in the words of `debug_sessions`: in each schema it would cost a model 300 tokens.
+    pub fn listed(&self) -> Option<Listed> {
+        let takes = schema(self.takes.iter().copied())?;
         let gives = schema(self.gives.iter().copied())?;
         let tool = json!({ "name": self.name, "description": self.about, "inputSchema": takes,
             "outputSchema": gives, "annotations": self.effect.annotations() });

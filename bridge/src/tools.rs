@@ -1,36 +1,46 @@
-//! What each tool does. One verb, one object; each answers with all an agent needs to go on. Each module opens with the
+//! What each tool does. One verb, one object; each answer has everything that an agent needs to continue. Each module opens with the
 //! table of its tools.
 //!
-//! By need: [`launch`] and [`sessions`], [`breakpoints`], [`execution`] (running and waiting), [`inspect`] and [`snapshot`]
-//! (looking), [`trace`] and [`timeline`] (over time), [`test_run`], [`program_io`]; [`files`], [`git`], [`builds`].
+//! By need: [`launch`] and [`sessions`], [`breakpoints`], [`execution`] with [`waiting`] and [`repeats`], [`inspect`], [`assigning`] and
+//! [`snapshot`] (looking), [`trace`], [`follow`] with [`life`] and [`timeline`] (over time), [`trying`] (experiments), [`testing`] with
+//! [`test_launch`] and [`test_run`], [`program_io`]; [`files`], [`git`], [`builds`].
 
 use dap_wire::{ErrorCode, Failure};
 use serde::Serialize;
 use serde_json::Value;
 
+mod assigning;
 mod attaching;
 pub mod breakpoints;
 pub mod builds;
 pub mod execution;
 pub mod files;
+pub mod follow;
+mod frames;
 pub mod git;
 pub mod inspect;
 pub mod launch;
+mod life;
 mod listing;
 pub mod program_io;
+pub mod repeats;
 mod serving;
 pub mod sessions;
 pub mod snapshot;
 mod stops;
-mod test_kinds;
+pub mod test_launch;
 pub mod test_run;
+mod test_stops;
+pub mod testing;
 pub mod timeline;
 pub mod trace;
+pub mod trying;
 mod values;
+mod waiting;
 
 /// An answer as JSON.
 fn answer(value: &impl Serialize) -> Result<Value, Failure> {
     serde_json::to_value(value).map_err(|error| {
-        Failure::new(ErrorCode::IoFailed, format!("the answer cannot be written as JSON: {error}"))
+        Failure::new(ErrorCode::IoFailed, format!("cannot write the answer as JSON: {error}"))
     })
 }

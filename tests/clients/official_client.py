@@ -3,14 +3,28 @@
     official_client.py stdio MODE COMMAND [ARGUMENT…]
     official_client.py http MODE URL TOKEN
 
-MODE is the client's own way to negotiate the protocol: auto, legacy or a version. Prints one JSON object; what is in it is the
-test's to judge. The server's root must be an empty folder and commands allowed.
+MODE is the client's own way to negotiate the protocol: auto, legacy or a version. Prints one JSON object; the test
+checks what is in it. The server's root must be an empty folder and commands allowed.
 """
 import asyncio, json, sys, time
 
 import httpx2
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
+
+TESTS = """import pathlib, time, unittest
+
+
+class Own(unittest.TestCase):
+    def test_a_fails(self):
+        self.assertEqual(3, 4)
+
+    def test_b_waits(self):
+        until = time.monotonic() + 40
+        while not pathlib.Path("heard").exists():
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.05)
+"""
 
 
 async def drive(client):
@@ -45,6 +59,15 @@ async def drive(client):
 
     built = await call("build", {}, progress_callback=said)
     told["built"] = [built["output"], any("compiling" in line for line in lines)]
+    # Results of tests come while others still run: the second waits until the first's is heard.
+    await call("write_file", {"path": "test_own.py", "content": TESTS})
+
+    async def failed(done, total, message):
+        if "1 failed" in message and "test_own.Own.test_a_fails: AssertionError: 3 != 4" in message:
+            open("heard", "w").close()
+
+    tests = await call("run_tests", {"projectPath": "test_own.py"}, progress_callback=failed)
+    told["tests"] = [tests["tests"][key] for key in ("passed", "failed")]
     # A call that is given up takes its program along.
     asked = asyncio.create_task(call("run_command", {"command": "sh -c", "args": ["echo $$ > pid; sleep 1000"]}))
     while not (await call("file_exists", {"path": "pid"}))["exists"]:

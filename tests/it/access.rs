@@ -1,20 +1,20 @@
-//! What agents may do: `agentAccess` full, readOnly and none, enforced by the hub, whoever launched.
+//! What agents may do: `agentAccess` full, readOnly and none, enforced by the hub, no matter which client launched.
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::client::DapClient;
-use tests::fixture::{self, Runtime};
-use tests::transcript::Transcript;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::{self, Runtime};
+use tandem_tests::transcript::Transcript;
 
 stories! {
     an_agent_that_may_nothing_only_learns_that_the_session_exists,
-    an_agent_that_is_let_in_later_is_told_everything,
+    an_agent_that_is_allowed_later_is_told_everything,
     an_agent_that_launched_rules_its_session,
-    what_an_agent_does_is_told_with_its_name,
+    what_an_agent_does_is_labelled_with_its_name,
     the_default_is_what_the_adapter_was_started_with,
 }
 
-also_on_net8! { what_an_agent_does_is_told_with_its_name }
+also_on_net8! { what_an_agent_does_is_labelled_with_its_name }
 
 /// `tour` at its loop.
 async fn at_the_loop(runtime: Runtime, story: &Transcript, access: &str) -> anyhow::Result<(DapClient, i64)> {
@@ -62,7 +62,7 @@ async fn an_agent_that_may_nothing_only_learns_that_the_session_exists(
     editor.finish().await
 }
 
-async fn an_agent_that_is_let_in_later_is_told_everything(runtime: Runtime) -> anyhow::Result<()> {
+async fn an_agent_that_is_allowed_later_is_told_everything(runtime: Runtime) -> anyhow::Result<()> {
     let story = Transcript::default();
     let (mut editor, thread) = at_the_loop(runtime, &story, "none").await?;
     let mut agent = DapClient::connect("agent", &editor.socket().await?, &story).await?;
@@ -71,7 +71,7 @@ async fn an_agent_that_is_let_in_later_is_told_everything(runtime: Runtime) -> a
     for access in ["none", "readOnly", "full"] {
         editor.ok("sessionControl", json!({ "agentAccess": access })).await?;
     }
-    // All are told of each change, and the agent is brought to where the others are, once.
+    // All clients are notified of each change, and the agent gets the current state once.
     assert_eq!(agent.event("sessionChanged").await?["agentAccess"], "readOnly");
     assert_eq!(agent.event("sessionChanged").await?["agentAccess"], "full");
     let (same, _) = agent.stop().await?;
@@ -79,7 +79,8 @@ async fn an_agent_that_is_let_in_later_is_told_everything(runtime: Runtime) -> a
     assert_eq!(agent.output[0], "welcome\nname? ");
     agent.ok("evaluate", json!({ "expression": "1" })).await?;
     editor.ok("sessionControl", json!({ "agentAccess": "readOnly" })).await?;
-    assert_eq!(agent.refused("evaluate", json!({ "expression": "1" })).await?, "ACCESS_DENIED");
+    agent.ok("evaluate", json!({ "expression": "1" })).await?;
+    assert_eq!(agent.refused("evaluate", json!({ "expression": "Add(1, 2)" })).await?, "ACCESS_DENIED");
     agent.ok("processReadOutput", json!({ "stream": "stderr" })).await?;
     editor.ok("sessionControl", json!({ "agentAccess": "none" })).await?;
     assert_eq!(agent.refused("threads", json!({})).await?, "ACCESS_DENIED");
@@ -90,7 +91,7 @@ async fn an_agent_that_is_let_in_later_is_told_everything(runtime: Runtime) -> a
     assert_eq!(agent.output[0], "welcome\nname? ");
     agent.finish().await?;
     editor.finish().await?;
-    insta::assert_snapshot!("an_agent_that_is_let_in_later_is_told_everything", story.text());
+    insta::assert_snapshot!("an_agent_that_is_allowed_later_is_told_everything", story.text());
     Ok(())
 }
 
@@ -98,7 +99,7 @@ async fn an_agent_that_launched_rules_its_session(runtime: Runtime) -> anyhow::R
     let story = Transcript::default();
     let mut agent = DapClient::start("agent", runtime, &story)?;
     agent.ok("initialize", json!({ "clientID": "tandem-mcp", "clientName": "robot" })).await?;
-    // Whoever launches is not bound by what it says of others.
+    // The client that launches is not bound by the access that it sets for others.
     let program = json!({ "program": fixture::program("echo"), "agentAccess": "readOnly" });
     let launch = agent.send("launch", program).await?;
     agent.event("initialized").await?;
@@ -111,11 +112,17 @@ async fn an_agent_that_launched_rules_its_session(runtime: Runtime) -> anyhow::R
     editor.join(json!({ "clientID": "vscode" })).await?;
     agent.ok("processWriteInput", json!({ "data": "one\n" })).await?;
     assert_eq!(other.refused("processWriteInput", json!({ "data": "two\n" })).await?, "ACCESS_DENIED");
-    // A person is no agent, and an agent that joined changes nothing.
+    // A person is not an agent, and an agent that joined changes nothing.
     editor.ok("processWriteInput", json!({ "data": "three\n" })).await?;
     assert_eq!(other.refused("sessionControl", json!({ "agentAccess": "full" })).await?, "ACCESS_DENIED");
     agent.ok("sessionControl", json!({ "agentAccess": "full" })).await?;
     other.ok("processWriteInput", json!({ "data": "four\n" })).await?;
+    // What may be fetched is for people to say, and for who launched, also where agents may do everything else.
+    let fetch = json!({ "sourceLinkOptions": { "*": { "enabled": true } } });
+    assert_eq!(other.refused("setSourceLinkOptions", fetch.clone()).await?, "ACCESS_DENIED");
+    for client in [&mut agent, &mut editor] {
+        client.ok("setSourceLinkOptions", fetch.clone()).await?;
+    }
     other.finish().await?;
     // A person in the session limits also the agent that launched, which may not free itself.
     assert_eq!(editor.refused("sessionControl", json!({ "handOver": true })).await?, "ACCESS_DENIED");
@@ -131,21 +138,25 @@ async fn an_agent_that_launched_rules_its_session(runtime: Runtime) -> anyhow::R
     agent.finish().await
 }
 
-async fn what_an_agent_does_is_told_with_its_name(runtime: Runtime) -> anyhow::Result<()> {
+async fn what_an_agent_does_is_labelled_with_its_name(runtime: Runtime) -> anyhow::Result<()> {
     let story = Transcript::default();
     let (mut editor, thread) = at_the_loop(runtime, &story, "full").await?;
     editor.ok("sessionInfo", json!({ "subscribe": true })).await?;
     let socket = editor.socket().await?;
-    // Whose editor does not subscribe is told on the debug console.
+    // An editor that does not subscribe gets a line on the debug console.
     let mut plain = DapClient::connect("plain", &socket, &story).await?;
     plain.join(json!({ "clientID": "helix" })).await?;
     plain.stop().await?;
     let mut agent = DapClient::connect("agent", &socket, &story).await?;
     agent.join(json!({ "clientID": "tandem-mcp", "clientName": "robot" })).await?;
     agent.ok("sessionInfo", json!({ "subscribe": true })).await?;
-    agent.stop().await?;
+    let (_, frame) = agent.stop().await?;
     agent.break_at("tour", &["loop", "main"]).await?;
     agent.break_at("tour", &["main"]).await?;
+    let scopes = agent.ok("scopes", json!({ "frameId": frame["id"] })).await?;
+    let locals = &scopes["scopes"][0]["variablesReference"];
+    let set = json!({ "variablesReference": locals, "name": "rounds", "value": "1 + 1" });
+    assert_eq!(agent.ok("setVariable", set).await?["value"], "2");
     let expression = json!({ "expression": "total = 5", "context": "watch" });
     agent.ask("evaluate", expression).await?;
     agent.ok("processWriteInput", json!({ "data": "more\n" })).await?;
@@ -154,7 +165,7 @@ async fn what_an_agent_does_is_told_with_its_name(runtime: Runtime) -> anyhow::R
     for _ in 0..3 {
         assert_eq!(agent.refused("continue", json!({ "threadId": thread })).await?, "ACCESS_DENIED");
     }
-    // What a person typed is told to agents by its length alone.
+    // Agents learn only the length of what a person typed.
     let typed = loop {
         let deed = agent.event("sessionChanged").await?;
         if deed["change"] == "input" && deed["kind"] == "editor" {
@@ -176,6 +187,7 @@ async fn what_an_agent_does_is_told_with_its_name(runtime: Runtime) -> anyhow::R
             "joined",
             "breakpoints",
             "breakpoints",
+            "valueSet",
             "evaluated",
             "input",
             "input",
@@ -190,9 +202,14 @@ async fn what_an_agent_does_is_told_with_its_name(runtime: Runtime) -> anyhow::R
     assert_eq!(first["added"].as_array().map(Vec::len), Some(2));
     assert_eq!(second["removed"][0]["line"], fixture::line("tour", "loop"));
     assert_eq!(second["removed"][0]["file"], fixture::source("tour"));
-    assert_eq!(deeds[4]["expression"], "total = 5");
-    assert_eq!((&deeds[5]["text"], &deeds[5]["bytes"]), (&json!("more\n"), &json!(5)));
-    assert_eq!((&deeds[8]["command"], &deeds[8]["access"]), (&json!("continue"), &json!("readOnly")));
+    let set = &deeds[4];
+    assert_eq!(
+        (&set["client"], &set["name"], &set["value"]),
+        (&json!("robot"), &json!("rounds"), &json!("1 + 1"))
+    );
+    assert_eq!(deeds[5]["expression"], "total = 5");
+    assert_eq!((&deeds[6]["text"], &deeds[6]["bytes"]), (&json!("more\n"), &json!(5)));
+    assert_eq!((&deeds[9]["command"], &deeds[9]["access"]), (&json!("continue"), &json!("readOnly")));
     plain.ok("threads", json!({})).await?;
     let noted = &plain.output[2];
     assert!(noted.contains("robot (an agent) joined this session; it may control the program"), "{noted}");

@@ -1,14 +1,14 @@
-//! Programs that the agent's program starts: their stops are told to whoever waits for the program, and looked at, stepped and
+//! Programs that the agent's program starts: their stops end a wait for the program, and are inspected, stepped and
 //! changed as its own are.
 
 use std::collections::HashMap;
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::agent::Agent;
-use tests::child::{self, Subject};
-use tests::client::DapClient;
-use tests::transcript::Transcript;
+use tandem_tests::agent::Agent;
+use tandem_tests::child::{self, Subject};
+use tandem_tests::client::DapClient;
+use tandem_tests::transcript::Transcript;
 
 async fn agent(folder: &tempfile::TempDir) -> anyhow::Result<Agent> {
     Agent::in_folder("agent", folder.path(), &[], &Transcript::default()).await
@@ -27,7 +27,7 @@ fn line(marker: &str) -> i64 {
 }
 
 #[tokio::test]
-async fn a_stop_in_a_worker_is_told_and_gone_on_from() -> anyhow::Result<()> {
+async fn a_stop_in_a_worker_is_reported_and_continued_from() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let mut agent = agent(&folder).await?;
     let source = child::source("workers.py");
@@ -77,7 +77,7 @@ async fn a_stop_in_a_worker_is_told_and_gone_on_from() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
-async fn of_two_workers_that_stand_one_is_told_after_the_other() -> anyhow::Result<()> {
+async fn of_two_stopped_workers_one_is_reported_after_the_other() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let script = folder.path().join("two.py");
     let text = "import subprocess, sys\nif len(sys.argv) > 1:\n    name = sys.argv[1]\n    print(name)\nelse:\n    \
@@ -88,7 +88,7 @@ async fn of_two_workers_that_stand_one_is_told_after_the_other() -> anyhow::Resu
     let mut asked = Subject::Python.with(json!({ "program": script, "run": true }));
     asked["breakpoints"] = json!([{ "sourceFile": script, "line": 4 }]);
     let first = agent.call("debug_launch", asked).await?;
-    // At a stop that is known the wait answers at once, until the other one stands.
+    // At a known stop the wait answers at once, until the other one is stopped.
     let other = async {
         loop {
             let told = agent.call("debug_wait", json!({})).await?;
@@ -101,7 +101,7 @@ async fn of_two_workers_that_stand_one_is_told_after_the_other() -> anyhow::Resu
     let (one, two) = (first["event"]["session"].clone(), second["event"]["session"].clone());
     assert!(one.is_string() && two.is_string() && one != two, "{first} {second}");
     assert_eq!(second["alsoStopped"][0]["session"], one, "{second}");
-    // It goes on with the one that is named, and tells of the other only what it does next.
+    // It continues with the named one, and reports of the other only what it does next.
     let ended = agent.call("debug_continue", json!({ "session": one })).await?;
     assert_eq!(ended["state"], "exited", "{ended}");
     let ended = agent.call("debug_continue", json!({})).await?;
@@ -112,7 +112,7 @@ async fn of_two_workers_that_stand_one_is_told_after_the_other() -> anyhow::Resu
 }
 
 #[tokio::test]
-async fn a_stop_in_a_child_of_a_javascript_program_is_told() -> anyhow::Result<()> {
+async fn a_stop_in_a_child_of_a_javascript_program_is_reported() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let script = folder.path().join("main.js");
     let text = "const { fork } = require('child_process');\nif (process.argv[2]) {\n  const double = process.argv[2] * 2;\n  \
@@ -145,7 +145,7 @@ async fn what_agents_may_do_to_a_program_they_may_do_to_its_workers() -> anyhow:
     let info = editor.ok("sessionInfo", json!({})).await?;
     agent.call("debug_sessions", json!({ "select": info["id"] })).await?;
     editor.ok("continue", json!({ "threadId": thread })).await?;
-    // A worker of somebody else's program is followed, too.
+    // A worker of another client's program is followed, too.
     let told = agent.call("debug_wait", json!({})).await?;
     assert!(told["event"]["session"].is_string(), "{told}");
     // What looks may run no code of the program, and reading a Python object can.

@@ -1,14 +1,14 @@
-//! Adapters that die, hang, talk nonsense or lie: the bridge answers each call with a reason, and goes on.
+//! Adapters that die, hang, send nonsense or lie: the bridge answers each call with a reason, and keeps working.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::agent::Agent;
-use tests::fixture;
-use tests::transcript::Transcript;
+use tandem_tests::agent::Agent;
+use tandem_tests::fixture;
+use tandem_tests::transcript::Transcript;
 
-/// An agent whose sessions are led by the failing adapter; what that was asked is in the file.
+/// An agent whose sessions use the failing adapter; the file has the requests that it got.
 async fn agent_with(fault: &str) -> anyhow::Result<(Agent, tempfile::TempDir, PathBuf)> {
     let folder = tempfile::tempdir()?;
     let asked = folder.path().join("asked");
@@ -70,7 +70,7 @@ async fn an_adapter_that_dies_in_a_run_ends_the_session_and_the_next_one_starts(
 }
 
 #[tokio::test]
-async fn a_call_that_hangs_can_be_cancelled_and_the_adapter_is_told() -> anyhow::Result<()> {
+async fn a_call_that_hangs_can_be_cancelled_and_the_adapter_is_notified() -> anyhow::Result<()> {
     let (mut agent, _folder, asked) = launched("hang evaluate").await?;
     let hanging = agent.begin("debug_evaluate", json!({ "expression": "one" })).await?;
     was_asked(&asked, "evaluate").await?;

@@ -1,9 +1,9 @@
-//! Variables that an agent is told at a stop, where the adapter divides them into scopes.
+//! Variables that an agent gets at a stop, if the adapter divides them into scopes.
 
 use serde_json::{Value, json};
-use tests::agent::Agent;
-use tests::child::{self, Subject};
-use tests::transcript::Transcript;
+use tandem_tests::agent::Agent;
+use tandem_tests::child::{self, Subject};
+use tandem_tests::transcript::Transcript;
 
 const TOTAL: &str = "\
 function total(prices) {
@@ -29,7 +29,7 @@ fn value<'a>(rows: &'a Value, name: &str) -> Vec<&'a str> {
 
 /// Each block of JavaScript is a scope of its own: an agent that saw the innermost alone missed what a step had changed.
 #[tokio::test]
-async fn variables_of_every_block_are_told() -> anyhow::Result<()> {
+async fn variables_of_every_block_are_listed() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let script = folder.path().join("total.js");
     std::fs::write(&script, TOTAL)?;
@@ -68,7 +68,7 @@ async fn variables_of_every_block_are_told() -> anyhow::Result<()> {
 
 /// gdb keeps the arguments apart from the locals.
 #[tokio::test]
-async fn arguments_are_told_beside_the_locals() -> anyhow::Result<()> {
+async fn arguments_are_listed_beside_the_locals() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let mut agent = Agent::in_folder("agent", folder.path(), &[], &Transcript::default()).await?;
     let mut asked = Subject::Gdb.with(json!({ "program": child::native("phones"), "run": true }));

@@ -1,16 +1,17 @@
-//! Agents that run a program others look at too: starting it again, stops nobody told them of, places named by half a path.
+//! Agents that run a program which other clients look at too: restarts, stops that were not reported to them, sources named by a
+//! part of their path.
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::agent::Agent;
-use tests::client::DapClient;
-use tests::fixture::{self, Runtime};
-use tests::transcript::Transcript;
+use tandem_tests::agent::Agent;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::{self, Runtime};
+use tandem_tests::transcript::Transcript;
 
 stories! {
     a_restart_keeps_the_session_with_its_clients_and_breakpoints,
     an_agent_restarts_the_program_of_an_editor,
-    a_stop_the_agent_does_not_know_is_told_before_it_runs_on,
+    a_stop_the_agent_does_not_know_is_reported_before_the_program_resumes,
     a_source_is_found_by_the_end_of_its_path,
 }
 
@@ -20,7 +21,7 @@ modern_stories! {
 
 also_on_net8! {
     a_restart_keeps_the_session_with_its_clients_and_breakpoints,
-    a_stop_the_agent_does_not_know_is_told_before_it_runs_on,
+    a_stop_the_agent_does_not_know_is_reported_before_the_program_resumes,
 }
 
 fn silent() -> Transcript {
@@ -57,21 +58,23 @@ async fn a_restart_keeps_the_session_with_its_clients_and_breakpoints(
     assert_eq!((&again["state"], &again["event"]["reason"]), (&json!("stopped"), &json!("entry")));
     assert_ne!(again["pid"], launched["pid"]);
     assert_eq!(again["breakpoints"][0]["verified"], true, "{again}");
-    editor.event("stopped").await?;
+    editor.next_stop_of_another().await?;
     // Once more, and past the entry. The new program asks for input as the old one did.
     let asked = agent.call("debug_restart", json!({ "run": true })).await?;
     assert_eq!(asked["event"]["type"], "waitingForInput", "{asked}");
     agent.call("process_write_input", json!({ "data": "bob\n" })).await?;
     let hit = agent.call("debug_wait", json!({})).await?;
     assert_eq!(hit["event"]["breakpointId"], launched["breakpoints"][0]["id"], "{hit}");
-    editor.stop().await?;
+    editor.next_stop_of_another().await?;
     let hit = agent.call("debug_continue", json!({})).await?;
     assert_eq!(
         (&hit["event"]["byOther"], &hit["event"]["line"]),
         (&json!(true), &json!(fixture::line("tour", "after")))
     );
+    editor.next_stop_of_another().await?;
     let ended = agent.call("debug_continue", json!({})).await?;
     assert_eq!(ended["state"], "exited");
+    editor.event("continued").await?;
 
     // A program that has ended takes its session along: a new one.
     let anew = agent.call("debug_restart", json!({})).await?;
@@ -91,11 +94,11 @@ async fn a_web_server_is_launched_until_it_listens(runtime: Runtime) -> anyhow::
     let address = url.strip_prefix("http://").context("another scheme")?;
     tokio::net::TcpStream::connect(address).await?;
     assert!(event["output"]["stdout"].as_str().is_some_and(|text| text.contains(&url)), "{up}");
-    // It is told once; then only what happens next is news.
+    // It is reported once; then only what happens next is news.
     let later = agent.call("debug_wait", json!({ "timeoutMs": 2500 })).await?;
     assert_eq!(later["pending"], true, "{later}");
 
-    // A stop and what the agent waits for are told as ever; the address is there as well.
+    // A stop and what the agent waits for are reported as usual; the address is there as well.
     let marked = json!({ "sourceFile": fixture::modern_source("host"), "line": fixture::modern_line("host", "saving") });
     let asked = json!({ "program": program, "breakpoints": [marked], "waitFor": "Application started.*" });
     let waited = agent.call("debug_launch", asked).await?;
@@ -118,7 +121,9 @@ async fn an_agent_restarts_the_program_of_an_editor(runtime: Runtime) -> anyhow:
     editor.finish().await
 }
 
-async fn a_stop_the_agent_does_not_know_is_told_before_it_runs_on(runtime: Runtime) -> anyhow::Result<()> {
+async fn a_stop_the_agent_does_not_know_is_reported_before_the_program_resumes(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &silent())?;
     editor.launch("tour", &["main"], json!({})).await?;
     let (thread, _) = editor.stop().await?;
@@ -135,7 +140,7 @@ async fn a_stop_the_agent_does_not_know_is_told_before_it_runs_on(runtime: Runti
         "{told}"
     );
     assert_eq!(told["event"]["resumedBy"], "editor");
-    // Never twice in a row, even when the editor steps again meanwhile: who asks twice means it.
+    // Never twice in a row, even if the editor steps again meanwhile: a repeated request is meant.
     elsewhere(&mut editor, &mut agent, thread).await?;
     let stepped = agent.call("debug_step_over", json!({})).await?;
     assert_eq!(
@@ -143,8 +148,8 @@ async fn a_stop_the_agent_does_not_know_is_told_before_it_runs_on(runtime: Runti
         (&Value::Null, &json!(main + 3)),
         "{stepped}"
     );
-    editor.event("stopped").await?;
-    // Who has looked knows where it stands.
+    editor.next_stop_of_another().await?;
+    // An agent that has inspected the program knows where it is stopped.
     elsewhere(&mut editor, &mut agent, thread).await?;
     let seen = agent.call("debug_status", json!({})).await?;
     assert_eq!(seen["place"]["line"], main + 4, "{seen}");
@@ -154,8 +159,8 @@ async fn a_stop_the_agent_does_not_know_is_told_before_it_runs_on(runtime: Runti
         (&Value::Null, &json!(main + 5)),
         "{stepped}"
     );
-    editor.event("stopped").await?;
-    // The end is told once like that, too; then there is nothing left to run.
+    editor.next_stop_of_another().await?;
+    // The end is also reported once in this way; then there is nothing left to run.
     editor.ok("continue", json!({ "threadId": thread })).await?;
     editor.event("exited").await?;
     agent.call("debug_list_breakpoints", json!({})).await?;
@@ -186,7 +191,7 @@ async fn a_source_is_found_by_the_end_of_its_path(runtime: Runtime) -> anyhow::R
     let read =
         agent.call("debug_source", json!({ "sourceFile": "Program.cs", "line": 1, "count": 1 })).await?;
     assert_eq!(read["file"], json!(full), "{read}");
-    // Nobody knows it: it is taken as it is, and does not bind.
+    // The path is unknown: it is used as it is, and does not bind.
     let unknown = agent.call("debug_set_breakpoint", json!({ "file": "nope/Nothing.cs", "line": 3 })).await?;
     assert_eq!(unknown["verified"], false, "{unknown}");
     let unreadable = agent.call("debug_set_breakpoint", json!({ "file": "Nothing.cs", "text": "x" })).await?;

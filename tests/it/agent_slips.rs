@@ -1,15 +1,15 @@
 //! What agents get wrong, and what they leave out: nothing waits in vain for it, and the answer says what to do.
 
 use serde_json::{Value, json};
-use tests::agent::Agent;
-use tests::child::{self, Subject};
-use tests::client::DapClient;
-use tests::fixture::{self, Runtime};
-use tests::transcript::Transcript;
+use tandem_tests::agent::Agent;
+use tandem_tests::child::{self, Subject};
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::{self, Runtime};
+use tandem_tests::transcript::Transcript;
 
 stories! {
     a_bare_name_before_the_launch_binds_to_the_programs_source,
-    who_only_goes_on_is_told_again_that_input_is_wanted,
+    a_client_that_only_continues_is_notified_again_that_input_is_wanted,
     what_is_looked_at_is_the_frame_that_is_shown,
     who_may_not_end_a_session_stays_in_it,
 }
@@ -34,7 +34,7 @@ async fn a_bare_name_before_the_launch_binds_to_the_programs_source(runtime: Run
         (&hit["event"]["breakpointId"], &hit["event"]["file"]),
         (&set["id"], &json!(fixture::source("tour")))
     );
-    // Now the debugger knows the source: the name is no second one of the same end.
+    // Now the debugger knows the source: the short name does not count as a second source.
     let set = agent.call(
         "debug_set_breakpoint",
         json!({ "sourceFile": "Program.cs", "line": fixture::line("tour", "end") }),
@@ -61,7 +61,9 @@ async fn a_variable_that_there_is_none_of_is_not_made() -> anyhow::Result<()> {
     agent.finish().await
 }
 
-async fn who_only_goes_on_is_told_again_that_input_is_wanted(runtime: Runtime) -> anyhow::Result<()> {
+async fn a_client_that_only_continues_is_notified_again_that_input_is_wanted(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
     let mut agent = Agent::start("agent", runtime, &Transcript::default()).await?;
     let launch = json!({ "program": fixture::program("tour"), "run": true });
     let asks = agent.call("debug_launch", launch).await?;
@@ -80,7 +82,7 @@ async fn who_only_goes_on_is_told_again_that_input_is_wanted(runtime: Runtime) -
 async fn what_is_looked_at_is_the_frame_that_is_shown(runtime: Runtime) -> anyhow::Result<()> {
     let mut agent = Agent::start("agent", runtime, &Transcript::default()).await?;
     agent.call("debug_launch", json!({ "program": fixture::program("tour"), "run": true })).await?;
-    // It stands inside the framework, which reads; what is shown is the line of the program that asked for it.
+    // It is stopped inside the framework, which reads; the answer shows the line of the program that called it.
     let stop = agent.call("debug_pause", json!({})).await?;
     assert_eq!(stop["event"]["line"], fixture::line("tour", "read"), "{stop}");
     assert!(stop["event"]["topFrame"]["file"].is_null(), "{stop}");

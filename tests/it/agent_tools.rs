@@ -3,18 +3,17 @@
 
 use anyhow::Context;
 use serde_json::json;
-use tests::agent::Agent;
-use tests::client::DapClient;
-use tests::fixture::{self, Runtime};
-use tests::transcript::Transcript;
+use tandem_tests::agent::Agent;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::{self, Runtime};
+use tandem_tests::transcript::Transcript;
 
 stories! {
     the_examples_of_the_requirements_hold,
     a_bridge_that_only_looks_changes_nothing,
     a_wait_in_vain_is_pending_and_the_same_call_waits_on,
-    a_test_host_is_debugged,
-    an_exception_is_told_with_its_causes,
-    an_exception_of_async_main_is_told_with_its_place,
+    an_exception_is_reported_with_its_causes,
+    an_exception_of_async_main_is_reported_with_its_place,
 }
 
 // It is about the client and takes 7 s.
@@ -24,9 +23,8 @@ older_stories! {
 
 also_on_net8! {
     the_examples_of_the_requirements_hold,
-    a_test_host_is_debugged,
-    an_exception_is_told_with_its_causes,
-    an_exception_of_async_main_is_told_with_its_place,
+    an_exception_is_reported_with_its_causes,
+    an_exception_of_async_main_is_reported_with_its_place,
 }
 
 async fn the_official_client_tells_a_whole_story(runtime: Runtime) -> anyhow::Result<()> {
@@ -80,7 +78,7 @@ async fn the_examples_of_the_requirements_hold(runtime: Runtime) -> anyhow::Resu
     assert_eq!(closed["error"]["code"], "STDIN_CLOSED");
     let exited = agent.call("debug_continue", json!({})).await?;
     assert_eq!((&exited["state"], &exited["event"]["type"]), (&json!("exited"), &json!("exited")));
-    // Only the stream that was asked for; bytes are counted in UTF-8.
+    // Only the requested stream; bytes are counted in UTF-8.
     let read = agent.call("process_read_output", json!({ "stream": "stderr" })).await?;
     assert_eq!((&read["stderr"], &read["stderrBytes"]), (&json!("done\n"), &json!(5)));
     assert!(read.get("stdout").is_none() && read.get("stdoutBytes").is_none(), "{read}");
@@ -138,7 +136,7 @@ async fn a_bridge_that_only_looks_changes_nothing(runtime: Runtime) -> anyhow::R
 async fn a_wait_in_vain_is_pending_and_the_same_call_waits_on(runtime: Runtime) -> anyhow::Result<()> {
     let mut agent = Agent::start("agent", runtime, &Transcript::default()).await?;
     agent.call("debug_launch", json!({ "program": fixture::program("spin") })).await?;
-    // One of its threads reads stdin, while others work: that is told once, and then waited past.
+    // One of its threads reads stdin while others work: that is reported once, and later waits ignore it.
     let asked = agent.call("debug_continue", json!({})).await?;
     assert_eq!(asked["event"]["type"], "waitingForInput", "{asked}");
     let pending = agent.call("debug_continue", json!({ "timeoutMs": 200 })).await?;
@@ -147,7 +145,7 @@ async fn a_wait_in_vain_is_pending_and_the_same_call_waits_on(runtime: Runtime) 
     assert_eq!(again["pending"], true, "{again}");
     let at = json!({ "file": fixture::source("spin"), "line": fixture::line("spin", "beat") });
     let set = agent.call("debug_set_breakpoint", at).await?;
-    // Whether it is hit before or after this call: the stop is told, and not run past.
+    // Whether it is hit before or after this call: the stop is reported, and the program is not resumed from it.
     let hit = agent.call("debug_continue", json!({})).await?;
     assert_eq!(hit["event"]["breakpointId"], set["id"], "{hit}");
     // Now it runs on.
@@ -156,55 +154,7 @@ async fn a_wait_in_vain_is_pending_and_the_same_call_waits_on(runtime: Runtime) 
     agent.finish().await
 }
 
-/// Stands in for `dotnet test`, whose platform is a package that is not there: it says the id of a process that waits for a
-/// debugger, and ends with it.
-const RUNNER: &str = r#"#!/bin/sh
-echo "Test run for $2 ($VSTEST_HOST_DEBUG, $4)"
-"$TANDEM_TEST_DOTNET" "$TANDEM_TEST_HOST" &
-echo "Host debugging is enabled. Please attach debugger to testhost process to continue."
-echo "Process Id: $!, Name: dotnet"
-wait $!
-echo "Passed!"
-"#;
-
-async fn a_test_host_is_debugged(runtime: Runtime) -> anyhow::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    let folder = tempfile::tempdir()?;
-    let runner = folder.path().join("dotnet");
-    std::fs::write(&runner, RUNNER)?;
-    std::fs::set_permissions(&runner, std::fs::Permissions::from_mode(0o755))?;
-    let path = std::env::var("PATH")?;
-    let mut command = tokio::process::Command::new(fixture::binary("tandem-mcp"));
-    command
-        .envs(runtime.environment().context("no runtime")?)
-        .env("PATH", format!("{}:{path}", folder.path().display()))
-        .env("TANDEM_TEST_DOTNET", runtime.dotnet().context("no dotnet")?)
-        .env("TANDEM_TEST_HOST", fixture::program("testhost"));
-    let mut agent = Agent::spawn("agent", command, &Transcript::default()).await?;
-    let project = fixture::root().join("fixtures/programs/dotnet/testhost");
-    let nothing = agent.call("debug_launch_test", json!({ "projectPath": "/no/such/project" })).await?;
-    assert_eq!(nothing["error"]["code"], "INVALID_PARAMETER");
-    let breakpoint = json!({ "file": fixture::source("testhost"), "text": "return left + right; // BP sum" });
-    let launch = json!({ "projectPath": project, "filter": "Adds", "breakpoints": [breakpoint] });
-    let stop = agent.call("debug_launch_test", launch).await?;
-    assert_eq!(stop["event"]["type"], "breakpointHit", "{stop}");
-    assert_eq!(stop["event"]["line"], fixture::line("testhost", "sum"));
-    let read = agent.call("process_read_output", json!({})).await?;
-    let said = read["stdout"].as_str().context("no output")?;
-    assert!(said.contains("(1, FullyQualifiedName~Adds)"), "{said}");
-    agent.call("debug_continue", json!({})).await?;
-    loop {
-        let read = agent.call("process_read_output", json!({})).await?;
-        if read["exited"] == true {
-            assert!(read["stdout"].as_str().unwrap_or_default().contains("Passed!"), "{read}");
-            break;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
-    agent.finish().await
-}
-
-async fn an_exception_of_async_main_is_told_with_its_place(runtime: Runtime) -> anyhow::Result<()> {
+async fn an_exception_of_async_main_is_reported_with_its_place(runtime: Runtime) -> anyhow::Result<()> {
     let mut agent = Agent::start("agent", runtime, &Transcript::default()).await?;
     let stop =
         agent.call("debug_launch", json!({ "program": fixture::program("rethrows"), "run": true })).await?;
@@ -226,7 +176,7 @@ async fn an_exception_of_async_main_is_told_with_its_place(runtime: Runtime) -> 
     agent.finish().await
 }
 
-async fn an_exception_is_told_with_its_causes(runtime: Runtime) -> anyhow::Result<()> {
+async fn an_exception_is_reported_with_its_causes(runtime: Runtime) -> anyhow::Result<()> {
     let mut agent = Agent::start("agent", runtime, &Transcript::default()).await?;
     let refused = agent.call("debug_set_exception_breakpoints", json!({})).await?;
     assert_eq!(refused["error"]["code"], "INVALID_PARAMETER");

@@ -6,28 +6,28 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::client::DapClient;
-use tests::fixture::{self, Runtime};
-use tests::transcript::Transcript;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::{self, Runtime};
+use tandem_tests::transcript::Transcript;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout};
 
 stories! {
     a_pause_right_after_attaching_knows_every_module_and_thread,
     a_busy_process_with_many_threads_and_modules_is_debugged_and_let_go_again_and_again,
-    the_end_of_a_process_is_told_though_its_parent_does_not_ask,
-    a_process_that_ends_as_it_is_let_go_of_keeps_nobody_waiting,
+    the_end_of_a_process_is_reported_though_its_parent_does_not_wait,
+    a_process_that_ends_as_it_is_detached_from_keeps_nobody_waiting,
 }
 
-// It takes 15 s, most of it asleep; what a call that blocks does to .NET 10 is told in [`super::hostile_objects`].
+// It takes 15 s, most of it asleep; the effect of a call that blocks on .NET 10 is tested in [`super::hostile_objects`].
 older_stories! {
     a_call_that_blocks_does_not_keep_a_process_from_being_let_go,
 }
 
 also_on_net8! {
     a_pause_right_after_attaching_knows_every_module_and_thread,
-    the_end_of_a_process_is_told_though_its_parent_does_not_ask,
-    a_process_that_ends_as_it_is_let_go_of_keeps_nobody_waiting,
+    the_end_of_a_process_is_reported_though_its_parent_does_not_wait,
+    a_process_that_ends_as_it_is_detached_from_keeps_nobody_waiting,
 }
 
 /// A program that nobody debugs yet, after its first line.
@@ -148,8 +148,10 @@ async fn a_call_that_blocks_does_not_keep_a_process_from_being_let_go(
     ends_well(process).await
 }
 
-/// The kernel keeps a process until its parent asks how it ended; these tests do so at the very end.
-async fn the_end_of_a_process_is_told_though_its_parent_does_not_ask(runtime: Runtime) -> anyhow::Result<()> {
+/// The kernel keeps a process until its parent reaps it; these tests do so at the very end.
+async fn the_end_of_a_process_is_reported_though_its_parent_does_not_wait(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
     for way in ["return", "exit", "kill"] {
         let (mut process, _lines) = running_with(runtime, "ends", &[way, "waits"]).await?;
         let mut editor = attached(runtime, &process, "ends", &["leave"]).await?;
@@ -164,7 +166,9 @@ async fn the_end_of_a_process_is_told_though_its_parent_does_not_ask(runtime: Ru
     Ok(())
 }
 
-async fn a_process_that_ends_as_it_is_let_go_of_keeps_nobody_waiting(runtime: Runtime) -> anyhow::Result<()> {
+async fn a_process_that_ends_as_it_is_detached_from_keeps_nobody_waiting(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
     for round in 0..10 {
         let way = ["return", "exit"][round % 2];
         let (mut process, _lines) = running_with(runtime, "ends", &[way, "waits"]).await?;

@@ -2,9 +2,9 @@
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::client::DapClient;
-use tests::fixture::Runtime;
-use tests::transcript::Transcript;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::Runtime;
+use tandem_tests::transcript::Transcript;
 
 modern_stories! {
     variables_of_lambdas_have_their_names,
@@ -12,7 +12,7 @@ modern_stories! {
     static_locals_are_seen_and_set,
 }
 
-/// Stops at a marker; gives the frame on top.
+/// Stops at a marker; returns the frame on top.
 async fn stopped(runtime: Runtime, marker: &str) -> anyhow::Result<(DapClient, Value)> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     let (_, frame) = editor.stopped_in_modern("basic", marker).await?;

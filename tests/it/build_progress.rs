@@ -1,4 +1,4 @@
-//! A launch that builds first: clients that show progress are told that it goes on, can end it, and are told plainly why it failed.
+//! A launch that builds first: clients that show progress get it, can cancel the build, and learn why it failed.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::child::{self, Subject};
-use tests::client::DapClient;
-use tests::fixture::{self, Runtime};
-use tests::transcript::Transcript;
+use tandem_tests::child::{self, Subject};
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::{self, Runtime};
+use tandem_tests::transcript::Transcript;
 
 /// Nothing here takes longer, even on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -89,7 +89,7 @@ async fn a_build_that_is_cancelled_by_its_progress_ends_and_the_next_launch_is_a
 }
 
 #[tokio::test]
-async fn who_did_not_announce_progress_is_told_none_and_leaving_ends_the_build() -> anyhow::Result<()> {
+async fn a_client_without_progress_support_gets_none_and_leaving_ends_the_build() -> anyhow::Result<()> {
     let (folder, attributes) = slow()?;
     let mut editor = editor(HashMap::new(), false).await?;
     editor.send("launch", attributes).await?;

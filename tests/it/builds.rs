@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::agent::Agent;
-use tests::fixture::{self, Runtime};
-use tests::transcript::Transcript;
+use tandem_tests::agent::Agent;
+use tandem_tests::fixture::{self, Runtime};
+use tandem_tests::transcript::Transcript;
 
 /// An agent whose root is the folder, and whose tools are those of set-up.
 async fn agent(folder: &Path, tools: &[PathBuf], flags: &[&str]) -> anyhow::Result<Agent> {
@@ -177,7 +177,7 @@ async fn npm_scripts_are_run_and_their_output_read() -> anyhow::Result<()> {
     assert_eq!(built["error"]["code"], "BUILD_FAILED", "{built:#}");
     assert_eq!(built["diagnostics"]["src/a.ts"][0]["code"], "TS2322", "{built:#}");
     let tested = finished(&mut agent, "run_tests", json!({})).await?;
-    one_of_three_failed(&tested, "bad", &project.path().join("add.test.js"), "3 == 4");
+    one_of_three_failed(&tested, "add.test.js > bad", &project.path().join("add.test.js"), "3 == 4");
     filters(&mut agent, "good", 1).await?;
     let none = agent.call("get_diagnostics", json!({})).await?;
     assert_eq!(none["error"]["code"], "UNSUPPORTED");
@@ -196,7 +196,7 @@ async fn python_projects_are_checked_and_tested_with_pytest() -> anyhow::Result<
     let tested = finished(&mut agent, "run_tests", json!({})).await?;
     one_of_three_failed(
         &tested,
-        "tests.test_add.test_bad",
+        "tests/test_add.py::test_bad",
         &project.path().join("tests/test_add.py"),
         "assert (1 + 2) == 4",
     );
@@ -225,7 +225,7 @@ async fn ruby_tests_are_run_with_minitest() -> anyhow::Result<()> {
         end\n  def test_bad\n    assert_equal 4, 1 + 2 # fails here\n  end\n  def test_off\n    skip 'no'\n  end\nend\n";
     std::fs::write(&file, source)?;
     std::fs::write(project.path().join("Rakefile"), "")?;
-    let ruby = PathBuf::from(tests::child::interpreter("ruby"));
+    let ruby = PathBuf::from(tandem_tests::child::interpreter("ruby"));
     let mut agent = agent(project.path(), &[ruby], &[]).await?;
     let tested = finished(&mut agent, "run_tests", json!({})).await?;
     one_of_three_failed(&tested, "AddTest#test_bad", &file, "Expected: 4");
@@ -270,7 +270,8 @@ async fn makefiles_and_cmake_are_built_and_tested() -> anyhow::Result<()> {
     );
     assert_eq!(tested["tests"]["failures"][0]["name"], "bad", "{tested:#}");
     filters(&mut agent_of_cmake, "^good$", 1).await?;
-    assert_eq!(tested["diagnostics"]["main.c"][0]["code"], "-Wunused-variable", "{tested:#}");
+    // Of a build that succeeded they are counted; it lists them itself.
+    assert_eq!(tested["warnings"], 1, "{tested:#}");
     agent_of_cmake.finish().await
 }
 

@@ -2,7 +2,7 @@
 //! is ignored but for `check --long`. What they are: `tests/src/campaign.rs`.
 
 use anyhow::Context;
-use tests::campaign::{CAMPAIGNS, Campaign, Options};
+use tandem_tests::campaign::{CAMPAIGNS, Campaign, Options};
 
 fn campaign(name: &str) -> anyhow::Result<&'static Campaign> {
     CAMPAIGNS.iter().find(|campaign| campaign.name == name).context("no such campaign")

@@ -1,15 +1,15 @@
 //! What an agent gives up ends: an evaluation in the program, a wait, a build, a command with all it started; over both
-//! transports. The session and the connection go on.
+//! transports. The session and the connection continue.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::agent::Agent;
-use tests::fixture::{self, Runtime};
-use tests::http::Server;
-use tests::transcript::Transcript;
+use tandem_tests::agent::Agent;
+use tandem_tests::fixture::{self, Runtime};
+use tandem_tests::http::Server;
+use tandem_tests::transcript::Transcript;
 
 const TOKEN: &str = "a-token-for-these-tests";
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -59,7 +59,7 @@ async fn asleep(stop: &Value) -> anyhow::Result<()> {
 
 /// To where an evaluation can run: no display of a variable has left a call behind, as it would in `hostile`.
 fn launch() -> Value {
-    json!({ "program": fixture::program("frozen"), "run": true,
+    json!({ "program": fixture::program("frozen"), "run": true, "expressionCompiler": "off",
         "breakpoints": [{ "sourceFile": fixture::source("frozen"), "line": fixture::line("frozen", "before") }] })
 }
 
@@ -107,7 +107,7 @@ async fn a_cancelled_evaluation_and_a_cancelled_wait_reach_the_program_over_stdi
     agent.finish().await
 }
 
-/// The runtime of .NET 9 ends no call that was begun in it, whatever asks for that; its thread goes on with it.
+/// The runtime of .NET 9 cannot end a call that has begun there; its thread continues with the call.
 fn ends_calls(runtime: Runtime) -> bool {
     runtime == Runtime::Net31
 }
@@ -124,7 +124,7 @@ async fn a_cancelled_evaluation_reaches_the_program_over_http(runtime: Runtime) 
     let stop = agent.call("debug_launch", &launch()).await?;
     anyhow::ensure!(stop["event"]["type"] == "breakpointHit", "{stop}");
     let (endless, connection) = agent.begin("debug_evaluate", &endless()).await?;
-    // It has a connection of its own: what is asked after it may come before it.
+    // It has its own connection: a later request may arrive before it.
     let begun = agent.call("process_read_output", &begun()).await?;
     anyhow::ensure!(begun["matched"].is_string(), "{begun}");
     asleep(&stop).await?;

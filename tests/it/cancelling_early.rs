@@ -1,12 +1,12 @@
 //! An evaluation that is cancelled before its method has begun, while the runtime still runs static constructors for it, costs
-//! the program nothing: it goes on and ends as it would have. Cancelling what has begun is in [`super::cancelling`].
+//! the program nothing: it continues and ends as it would have. Cancelling what has begun is in [`super::cancelling`].
 
 use std::time::Duration;
 
 use serde_json::json;
-use tests::client::DapClient;
-use tests::fixture::Runtime;
-use tests::transcript::Transcript;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::Runtime;
+use tandem_tests::transcript::Transcript;
 
 stories! {
     calls_that_are_cancelled_before_they_begin_leave_the_program_whole,
@@ -25,7 +25,7 @@ async fn launched(runtime: Runtime) -> anyhow::Result<(DapClient, i64, i64)> {
     Ok((editor, thread, frame))
 }
 
-/// Cancels an evaluation some time after it was sent; gives the code it is answered with, empty when it was over before, and the text.
+/// Cancels an evaluation some time after it was sent; returns the code it is answered with, empty when it was over before, and the text.
 async fn cancelled(
     editor: &mut DapClient,
     frame: i64,
@@ -65,8 +65,8 @@ async fn calls_that_are_cancelled_before_they_begin_leave_the_program_whole(
         let call = format!("{class}<{ty}>.Late()");
         let (code, text) = cancelled(&mut editor, frame, &call, after).await?;
         anyhow::ensure!(["", "CANCELLED"].contains(&code.as_str()), "{code} {text}");
-        if text.contains("and goes on") {
-            // Nothing else is called there before the program goes on: a slow machine.
+        if text.contains("and still runs") {
+            // Nothing else is called there before the program continues: a slow machine.
             break;
         }
     }
@@ -83,7 +83,7 @@ async fn a_call_that_does_not_begin_for_long_is_left_behind_and_the_program_ends
         let (code, text) = cancelled(&mut editor, frame, &call, Duration::from_millis(100)).await?;
         assert_eq!(code, "CANCELLED", "{text}");
         if runtime != Runtime::Net31 {
-            anyhow::ensure!(text.contains("its method has not begun"), "{text}");
+            anyhow::ensure!(text.contains("its method has not started"), "{text}");
         }
         ends_as_it_would(editor, thread, frame).await?;
     }

@@ -3,16 +3,17 @@
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::agent::Agent;
-use tests::client::DapClient;
-use tests::fixture::{self, Runtime};
-use tests::transcript::Transcript;
+use tandem_tests::agent::Agent;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::{self, Runtime};
+use tandem_tests::transcript::Transcript;
 
 stories! {
     what_a_task_carries_out_of_user_code_stops_where_a_library_catches_it,
     a_program_whose_tasks_fail_all_the_time_goes_on_when_its_debugger_leaves,
-    all_inner_exceptions_are_told,
-    an_agent_is_told_who_catches_it_and_what_it_carries,
+    all_inner_exceptions_are_reported,
+    an_agent_learns_what_catches_it_and_what_it_carries,
+    an_agents_program_stops_at_what_no_user_code_catches_until_the_agent_turns_it_off,
     what_an_async_void_method_throws_shows_where,
     a_step_out_of_what_a_library_awaits_ends_in_user_code_or_is_said_to_end_nowhere,
 }
@@ -51,13 +52,23 @@ async fn stops(
         let thread = body["threadId"].clone();
         let info = editor.ok("exceptionInfo", json!({ "threadId": thread })).await?;
         let stack = editor.ok("stackTrace", json!({ "threadId": thread })).await?;
-        // Where it was thrown is told, and is a frame of the stack, or stands behind them.
+        // The place where it was thrown is reported, and is a frame of the stack, or follows the frames.
         let trace = info["details"]["stackTrace"].as_str().unwrap_or_default();
         let place = format!("{source}:line ");
-        let thrown = trace.lines().find_map(|line| line.split_once(&place)?.1.parse::<usize>().ok());
-        let thrown = thrown.with_context(|| format!("no place of the user's: {trace}"))?;
-        let mut frames = stack["stackFrames"].as_array().into_iter().flatten();
-        assert!(frames.any(|frame| frame["source"]["path"] == source && frame["line"] == thrown), "{stack}");
+        let thrown = trace.lines().find_map(|line| {
+            let (method, line) = line.split_once(&place)?;
+            Some((method.trim().strip_prefix("at ")?.strip_suffix(" in")?, line.parse::<usize>().ok()?))
+        });
+        let (method, thrown) = thrown.with_context(|| format!("no place of the user's: {trace}"))?;
+        // A method that only keeps the exception for its task is shown where it has thrown, not at its last line.
+        let frames = stack["stackFrames"].as_array().into_iter().flatten();
+        let lines_of_method: Vec<_> =
+            frames.filter(|frame| frame["name"] == method).map(|frame| &frame["line"]).collect();
+        assert!(!lines_of_method.is_empty(), "{method} is not in {stack}");
+        assert!(
+            lines_of_method.iter().all(|line| **line == thrown),
+            "{method} at {lines_of_method:?}, not {thrown}"
+        );
         let marker = text.lines().nth(thrown.saturating_sub(1)).unwrap_or_default();
         let marker = marker.rsplit_once("// BP ").map_or(marker, |(_, marker)| marker).trim();
         let question = json!({ "expression": "$exception", "frameId": stack["stackFrames"][0]["id"] });
@@ -114,7 +125,7 @@ async fn a_program_whose_tasks_fail_all_the_time_goes_on_when_its_debugger_leave
     Ok(())
 }
 
-async fn all_inner_exceptions_are_told(runtime: Runtime) -> anyhow::Result<()> {
+async fn all_inner_exceptions_are_reported(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("carried", &[], json!({ "args": ["several"] })).await?;
     let (thread, _) = editor.stop().await?;
@@ -125,7 +136,7 @@ async fn all_inner_exceptions_are_told(runtime: Runtime) -> anyhow::Result<()> {
     editor.finish().await
 }
 
-async fn an_agent_is_told_who_catches_it_and_what_it_carries(runtime: Runtime) -> anyhow::Result<()> {
+async fn an_agent_learns_what_catches_it_and_what_it_carries(runtime: Runtime) -> anyhow::Result<()> {
     for (arguments, caught, messages) in
         [(json!([]), true, vec![]), (json!(["several"]), false, vec!["one", "two"])]
     {
@@ -141,6 +152,30 @@ async fn an_agent_is_told_who_catches_it_and_what_it_carries(runtime: Runtime) -
         agent.finish().await?;
     }
     Ok(())
+}
+
+/// Off stays off: for a restart, the launch after the program's end and the one after a goodbye.
+async fn an_agents_program_stops_at_what_no_user_code_catches_until_the_agent_turns_it_off(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
+    let mut agent = Agent::start("agent", runtime, &Transcript::default()).await?;
+    let launch = json!({ "program": fixture::program("carried"), "run": true });
+    let stop = agent.call("debug_launch", launch.clone()).await?;
+    assert_eq!(stop["event"]["isUserUnhandled"], true, "{stop}");
+    let set = agent.call("debug_list_breakpoints", json!({})).await?;
+    assert_eq!(set["exceptions"], json!(["userUnhandled", "unhandled"]), "{set}");
+    agent.call("debug_set_exception_breakpoints", json!({ "filters": [] })).await?;
+    let restarted = agent.call("debug_restart", json!({ "run": true })).await?;
+    assert_eq!(restarted["how"], "restart", "{restarted}");
+    assert_eq!(restarted["event"]["type"], "exited", "{restarted}");
+    let again = agent.call("debug_launch", launch.clone()).await?;
+    assert_eq!(again["event"]["type"], "exited", "{again}");
+    agent.call("debug_disconnect", json!({})).await?;
+    let again = agent.call("debug_launch", launch).await?;
+    assert_eq!(again["event"]["type"], "exited", "{again}");
+    let set = agent.call("debug_list_breakpoints", json!({})).await?;
+    assert_eq!(set["exceptions"], json!([]), "{set}");
+    agent.finish().await
 }
 
 async fn what_an_async_void_method_throws_shows_where(runtime: Runtime) -> anyhow::Result<()> {

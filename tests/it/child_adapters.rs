@@ -1,12 +1,12 @@
-//! Other languages through their own adapters: one story, told with each real adapter.
+//! Other languages through their own adapters: one story, run with each real adapter.
 
 use std::collections::HashMap;
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::child::{self, Subject};
-use tests::client::DapClient;
-use tests::transcript::Transcript;
+use tandem_tests::child::{self, Subject};
+use tandem_tests::client::DapClient;
+use tandem_tests::transcript::Transcript;
 
 /// Declares the stories for each adapter that is set up.
 macro_rules! told_with {
@@ -42,6 +42,7 @@ told_with! {
     delve: Delve,
     rdbg: Rdbg,
     js: Js,
+    perl: Perl,
 }
 
 fn editor(story: &Transcript) -> anyhow::Result<DapClient> {
@@ -73,11 +74,15 @@ async fn from_launch_to_exit(subject: Subject) -> anyhow::Result<()> {
         let list = told["variables"].as_array().cloned().unwrap_or_default();
         names.extend(list.into_iter().filter_map(|variable| {
             let value = variable["value"].as_str()?.to_owned();
-            (variable["name"] == "length").then_some(value)
+            (variable["name"] == subject.variable("length", false)).then_some(value)
         }));
     }
     assert_eq!(names, ["5"]);
-    let expression = if subject == Subject::Bash { "$length" } else { "length + 1" };
+    let expression = match subject {
+        Subject::Bash => "$length",
+        Subject::Perl => "$length + 1",
+        _ => "length + 1",
+    };
     let evaluated = editor
         .ok("evaluate", json!({ "expression": expression, "frameId": frame["id"], "context": "watch" }))
         .await?;
@@ -97,7 +102,7 @@ async fn from_launch_to_exit(subject: Subject) -> anyhow::Result<()> {
     let (_, frame) = editor.stop().await?;
     assert_eq!(frame["line"], subject.line("handle") + 1);
     agent.event("stopped").await?;
-    agent.event("stopped").await?;
+    agent.next_stop_of_another().await?;
     assert_eq!(editor.refused("next", json!({ "threadId": 4711 })).await?, "INVALID_PARAMETER");
     assert_eq!(editor.refused("completions", json!([])).await?, "INVALID_PARAMETER");
     // js-debug does not answer what it does not know.
@@ -110,12 +115,7 @@ async fn from_launch_to_exit(subject: Subject) -> anyhow::Result<()> {
     editor.event("continued").await?;
     assert!(editor.read_stdout("got 5: hello\n").await?.ends_with("got 5: hello\n"));
     editor.ok("processWriteInput", json!({ "data": "x\n", "closeAfter": true })).await?;
-    // rdbg 1.4 does not take back a breakpoint.
-    let (said, mut body) = editor.any_event(&["stopped", "exited"]).await?;
-    if said == "stopped" && subject == Subject::Rdbg {
-        editor.ok("continue", json!({ "threadId": thread })).await?;
-        body = editor.event("exited").await?;
-    }
+    let (said, body) = editor.any_event(&["stopped", "exited"]).await?;
     assert_eq!(body["exitCode"], 7, "{said}: {body}");
     assert_eq!(agent.event("exited").await?["exitCode"], 7);
     for client in [&mut editor, &mut agent] {
@@ -131,7 +131,7 @@ async fn from_launch_to_exit(subject: Subject) -> anyhow::Result<()> {
     editor.finish().await
 }
 
-/// Restarted where it stands and where it runs; it has its arguments, breakpoints and pipes each time.
+/// Restarted while it is stopped and while it runs; it has its arguments, breakpoints and pipes each time.
 async fn restarted(subject: Subject) -> anyhow::Result<()> {
     let mut editor = editor(&Transcript::default())?;
     let mut launch = subject.launch();
@@ -146,7 +146,10 @@ async fn restarted(subject: Subject) -> anyhow::Result<()> {
         assert_eq!(frame["line"], subject.line("handle"), "run {run}");
         thread = json!(stopped);
         match run {
-            0 => drop(editor.ok("restart", json!({})).await?),
+            0 => {
+                editor.ok("restart", json!({})).await?;
+                editor.event("continued").await?;
+            }
             1 => {
                 editor.ok("continue", json!({ "threadId": thread })).await?;
                 editor.take_stdout("got 5: hello\n").await?;
@@ -162,7 +165,7 @@ async fn restarted(subject: Subject) -> anyhow::Result<()> {
     editor.finish().await
 }
 
-/// bash-dap is ready when its program is. Configured before, it would hold that for ever.
+/// bash-dap is ready when its program is. Configured before, it would hold that forever.
 #[tokio::test]
 async fn a_script_that_is_slow_to_start_is_waited_for() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
@@ -192,7 +195,7 @@ async fn killed(subject: Subject) -> anyhow::Result<()> {
     editor.read_stdout(&marker).await?;
     editor.ok("processWriteInput", json!({ "data": "hello\n" })).await?;
     editor.stop().await?;
-    assert!(!processes_with(&marker).is_empty(), "the program does not run");
+    assert!(!processes_with(&marker).is_empty(), "the program is not running");
     editor.kill().await?;
     let ended = async {
         while !processes_with(&marker).is_empty() {

@@ -7,10 +7,10 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
-use tests::child::{self, Subject};
-use tests::client::DapClient;
-use tests::port::Port;
-use tests::transcript::Transcript;
+use tandem_tests::child::{self, Subject};
+use tandem_tests::client::DapClient;
+use tandem_tests::port::Port;
+use tandem_tests::transcript::Transcript;
 
 /// A program that runs without us; it ends with the test.
 struct Running(Child);
@@ -50,7 +50,7 @@ async fn visit(attach: &Value, source: &PathBuf) -> anyhow::Result<i64> {
     editor.attach_child(attach.clone(), source, &[line]).await?;
     let (mut thread, mut frame) = editor.stop().await?;
     if frame["line"] != line {
-        // gdb stands where the program was met.
+        // gdb is stopped where it attached to the program.
         editor.ok("continue", json!({ "threadId": thread })).await?;
         (thread, frame) = editor.stop().await?;
     }
@@ -171,7 +171,7 @@ async fn is_closed(port: u16) -> anyhow::Result<()> {
     tokio::time::timeout(std::time::Duration::from_secs(20), waiting).await.context("it stays open")?
 }
 
-/// Whoever may connect to the port can run anything in the program.
+/// Anyone who can connect to the port can run anything in the program.
 #[tokio::test]
 async fn a_port_that_node_opened_for_us_is_closed_again() -> anyhow::Result<()> {
     let (kept, source) = (Port::take()?, child::source("spin.js"));
@@ -185,7 +185,7 @@ async fn a_port_that_node_opened_for_us_is_closed_again() -> anyhow::Result<()> 
         visit(&attach, &source).await?;
         is_closed(port).await?;
     }
-    // An adapter that fails, one that is killed while it is asked, and a client that gives up.
+    // An adapter that fails, one that is killed during the request, and a client that cancels.
     let folder = tempfile::tempdir()?;
     let failing = folder.path().join("dapDebugServer.js");
     for adapter in ["process.exit(3)", "process.kill(process.pid, 'SIGKILL')"] {
@@ -211,7 +211,7 @@ async fn a_port_that_node_opened_for_us_is_closed_again() -> anyhow::Result<()> 
     Ok(())
 }
 
-/// A program that somebody else started does not end because an attempt to attach does.
+/// A failed attempt to attach does not end a program that another process started.
 async fn survives_a_cancelled_attach(subject: Subject, program: &str, args: &[&str]) -> anyhow::Result<()> {
     let mut running = Running::start(program, args)?;
     is_under_way(&running).await?;
@@ -260,7 +260,7 @@ fn listening_ruby(way: &str) -> anyhow::Result<Running> {
     Running::start("env", &[way, &ruby, "-rdebug/open_nonstop", &source])
 }
 
-/// What the program has counted, read where it stands. Version 1.4 says several times that it stands, and what was asked
+/// The program's counter, read at a stop. Version 1.4 reports a stop several times, and what was asked
 /// before the last of them is refused.
 async fn counted_by_ruby(editor: &mut DapClient, thread: i64) -> anyhow::Result<i64> {
     let source = json!(child::source("spin.rb"));
@@ -315,6 +315,7 @@ async fn a_ruby_program_that_listens_on_a_port_or_a_socket() -> anyhow::Result<(
         let first = counted_by_ruby(&mut editor, thread).await?;
         ensure!(first > 0, "it has not counted");
         assert_eq!(editor.refused("processWriteInput", json!({ "data": "x" })).await?, "IO_NOT_OWNED");
+        editor.take_stops();
         editor.ok("disconnect", json!({ "terminateDebuggee": true })).await?;
         editor.ended().await?;
         let ended = async {
@@ -365,7 +366,7 @@ fn below(pid: u64) -> Vec<u64> {
     children.into_iter().flat_map(|child| std::iter::once(child).chain(below(child))).collect()
 }
 
-/// Whatever becomes of us, the program is somebody else's: it is let go of without a breakpoint that it would die of.
+/// Whatever happens to us, the program belongs to another process: it is released without a breakpoint that would kill it.
 async fn survives_a_killed_host(subject: Subject) -> anyhow::Result<()> {
     let mut running = Running::start(&child::built("spin"), &[])?;
     is_under_way(&running).await?;
@@ -392,7 +393,7 @@ async fn survives_a_killed_host(subject: Subject) -> anyhow::Result<()> {
         anyhow::Ok(())
     };
     tokio::time::timeout(std::time::Duration::from_secs(20), ended).await.context("an adapter is left")??;
-    // It goes on past the place.
+    // It continues past the place.
     visited(running, attach, source).await
 }
 
@@ -435,7 +436,7 @@ async fn an_adapter_that_ignores_its_end_does_not_outlive_a_killed_host() -> any
     std::fs::write(path("script"), script.map(|step| step.to_string()).join("\n"))?;
     let deaf = format!(
         "#!/bin/sh\ntrap '' TERM\nexec '{}' '{}'\n",
-        tests::fixture::binary("fake_adapter").display(),
+        tandem_tests::fixture::binary("fake_adapter").display(),
         path("script").display()
     );
     std::fs::write(path("lldb-dap"), deaf)?;
@@ -448,7 +449,7 @@ async fn an_adapter_that_ignores_its_end_does_not_outlive_a_killed_host() -> any
     let entry = std::fs::read_to_string(editor.socket().await?.with_extension("json"))?;
     let host = serde_json::from_str::<Value>(&entry)?["pid"].as_u64().context("no pid")?;
     let below = below(host);
-    ensure!(below.len() == 2, "not an adapter and its warden: {below:?}");
+    ensure!(below.len() == 2, "not an adapter and its watchdog: {below:?}");
     ensure!(Command::new("kill").args(["-9", &host.to_string()]).status()?.success());
     let ended = async {
         while below.iter().any(|pid| lives(*pid)) {

@@ -1,14 +1,14 @@
 //! `cancel` reaches no adapter that has not announced it: some die of it (lldb-dap 19, rdbg), debugpy prints into the program's output.
-//! The cancelled request is answered all the same, and the session goes on.
+//! The cancelled request is answered all the same, and the session continues.
 
 use std::collections::HashMap;
 
 use serde_json::json;
-use tests::child::Subject;
-use tests::client::DapClient;
-use tests::transcript::Transcript;
+use tandem_tests::child::Subject;
+use tandem_tests::client::DapClient;
+use tandem_tests::transcript::Transcript;
 
-/// What an editor does as somebody types in its console: each key asks for completions and gives up those before.
+/// What an editor does as somebody types in its console: each key requests completions and cancels the earlier ones.
 async fn types_in_the_console(subject: Subject) -> anyhow::Result<()> {
     let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
     let source = subject.source();
@@ -44,4 +44,6 @@ stories_with! {
     in_go: types_in_the_console(Subject::Delve),
     in_ruby: types_in_the_console(Subject::Rdbg),
     in_javascript: types_in_the_console(Subject::Js),
+    in_a_shell_script: types_in_the_console(Subject::Bash),
+    in_perl: types_in_the_console(Subject::Perl),
 }

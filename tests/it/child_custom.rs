@@ -1,13 +1,13 @@
-//! Any other adapter, described by a launch: here a real one, gdb, told in two ways where the pipes of the program are.
+//! Any other adapter, described by a launch: here a real one, gdb, which gets the paths of the program's pipes in two ways.
 
 use std::collections::HashMap;
 
 use serde_json::{Value, json};
-use tests::child::{self, Subject};
-use tests::client::DapClient;
-use tests::transcript::Transcript;
+use tandem_tests::child::{self, Subject};
+use tandem_tests::client::DapClient;
+use tandem_tests::transcript::Transcript;
 
-/// gdb as somebody describes it who knows that Tandem knows no gdb; the shell that starts the program finds its pipes there.
+/// gdb as a user would describe it if Tandem did not know gdb; the shell that starts the program finds its pipes there.
 fn described(stdin: &str, stdout: &str, stderr: &str) -> Value {
     let wrapper =
         format!("set exec-wrapper sh -c 'exec \"$0\" \"$@\" <\"{stdin}\" >\"{stdout}\" 2>\"{stderr}\"'");
@@ -38,12 +38,12 @@ async fn has_pipes_of_ours(mut launch: Value) -> anyhow::Result<()> {
 }
 
 #[tokio::test]
-async fn an_adapter_is_told_of_the_programs_pipes_in_its_arguments() -> anyhow::Result<()> {
+async fn an_adapter_gets_the_programs_pipes_in_its_arguments() -> anyhow::Result<()> {
     has_pipes_of_ours(json!({ "engine": described("{stdin}", "{stdout}", "{stderr}") })).await
 }
 
 #[tokio::test]
-async fn an_adapter_is_told_of_the_programs_pipes_in_launch_attributes() -> anyhow::Result<()> {
+async fn an_adapter_gets_the_programs_pipes_in_launch_attributes() -> anyhow::Result<()> {
     let pipes = json!({ "IN": "{stdin}", "OUT": "{stdout}", "ERR": "{stderr}" });
     has_pipes_of_ours(
         json!({ "engine": described("$IN", "$OUT", "$ERR"), "engineOptions": { "env": pipes } }),

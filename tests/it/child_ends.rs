@@ -1,23 +1,23 @@
-//! Real adapters that are killed or crash: who is told when, and what is left. Scripted ones: [`super::child_faults`].
+//! Real adapters that are killed or crash: which client is notified when, and what is left. Scripted ones: [`super::child_faults`].
 
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
-use tests::child::{self, Subject};
-use tests::client::DapClient;
-use tests::fixture;
-use tests::marked::{self, Marked};
-use tests::transcript::Transcript;
+use tandem_tests::child::{self, Subject};
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture;
+use tandem_tests::marked::{self, Marked};
+use tandem_tests::transcript::Transcript;
 
 stories_with! {
-    lldb_that_dies_before_anybody_configured_is_told_of: dies_early(Subject::Lldb),
-    gdb_that_dies_before_anybody_configured_is_told_of: dies_early(Subject::Gdb),
-    delve_that_dies_before_anybody_configured_is_told_of: dies_early(Subject::Delve),
-    js_debug_that_dies_before_anybody_configured_is_told_of: dies_early(Subject::Js),
-    bash_dap_that_dies_before_anybody_configured_is_told_of: dies_early(Subject::Bash),
-    debugpy_that_dies_before_anybody_configured_is_told_of: dies_early(Subject::PythonAdapter),
+    lldb_that_dies_before_anybody_configured_is_reported: dies_early(Subject::Lldb),
+    gdb_that_dies_before_anybody_configured_is_reported: dies_early(Subject::Gdb),
+    delve_that_dies_before_anybody_configured_is_reported: dies_early(Subject::Delve),
+    js_debug_that_dies_before_anybody_configured_is_reported: dies_early(Subject::Js),
+    bash_dap_that_dies_before_anybody_configured_is_reported: dies_early(Subject::Bash),
+    debugpy_that_dies_before_anybody_configured_is_reported: dies_early(Subject::PythonAdapter),
 }
 
 /// An editor with a session whose processes and files can be found.
@@ -55,7 +55,7 @@ impl Watched {
         };
         let is_adapter = |pid: &u64| {
             let words = marked::words(*pid).join(" ");
-            let helps = ["exec-held", "--launch-target", "warden"].iter().any(|one| words.contains(one));
+            let helps = ["exec-held", "--launch-target", "watchdog"].iter().any(|one| words.contains(one));
             words.contains(word) && !helps
         };
         let all = self.place.processes();
@@ -65,7 +65,7 @@ impl Watched {
     }
 }
 
-/// Its editor would wait for an answer to what it has not asked yet.
+/// Otherwise its editor would wait for the answer to a request that it has not sent yet.
 async fn dies_early(subject: Subject) -> anyhow::Result<()> {
     let mut session = Watched::start()?;
     session.editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
@@ -170,8 +170,10 @@ async fn lldb_that_crashes_leaves_no_files() -> anyhow::Result<()> {
     in_time.context("its crash handler writes no files")?;
     kill_process(adapter, Signal::KILL)?;
     session.editor.event("terminated").await?;
-    let Watched { editor, place, _aside } = session;
+    let Watched { editor, mut place, _aside } = session;
     editor.finish().await?;
+    // The host has said goodbye, and removes what is its own as its last step.
+    place.ended(Duration::from_secs(15)).await?;
     assert_eq!(place.files(), Vec::<std::path::PathBuf>::new());
     Ok(())
 }

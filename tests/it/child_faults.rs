@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::client::DapClient;
-use tests::fixture;
-use tests::transcript::Transcript;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture;
+use tandem_tests::transcript::Transcript;
 
 /// An adapter that plays these steps, as the attributes of a launch.
 struct Fake {
@@ -198,9 +198,9 @@ async fn an_adapter_that_does_not_even_start_says_why() -> anyhow::Result<()> {
     gone(&process["systemProcessId"]).await
 }
 
-/// Whoever was asked to configure is told of the end at once; else the launch fails, if it was answered already or not.
+/// A client that got `initialized` is notified of the end at once; otherwise the launch fails, whether it was answered or not.
 #[tokio::test]
-async fn an_adapter_that_crashes_before_it_is_configured_is_told_of_at_once() -> anyhow::Result<()> {
+async fn an_adapter_that_crashes_before_it_is_configured_is_reported_at_once() -> anyhow::Result<()> {
     let (launched, ready) = (answer("launch", 2, &Value::Null), event("initialized", &Value::Null));
     for order in [vec![&ready, &launched], vec![&launched], vec![&ready], vec![]] {
         let mut steps =
@@ -263,7 +263,7 @@ async fn what_no_schema_knows_passes_both_ways_and_a_second_answer_is_dropped() 
     assert_eq!(fake.was_sent("launch")?["unheardOf"], json!({ "deep": [null, 1.5] }));
     assert_eq!(fake.was_sent("launch")?.as_object().map(serde_json::Map::len), Some(2));
     assert_eq!(fake.was_sent("initialize")?["supportsRunInTerminalRequest"], true);
-    let beside = |body: &Value| body[dap_wire::BESIDE].clone();
+    let beside = |body: &Value| body[dap_wire::EXTRA_FIELDS].clone();
     assert_eq!(beside(&editor.ok("inventedRequest", json!({})).await?), json!({ "beside": [1, null] }));
     let refused = editor.ask("inventedRequest", json!({})).await?;
     assert_eq!(refused.message.as_deref(), Some("noWay"));

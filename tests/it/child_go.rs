@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use serde_json::json;
-use tests::child::Subject;
-use tests::client::DapClient;
-use tests::transcript::Transcript;
+use tandem_tests::child::Subject;
+use tandem_tests::client::DapClient;
+use tandem_tests::transcript::Transcript;
 
 use super::child_programs::with_tools;
 

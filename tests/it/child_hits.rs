@@ -4,16 +4,16 @@ use std::collections::HashMap;
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::child::Subject;
-use tests::client::DapClient;
-use tests::transcript::Transcript;
+use tandem_tests::child::Subject;
+use tandem_tests::client::DapClient;
+use tandem_tests::transcript::Transcript;
 
 /// A stop at the line that handles what was read.
 #[derive(Debug)]
 struct Hit {
     /// The number of the line read, which is its length.
     length: i64,
-    /// Which of the breakpoints were hit, by their position among those asked for.
+    /// Which of the breakpoints were hit, by their position in the request.
     breakpoints: Vec<usize>,
     /// What the stop says besides.
     text: String,
@@ -51,7 +51,10 @@ async fn hits(subject: Subject, breakpoints: Vec<Value>) -> anyhow::Result<Vec<H
         let thread = body["threadId"].as_i64().context("no thread")?;
         let stack = editor.ok("stackTrace", json!({ "threadId": thread })).await?;
         let frame = &stack["stackFrames"][0]["id"];
-        let expression = if subject == Subject::Bash { "$length" } else { "length" };
+        let expression = match subject {
+            Subject::Bash => "$length".to_owned(),
+            _ => subject.variable("length", false),
+        };
         let asked = json!({ "expression": expression, "frameId": frame, "context": "watch" });
         let length = editor.ok("evaluate", asked).await?["result"].clone();
         let hit = body["hitBreakpointIds"].as_array().into_iter().flatten();
@@ -82,6 +85,7 @@ stories_with! {
     gdb_counts_hits: counts(Subject::Gdb),
     js_counts_hits: counts(Subject::Js),
     lldb_counts_hits: counts(Subject::Lldb),
+    perl_counts_hits: counts(Subject::Perl),
 }
 
 /// Of breakpoints on one line with these conditions.
@@ -89,18 +93,27 @@ async fn hits_of(subject: Subject, conditions: &[&str]) -> anyhow::Result<Vec<Hi
     hits(subject, conditions.iter().map(|condition| json!({ "condition": condition })).collect()).await
 }
 
-/// Whatever the engine is sent for all of them, each owner gets what it asked for.
+/// Whatever the engine is sent for all of them, each owner gets what it requested.
 #[tokio::test]
 async fn conditions_on_one_line_hold_each_for_itself_under_every_adapter() -> anyhow::Result<()> {
-    for subject in [Subject::Delve, Subject::Gdb, Subject::Js, Subject::Lldb, Subject::Python, Subject::Rdbg]
-    {
+    for subject in [
+        Subject::Delve,
+        Subject::Gdb,
+        Subject::Js,
+        Subject::Lldb,
+        Subject::Python,
+        Subject::Rdbg,
+        Subject::Perl,
+    ] {
         let places = |seen: &[Hit]| -> Vec<(i64, Vec<usize>)> {
             seen.iter().map(|hit| (hit.length, hit.breakpoints.clone())).collect()
         };
-        let seen = hits_of(subject, &["length == 2", "length == 5"]).await?;
+        let length = subject.variable("length", false);
+        let (two, five) = (format!("{length} == 2"), format!("{length} == 5"));
+        let seen = hits_of(subject, &[&two, &five]).await?;
         assert_eq!(places(&seen), [(2, vec![0]), (5, vec![1])], "{subject:?}: {seen:?}");
-        // One that is no expression stops the program each time, says so, and does not speak for the other.
-        let seen = hits_of(subject, &["length == 2", "length =="]).await?;
+        // One that is not an expression stops the program each time, says so, and does not speak for the other.
+        let seen = hits_of(subject, &[&two, &format!("{length} ==")]).await?;
         let each = |length| if length == 2 { vec![0, 1] } else { vec![1] };
         assert_eq!(
             places(&seen),
@@ -110,14 +123,15 @@ async fn conditions_on_one_line_hold_each_for_itself_under_every_adapter() -> an
         // rdbg answers with the error as a value, which is nothing that fails.
         let says_why = subject != Subject::Rdbg;
         for Hit { text, .. } in seen {
-            anyhow::ensure!(text.contains("`length ==`") || !says_why, "{subject:?}: {text}");
+            anyhow::ensure!(text.contains(&format!("`{length} ==`")) || !says_why, "{subject:?}: {text}");
         }
         // As does one that fails at a hit, whose name nobody knows.
-        let seen = hits_of(subject, &["length == 2", "nowhere == 1"]).await?;
+        let nowhere = if subject == Subject::Perl { "nowhere() == 1" } else { "nowhere == 1" };
+        let seen = hits_of(subject, &[&two, nowhere]).await?;
         anyhow::ensure!(seen.len() == 6, "{subject:?}: {seen:?}");
         for Hit { length, breakpoints, text } in seen {
             assert_eq!(breakpoints, each(length), "{subject:?}");
-            anyhow::ensure!(text.contains("`nowhere == 1`") || !says_why, "{subject:?}: {text}");
+            anyhow::ensure!(text.contains(&format!("`{nowhere}`")) || !says_why, "{subject:?}: {text}");
         }
     }
     Ok(())
@@ -126,7 +140,8 @@ async fn conditions_on_one_line_hold_each_for_itself_under_every_adapter() -> an
 /// lldb-dap 19 calls it `result`, which no editor looks at.
 #[tokio::test]
 async fn an_assignment_is_answered_with_the_new_value() -> anyhow::Result<()> {
-    for subject in [Subject::Gdb, Subject::Js, Subject::Lldb, Subject::Python] {
+    for subject in [Subject::Gdb, Subject::Js, Subject::Lldb, Subject::Python, Subject::Perl] {
+        let name = subject.variable("length", false);
         let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
         editor.launch_child(subject.launch(), &subject.source(), &[subject.line("handle")]).await?;
         editor.ok("processWriteInput", json!({ "data": "hello\n" })).await?;
@@ -137,12 +152,12 @@ async fn an_assignment_is_answered_with_the_new_value() -> anyhow::Result<()> {
             let reference = &scope["variablesReference"];
             let told = editor.ok("variables", json!({ "variablesReference": reference })).await?;
             let rows = told["variables"].as_array().into_iter().flatten();
-            if rows.into_iter().any(|row| row["name"] == "length") {
+            if rows.into_iter().any(|row| row["name"] == name) {
                 holder = Some(reference.clone());
                 break;
             }
         }
-        let asked = json!({ "variablesReference": holder, "name": "length", "value": "42" });
+        let asked = json!({ "variablesReference": holder, "name": name, "value": "42" });
         assert_eq!(editor.ok("setVariable", asked).await?["value"], "42", "{subject:?}");
         editor.finish().await?;
     }
@@ -157,8 +172,8 @@ async fn a_condition_that_was_refused_can_be_put_right() -> anyhow::Result<()> {
         let line = subject.line("handle");
         editor.launch_child(subject.launch(), &subject.source(), &[]).await?;
         let set = |condition: &str| {
-            let wish = json!({ "line": line, "condition": condition });
-            json!({ "source": { "path": subject.source() }, "breakpoints": [wish] })
+            let request = json!({ "line": line, "condition": condition });
+            json!({ "source": { "path": subject.source() }, "breakpoints": [request] })
         };
         let (wrong, right) = (set("length =="), set("length == 5"));
         let told = editor.ok("setBreakpoints", wrong).await?;

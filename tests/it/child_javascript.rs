@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::child::{self, Subject};
-use tests::client::DapClient;
-use tests::transcript::Transcript;
+use tandem_tests::child::{self, Subject};
+use tandem_tests::client::DapClient;
+use tandem_tests::transcript::Transcript;
 
 fn editor() -> anyhow::Result<DapClient> {
     DapClient::start_in("editor", HashMap::new(), &Transcript::default())
@@ -106,10 +106,10 @@ async fn conditions_on_one_line_of_javascript_stop_only_where_one_holds() -> any
     editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
     let launched = editor.send("launch", Subject::Js.with(json!({ "program": script }))).await?;
     editor.initialized(launched).await?;
-    let wishes = json!([{ "line": 3, "condition": "i === 15000" },
+    let requests = json!([{ "line": 3, "condition": "i === 15000" },
         { "line": 3, "condition": "i === 9000 && nowhere" },
         { "line": 3, "condition": "String(i) === '19999' // the last" }]);
-    let asked = json!({ "source": { "path": script }, "breakpoints": wishes });
+    let asked = json!({ "source": { "path": script }, "breakpoints": requests });
     let set = editor.ok("setBreakpoints", asked).await?["breakpoints"].clone();
     editor.ok("configurationDone", Value::Null).await?;
     anyhow::ensure!(editor.response(launched).await?.success, "not launched");

@@ -6,9 +6,10 @@ use std::path::{Component, Path, PathBuf};
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::child::{self, Subject};
-use tests::client::DapClient;
-use tests::transcript::Transcript;
+use tandem_tests::child::{self, Subject};
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture;
+use tandem_tests::transcript::Transcript;
 
 fn editor() -> anyhow::Result<DapClient> {
     DapClient::start_in("editor", HashMap::new(), &Transcript::default())
@@ -24,13 +25,15 @@ stories_with! {
     js_runs_in_a_relative_folder: runs_in_a_relative_folder(Subject::Js),
     lldb_runs_in_a_relative_folder: runs_in_a_relative_folder(Subject::Lldb),
     rdbg_runs_in_a_relative_folder: runs_in_a_relative_folder(Subject::Rdbg),
-    bash_runs_without_a_debugger: runs_undebugged(Subject::Bash),
-    debugpy_runs_without_a_debugger: runs_undebugged(Subject::Python),
-    delve_runs_without_a_debugger: runs_undebugged(Subject::Delve),
-    gdb_runs_without_a_debugger: runs_undebugged(Subject::Gdb),
-    js_runs_without_a_debugger: runs_undebugged(Subject::Js),
-    lldb_runs_without_a_debugger: runs_undebugged(Subject::Lldb),
-    rdbg_runs_without_a_debugger: runs_undebugged(Subject::Rdbg),
+    perl_runs_in_a_relative_folder: runs_in_a_relative_folder(Subject::Perl),
+    bash_runs_without_a_debugger: runs_without_a_debugger(Subject::Bash),
+    debugpy_runs_without_a_debugger: runs_without_a_debugger(Subject::Python),
+    delve_runs_without_a_debugger: runs_without_a_debugger(Subject::Delve),
+    gdb_runs_without_a_debugger: runs_without_a_debugger(Subject::Gdb),
+    js_runs_without_a_debugger: runs_without_a_debugger(Subject::Js),
+    lldb_runs_without_a_debugger: runs_without_a_debugger(Subject::Lldb),
+    rdbg_runs_without_a_debugger: runs_without_a_debugger(Subject::Rdbg),
+    perl_runs_without_a_debugger: runs_without_a_debugger(Subject::Perl),
     gdb_tells_a_signal_from_success: tells_a_signal(Subject::Gdb),
     lldb_tells_a_signal_from_success: tells_a_signal(Subject::Lldb),
     delve_tells_a_signal_from_success: tells_a_signal_of_go(Subject::Delve),
@@ -99,7 +102,7 @@ async fn runs_in_a_relative_folder(subject: Subject) -> anyhow::Result<()> {
 }
 
 /// Nothing stops it, neither a breakpoint nor its entry; all else is as ever.
-async fn runs_undebugged(subject: Subject) -> anyhow::Result<()> {
+async fn runs_without_a_debugger(subject: Subject) -> anyhow::Result<()> {
     let mut editor = editor()?;
     editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
     let mut launch = subject.launch();
@@ -150,7 +153,7 @@ async fn tells_a_signal_of_go(subject: Subject) -> anyhow::Result<()> {
     editor.finish().await
 }
 
-/// Nothing tells of the program but that it is below: it is known, and does not outlive its adapter.
+/// The program is known only as a descendant of its adapter: it is found, and does not outlive the adapter.
 #[tokio::test]
 async fn a_go_program_does_not_outlive_a_killed_delve() -> anyhow::Result<()> {
     let mut editor = editor()?;
@@ -198,7 +201,13 @@ async fn an_adapter_without_its_interpreter_is_refused_with_how_to_install_that(
         ("js", "dapDebugServer.js", "", "`node`", "apt-get install nodejs"),
         ("js", "js-debug-adapter", "#!/usr/bin/env node", "`node`", "apt-get install nodejs"),
         ("bash", "bash-dap", "#!/usr/bin/env python3", "`python3`", "apt-get install python3"),
-        ("bash", "bash-dap", "#!/no/such/venv/bin/python", "`/no/such/venv/bin/python`", "anew"),
+        (
+            "bash",
+            "bash-dap",
+            "#!/no/such/venv/bin/python",
+            "`/no/such/venv/bin/python`",
+            "reinstall the adapter",
+        ),
         ("debugpy", "", "", "a Python", "apt-get install python3"),
     ] {
         let environment = HashMap::from([("PATH".to_owned(), path("empty").display().to_string())]);
@@ -225,7 +234,12 @@ async fn an_engine_path_that_is_a_folder_is_named() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let program = folder.path().join("shown");
     std::fs::write(&program, "")?;
-    for engine in ["bash", "debugpy", "delve", "gdb", "js", "lldb", "netcoredbg", "rdbg"] {
+    let listed =
+        std::process::Command::new(fixture::binary("tandem-dap")).args(["engines", "--json"]).output()?;
+    let listed: Vec<Value> = serde_json::from_slice(&listed.stdout)?;
+    let adapters =
+        listed.iter().filter_map(|one| one["engine"].as_str()).filter(|engine| *engine != "coreclr");
+    for engine in adapters {
         // With this mode Delve builds by itself, which is what a Go source would need first.
         let launch =
             json!({ "engine": engine, "program": program, "enginePath": folder.path(), "mode": "test" });
@@ -251,7 +265,7 @@ async fn a_broken_virtual_environment_is_named() -> anyhow::Result<()> {
     assert_eq!(code, "ENGINE_NOT_FOUND", "{message}");
     assert!(message.contains("/no/such/python3"), "{message}");
     assert!(hint.contains(&format!("python3 -m venv --clear {}", environment.display())), "{hint}");
-    // Whoever names a Python gets that.
+    // A launch that names a Python gets it.
     let mut editor = editor()?;
     let launch = json!({ "program": program, "python": child::interpreter("python") });
     editor.launch_child(launch, &program, &[]).await?;

@@ -1,16 +1,17 @@
 //! What adapters do worst, tried with each real one: a table of adapters and cases. Where an adapter answers otherwise, the
 //! case says why.
 //!
-//! Not here: what is told of one language alone ([`super::child_python`], [`super::child_javascript`]).
+//! Not here: stories about one language alone ([`super::child_python`], [`super::child_javascript`]).
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::child::{self, Subject};
-use tests::client::DapClient;
-use tests::transcript::Transcript;
+use tandem_tests::agent::Agent;
+use tandem_tests::child::{self, Subject};
+use tandem_tests::client::DapClient;
+use tandem_tests::transcript::Transcript;
 
 use super::child_programs::with_tools;
 
@@ -32,6 +33,11 @@ macro_rules! matrix {
             }
 
             #[tokio::test]
+            async fn an_agent_reads_a_page_of_a_list_by_its_path() -> anyhow::Result<()> {
+                super::paged_by_path(SUBJECT).await
+            }
+
+            #[tokio::test]
             async fn a_watch_that_fails_is_shown_to_nobody() -> anyhow::Result<()> {
                 super::failing_watch(SUBJECT).await
             }
@@ -48,12 +54,16 @@ matrix! {
     delve: Delve,
     rdbg: Rdbg,
     js: Js,
+    perl: Perl,
 }
 
 const C: &str = "#include <stdio.h>\n\nint main(void) {\n    int many[1000];\n    for (int i = 0; i < 1000; i++)\n        \
                  many[i] = i;\n    printf(\"%d\\n\", many[999]); /* BP many */\n    return 0;\n}\n";
 const GO: &str = "package main\n\nimport \"fmt\"\n\nfunc main() {\n\tmany := make([]int, 1000)\n\tfor i := range many {\n\t\t\
                   many[i] = i\n\t}\n\tfmt.Println(len(many)) // BP many\n}\n";
+
+/// Where a page begins, in the middle of the list.
+const PAGE: u64 = 500;
 
 fn editor() -> anyhow::Result<DapClient> {
     DapClient::start_in("editor", HashMap::new(), &Transcript::default())
@@ -66,7 +76,7 @@ fn launch(subject: Subject, program: impl Into<PathBuf>) -> Value {
     launch
 }
 
-/// No stop has told the client a thread yet: it names one that no adapter knows.
+/// No stop has given the client a thread id yet: it sends one that no adapter knows.
 async fn paused_first(subject: Subject) -> anyhow::Result<()> {
     let program = match subject {
         Subject::Python | Subject::PythonAdapter => child::source("spin.py"),
@@ -75,6 +85,7 @@ async fn paused_first(subject: Subject) -> anyhow::Result<()> {
         Subject::Bash => child::source("spin.sh"),
         Subject::Rdbg => child::source("spin.rb"),
         Subject::Js => child::source("spin.js"),
+        Subject::Perl => child::source("spin.pl"),
     };
     let mut editor = editor()?;
     editor.launch_child(launch(subject, &program), &program, &[]).await?;
@@ -82,8 +93,7 @@ async fn paused_first(subject: Subject) -> anyhow::Result<()> {
     editor.event("process").await?;
     editor.ok("pause", json!({ "threadId": 0 })).await?;
     let stopped = editor.event("stopped").await?;
-    // lldb says what it sent the program to pause it.
-    assert!(subject == Subject::Lldb || stopped["reason"] == "pause", "{stopped}");
+    assert_eq!(stopped["reason"], "pause", "{stopped}");
     assert!(stopped["preserveFocusHint"] != true, "an editor would show nothing: {stopped}");
     let threads = editor.ok("threads", Value::Null).await?;
     let first = threads["threads"][0]["id"].as_i64().context("no threads")?;
@@ -96,12 +106,8 @@ async fn paused_first(subject: Subject) -> anyhow::Result<()> {
     editor.ended().await
 }
 
-/// Starts the program with a list of a thousand up to where it is whole; gives the list's reference.
-async fn list_of_a_thousand(
-    subject: Subject,
-    folder: &Path,
-    editor: &mut DapClient,
-) -> anyhow::Result<(i64, Value)> {
+/// The source of a program with a list of a thousand, and the attributes that launch it.
+fn list_program(subject: Subject, folder: &Path) -> anyhow::Result<(PathBuf, Value)> {
     let made = |name: &str, text: &str| -> anyhow::Result<PathBuf> {
         std::fs::write(folder.join(name), text)?;
         Ok(folder.join(name))
@@ -110,6 +116,7 @@ async fn list_of_a_thousand(
         Subject::Python | Subject::PythonAdapter => child::source("many.py"),
         Subject::Js => child::source("many.js"),
         Subject::Rdbg => child::source("many.rb"),
+        Subject::Perl => child::source("many.pl"),
         Subject::Bash => child::source("many.sh"),
         Subject::Lldb | Subject::Gdb => made("many.c", C)?,
         Subject::Delve => {
@@ -121,6 +128,16 @@ async fn list_of_a_thousand(
     if subject == Subject::Delve {
         attributes = with_tools(attributes)?;
     }
+    Ok((source, attributes))
+}
+
+/// Starts the program with a list of a thousand up to where it is whole; returns the thread and the list's row.
+async fn list_of_a_thousand(
+    subject: Subject,
+    folder: &Path,
+    editor: &mut DapClient,
+) -> anyhow::Result<(i64, Value)> {
+    let (source, attributes) = list_program(subject, folder)?;
     let line = child::line(&source, "many");
     editor.launch_child(attributes, &source, &[line]).await?;
     let (thread, frame) = editor.stop().await?;
@@ -129,7 +146,7 @@ async fn list_of_a_thousand(
         let asked = json!({ "variablesReference": scope["variablesReference"] });
         let told = editor.ok("variables", asked).await?;
         let mut rows = told["variables"].as_array().into_iter().flatten();
-        if let Some(list) = rows.find(|row| row["name"] == "many") {
+        if let Some(list) = rows.find(|row| row["name"] == subject.variable("many", true)) {
             return Ok((thread, list.clone()));
         }
     }
@@ -142,11 +159,9 @@ async fn paged(subject: Subject) -> anyhow::Result<()> {
     let mut editor = editor()?;
     let (_, list) = list_of_a_thousand(subject, folder.path(), &mut editor).await?;
     let reference = &list["variablesReference"];
-    // Delve reads 64 elements of a slice, and what it has not read it does not list.
-    let (middle, next) = if subject == Subject::Delve { (40, 41) } else { (500, 501) };
-    let wanted = [json!(middle.to_string()), json!(next.to_string())];
+    let wanted = [json!(PAGE.to_string()), json!((PAGE + 1).to_string())];
     for filter in [json!(null), json!("indexed")] {
-        let mut asked = json!({ "variablesReference": reference, "start": middle, "count": 2 });
+        let mut asked = json!({ "variablesReference": reference, "start": PAGE, "count": 2 });
         if !filter.is_null() {
             asked["filter"] = filter.clone();
         }
@@ -154,7 +169,7 @@ async fn paged(subject: Subject) -> anyhow::Result<()> {
         let rows = told["variables"].as_array().context("no variables")?;
         let values: Vec<&Value> = rows.iter().map(|row| &row["value"]).collect();
         assert_eq!(values, wanted.iter().collect::<Vec<_>>(), "filter {filter}");
-        for (row, index) in rows.iter().zip([middle, next]) {
+        for (row, index) in rows.iter().zip([PAGE, PAGE + 1]) {
             let name = row["name"].as_str().unwrap_or_default().trim_matches(['[', ']']);
             assert_eq!(name.parse(), Ok(index), "{row}");
         }
@@ -169,6 +184,25 @@ async fn paged(subject: Subject) -> anyhow::Result<()> {
     assert_eq!(editor.ok("variables", behind).await?["variables"], json!([]));
     editor.ok("disconnect", json!({ "terminateDebuggee": true })).await?;
     editor.ended().await
+}
+
+/// The tool that agents have for it, with the path of the list and where to begin.
+async fn paged_by_path(subject: Subject) -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let (source, mut launch) = list_program(subject, folder.path())?;
+    launch["breakpoints"] = json!([{ "file": source, "line": child::line(&source, "many") }]);
+    launch["run"] = json!(true);
+    let mut agent = Agent::in_folder("agent", folder.path(), &[], &Transcript::default()).await?;
+    let stop = agent.call("debug_launch", launch).await?;
+    assert_eq!(stop["state"], "stopped", "{stop}");
+    let path = subject.variable("many", true);
+    let asked = json!({ "path": path, "start": PAGE, "count": 2 });
+    let told = agent.call("debug_variables", asked).await?;
+    let rows = told["variables"].as_array().with_context(|| told.to_string())?;
+    let values: Vec<&Value> = rows.iter().map(|row| &row["value"]).collect();
+    assert_eq!(values, [&json!(PAGE.to_string()), &json!((PAGE + 1).to_string())], "{told}");
+    assert_eq!(told["next"], PAGE + 2, "{told}");
+    agent.finish().await
 }
 
 /// A watch fails at each stop where its variable is not; a dialog each time would be unbearable.

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::child::{self, Subject};
-use tests::client::DapClient;
-use tests::fixture;
-use tests::transcript::Transcript;
+use tandem_tests::child::{self, Subject};
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture;
+use tandem_tests::transcript::Transcript;
 
 fn editor() -> anyhow::Result<DapClient> {
     DapClient::start_in("editor", HashMap::new(), &Transcript::default())
@@ -150,6 +150,13 @@ async fn errors_of_a_build_are_places() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The attributes that launch a source, which is built first where its language is.
+pub(super) fn launch_of(subject: Subject, source: &Path) -> anyhow::Result<Value> {
+    let mut launch = subject.launch();
+    launch["program"] = json!(source);
+    if subject == Subject::Delve { with_tools(launch) } else { Ok(launch) }
+}
+
 /// Set-up's Go and CMake, wherever they are; Debian's Delve is older than that Go.
 pub(super) fn with_tools(mut launch: Value) -> anyhow::Result<Value> {
     let mut path = std::env::var("PATH").unwrap_or_default();
@@ -210,7 +217,7 @@ async fn a_cmake_project_is_built_and_its_only_program_debugged() -> anyhow::Res
     editor.finish().await
 }
 
-/// Which of several programs is meant is asked before any of them is built: that may take long.
+/// An ambiguous launch is refused before any of the programs is built, because a build may take long.
 #[tokio::test]
 async fn a_cmake_project_with_several_programs_is_refused_before_it_is_built() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
@@ -247,7 +254,7 @@ async fn a_subprocess_is_a_session_with_a_parent() -> anyhow::Result<()> {
     editor.break_on(&parent, &[child::line(&parent, "done")]).await?;
     editor.ok("configurationDone", Value::Null).await?;
     editor.response(launch).await?;
-    // The editor is asked to open it, as any attach to a session.
+    // The editor is requested to open it, like any attach to a session.
     let asked = editor.request("startDebugging").await?;
     assert_eq!(asked["configuration"]["type"], "tandem");
     let name = asked["configuration"]["name"].as_str().context("no name")?;

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::child::{self, Subject};
-use tests::client::DapClient;
-use tests::marked::Marked;
-use tests::transcript::Transcript;
+use tandem_tests::child::{self, Subject};
+use tandem_tests::client::DapClient;
+use tandem_tests::marked::Marked;
+use tandem_tests::transcript::Transcript;
 
 fn editor() -> anyhow::Result<DapClient> {
     DapClient::start_in("editor", HashMap::new(), &Transcript::default())
@@ -71,12 +71,12 @@ async fn a_stop_on_entry_is_before_the_first_line() -> anyhow::Result<()> {
     editor.finish().await
 }
 
-async fn breakpoint(editor: &mut DapClient, script: &Script, wish: Value) -> anyhow::Result<()> {
+async fn breakpoint(editor: &mut DapClient, script: &Script, request: Value) -> anyhow::Result<()> {
     editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
     let launched = editor.send("launch", script.launch(json!({}))).await?;
     editor.event("initialized").await?;
     editor
-        .ok("setBreakpoints", json!({ "source": { "path": script.path() }, "breakpoints": [wish] }))
+        .ok("setBreakpoints", json!({ "source": { "path": script.path() }, "breakpoints": [request] }))
         .await?;
     editor.ok("configurationDone", Value::Null).await?;
     anyhow::ensure!(editor.response(launched).await?.success, "not launched");
@@ -86,11 +86,11 @@ async fn breakpoint(editor: &mut DapClient, script: &Script, wish: Value) -> any
 #[tokio::test]
 async fn conditions_hit_counts_and_log_messages_hold() -> anyhow::Result<()> {
     let script = Script::new(COUNTS)?;
-    for (wish, expected) in
+    for (request, expected) in
         [(json!({ "line": 3, "condition": "i == 7" }), "7"), (json!({ "line": 3, "hitCondition": "3" }), "2")]
     {
         let mut editor = editor()?;
-        breakpoint(&mut editor, &script, wish).await?;
+        breakpoint(&mut editor, &script, request).await?;
         let (thread, frame) = editor.stop().await?;
         assert_eq!(value(&mut editor, "i", &frame).await?, expected);
         assert_eq!(to_the_end(&mut editor, thread).await?, 0);
@@ -100,7 +100,7 @@ async fn conditions_hit_counts_and_log_messages_hold() -> anyhow::Result<()> {
     breakpoint(&mut editor, &script, json!({ "line": 3, "logMessage": "{i} of {total}" })).await?;
     editor.event("exited").await?;
     editor.event("terminated").await?;
-    // What the program did not print does not stand on its stdout.
+    // What the program did not print does not appear on its stdout.
     assert_eq!(editor.output[0], "sum 45\n");
     assert!(editor.output[2].contains("3 of 3\n4 of 6\n"), "{:?}", editor.output);
     editor.finish().await
@@ -202,7 +202,7 @@ print('on')
 for thread in threads: thread.join()
 ";
 
-/// No thread reaches another line, so debugpy never says that the program stands; where each of them waits is what is wanted.
+/// No thread reaches another line, so debugpy never says that the program is stopped; where each of them waits is what is wanted.
 #[tokio::test]
 async fn a_deadlock_is_paused_and_shows_where_each_thread_waits() -> anyhow::Result<()> {
     let script = Script::new(DEADLOCK)?;
@@ -267,10 +267,10 @@ async fn conditions_on_one_line_stop_only_where_one_holds() -> anyhow::Result<()
     editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
     let launched = editor.send("launch", script.launch(json!({}))).await?;
     editor.event("initialized").await?;
-    let wishes = json!([{ "line": 3, "condition": "i == 15000" },
+    let requests = json!([{ "line": 3, "condition": "i == 15000" },
         { "line": 3, "condition": "None.x if i == 9000 else False" },
         { "line": 3, "condition": "str(i) == \"19999\" # the last" }]);
-    let asked = json!({ "source": { "path": script.path() }, "breakpoints": wishes });
+    let asked = json!({ "source": { "path": script.path() }, "breakpoints": requests });
     let set = editor.ok("setBreakpoints", asked).await?["breakpoints"].clone();
     editor.ok("configurationDone", Value::Null).await?;
     anyhow::ensure!(editor.response(launched).await?.success, "not launched");

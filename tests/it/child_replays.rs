@@ -1,5 +1,5 @@
 //! Recorded sessions of real adapters, played again through the hub by a scripted adapter: nothing is lost on the way, and
-//! nothing changes but ids. They stand in for the adapters that no registry has (netcoredbg, newer
+//! nothing changes but ids. They replace the adapters that no registry has (netcoredbg, newer
 //! versions of js-debug and Delve).
 
 use std::collections::HashMap;
@@ -7,13 +7,13 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail, ensure};
 use serde_json::{Value, json};
-use tests::client::DapClient;
-use tests::fixture;
-use tests::transcript::Transcript;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture;
+use tandem_tests::transcript::Transcript;
 
 /// Events that the hub keeps, merges or repeats by its own rules.
 const NOT_COMPARED: [&str; 4] = ["initialized", "capabilities", "continued", "output"];
-/// Events from before a client has configured that it is told of then.
+/// Events from before a client has configured, which it gets afterwards.
 const REPEATED: [&str; 3] = ["process", "thread", "module"];
 
 struct Step {
@@ -119,14 +119,14 @@ impl Ids {
 
 /// A body, and what stood beside it in its message.
 fn parted(mut body: Value) -> (Value, Value) {
-    let beside = body.as_object_mut().and_then(|body| body.shift_remove(dap_wire::BESIDE));
+    let beside = body.as_object_mut().and_then(|body| body.shift_remove(dap_wire::EXTRA_FIELDS));
     if body == json!({}) && beside.is_some() {
         body = Value::Null;
     }
     (body, beside.unwrap_or_else(|| json!({})))
 }
 
-/// What stands in a recorded message beside its body.
+/// The fields of a recorded message beside its body.
 fn beside(message: &Value) -> Value {
     const KNOWN: [&str; 9] =
         ["seq", "type", "event", "command", "request_seq", "success", "message", "body", "arguments"];
@@ -200,7 +200,7 @@ async fn replay(name: &str) -> anyhow::Result<()> {
             if command == "disconnect" {
                 break;
             }
-            // Clients configure when they are told to, whenever the adapter said so.
+            // Clients configure when they get `initialized`, whenever the adapter sent it.
             if command == "setBreakpoints" && !ready {
                 editor.event("initialized").await?;
                 ready = true;
@@ -270,7 +270,7 @@ async fn replay(name: &str) -> anyhow::Result<()> {
                 }
                 over = event == "terminated";
                 if event == "breakpoint" && last_breakpoint == Some(body) {
-                    // What changes nothing is told once.
+                    // An event that changes nothing is sent once.
                     continue;
                 }
                 last_breakpoint = (event == "breakpoint").then_some(body).or(last_breakpoint);
@@ -284,7 +284,7 @@ async fn replay(name: &str) -> anyhow::Result<()> {
     if over {
         assert_eq!(editor.output[..2], printed);
     }
-    // The adapter was asked with the client's own words.
+    // The adapter got the client's own arguments.
     let log = std::fs::read_to_string(replay.path("log"))?;
     // It may be about to write of the goodbye.
     let lines = log.split_inclusive('\n').filter(|line| line.ends_with('\n'));
@@ -332,7 +332,7 @@ async fn delve_120_refuses_in_its_own_words() -> anyhow::Result<()> {
     editor.finish().await
 }
 
-/// debugpy's adapter asks for a further connection for a subprocess: it becomes a session of its own.
+/// debugpy's adapter requests a further connection for a subprocess: it becomes a session of its own.
 #[tokio::test]
 async fn debugpys_adapter_with_a_subprocess() -> anyhow::Result<()> {
     let mut script = Vec::new();

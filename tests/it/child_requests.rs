@@ -1,12 +1,12 @@
-//! Requests that an adapter has not announced or does not know: they are refused, and the session goes on.
+//! Requests that an adapter has not announced or does not know: they are refused, and the session continues.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tests::child::Subject;
-use tests::client::DapClient;
-use tests::transcript::Transcript;
+use tandem_tests::child::Subject;
+use tandem_tests::client::DapClient;
+use tandem_tests::transcript::Transcript;
 
 fn editor() -> anyhow::Result<DapClient> {
     DapClient::start_in("editor", HashMap::new(), &Transcript::default())
@@ -69,8 +69,9 @@ async fn a_data_breakpoint_the_adapter_would_not_survive_is_refused_alone() -> a
     let rows = editor.ok("variables", json!({ "variablesReference": locals })).await?;
     let info = json!({ "variablesReference": locals, "name": rows["variables"][0]["name"] });
     let id = editor.ok("dataBreakpointInfo", info).await?["dataId"].clone();
-    let wishes = json!({ "breakpoints": [{ "dataId": "no such" }, { "dataId": id, "accessType": "write" }] });
-    let told = editor.ok("setDataBreakpoints", wishes).await?;
+    let requests =
+        json!({ "breakpoints": [{ "dataId": "no such" }, { "dataId": id, "accessType": "write" }] });
+    let told = editor.ok("setDataBreakpoints", requests).await?;
     assert_eq!(told["breakpoints"][0]["verified"], false, "{told}");
     assert!(told["breakpoints"][0]["message"].as_str().is_some_and(|why| why.contains("no such")), "{told}");
     assert_eq!(told["breakpoints"][1]["verified"], true, "{told}");
@@ -78,7 +79,7 @@ async fn a_data_breakpoint_the_adapter_would_not_survive_is_refused_alone() -> a
     editor.finish().await
 }
 
-/// It never answers what it does not know, and says so on its stderr. What is its own, VS Code's extension asks.
+/// It never answers what it does not know, and says so on its stderr. Requests of its own are those that VS Code's extension sends.
 #[tokio::test]
 async fn what_js_debug_does_not_know_is_refused_at_once_and_its_own_requests_reach_it() -> anyhow::Result<()>
 {

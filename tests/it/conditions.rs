@@ -1,27 +1,27 @@
-//! Conditions that mean nothing: where the text alone tells, the breakpoint is refused with the reason; where only the program
+//! Conditions that are not valid: if the text alone shows it, the breakpoint is refused with the reason; where only the program
 //! can tell, it stops there and says why. No engine passes one over in silence.
 
 use std::collections::HashMap;
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::child::Subject;
-use tests::client::DapClient;
-use tests::fixture::{self, Runtime};
-use tests::transcript::Transcript;
+use tandem_tests::child::Subject;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::{self, Runtime};
+use tandem_tests::transcript::Transcript;
 
 stories! { a_csharp_condition_that_means_nothing_is_refused_and_one_that_fails_stops }
 
 also_on_net8! { a_csharp_condition_that_means_nothing_is_refused_and_one_that_fails_stops }
 
 /// Launches with one breakpoint and gives what was said of it; the program has three lines to read.
-async fn launched(editor: &mut DapClient, subject: Subject, wish: Value) -> anyhow::Result<Value> {
+async fn launched(editor: &mut DapClient, subject: Subject, request: Value) -> anyhow::Result<Value> {
     editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
     let launch = editor.send("launch", subject.launch()).await?;
     editor.initialized(launch).await?;
-    let mut wish = wish;
-    wish["line"] = json!(subject.line("handle"));
-    let asked = json!({ "source": { "path": subject.source() }, "breakpoints": [wish] });
+    let mut request = request;
+    request["line"] = json!(subject.line("handle"));
+    let asked = json!({ "source": { "path": subject.source() }, "breakpoints": [request] });
     let told = editor.ok("setBreakpoints", asked).await?["breakpoints"][0].clone();
     editor.ok("configurationDone", Value::Null).await?;
     anyhow::ensure!(editor.response(launch).await?.success, "not launched");
@@ -43,10 +43,10 @@ async fn refused(subject: Subject) -> anyhow::Result<()> {
 /// Stops at the first line with the reason, whatever else the breakpoint wants.
 async fn stops(subject: Subject, condition: &str) -> anyhow::Result<()> {
     for more in [json!({}), json!({ "hitCondition": ">= 3" }), json!({ "logMessage": "never {length}" })] {
-        let mut wish = more.clone();
-        wish["condition"] = json!(condition);
+        let mut request = more.clone();
+        request["condition"] = json!(condition);
         let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
-        launched(&mut editor, subject, wish).await?;
+        launched(&mut editor, subject, request).await?;
         let (event, body) = editor.any_event(&["stopped", "exited"]).await?;
         assert_eq!(event, "stopped", "{subject:?} {more}: {body}");
         assert_eq!(body["reason"], "breakpoint", "{subject:?} {more}: {body}");
@@ -57,8 +57,9 @@ async fn stops(subject: Subject, condition: &str) -> anyhow::Result<()> {
         );
         assert!(!text.contains("tandem"), "{subject:?}: {body}");
         let stack = editor.ok("stackTrace", json!({ "threadId": body["threadId"] })).await?;
+        let length = subject.variable("length", false);
         let asked =
-            json!({ "expression": "length", "frameId": stack["stackFrames"][0]["id"], "context": "watch" });
+            json!({ "expression": length, "frameId": stack["stackFrames"][0]["id"], "context": "watch" });
         assert_eq!(editor.ok("evaluate", asked).await?["result"], "1", "{subject:?} {more}");
         editor.finish().await?;
     }
@@ -79,20 +80,24 @@ stories_with! {
     js_stops_where_a_condition_fails: stops(Subject::Js, "nope == 3"),
     lldb_stops_where_a_condition_fails: stops(Subject::Lldb, "length == 2 &&"),
     rdbg_stops_where_a_condition_fails: stops(Subject::Rdbg, "nope == 3"),
+    perl_refuses_a_condition_that_is_none: refused(Subject::Perl),
+    perl_stops_where_a_condition_fails: stops(Subject::Perl, "nope() == 3"),
 }
 
 /// What a guard puts around a condition shows nowhere, and a condition that holds stops as it always did.
 #[tokio::test]
 async fn a_guarded_condition_holds_where_it_holds() -> anyhow::Result<()> {
-    for subject in [Subject::Js, Subject::Rdbg, Subject::Python] {
+    for subject in [Subject::Js, Subject::Rdbg, Subject::Python, Subject::Perl] {
         let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
-        launched(&mut editor, subject, json!({ "condition": "length == 2" })).await?;
+        let condition = format!("{} == 2", subject.variable("length", false));
+        launched(&mut editor, subject, json!({ "condition": condition })).await?;
         let (event, body) = editor.any_event(&["stopped", "exited"]).await?;
         assert_eq!(event, "stopped", "{subject:?}: {body}");
         assert!(!body.to_string().contains("tandem"), "{subject:?}: {body}");
         let stack = editor.ok("stackTrace", json!({ "threadId": body["threadId"] })).await?;
+        let length = subject.variable("length", false);
         let asked =
-            json!({ "expression": "length", "frameId": stack["stackFrames"][0]["id"], "context": "watch" });
+            json!({ "expression": length, "frameId": stack["stackFrames"][0]["id"], "context": "watch" });
         assert_eq!(editor.ok("evaluate", asked).await?["result"], "2", "{subject:?}");
         editor.ok("continue", json!({ "threadId": body["threadId"] })).await?;
         editor.event("exited").await?;
@@ -108,7 +113,7 @@ async fn a_csharp_condition_that_means_nothing_is_refused_and_one_that_fails_sto
     let (source, program) = (fixture::source("cart"), fixture::program("cart"));
     let text = std::fs::read_to_string(&source)?;
     let line = text.lines().position(|line| line.contains("if (item.Stale)")).context("no line")? + 1;
-    for (wish, fails) in [
+    for (request, fails) in [
         (json!({ "condition": "i == 2 &&" }), false),
         (json!({ "condition": "nope == 3" }), true),
         (json!({ "condition": "nope == 3", "hitCondition": ">= 3" }), true),
@@ -119,7 +124,7 @@ async fn a_csharp_condition_that_means_nothing_is_refused_and_one_that_fails_sto
         editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
         let launch = editor.send("launch", json!({ "program": program })).await?;
         editor.initialized(launch).await?;
-        let mut asked = wish.clone();
+        let mut asked = request.clone();
         asked["line"] = json!(line);
         let asked = json!({ "source": { "path": source }, "breakpoints": [asked] });
         let told = editor.ok("setBreakpoints", asked).await?["breakpoints"][0].clone();
@@ -128,9 +133,17 @@ async fn a_csharp_condition_that_means_nothing_is_refused_and_one_that_fails_sto
         editor.ok("configurationDone", Value::Null).await?;
         anyhow::ensure!(editor.response(launch).await?.success, "not launched");
         let (event, body) = editor.any_event(&["stopped", "exited"]).await?;
-        assert_eq!(event, if fails { "stopped" } else { "exited" }, "{wish}: {body}");
+        assert_eq!(event, if fails { "stopped" } else { "exited" }, "{request}: {body}");
         if fails {
-            assert!(body["text"].as_str().is_some_and(|text| text.contains("`nope == 3`")), "{wish}: {body}");
+            assert!(
+                body["text"].as_str().is_some_and(|text| text.contains("`nope == 3`")),
+                "{request}: {body}"
+            );
+            // It stops again, and the reason is on the console once.
+            editor.ok("continue", json!({ "threadId": body["threadId"] })).await?;
+            assert_eq!(editor.any_event(&["stopped", "exited"]).await?.0, "stopped", "{request}");
+            let console = &editor.output[2];
+            assert_eq!(console.matches("`nope == 3` cannot be evaluated").count(), 1, "{request}: {console}");
         }
         editor.finish().await?;
     }

@@ -2,9 +2,9 @@
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::client::DapClient;
-use tests::fixture::{self, Runtime};
-use tests::transcript::Transcript;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::{self, Runtime};
+use tandem_tests::transcript::Transcript;
 
 stories! {
     a_restart_keeps_every_client_and_breakpoint,
@@ -53,7 +53,7 @@ async fn a_restart_keeps_every_client_and_breakpoint(runtime: Runtime) -> anyhow
     second.break_at("tour", &["after"]).await?;
     let (old, _) = (first.event("process").await?, second.event("process").await?);
     second.ok("restart", json!({})).await?;
-    // Breakpoints that were set before are told before.
+    // Breakpoints that were set earlier are reported first.
     while second.event("sessionChanged").await?["change"] != "restarted" {}
     for client in [&mut first, &mut second] {
         client.event("continued").await?;
@@ -70,7 +70,9 @@ async fn a_restart_keeps_every_client_and_breakpoint(runtime: Runtime) -> anyhow
     let (_, frame) = second.stop().await?;
     assert_eq!(frame["line"], fixture::line("tour", "after"));
     first.event("stopped").await?;
+    second.event("continued").await?;
     second.ok("continue", json!({ "threadId": thread })).await?;
+    first.event("continued").await?;
     assert_eq!(first.event("exited").await?["exitCode"], 3);
     first.event("terminated").await?;
     second.event("terminated").await?;
@@ -102,7 +104,7 @@ async fn a_client_that_joined_restarts_a_program_that_runs(runtime: Runtime) -> 
     let (_, frame) = first.stop().await?;
     assert!(frame["name"].as_str().is_some_and(|name| name.contains("Main")), "{frame}");
     assert_eq!(second.event("stopped").await?["reason"], "entry");
-    // Whoever looks for sessions finds the program that runs now.
+    // The list of sessions shows the program that runs now.
     let published = std::fs::read_to_string(first.socket().await?.with_extension("json"))?;
     assert_eq!(serde_json::from_str::<Value>(&published)?["title"], "tour.dll");
     second.finish().await?;
@@ -153,8 +155,10 @@ async fn a_program_that_cannot_be_restarted_ends_the_session_with_a_reason(
     let (mut first, mut second, _) = two_at_the_loop(runtime, &story, json!({})).await?;
     let gone = json!({ "arguments": { "program": "/nowhere/app.dll" } });
     assert_eq!(first.refused("restart", gone).await?, "LAUNCH_FAILED");
-    first.event("terminated").await?;
-    second.event("terminated").await?;
+    for client in [&mut first, &mut second] {
+        client.event("continued").await?;
+        client.event("terminated").await?;
+    }
     assert!(second.output[2].contains("could not be started again"), "{:?}", second.output);
     assert_eq!(first.refused("restart", json!({})).await?, "NO_SESSION");
     second.finish().await?;
@@ -200,7 +204,7 @@ async fn two_pauses_at_once_both_succeed(runtime: Runtime) -> anyhow::Result<()>
         assert!(
             answers.iter().all(|answer| done(answer.success, &answer.body["error"]["variables"]["code"]))
         );
-        // One stop for all, however many asked for it.
+        // One stop for all, however many clients requested it.
         let thread = first.event("stopped").await?["threadId"].clone();
         second.event("stopped").await?;
         second.ok("continue", json!({ "threadId": thread })).await?;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use tests::fixture::root;
+use tandem_tests::fixture::root;
 
 fn sources() -> Vec<PathBuf> {
     let mut found = Vec::new();
@@ -48,12 +48,22 @@ fn dependencies_point_inward() {
     };
     for (package, forbidden) in [
         ("bridge", &["tandem-adapter", "cordebug", "clr-metadata"][..]),
-        ("bridge/workspace", &["rmcp", "tandem-bridge", "tandem-adapter", "cordebug"]),
+        (
+            "bridge/workspace",
+            &["rmcp", "tandem-bridge", "test-frameworks", "tandem-adapter", "dap-wire", "cordebug"],
+        ),
+        (
+            "bridge/testing",
+            &["rmcp", "dap", "session-registry", "tandem-bridge", "tandem-adapter", "cordebug"],
+        ),
         ("adapter", &["rmcp", "lsp-types", "tandem-bridge"]),
         ("adapter/wire", &["cordebug", "tandem-adapter"]),
+        ("adapter/error", &["tokio", "serde", "dap", "dap-wire", "cordebug", "tandem-adapter"]),
+        ("adapter/download", &["cordebug", "dap-wire", "tandem-adapter", "clr-metadata", "serde"]),
         ("adapter/registry", &["tokio", "dap-wire", "cordebug", "tandem-adapter"]),
         ("adapter/cordebug", &["tokio", "serde", "dap-wire"]),
         ("adapter/clr-metadata", &["tokio", "serde", "cordebug", "dap-wire"]),
+        ("adapter/csharp", &["tokio", "serde", "cordebug", "dap-wire", "clr-metadata"]),
     ] {
         for on in forbidden {
             assert!(!depends(package, on), "{package} must not depend on {on}");
@@ -66,5 +76,93 @@ fn unsafe_code_is_in_one_crate() {
     let block = ["unsafe", " {"].concat();
     for path in sources().iter().filter(|path| !path.starts_with(root().join("adapter/cordebug"))) {
         assert!(!text(path).contains(&block), "{} has unsafe code", path.display());
+    }
+}
+
+#[test]
+fn owners_of_the_net_engine_do_not_use_the_engine() {
+    let engine = root().join("adapter/src/engine/coreclr");
+    for owner in [
+        "at_stop",
+        "breakpoints",
+        "breakpoints/binding",
+        "breakpoints/functions",
+        "breakpoints/instructions",
+        "breakpoints/operators",
+        "breakpoints/places",
+        "calls",
+        "calls/abort_safety",
+        "calls/phase",
+        "calls/stuck",
+        "calls/wait_detection",
+        "checksums",
+        "debuggee",
+        "disassembly",
+        "disassembly/instructions",
+        "disassembly/methods",
+        "evaluator/getters",
+        "evaluator/library",
+        "evaluator/memory",
+        "evaluator/scope",
+        "exceptions/filters",
+        "exceptions/origin",
+        "exceptions/silence",
+        "inbox",
+        "logging",
+        "methods",
+        "modules",
+        "names",
+        "options",
+        "outbox",
+        "retrieval",
+        "stack/awaiting",
+        "stack/transitions",
+        "types",
+        "types/lookup",
+        "types/members",
+        "types/relations",
+        "types/runtime",
+        "types/ty",
+        "values",
+        "values/chains",
+        "values/constants",
+        "values/contiguous",
+        "values/framework",
+        "values/hoisted",
+        "values/items",
+        "values/lightweight",
+        "values/loading",
+        "values/locals",
+        "values/members",
+        "values/numbers",
+        "values/path",
+        "values/primitive",
+        "values/references",
+        "values/reflection",
+        "values/show",
+        "values/together",
+        "values/tuples",
+    ] {
+        let path = engine.join(format!("{owner}.rs"));
+        assert!(path.is_file(), "{owner} is gone: correct this list");
+        assert!(!text(&path).contains("session::"), "{owner} must not use the engine's session");
+    }
+}
+
+#[test]
+fn decisions_about_child_adapters_do_no_io() {
+    let child = root().join("adapter/src/engine/child");
+    let decisions = sources()
+        .into_iter()
+        .filter(|path| *path == child.join("state.rs") || path.starts_with(child.join("state")));
+    let decisions: Vec<PathBuf> = decisions.collect();
+    assert!(decisions.len() > 1, "the state of child adapters is elsewhere: correct this test");
+    for path in decisions {
+        let text = text(&path);
+        for io in
+            ["tokio", "async fn", "Mutex", "std::fs", "std::process", "std::thread", "std::time", "session::"]
+        {
+            assert!(!text.contains(io), "{} uses `{io}`", path.display());
+        }
     }
 }

@@ -2,9 +2,9 @@
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::agent::Agent;
-use tests::fixture::{self, Runtime};
-use tests::transcript::Transcript;
+use tandem_tests::agent::Agent;
+use tandem_tests::fixture::{self, Runtime};
+use tandem_tests::transcript::Transcript;
 
 fn silent() -> Transcript {
     Transcript::default()
@@ -207,7 +207,7 @@ async fn hostile_paths_are_refused_by_every_tool() -> anyhow::Result<()> {
         assert_eq!(refused["error"]["code"], "INVALID_PARAMETER");
     }
     assert_eq!(std::fs::read_to_string(outer.path().join("secret.txt"))?, "secret");
-    // Debug answers show lines of sources; what is no text file of a sensible size is none, and is not waited for.
+    // Debug answers show lines of sources; a file that is not text of a sensible size is not read, and not waited for.
     let pipe = root.join("pipe");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status()?.success());
     std::fs::File::create(root.join("huge.cs"))?.set_len(1 << 30)?;
@@ -264,12 +264,12 @@ async fn a_log_at_its_finest_holds_no_arguments_files_input_or_values() -> anyho
         let text = std::fs::read_to_string(folder.path().join(name))?;
         let told: Vec<&str> = text.lines().filter(|line| line.contains("SECRET")).collect();
         assert!(told.is_empty(), "{name}: {told:#?}");
-        assert!(name == "log" || text.contains("asked of the engine"), "{text}");
+        assert!(name == "log" || text.contains("request to the engine"), "{text}");
     }
     Ok(())
 }
 
-/// `dotnet test` ends well where there are no tests, whether the project compiles or not.
+/// A project that compiles and has no tests is another matter.
 #[tokio::test]
 async fn tests_of_a_dotnet_project_that_does_not_compile_do_not_pass() -> anyhow::Result<()> {
     let environment = Runtime::Net31.environment().context("no .NET Core 3.1")?;
@@ -283,9 +283,17 @@ async fn tests_of_a_dotnet_project_that_does_not_compile_do_not_pass() -> anyhow
     command.envs(environment).current_dir(project.path());
     let mut agent = Agent::spawn("agent", command, &silent()).await?;
     let is_of_tests = "<PropertyGroup><IsTestProject>true</IsTestProject></PropertyGroup></Project>";
-    let mut content = std::fs::read_to_string(programs.join("broken/broken.csproj"))?;
-    for (code, errors) in [("NOT_FOUND", 0), ("BUILD_FAILED", 2)] {
+    let plain = std::fs::read_to_string(programs.join("broken/broken.csproj"))?;
+    let tests = plain.replace("</Project>", is_of_tests);
+    let broken = std::fs::read_to_string(programs.join("broken/Program.cs"))?;
+    let sound = "static class Program { static void Main() { } }";
+    for (content, source, code, errors) in [
+        (&plain, broken.as_str(), "BUILD_FAILED", json!(2)),
+        (&tests, broken.as_str(), "BUILD_FAILED", json!(2)),
+        (&plain, sound, "NOT_FOUND", json!(null)),
+    ] {
         agent.call("write_file", json!({ "path": "broken.csproj", "content": content })).await?;
+        agent.call("write_file", json!({ "path": "Program.cs", "content": source })).await?;
         let tested = loop {
             let answer = agent.call("run_tests", json!({})).await?;
             if answer["pending"] != true {
@@ -294,10 +302,9 @@ async fn tests_of_a_dotnet_project_that_does_not_compile_do_not_pass() -> anyhow
         };
         assert_eq!(
             (&tested["success"], &tested["error"]["code"], &tested["errors"]),
-            (&json!(false), &json!(code), &json!(errors)),
+            (&json!(false), &json!(code), &errors),
             "{tested:#}"
         );
-        content = content.replace("</Project>", is_of_tests);
     }
     agent.finish().await
 }

@@ -1,18 +1,18 @@
-//! Programs that end badly: each end is told in order, with its reason and the exit code the program really had.
+//! Programs that end badly: each end is reported in order, with its reason and the exit code the program really had.
 
 use serde_json::json;
-use tests::client::DapClient;
-use tests::fixture::Runtime;
-use tests::transcript::Transcript;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::Runtime;
+use tandem_tests::transcript::Transcript;
 
 stories! {
-    a_program_that_ends_itself_or_is_killed_is_told_with_its_exit_code,
+    a_program_that_ends_itself_or_is_killed_is_reported_with_its_exit_code,
     a_program_nobody_can_save_stops_once_and_then_ends,
     a_stack_overflow_ends_the_program,
 }
 
 also_on_net8! {
-    a_program_that_ends_itself_or_is_killed_is_told_with_its_exit_code,
+    a_program_that_ends_itself_or_is_killed_is_reported_with_its_exit_code,
     a_program_nobody_can_save_stops_once_and_then_ends,
     a_stack_overflow_ends_the_program,
 }
@@ -23,7 +23,7 @@ async fn started(runtime: Runtime, way: &str) -> anyhow::Result<DapClient> {
     Ok(editor)
 }
 
-async fn a_program_that_ends_itself_or_is_killed_is_told_with_its_exit_code(
+async fn a_program_that_ends_itself_or_is_killed_is_reported_with_its_exit_code(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
     for (way, code) in [("exit", 42), ("", 3), ("abort", 134), ("kill", 137)] {

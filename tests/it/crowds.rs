@@ -1,5 +1,5 @@
 //! Many clients and a program that prints more than they read: every request is answered, in order; each client sees the output or is
-//! told how much of it it does not see; whoever reads slowly or not at all holds nobody.
+//! informed how much of it it does not see; a client that reads slowly or not at all delays no other.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,9 +9,9 @@ use dap_wire::codec::DapCodec;
 use dap_wire::{Message, Request};
 use futures::{SinkExt, StreamExt};
 use serde_json::{Value, json};
-use tests::client::DapClient;
-use tests::fixture::Runtime;
-use tests::transcript::Transcript;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::Runtime;
+use tandem_tests::transcript::Transcript;
 use tokio::net::UnixStream;
 use tokio_util::codec::Framed;
 
@@ -25,8 +25,8 @@ stories! {
     in_a_crowd_and_a_flood_each_is_answered_in_order_and_knows_what_it_missed,
 }
 
-/// A client that counts what it is told.
-struct Rider {
+/// A client that counts what it receives.
+struct CountingClient {
     socket: Framed<UnixStream, DapCodec>,
     seq: i64,
     last: i64,
@@ -35,26 +35,26 @@ struct Rider {
     exited: bool,
 }
 
-impl Rider {
+impl CountingClient {
     async fn join(socket: &Path) -> anyhow::Result<Self> {
         let socket = Framed::new(UnixStream::connect(socket).await?, DapCodec::default());
-        let mut rider = Self { socket, seq: 0, last: 0, shown: 0, missed: 0, exited: false };
+        let mut client = Self { socket, seq: 0, last: 0, shown: 0, missed: 0, exited: false };
         for command in ["initialize", "attach", "configurationDone"] {
-            let asked = rider.send(command).await?;
-            while rider.next().await? != Some(asked) {}
+            let asked = client.send(command).await?;
+            while client.next().await? != Some(asked) {}
         }
-        Ok(rider)
+        Ok(client)
     }
 
     async fn send(&mut self, command: &str) -> anyhow::Result<i64> {
         self.seq += 1;
-        let arguments = json!({ "clientID": "rider" });
+        let arguments = json!({ "clientID": "client" });
         let request = Request { seq: self.seq, command: command.into(), arguments };
         self.socket.send(&Message::Request(request)).await?;
         Ok(self.seq)
     }
 
-    /// Takes a message; gives the request that it answers.
+    /// Takes a message; returns the request that it answers.
     async fn next(&mut self) -> anyhow::Result<Option<i64>> {
         let next = tokio::time::timeout(LIMIT, self.socket.next()).await.context("nothing comes")?;
         let message = next.context("hung up on")??.map_err(|error| anyhow::anyhow!("{error}"))?;
@@ -82,8 +82,8 @@ impl Rider {
         Ok(())
     }
 
-    /// Asks two things of the engine and one of the hub at once, again and again, until the program has ended.
-    async fn ride(mut self, pause: Duration) -> anyhow::Result<Self> {
+    /// Sends two requests to the engine and one to the hub at once, again and again, until the program has ended.
+    async fn run(mut self, pause: Duration) -> anyhow::Result<Self> {
         while !self.exited {
             let engine = [self.send("threads").await?, self.send("threads").await?];
             let hub = self.send("sessionInfo").await?;
@@ -112,19 +112,19 @@ async fn in_a_crowd_and_a_flood_each_is_answered_in_order_and_knows_what_it_miss
     editor.break_at("flood", &[]).await?;
     let socket = editor.socket().await?;
     // One that never reads, and some that read a message now and then.
-    let deaf = Rider::join(&socket).await?;
-    let mut riders = Vec::new();
+    let deaf = CountingClient::join(&socket).await?;
+    let mut clients = Vec::new();
     for number in 0..CLIENTS - 2 {
         let pause = Duration::from_millis(if number < 4 { 10 } else { 0 });
-        riders.push(tokio::spawn(Rider::join(&socket).await?.ride(pause)));
+        clients.push(tokio::spawn(CountingClient::join(&socket).await?.run(pause)));
     }
     editor.ok("continue", json!({ "threadId": thread })).await?;
     assert_eq!(editor.event("exited").await?["exitCode"], 0);
     let printed = FLOOD * 1024 * 1024 + "the last line\n".len();
-    for rider in riders {
-        let rider = rider.await??;
-        assert_eq!(rider.shown + rider.missed, printed, "{} shown", rider.shown);
-        assert!(rider.shown > 64 * 1024);
+    for client in clients {
+        let client = client.await??;
+        assert_eq!(client.shown + client.missed, printed, "{} shown", client.shown);
+        assert!(client.shown > 64 * 1024);
     }
     drop(deaf);
     editor.event("terminated").await?;

@@ -2,9 +2,9 @@
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::client::DapClient;
-use tests::fixture::{self, Runtime};
-use tests::transcript::Transcript;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::{self, Runtime};
+use tandem_tests::transcript::Transcript;
 
 stories! {
     a_methods_code_is_shown_with_its_source,
@@ -90,7 +90,7 @@ async fn as_many_rows_come_as_were_asked_for(runtime: Runtime) -> anyhow::Result
     let asked = json!({ "memoryReference": place, "offset": -1, "instructionCount": 1 });
     let told = editor.ok("disassemble", asked).await?;
     assert_eq!(told["instructions"][0]["address"], whole[at - 1]["address"]);
-    // Code that is no method's, as far as it can be read.
+    // Code that does not belong to a method, as far as it can be read.
     let call = whole.iter().map(|row| text(row, "instruction")).find_map(|row| row.strip_prefix("call 0x"));
     let target = format!("0x{}", call.context("no call of a fixed address")?);
     let helper = rows(&mut editor, &target, -2, 6).await?;
@@ -125,8 +125,8 @@ async fn a_step_of_one_instruction_ends_at_the_next_or_in_the_call(runtime: Runt
     editor.finish().await
 }
 
-async fn breaks(editor: &mut DapClient, wishes: Value) -> anyhow::Result<Vec<Value>> {
-    let told = editor.ok("setInstructionBreakpoints", json!({ "breakpoints": wishes })).await?;
+async fn breaks(editor: &mut DapClient, requests: Value) -> anyhow::Result<Vec<Value>> {
+    let told = editor.ok("setInstructionBreakpoints", json!({ "breakpoints": requests })).await?;
     Ok(told["breakpoints"].as_array().context("no breakpoints")?.clone())
 }
 
@@ -136,14 +136,14 @@ async fn a_breakpoint_at_an_instruction_stops_there(runtime: Runtime) -> anyhow:
     let last = code.iter().rfind(|row| text(row, "instruction") == "ret").context("no ret")?;
     let line = fixture::line("steps", "outer");
     let second = code.iter().find(|row| row["line"] == line + 1).context("no second statement")?;
-    let wishes = json!([
+    let requests = json!([
         { "instructionReference": second["address"] },
         { "instructionReference": code[0]["address"],
           "offset": u64::from_str_radix(&text(last, "address")[2..], 16)? as i64
               - u64::from_str_radix(&text(&code[0], "address")[2..], 16)? as i64,
           "condition": "1 + 1 == 2" },
     ]);
-    let set = breaks(&mut editor, wishes).await?;
+    let set = breaks(&mut editor, requests).await?;
     assert!(set.iter().all(|breakpoint| breakpoint["verified"] == true), "{set:?}");
     assert_eq!((&set[0]["line"], text(&set[0]["source"], "name")), (&json!(line + 1), "Program.cs"));
     // One on its line as well: one stop for both.
@@ -166,17 +166,17 @@ async fn a_breakpoint_at_an_instruction_stops_there(runtime: Runtime) -> anyhow:
 
 async fn a_breakpoint_at_no_instruction_says_why(runtime: Runtime) -> anyhow::Result<()> {
     let (mut editor, _, place) = stopped_in_outer(runtime).await?;
-    let wishes = json!([
+    let requests = json!([
         { "instructionReference": place, "offset": 1 },
         { "instructionReference": "0x10" },
         { "instructionReference": "Main" },
         { "instructionReference": place, "hitCondition": "often" },
     ]);
-    let set = breaks(&mut editor, wishes).await?;
+    let set = breaks(&mut editor, requests).await?;
     let expected = [
         "no instruction begins at 0x",
         "no method that is known has its code at 0x10",
-        "no memory reference",
+        "not a memory reference",
         "often",
     ];
     for (breakpoint, expected) in set.iter().zip(expected) {

@@ -1,5 +1,5 @@
 //! How an editor is connected to its session: its pipe or socket goes to the host as it is, anything else is copied; and
-//! whoever ends first, nothing is left and nothing hangs.
+//! whichever ends first, nothing is left and nothing hangs.
 
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -12,7 +12,7 @@ use dap_wire::codec::DapCodec;
 use dap_wire::{Message, Request};
 use futures::{SinkExt, StreamExt};
 use serde_json::json;
-use tests::fixture;
+use tandem_tests::fixture;
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio_util::codec::{Encoder, FramedRead, FramedWrite};
@@ -146,7 +146,7 @@ async fn hung_up(from: &mut From) -> anyhow::Result<()> {
 async fn the_host_reads_and_writes_an_editors_pipes_itself_and_a_long_message_is_whole() -> anyhow::Result<()>
 {
     let (started, mut to, mut from) = over_pipes().await?;
-    // More than a pipe holds, both ways; the answer bears the command's name.
+    // More than a pipe holds, both ways; the response has the command's name.
     let long = "x".repeat(1 << 20);
     to.send(&request(2, &long)).await?;
     answered(&mut from, &long).await?;
@@ -206,7 +206,7 @@ async fn death_is_told<R: tokio::io::AsyncRead + Unpin>(
 }
 
 #[tokio::test]
-async fn an_editor_is_told_of_a_host_that_is_killed() -> anyhow::Result<()> {
+async fn an_editor_is_notified_of_a_host_that_is_killed() -> anyhow::Result<()> {
     let (started, _to, mut from) = over_pipes().await?;
     started.kill_host().await?;
     death_is_told(started, &mut from).await
@@ -214,7 +214,7 @@ async fn an_editor_is_told_of_a_host_that_is_killed() -> anyhow::Result<()> {
 
 /// What the host was writing is finished first: the editor reads whole messages.
 #[tokio::test]
-async fn an_editor_is_told_of_a_host_that_is_killed_in_the_middle_of_a_message() -> anyhow::Result<()> {
+async fn an_editor_is_notified_of_a_host_that_is_killed_in_the_middle_of_a_message() -> anyhow::Result<()> {
     let (started, mut to, mut from) = over_pipes().await?;
     let long = "x".repeat(200 << 10);
     to.send(&request(2, &long)).await?;
@@ -229,7 +229,7 @@ async fn an_editor_is_told_of_a_host_that_is_killed_in_the_middle_of_a_message()
 }
 
 #[tokio::test]
-async fn an_editor_whose_bytes_are_copied_is_told_of_a_host_that_is_killed() -> anyhow::Result<()> {
+async fn an_editor_whose_bytes_are_copied_is_notified_of_a_host_that_is_killed() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("fifo");
     anyhow::ensure!(std::process::Command::new("mkfifo").arg(&path).status()?.success());

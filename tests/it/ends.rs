@@ -1,9 +1,9 @@
-//! Programs that end while they are looked at: every request is answered, the end is told with its exit code, and once.
+//! Programs that end while they are inspected: every request is answered, and the end is reported once, with its exit code.
 
 use serde_json::{Value, json};
-use tests::client::DapClient;
-use tests::fixture::Runtime;
-use tests::transcript::Transcript;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::Runtime;
+use tandem_tests::transcript::Transcript;
 
 stories! {
     a_program_that_is_killed_while_it_is_looked_at_leaves_no_request_unanswered,
@@ -62,7 +62,7 @@ impl Look {
         Ok(Self { editor, process, thread, frame, questions })
     }
 
-    /// Asks all, beginning with the one of this number; gives the requests.
+    /// Sends all requests, beginning with the one of this number; returns them.
     async fn ask(&mut self, first: usize) -> anyhow::Result<Vec<i64>> {
         let mut asked = Vec::new();
         let count = self.questions.len();

@@ -1,9 +1,9 @@
 //! The stop at entry of programs whose entry method the compiler wrote: it is where the user's code begins.
 
 use serde_json::{Value, json};
-use tests::client::DapClient;
-use tests::fixture::{self, Runtime};
-use tests::transcript::Transcript;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::{self, Runtime};
+use tandem_tests::transcript::Transcript;
 
 stories! {
     an_async_main_stops_at_entry_in_its_own_body,

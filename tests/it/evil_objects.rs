@@ -1,28 +1,29 @@
-//! Objects, types and names made to break whoever shows them: every request is answered, the host stays small, the program lives.
+//! Objects, types and names made to break a debugger that shows them: every request is answered, the host stays small, the program
+//! survives.
 
 use std::collections::VecDeque;
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::client::DapClient;
-use tests::fixture::Runtime;
-use tests::transcript::Transcript;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::Runtime;
+use tandem_tests::transcript::Transcript;
 
 // On .NET Core 3.1 a call that spins cannot be ended: the thread evaluates nothing more, and the program does not go on.
 mod on_net9 {
     #[tokio::test]
     async fn everything_evil_can_be_evaluated() -> anyhow::Result<()> {
-        super::everything_evil_can_be_evaluated(tests::fixture::Runtime::Net9).await
+        super::everything_evil_can_be_evaluated(tandem_tests::fixture::Runtime::Net9).await
     }
 
     #[tokio::test]
     async fn everything_evil_can_be_opened() -> anyhow::Result<()> {
-        super::everything_evil_can_be_opened(tests::fixture::Runtime::Net9).await
+        super::everything_evil_can_be_opened(tandem_tests::fixture::Runtime::Net9).await
     }
 }
 
 /// Most memory the host may have used, KiB.
-const MOST_MEMORY: u64 = 400 * 1024;
+const MAX_MEMORY: u64 = 400 * 1024;
 /// At the bottom of 8,000 frames, on a thread of its own; with `ToString` allowed.
 async fn started(runtime: Runtime) -> anyhow::Result<(DapClient, i64, Value)> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
@@ -84,15 +85,15 @@ async fn everything_evil_can_be_evaluated(runtime: Runtime) -> anyhow::Result<()
         assert_eq!(editor.ok("evaluate", asked).await?["result"], result, "{expression}");
     }
     let used = used(&process)?;
-    assert!(used < MOST_MEMORY, "{used} KiB");
+    assert!(used < MAX_MEMORY, "{used} KiB");
     editor.ok("continue", json!({ "threadId": thread })).await?;
     editor.stop().await?;
     editor.finish().await
 }
 
 /// Most rows that are opened, and how deep.
-const MOST_ROWS: usize = 150;
-const DEEPEST: usize = 3;
+const MAX_ROWS: usize = 150;
+const MAX_DEPTH: usize = 3;
 
 async fn everything_evil_can_be_opened(runtime: Runtime) -> anyhow::Result<()> {
     let (mut editor, thread, frame) = started(runtime).await?;
@@ -105,21 +106,21 @@ async fn everything_evil_can_be_opened(runtime: Runtime) -> anyhow::Result<()> {
         closed.extend(reference(row).map(|reference| (reference, 1, name.to_owned())));
     }
     let mut opened = 0;
-    while let Some((parent, depth, path)) = closed.pop_front().filter(|_| opened < MOST_ROWS) {
+    while let Some((parent, depth, path)) = closed.pop_front().filter(|_| opened < MAX_ROWS) {
         opened += 1;
         let told = editor.ask("variables", json!({ "variablesReference": parent })).await?;
         let code = told.body["error"]["variables"]["code"].as_str().unwrap_or_default();
         // What is open says that its code failed; a row that is refused says so, too.
         assert!(told.success || !matches!(code, "" | "TIMEOUT" | "ENGINE_FAILED"), "{path}: {}", told.body);
         assert!(told.body.to_string().len() < 3 << 20, "{path} is too long");
-        for row in told.body["variables"].as_array().into_iter().flatten().filter(|_| depth < DEEPEST) {
+        for row in told.body["variables"].as_array().into_iter().flatten().filter(|_| depth < MAX_DEPTH) {
             let name = row["name"].as_str().unwrap_or_default();
             closed.extend(reference(row).map(|below| (below, depth + 1, format!("{path} > {name}"))));
         }
     }
     assert!(opened > 50, "only {opened} rows could be opened");
     let used = used(&process)?;
-    assert!(used < MOST_MEMORY, "{used} KiB");
+    assert!(used < MAX_MEMORY, "{used} KiB");
     editor.ok("continue", json!({ "threadId": thread })).await?;
     editor.stop().await?;
     editor.finish().await

@@ -1,21 +1,21 @@
-//! Which exceptions stop the program, and what is told of them.
+//! Which exceptions stop the program, and what is reported about them.
 
 use serde_json::{Value, json};
-use tests::client::DapClient;
-use tests::fixture::{self, Runtime};
-use tests::transcript::Transcript;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::{self, Runtime};
+use tandem_tests::transcript::Transcript;
 
 stories! {
     exceptions_stop_by_filter_and_type,
-    an_exception_is_told_with_its_cause_and_its_places,
-    an_unusable_filter_is_told,
+    an_exception_is_reported_with_its_cause_and_its_places,
+    an_unusable_filter_is_reported,
     an_exception_nobody_catches_stops_before_its_handlers_run_and_once,
     an_exception_that_is_thrown_again_shows_where_it_was_thrown,
 }
 
 also_on_net8! {
     exceptions_stop_by_filter_and_type,
-    an_exception_is_told_with_its_cause_and_its_places,
+    an_exception_is_reported_with_its_cause_and_its_places,
     an_exception_nobody_catches_stops_before_its_handlers_run_and_once,
     an_exception_that_is_thrown_again_shows_where_it_was_thrown,
 }
@@ -70,7 +70,7 @@ async fn exceptions_stop_by_filter_and_type(runtime: Runtime) -> anyhow::Result<
     Ok(())
 }
 
-async fn an_exception_is_told_with_its_cause_and_its_places(runtime: Runtime) -> anyhow::Result<()> {
+async fn an_exception_is_reported_with_its_cause_and_its_places(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("filters", &[], json!({})).await?;
     let (thread, frame) = editor.stop().await?;
@@ -91,13 +91,13 @@ async fn an_exception_is_told_with_its_cause_and_its_places(runtime: Runtime) ->
     editor.finish().await
 }
 
-async fn an_unusable_filter_is_told(runtime: Runtime) -> anyhow::Result<()> {
+async fn an_unusable_filter_is_reported(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("messages", &[], json!({})).await?;
     editor.event("stopped").await?;
-    let wishes = json!({ "filters": ["all", "nope"],
+    let requests = json!({ "filters": ["all", "nope"],
         "filterOptions": [{ "filterId": "unhandled", "condition": "two words" }] });
-    let told = editor.ok("setExceptionBreakpoints", wishes).await?;
+    let told = editor.ok("setExceptionBreakpoints", requests).await?;
     let verified: Vec<&Value> =
         told["breakpoints"].as_array().into_iter().flatten().map(|answer| &answer["verified"]).collect();
     assert_eq!(verified, [true, false, false]);
@@ -135,7 +135,7 @@ async fn an_exception_nobody_catches_stops_before_its_handlers_run_and_once(
                     let told = editor.ok("evaluate", asked).await?["result"].clone();
                     assert_eq!(told, "\"nobody catches this\"", "{way}");
                 }
-                // The thread stands in optimised code of the runtime.
+                // The thread is in optimised code of the runtime.
                 _ => assert_eq!(editor.refused("evaluate", asked).await?, "EVALUATION_FAILED", "{way}"),
             }
         }

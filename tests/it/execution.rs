@@ -4,9 +4,9 @@ use std::process::Stdio;
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::client::DapClient;
-use tests::fixture::{self, Runtime};
-use tests::transcript::Transcript;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::{self, Runtime};
+use tandem_tests::transcript::Transcript;
 
 stories! {
     a_session_from_launch_to_exit,
@@ -52,9 +52,10 @@ async fn a_session_from_launch_to_exit(runtime: Runtime) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Stops `tour` in its loop; gives the thread and the top frame's id.
+/// Stops `tour` in its loop; returns the thread and the top frame's id.
 async fn in_the_loop(editor: &mut DapClient) -> anyhow::Result<(i64, Value)> {
-    editor.launch("tour", &["loop"], json!({})).await?;
+    // What is said of errors is the debugger's own.
+    editor.launch("tour", &["loop"], json!({ "expressionCompiler": "off" })).await?;
     editor.ok("processWriteInput", json!({ "data": "bob\n" })).await?;
     let (thread, frame) = editor.stop().await?;
     Ok((thread, frame["id"].clone()))
@@ -153,13 +154,16 @@ async fn conditions_hit_counts_and_log_messages_do_what_they_say(runtime: Runtim
     let launch = editor.send("launch", json!({ "program": fixture::program("tour") })).await?;
     editor.event("initialized").await?;
     let at = |marker| fixture::line("tour", marker);
-    let wishes = json!([
+    let requests = json!([
         { "line": at("loop"), "condition": "i == 2" },
         { "line": at("loop"), "hitCondition": "4" },
         { "line": at("add"), "logMessage": "adding {left} and {right}" },
     ]);
     editor
-        .ok("setBreakpoints", json!({ "source": { "path": fixture::source("tour") }, "breakpoints": wishes }))
+        .ok(
+            "setBreakpoints",
+            json!({ "source": { "path": fixture::source("tour") }, "breakpoints": requests }),
+        )
         .await?;
     editor.ok("configurationDone", Value::Null).await?;
     editor.response(launch).await?;

@@ -1,10 +1,10 @@
 //! `--expect`: an editor that reads exception filters only in the answer to `initialize` gets those of the engine that will come.
 
 use serde_json::{Value, json};
-use tests::child::Subject;
-use tests::client::DapClient;
-use tests::fixture::{self, Runtime};
-use tests::transcript::Transcript;
+use tandem_tests::child::Subject;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::{self, Runtime};
+use tandem_tests::transcript::Transcript;
 
 fn expecting(attributes: &Value) -> anyhow::Result<DapClient> {
     let flags = ["--expect", &attributes.to_string()];
@@ -56,11 +56,12 @@ stories_with! {
     of_delve: are_the_adapters(Subject::Delve),
     of_ruby: are_the_adapters(Subject::Rdbg),
     of_javascript: are_the_adapters(Subject::Js),
+    of_perl: are_the_adapters(Subject::Perl),
 }
 
 #[tokio::test]
 async fn dotnet_and_what_nobody_knows_beforehand() -> anyhow::Result<()> {
-    let dotnet = [("all", false), ("userUnhandled", false), ("unhandled", true)];
+    let dotnet = [("all", false), ("userUnhandled", true), ("unhandled", true)];
     for (attributes, expected) in [
         (json!({ "program": "app.dll" }), &dotnet[..]),
         (json!({ "engine": { "command": "other-dap" } }), &[]),
@@ -74,7 +75,7 @@ async fn dotnet_and_what_nobody_knows_beforehand() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Expected was one thing, launched is another: the editor is told by event, and what it sends means the same there.
+/// `--expect` names one program, and another is launched: an event corrects the editor, and its requests mean the same there.
 #[tokio::test]
 async fn a_wrong_expectation_does_no_harm() -> anyhow::Result<()> {
     let mut editor = expecting(&json!({ "program": "greeter.py" }))?;

@@ -1,11 +1,11 @@
-//! Where code is: function breakpoints, symbols elsewhere or missing, sources, modules; and what a program tells its
+//! Where code is: function breakpoints, symbols elsewhere or missing, sources, modules; and what a program sends its
 //! debugger.
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::client::DapClient;
-use tests::fixture::{self, Runtime};
-use tests::transcript::Transcript;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::{self, Runtime};
+use tandem_tests::transcript::Transcript;
 
 stories! {
     functions_are_found_by_name_and_signature,
@@ -13,10 +13,10 @@ stories! {
     an_optimised_program_says_so,
     an_embedded_source_is_shown_and_mapped,
     symbols_are_found_in_symbol_paths,
-    a_changed_source_is_told,
+    a_changed_source_is_reported,
     modules_and_sources_are_listed,
     a_program_speaks_to_its_debugger_and_breaks,
-    a_failed_assertion_stops_where_it_stands,
+    a_failed_assertion_stops_where_it_is_written,
     a_program_that_fails_fast_stops_and_ends,
     the_entry_stop_is_before_the_first_line,
 }
@@ -30,7 +30,7 @@ also_on_net8! {
     an_embedded_source_is_shown_and_mapped,
     modules_and_sources_are_listed,
     a_program_speaks_to_its_debugger_and_breaks,
-    a_failed_assertion_stops_where_it_stands,
+    a_failed_assertion_stops_where_it_is_written,
     a_program_that_fails_fast_stops_and_ends,
     the_entry_stop_is_before_the_first_line,
 }
@@ -50,7 +50,7 @@ async fn go(editor: &mut DapClient, launch: i64) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The source line a frame stands at.
+/// The source line of a frame.
 fn source_line(program: &str, frame: &Value) -> String {
     let text = std::fs::read_to_string(fixture::source(program)).unwrap_or_default();
     let line = usize::try_from(frame["line"].as_i64().unwrap_or(0)).unwrap_or(0);
@@ -76,7 +76,19 @@ async fn functions_are_found_by_name_and_signature(runtime: Runtime) -> anyhow::
         "Box.Box",
         "Box..ctor",
         "Box.Size",
+        "Box.get_Size",
         "Box.op_Addition",
+        "Box.operator +",
+        "Box.operator -(Box<T>)",
+        "Box.operator -(Box<T>, Box<T>)",
+        "Box.explicit operator int",
+        "explicit operator System.Boolean",
+        "Box.this[]",
+        "Box.set_Item",
+        "Box.Item(int)",
+        "Box.Opened",
+        "Box.add_Opened",
+        "Till.operator *",
         "Till.Later",
         "Till.Coins",
         "Program.Total.Sum",
@@ -175,7 +187,7 @@ async fn remarks_are_about_the_module_a_breakpoint_is_in(runtime: Runtime) -> an
     go(&mut editor, launch).await?;
     let (thread, frame) = editor.stop().await?;
     assert_eq!(frame["line"], line("written"));
-    // Once each: the one is bound, the other told that nothing is there.
+    // Once each: one is bound, and the other reports that there is no code.
     for (verified, message) in [(true, Value::Null), (false, json!("there is no code at or after this line"))]
     {
         let told = editor.breakpoint("changed").await?["breakpoint"].clone();
@@ -212,7 +224,7 @@ async fn an_embedded_source_is_shown_and_mapped(runtime: Runtime) -> anyhow::Res
     assert_eq!(editor.refused("source", json!({ "sourceReference": 999_999 })).await?, "INVALID_PARAMETER");
     editor.finish().await?;
 
-    // Told where it is, the file itself is meant, both ways.
+    // With the mapping, the file itself is meant, in both directions.
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     let folder = std::path::Path::new(&fixture::source("embedded")).parent().context("no folder")?.to_owned();
     let program =
@@ -264,13 +276,13 @@ async fn symbols_are_found_in_symbol_paths(runtime: Runtime) -> anyhow::Result<(
     Ok(())
 }
 
-async fn a_changed_source_is_told(runtime: Runtime) -> anyhow::Result<()> {
+async fn a_changed_source_is_reported(runtime: Runtime) -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let changed = folder.path().join("Program.cs");
     let text = std::fs::read_to_string(fixture::source("embedded"))?;
     for (content, remark) in [
         (text.clone(), false),
-        // What git makes of line ends on other systems is no change.
+        // Line ends that git converts on other systems do not count as a change.
         (text.replace('\n', "\r\n"), false),
         (text.replace("42", "43"), true),
     ] {
@@ -344,6 +356,13 @@ async fn a_program_speaks_to_its_debugger_and_breaks(runtime: Runtime) -> anyhow
     for line in ["shop: logged\n", "plain\n", "debug line"] {
         assert!(editor.output[2].contains(line), "{}", editor.output[2]);
     }
+    loop {
+        let said = editor.event("output").await?;
+        if said["output"] == "plain\n" {
+            assert_eq!(said["from"], "program", "{said}");
+            break;
+        }
+    }
     editor.ok("next", json!({ "threadId": thread })).await?;
     let (_, frame) = editor.stop().await?;
     assert_eq!(frame["line"], fixture::line("messages", "after"));
@@ -369,7 +388,7 @@ async fn a_program_that_fails_fast_stops_and_ends(runtime: Runtime) -> anyhow::R
     editor.finish().await
 }
 
-async fn a_failed_assertion_stops_where_it_stands(runtime: Runtime) -> anyhow::Result<()> {
+async fn a_failed_assertion_stops_where_it_is_written(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("messages", &[], json!({ "args": ["assert"] })).await?;
     let stopped = editor.event("stopped").await?;

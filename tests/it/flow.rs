@@ -1,15 +1,15 @@
-//! Nobody stalls anybody: many clients, deaf ones, slow evaluations, cancelling, and the order of answers.
+//! No client blocks another: many clients, some that do not read, slow evaluations, cancelling, and the order of answers.
 
 use std::time::Duration;
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::client::DapClient;
-use tests::fixture::Runtime;
-use tests::transcript::Transcript;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::Runtime;
+use tandem_tests::transcript::Transcript;
 
 stories! {
-    sixty_four_clients_ride_and_a_deaf_one_is_dropped,
+    sixty_four_clients_share_a_session_and_a_deaf_one_is_dropped,
     answers_come_in_an_order_a_client_can_rely_on,
     a_wait_is_cancelled_and_the_session_goes_on,
     a_slow_evaluation_keeps_no_other_waiting_and_is_cancelled,
@@ -26,16 +26,18 @@ async fn spinning(runtime: Runtime) -> anyhow::Result<(DapClient, std::path::Pat
     Ok((editor, socket))
 }
 
-async fn sixty_four_clients_ride_and_a_deaf_one_is_dropped(runtime: Runtime) -> anyhow::Result<()> {
+async fn sixty_four_clients_share_a_session_and_a_deaf_one_is_dropped(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
     let (mut editor, socket) = spinning(runtime).await?;
-    let mut riders = Vec::new();
+    let mut clients = Vec::new();
     for _ in 0..62 {
-        let mut rider = DapClient::connect("rider", &socket, &Transcript::default()).await?;
-        rider.join(json!({ "clientID": "other" })).await?;
-        riders.push(rider);
+        let mut client = DapClient::connect("other", &socket, &Transcript::default()).await?;
+        client.join(json!({ "clientID": "other" })).await?;
+        clients.push(client);
     }
     editor.ok("sessionInfo", json!({ "subscribe": true })).await?;
-    // It asks and asks and never reads: its answers fill its socket, then its queue, and then it is dropped.
+    // It keeps sending requests and never reads: its answers fill its socket, then its queue, and then it is dropped.
     let mut deaf = DapClient::connect("deaf", &socket, &Transcript::default()).await?;
     deaf.join(json!({ "clientID": "other", "clientName": "deaf" })).await?;
     assert_eq!(editor.event("sessionChanged").await?["client"], "deaf");
@@ -47,10 +49,10 @@ async fn sixty_four_clients_ride_and_a_deaf_one_is_dropped(runtime: Runtime) -> 
     let left = editor.event("sessionChanged").await?;
     assert_eq!((&left["change"], &left["client"]), (&json!("left"), &json!("deaf")));
     assert!(left["reason"].as_str().is_some_and(|reason| reason.contains("does not read")), "{left}");
-    // Everybody else is told of a stop as ever.
-    riders.last_mut().context("no rider")?.ok("pause", json!({})).await?;
-    for rider in &mut riders {
-        rider.event("stopped").await?;
+    // All other clients still get the stop.
+    clients.last_mut().context("no client")?.ok("pause", json!({})).await?;
+    for client in &mut clients {
+        client.event("stopped").await?;
     }
     editor.event("stopped").await?;
     editor.finish().await
@@ -82,7 +84,7 @@ async fn a_wait_is_cancelled_and_the_session_goes_on(runtime: Runtime) -> anyhow
     let (mut editor, _) = spinning(runtime).await?;
     let wait = json!({ "waitFor": "never printed", "timeoutMs": 600_000 });
     let waits = editor.send("processReadOutput", wait).await?;
-    // Whatever is asked meanwhile does not wait for it.
+    // Other requests do not wait for it.
     editor.ok("pause", json!({})).await?;
     editor.event("stopped").await?;
     editor.ok("cancel", json!({ "requestId": waits })).await?;
@@ -109,7 +111,7 @@ async fn a_slow_evaluation_keeps_no_other_waiting_and_is_cancelled(runtime: Runt
     for _ in 0..2 {
         first.ok("next", json!({ "threadId": thread })).await?;
         (_, frame) = first.stop().await?;
-        second.event("stopped").await?;
+        second.next_stop_of_another().await?;
     }
     // It never ends: the worker spins for as long as the program reads.
     let join = json!({ "expression": "worker.Join()", "frameId": frame["id"] });
@@ -124,12 +126,12 @@ async fn a_slow_evaluation_keeps_no_other_waiting_and_is_cancelled(runtime: Runt
     second.ok("stackTrace", json!({ "threadId": thread, "levels": 1 })).await?;
     first.ok("next", json!({ "threadId": thread })).await?;
     first.stop().await?;
-    second.event("stopped").await?;
+    second.next_stop_of_another().await?;
     second.finish().await?;
     first.finish().await
 }
 
-/// A client that does not wait for answers asks what the engine gets while the step is under way, or has just come down.
+/// A client that does not wait for answers sends requests that reach the engine during the step, or just after it.
 async fn questions_right_behind_a_step_do_not_swallow_its_stop(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("ends", &["turn"], json!({ "args": ["never"] })).await?;

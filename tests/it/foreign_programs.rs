@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use tests::client::DapClient;
-use tests::fixture::{self, Runtime};
-use tests::transcript::Transcript;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::{self, Runtime};
+use tandem_tests::transcript::Transcript;
 
 stories! {
     a_program_of_another_machine_is_named,
@@ -61,7 +61,7 @@ async fn a_program_of_another_machine_is_named(runtime: Runtime) -> anyhow::Resu
     ] {
         refused(runtime, launch, words).await?;
     }
-    // What would run it is no program of this machine either.
+    // The `dotnet` that would run it is not a program for this machine either.
     changed(&host, place("dotnet"), 2, 183)?;
     let launch = json!({ "program": fixture::program("tour"), "env": { "DOTNET_ROOT": scratch.path() } });
     refused(runtime, launch, arm_words).await

@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::client::DapClient;
-use tests::fixture::Runtime;
-use tests::transcript::Transcript;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::Runtime;
+use tandem_tests::transcript::Transcript;
+
+use crate::unoptimized::variables;
 
 stories_with! {
     a_single_file_is_debugged: counts_words("onefile", "onefile"),
@@ -45,7 +47,7 @@ async fn launched(form: &str, program: &str, source: &str, lines: &[i64]) -> any
     Ok(editor)
 }
 
-/// Removes the breakpoints and goes on.
+/// Removes the breakpoints and continues.
 async fn go_on(editor: &mut DapClient, form: &str, source: &str, thread: i64) -> anyhow::Result<()> {
     let place = json!({ "path": folder(form)?.join(source) });
     editor.ok("setBreakpoints", json!({ "source": place, "breakpoints": [] })).await?;
@@ -66,6 +68,14 @@ async fn counts_words(form: &str, program: &str) -> anyhow::Result<()> {
     assert_eq!(frame["source"]["path"], json!(folder(form)?.join("Program.cs")));
     assert_eq!(value_of(&mut editor, "word", &frame).await?, "\"one\"");
     assert_eq!(value_of(&mut editor, "word.Length + total", &frame).await?, "3");
+    let compiled = match form {
+        // Nothing can be loaded into it any more.
+        "trimmed" => "! `Assembly.Load(byte[])` was trimmed away",
+        _ => "4",
+    };
+    editor
+        .gives(&frame, &[("await Task.FromResult(word.Count(c => c != 'x') + total + 1)", compiled)])
+        .await?;
     editor
         .ok("setExpression", json!({ "expression": "total", "value": "40", "frameId": frame["id"] }))
         .await?;
@@ -121,4 +131,37 @@ async fn a_program_compiled_ahead_of_time_is_given_to_a_native_debugger() -> any
     assert!(editor.output[2].contains("aot was compiled ahead of time (NativeAOT)"), "{:?}", editor.output);
     editor.event("terminated").await?;
     editor.finish().await
+}
+
+/// A program that was compiled ahead of time, and the framework, which always was.
+#[tokio::test]
+async fn variables_of_code_that_was_compiled_ahead_of_time_are_seen() -> anyhow::Result<()> {
+    let runtime = Runtime::Net10.found()?;
+    let folder = folder("r2r")?;
+    for suppressed in [false, true] {
+        let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+        editor.ok("initialize", json!({ "clientID": "test" })).await?;
+        let launch = editor
+            .send(
+                "launch",
+                json!({ "program": folder.join("r2r.dll"), "suppressJITOptimizations": suppressed,
+                "sourceFileMap": { "/src/r2r": folder } }),
+            )
+            .await?;
+        editor.initialized(launch).await?;
+        let wanted = json!({ "breakpoints": [{ "name": "System.Console.WriteLine(string)" }] });
+        editor.ok("setFunctionBreakpoints", wanted).await?;
+        editor.ok("configurationDone", Value::Null).await?;
+        anyhow::ensure!(editor.response(launch).await?.success);
+        let (thread, top) = editor.stop().await?;
+        let stack = editor.ok("stackTrace", json!({ "threadId": thread })).await?;
+        assert_eq!(top["name"], "System.Console.WriteLine(string value)");
+        let rows = variables(&mut editor, &stack["stackFrames"][1]).await?;
+        let is_read =
+            |name: &str| rows.iter().any(|(own, value)| own == name && !value.starts_with("<cannot read"));
+        let all = ["args", "total"].iter().all(|name| is_read(name));
+        assert_eq!(all, suppressed, "{rows:?}");
+        editor.finish().await?;
+    }
+    Ok(())
 }

@@ -3,9 +3,9 @@
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::client::DapClient;
-use tests::fixture::Runtime;
-use tests::transcript::Transcript;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::Runtime;
+use tandem_tests::transcript::Transcript;
 
 stories! {
     numbers_and_times_are_read,
@@ -41,7 +41,7 @@ async fn rows(editor: &mut DapClient, frame: &Value) -> anyhow::Result<Vec<Value
     told["variables"].as_array().cloned().context("no variables")
 }
 
-/// Stops at a marker; gives the top frame's id.
+/// Stops at a marker; returns the top frame's id.
 async fn stopped_at(runtime: Runtime, marker: &str) -> anyhow::Result<(DapClient, Value)> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("glance", &[marker], json!({})).await?;

@@ -1,9 +1,9 @@
 //! Bad input: each gets its answer with a stable code, and the session lives on where it can.
 
 use serde_json::{Value, json};
-use tests::client::DapClient;
-use tests::fixture::{self, Runtime};
-use tests::transcript::Transcript;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::{self, Runtime};
+use tandem_tests::transcript::Transcript;
 
 stories! {
     requests_that_make_no_sense_are_answered_and_the_session_goes_on,
@@ -53,7 +53,7 @@ async fn requests_that_make_no_sense_are_answered_and_the_session_goes_on(
     ] {
         assert_eq!(editor.refused(command, arguments.clone()).await?, code, "{command} {arguments}");
     }
-    // A file that does not exist is no error, but says so.
+    // A file that does not exist is not an error; the answer says so.
     let nowhere = json!({ "source": { "path": "/no/such/file.cs" }, "breakpoints": [{ "line": 3 }] });
     let told = editor.ok("setBreakpoints", nowhere).await?;
     assert_eq!(told["breakpoints"][0]["message"], "there is no file `/no/such/file.cs`");

@@ -2,14 +2,15 @@
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::client::DapClient;
-use tests::fixture::Runtime;
-use tests::transcript::Transcript;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::Runtime;
+use tandem_tests::transcript::Transcript;
 
 stories! {
     evaluations_that_throw_say_what_was_thrown,
     an_evaluation_that_ends_the_program_ends_the_session_in_order,
-    hovering_runs_no_code_of_the_program,
+    hovering_runs_getters_and_nothing_else,
+    what_an_expression_does_is_known_before_it_runs,
     a_call_that_blocks_leaves_the_session_alive_and_a_step_waits_for_it,
     a_call_that_waits_for_ever_can_be_left_and_the_program_be_paused,
     a_call_that_waits_again_and_again_never_costs_the_program,
@@ -75,16 +76,50 @@ async fn an_evaluation_that_ends_the_program_ends_the_session_in_order(
     editor.finish().await
 }
 
-async fn hovering_runs_no_code_of_the_program(runtime: Runtime) -> anyhow::Result<()> {
+async fn hovering_runs_getters_and_nothing_else(runtime: Runtime) -> anyhow::Result<()> {
     let (mut editor, _, frame) = started(runtime).await?;
     let hover = |expression: &str| json!({ "expression": expression, "frameId": frame, "context": "hover" });
     assert_eq!(editor.ok("evaluate", hover("thrower.Fine + 1")).await?["result"], "2");
     for expression in
-        ["thrower.Bad", "thrower.ToString()", "watched = 2", "watched++", "new Ring()", "killer.Deadly"]
+        ["thrower.Bad", "thrower.ToString()", "watched = 2", "watched++", "new Ring()", "killer.ToString()"]
     {
         assert_eq!(editor.refused("evaluate", hover(expression)).await?, "EVALUATION_FAILED", "{expression}");
     }
     assert_eq!(editor.ok("evaluate", hover("watched")).await?["result"], "1");
+    editor.finish().await
+}
+
+async fn what_an_expression_does_is_known_before_it_runs(runtime: Runtime) -> anyhow::Result<()> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    let off = json!({ "expressionCompiler": "off" });
+    editor.launch("hostile", &["here", "after"], off).await?;
+    let (_, frame) = editor.stop().await?;
+    let frame = frame["id"].clone();
+    let asked = |expression: &str, allowed: bool| json!({ "expression": expression, "frameId": frame, "context": "repl", "allowSideEffects": allowed });
+    // What does not compile writes nothing.
+    for (expression, code) in [
+        ("(watched = 2) + typo", "CS0103"),
+        ("watched++ + thrower.Typo", "CS1061"),
+        ("(watched = 2) + \"\" * 2", "CS0019"),
+        ("(watched = 2) > 0 ? new Ring().Typo : 1", "CS1061"),
+    ] {
+        let told = editor.ask("evaluate", asked(expression, true)).await?;
+        let message = told.body["error"]["variables"]["message"].as_str().unwrap_or_default();
+        assert!(!told.success && message.starts_with(code), "{expression}: {}", told.body);
+    }
+    for (expression, named) in [
+        ("thrower.ToString()", "`thrower.ToString()` runs code of the program"),
+        ("1 + (watched = 2)", "would be written to"),
+        ("thrower.Fine + watched++", "would be written to"),
+        ("new Ring()", "`new Ring()` runs code of the program"),
+        ("await System.Threading.Tasks.Task.Delay(1)", "needs the C# compiler"),
+    ] {
+        let told = editor.ask("evaluate", asked(expression, false)).await?;
+        let message = told.body["error"]["variables"]["message"].as_str().unwrap_or_default();
+        assert!(!told.success && message.contains(named), "{expression}: {}", told.body);
+    }
+    assert_eq!(editor.ok("evaluate", asked("thrower.Fine + watched", false)).await?["result"], "2");
+    assert_eq!(editor.ok("evaluate", asked("watched = 3", true)).await?["result"], "3");
     editor.finish().await
 }
 
@@ -119,7 +154,7 @@ async fn a_call_that_blocks_leaves_the_session_alive_and_a_step_waits_for_it(
     editor.break_at("hostile", &[]).await?;
     editor.ok("next", json!({ "threadId": thread })).await?;
     let (_, frame) = editor.stop().await?;
-    assert_eq!(frame["line"], tests::fixture::line("hostile", "after"));
+    assert_eq!(frame["line"], tandem_tests::fixture::line("hostile", "after"));
     // The thread is as any other again.
     let again = json!({ "expression": "thrower.GetHashCode() != 0", "frameId": frame["id"] });
     assert_eq!(editor.ok("evaluate", again).await?["result"], "true");
@@ -160,7 +195,7 @@ async fn a_call_that_waits_again_and_again_never_costs_the_program(runtime: Runt
         assert!(told.contains("was aborted"), "{told}");
         editor.ok("evaluate", at("thrower.GetHashCode()")).await?;
     } else {
-        assert!(told.contains("and goes on"), "{told}");
+        assert!(told.contains("and still runs"), "{told}");
         let (code, told) = message(&mut editor, &frame, "thrower.GetHashCode()").await?;
         assert!(
             code == "EVALUATION_FAILED" && told.contains("is still in `hanger.Forever`"),

@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use rustix::fs::inotify;
 use serde_json::{Value, json};
-use tests::agent::Agent;
-use tests::fixture;
-use tests::transcript::Transcript;
+use tandem_tests::agent::Agent;
+use tandem_tests::fixture;
+use tandem_tests::transcript::Transcript;
 
-/// What stands in each file outside.
+/// The contents of each file outside.
 const SECRET: &str = "SECRET-7421";
 
 /// A root with hostile repositories, and what lies beside it.
@@ -84,7 +84,7 @@ fn git(folder: &Path, arguments: &[&str]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Adds to a repository's configuration; `@` stands for the program that must not run, `^` for the folder outside.
+/// Adds to a repository's configuration; `@` is replaced by the program that must not run, `^` by the folder outside.
 fn configure(trap: &Trap, folder: &Path, text: &[u8]) -> anyhow::Result<()> {
     let file = folder.join(".git/config");
     let mut config = std::fs::read(&file)?;
@@ -213,7 +213,7 @@ fn places(trap: &Trap) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Makes all cases; gives their names.
+/// Makes all cases; returns their names.
 fn cases(trap: &Trap) -> anyhow::Result<Vec<String>> {
     let hooks = trap.root().join("hooks");
     std::fs::create_dir(&hooks)?;

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::agent::Agent;
-use tests::fixture::{self, Runtime};
-use tests::http::Server;
-use tests::transcript::Transcript;
+use tandem_tests::agent::Agent;
+use tandem_tests::fixture::{self, Runtime};
+use tandem_tests::http::Server;
+use tandem_tests::transcript::Transcript;
 
 const TOKEN: &str = "a-token-for-these-tests";
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -35,7 +35,7 @@ async fn official(folder: &Path, arguments: &[&str]) -> anyhow::Result<Value> {
     serde_json::from_slice(&done.stdout).with_context(|| words)
 }
 
-fn judge(told: &Value, version: &str) {
+fn check(told: &Value, version: &str) {
     assert_eq!((&told["version"], &told["server"]), (&json!(version), &json!("tandem-mcp")), "{told:#}");
     assert!(told["tools"].as_array().is_some_and(|tools| tools.len() > 30), "{told:#}");
     assert_eq!(told["withoutSchema"], json!([]));
@@ -47,6 +47,7 @@ fn judge(told: &Value, version: &str) {
     assert_eq!(told["status"]["state"], "idle");
     assert!(told["progress"].as_u64() >= Some(1), "{told:#}");
     assert_eq!(told["built"], json!(["compiling\ndone\n", true]), "{told:#}");
+    assert_eq!(told["tests"], json!([1, 1]), "{told:#}");
     assert_eq!((&told["left"], &told["after"]["exists"]), (&json!(false), &json!(true)), "{told:#}");
 }
 
@@ -56,7 +57,7 @@ async fn the_official_client_is_served_over_stdio() -> anyhow::Result<()> {
     for (mode, version) in [("auto", "2026-07-28"), ("legacy", "2025-11-25")] {
         let folder = tempfile::tempdir()?;
         let told = official(folder.path(), &["stdio", mode, &bridge, "--allow-commands"]).await?;
-        judge(&told, version);
+        check(&told, version);
     }
     Ok(())
 }
@@ -67,7 +68,7 @@ async fn the_official_client_is_served_over_http() -> anyhow::Result<()> {
         let folder = tempfile::tempdir()?;
         let server = Server::start(folder.path(), &["--allow-commands"], TOKEN).await?;
         let told = official(folder.path(), &["http", mode, &server.url(), TOKEN]).await?;
-        judge(&told, "2025-11-25");
+        check(&told, "2025-11-25");
         server.stop().await?;
     }
     Ok(())
@@ -229,10 +230,10 @@ async fn a_flag_that_cannot_be_meant_is_refused_and_makes_nothing() -> anyhow::R
         Ok((done.status.code(), String::from_utf8_lossy(&done.stderr).into_owned()))
     };
     for (program, flags, wanted) in [
-        ("tandem-mcp", ["--http", "nonsense"], "no HOST:PORT"),
-        ("tandem-mcp", ["--http", "127.0.0.1:99999"], "no HOST:PORT"),
-        ("tandem-mcp", ["--log-level", "bogus"], "none of error, warn"),
-        ("tandem-dap", ["--log-level", "bogus"], "none of error, warn"),
+        ("tandem-mcp", ["--http", "nonsense"], "not HOST:PORT"),
+        ("tandem-mcp", ["--http", "127.0.0.1:99999"], "not HOST:PORT"),
+        ("tandem-mcp", ["--log-level", "bogus"], "not one of error, warn"),
+        ("tandem-dap", ["--log-level", "bogus"], "not one of error, warn"),
         ("tandem-dap", ["--listen", "unix:"], "the path after `unix:` is missing"),
         ("tandem-dap", ["--listen", "nonsense"], "neither HOST:PORT nor unix:PATH"),
     ] {
@@ -246,7 +247,7 @@ async fn a_flag_that_cannot_be_meant_is_refused_and_makes_nothing() -> anyhow::R
 }
 
 #[tokio::test]
-async fn other_machines_are_let_in_only_when_told() -> anyhow::Result<()> {
+async fn other_machines_are_accepted_only_when_allowed() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let refused = Server::at("0.0.0.0:0", folder.path(), &[], TOKEN).await.err().context("it starts")?;
     assert!(format!("{refused:#}").contains("--http-allow-remote"), "{refused:#}");
@@ -316,22 +317,24 @@ async fn what_an_mcp_session_started_ends_with_it_and_with_no_other() -> anyhow:
 async fn naming_a_session_of_another_agent_does_not_join_it() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let sessions = folder.path().join("tandem");
-    registry::prepare(&sessions)?;
-    let entry = registry::Entry {
+    session_registry::prepare(&sessions)?;
+    let entry = session_registry::Entry {
         id: "fox7".into(),
         pid: std::process::id(),
         title: "app".into(),
         program: "/app.py".into(),
         engine: "debugpy".into(),
         cwd: None,
+        version: String::new(),
+        protocol: 0,
         started: 0,
         socket: Default::default(),
         client: Some("another".into()),
         kind: Some("agent".into()),
         parent: None,
     };
-    // It lives, and says nothing to whoever connects.
-    let (_published, listener) = registry::Published::new(&sessions, entry)?;
+    // It lives, and sends nothing to its clients.
+    let (_published, listener) = session_registry::Published::new(&sessions, entry)?;
     let environment = std::collections::HashMap::from([(
         "XDG_RUNTIME_DIR".to_owned(),
         folder.path().display().to_string(),

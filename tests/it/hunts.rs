@@ -3,10 +3,10 @@
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::agent::Agent;
-use tests::child::{self, Subject};
-use tests::fixture::{self, Runtime};
-use tests::transcript::Transcript;
+use tandem_tests::agent::Agent;
+use tandem_tests::child::{self, Subject};
+use tandem_tests::fixture::{self, Runtime};
+use tandem_tests::transcript::Transcript;
 
 stories! { a_wrong_sum_is_found_in_a_csharp_program }
 

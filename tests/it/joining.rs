@@ -1,9 +1,9 @@
-//! Joining at any moment: what a late client is told, and in which order.
+//! Joining at any moment: what a late client gets, and in which order.
 
 use serde_json::{Value, json};
-use tests::client::DapClient;
-use tests::fixture::{self, Runtime};
-use tests::transcript::Transcript;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::{self, Runtime};
+use tandem_tests::transcript::Transcript;
 
 stories! {
     a_client_that_joins_while_the_program_is_being_started,
@@ -69,7 +69,7 @@ async fn a_client_that_joins_while_the_program_runs(runtime: Runtime) -> anyhow:
     editor.ok("processReadOutput", json!({ "stream": "stdout", "waitFor": "beat" })).await?;
     let mut late = DapClient::connect("late", &editor.socket().await?, &story).await?;
     late.join(json!({ "clientID": "other", "clientName": "late" })).await?;
-    // Anything that is answered behind what it is told of the past.
+    // Any request that is answered after the events about the past.
     late.ok("pause", json!({})).await?;
     late.event("stopped").await?;
     assert_order(&late.unclaimed(), &["output"]);

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::client::DapClient;
-use tests::fixture::{self, Runtime};
-use tests::transcript::Transcript;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::{self, Runtime};
+use tandem_tests::transcript::Transcript;
 
 stories! {
     a_launch_profile_gives_what_the_launch_does_not_say,
@@ -110,7 +110,7 @@ async fn a_launch_profile_that_cannot_be_used_says_why(runtime: Runtime) -> anyh
         ),
         (json!({ "cwd": folder, "launchSettingsProfile": "IIS Express" }), "LAUNCH_FAILED", "IISExpress"),
         (json!({ "cwd": scratch.path(), "launchSettingsProfile": "plain" }), "LAUNCH_FAILED", "there is no"),
-        (json!({ "launchSettingsFilePath": broken }), "LAUNCH_FAILED", "it is no JSON"),
+        (json!({ "launchSettingsFilePath": broken }), "LAUNCH_FAILED", "it is not JSON"),
         (json!({ "launchSettingsFilePath": "/no/such/file" }), "LAUNCH_FAILED", "/no/such/file"),
         (json!({ "launchSettingsProfile": 7 }), "INVALID_PARAMETER", "must be a string"),
     ] {
@@ -171,12 +171,12 @@ async fn a_terminal_serves_console_programs(runtime: Runtime) -> anyhow::Result<
 
 async fn attributes_that_mean_nothing_are_named(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
-    let more = json!({ "stopOnEntri": true, "requireExactSource": false, "__sessionId": "1", "type": "tandem",
+    let more = json!({ "stopOnEntri": true, "requireExactSourc": false, "__sessionId": "1", "type": "tandem",
         "name": "mine", "request": "launch", "preLaunchTask": "build", "presentation": {} });
     editor.launch("settings", &[], more).await?;
     assert_eq!(editor.event("exited").await?["exitCode"], 0);
     let named: Vec<&str> = editor.output[2].lines().filter(|line| line.contains("nothing")).collect();
-    let told = "`stopOnEntri`, `requireExactSource`: the attributes mean nothing to the .NET engine; they are ignored";
+    let told = "`stopOnEntri`, `requireExactSourc`: the attributes mean nothing to the .NET engine; they are ignored";
     assert_eq!(named, [told]);
     editor.finish().await
 }

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::client::DapClient;
-use tests::fixture::Runtime;
-use tests::transcript::Transcript;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::Runtime;
+use tandem_tests::transcript::Transcript;
 
 stories! {
     nothing_is_left_after_an_orderly_end,
@@ -92,9 +92,10 @@ async fn nothing_is_left_when_the_host_is_killed(runtime: Runtime) -> anyhow::Re
     anyhow::ensure!(std::process::Command::new("kill").args(["-9", host]).status()?.success());
     until("the program", || !lives(&pid)).await?;
     drop(editor);
-    // Its files are swept when the next session starts, or when somebody asks; the kernel closes its socket last.
+    // Its files are swept when the next session starts, or when sessions are listed; the kernel closes its socket last.
     until("the session's files", || {
-        let asked = std::process::Command::new(tests::fixture::binary("tandem-dap")).arg("sessions").output();
+        let asked =
+            std::process::Command::new(tandem_tests::fixture::binary("tandem-dap")).arg("sessions").output();
         asked.is_ok_and(|listed| listed.status.success())
             && !socket.exists()
             && !socket.with_extension("json").exists()
@@ -105,7 +106,7 @@ async fn nothing_is_left_when_the_host_is_killed(runtime: Runtime) -> anyhow::Re
 async fn a_program_that_was_never_configured_ends_with_its_session(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.ok("initialize", json!({ "clientID": "test" })).await?;
-    let launch = editor.send("launch", json!({ "program": tests::fixture::program("spin") })).await?;
+    let launch = editor.send("launch", json!({ "program": tandem_tests::fixture::program("spin") })).await?;
     editor.event("initialized").await?;
     anyhow::ensure!(editor.response(launch).await?.success);
     let socket = editor.socket().await?;

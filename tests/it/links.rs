@@ -3,9 +3,9 @@
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::client::DapClient;
-use tests::fixture::{self, Runtime};
-use tests::transcript::Transcript;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::{self, Runtime};
+use tandem_tests::transcript::Transcript;
 
 stories! {
     a_source_reached_by_a_link_binds_and_is_shown_as_the_client_spells_it,
@@ -25,11 +25,11 @@ fn programs() -> std::path::PathBuf {
     fixture::root().join("fixtures/programs/dotnet")
 }
 
-fn wish(path: &str, program: &str, marker: &str) -> Value {
+fn request(path: &str, program: &str, marker: &str) -> Value {
     json!({ "source": { "path": path }, "breakpoints": [{ "line": fixture::line(program, marker) }] })
 }
 
-async fn launch(editor: &mut DapClient, more: Value, wishes: &[Value]) -> anyhow::Result<Vec<Value>> {
+async fn launch(editor: &mut DapClient, more: Value, requests: &[Value]) -> anyhow::Result<Vec<Value>> {
     editor.ok("initialize", json!({ "clientID": "test" })).await?;
     let mut arguments = json!({ "program": fixture::program("values") });
     if let (Some(arguments), Some(more)) = (arguments.as_object_mut(), more.as_object()) {
@@ -37,8 +37,8 @@ async fn launch(editor: &mut DapClient, more: Value, wishes: &[Value]) -> anyhow
     }
     let launch = editor.send("launch", arguments).await?;
     editor.event("initialized").await?;
-    for wish in wishes {
-        editor.ok("setBreakpoints", wish.clone()).await?;
+    for request in requests {
+        editor.ok("setBreakpoints", request.clone()).await?;
     }
     editor.ok("configurationDone", Value::Null).await?;
     let launched = editor.response(launch).await?;
@@ -57,7 +57,7 @@ async fn a_source_reached_by_a_link_binds_and_is_shown_as_the_client_spells_it(
     let (_folder, link) = linked()?;
     let mine = format!("{link}/values/Program.cs");
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
-    let frames = launch(&mut editor, json!({}), &[wish(&mine, "values", "simple")]).await?;
+    let frames = launch(&mut editor, json!({}), &[request(&mine, "values", "simple")]).await?;
     assert_eq!(frames[0]["source"]["path"], json!(mine), "{frames:?}");
     assert_eq!(frames[0]["source"]["name"], "Program.cs");
     let sources = editor.ok("loadedSources", json!({})).await?["sources"].clone();
@@ -75,7 +75,7 @@ async fn a_source_compiled_through_a_link_is_found_by_another_way(runtime: Runti
     let (_other, other) = linked()?;
     let mine = format!("{other}/values/Program.cs");
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
-    let frames = launch(&mut editor, map, &[wish(&mine, "values", "simple")]).await?;
+    let frames = launch(&mut editor, map, &[request(&mine, "values", "simple")]).await?;
     assert_eq!(frames[0]["source"]["path"], json!(mine), "{frames:?}");
     editor.finish().await
 }
@@ -84,12 +84,12 @@ async fn a_spelling_that_everybody_can_use_wins(runtime: Runtime) -> anyhow::Res
     let (_folder, link) = linked()?;
     let mine = format!("{link}/values/Program.cs");
     let real = fixture::source("values");
-    let wishes = [wish(&mine, "values", "simple"), wish(&real, "values", "simple")];
+    let requests = [request(&mine, "values", "simple"), request(&real, "values", "simple")];
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
-    let frames = launch(&mut editor, json!({}), &wishes).await?;
+    let frames = launch(&mut editor, json!({}), &requests).await?;
     assert_eq!(frames[0]["source"]["path"], json!(real), "{frames:?}");
     // And stays: the other spelling still binds, and changes nothing.
-    let set = editor.ok("setBreakpoints", wish(&mine, "values", "simple")).await?;
+    let set = editor.ok("setBreakpoints", request(&mine, "values", "simple")).await?;
     assert_eq!(set["breakpoints"][0]["verified"], true, "{set}");
     let thread = thread(&mut editor).await?;
     let stack = editor.ok("stackTrace", json!({ "threadId": thread })).await?;

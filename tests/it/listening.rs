@@ -4,9 +4,9 @@ use std::process::Stdio;
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::client::DapClient;
-use tests::fixture::{self, Runtime};
-use tests::transcript::Transcript;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::{self, Runtime};
+use tandem_tests::transcript::Transcript;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStderr};
 
@@ -91,7 +91,7 @@ async fn a_listener_with_a_token_serves_nobody_without_it(runtime: Runtime) -> a
     assert!(!refused.status.success());
     assert!(String::from_utf8_lossy(&refused.stderr).contains("--remote"), "{refused:?}");
 
-    // Made by us, told once on stderr.
+    // Generated, and printed once to stderr.
     let mut listener = Listener::start(runtime, &["--listen", "0.0.0.0:0", "--remote"], None).await?;
     let said = listener.stderr.next_line().await?.context("it says no token")?;
     let token = said.split('"').rev().nth(1).context("no token in what it says")?.to_owned();
@@ -115,7 +115,7 @@ async fn a_listener_with_a_token_serves_nobody_without_it(runtime: Runtime) -> a
     assert!(thief.ask("launch", json!({ "program": program, "token": token })).await.is_err());
     listener.child.kill().await?;
 
-    // Given by the user, and asked for on loopback too; `initialize` may bring it.
+    // Set by the user, and required on loopback too; `initialize` may carry it.
     let mut listener =
         Listener::start(runtime, &["--listen", "127.0.0.1:0"], Some("a secret of 16 b")).await?;
     let mut editor = listener.connect("editor").await?;
@@ -185,7 +185,7 @@ async fn a_socket_that_a_listener_left_behind_is_taken_over() -> anyhow::Result<
         child.kill().await?;
         assert!(path.exists());
     }
-    // What is no socket is never removed.
+    // A file that is not a socket is never removed.
     std::fs::remove_file(&path)?;
     std::fs::write(&path, "notes")?;
     let refused =
@@ -196,7 +196,7 @@ async fn a_socket_that_a_listener_left_behind_is_taken_over() -> anyhow::Result<
 }
 
 #[tokio::test]
-async fn a_listener_that_is_told_to_end_takes_its_socket_along() -> anyhow::Result<()> {
+async fn a_listener_that_is_told_to_end_removes_its_socket() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("tandem.sock");
     for signal in [rustix::process::Signal::TERM, rustix::process::Signal::INT, rustix::process::Signal::HUP]

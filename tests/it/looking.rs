@@ -5,10 +5,10 @@ use std::path::Path;
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
-use tests::child::Subject;
-use tests::client::DapClient;
-use tests::fixture::Runtime;
-use tests::transcript::Transcript;
+use tandem_tests::child::Subject;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::Runtime;
+use tandem_tests::transcript::Transcript;
 
 stories! {
     a_display_does_not_run_for_an_agent_that_may_only_look,
@@ -36,7 +36,7 @@ async fn a_display_does_not_run_for_an_agent_that_may_only_look(runtime: Runtime
     let mut editor = DapClient::start("editor", runtime, &story)?;
     editor.launch("values", &["objects"], json!({ "agentAccess": "readOnly" })).await?;
     let mut agent = robot(&mut editor, &story).await?;
-    let (seen, _) = locals(&mut agent).await?;
+    let (seen, frame) = locals(&mut agent).await?;
     let row = |rows: &[Value], name: &str| {
         rows.iter().find(|row| row["name"] == name).cloned().context("no such row")
     };
@@ -50,6 +50,23 @@ async fn a_display_does_not_run_for_an_agent_that_may_only_look(runtime: Runtime
     let runs = json!({ "variablesReference": runs["variablesReference"] });
     let told = agent.ask("variables", runs).await?.body.to_string();
     assert!(told.contains("runs code of the program"), "{told}");
+    // Expressions that call nothing are evaluated; for others the error names what would have run. Nothing is compiled for this client.
+    let asked = |expression: &str| json!({ "expression": expression, "frameId": frame, "context": "repl" });
+    assert_eq!(agent.ok("evaluate", asked("derived.Fixed + 1")).await?["result"], "4");
+    for (expression, named) in [
+        ("derived.Runs", "`derived.Runs` runs code of the program"),
+        ("1 + derived.ToString().Length", "`derived.ToString()` runs code of the program"),
+        ("derived = null", "would be written to"),
+        ("new[] { 1 }.Sum(n => n)", "runs code of the program"),
+        ("await System.Threading.Tasks.Task.FromResult(1)", "needs the C# compiler"),
+    ] {
+        let told = agent.ask("evaluate", asked(expression)).await?;
+        let error = &told.body["error"]["variables"];
+        let message = error["message"].as_str().unwrap_or_default();
+        assert!(error["code"] == "ACCESS_DENIED" && message.contains(named), "{expression}: {}", told.body);
+    }
+    let program = editor.event("process").await?["systemProcessId"].as_u64().context("no process")?;
+    assert_eq!(tandem_tests::compiled::compilers_beside(program)?, [0u64; 0]);
     // A person beside it sees everything.
     let (seen, _) = locals(&mut editor).await?;
     assert_eq!(row(&seen, "shown")?["value"], "Ann is 30 (15) {ok}");
@@ -57,7 +74,7 @@ async fn a_display_does_not_run_for_an_agent_that_may_only_look(runtime: Runtime
     editor.finish().await
 }
 
-/// Asks for everything that DAP has, and for what it has not.
+/// Sends every request that DAP has, and some that it does not have.
 async fn ask_everything(agent: &mut DapClient, typed: &str) -> anyhow::Result<HashMap<&'static str, String>> {
     let stopped = agent.event("stopped").await?;
     let thread = &stopped["threadId"];
@@ -116,7 +133,7 @@ async fn watched(
     let mut editor = DapClient::start_in("editor", HashMap::new(), &story)?;
     let mut launch = subject.with(json!({ "program": program }));
     launch["agentAccess"] = json!("readOnly");
-    let line = tests::child::line(&program, "here");
+    let line = tandem_tests::child::line(&program, "here");
     editor.launch_child(launch, &program, &[line]).await?;
     editor.event("stopped").await?;
     let mut agent = robot(&mut editor, &story).await?;
@@ -134,7 +151,7 @@ fn not_run(ran: &Path) -> anyhow::Result<()> {
 }
 
 /// All that changes or runs something is refused, by name.
-fn judge(told: &HashMap<&'static str, String>, denied: &[&str]) {
+fn check(told: &HashMap<&'static str, String>, denied: &[&str]) {
     let always = [
         "evaluate",
         "setVariable",
@@ -211,28 +228,28 @@ const BASH: &str = "trap='$(touch RAN)'\nvalues=('a[$(touch RAN)]')\necho here #
 #[tokio::test]
 async fn python_runs_nothing_for_an_agent_that_may_only_look() -> anyhow::Result<()> {
     let told = watched(Subject::Python, "main.py", PYTHON, "trap.a").await?;
-    judge(&told, &["variables", "completions", "exceptionInfo"]);
+    check(&told, &["variables", "completions", "exceptionInfo"]);
     Ok(())
 }
 
 #[tokio::test]
 async fn ruby_runs_nothing_for_an_agent_that_may_only_look() -> anyhow::Result<()> {
     let told = watched(Subject::Rdbg, "main.rb", RUBY, r#"Kernel::system("touch RAN").a"#).await?;
-    judge(&told, &["variables", "completions", "exceptionInfo"]);
+    check(&told, &["variables", "completions", "exceptionInfo"]);
     Ok(())
 }
 
 #[tokio::test]
 async fn javascript_runs_nothing_for_an_agent_that_may_only_look() -> anyhow::Result<()> {
     let told = watched(Subject::Js, "main.js", JAVASCRIPT, "trap.a").await?;
-    judge(&told, &["variables", "completions", "exceptionInfo"]);
+    check(&told, &["variables", "completions", "exceptionInfo"]);
     Ok(())
 }
 
 #[tokio::test]
 async fn bash_runs_nothing_for_an_agent_that_may_only_look() -> anyhow::Result<()> {
     let told = watched(Subject::Bash, "main.sh", BASH, "$(touch RAN)").await?;
-    judge(&told, &["variables", "completions", "exceptionInfo"]);
+    check(&told, &["variables", "completions", "exceptionInfo"]);
     Ok(())
 }
 
@@ -248,7 +265,7 @@ async fn native_values_are_read_by_an_agent_that_may_only_look() -> anyhow::Resu
         editor.event("stopped").await?;
         let mut agent = robot(&mut editor, &story).await?;
         let told = ask_everything(&mut agent, "1").await?;
-        judge(&told, &["completions"]);
+        check(&told, &["completions"]);
         assert_eq!(told["variables"], "ok", "{subject:?}");
         agent.finish().await?;
         editor.finish().await?;

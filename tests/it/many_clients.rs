@@ -1,26 +1,26 @@
-//! Several clients in one session: nobody breaks another's view, nobody is told twice, the late one knows all.
+//! Several clients in one session: none breaks another's view, none is notified twice, and a late one knows everything.
 
 use serde_json::json;
-use tests::client::DapClient;
-use tests::fixture::{self, Runtime};
-use tests::transcript::Transcript;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::{self, Runtime};
+use tandem_tests::transcript::Transcript;
 
 stories! {
-    a_late_client_is_told_where_things_stand,
+    a_late_client_gets_the_present_state,
     the_second_of_two_resumes_is_refused,
     references_are_each_clients_own,
-    agents_may_only_look_when_told_so,
+    agents_may_only_look_when_set_so,
     a_client_that_vanishes_takes_its_breakpoints_with_it,
     a_second_launch_is_refused_and_the_session_lives,
     an_editor_that_can_only_start_adapters_joins_by_the_sessions_name,
 }
 
 also_on_net8! {
-    a_late_client_is_told_where_things_stand,
+    a_late_client_gets_the_present_state,
     the_second_of_two_resumes_is_refused,
 }
 
-async fn a_late_client_is_told_where_things_stand(runtime: Runtime) -> anyhow::Result<()> {
+async fn a_late_client_gets_the_present_state(runtime: Runtime) -> anyhow::Result<()> {
     let story = Transcript::default();
     let mut first = DapClient::start("first", runtime, &story)?;
     first.launch("tour", &["loop"], json!({})).await?;
@@ -42,7 +42,7 @@ async fn a_late_client_is_told_where_things_stand(runtime: Runtime) -> anyhow::R
     first.ok("continue", json!({ "threadId": thread })).await?;
     first.stop().await?;
     first.finish().await?;
-    insta::assert_snapshot!("a_late_client_is_told_where_things_stand", story.text());
+    insta::assert_snapshot!("a_late_client_gets_the_present_state", story.text());
     Ok(())
 }
 
@@ -67,7 +67,7 @@ async fn the_second_of_two_resumes_is_refused(runtime: Runtime) -> anyhow::Resul
     let one = first.send("next", json!({ "threadId": thread })).await?;
     let two = second.send("next", json!({ "threadId": thread })).await?;
     let answers = [first.response(one).await?, second.response(two).await?];
-    // Whoever was first resumed it; the other is told by whom, or steps too when the first step was over by then.
+    // The first client resumed it; the other one learns who did, or steps too if the first step was already over.
     assert!(answers.iter().any(|answer| answer.success));
     for answer in answers.iter().filter(|answer| !answer.success) {
         assert_eq!(answer.body["error"]["variables"]["code"], "NOT_STOPPED");
@@ -99,7 +99,7 @@ async fn references_are_each_clients_own(runtime: Runtime) -> anyhow::Result<()>
     first.finish().await
 }
 
-async fn agents_may_only_look_when_told_so(runtime: Runtime) -> anyhow::Result<()> {
+async fn agents_may_only_look_when_set_so(runtime: Runtime) -> anyhow::Result<()> {
     let story = Transcript::default();
     let mut editor = DapClient::start("editor", runtime, &story)?;
     editor.launch("tour", &["loop"], json!({ "agentAccess": "readOnly" })).await?;
@@ -111,7 +111,7 @@ async fn agents_may_only_look_when_told_so(runtime: Runtime) -> anyhow::Result<(
     agent.ok("stackTrace", json!({ "threadId": thread })).await?;
     for (command, arguments) in [
         ("continue", json!({ "threadId": thread })),
-        ("evaluate", json!({ "expression": "1" })),
+        ("evaluate", json!({ "expression": "total = 1" })),
         ("processWriteInput", json!({ "data": "x" })),
         ("setBreakpoints", json!({ "source": { "path": "/x.cs" } })),
         ("sessionControl", json!({ "agentAccess": "full" })),
@@ -121,7 +121,7 @@ async fn agents_may_only_look_when_told_so(runtime: Runtime) -> anyhow::Result<(
     editor.ok("sessionControl", json!({ "agentAccess": "full" })).await?;
     agent.ok("next", json!({ "threadId": thread })).await?;
     agent.finish().await?;
-    editor.event("stopped").await?;
+    editor.next_stop_of_another().await?;
     editor.finish().await
 }
 

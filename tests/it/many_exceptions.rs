@@ -5,9 +5,9 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use cordebug::callback::{Callback, exception};
 use serde_json::{Value, json};
-use tests::client::DapClient;
-use tests::fixture::Runtime;
-use tests::transcript::Transcript;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::Runtime;
+use tandem_tests::transcript::Transcript;
 
 stories! {
     an_exception_that_no_filter_stops_at_takes_few_reads,
@@ -30,9 +30,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// How often the program throws.
 const COUNT: u64 = 100;
 /// Most reads of the host for one exception, of the program's memory and its pipes: each look at it takes a page once.
-const MOST_READS: u64 = 600;
-/// Most when nobody is told: what goes on beside.
-const MOST_BESIDE: u64 = 10;
+const MAX_READS: u64 = 600;
+/// The limit if no exception is reported: other work goes on meanwhile.
+const MAX_OTHERS: u64 = 10;
 
 /// Reads the host has made so far.
 fn reads(process: &Value) -> anyhow::Result<u64> {
@@ -51,7 +51,7 @@ async fn launched(runtime: Runtime, way: &str, markers: &[&str]) -> anyhow::Resu
 }
 
 async fn an_exception_that_no_filter_stops_at_takes_few_reads(runtime: Runtime) -> anyhow::Result<()> {
-    for (way, most) in [("own", MOST_READS), ("deep", MOST_READS), ("theirs", MOST_BESIDE)] {
+    for (way, most) in [("own", MAX_READS), ("deep", MAX_READS), ("theirs", MAX_OTHERS)] {
         let mut editor = launched(runtime, way, &["half", "ends"]).await?;
         let process = editor.event("process").await?;
         let (thread, _) = editor.stop().await?;

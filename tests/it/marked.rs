@@ -3,21 +3,21 @@
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::client::DapClient;
-use tests::fixture::{self, Runtime};
-use tests::transcript::Transcript;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::{self, Runtime};
+use tandem_tests::transcript::Transcript;
 
 stories! {
     no_breakpoint_stops_in_hidden_code,
     a_comment_in_a_lambda_means_the_next_line_of_it,
     a_name_alone_is_no_file,
     stop_at_entry_is_stop_on_entry,
-    what_code_of_nobody_throws_and_catches_is_no_user_unhandled_exception,
+    what_library_code_throws_and_catches_is_not_a_user_unhandled_exception,
 }
 
-also_on_net8! { what_code_of_nobody_throws_and_catches_is_no_user_unhandled_exception }
+also_on_net8! { what_library_code_throws_and_catches_is_not_a_user_unhandled_exception }
 
-/// At the program's first line, which its breakpoints are told at.
+/// At the program's first line, at which its breakpoints are reported.
 async fn at_entry(runtime: Runtime) -> anyhow::Result<DapClient> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("marked", &[], json!({ "stopOnEntry": true })).await?;
@@ -62,7 +62,7 @@ async fn a_name_alone_is_no_file(runtime: Runtime) -> anyhow::Result<()> {
         told["breakpoints"][0]["message"].as_str().is_some_and(|text| text.contains("/nowhere/other")),
         "{told}"
     );
-    // The same project in another place is a good guess, which is told as one.
+    // The same project in another folder is a good guess, and is reported as a guess.
     let told = editor.ok("setBreakpoints", at("/nowhere/marked/Program.cs")).await?;
     assert_eq!(told["breakpoints"][0]["verified"], true, "{told}");
     assert!(
@@ -79,7 +79,7 @@ async fn stop_at_entry_is_stop_on_entry(runtime: Runtime) -> anyhow::Result<()> 
     editor.finish().await
 }
 
-async fn what_code_of_nobody_throws_and_catches_is_no_user_unhandled_exception(
+async fn what_library_code_throws_and_catches_is_not_a_user_unhandled_exception(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
@@ -93,7 +93,7 @@ async fn what_code_of_nobody_throws_and_catches_is_no_user_unhandled_exception(
     editor.finish().await
 }
 
-/// A build of another configuration is newer than the one that is asked for.
+/// A build of another configuration is newer than the requested one.
 #[tokio::test]
 async fn what_is_started_is_what_was_built() -> anyhow::Result<()> {
     let environment = Runtime::Net31.environment().context("no .NET Core 3.1")?;

@@ -1,9 +1,9 @@
 //! Native code that calls back: breakpoints and steps on both sides of it, and the stack across it.
 
 use serde_json::{Value, json};
-use tests::client::DapClient;
-use tests::fixture::{self, Runtime};
-use tests::transcript::Transcript;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::{self, Runtime};
+use tandem_tests::transcript::Transcript;
 
 stories! {
     what_native_code_calls_back_is_stopped_in_with_the_stack_across_it,

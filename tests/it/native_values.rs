@@ -7,15 +7,15 @@ use std::process::Command;
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::agent::Agent;
-use tests::child::Subject;
-use tests::client::DapClient;
-use tests::transcript::Transcript;
+use tandem_tests::agent::Agent;
+use tandem_tests::child::Subject;
+use tandem_tests::client::DapClient;
+use tandem_tests::transcript::Transcript;
 
 const ENGINES: [Subject; 2] = [Subject::Lldb, Subject::Gdb];
 
 /// A program of one source, compiled with symbols.
-fn compiled(folder: &Path, name: &str, text: &str) -> anyhow::Result<(PathBuf, PathBuf)> {
+pub(crate) fn compiled(folder: &Path, name: &str, text: &str) -> anyhow::Result<(PathBuf, PathBuf)> {
     let (source, program) = (folder.join(name), folder.join("program"));
     std::fs::write(&source, text)?;
     let compiler = match source.extension().and_then(std::ffi::OsStr::to_str) {
@@ -28,12 +28,12 @@ fn compiled(folder: &Path, name: &str, text: &str) -> anyhow::Result<(PathBuf, P
     Ok((source, program))
 }
 
-fn line_of(text: &str, marker: &str) -> anyhow::Result<usize> {
+pub(crate) fn line_of(text: &str, marker: &str) -> anyhow::Result<usize> {
     Ok(text.lines().position(|line| line.contains(marker)).context("no marker")? + 1)
 }
 
-/// Stops at the marker; gives the values of the frame by name.
-async fn values_at(
+/// Stops at the marker; returns the values of the frame by name.
+pub(crate) async fn values_at(
     editor: &mut DapClient,
     subject: Subject,
     (source, program): &(PathBuf, PathBuf),
@@ -76,7 +76,7 @@ async fn rusts_own_types_are_shown_as_what_they_are() -> anyhow::Result<()> {
         let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
         let rows = values_at(&mut editor, subject, &files, line_of(RUST, "BP here")?).await?;
         for (name, part) in [
-            ("text", "a "),
+            ("text", "\"a "),
             ("owned", "\"owned\""),
             ("list", "size=3"),
             ("map", "size=1"),
@@ -99,7 +99,33 @@ async fn rusts_own_types_are_shown_as_what_they_are() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Nobody spoke of exceptions: a panic stops the program where it happens, and says what it is.
+const CHANGES: &str = "struct Account { int balance; int limit; };\nint main(void) {\n    struct Account account = {70, 100};\n    \
+                       int other = 1;\n    account.balance = 30; /* BP here */\n    return account.balance + other - 31;\n}\n";
+
+/// A field that a step changed changes the summary of its struct, which is what an agent compares.
+#[tokio::test]
+async fn a_step_that_changes_a_field_says_so_of_its_struct() -> anyhow::Result<()> {
+    for subject in ENGINES {
+        let folder = tempfile::tempdir()?;
+        let (source, program) = compiled(folder.path(), "main.c", CHANGES)?;
+        let mut agent = Agent::in_folder("agent", folder.path(), &[], &Transcript::default()).await?;
+        let mut launch = subject.with(json!({ "program": program }));
+        launch["breakpoints"] = json!([{ "file": source, "line": line_of(CHANGES, "BP here")? }]);
+        launch["run"] = json!(true);
+        let stop = agent.call("debug_launch", launch).await?;
+        assert_eq!(stop["state"], "stopped", "{subject:?}: {stop}");
+        let stepped = agent.call("debug_step_over", json!({})).await?;
+        let changed = stepped["event"]["changed"].as_array().with_context(|| stepped.to_string())?;
+        let names: Vec<&Value> = changed.iter().map(|row| &row["name"]).collect();
+        assert_eq!(names, ["account"], "{subject:?}: {stepped}");
+        let value = changed[0]["value"].as_str().unwrap_or_default();
+        assert!(value.contains("30") && value.contains("100"), "{subject:?}: {stepped}");
+        agent.finish().await?;
+    }
+    Ok(())
+}
+
+/// No client has set exception filters: a panic stops the program where it happens, and is reported.
 #[tokio::test]
 async fn a_program_of_rust_stops_at_a_panic() -> anyhow::Result<()> {
     for subject in ENGINES {

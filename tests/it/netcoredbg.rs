@@ -1,5 +1,5 @@
 //! The engine `netcoredbg`. No registry has the adapter: here a scripted one starts the program as it does, and the program's
-//! pipes, words and end are real. What the real one says is played again in `child_replays`; the stories at the end are told
+//! pipes, words and end are real. Recorded sessions of the real one are replayed in `child_replays`; the stories at the end run
 //! with it where `TANDEM_NETCOREDBG` names one.
 
 use std::collections::HashMap;
@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
-use tests::client::DapClient;
-use tests::fixture::{self, Runtime};
-use tests::transcript::Transcript;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::{self, Runtime};
+use tandem_tests::transcript::Transcript;
 
-/// A scripted netcoredbg that starts what it is told to start, in a folder of its own.
+/// A scripted netcoredbg that starts the given program, in its own folder.
 struct Fake(tempfile::TempDir);
 
 impl Fake {
@@ -210,14 +210,14 @@ async fn an_adapter_that_breaks_takes_the_program_along() -> anyhow::Result<()> 
         .launch_child(fake.launch(&["-c", "echo there; read line", &marker]), &fake.path("none"), &[])
         .await?;
     editor.read_stdout("there\n").await?;
-    ensure!(!processes_with(&marker).is_empty(), "the program does not run");
+    ensure!(!processes_with(&marker).is_empty(), "the program is not running");
     assert_eq!(editor.refused("threads", Value::Null).await?, "ENGINE_FAILED");
     editor.event("terminated").await?;
     until_gone(&marker).await?;
     editor.finish().await
 }
 
-/// It is no child of the host's, and an adapter may be too late to end it: a warden does.
+/// It is not a child of the host, and an adapter may be too late to end it: a watchdog does.
 #[tokio::test]
 async fn a_killed_host_leaves_no_program() -> anyhow::Result<()> {
     let fake = Fake::new(&runs())?;
@@ -229,7 +229,7 @@ async fn a_killed_host_leaves_no_program() -> anyhow::Result<()> {
     editor.read_stdout("there\n").await?;
     let entry = std::fs::read_to_string(editor.socket().await?.with_extension("json"))?;
     let host = serde_json::from_str::<Value>(&entry)?["pid"].as_u64().context("no pid")?;
-    ensure!(!processes_with(&marker).is_empty(), "the program does not run");
+    ensure!(!processes_with(&marker).is_empty(), "the program is not running");
     ensure!(Command::new("kill").args(["-9", &host.to_string()]).status()?.success());
     until_gone(&marker).await
 }

@@ -1,11 +1,11 @@
-//! `singleThread`: one thread steps or goes on, the others stand.
+//! `singleThread`: one thread steps or continues, the others stay suspended.
 
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tests::client::DapClient;
-use tests::fixture::{self, Runtime};
-use tests::transcript::Transcript;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::{self, Runtime};
+use tandem_tests::transcript::Transcript;
 
 /// How long a step may take to come to where it waits.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -39,7 +39,7 @@ async fn one_thread_steps_alone_when_asked(runtime: Runtime) -> anyhow::Result<(
             editor.ok("next", json!({ "threadId": thread, "singleThread": alone })).await?;
             editor.stop().await?;
         }
-        // While it stepped alone, nobody else counted.
+        // While it stepped alone, no other thread counted.
         let after = counted(&mut editor, thread).await?;
         assert_eq!(after == before, alone, "{before} and {after}");
         editor.ok("continue", json!({ "threadId": thread })).await?;
@@ -99,7 +99,7 @@ async fn a_step_that_waits_for_a_held_thread_is_paused(runtime: Runtime) -> anyh
         // The pause was quicker than the step, which has not come to its wait.
         anyhow::ensure!(begin.elapsed() < LIMIT, "it never waits: {stack}");
     }
-    // Let go, the other one ends, and so does the step.
+    // When it is resumed, the other one ends, and so does the step.
     editor.ok("next", json!({ "threadId": thread })).await?;
     let (_, frame) = editor.stop().await?;
     assert_eq!(frame["line"], fixture::line("frozen", "end"));

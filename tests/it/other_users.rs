@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use serde_json::json;
-use tests::fixture;
-use tests::http::Server;
+use tandem_tests::fixture;
+use tandem_tests::http::Server;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
@@ -112,7 +112,7 @@ async fn another_user_runs_nothing_through_a_listener() -> anyhow::Result<()> {
     assert!(!file.exists(), "another user ran code as us");
     drop((own, child));
 
-    // A token lets in whoever has it.
+    // A token lets its holder in.
     let (child, place) = listener("127.0.0.1:0", Some("a secret of 16 b")).await?;
     let told = answer(port(&place), &hostile(&file, Some("a secret of 16 b")), true).await?;
     assert!(told.contains(r#""command":"initialize""#), "{told}");

@@ -1,9 +1,9 @@
 //! The program's stdin, stdout and stderr, and a flood that must not grow our memory.
 
 use serde_json::json;
-use tests::client::DapClient;
-use tests::fixture::Runtime;
-use tests::transcript::Transcript;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::Runtime;
+use tandem_tests::transcript::Transcript;
 
 stories! {
     input_is_echoed_waited_for_and_ended,
@@ -21,7 +21,7 @@ also_on_net8! {
 async fn input_is_echoed_waited_for_and_ended(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("echo", &[], json!({})).await?;
-    // It asks for input: whoever waits for text that does not come is told instead.
+    // It waits for input: a wait for text that does not come ends with that.
     let read = editor.ok("processReadOutput", json!({ "waitFor": "no such text" })).await?;
     assert_eq!((&read["waitingForInput"], &read["matched"]), (&json!(true), &json!(null)));
     editor.ok("processWriteInput", json!({ "data": "aMO8Cg==", "encoding": "base64" })).await?;
@@ -72,7 +72,7 @@ async fn a_flood_is_bounded_and_counted(runtime: Runtime) -> anyhow::Result<()> 
     // What is kept is the end, whole: its numbered lines follow one another.
     let numbers: Vec<u64> = text.lines().filter_map(|line| line.get(..12)?.parse().ok()).collect();
     assert!(numbers.len() > 16_000 && numbers.windows(2).all(|pair| pair[1] == pair[0] + 1));
-    // The editor was told what it did not get.
+    // The editor learns how much output it missed.
     let shown = editor.output[0].len() as u64;
     let missed: u64 = editor.output[2]
         .lines()

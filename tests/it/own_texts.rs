@@ -2,10 +2,10 @@
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::agent::Agent;
-use tests::client::DapClient;
-use tests::fixture::{self, Runtime};
-use tests::transcript::Transcript;
+use tandem_tests::agent::Agent;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::{self, Runtime};
+use tandem_tests::transcript::Transcript;
 
 stories! {
     rows_show_what_objects_say_of_themselves_where_that_is_allowed,
@@ -17,7 +17,7 @@ stories! {
 
 also_on_net8! { rows_show_what_objects_say_of_themselves_where_that_is_allowed }
 
-/// Stops at a marker; gives the frame's id.
+/// Stops at a marker; returns the frame's id.
 async fn stopped(runtime: Runtime, marker: &str, more: Value) -> anyhow::Result<(DapClient, Value)> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("texts", &[marker], more).await?;
@@ -121,7 +121,7 @@ async fn nothing_runs_to_show_a_row_where_that_is_switched_off(runtime: Runtime)
         assert!(rows.iter().any(|told| told == row), "{row} is not among {rows:#?}");
     }
     editor.finish().await?;
-    // What is no such option is refused before anything starts.
+    // An unknown option is refused before anything starts.
     for wrong in [json!(true), json!({ "allowToString": "yes" })] {
         let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
         editor.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
@@ -140,7 +140,8 @@ async fn an_object_that_does_not_answer_is_not_asked_again(runtime: Runtime) -> 
     }
     // Fields are read as ever.
     assert_eq!(evaluated(&mut editor, &frame, "person.Name", "repl").await?["result"], "\"Ann\"");
-    let notes = editor.output[2].matches("`Sleeper.ToString()` took too long and is not asked again").count();
+    let notes =
+        editor.output[2].matches("`Sleeper.ToString()` took too long and is not evaluated again").count();
     assert_eq!(notes, 1, "{}", editor.output[2]);
     editor.finish().await
 }

@@ -6,9 +6,9 @@ use std::process::Stdio;
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::client::DapClient;
-use tests::fixture::{self, Runtime};
-use tests::transcript::Transcript;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::{self, Runtime};
+use tandem_tests::transcript::Transcript;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 
@@ -20,7 +20,10 @@ stories! {
     a_runtime_inside_an_executable_is_refused,
 }
 
-also_on_net8! { a_program_that_brings_its_runtime_is_debugged }
+also_on_net8! {
+    a_program_that_brings_its_runtime_is_debugged,
+    a_program_in_one_file_is_debugged,
+}
 
 /// A folder that others can be linked into, which needs the same file system.
 fn folder() -> anyhow::Result<tempfile::TempDir> {
@@ -223,7 +226,7 @@ async fn a_runtime_inside_an_executable_is_refused(runtime: Runtime) -> anyhow::
     let plain = "#include <stdio.h>\nint main(void) { puts(\"ready\"); fflush(stdout); getchar(); }";
     let (code, message) = refusal(runtime, plain, &[]).await?;
     assert_eq!(code, "NOT_DEBUGGABLE");
-    assert!(message.contains("it is no .NET program"), "{message}");
+    assert!(message.contains("it is not a .NET program"), "{message}");
     Ok(())
 }
 
@@ -293,7 +296,7 @@ async fn a_runtime_inside_the_executable_is_attached_to() -> anyhow::Result<()> 
     );
     editor.finish().await?;
     input.write_all(b"Ann\n").await?;
-    assert_eq!(running.wait().await?.code(), Some(3), "it goes on when it is let go of");
+    assert_eq!(running.wait().await?.code(), Some(3), "it continues when it is released");
     Ok(())
 }
 

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use tests::child::{self, Subject};
-use tests::client::DapClient;
-use tests::transcript::Transcript;
+use tandem_tests::child::{self, Subject};
+use tandem_tests::client::DapClient;
+use tandem_tests::transcript::Transcript;
 
 /// The spellings that a configuration of another debugger may have.
 fn spellings(there: &Path, here: &Path) -> [Value; 3] {

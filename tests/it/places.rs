@@ -3,9 +3,9 @@
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::client::DapClient;
-use tests::fixture::{self, Runtime};
-use tests::transcript::Transcript;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::{self, Runtime};
+use tandem_tests::transcript::Transcript;
 
 stories! {
     lines_of_every_kind_stop_as_often_as_they_run,
@@ -20,19 +20,19 @@ also_on_net8! {
     log_messages_show_what_they_name,
 }
 
-/// Launches `places` with these breakpoints; gives the answer about them.
-async fn launch(editor: &mut DapClient, wishes: Value) -> anyhow::Result<Value> {
+/// Launches `places` with these breakpoints; returns the answer about them.
+async fn launch(editor: &mut DapClient, requests: Value) -> anyhow::Result<Value> {
     editor.ok("initialize", json!({ "clientID": "test" })).await?;
     let launch = editor.send("launch", json!({ "program": fixture::program("places") })).await?;
     editor.event("initialized").await?;
-    let place = json!({ "source": { "path": fixture::source("places") }, "breakpoints": wishes });
+    let place = json!({ "source": { "path": fixture::source("places") }, "breakpoints": requests });
     let set = editor.ok("setBreakpoints", place).await?;
     editor.ok("configurationDone", Value::Null).await?;
     anyhow::ensure!(editor.response(launch).await?.success);
     Ok(set)
 }
 
-/// Lets the program run to its end; gives the frames it stopped at.
+/// Lets the program run to its end; returns the frames it stopped at.
 async fn stops(editor: &mut DapClient) -> anyhow::Result<Vec<Value>> {
     let mut frames = Vec::new();
     loop {
@@ -98,8 +98,8 @@ async fn a_column_chooses_among_the_statements_of_a_line(runtime: Runtime) -> an
     let told = editor.ok("breakpointLocations", json!({ "source": source, "line": line })).await?;
     let inner =
         told["breakpoints"].as_array().and_then(|list| list.last()).context("no place")?["column"].clone();
-    let wish = json!({ "source": source, "breakpoints": [{ "line": line, "column": inner }] });
-    let set = editor.ok("setBreakpoints", wish).await?;
+    let request = json!({ "source": source, "breakpoints": [{ "line": line, "column": inner }] });
+    let set = editor.ok("setBreakpoints", request).await?;
     assert_eq!(
         (&set["breakpoints"][0]["verified"], &set["breakpoints"][0]["column"]),
         (&json!(true), &inner)
@@ -125,14 +125,14 @@ async fn hit_counts_compare_as_they_say(runtime: Runtime) -> anyhow::Result<()> 
         ("99", 0),
     ] {
         let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
-        let wish = json!([{ "line": fixture::line("places", "loop"), "hitCondition": condition }]);
-        launch(&mut editor, wish).await?;
+        let request = json!([{ "line": fixture::line("places", "loop"), "hitCondition": condition }]);
+        launch(&mut editor, request).await?;
         assert_eq!(stops(&mut editor).await?.len(), hits, "{condition}");
         editor.finish().await?;
     }
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
-    let wish = json!([{ "line": fixture::line("places", "loop"), "hitCondition": "often" }]);
-    let set = launch(&mut editor, wish).await?;
+    let request = json!([{ "line": fixture::line("places", "loop"), "hitCondition": "often" }]);
+    let set = launch(&mut editor, request).await?;
     let message = set["breakpoints"][0]["message"].as_str().unwrap_or_default();
     assert!(message.contains("`often` is not understood"), "{set}");
     assert_eq!(stops(&mut editor).await?.len(), 0);
@@ -142,16 +142,22 @@ async fn hit_counts_compare_as_they_say(runtime: Runtime) -> anyhow::Result<()> 
 async fn log_messages_show_what_they_name(runtime: Runtime) -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     let line = fixture::line("places", "loop");
-    let wishes = json!([
+    let requests = json!([
         { "line": line, "logMessage": "{i}: {sum + i} {{kept}} {\"}\"} {nope}", "hitCondition": "2" },
         { "line": line, "condition": "i == 9", "logMessage": "last" },
+        { "line": line, "hitCondition": "3",
+          "logMessage": "{i:D3}|{sum,5}|{sum,-4:X2}|{(i > 1 ? \"a\" : \"b\"),3}|{i > 1 ? 7 : 8}|{i,h}|{i:Q9}" },
     ]);
-    launch(&mut editor, wishes).await?;
+    launch(&mut editor, requests).await?;
     assert_eq!(stops(&mut editor).await?.len(), 0);
     let lines: Vec<&str> = editor.output[2].lines().collect();
     let first =
         lines.iter().find(|line| line.starts_with("1: 1 {kept}")).context(editor.output[2].clone())?;
     assert!(first.contains("nope"), "{first}");
     assert!(lines.contains(&"last"), "{lines:?}");
+    let formatted =
+        lines.iter().find(|line| line.starts_with("002|")).with_context(|| format!("{lines:?}"))?;
+    assert!(formatted.starts_with("002|    1|01  |  a|7|0x00000002|{i:Q9: "), "{formatted}");
+    assert!(formatted.contains("FormatException"), "{formatted}");
     editor.finish().await
 }

@@ -4,13 +4,21 @@ use std::path::Path;
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::client::DapClient;
-use tests::fixture::{self, Runtime};
-use tests::transcript::Transcript;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::{self, Runtime};
+use tandem_tests::transcript::Transcript;
+
+use super::followed::{child_of, to_its_end};
 
 modern_stories! {
     the_program_of_a_solution_is_built_and_started_as_msbuild_says,
     a_file_without_a_project_is_built_and_debugged,
+    what_is_asked_of_a_build_reaches_it,
+    a_file_may_name_another_sdk,
+    a_project_of_visual_basic_is_built_and_debugged,
+    a_project_of_fsharp_that_cannot_be_built_says_why,
+    a_project_of_tests_has_its_tests_debugged_by_their_own_platform,
+    a_project_of_tests_has_its_tests_debugged_in_the_host_of_vstest,
 }
 
 /// A copy of the solution, whose packages come from where set-up's come from.
@@ -20,7 +28,7 @@ fn copied() -> anyhow::Result<tempfile::TempDir> {
     Ok(copy)
 }
 
-fn restores_from_the_feed(folder: &Path) -> anyhow::Result<()> {
+pub(crate) fn restores_from_the_feed(folder: &Path) -> anyhow::Result<()> {
     let Some(feed) = std::env::var_os("TANDEM_NUGET_FEED") else { return Ok(()) };
     let feed = feed.to_string_lossy().into_owned();
     let sources = format!("<packageSources><clear/><add key=\"feed\" value=\"{feed}\"/></packageSources>");
@@ -33,7 +41,7 @@ async fn editor(runtime: Runtime) -> anyhow::Result<DapClient> {
     environment.remove("DOTNET_ROLL_FORWARD");
     environment.insert("HOME".into(), fixture::cache().join("home").display().to_string());
     let mut editor = DapClient::start_in("editor", environment, &Transcript::default())?;
-    editor.ok("initialize", json!({ "clientID": "test" })).await?;
+    editor.ok("initialize", json!({ "clientID": "test", "supportsStartDebuggingRequest": true })).await?;
     Ok(editor)
 }
 
@@ -53,7 +61,7 @@ async fn printed(runtime: Runtime, attributes: Value) -> anyhow::Result<(String,
 }
 
 /// The error of a launch that is refused.
-async fn refused(runtime: Runtime, attributes: Value) -> anyhow::Result<Value> {
+pub(crate) async fn refused(runtime: Runtime, attributes: Value) -> anyhow::Result<Value> {
     let mut editor = editor(runtime).await?;
     let refused = editor.ask("launch", attributes).await?;
     anyhow::ensure!(!refused.success, "it was launched");
@@ -61,7 +69,7 @@ async fn refused(runtime: Runtime, attributes: Value) -> anyhow::Result<Value> {
     Ok(refused.body["error"].clone())
 }
 
-fn says(error: &Value, code: &str, part: &str) {
+pub(crate) fn says(error: &Value, code: &str, part: &str) {
     let error = &error["variables"];
     let message = error["message"].as_str().unwrap_or_default();
     assert!(error["code"] == code && message.contains(part), "`{part}` is not in {error}");
@@ -139,4 +147,157 @@ async fn a_file_without_a_project_is_built_and_debugged(runtime: Runtime) -> any
     let codes: Vec<&str> = codes.filter_map(|found| found["code"].as_str()).collect();
     assert!(codes.contains(&"NU1101"), "{failed}");
     Ok(())
+}
+
+async fn what_is_asked_of_a_build_reaches_it(runtime: Runtime) -> anyhow::Result<()> {
+    let text = "var defined = \"plain\";\n#if EXTRA\ndefined = \"extra\";\n#endif\n\
+                System.Console.WriteLine(defined + \" \" + System.AppContext.BaseDirectory);\nreturn 3;\n";
+    let folder = made("app.csproj", "Program.cs", text, "")?;
+    let project = folder.path().join("app.csproj");
+    let own = folder.path().canonicalize()?.join("bin");
+    let plain = json!({ "program": project, "buildArguments": ["-p:UseAppHost=false"] });
+    assert_eq!(printed(runtime, plain).await?.0, format!("plain {}/Debug/net10.0/\n", own.display()));
+    let asked = json!({ "program": project, "configuration": "Release", "runtimeIdentifier": "linux-x64",
+        "buildArguments": ["-p:UseAppHost=false", "-p:DefineConstants=EXTRA", "--no-self-contained"] });
+    let expected = format!("extra {}/Release/net10.0/linux-x64/\n", own.display());
+    assert_eq!(printed(runtime, asked).await?.0, expected);
+    Ok(())
+}
+
+async fn a_file_may_name_another_sdk(runtime: Runtime) -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    restores_from_the_feed(folder.path())?;
+    let file = folder.path().join("site.cs");
+    let text = "#:sdk Microsoft.NET.Sdk.Web\n#:property PublishAot=false\n#:property NuGetAudit=false\n\
+                var builder = WebApplication.CreateBuilder(args);\nConsole.WriteLine(builder.GetType().Name);\nreturn 3;\n";
+    std::fs::write(&file, text)?;
+    assert_eq!(printed(runtime, json!({ "program": file })).await?.0, "WebApplicationBuilder\n");
+    Ok(())
+}
+
+const BASIC: &str = "Module Program
+    Function Main(args As String()) As Integer
+        Dim total = args.Length
+        System.Console.WriteLine(\"total \" & total)
+        Return 3
+    End Function
+End Module
+";
+
+/// A folder with a project, whose assembly has another name, and a source.
+fn made(project: &str, source: &str, text: &str, items: &str) -> anyhow::Result<tempfile::TempDir> {
+    let folder = tempfile::tempdir()?;
+    restores_from_the_feed(folder.path())?;
+    let properties = "<TargetFramework>net10.0</TargetFramework><OutputType>Exe</OutputType><AssemblyName>Other</AssemblyName>";
+    let written = format!(
+        "<Project Sdk=\"Microsoft.NET.Sdk\"><PropertyGroup>{properties}</PropertyGroup>{items}</Project>"
+    );
+    std::fs::write(folder.path().join(project), written)?;
+    std::fs::write(folder.path().join(source), text)?;
+    Ok(folder)
+}
+
+async fn a_project_of_visual_basic_is_built_and_debugged(runtime: Runtime) -> anyhow::Result<()> {
+    let folder = made("app.vbproj", "Program.vb", BASIC, "")?;
+    let (project, source) = (folder.path().join("app.vbproj"), folder.path().join("Program.vb"));
+    let mut editor = editor(runtime).await?;
+    let launch = editor.send("launch", json!({ "program": project, "args": ["a", "b"] })).await?;
+    editor.initialized(launch).await?;
+    let set = json!({ "source": { "path": source }, "breakpoints": [{ "line": 4 }] });
+    editor.ok("setBreakpoints", set).await?;
+    editor.ok("configurationDone", Value::Null).await?;
+    anyhow::ensure!(editor.response(launch).await?.success, "the launch failed");
+    let (thread, frame) = editor.stop().await?;
+    assert_eq!((&frame["line"], &frame["source"]["path"]), (&json!(4), &json!(source)));
+    let total = json!({ "expression": "total + 1", "frameId": frame["id"] });
+    assert_eq!(editor.ok("evaluate", total).await?["result"], "3");
+    editor.ok("continue", json!({ "threadId": thread })).await?;
+    assert_eq!(editor.event("exited").await?["exitCode"], 3);
+    editor.finish().await?;
+    // Its folder is the project.
+    let again = json!({ "program": folder.path(), "noBuild": true, "args": ["a"] });
+    assert_eq!(printed(runtime, again).await?.0, "total 1\n");
+    std::fs::write(&source, BASIC.replace("Dim total", "Dim total As Integr"))?;
+    let failed = refused(runtime, json!({ "program": project })).await?;
+    says(&failed, "BUILD_FAILED", "'Integr' is not defined");
+    let finding = &failed["data"]["diagnostics"][0];
+    assert_eq!((&finding["line"], &finding["file"]), (&json!(3), &json!(source)), "{failed}");
+    Ok(())
+}
+
+/// An SDK may come without this language: then it says so, and with it, that a file is missing.
+async fn a_project_of_fsharp_that_cannot_be_built_says_why(runtime: Runtime) -> anyhow::Result<()> {
+    let items = "<ItemGroup><Compile Include=\"Nowhere.fs\" /></ItemGroup>";
+    let folder = made("app.fsproj", "Program.fs", "printfn \"hello\"\n", items)?;
+    for program in [folder.path().join("app.fsproj"), folder.path().to_owned()] {
+        let failed = refused(runtime, json!({ "program": program })).await?;
+        says(&failed, "BUILD_FAILED", "app.fsproj`: ");
+        let finding = &failed["data"]["diagnostics"][0];
+        let code = finding["code"].as_str().unwrap_or_default();
+        assert!(["MSB", "FS", "NU", "NETSDK"].iter().any(|begin| code.starts_with(begin)), "{failed}");
+        assert_eq!(finding["severity"], "error", "{failed}");
+    }
+    Ok(())
+}
+
+/// Launches a project of tests as any client does with F5: what the console said, and the frame of the first stop.
+async fn debugged_tests(
+    runtime: Runtime,
+    project: &str,
+    args: Value,
+    in_child: bool,
+) -> anyhow::Result<(String, Value)> {
+    let mut editor = editor(runtime).await?;
+    let program = fixture::dotnet_test_projects().join(project);
+    let launch = editor.send("launch", json!({ "program": program, "noBuild": true, "args": args })).await?;
+    editor.initialized(launch).await?;
+    editor.ok("setExceptionBreakpoints", json!({ "filters": ["userUnhandled", "unhandled"] })).await?;
+    editor.ok("configurationDone", Value::Null).await?;
+    let launched = editor.response(launch).await?;
+    anyhow::ensure!(launched.success, "{}", launched.body);
+    let frame = if in_child {
+        let (mut child, ..) = child_of(&mut editor).await?;
+        let (thread, _) = child.stop().await?;
+        let frame = own_frame(&mut child, thread).await?;
+        to_its_end(child, thread).await?;
+        frame
+    } else {
+        let (thread, _) = editor.stop().await?;
+        own_frame(&mut editor, thread).await?
+    };
+    let console = editor.output[2].clone();
+    editor.finish().await?;
+    Ok((console, frame))
+}
+
+/// The frame that an editor shows at a stop in a library: the first of the user's own code.
+async fn own_frame(client: &mut DapClient, thread: i64) -> anyhow::Result<Value> {
+    let stack = client.ok("stackTrace", json!({ "threadId": thread, "levels": 20 })).await?;
+    let mut frames = stack["stackFrames"].as_array().into_iter().flatten();
+    frames.find(|frame| frame["presentationHint"] != "subtle").cloned().context("no frame of its own")
+}
+
+fn stands_at_the_failure(console: &str, frame: &Value, project: &str) -> anyhow::Result<()> {
+    anyhow::ensure!(console.contains(&format!("{project} is a project of tests")), "{console}");
+    let source = fixture::dotnet_test_projects().join("xunit3/CartTests.cs");
+    let text = std::fs::read_to_string(source)?;
+    let wanted = text.lines().position(|line| line.ends_with("// BP fails")).context("no marker")? + 1;
+    anyhow::ensure!(frame["line"].as_u64() == Some(u64::try_from(wanted)?), "{frame}");
+    Ok(())
+}
+
+async fn a_project_of_tests_has_its_tests_debugged_by_their_own_platform(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
+    let args = json!(["-method", "Tests.CartTests.Fails"]);
+    let (console, frame) = debugged_tests(runtime, "xunit3/xunit3.csproj", args, false).await?;
+    stands_at_the_failure(&console, &frame, "xunit3.csproj")
+}
+
+async fn a_project_of_tests_has_its_tests_debugged_in_the_host_of_vstest(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
+    let args = json!(["--TestCaseFilter:FullyQualifiedName=Tests.CartTests.Fails"]);
+    let (console, frame) = debugged_tests(runtime, "xunit2/xunit2.csproj", args, true).await?;
+    stands_at_the_failure(&console, &frame, "xunit2.csproj")
 }

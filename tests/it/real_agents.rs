@@ -1,4 +1,4 @@
-//! Programs that nobody here wrote, debugged by an agent. They are fetched by `scripts/real`, so these stories run only when they
+//! Programs from elsewhere, debugged by an agent. They are fetched by `scripts/real`, so these stories run only when they
 //! are asked for: `scripts/real && cargo nextest run --workspace --run-ignored only -E 'test(real_agents)'`. The stories are in
 //! the children, by language; here is the way that most of them go.
 
@@ -14,9 +14,9 @@ use std::path::Path;
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
-use tests::agent::Agent;
-use tests::fixture;
-use tests::transcript::Transcript;
+use tandem_tests::agent::Agent;
+use tandem_tests::fixture;
+use tandem_tests::transcript::Transcript;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::JoinHandle;
 
@@ -37,7 +37,7 @@ fn copied(pointer: &str) -> anyhow::Result<tempfile::TempDir> {
     Ok(folder)
 }
 
-/// What a server answers, asked in the background: it may be stopped.
+/// Requests a page of a server in the background, because the server may be stopped.
 fn request(port: u16, path: &'static str) -> JoinHandle<anyhow::Result<String>> {
     tokio::spawn(async move {
         let mut stream = tokio::net::TcpStream::connect(("127.0.0.1", port)).await?;

@@ -1,9 +1,9 @@
 //! Fields that are references (`ref` fields): what is written to one is written to the variable that it refers to.
 
 use serde_json::json;
-use tests::client::DapClient;
-use tests::fixture::Runtime;
-use tests::transcript::Transcript;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::Runtime;
+use tandem_tests::transcript::Transcript;
 
 modern_stories! {
     a_ref_field_is_written_through,

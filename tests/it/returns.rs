@@ -1,10 +1,10 @@
 //! What calls return is shown after the step over them or out of them.
 
 use serde_json::{Value, json};
-use tests::agent::Agent;
-use tests::client::DapClient;
-use tests::fixture::{self, Runtime};
-use tests::transcript::Transcript;
+use tandem_tests::agent::Agent;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::{self, Runtime};
+use tandem_tests::transcript::Transcript;
 
 use crate::stepping::place;
 
@@ -15,7 +15,7 @@ stories! {
     a_breakpoint_inside_a_call_gives_up_what_would_be_shown,
     what_other_threads_and_deeper_calls_return_is_not_shown,
     calls_of_async_methods_are_shown_too,
-    an_agent_is_told_what_calls_returned,
+    an_agent_learns_what_calls_returned,
 }
 
 also_on_net8! {
@@ -25,7 +25,7 @@ also_on_net8! {
     a_breakpoint_inside_a_call_gives_up_what_would_be_shown,
     what_other_threads_and_deeper_calls_return_is_not_shown,
     calls_of_async_methods_are_shown_too,
-    an_agent_is_told_what_calls_returned,
+    an_agent_learns_what_calls_returned,
 }
 
 /// Rows behind a reference.
@@ -186,7 +186,7 @@ async fn calls_of_async_methods_are_shown_too(runtime: Runtime) -> anyhow::Resul
     editor.finish().await
 }
 
-async fn an_agent_is_told_what_calls_returned(runtime: Runtime) -> anyhow::Result<()> {
+async fn an_agent_learns_what_calls_returned(runtime: Runtime) -> anyhow::Result<()> {
     let mut agent = Agent::start("agent", runtime, &Transcript::default()).await?;
     let line = fixture::line("returns", "begin");
     let asked = json!({ "program": fixture::program("returns"), "run": true,

@@ -2,11 +2,11 @@
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::agent::Agent;
-use tests::schema::Schemas;
-use tests::transcript::Transcript;
+use tandem_tests::agent::Agent;
+use tandem_tests::schema::Schemas;
+use tandem_tests::transcript::Transcript;
 
-/// All that a client is told of the tools, and pays for in each conversation.
+/// Everything that a client gets about the tools, and pays for in each conversation.
 #[tokio::test]
 async fn the_list_of_tools_changes_only_on_purpose() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
@@ -33,18 +33,18 @@ async fn the_list_of_tools_changes_only_on_purpose() -> anyhow::Result<()> {
 fn an_answer_of_another_shape_is_found() -> anyhow::Result<()> {
     let schema = json!({ "type": "object", "properties": { "id": { "type": "integer" }, "rows": { "type": "array" } } });
     let schemas = Schemas::of(&json!({ "tools": [{ "name": "t", "outputSchema": schema }] }))?;
-    let judged = |answer: Value| {
+    let checked = |answer: Value| {
         let error = answer["success"] == false;
         let text = answer.to_string();
         let result = json!({ "structuredContent": answer, "content": [{ "text": text }], "isError": error });
-        schemas.judge("t", &result)
+        schemas.check("t", &result)
     };
-    judged(json!({ "success": true, "id": 7, "rows": [], "more": null }))?;
-    judged(json!({ "success": false, "error": { "code": "X", "message": "why" } }))?;
-    assert!(judged(json!({ "success": true, "id": "7" })).is_err());
-    assert!(judged(json!({ "success": true, "id": null })).is_err());
-    assert!(judged(json!({ "success": true, "rows": {} })).is_err());
-    assert!(judged(json!({ "success": false })).is_err());
-    assert!(judged(json!({ "id": 7 })).is_err());
+    checked(json!({ "success": true, "id": 7, "rows": [], "more": null }))?;
+    checked(json!({ "success": false, "error": { "code": "X", "message": "why" } }))?;
+    assert!(checked(json!({ "success": true, "id": "7" })).is_err());
+    assert!(checked(json!({ "success": true, "id": null })).is_err());
+    assert!(checked(json!({ "success": true, "rows": {} })).is_err());
+    assert!(checked(json!({ "success": false })).is_err());
+    assert!(checked(json!({ "id": 7 })).is_err());
     Ok(())
 }

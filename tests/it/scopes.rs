@@ -2,9 +2,9 @@
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::client::DapClient;
-use tests::fixture::Runtime;
-use tests::transcript::Transcript;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::Runtime;
+use tandem_tests::transcript::Transcript;
 
 stories! {
     variables_are_seen_where_they_are_in_scope,
@@ -32,7 +32,7 @@ async fn rows(editor: &mut DapClient, frame: &Value) -> anyhow::Result<Vec<Strin
         .collect())
 }
 
-/// Runs `scopes` from marker to marker; gives the rows at each.
+/// Runs `scopes` from marker to marker; returns the rows at each.
 async fn walked(runtime: Runtime, markers: &[&str]) -> anyhow::Result<Vec<Vec<String>>> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     let mut seen = Vec::new();
@@ -48,7 +48,7 @@ async fn walked(runtime: Runtime, markers: &[&str]) -> anyhow::Result<Vec<Vec<St
             editor.ok("continue", json!({ "threadId": 0 })).await?;
         }
         let (_, frame) = editor.stop().await?;
-        assert_eq!(frame["line"], tests::fixture::line("scopes", marker));
+        assert_eq!(frame["line"], tandem_tests::fixture::line("scopes", marker));
         seen.push(rows(&mut editor, &frame["id"]).await?);
     }
     editor.finish().await?;
@@ -194,7 +194,7 @@ async fn code_made_at_run_time_is_named_and_its_objects_are_seen(runtime: Runtim
     for row in [
         "one = {Made.SecondA}",
         "two = {Made.SecondB}",
-        "run = {System.Func<object, int, int>: [Lightweight Function]}",
+        "run = {System.Func<object, int, int>: Light(object, int)}",
     ] {
         anyhow::ensure!(seen.iter().any(|seen| seen == row), "{row}: {seen:?}");
     }

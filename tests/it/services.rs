@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::client::DapClient;
-use tests::fixture::{self, Runtime};
-use tests::terminal::Terminal;
-use tests::transcript::Transcript;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::{self, Runtime};
+use tandem_tests::terminal::Terminal;
+use tandem_tests::transcript::Transcript;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Child;
 
@@ -135,6 +135,7 @@ async fn a_program_keeps_its_own_temporary_folder(runtime: Runtime) -> anyhow::R
         assert_eq!(temporary_folder(&mut editor).await?, named.display().to_string());
         assert!(made(&real)?.len() >= 2, "its pipes are there");
         editor.ok("restart", Value::Null).await?;
+        editor.event("continued").await?;
         assert_eq!(temporary_folder(&mut editor).await?, named.display().to_string());
         editor.finish().await?;
         // It was killed, and could not remove them itself.

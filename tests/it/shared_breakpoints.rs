@@ -1,13 +1,13 @@
-//! Breakpoints of several owners: each gets what it asked for, sees the others', and nobody's condition gets lost.
+//! Breakpoints of several owners: each gets what it requested, sees the others', and no condition gets lost.
 
 use std::collections::HashMap;
 
 use serde_json::{Value, json};
-use tests::agent::Agent;
-use tests::child::Subject;
-use tests::client::DapClient;
-use tests::fixture::{self, Runtime};
-use tests::transcript::Transcript;
+use tandem_tests::agent::Agent;
+use tandem_tests::child::Subject;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::{self, Runtime};
+use tandem_tests::transcript::Transcript;
 
 stories! {
     three_owners_of_one_line_each_get_what_they_asked_for,
@@ -17,7 +17,7 @@ stories! {
     exception_filters_of_a_joiner_take_nothing_away,
     breakpoints_that_were_left_behind_stay_and_can_be_taken_over,
     a_breakpoint_has_its_id_from_before_the_launch,
-    values_come_with_what_was_announced_and_changes_are_told,
+    values_come_with_the_announced_capabilities_and_changes_are_reported,
 }
 
 also_on_net8! { three_owners_of_one_line_each_get_what_they_asked_for }
@@ -40,16 +40,16 @@ async fn joined(name: &'static str, with: &mut DapClient, story: &Transcript) ->
 
 /// A breakpoint in the loop of `tour`, with something more.
 fn in_loop(more: Value) -> Value {
-    let mut wish = json!({ "line": fixture::line("tour", "loop") });
-    if let (Some(wish), Some(more)) = (wish.as_object_mut(), more.as_object()) {
-        wish.extend(more.clone());
+    let mut request = json!({ "line": fixture::line("tour", "loop") });
+    if let (Some(request), Some(more)) = (request.as_object_mut(), more.as_object()) {
+        request.extend(more.clone());
     }
-    wish
+    request
 }
 
-async fn set(client: &mut DapClient, wishes: Value) -> anyhow::Result<Value> {
+async fn set(client: &mut DapClient, requests: Value) -> anyhow::Result<Value> {
     let source = json!({ "path": fixture::source("tour") });
-    let answer = client.ok("setBreakpoints", json!({ "source": source, "breakpoints": wishes })).await?;
+    let answer = client.ok("setBreakpoints", json!({ "source": source, "breakpoints": requests })).await?;
     Ok(answer["breakpoints"].clone())
 }
 
@@ -78,11 +78,12 @@ async fn three_owners_of_one_line_each_get_what_they_asked_for(runtime: Runtime)
     assert_eq!(stop_in_loop(&mut first).await?, (json!([two[0]["id"]]), "3".into()));
     for client in [&mut second, &mut third] {
         for owner in [&one, &two] {
-            assert_eq!(client.event("stopped").await?["hitBreakpointIds"], json!([owner[0]["id"]]));
+            assert_eq!(client.next_stop_of_another().await?["hitBreakpointIds"], json!([owner[0]["id"]]));
         }
     }
     second.ok("continue", json!({ "threadId": thread })).await?;
     for client in [&mut first, &mut third] {
+        client.event("continued").await?;
         assert_eq!(client.event("exited").await?["exitCode"], 3);
         assert_eq!(client.output[2], "round 0\nround 1\nround 2\nround 3\n");
     }
@@ -105,7 +106,7 @@ async fn what_an_editor_sends_back_stays_the_agents(runtime: Runtime) -> anyhow:
     story.note("its condition holds still");
     editor.ok("continue", json!({ "threadId": thread })).await?;
     assert_eq!(stop_in_loop(&mut editor).await?, (json!([shown["id"]]), "2".into()));
-    agent.event("stopped").await?;
+    agent.next_stop_of_another().await?;
     story.note("it goes with the agent");
     agent.finish().await?;
     assert_eq!(editor.breakpoint("removed").await?["breakpoint"]["id"], shown["id"]);
@@ -124,8 +125,8 @@ async fn a_dot_that_its_user_removes_is_gone_for_all(runtime: Runtime) -> anyhow
     let mut agent = Agent::start("agent", runtime, &Transcript::default()).await?;
     agent.call("debug_sessions", json!({ "select": id })).await?;
     let file = fixture::source("tour");
-    let wish = json!({ "sourceFile": file, "line": fixture::line("tour", "loop"), "condition": "i == 2" });
-    agent.call("debug_set_breakpoint", wish).await?;
+    let request = json!({ "sourceFile": file, "line": fixture::line("tour", "loop"), "condition": "i == 2" });
+    agent.call("debug_set_breakpoint", request).await?;
     let line = editor.breakpoint("new").await?["breakpoint"]["line"].clone();
     let work = json!({ "line": fixture::line("tour", "work") });
     set(&mut editor, json!([work, { "line": line }])).await?;
@@ -134,8 +135,8 @@ async fn a_dot_that_its_user_removes_is_gone_for_all(runtime: Runtime) -> anyhow
     let list = agent.call("debug_list_breakpoints", json!({})).await?;
     assert_eq!(list["breakpoints"], json!([]), "{list}");
     // Nor does it come back with the agent's next one.
-    let wish = json!({ "sourceFile": file, "line": fixture::line("tour", "end") });
-    agent.call("debug_set_breakpoint", wish).await?;
+    let request = json!({ "sourceFile": file, "line": fixture::line("tour", "end") });
+    agent.call("debug_set_breakpoint", request).await?;
     editor.ok("continue", json!({ "threadId": thread })).await?;
     let (_, frame) = editor.stop().await?;
     assert_eq!(frame["line"], fixture::line("tour", "end"));
@@ -170,7 +171,7 @@ async fn exception_filters_of_a_joiner_take_nothing_away(runtime: Runtime) -> an
     let source = json!({ "path": fixture::source("throws") });
     first.ok("setBreakpoints", json!({ "source": source, "breakpoints": [] })).await?;
     first.ok("continue", json!({ "threadId": thread })).await?;
-    // Nobody asked for unhandled exceptions in so many words: it is the default of who launched.
+    // No client requested unhandled exceptions explicitly: this is the default of the client that launched.
     assert_eq!(first.event("stopped").await?["reason"], "exception");
     second.finish().await?;
     first.finish().await
@@ -182,9 +183,9 @@ async fn breakpoints_that_were_left_behind_stay_and_can_be_taken_over(
     let story = Transcript::default();
     let (mut first, thread) = at_work(runtime, &story).await?;
     let mut second = joined("second", &mut first, &story).await?;
-    let wishes =
+    let requests =
         json!([{ "line": fixture::line("tour", "after") }, { "line": fixture::line("tour", "end") }]);
-    set(&mut second, wishes.clone()).await?;
+    set(&mut second, requests.clone()).await?;
     let kept = first.breakpoint("new").await?["breakpoint"]["id"].clone();
     second.ok("disconnect", json!({ "keepBreakpoints": true })).await?;
     first.ok("continue", json!({ "threadId": thread })).await?;
@@ -195,7 +196,7 @@ async fn breakpoints_that_were_left_behind_stay_and_can_be_taken_over(
     again.ok("initialize", json!({ "clientID": "second" })).await?;
     again.ok("attach", json!({})).await?;
     again.event("initialized").await?;
-    assert_eq!(set(&mut again, wishes).await?[0]["id"], kept);
+    assert_eq!(set(&mut again, requests).await?[0]["id"], kept);
     again.ok("configurationDone", json!({})).await?;
     again.finish().await?;
     first.ok("continue", json!({ "threadId": thread })).await?;
@@ -226,7 +227,9 @@ async fn a_breakpoint_has_its_id_from_before_the_launch(runtime: Runtime) -> any
     editor.finish().await
 }
 
-async fn values_come_with_what_was_announced_and_changes_are_told(runtime: Runtime) -> anyhow::Result<()> {
+async fn values_come_with_the_announced_capabilities_and_changes_are_reported(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
     let story = Transcript::default();
     let mut first = DapClient::start("first", runtime, &story)?;
     first.launch("tour", &["loop"], json!({})).await?;
@@ -263,19 +266,19 @@ async fn values_come_with_what_was_announced_and_changes_are_told(runtime: Runti
     first.finish().await
 }
 
-/// debugpy keeps one breakpoint per line: the hub stops there for everybody and judges.
+/// debugpy keeps one breakpoint per line: the hub stops there for every client and evaluates the conditions.
 #[tokio::test]
 async fn in_python_three_owners_of_one_line_each_get_what_they_asked_for() -> anyhow::Result<()> {
-    judged(Subject::Python, "length == 3").await
+    evaluated(Subject::Python, "length == 3").await
 }
 
 /// lldb-dap keeps one breakpoint per line too.
 #[tokio::test]
 async fn in_c_three_owners_of_one_line_each_get_what_they_asked_for() -> anyhow::Result<()> {
-    judged(Subject::Lldb, "length == 3").await
+    evaluated(Subject::Lldb, "length == 3").await
 }
 
-async fn judged(subject: Subject, condition: &str) -> anyhow::Result<()> {
+async fn evaluated(subject: Subject, condition: &str) -> anyhow::Result<()> {
     let story = Transcript::default();
     let mut first = DapClient::start_in("first", HashMap::new(), &story)?;
     first.launch_child(subject.launch(), &subject.source(), &[]).await?;
@@ -291,8 +294,8 @@ async fn judged(subject: Subject, condition: &str) -> anyhow::Result<()> {
         (&mut second, json!({ "line": line, "hitCondition": "4" })),
         (&mut third, json!({ "line": line, "logMessage": "length {length}" })),
     ] {
-        let wished = json!({ "source": { "path": subject.source() }, "breakpoints": [more] });
-        ids.push(client.ok("setBreakpoints", wished).await?["breakpoints"][0]["id"].clone());
+        let request = json!({ "source": { "path": subject.source() }, "breakpoints": [more] });
+        ids.push(client.ok("setBreakpoints", request).await?["breakpoints"][0]["id"].clone());
     }
     let input = json!({ "data": "a\nbb\nccc\ndddd\neeeee\n", "closeAfter": true });
     first.ok("processWriteInput", input).await?;

@@ -2,9 +2,9 @@
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::client::DapClient;
-use tests::fixture::{self, Runtime};
-use tests::transcript::Transcript;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::{self, Runtime};
+use tandem_tests::transcript::Transcript;
 
 stories! {
     async_callers_are_on_the_stack,
@@ -145,7 +145,7 @@ async fn variables_of_an_async_caller_are_seen_set_and_used(runtime: Runtime) ->
     }
     let set = json!({ "variablesReference": reference, "name": "key", "value": "\"other\"" });
     assert_eq!(editor.ok("setVariable", set).await?["value"], "\"other\"");
-    // What was set is what the method goes on with.
+    // The method continues with the value that was set.
     editor.break_at("waits", &["reader return"]).await?;
     editor.ok("continue", json!({ "threadId": thread })).await?;
     let (_, frame) = editor.stop().await?;
@@ -158,7 +158,7 @@ async fn variables_of_an_async_caller_are_seen_set_and_used(runtime: Runtime) ->
 
 async fn a_long_chain_of_callers_is_cut_and_comes_in_pages(runtime: Runtime) -> anyhow::Result<()> {
     let (mut editor, thread) = at(runtime, "deep", "leaf").await?;
-    // Before anybody asked for the callers, it is only known that there are more.
+    // Before a client has requested the callers, it is only known that there are more.
     let page = json!({ "threadId": thread, "startFrame": 0, "levels": 1 });
     let first = editor.ok("stackTrace", page).await?;
     anyhow::ensure!(first["totalFrames"].as_u64() > Some(1), "{first}");
@@ -213,7 +213,7 @@ async fn what_lies_between_frames_is_marked(runtime: Runtime) -> anyhow::Result<
         _ => ["[Internal Call]", "Program.Main(string[] args)"],
     };
     assert_eq!(names, ["Once.static Once()", between[0], between[1]]);
-    // A mark is no place to look for variables, nor to evaluate.
+    // A mark is not a place to look for variables, nor to evaluate.
     assert_eq!(editor.ok("scopes", json!({ "frameId": list[1]["id"] })).await?["scopes"], json!([]));
     let asked = json!({ "expression": "1", "frameId": list[1]["id"] });
     assert_eq!(editor.refused("evaluate", asked).await?, "INVALID_PARAMETER");
@@ -268,7 +268,7 @@ async fn a_stop_in_a_library_without_its_source_leads_to_the_users_code(
         editor.ok("configurationDone", Value::Null).await?;
         anyhow::ensure!(editor.response(launch).await?.success);
         let (thread, top) = editor.stop().await?;
-        // An editor asks for the top frame alone first; it goes where no source is `deemphasize`d.
+        // An editor requests only the top frame first; it shows a frame whose source is not `deemphasize`d.
         assert_eq!(top["source"]["path"], "/_/src/Library.cs");
         assert_eq!(top["line"], 154);
         assert_eq!(top["source"]["presentationHint"], "deemphasize");
@@ -307,7 +307,7 @@ async fn a_handler_and_its_method_are_one_frame(runtime: Runtime) -> anyhow::Res
         assert_eq!(editor.ok("evaluate", asked).await?["result"], "5");
     }
     let (handled, main) = ("Program.Handled(int class)", "Program.Main(string[] args)");
-    // While it is asked who handles it, what has thrown is still there.
+    // While a filter decides who handles it, the frames that have thrown are still there.
     assert_eq!(told[0], ["Program.Wanted(Exception error)", handled, "Program.Throw()", handled, main]);
     for stack in &told[1..] {
         assert_eq!(*stack, [handled, main], "{told:?}");

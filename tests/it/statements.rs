@@ -5,9 +5,9 @@ use std::collections::HashMap;
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::client::DapClient;
-use tests::fixture::{self, Runtime};
-use tests::transcript::Transcript;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::{self, Runtime};
+use tandem_tests::transcript::Transcript;
 
 stories! {
     next_stops_once_at_each_place_of_a_statement,
@@ -76,7 +76,7 @@ impl Table {
         Ok(Self { text, cases, named })
     }
 
-    /// Where a frame stands: the tag of its line and the source from there; `out` elsewhere.
+    /// Where a frame is: the tag of its line and the source from there; `out` elsewhere.
     fn place(&self, program: &str, case: &Case, frame: &Value) -> (String, String) {
         let line = frame["line"].as_i64().unwrap_or(0);
         let is_here = frame["source"]["path"] == fixture::source(program);
@@ -109,9 +109,9 @@ async fn walk(runtime: Runtime, program: &str, step: &str) -> anyhow::Result<()>
     editor.initialized(launch).await?;
     let first = |case: &Case| case.lines.get("1").copied().context("a method without its first place");
     let lines: Vec<i64> = table.cases.iter().map(first).collect::<Result<_, _>>()?;
-    let wishes: Vec<Value> = lines.iter().map(|line| json!({ "line": line })).collect();
-    let wishes = json!({ "source": { "path": fixture::source(program) }, "breakpoints": wishes });
-    editor.ok("setBreakpoints", wishes).await?;
+    let requests: Vec<Value> = lines.iter().map(|line| json!({ "line": line })).collect();
+    let requests = json!({ "source": { "path": fixture::source(program) }, "breakpoints": requests });
+    editor.ok("setBreakpoints", requests).await?;
     editor.ok("configurationDone", Value::Null).await?;
     anyhow::ensure!(editor.response(launch).await?.success, "the launch failed");
     let mut wrong = Vec::new();

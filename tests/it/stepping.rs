@@ -1,15 +1,15 @@
 //! Steps across `await` and threads: the next statement may come later and elsewhere.
 
 use serde_json::{Value, json};
-use tests::client::DapClient;
-use tests::fixture::{self, Runtime};
-use tests::transcript::Transcript;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::{self, Runtime};
+use tandem_tests::transcript::Transcript;
 
 stories! {
     a_step_over_an_await_ends_at_the_next_statement,
     a_step_over_two_awaits_of_a_statement_passes_both,
     a_step_out_of_an_async_method_ends_where_it_is_awaited,
-    a_step_into_an_async_call_goes_through_its_end_to_whoever_awaits_it,
+    a_step_into_an_async_call_goes_through_its_end_to_the_method_that_awaits_it,
     a_step_stays_with_its_own_call_of_a_method_that_waits_for_itself,
     two_calls_of_a_method_at_once_are_told_apart,
     a_step_over_an_await_that_fails_ends_in_the_handler,
@@ -26,7 +26,7 @@ also_on_net8! {
     a_step_walks_through_a_stream,
 }
 
-/// The method and the source line a frame stands at.
+/// The method and the source line of a frame.
 pub(crate) fn place(program: &str, frame: &Value) -> String {
     let text = std::fs::read_to_string(fixture::source(program)).unwrap_or_default();
     let line = usize::try_from(frame["line"].as_i64().unwrap_or(0)).unwrap_or(0);
@@ -94,7 +94,7 @@ async fn a_step_out_of_an_async_method_ends_where_it_is_awaited(runtime: Runtime
     Ok(())
 }
 
-async fn a_step_into_an_async_call_goes_through_its_end_to_whoever_awaits_it(
+async fn a_step_into_an_async_call_goes_through_its_end_to_the_method_that_awaits_it(
     runtime: Runtime,
 ) -> anyhow::Result<()> {
     let steps = ["stepIn", "next", "next", "next", "next", "next", "next", "next"];
@@ -110,7 +110,7 @@ async fn a_step_stays_with_its_own_call_of_a_method_that_waits_for_itself(
     editor.launch("asyncs", &["deep"], json!({})).await?;
     let (thread, _) = editor.stop().await?;
     editor.break_at("asyncs", &[]).await?;
-    // The calls inside yield at the very same await, and go on from there first.
+    // The calls inside yield at the very same await, and resume from there first.
     editor.ok("next", json!({ "threadId": thread })).await?;
     let (_, frame) = editor.stop().await?;
     assert_eq!(frame["line"], fixture::line("asyncs", "deep return"));
@@ -130,7 +130,7 @@ async fn two_calls_of_a_method_at_once_are_told_apart(runtime: Runtime) -> anyho
         (last, _) = editor.stop().await?;
     }
     editor.break_at("asyncs", &[]).await?;
-    // The second stands at its await now, the first waits there: a step over is the second's.
+    // The second is stopped at its await now, the first waits there: the step over belongs to the second.
     editor.ok("next", json!({ "threadId": last })).await?;
     let (_, frame) = editor.stop().await?;
     assert_eq!(frame["line"], fixture::line("asyncs", "inner after"));

@@ -2,9 +2,9 @@
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::client::DapClient;
-use tests::fixture::{self, Runtime};
-use tests::transcript::Transcript;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::{self, Runtime};
+use tandem_tests::transcript::Transcript;
 
 use crate::stepping::{place, walk};
 
@@ -28,6 +28,25 @@ also_on_net8! {
     a_loop_over_an_iterator_is_stepped_through,
     an_exception_leads_a_step_into_its_handler,
     the_next_statement_is_set,
+}
+
+modern_stories! {
+    accessors_of_extension_blocks_are_passed_over_like_any_other,
+}
+
+async fn accessors_of_extension_blocks_are_passed_over_like_any_other(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    let (thread, _) = editor.stopped_in_modern("blocks", "property").await?;
+    for marker in ["method", "times"] {
+        editor.ok("stepIn", json!({ "threadId": thread })).await?;
+        let (_, frame) = editor.stop().await?;
+        // A method begins at its brace.
+        let line = fixture::modern_line("blocks", marker);
+        assert!([line, line - 1].iter().any(|line| frame["line"] == *line), "{marker}: {frame}");
+    }
+    editor.finish().await
 }
 
 /// Steps into whatever the line of each marker calls.
@@ -165,7 +184,7 @@ async fn debugger_break_stops_once_for_a_step_over_it(runtime: Runtime) -> anyho
     let (thread, _) = editor.stop().await?;
     editor.ok("continue", json!({ "threadId": thread })).await?;
     editor.stop().await?;
-    // The thread stands where it is called: the step goes over it.
+    // The thread is stopped where it is called: the step goes over it.
     editor.ok("next", json!({ "threadId": thread })).await?;
     let (_, frame) = editor.stop().await?;
     assert_eq!(frame["line"], fixture::line("jmc", "end"));
@@ -182,7 +201,7 @@ async fn debugger_break_stops_once_for_a_step_over_it(runtime: Runtime) -> anyho
     editor.finish().await
 }
 
-/// Where `goto` may go on the line of a marker.
+/// The targets of `goto` on the line of a marker.
 async fn places(editor: &mut DapClient, program: &str, marker: &str) -> anyhow::Result<Vec<Value>> {
     let source = json!({ "path": fixture::source(program) });
     let told =
@@ -222,7 +241,7 @@ async fn going_into_or_out_of_a_handler_is_refused(runtime: Runtime) -> anyhow::
         let variables = &answer.body["error"]["variables"];
         assert_eq!((answer.success, &variables["code"]), (false, &json!("UNSUPPORTED")));
         assert!(variables["message"].as_str().is_some_and(|text| text.contains(why)), "{variables}");
-        // The program stands where it stood.
+        // The program is stopped where it was before.
         let stack = editor.ok("stackTrace", json!({ "threadId": thread, "levels": 1 })).await?;
         assert_eq!(stack["stackFrames"][0]["line"], fixture::line("jmc", from));
         editor.ok("next", json!({ "threadId": thread })).await?;

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
-use tests::child::Subject;
-use tests::client::DapClient;
-use tests::fixture::{self, Runtime, alive};
-use tests::terminal::Terminal;
-use tests::transcript::Transcript;
+use tandem_tests::child::Subject;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::{self, Runtime, alive};
+use tandem_tests::terminal::Terminal;
+use tandem_tests::transcript::Transcript;
 
 stories! {
     what_is_typed_into_the_clients_terminal_goes_to_the_program,
@@ -34,7 +34,7 @@ also_on_net8! {
     closing_the_terminal_ends_a_program_at_a_breakpoint,
 }
 
-/// An editor with a terminal that has launched, and what it was asked to run.
+/// An editor with a terminal that has launched, and the command that it was requested to run.
 struct Launched {
     editor: DapClient,
     terminal: Terminal,
@@ -250,7 +250,7 @@ async fn a_killed_host_takes_the_program_out_of_the_terminal(runtime: Runtime) -
     editor.stop().await?;
     let runner = parent(pid)?;
     let id = editor.ok("sessionInfo", json!({})).await?["id"].as_str().context("no id")?.to_owned();
-    let entry = registry::find(&id).context("no such session")?;
+    let entry = session_registry::find(&id).context("no such session")?;
     anyhow::ensure!(
         std::process::Command::new("kill").args(["-9", &entry.pid.to_string()]).status()?.success()
     );
@@ -265,7 +265,7 @@ async fn a_restart_runs_in_the_terminal_again(runtime: Runtime) -> anyhow::Resul
         launched(runtime, "echo", &["line"], json!({})).await?;
     let restart = editor.send("restart", json!({})).await?;
     let again = editor.request("runInTerminal").await?;
-    assert_ne!(asked["args"], again["args"], "an invitation is good for one program");
+    assert_ne!(asked["args"], again["args"], "a terminal launch is good for one program");
     gone("the first program", pid).await?;
     terminal.run(&again)?;
     let answer = editor.response(restart).await?;
@@ -305,7 +305,7 @@ async fn a_program_that_cannot_be_started_there_is_named_with_the_reason(
 }
 
 #[tokio::test]
-async fn a_client_without_a_terminal_is_told_so() -> anyhow::Result<()> {
+async fn a_client_without_a_terminal_is_notified_so() -> anyhow::Result<()> {
     let mut editor = DapClient::start("editor", Runtime::Net9, &Transcript::default())?;
     editor.ok("initialize", json!({ "clientID": "test" })).await?;
     let answer = editor.ask("launch", attributes("echo", &json!({}))).await?;
@@ -328,7 +328,7 @@ async fn a_client_that_refuses_is_quoted() -> anyhow::Result<()> {
     editor.finish().await
 }
 
-/// Ends a program that waits for input, which was suspended before or not; gives its exit code.
+/// Ends a program that waits for input, which was suspended before or not; returns its exit code.
 async fn terminated(subject: Subject, suspended: bool) -> anyhow::Result<Value> {
     let mut editor = DapClient::start_in("editor", HashMap::new(), &Transcript::default())?;
     editor.launch_child(subject.launch(), &subject.source(), &[]).await?;
@@ -361,9 +361,9 @@ async fn a_terminal_in_which_nothing_starts_is_given_up() -> anyhow::Result<()> 
     let answer = editor.response(launch).await?;
     let error = answer.body["error"].to_string();
     assert!(error.contains("LAUNCH_FAILED") && error.contains("nothing in it came back"), "{error}");
-    // Who comes too late is told.
+    // A process that connects too late gets an error.
     terminal.run(&asked)?;
-    terminal.shows("the debug session that asked for this terminal is over").await?;
+    terminal.shows("the debug session that asked for this terminal has ended").await?;
     editor.finish().await
 }
 
@@ -374,5 +374,5 @@ async fn a_launch_that_waits_for_a_terminal_can_be_ended() -> anyhow::Result<()>
     let asked = editor.request("runInTerminal").await?;
     editor.finish().await?;
     terminal.run(&asked)?;
-    terminal.shows("the debug session that asked for this terminal is over").await
+    terminal.shows("the debug session that asked for this terminal has ended").await
 }

@@ -2,9 +2,9 @@
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::client::DapClient;
-use tests::fixture::Runtime;
-use tests::transcript::Transcript;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::Runtime;
+use tandem_tests::transcript::Transcript;
 
 stories! {
     threads_are_called_as_the_program_calls_them,
@@ -51,7 +51,7 @@ async fn threads_are_called_as_the_program_calls_them(runtime: Runtime) -> anyho
         _ => format!(".NET TP Worker #{}", numbers[3]),
     };
     assert!(has(&started, &pool), "no {pool} in {started:?}");
-    // A number of the operating system's is no number of the program's, and says so.
+    // A thread id of the operating system is not one of the program, and says so.
     let bare = |name: &&String| name.strip_prefix("Thread ").is_some_and(|rest| !rest.starts_with('#'));
     assert_eq!(started.iter().find(bare), None, "{started:?}");
     let (named, _) = names(&mut editor).await?;

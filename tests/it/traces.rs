@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::agent::Agent;
-use tests::child::Subject;
-use tests::fixture::{self, Runtime};
-use tests::transcript::Transcript;
+use tandem_tests::agent::Agent;
+use tandem_tests::child::Subject;
+use tandem_tests::fixture::{self, Runtime};
+use tandem_tests::transcript::Transcript;
 
 stories! { a_trace_of_a_csharp_program_says_what_evaluate_says }
 
@@ -31,7 +31,7 @@ fn as_evaluated(row: &Value) -> Vec<Value> {
 async fn launched(agent: &mut Agent, subject: Subject, folder: &std::path::Path) -> anyhow::Result<()> {
     let mut launch = subject.launch();
     if subject == Subject::Delve {
-        // The Go here is newer than Debian's Delve, which wants to be told so.
+        // The Go here is newer than Debian's Delve, which needs a flag to accept it.
         let (dlv, script) = (launch["enginePath"].as_str().context("no dlv")?.to_owned(), folder.join("dlv"));
         std::fs::write(&script, format!("#!/bin/sh\nexec {dlv} \"$@\" --check-go-version=false\n"))?;
         std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
@@ -44,7 +44,7 @@ async fn launched(agent: &mut Agent, subject: Subject, folder: &std::path::Path)
     anyhow::ensure!(started["success"] == true, "{started}");
     let data = LINES.join("\n") + "\n";
     agent.call("process_write_input", json!({ "data": data, "closeAfter": true })).await?;
-    // An end by `sys.exit` is no reason to stop here.
+    // An end by `sys.exit` is not a reason to stop here.
     agent.call("debug_set_exception_breakpoints", json!({ "filters": [] })).await?;
     for _ in 0..50 {
         let stop = agent.call("debug_wait", json!({})).await?;
@@ -96,6 +96,7 @@ async fn traces(subject: Subject, expressions: &[&str], expected: Value) -> anyh
 fn condition(subject: Subject) -> &'static str {
     match subject {
         Subject::Bash => "[[ $length -eq 8 ]]",
+        Subject::Perl => "$length == 8",
         _ => "length == 8",
     }
 }
@@ -179,6 +180,21 @@ async fn a_trace_of_ruby_says_what_evaluate_says() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
+async fn a_trace_of_perl_says_what_evaluate_says() -> anyhow::Result<()> {
+    let expressions = [
+        "$length == 6",
+        "$length % 2",
+        "$nope->{a}{b}",
+        "nope()",
+        "\"<$line>\"",
+        "$line",
+        "'100%' . '='",
+        "[$length, 3]",
+    ];
+    traces(Subject::Perl, &expressions, json!(["''", "1", "''"])).await
+}
+
+#[tokio::test]
 async fn a_trace_of_a_shell_script_says_what_evaluate_says() -> anyhow::Result<()> {
     let expressions = ["$length", "nope", "$((length % 2))", "\"{$length}\"", "a=$length"];
     traces(Subject::Bash, &expressions, json!(["16", "6", "2"])).await
@@ -213,5 +229,98 @@ async fn a_trace_of_a_csharp_program_says_what_evaluate_says(runtime: Runtime) -
     let wrong = json!({ "sourceFile": source, "text": "if (item.Stale)", "expressions": ["i"], "condition": "i == 2 &&" });
     let refused = agent.call("debug_trace", wrong).await?;
     assert_eq!(refused["error"]["code"], "INVALID_PARAMETER", "{refused}");
+    agent.finish().await
+}
+
+/// Two functions that call each other's turns, in two threads.
+const TURNS: &str = "\
+import threading
+
+
+def odd(number):
+    return number * 3 + 1
+
+
+def even(number):
+    half = number // 2
+    return half
+
+
+def walk(number):
+    while number != 1:
+        number = even(number) if number % 2 == 0 else odd(number)
+
+
+workers = [threading.Thread(target=walk, args=(start,)) for start in (6, 7)]
+for worker in workers:
+    worker.start()
+    worker.join()
+";
+
+#[tokio::test]
+async fn several_places_are_traced_in_the_order_of_time() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("turns.py");
+    std::fs::write(&path, TURNS)?;
+    let mut agent = Agent::in_folder("agent", folder.path(), &[], &Transcript::default()).await?;
+    let mut launch = Subject::Python.launch();
+    launch["program"] = json!(path);
+    agent.call("debug_launch", launch).await?;
+    let places = json!([
+        { "sourceFile": path, "text": "return number * 3 + 1" },
+        { "sourceFile": path, "text": "return half", "expressions": ["number", "half"] },
+    ]);
+    // The walk from 6: 6, 3, 10, 5, 16, 8, 4, 2.
+    let trace = json!({ "places": places, "expressions": ["number"], "hits": 8 });
+    let table = agent.call("debug_trace", trace).await?;
+    let rows = json!([
+        [1, "6", "3"],
+        [0, "3"],
+        [1, "10", "5"],
+        [0, "5"],
+        [1, "16", "8"],
+        [1, "8", "4"],
+        [1, "4", "2"],
+        [1, "2", "1"]
+    ]);
+    assert_eq!((&table["ended"], &table["rows"]), (&json!("hits"), &rows), "{table}");
+    assert_eq!((&table["places"][0]["hits"], &table["places"][1]["hits"]), (&json!(2), &json!(6)), "{table}");
+    assert_eq!(table["state"], "stopped", "{table}");
+    // The other thread's, by combination and by thread.
+    let trace =
+        json!({ "places": places, "expressions": ["number % 4"], "keep": "distinct", "perThread": true });
+    let table = agent.call("debug_trace", trace).await?;
+    assert_eq!(table["ended"], "exited", "{table}");
+    let threads = table["places"][0]["threads"].as_object().context("no threads")?;
+    assert_eq!(threads.len(), 1, "{table}");
+    let sum: u64 = table["rows"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|row| row.as_array()?.last()?.as_u64())
+        .sum();
+    assert_eq!(json!(sum), table["hits"], "{table}");
+    agent.finish().await
+}
+
+#[tokio::test]
+async fn a_trace_of_places_that_make_no_sense_is_refused() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let mut agent = Agent::in_folder("agent", folder.path(), &[], &Transcript::default()).await?;
+    agent.call("debug_launch", Subject::Python.launch()).await?;
+    let here = json!({ "sourceFile": Subject::Python.source(), "line": Subject::Python.line("handle") });
+    for wrong in [
+        json!({ "places": [] }),
+        json!({ "places": [here] }),
+        json!({ "places": "x" }),
+        json!({ "places": [{ "expressions": ["1"] }] }),
+        json!({ "places": vec![here.clone(); 21], "expressions": ["1"] }),
+        json!({ "places": [here], "expressions": ["1"], "keep": "some" }),
+    ] {
+        let refused = agent.call("debug_trace", wrong.clone()).await?;
+        assert_eq!(refused["error"]["code"], "INVALID_PARAMETER", "{wrong}: {refused}");
+    }
+    let listed = agent.call("debug_list_breakpoints", json!({})).await?;
+    assert_eq!(listed["breakpoints"], json!([]), "{listed}");
     agent.finish().await
 }

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::process::Stdio;
 
 use serde_json::{Value, json};
-use tests::agent::Agent;
-use tests::client::DapClient;
-use tests::fixture;
-use tests::transcript::Transcript;
+use tandem_tests::agent::Agent;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture;
+use tandem_tests::transcript::Transcript;
 
 #[tokio::test]
 async fn an_agent_that_does_not_read_the_bridges_stderr_is_served() -> anyhow::Result<()> {

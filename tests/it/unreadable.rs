@@ -1,14 +1,15 @@
-//! Messages that serde cannot read: whoever asked is answered once, over DAP and MCP. What is JSON but not Unicode is read, from clients and from adapters.
+//! Messages that serde cannot read: each request is answered once, over DAP and MCP. What is JSON but not Unicode is read, from
+//! clients and from adapters.
 
 use std::collections::HashMap;
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::agent::Agent;
-use tests::child::{self, Subject};
-use tests::client::DapClient;
-use tests::http::Server;
-use tests::transcript::Transcript;
+use tandem_tests::agent::Agent;
+use tandem_tests::child::{self, Subject};
+use tandem_tests::client::DapClient;
+use tandem_tests::http::Server;
+use tandem_tests::transcript::Transcript;
 
 fn editor() -> anyhow::Result<DapClient> {
     DapClient::start_in("editor", HashMap::new(), &Transcript::default())

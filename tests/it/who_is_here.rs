@@ -1,12 +1,13 @@
-//! What an editor shows of the others: who is in the session, and that merely looking at one is no coming and going.
+//! What an editor shows of other clients: who is in the session, and that merely inspecting one does not count as joining and leaving.
 
 use serde_json::json;
-use tests::client::DapClient;
-use tests::fixture::Runtime;
-use tests::transcript::Transcript;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::{self, Runtime, binary};
+use tandem_tests::transcript::Transcript;
 
 stories! {
     each_client_knows_which_one_it_is_and_looking_is_not_joining,
+    what_is_stopped_is_known_to_a_hook_that_joins_nothing,
 }
 
 async fn each_client_knows_which_one_it_is_and_looking_is_not_joining(
@@ -34,4 +35,38 @@ async fn each_client_knows_which_one_it_is_and_looking_is_not_joining(
     let changed = first.event("sessionChanged").await?;
     assert_eq!((&changed["change"], &changed["client"]), (&json!("left"), &json!("second")));
     first.finish().await
+}
+
+/// What `tandem-mcp status` writes.
+async fn status(flags: &[&str]) -> anyhow::Result<String> {
+    let mut command = tokio::process::Command::new(binary("tandem-mcp"));
+    let output = command.arg("status").args(flags).output().await?;
+    anyhow::ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+async fn what_is_stopped_is_known_to_a_hook_that_joins_nothing(runtime: Runtime) -> anyhow::Result<()> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.launch("tour", &["main"], json!({})).await?;
+    editor.stop().await?;
+    editor.ok("sessionInfo", json!({ "subscribe": true })).await?;
+    let id = editor.ok("sessionInfo", json!({})).await?["id"].as_str().unwrap_or_default().to_owned();
+    let mine = |text: &str| text.lines().find(|line| line.contains(&id)).map(str::to_owned);
+    let line = mine(&status(&["--stops"]).await?).unwrap_or_default();
+    let place = format!("Program.cs:{} in Program.Main", fixture::line("tour", "main"));
+    assert!(line.contains("is stopped at ") && line.contains(&place), "{line}");
+    let all: serde_json::Value = serde_json::from_str(&status(&["--json"]).await?)?;
+    let listed = all["sessions"].as_array().into_iter().flatten();
+    anyhow::ensure!(
+        listed.filter(|one| one["session"] == id && one["state"] == "stopped").count() == 1,
+        "{all}"
+    );
+    // Whether agents may look is the person's choice.
+    editor.ok("sessionControl", json!({ "agentAccess": "none" })).await?;
+    assert_eq!(mine(&status(&["--stops"]).await?), None);
+    assert!(mine(&status(&[]).await?).is_some_and(|line| line.contains("Agents may not look at it")));
+    // Nobody was seen to come or go.
+    let changed = editor.event("sessionChanged").await?;
+    assert_eq!(changed["change"], "agentAccess", "{changed}");
+    editor.finish().await
 }

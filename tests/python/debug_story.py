@@ -71,7 +71,7 @@ async def story(client, told, logged):
     assert prompt["matched"] and prompt["stdout"] == "welcome\nname? ", prompt
     session = launched["session"]
 
-    # Resources: read, and told of a stop.
+    # Resources: read, and notified of a stop.
     uri = f"debug://sessions/{session}/state"
     assert uri in [str(resource.uri) for resource in (await client.list_resources()).resources]
     assert len((await client.list_resource_templates()).resource_templates) == 1
@@ -143,7 +143,7 @@ async def story(client, told, logged):
     extra = await go.call("debug_set_breakpoint", sourceFile=SOURCE, line=line("end"))
     await heard(told, shown)
     await go.call("debug_remove_breakpoint", breakpointId=extra["id"])
-    # Who unsubscribes is told no more: not of the next stop, which another subscription tells.
+    # After unsubscribing there are no more notifications: not of the next stop, which another subscription reports.
     timeline = f"debug://sessions/{session}/timeline"
     await client.subscribe_resource(timeline)
     await client.unsubscribe_resource(uri)

@@ -71,7 +71,8 @@ impl Agent {
         mut command: tokio::process::Command,
         transcript: &Transcript,
     ) -> anyhow::Result<Self> {
-        command.kill_on_drop(true);
+        // What its calls build lies in the project's own folder: projects of two stories may have one name.
+        command.kill_on_drop(true).env_remove("CARGO_TARGET_DIR");
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let stdin = child.stdin.take().context("no stdin")?;
         let lines = BufReader::new(child.stdout.take().context("no stdout")?).lines();
@@ -112,7 +113,7 @@ impl Agent {
         self.result(id).await.with_context(|| format!("`{method}` fails"))
     }
 
-    /// The result of a request that was sent; what is told meanwhile is kept.
+    /// The result of a request that was sent; notifications that come meanwhile are kept.
     ///
     /// # Errors
     /// When it is not answered.
@@ -165,7 +166,7 @@ impl Agent {
         }
     }
 
-    /// Calls a tool; gives its structured answer, success or not.
+    /// Calls a tool; returns its structured answer, success or not.
     ///
     /// # Errors
     /// When it is not answered.
@@ -174,7 +175,7 @@ impl Agent {
         let result = self.rpc("tools/call", json!({ "name": tool, "arguments": arguments.clone() })).await?;
         // A tool that there is none of is a protocol error, and has no result.
         if !result.is_null() {
-            self.schemas.judge(tool, &result)?;
+            self.schemas.check(tool, &result)?;
         }
         let answer = result["structuredContent"].clone();
         self.calls += 1;
@@ -206,7 +207,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Sends a tool call and does not wait for its answer; gives its id.
+    /// Sends a tool call and does not wait for its answer; returns its id.
     ///
     /// # Errors
     /// When the connection is gone.

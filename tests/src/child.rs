@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::client::DapClient;
 use crate::fixture;
 
-/// What set-up found, by its key; set-up runs again when it is older than what is asked.
+/// What set-up has found, by its key; set-up runs again if its results are older than the key.
 ///
 /// # Panics
 /// When set-up does not bring it: a test that cannot run has failed.
@@ -50,6 +50,8 @@ pub enum Subject {
     Rdbg,
     /// JavaScript, vscode-js-debug.
     Js,
+    /// Perl, `Perl::LanguageServer`.
+    Perl,
 }
 
 impl Subject {
@@ -62,6 +64,7 @@ impl Subject {
             Self::Delve => "go-echo/main.go",
             Self::Rdbg => "echo.rb",
             Self::Js => "echo.js",
+            Self::Perl => "echo.pl",
         };
         source(name)
     }
@@ -77,7 +80,7 @@ impl Subject {
             }
             Self::Lldb | Self::Gdb => self.with(json!({ "program": built("echo") })),
             Self::Delve => self.with(json!({ "program": built("go-echo") })),
-            Self::Bash | Self::Rdbg | Self::Js => self.with(json!({ "program": self.source() })),
+            Self::Bash | Self::Rdbg | Self::Js | Self::Perl => self.with(json!({ "program": self.source() })),
         }
     }
 
@@ -93,11 +96,21 @@ impl Subject {
                 "dlvFlags": ["--check-go-version=false"] }),
             Self::Rdbg => json!({ "engine": "rdbg" }),
             Self::Js => json!({ "engine": "js", "enginePath": setting("jsDebug") }),
+            Self::Perl => json!({ "engine": "perl", "enginePath": setting("perl") }),
         };
         if let (Some(attributes), Value::Object(own)) = (attributes.as_object_mut(), own) {
             attributes.extend(own);
         }
         attributes
+    }
+
+    /// A variable's name as the language has it.
+    pub fn variable(self, name: &str, is_list: bool) -> String {
+        match (self, is_list) {
+            (Self::Perl, true) => format!("@{name}"),
+            (Self::Perl, false) => format!("${name}"),
+            _ => name.to_owned(),
+        }
     }
 
     /// The line with this marker.
@@ -231,8 +244,8 @@ impl DapClient {
     }
 
     async fn read(&mut self, until: &str, clear: bool) -> anyhow::Result<String> {
-        let wish = json!({ "stream": "stdout", "waitFor": until, "timeoutMs": 20_000, "clear": clear });
-        let read = self.ok("processReadOutput", wish).await?;
+        let request = json!({ "stream": "stdout", "waitFor": until, "timeoutMs": 20_000, "clear": clear });
+        let read = self.ok("processReadOutput", request).await?;
         Ok(read["stdout"].as_str().context("no stdout")?.to_owned())
     }
 }

@@ -33,12 +33,14 @@ pub struct DapClient {
     last_seq: i64,
     waiting: VecDeque<Message>,
     transcript: Transcript,
-    /// Everything the program printed, as `output` events told it: stdout, stderr, console.
+    /// Everything the program printed, as `output` events reported it: stdout, stderr, console.
     pub output: [String; 3],
+    /// Whether this client has sent `configurationDone`.
+    configured: bool,
     /// Whether this client has sent `disconnect` or `terminate`.
     leaving: bool,
-    /// Stops that had come before it left, and that its story never took.
-    overlooked: Vec<Value>,
+    /// Events that had come before it left, and that its story should have taken.
+    overlooked: Vec<Event>,
     order: Order,
     /// Whether output is kept: in `output`, and for [`DapClient::event`]. Off, it is read and forgotten.
     pub keeps_output: bool,
@@ -76,7 +78,8 @@ impl DapClient {
         transcript: &Transcript,
     ) -> anyhow::Result<Self> {
         let mut command = tokio::process::Command::new(fixture::binary("tandem-dap"));
-        command.args(flags).envs(environment);
+        // What it builds lies in the project's own folder: projects of two stories may have one name.
+        command.env_remove("CARGO_TARGET_DIR").args(flags).envs(environment);
         Self::of(name, command, transcript)
     }
 
@@ -114,7 +117,7 @@ impl DapClient {
         Ok(Self::over(name, Box::new(reader), Box::new(writer), None, transcript))
     }
 
-    /// Names of the messages that came and that nobody asked for until now.
+    /// Names of the received messages that no test has claimed yet.
     pub fn unclaimed(&self) -> Vec<String> {
         let name = |message: &Message| match message {
             Message::Event(event) => event.event.clone(),
@@ -142,21 +145,23 @@ impl DapClient {
             transcript: transcript.clone(),
             output: Default::default(),
             keeps_output: true,
+            configured: false,
             leaving: false,
             overlooked: Vec::new(),
             order: Order::default(),
         }
     }
 
-    /// Sends a request; gives its number.
+    /// Sends a request; returns its number.
     ///
     /// # Errors
     /// When the connection is gone.
     pub async fn send(&mut self, command: &str, arguments: Value) -> anyhow::Result<i64> {
         self.seq += 1;
         if matches!(command, "disconnect" | "terminate") && !std::mem::replace(&mut self.leaving, true) {
-            self.overlooked = self.stops_waiting();
+            self.overlooked = self.overlooked_now();
         }
+        self.configured |= command == "configurationDone";
         self.transcript.sent(self.name, command, &arguments);
         let arguments = if command == "initialize" { announcing(arguments) } else { arguments };
         let request = Request { seq: self.seq, command: command.into(), arguments };
@@ -173,20 +178,12 @@ impl DapClient {
         Ok(self.writer.get_mut().flush().await?)
     }
 
-    /// Notes what came, whether or not the story asks for it.
+    /// Records what came, whether or not the story claims it.
     fn arrived(&mut self, message: &Message) -> anyhow::Result<()> {
         self.transcript.arrived(self.name, message);
         let Message::Event(event) = message else { return Ok(()) };
         let order = self.order.take(&event.event);
         order.with_context(|| format!("{}; so far:\n{}", self.name, self.transcript.text()))
-    }
-
-    fn stops_waiting(&self) -> Vec<Value> {
-        let stop = |message: &Message| match message {
-            Message::Event(event) if event.event == "stopped" => Some(event.body.clone()),
-            _ => None,
-        };
-        self.waiting.iter().filter_map(stop).collect()
     }
 
     /// The next message that fits; others stay for later, in order.
@@ -261,7 +258,7 @@ impl DapClient {
         }
     }
 
-    /// Asks and takes the answer, whatever it is.
+    /// Sends a request and returns its response, whatever it is.
     ///
     /// # Errors
     /// When it does not come.
@@ -270,7 +267,7 @@ impl DapClient {
         self.response(seq).await
     }
 
-    /// Asks and takes the body of a success.
+    /// Sends a request and returns the body of a success.
     ///
     /// # Errors
     /// When it fails.
@@ -280,7 +277,7 @@ impl DapClient {
         Ok(response.body)
     }
 
-    /// Asks and takes the code of a failure.
+    /// Sends a request and returns the code of a failure.
     ///
     /// # Errors
     /// When it succeeds.
@@ -300,6 +297,15 @@ impl DapClient {
             Message::Event(event) => Ok(event.body),
             _ => bail!("not an event"),
         }
+    }
+
+    /// The next stop after somebody else resumed the program: the body of `stopped`.
+    ///
+    /// # Errors
+    /// When `continued` or `stopped` does not come.
+    pub async fn next_stop_of_another(&mut self) -> anyhow::Result<Value> {
+        self.event("continued").await?;
+        self.event("stopped").await
     }
 
     /// The next `initialized`, for which a launch or attach with this number waits.

@@ -19,6 +19,11 @@ pub enum Runtime {
     Net8,
 }
 
+/// The declarations of the Debug Adapter Protocol.
+pub fn debug_protocol() -> PathBuf {
+    made("/debugProtocol").into()
+}
+
 /// The repository.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("/")).to_path_buf()
@@ -85,6 +90,35 @@ pub fn project(name: &str) -> anyhow::Result<tempfile::TempDir> {
     let copy = tempfile::tempdir()?;
     copy_folder(&root().join("fixtures/projects").join(name), copy.path())?;
     Ok(copy)
+}
+
+/// A copy of `fixtures/tests/NAME`, to build and run in.
+///
+/// # Errors
+/// When it cannot be copied.
+pub fn test_project(name: &str) -> anyhow::Result<tempfile::TempDir> {
+    let copy = tempfile::tempdir()?;
+    copy_folder(&root().join("fixtures/tests").join(name), copy.path())?;
+    Ok(copy)
+}
+
+/// The same of a project that needs packages of npm, with what set-up has fetched of them.
+///
+/// # Errors
+/// When it cannot be copied.
+pub fn node_test_project(name: &str) -> anyhow::Result<tempfile::TempDir> {
+    let copy = test_project(name)?;
+    let packages = PathBuf::from(made("/nodeTests")).join(name).join("node_modules");
+    std::os::unix::fs::symlink(packages, copy.path().join("node_modules"))?;
+    Ok(copy)
+}
+
+/// The built projects of `fixtures/tests/dotnet`, made by the user's own SDK.
+///
+/// # Panics
+/// When set-up fails.
+pub fn dotnet_test_projects() -> PathBuf {
+    made("/testProjects").into()
 }
 
 /// A copy of the C# project that does not compile, to build in: two errors in its Program.cs.
@@ -178,6 +212,7 @@ impl Runtime {
             ("DOTNET_SKIP_FIRST_TIME_EXPERIENCE", "1".into()),
             ("DOTNET_NOLOGO", "1".into()),
             ("DOTNET_CLI_HOME", cache().join("home").display().to_string()),
+            ("XDG_CACHE_HOME", cache().join("home/.cache").display().to_string()),
         ];
         Some(pairs.map(|(name, value)| (name.to_owned(), value)).into())
     }
@@ -263,7 +298,7 @@ pub fn alive(pid: u64) -> bool {
 
 /// The socket of a live session.
 pub fn session_socket(id: &str) -> PathBuf {
-    registry::folder().join(format!("{id}.sock"))
+    session_registry::folder().join(format!("{id}.sock"))
 }
 
 /// One of our programs, beside the test or in the folder above it.

@@ -139,7 +139,7 @@ impl Server {
         Ok(stream)
     }
 
-    /// Sends bytes; gives the first line that comes back, or nothing when the server hangs up.
+    /// Sends bytes; returns the first line that comes back, or nothing when the server hangs up.
     ///
     /// # Errors
     /// When it does neither.
@@ -154,7 +154,7 @@ impl Server {
         Ok(String::from_utf8_lossy(&line).trim_end().to_owned())
     }
 
-    /// Sends bytes; gives what comes back until the server hangs up.
+    /// Sends bytes; returns what comes back until the server hangs up.
     ///
     /// # Errors
     /// When nothing does.
@@ -313,7 +313,7 @@ impl HttpAgent<'_> {
         Ok(messages.swap_remove(at)["result"].take())
     }
 
-    /// Sends a tool call and does not wait for its answer; gives its id, and the connection it would come by.
+    /// Sends a tool call and does not wait for its answer; returns its id, and the connection it would come by.
     ///
     /// # Errors
     /// When nobody listens.
@@ -333,13 +333,13 @@ impl HttpAgent<'_> {
         self.post(&json!({ "jsonrpc": "2.0", "method": method, "params": params })).await.map(drop)
     }
 
-    /// Calls a tool; gives its structured answer, success or not.
+    /// Calls a tool; returns its structured answer, success or not.
     ///
     /// # Errors
     /// When it is not answered, or not as its schema says.
     pub async fn call(&mut self, tool: &str, arguments: &Value) -> anyhow::Result<Value> {
         let mut result = self.rpc("tools/call", &json!({ "name": tool, "arguments": arguments })).await?;
-        self.schemas.judge(tool, &result)?;
+        self.schemas.check(tool, &result)?;
         Ok(result["structuredContent"].take())
     }
 

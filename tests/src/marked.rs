@@ -1,5 +1,5 @@
-//! The processes and files of one session, whoever started them: processes carry a mark in their environment, files are in folders of
-//! the session's own.
+//! The processes and files of one session, no matter what started them: processes carry a mark in their environment, files are in
+//! folders of the session's own.
 //!
 //! Not ours, and not looked for: what a program or its language's library makes elsewhere by a name of its own, such as the
 //! semaphores of Python's `multiprocessing` in `/dev/shm`.

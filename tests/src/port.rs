@@ -1,4 +1,4 @@
-//! A port for a program that must be told its number before it listens.
+//! A port for a program that needs its number before it listens.
 
 use tokio::net::TcpSocket;
 

@@ -25,11 +25,11 @@ impl Schemas {
         Ok(Self(all))
     }
 
-    /// Judges the result of `tools/call`: structured as its schema says, the same as text, and an error as all errors are.
+    /// Checks the result of `tools/call`: structured as its schema says, the same as text, and an error as all errors are.
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn judge(&self, tool: &str, result: &Value) -> anyhow::Result<()> {
+    pub fn check(&self, tool: &str, result: &Value) -> anyhow::Result<()> {
         let answer = &result["structuredContent"];
         let text = result["content"][0]["text"].as_str().context("no text")?;
         ensure!(

@@ -88,7 +88,7 @@ impl Transcript {
         body
     }
 
-    /// What a client was sent, whether or not the story asks for it.
+    /// What a client was sent, whether or not the story claims it.
     pub fn arrived(&self, who: &str, message: &Message) {
         let Message::Event(Event { event, body, .. }) = message else { return };
         let shown = match event.as_str() {

@@ -58,7 +58,7 @@ function visit(node, file, source) {
       node.arguments.slice(1).forEach((value) => visit(value, file, source));
       return;
     }
-    // What is logged is for those who mend Tandem.
+    // What is logged is for those who work on Tandem.
     if (callee.startsWith("log()")) {
       return;
     }

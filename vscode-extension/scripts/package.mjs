@@ -1,5 +1,5 @@
 /** Makes the `.vsix` for one platform: the extension, bundled, with Tandem's programs. `vsce package` alone makes the one for every
- * platform, with the marketplace's README (readme.mjs); here README.md keeps its pictures, which VS Code shows from the package.
+ * platform, whose README takes its pictures from the repository; here they are taken from the package.
  *
  * `npm run package` builds the programs with cargo for this machine. `-- --target linux-x64 --programs DIR` takes them
  * from elsewhere; `-- --target universal` packs none (the extension then finds them in PATH).
@@ -33,7 +33,7 @@ execFileSync(process.execPath, [path.join(here, "scripts/build.mjs"), "--minify"
 const staged = mkdtempSync(path.join(os.tmpdir(), "tandem-package-"));
 try {
   stage();
-  const flags = ["--allow-missing-repository", "--no-rewrite-relative-links", "--no-dependencies", ...(target === "universal" ? [] : ["--target", target])];
+  const flags = ["--no-rewrite-relative-links", "--no-dependencies", ...(target === "universal" ? [] : ["--target", target])];
   const vsce = path.join(here, "node_modules/@vscode/vsce/vsce");
   execFileSync(process.execPath, [vsce, "package", ...flags, "--out", out], { cwd: staged, stdio: ["ignore", "ignore", "inherit"], env: { ...process.env, SOURCE_DATE_EPOCH } });
 } finally {
@@ -43,7 +43,7 @@ console.log(`${out}: ${(statSync(out).size / 1024).toFixed(0)} KiB`);
 
 /** Puts what is packed into a folder of its own, which holds nothing else. */
 function stage() {
-  // What builds and tests the extension is no concern of those who install it.
+  // Users who install the extension do not need what builds and tests it.
   const { scripts, devDependencies, vsce, ...packed } = manifest;
   writeFileSync(path.join(staged, "package.json"), JSON.stringify(packed, undefined, 2));
   writeFileSync(path.join(staged, ".vscodeignore"), "# All that is here.\n");

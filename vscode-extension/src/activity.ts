@@ -3,7 +3,7 @@
  * VS Code shows views of extensions in the debug view collapsed until a person opens them, so the latest deed is in the view's title too; its description
  * VS Code hides with the rows. */
 import * as vscode from "vscode";
-import { sentence } from "./riders";
+import { sentence } from "./session-snapshot";
 import type { Sessions } from "./sessions";
 import type { Done } from "./shared-session";
 import { t } from "./texts";

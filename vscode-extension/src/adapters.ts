@@ -23,8 +23,8 @@ export class Adapters implements vscode.DebugAdapterDescriptorFactory {
       if (found === undefined) {
         const others = live.map((one) => one.id).join(", ");
         throw new Error(others === ""
-          ? t("cannot join the session `{0}`: there is none of this name; no session lives", wanted)
-          : t("cannot join the session `{0}`: there is none of this name; live are {1}", wanted, others));
+          ? t("cannot join the session `{0}`: it does not exist; there are no live sessions", wanted)
+          : t("cannot join the session `{0}`: it does not exist; live sessions: {1}", wanted, others));
       }
       return new vscode.DebugAdapterNamedPipeServer(found.socket);
     }

@@ -47,7 +47,7 @@ function expand(configured: string, around: Surroundings): string {
 export function misfit(versionOutput: string, extensionVersion: string): string | undefined {
   const found = /(\d+)\.(\d+)\.(\d+)/.exec(versionOutput);
   if (found === null) {
-    return t("it does not say its version (it said `{0}`)", versionOutput.trim().slice(0, 80));
+    return t("it does not report its version (its output: `{0}`)", versionOutput.trim().slice(0, 80));
   }
   const number = (text: string) => text.split(".").map(Number);
   const [major = 0, minor = 0] = number(found[0]);

@@ -5,8 +5,9 @@ import { agentConfigurations } from "./agents";
 import { liveSessions, type LiveSession } from "./live-sessions";
 import type { AdapterLog } from "./log";
 import { runningProcesses } from "./processes";
+import { otherConfigurations, withTandem } from "./other-debuggers";
 import type { Programs } from "./programs";
-import { accessWords } from "./riders";
+import { accessWords } from "./session-snapshot";
 import type { Sessions } from "./sessions";
 import { t } from "./texts";
 
@@ -34,6 +35,7 @@ export function registerCommands(sessions: Sessions, programs: Programs, adapter
     command("agentsLook", () => setAccess(sessions, "readOnly")),
     command("agentsNothing", () => setAccess(sessions, "none")),
     command("copyAgentConfiguration", () => copyAgentConfiguration(programs)),
+    command("debugConfiguration", debugConfiguration),
     command("showTerminal", () => sessions.active?.showTerminal(false)),
     command("endInput", () => sessions.active?.terminal?.endInput()),
     command("sessionMenu", () => sessionMenu(sessions)),
@@ -41,19 +43,40 @@ export function registerCommands(sessions: Sessions, programs: Programs, adapter
   ];
 }
 
-/** Joins in this window, as one more rider. */
+/** Joins in this window, as one more client. */
 export async function join(live: LiveSession): Promise<void> {
   const name = `${live.title || path.basename(live.program)} (${live.id})`;
   const folder = vscode.workspace.workspaceFolders?.find((one) => live.program.startsWith(one.uri.fsPath));
   await vscode.debug.startDebugging(folder, { type: "tandem", request: "attach", name, session: live.id });
 }
 
+/** A configuration that launch.json has for another debugger, with Tandem instead. */
+async function debugConfiguration(): Promise<void> {
+  const folders = [undefined, ...(vscode.workspace.workspaceFolders ?? [])];
+  const items = folders.flatMap((folder) => {
+    const launch = vscode.workspace.getConfiguration("launch", folder?.uri).inspect("configurations");
+    const configurations = folder === undefined ? launch?.workspaceValue : launch?.workspaceFolderValue;
+    return otherConfigurations(configurations).map((other) => ({ label: other.name, description: other.type, detail: folder?.name ?? "", folder, other }));
+  });
+  // A workspace of one folder has its launch.json both ways.
+  const text = (item: (typeof items)[number]) => JSON.stringify(item.other);
+  const several = items.filter((one, at) => folders.length > 2 || items.findIndex((other) => text(other) === text(one)) === at);
+  if (several.length === 0) {
+    void vscode.window.showInformationMessage(t("launch.json has no configuration of another debugger that Tandem understands."));
+    return;
+  }
+  const chosen = several.length === 1 ? several[0] : await vscode.window.showQuickPick(several, { placeHolder: t("Which configuration do you want to debug?") });
+  if (chosen !== undefined) {
+    await vscode.debug.startDebugging(chosen.folder ?? vscode.workspace.workspaceFolders?.[0], withTandem(chosen.other));
+  }
+}
+
 async function pickLiveSession(sessions: Sessions, title: string): Promise<LiveSession | undefined> {
   const live = (await liveSessions()).filter((one) => !sessions.ids.has(one.id));
   if (live.length === 0) {
     const none = sessions.ids.size > 0
-      ? t("No other Tandem session lives. One begins when you or an agent launches a program.")
-      : t("No Tandem session lives. One begins when you or an agent launches a program.");
+      ? t("There is no other live Tandem session. One starts when you or an agent launches a program.")
+      : t("There is no live Tandem session. One starts when you or an agent launches a program.");
     void vscode.window.showInformationMessage(none);
     return undefined;
   }
@@ -84,7 +107,7 @@ async function leave(sessions: Sessions): Promise<void> {
   if (!shared.owns) {
     return vscode.debug.stopDebugging(shared.session);
   }
-  const others = shared.picture?.riders.filter((rider) => !rider.you) ?? [];
+  const others = shared.snapshot?.clients.filter((client) => !client.you) ?? [];
   if (others.length === 0) {
     const end = t("End the Program");
     const question = t("Nobody else is in this session, so the program ends when you leave.");
@@ -93,7 +116,7 @@ async function leave(sessions: Sessions): Promise<void> {
     }
     return;
   }
-  // The adapter answers, closes the connection, and VS Code takes the session away; the others ride on.
+  // The adapter answers, closes the connection, and VS Code takes the session away; the other clients stay.
   await shared.ask("disconnect", { handOver: true, terminateDebuggee: false });
 }
 
@@ -111,19 +134,19 @@ async function copyAgentConfiguration(programs: Programs): Promise<void> {
   const found = programs.bridge();
   const clients = agentConfigurations(found.file ?? "tandem-mcp");
   const items = clients.map((client) => ({ label: client.name, description: client.place, client }));
-  const chosen = await vscode.window.showQuickPick(items, { title: t("Which agent shall ride along?"), matchOnDescription: true });
+  const chosen = await vscode.window.showQuickPick(items, { title: t("Which agent do you want to let in?"), matchOnDescription: true });
   if (chosen === undefined) {
     return;
   }
   await vscode.env.clipboard.writeText(chosen.client.text);
   const copied = t("Copied for {0}: {1}.", chosen.client.name, chosen.client.place);
-  const missing = found.file === undefined ? ` ${t("`tandem-mcp` was not found here, so its path is left to PATH.")}` : "";
+  const missing = found.file === undefined ? ` ${t("`tandem-mcp` was not found; its host will look for it in PATH.")}` : "";
   void vscode.window.showInformationMessage(copied + missing);
 }
 
 async function sessionMenu(sessions: Sessions): Promise<void> {
   const shared = sessions.active;
-  const access = shared?.picture?.agentAccess;
+  const access = shared?.snapshot?.agentAccess;
   const choice = (icon: string, text: string, command: string, description = "") => ({ label: `$(${icon}) ${text}`, command, description });
   const now = t("now");
   const items = [
@@ -145,8 +168,8 @@ async function sessionMenu(sessions: Sessions): Promise<void> {
     choice("copy", t("Copy agent configuration…"), "copyAgentConfiguration"),
     choice("output", t("Show log"), "showLog"),
   ];
-  const riders = shared?.picture?.riders.map((rider) => (rider.you ? t("you") : rider.name)).join(", ") ?? "";
-  const title = shared?.picture === undefined ? "Tandem" : t("Tandem session {0}: {1}", shared.picture.session, riders);
+  const clients = shared?.snapshot?.clients.map((client) => (client.you ? t("you") : client.name)).join(", ") ?? "";
+  const title = shared?.snapshot === undefined ? "Tandem" : t("Tandem session {0}: {1}", shared.snapshot.session, clients);
   const chosen = await vscode.window.showQuickPick(items, { title });
   if (chosen !== undefined) {
     await vscode.commands.executeCommand(`tandem.${chosen.command}`);

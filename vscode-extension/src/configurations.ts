@@ -6,16 +6,22 @@ import { forOpenFile, initialConfigurations, programsOfSolution, type Configurat
 import { isSolution } from "./dotnet-projects";
 import { SKIPPED_FOLDERS, TELLING_FILES } from "./languages";
 import { serverReadyAction } from "./launch-profiles";
+import { ORIGINAL_TYPE } from "./other-debuggers";
 import type { Programs } from "./programs";
+import { withHosts } from "./source-permission";
+import type { TestExplorer } from "./test-explorer";
 import { t } from "./texts";
 
 /** A workspace with more telling files than this tells enough. */
-const MOST_FILES = 400;
+const MAX_FILES = 400;
 /** One of these must be in a launch. */
 const WHAT_TO_RUN = ["program", "project", "module", "code"];
 
 export class Configurations implements vscode.DebugConfigurationProvider {
-  public constructor(private readonly programs: Programs) {}
+  public constructor(
+    private readonly programs: Programs,
+    private readonly tests: TestExplorer,
+  ) {}
 
   public async provideDebugConfigurations(folder: vscode.WorkspaceFolder | undefined): Promise<vscode.DebugConfiguration[]> {
     if (folder === undefined) {
@@ -31,6 +37,10 @@ export class Configurations implements vscode.DebugConfigurationProvider {
   ): Promise<vscode.DebugConfiguration | null | undefined> {
     let complete = configuration;
     if (!configuration.type && !configuration.request && !configuration.name) {
+      const editor = vscode.window.activeTextEditor;
+      if (editor !== undefined && (await this.tests.debugHere(editor))) {
+        return undefined;
+      }
       const choices = await this.forOpenEditor(folder);
       const made = choices.length > 1 ? await chosen(choices) : choices[0];
       if (made === undefined && choices.length > 0) {
@@ -43,21 +53,24 @@ export class Configurations implements vscode.DebugConfigurationProvider {
       }
       complete = { ...configuration, ...made };
     }
-    if (complete.request === "launch" && !WHAT_TO_RUN.some((attribute) => complete[attribute])) {
-      void vscode.window.showErrorMessage(t("`{0}` in launch.json says neither `program` nor `project`: what shall Tandem run?", complete.name));
+    // What another debugger's configuration must have is for `tandem-dap` to say.
+    if (complete.request === "launch" && complete[ORIGINAL_TYPE] === undefined && !WHAT_TO_RUN.some((attribute) => complete[attribute])) {
+      void vscode.window.showErrorMessage(t("`{0}` in launch.json has neither `program` nor `project`. Add one of them.", complete.name));
       return null;
     }
-    // Joining is no launch: who launched has decided.
+    // Joining is not a launch: the client that launched has decided.
     if (complete["session"] === undefined) {
       complete["agentAccess"] ??= vscode.workspace.getConfiguration("tandem").get("agentAccess", "full");
       // VS Code does not say by itself which folder is open, and starts adapters where it runs.
       complete["__workspaceFolder"] ??= home(folder)?.uri.fsPath;
+      const sources = withHosts(vscode.workspace.getConfiguration("tandem").get("sourceHosts"), complete["sourceLinkOptions"]);
+      Object.assign(complete, Object.keys(sources).length > 0 ? { sourceLinkOptions: sources } : {});
     }
     // The program's terminal takes input, which the Debug Console cannot.
     if (vscode.workspace.getConfiguration("tandem").get("programTerminal") === "always") {
       complete["internalConsoleOptions"] ??= "neverOpen";
     }
-    if (complete.request === "launch" && (complete["console"] ?? "piped") === "piped") {
+    if (complete.request === "launch" && ["piped", "internalConsole"].includes(String(complete["console"] ?? "piped"))) {
       // Programs look for a terminal before they prompt, colour or edit a line, and C's library buffers lines only for one.
       complete["pty"] ??= vscode.workspace.getConfiguration("tandem").get<boolean>("pty", true);
       // What a person types into the program's terminal is shown there by nobody else.
@@ -74,7 +87,7 @@ export class Configurations implements vscode.DebugConfigurationProvider {
     if (typeof processId === "string") {
       const pid = Number(processId);
       if (!Number.isInteger(pid) || pid <= 0) {
-        void vscode.window.showErrorMessage(t("`processId` of `{0}` is `{1}`, which is no process.", configuration.name, processId));
+        void vscode.window.showErrorMessage(t("`processId` of `{0}` is `{1}`, which is not a process id.", configuration.name, processId));
         return undefined;
       }
       configuration["processId"] = pid;
@@ -119,12 +132,12 @@ function home(folder: vscode.WorkspaceFolder | undefined): vscode.WorkspaceFolde
 /** Which of several programs the person means; undefined when the list is dismissed. */
 async function chosen<T extends { readonly name: string; readonly program?: unknown }>(choices: readonly T[]): Promise<T | undefined> {
   const items = choices.map((choice) => ({ label: choice.name, description: String(choice.program), choice }));
-  return (await vscode.window.showQuickPick(items, { placeHolder: t("Which program shall Tandem run?") }))?.choice;
+  return (await vscode.window.showQuickPick(items, { placeHolder: t("Which program do you want to run?") }))?.choice;
 }
 
 async function tellingFiles(folder: vscode.WorkspaceFolder): Promise<string[]> {
   const skipped = new vscode.RelativePattern(folder, SKIPPED_FOLDERS);
-  const search = (glob: string) => vscode.workspace.findFiles(new vscode.RelativePattern(folder, glob), skipped, MOST_FILES);
+  const search = (glob: string) => vscode.workspace.findFiles(new vscode.RelativePattern(folder, glob), skipped, MAX_FILES);
   return (await Promise.all(TELLING_FILES.map(search))).flat().map((file) => file.fsPath);
 }
 

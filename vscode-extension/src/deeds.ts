@@ -1,5 +1,5 @@
 /** What clients of a session did, read from `sessionChanged` and put into words. Knows nothing of VS Code. */
-import { accessWords, type Act, type Mark, type Rider } from "./riders";
+import { accessWords, type Act, type Mark, type Client } from "./session-snapshot";
 import { t } from "./texts";
 
 /** One thing that a client did. */
@@ -48,7 +48,7 @@ const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? val
 const word = (value: unknown): string => (typeof value === "string" ? value : "");
 
 /** What a `sessionChanged` event tells; undefined when it is about nobody, or of a kind we do not know. */
-export function readDeed(body: unknown, riders: readonly Rider[]): Deed | undefined {
+export function readDeed(body: unknown, clients: readonly Client[]): Deed | undefined {
   const changed = fields(body);
   const who = word(changed["client"]);
   const said = inWords(changed);
@@ -56,10 +56,10 @@ export function readDeed(body: unknown, riders: readonly Rider[]): Deed | undefi
     return undefined;
   }
   // Two may have one name; the number is one client's alone.
-  const rider = riders.find((one) => one.id === changed["clientId"]) ?? riders.find((one) => one.name === who);
+  const client = clients.find((one) => one.id === changed["clientId"]) ?? clients.find((one) => one.name === who);
   const change = word(changed["change"]);
   return {
-    who, change, agent: (word(changed["kind"]) || rider?.kind) === "agent", you: rider?.you === true, sentence: said.sentence,
+    who, change, agent: (word(changed["kind"]) || client?.kind) === "agent", you: client?.you === true, sentence: said.sentence,
     detail: said.detail ?? "", place: said.place, refused: change === "refused" ? asked(word(changed["command"])) : "",
     typed: typeof changed["text"] === "string" ? changed["text"] : undefined,
   };
@@ -114,7 +114,7 @@ function typed(changed: Fields): Said {
   const ended = changed["closed"] === true;
   const sentence: Sentence = (who) => {
     if (bytes === 0) {
-      return ended ? t("{0} ended the input", who) : t("{0} typed nothing", who);
+      return ended ? t("{0} ended the input", who) : t("{0} wrote nothing", who);
     }
     const what = typeof text === "string" ? short(text.trimEnd()) : t("{0} bytes", bytes);
     return ended ? t("{0} typed {1} and ended the input", who, what) : t("{0} typed {1}", who, what);

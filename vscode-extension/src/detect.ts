@@ -1,7 +1,7 @@
 /** Which configurations fit what a workspace holds. Pure: file names in, configurations out. */
 import * as path from "node:path";
 import { isDotnetProject, isSolution, programsUsing, projectsOfSolution, readProject, type DotnetProject } from "./dotnet-projects";
-import { LANGUAGES, isProject, projectOf } from "./languages";
+import { LANGUAGES, isProject, languageOf, projectOf } from "./languages";
 import { t } from "./texts";
 
 /** One entry of launch.json. */
@@ -12,13 +12,10 @@ export interface Configuration {
   [attribute: string]: unknown;
 }
 
-const ENDINGS: Readonly<Record<string, string>> = {
-  ".py": "python", ".go": "go", ".c": "c", ".cpp": "cpp", ".cc": "cpp", ".js": "javascript", ".ts": "typescript", ".rb": "ruby", ".sh": "shellscript",
-};
 /** Tells ours in a list of everybody's configurations. */
 const PREFIX = "Tandem: ";
 /** More projects than this are a list nobody reads. */
-const MOST_PROJECTS = 8;
+const MAX_PROJECTS = 8;
 
 /** What a new launch.json starts with; `files` are absolute, inside `folder`. */
 export function initialConfigurations(folder: string, files: readonly string[]): Configuration[] {
@@ -29,7 +26,7 @@ export function initialConfigurations(folder: string, files: readonly string[]):
   const owned = new Set<string>();
   for (const file of [...files].sort((one, other) => depth(one) - depth(other) || one.localeCompare(other))) {
     const place = path.dirname(file);
-    const isNew = !seen.has(place) && !isTest(file) && found.length < MOST_PROJECTS;
+    const isNew = !seen.has(place) && !isTest(file) && found.length < MAX_PROJECTS;
     const owners = LANGUAGES.filter((candidate) => isProject(candidate, file));
     if (path.dirname(file) === folder) {
       owners.forEach((owner) => owned.add(owner.id));
@@ -38,9 +35,9 @@ export function initialConfigurations(folder: string, files: readonly string[]):
       seen.add(place);
       found.push(launch(`${PREFIX}${projectName(file, folder)}`, inWorkspace(place, folder)));
     }
-    const language = ENDINGS[path.extname(file)];
+    const language = languageOf(file);
     if (language !== undefined) {
-      languages.add(language);
+      languages.add(language.id);
     }
   }
   for (const language of LANGUAGES.filter((candidate) => languages.has(candidate.id) && !owned.has(candidate.id))) {

@@ -4,15 +4,18 @@ import { Activity } from "./activity";
 import { Adapters } from "./adapters";
 import { registerCommands } from "./commands";
 import { Configurations } from "./configurations";
-import { Invitations } from "./invitations";
-import { LentMarks } from "./lent-marks";
+import { JoinOffers } from "./join-offers";
+import { MirroredBreakpoints } from "./mirrored-breakpoints";
 import { AdapterLog, log } from "./log";
 import { registerBridge } from "./mcp";
 import { BuildProblems } from "./problems";
 import { Programs } from "./programs";
-import type { Mark } from "./riders";
+import type { Mark } from "./session-snapshot";
 import { Sessions } from "./sessions";
 import { Sharing } from "./sharing";
+import { SourceHosts } from "./source-hosts";
+import { TestExplorer } from "./test-explorer";
+import { TestLenses } from "./test-lenses";
 import { translatedBy } from "./texts";
 
 const TYPE = "tandem";
@@ -21,23 +24,27 @@ export function activate(context: vscode.ExtensionContext): void {
   translatedBy((text, ...values) => vscode.l10n.t(text, ...values));
   const programs = new Programs(context);
   const adapterLog = new AdapterLog(context.logUri);
-  const lent = new LentMarks(context.workspaceState);
-  takeBack(lent.takeLeft());
-  const sessions = new Sessions(lent);
+  const mirrored = new MirroredBreakpoints(context.workspaceState);
+  takeBack(mirrored.takeLeft());
+  const sessions = new Sessions(mirrored);
   const problems = new BuildProblems();
-  const configurations = new Configurations(programs);
+  const tests = new TestExplorer(programs);
+  const configurations = new Configurations(programs, tests);
   const { version } = context.extension.packageJSON as { version: string };
   context.subscriptions.push(
     log(),
     adapterLog,
     sessions,
     problems,
+    tests,
+    new TestLenses(tests),
     new Sharing(sessions),
     new Activity(sessions),
-    new Invitations(sessions),
+    new JoinOffers(sessions),
     vscode.debug.registerDebugAdapterDescriptorFactory(TYPE, new Adapters(programs, adapterLog)),
     vscode.debug.registerDebugAdapterTrackerFactory(TYPE, sessions),
     vscode.debug.registerDebugAdapterTrackerFactory(TYPE, problems),
+    vscode.debug.registerDebugAdapterTrackerFactory(TYPE, new SourceHosts()),
     vscode.debug.registerDebugConfigurationProvider(TYPE, configurations, vscode.DebugConfigurationProviderTriggerKind.Initial),
     vscode.debug.registerDebugConfigurationProvider(TYPE, configurations, vscode.DebugConfigurationProviderTriggerKind.Dynamic),
     ...registerCommands(sessions, programs, adapterLog),

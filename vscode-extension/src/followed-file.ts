@@ -2,9 +2,9 @@
 import { closeSync, openSync, readSync } from "node:fs";
 
 /** Read at one look at most, bytes: what is more comes with the next. */
-const MOST = 1024 * 1024;
+const MAX_BYTES = 1024 * 1024;
 /** A line that is longer is cut into such pieces, bytes. */
-const LONGEST = 64 * 1024;
+const MAX_LINE_LEN = 64 * 1024;
 
 export class FollowedFile {
   private at = 0;
@@ -18,8 +18,8 @@ export class FollowedFile {
     const fresh = this.fresh();
     let whole = Buffer.concat([this.rest, fresh]);
     const lines: string[] = [];
-    for (let end = whole.indexOf("\n"); end >= 0 || whole.length > LONGEST; end = whole.indexOf("\n")) {
-      const cut = end >= 0 && end <= LONGEST ? end : LONGEST;
+    for (let end = whole.indexOf("\n"); end >= 0 || whole.length > MAX_LINE_LEN; end = whole.indexOf("\n")) {
+      const cut = end >= 0 && end <= MAX_LINE_LEN ? end : MAX_LINE_LEN;
       lines.push(whole.toString("utf8", 0, cut));
       whole = whole.subarray(cut === end ? cut + 1 : cut);
     }
@@ -35,8 +35,8 @@ export class FollowedFile {
       return Buffer.alloc(0); // Nothing was logged yet.
     }
     try {
-      const block = Buffer.alloc(MOST);
-      const count = readSync(descriptor, block, 0, MOST, this.at);
+      const block = Buffer.alloc(MAX_BYTES);
+      const count = readSync(descriptor, block, 0, MAX_BYTES, this.at);
       this.at += count;
       return block.subarray(0, count);
     } finally {

@@ -19,7 +19,7 @@ interface Answer {
 }
 
 /** A project with more errors than this has one cause. */
-const MOST_FINDINGS = 1000;
+const MAX_FINDINGS = 1000;
 /** VS Code brings the debug console of a launch that failed to the front, right after its answer, ms. */
 const AFTER_THE_CONSOLE = 500;
 
@@ -34,8 +34,10 @@ export class BuildProblems implements vscode.DebugAdapterTrackerFactory, vscode.
         }
       },
       onDidSendMessage: (message: Answer) => {
+        // An expression that does not compile has diagnostics too; they are shown where it was evaluated.
+        const isBuild = message.type === "response" && (message.command === "launch" || message.command === "restart");
         const findings = message.body?.error?.data?.diagnostics;
-        if (message.type === "response" && message.success === false && Array.isArray(findings) && findings.length > 0) {
+        if (isBuild && message.success === false && Array.isArray(findings) && findings.length > 0) {
           this.show(findings as readonly Finding[]);
         }
       },
@@ -48,7 +50,7 @@ export class BuildProblems implements vscode.DebugAdapterTrackerFactory, vscode.
 
   private show(findings: readonly Finding[]): void {
     const byFile = new Map<string, vscode.Diagnostic[]>();
-    for (const finding of findings.slice(0, MOST_FINDINGS)) {
+    for (const finding of findings.slice(0, MAX_FINDINGS)) {
       if (typeof finding.file === "string" && typeof finding.message === "string") {
         const found = byFile.get(finding.file) ?? [];
         found.push(diagnostic(finding, finding.message));

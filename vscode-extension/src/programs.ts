@@ -28,8 +28,11 @@ export class Programs {
   public async usableAdapter(): Promise<string | undefined> {
     const { file, looked } = this.adapter();
     if (file === undefined) {
-      void this.complain(looked.length === 1
-        ? t("Tandem cannot debug: there is no program at {0}, which the setting tandem.adapterPath names.", looked[0] ?? "")
+      const platform = `${process.platform}-${process.arch}`;
+      void this.complain(looked.length > 1 && platform !== "linux-x64"
+        ? t("Tandem does not run on {0} yet, only on Linux x86-64: open the folder there, in WSL, in a container or over SSH.", platform)
+        : looked.length === 1
+        ? t("Tandem cannot debug: there is no program at {0}, the path in the setting tandem.adapterPath.", looked[0] ?? "")
         : t("Tandem cannot debug: tandem-dap is neither in the extension nor in PATH."));
       log().error(`tandem-dap was not found; looked for:\n  ${looked.join("\n  ")}`);
       return undefined;

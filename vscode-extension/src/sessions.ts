@@ -1,7 +1,7 @@
 /** All sessions of this window, and which of them is meant. */
 import * as vscode from "vscode";
 import type { Deed } from "./deeds";
-import type { LentMarks } from "./lent-marks";
+import type { MirroredBreakpoints } from "./mirrored-breakpoints";
 import { SharedSession } from "./shared-session";
 
 /** Ended sessions whose terminals stay. */
@@ -13,14 +13,14 @@ export class Sessions implements vscode.DebugAdapterTrackerFactory, vscode.Dispo
    * many. */
   private ended: SharedSession[] = [];
   private readonly changes = new vscode.EventEmitter<void>();
-  /** Any picture changed, or another session became the active one. */
+  /** Any snapshot changed, or another session became the active one. */
   public readonly onDidChange = this.changes.event;
   private readonly done = new vscode.EventEmitter<[SharedSession, Deed]>();
   /** Somebody did something in one of them. */
   public readonly onDidDo = this.done.event;
   private readonly subscriptions: vscode.Disposable[];
 
-  public constructor(private readonly lent: LentMarks) {
+  public constructor(private readonly mirrored: MirroredBreakpoints) {
     this.subscriptions = [
       this.changes,
       this.done,
@@ -46,7 +46,7 @@ export class Sessions implements vscode.DebugAdapterTrackerFactory, vscode.Dispo
     // A restart keeps the session and starts its adapter anew.
     this.all.get(session.id)?.terminal?.dispose();
     this.all.get(session.id)?.dispose();
-    const shared = new SharedSession(session, this.lent);
+    const shared = new SharedSession(session, this.mirrored);
     this.all.set(session.id, shared);
     shared.onDidChange(() => this.changes.fire());
     shared.onDidDo((deed) => this.done.fire([shared, deed]));
@@ -67,12 +67,12 @@ export class Sessions implements vscode.DebugAdapterTrackerFactory, vscode.Dispo
 
   /** Ids of the Tandem sessions this window is in. */
   public get ids(): ReadonlySet<string> {
-    return new Set([...this.all.values()].flatMap((one) => one.picture?.session ?? []));
+    return new Set([...this.all.values()].flatMap((one) => one.snapshot?.session ?? []));
   }
 
   /** Some session of this window has not told its id yet. */
   public get someAreStarting(): boolean {
-    return [...this.all.values()].some((one) => one.picture === undefined && !one.ended);
+    return [...this.all.values()].some((one) => one.snapshot === undefined && !one.ended);
   }
 
   public dispose(): void {

@@ -1,9 +1,9 @@
-/** One debug session of this window: its terminal, the picture of who is in it, and what passes between VS Code and Tandem. */
+/** One debug session of this window: its terminal, the snapshot of who is in it, and what passes between VS Code and Tandem. */
 import * as vscode from "vscode";
 import { log, logMessage } from "./log";
 import { readDeed, type Deed } from "./deeds";
-import type { LentMarks } from "./lent-marks";
-import { readPicture, type Act, type Picture } from "./riders";
+import type { MirroredBreakpoints } from "./mirrored-breakpoints";
+import { readSnapshot, type Act, type Snapshot } from "./session-snapshot";
 import { ProgramTerminal, type Program } from "./terminal/program-terminal";
 import { t } from "./texts";
 
@@ -22,7 +22,7 @@ const LAST_LOOK = 2000;
 
 /** Deeds that are kept for the view. */
 const KEPT_DEEDS = 200;
-/** What the status bar takes for the last act: not who came and went. */
+/** What the status bar takes for the last action: not who came and went. */
 const NO_ACTS = ["joined", "left", "owner", "agentAccess"];
 
 /** A deed, and when it was told. */
@@ -32,11 +32,11 @@ export interface Done {
 }
 
 export class SharedSession implements vscode.DebugAdapterTracker, vscode.Disposable {
-  public picture: Picture | undefined;
-  public lastAct: Act | undefined;
+  public snapshot: Snapshot | undefined;
+  public lastAction: Act | undefined;
   public terminal: ProgramTerminal | undefined;
   private readonly changes = new vscode.EventEmitter<void>();
-  /** The picture or the last act changed. */
+  /** The snapshot or the last action changed. */
   public readonly onDidChange = this.changes.event;
   /** What clients did, oldest first. */
   public readonly deeds: Done[] = [];
@@ -52,12 +52,12 @@ export class SharedSession implements vscode.DebugAdapterTracker, vscode.Disposa
 
   public constructor(
     public readonly session: vscode.DebugSession,
-    private readonly lent: LentMarks,
+    private readonly mirrored: MirroredBreakpoints,
   ) {}
 
   /** This window's own launch or attach made the session. */
   public get owns(): boolean {
-    const you = this.picture?.riders.find((rider) => rider.you);
+    const you = this.snapshot?.clients.find((client) => client.you);
     return you?.launched ?? this.session.configuration["session"] === undefined;
   }
 
@@ -128,7 +128,7 @@ export class SharedSession implements vscode.DebugAdapterTracker, vscode.Disposa
         this.terminal?.note(t("stopped"));
         return this.stopLooking();
       case "breakpoint":
-        this.lent.told(this.session.id, body);
+        this.mirrored.told(this.session.id, body);
         return this.refreshSoon();
       case "exited":
         this.exit = t("the program ended with exit code {0}", String(body["exitCode"]));
@@ -142,7 +142,7 @@ export class SharedSession implements vscode.DebugAdapterTracker, vscode.Disposa
           this.exit = undefined;
           this.terminal?.restart();
         }
-        const deed = readDeed(body, this.picture?.riders ?? []);
+        const deed = readDeed(body, this.snapshot?.clients ?? []);
         if (deed !== undefined) {
           this.did(deed);
         }
@@ -155,7 +155,7 @@ export class SharedSession implements vscode.DebugAdapterTracker, vscode.Disposa
     this.deeds.push({ deed, at: new Date() });
     this.deeds.splice(0, this.deeds.length - KEPT_DEEDS);
     if (!NO_ACTS.includes(deed.change)) {
-      this.lastAct = deed;
+      this.lastAction = deed;
       this.lookSoon();
     }
     // One's own keys are echoed as they are typed.
@@ -219,7 +219,7 @@ export class SharedSession implements vscode.DebugAdapterTracker, vscode.Disposa
 
   private async refresh(args: Record<string, unknown>): Promise<void> {
     try {
-      this.picture = readPicture(await this.ask("sessionInfo", args));
+      this.snapshot = readSnapshot(await this.ask("sessionInfo", args));
       this.changes.fire();
     } catch (error) {
       // An adapter of another make, or a session that ends just now.
@@ -281,7 +281,7 @@ export class SharedSession implements vscode.DebugAdapterTracker, vscode.Disposa
     this.over = true;
     this.stopLooking();
     clearTimeout(this.refreshing);
-    this.terminal?.end(this.exit ?? t("the session is over"));
+    this.terminal?.end(this.exit ?? t("the session has ended"));
   }
 }
 

@@ -1,7 +1,7 @@
 /** Sharing made visible: the status bar, the names behind others' breakpoints, and notifications. */
 import * as vscode from "vscode";
 import type { Deed } from "./deeds";
-import { accessWords, foreignMarks, sentence, statusDetails, statusText } from "./riders";
+import { accessWords, foreignMarks, sentence, statusDetails, statusText } from "./session-snapshot";
 import type { Sessions } from "./sessions";
 import type { SharedSession } from "./shared-session";
 import { t } from "./texts";
@@ -52,17 +52,17 @@ export class Sharing implements vscode.Disposable {
 
   /** What an agent does that a person should know at once. */
   private async announce(session: SharedSession, deed: Deed): Promise<void> {
-    const wished = (name: string, otherwise: boolean) => vscode.workspace.getConfiguration("tandem").get(name, otherwise);
+    const setting = (name: string, otherwise: boolean) => vscode.workspace.getConfiguration("tandem").get(name, otherwise);
     const name = session.session.name;
-    if ((deed.change === "resumed" || deed.change === "restarted") && wished("notifyWhenAgentResumes", false)) {
+    if ((deed.change === "resumed" || deed.change === "restarted") && setting("notifyWhenAgentResumes", false)) {
       void vscode.window.showInformationMessage(`${sentence(deed)} (${name})`);
-    } else if (deed.change === "joined" && wished("announceAgents", true)) {
+    } else if (deed.change === "joined" && setting("announceAgents", true)) {
       const { control, look, nothing } = choices();
-      const may = session.picture?.agentAccess ?? "full";
+      const may = session.snapshot?.agentAccess ?? "full";
       const offered = may === "full" ? [look, nothing] : may === "readOnly" ? [control, nothing] : [control, look];
       await this.choose(session, t("The agent {0} joined {1}: {2}.", deed.who, name, accessWords(may).sentence), offered);
-    } else if (deed.change === "refused" && wished("announceAgents", true)) {
-      const may = session.picture?.agentAccess ?? "";
+    } else if (deed.change === "refused" && setting("announceAgents", true)) {
+      const may = session.snapshot?.agentAccess ?? "";
       await this.choose(session, t("The agent {0} wanted to {1} in {2}: {3}.", deed.who, deed.refused, name, accessWords(may).sentence), [choices().control]);
     }
   }
@@ -87,22 +87,22 @@ export class Sharing implements vscode.Disposable {
   }
 
   private showItem(session: SharedSession | undefined): void {
-    const picture = session?.picture;
-    if (session === undefined || picture === undefined) {
+    const snapshot = session?.snapshot;
+    if (session === undefined || snapshot === undefined) {
       return this.item.hide();
     }
-    this.item.text = statusText(picture, session.lastAct);
-    const details = new vscode.MarkdownString(statusDetails(picture, session.lastAct));
+    this.item.text = statusText(snapshot, session.lastAction);
+    const details = new vscode.MarkdownString(statusDetails(snapshot, session.lastAction));
     this.item.tooltip = details;
-    this.item.accessibilityInformation = { label: t("Tandem session {0}: {1}", picture.session, picture.riders.map((rider) => rider.name).join(", ")) };
+    this.item.accessibilityInformation = { label: t("Tandem session {0}: {1}", snapshot.session, snapshot.clients.map((client) => client.name).join(", ")) };
     this.item.show();
   }
 
   /** Agents' breakpoints are VS Code's own dots already; the name behind the line says whose they are. */
   private markEditors(): void {
-    const picture = this.sessions.active?.picture;
-    const wished = vscode.workspace.getConfiguration("tandem").get("showAgentBreakpoints", true);
-    const marks = picture === undefined || !wished ? new Map<string, ReadonlyMap<number, readonly string[]>>() : foreignMarks(picture);
+    const snapshot = this.sessions.active?.snapshot;
+    const setting = vscode.workspace.getConfiguration("tandem").get("showAgentBreakpoints", true);
+    const marks = snapshot === undefined || !setting ? new Map<string, ReadonlyMap<number, readonly string[]>>() : foreignMarks(snapshot);
     for (const editor of vscode.window.visibleTextEditors) {
       const lines = [...(marks.get(editor.document.uri.fsPath) ?? [])].filter(([line]) => line <= editor.document.lineCount);
       editor.setDecorations(

@@ -24,5 +24,5 @@ test("before 1.0 the minor versions must agree, later the major ones", () => {
   assert.equal(misfit("tandem-dap 1.4.0", "1.2.0"), undefined);
   assert.notEqual(misfit("tandem-dap 1.1.0", "1.2.0"), undefined);
   assert.notEqual(misfit("tandem-dap 2.0.0", "1.2.0"), undefined);
-  assert.match(misfit("bash: not a program", "0.1.0") ?? "", /does not say its version/);
+  assert.match(misfit("bash: not a program", "0.1.0") ?? "", /does not report its version/);
 });

@@ -49,7 +49,7 @@ test("a new launch.json holds what the workspace holds: projects but no tests, t
     ],
   );
   const names = (...found: string[]) => initialConfigurations("/w", found).map((one) => one.name);
-  assert.deepEqual(names("/w/a.c", "/w/b.go"), ["Tandem: this Go file", "Tandem: this C file"]);
+  assert.deepEqual(names("/w/a.c", "/w/b.go"), ["Tandem: this C file", "Tandem: this Go file"]);
   assert.deepEqual(names("/w/a.c", "/w/Makefile"), ["Tandem: w"]);
   assert.deepEqual(initialConfigurations("/w", []).map((one) => one["program"]), ["${workspaceFolder}"]);
   assert.deepEqual(initialConfigurations("/w", ["/w/app.csproj"]).map((one) => one["program"]), ["${workspaceFolder}"]);
@@ -67,7 +67,7 @@ test("F5 in a library runs the programs that use it, also through other librarie
   const files = ["shop", "mid", "app", "other"].map((name) => `/w/${name}/${name}.csproj`);
   assert.deepEqual(all("/w/shop/src/Order.cs", "csharp", files), ["/w/app/app.csproj"]);
   assert.deepEqual(all("/w/shop/src/Order.cs", "csharp", [...files, "/w/site/site.csproj"]), ["/w/app/app.csproj", "/w/site/site.csproj"]);
-  // Nobody uses it, or nothing is known of it: it is asked to run itself, and says what is wrong.
+  // Nobody uses it, or nothing is known of it: it is run itself, and the error says what is wrong.
   assert.deepEqual(all("/w/shop/src/Order.cs", "csharp", ["/w/shop/shop.csproj"]), ["/w/shop"]);
   TEXTS["/w/shop/shop.csproj"] = project(exe);
   assert.deepEqual(all("/w/shop/src/Order.cs", "csharp", files), ["/w/shop"]);

@@ -6,7 +6,7 @@ import * as os from "node:os";
 import * as path from "node:path";
 import { test } from "node:test";
 import { readDeed } from "../src/deeds";
-import { statusText } from "../src/riders";
+import { statusText } from "../src/session-snapshot";
 import { inEnglish, t, translatedBy } from "../src/texts";
 
 const SCRIPT = path.resolve("scripts/l10n.mjs");
@@ -54,9 +54,9 @@ test("sentences are translated as a whole", (context) => {
     "{0} set {1}": "{1} von {0} gesetzt", "a breakpoint at {0}": "Haltepunkt in {0}", you: "du", "only you": "nur du",
   };
   translatedBy((text, ...values) => inEnglish(words[text] ?? text, ...values));
-  const riders = [{ id: 1, name: "me", kind: "editor", access: "full", launched: true, you: true, breakpoints: [] }] as const;
-  const deed = readDeed({ change: "breakpoints", client: "me", clientId: 1, added: [{ file: "/w/a.cs", line: 3 }] }, riders);
-  const picture = { session: "fox7", engine: "coreclr", state: "running", agentAccess: "full", riders };
-  assert.equal(statusText(picture, deed), "$(organization) nur du · Haltepunkt in a.cs:3 von du gesetzt");
+  const clients = [{ id: 1, name: "me", kind: "editor", access: "full", launched: true, you: true, breakpoints: [] }] as const;
+  const deed = readDeed({ change: "breakpoints", client: "me", clientId: 1, added: [{ file: "/w/a.cs", line: 3 }] }, clients);
+  const snapshot = { session: "fox7", engine: "coreclr", state: "running", agentAccess: "full", clients };
+  assert.equal(statusText(snapshot, deed), "$(organization) nur du · Haltepunkt in a.cs:3 von du gesetzt");
   assert.equal(t("{1} and {0} of {2}", 1, "{0}"), "{0} and 1 of {2}");
 });

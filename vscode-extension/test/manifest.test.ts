@@ -111,7 +111,8 @@ test("every language F5 works in is contributed, with breakpoints", () => {
 });
 
 test("every contributed command is registered, and every setting is read", () => {
-  const sources = ["activity", "adapters", "commands", "configurations", "invitations", "log", "mcp", "programs", "sharing", "shared-session"]
+  const sources = ["activity", "adapters", "commands", "configurations", "join-offers", "log", "mcp", "programs", "sharing", "shared-session", "test-explorer",
+    "test-languages"]
     .map((name) => read(`src/${name}.ts`)).join("\n");
   for (const { command } of manifest.contributes.commands) {
     assert.ok(sources.includes(`command("${command.replace("tandem.", "")}"`), command);

@@ -1,7 +1,7 @@
 /** What `vsce package` puts into a package, as the marketplace would take it; and what our own packages for one platform hold. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import * as os from "node:os";
 import * as path from "node:path";
 import { test } from "node:test";
@@ -33,7 +33,9 @@ test("`vsce package` makes the package for every platform, with nothing in it th
     // The marketplace shows a picture from a public address only.
     const readme = text("extension/readme.md");
     assert.match(readme, /^# Tandem/);
-    assert.doesNotMatch(readme, /!\[/);
+    const pictures = [...readme.matchAll(/!\[[^\]]*\]\(([^)]*)\)/g)].map((match) => match[1] ?? "");
+    const address = `${(JSON.parse(readFileSync("../publisher.json", "utf8")) as { repository: string }).repository}/raw/HEAD/vscode-extension/images/`;
+    assert.ok(pictures.length > 0 && pictures.every((one) => one.startsWith(address)), pictures.join(", "));
   });
 });
 

@@ -11,7 +11,7 @@ pub struct Call {
     pub token: u32,
 }
 
-/// A place where control may go on elsewhere than at the next instruction.
+/// An instruction after which control may continue elsewhere than at the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Branch {
     /// Its IL offset.
@@ -77,7 +77,7 @@ pub fn catches(section: &[u8]) -> Vec<Catch> {
     found
 }
 
-/// The calls of a method body, in order. Ends at the first byte that is no instruction.
+/// The calls of a method body, in order. Ends at the first byte that is not an instruction.
 pub fn calls(body: &[u8]) -> Vec<Call> {
     let mut found = Vec::new();
     // call, callvirt, newobj
@@ -89,8 +89,32 @@ pub fn calls(body: &[u8]) -> Vec<Call> {
     found
 }
 
+/// The methods of which a body takes the address, as for a delegate, in order. Ends at the first byte that is not an instruction.
+pub fn method_pointers(body: &[u8]) -> Vec<Call> {
+    let mut found = Vec::new();
+    // ldftn, ldvirtftn
+    instructions(body, |il, opcode, operand| {
+        if let (0xfe06 | 0xfe07, Some(token)) = (opcode, Reader::new(operand).u32()) {
+            found.push(Call { il, token });
+        }
+    });
+    found
+}
+
+/// Whether what begins at an offset and ends before `end` returns from the method, and leads nowhere else.
+pub fn only_returns(body: &[u8], from: u32, end: u32) -> bool {
+    let mut last = None;
+    instructions(body, |il, opcode, _| {
+        if (from..end).contains(&il) {
+            last = Some(opcode);
+        }
+    });
+    let leads_out = |at: &Branch| (from..end).contains(&at.il) && !(from..end).contains(&at.target);
+    last == Some(0x2a) && !branches(body).iter().any(leads_out)
+}
+
 /// The branches of a method body, also out of `try`, in order; a `switch` counts once for each of its targets. Ends at the
-/// first byte that is no instruction.
+/// first byte that is not an instruction.
 pub fn branches(body: &[u8]) -> Vec<Branch> {
     let mut found = Vec::new();
     instructions(body, |il, opcode, operand| {
@@ -146,7 +170,7 @@ fn instructions(body: &[u8], mut show: impl FnMut(u32, u16, &[u8])) {
 }
 
 /// The number of the state in which a state machine yields here: what is stored right before it,
-/// `ldarg.0; ldc.i4 state; dup; stloc; stfld`. None where something else stands.
+/// `ldarg.0; ldc.i4 state; dup; stloc; stfld`. `None` for any other instructions.
 pub fn state_at_yield(body: &[u8], yield_il: u32) -> Option<i32> {
     let before = body.get(..usize::try_from(yield_il).ok()?)?;
     let (&[store, ..], before) =
@@ -167,7 +191,7 @@ pub fn state_at_yield(body: &[u8], yield_il: u32) -> Option<i32> {
     }
 }
 
-/// Size of an instruction's operand, bytes; none for what is no instruction.
+/// Size of an instruction's operand, bytes; none for what is not an instruction.
 fn operand(opcode: u16) -> Option<usize> {
     Some(match opcode {
         0x0e..=0x13 | 0x1f | 0x2b..=0x37 | 0xde | 0xfe12 | 0xfe19 => 1,
@@ -198,6 +222,16 @@ mod tests {
         ];
         let call = |il, token| Call { il, token };
         assert_eq!(calls(&body), [call(12, 0x0a00_0001), call(22, 0x0600_0002), call(33, 0x0600_0003)]);
+    }
+
+    #[test]
+    fn what_is_passed_on_and_what_only_returns_is_found() {
+        // ldnull; ldftn 06000002; brtrue.s +1; nop; ret
+        let body = [0x14, 0xfe, 0x06, 2, 0, 0, 6, 0x2d, 1, 0x00, 0x2a];
+        assert_eq!(method_pointers(&body), [Call { il: 1, token: 0x0600_0002 }]);
+        assert!(only_returns(&body, 0, 11) && only_returns(&body, 10, 11));
+        assert!(!only_returns(&body, 0, 10), "the branch leads behind it");
+        assert!(!only_returns(&body, 9, 10) && !only_returns(&body, 11, 11));
     }
 
     #[test]
@@ -237,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn the_state_of_a_yield_stands_before_it() {
+    fn the_state_of_a_yield_is_stored_before_it() {
         for (push, state) in
             [(vec![0x16], 0), (vec![0x1e], 8), (vec![0x1f, 0x16], 22), (vec![0x20, 0, 1, 0, 0], 256)]
         {

@@ -12,8 +12,24 @@ use crate::tables::Tables;
 const CODE_VIEW: u32 = 2;
 /// IMAGE_DEBUG_TYPE_EMBEDDED_PORTABLE_PDB.
 const EMBEDDED: u32 = 17;
+/// IMAGE_DEBUG_TYPE_PDBCHECKSUM.
+const PDB_CHECKSUM: u32 = 19;
+/// Most checksums of one assembly, and the longest name of an algorithm, bytes.
+const MAX_CHECKSUMS: usize = 8;
+const MAX_ALGORITHM_LEN: usize = 32;
+/// MinorVersion of a code view entry for a portable PDB.
+const PORTABLE: u16 = 0x504d;
 /// Largest embedded PDB, bytes unpacked.
 const LARGEST_PDB: u32 = 256 * 1024 * 1024;
+
+/// A checksum of an assembly's PDB, as the compiler wrote it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PdbChecksum {
+    /// For example `SHA256`.
+    pub algorithm: String,
+    /// Its bytes.
+    pub hash: Vec<u8>,
+}
 
 /// An assembly.
 #[derive(Debug)]
@@ -26,6 +42,8 @@ pub struct Image {
     pub entry_point: u32,
     /// Path and id (16 bytes of GUID) of its PDB, as the compiler wrote them.
     pub code_view: Option<(String, [u8; 16])>,
+    /// Checksums of its PDB (see [`Pdb::around_id`](crate::pdb::Pdb::around_id)).
+    pub pdb_checksums: Vec<PdbChecksum>,
     /// The PDB inside it, unpacked.
     pub embedded_pdb: Option<Vec<u8>>,
 }
@@ -34,7 +52,7 @@ impl Image {
     /// Reads an assembly.
     ///
     /// # Errors
-    /// When it cannot be read or is no .NET assembly.
+    /// When it cannot be read or is not a .NET assembly.
     pub fn open(path: &Path) -> Result<Self, FileError> {
         let bytes = std::fs::read(path).map_err(|reason| FileError::Io { path: path.into(), reason })?;
         Self::parse(path, &bytes)
@@ -43,7 +61,7 @@ impl Image {
     /// Reads an assembly from its bytes.
     ///
     /// # Errors
-    /// When they are no .NET assembly.
+    /// When the bytes are not a .NET assembly.
     pub fn parse(path: &Path, bytes: &[u8]) -> Result<Self, FileError> {
         let malformed = |reason| FileError::Malformed { what: "a .NET assembly", reason };
         if bytes.get(..2) != Some(b"MZ") {
@@ -64,7 +82,14 @@ impl Image {
     pub fn of_metadata(path: &Path, metadata: Vec<u8>) -> Result<Self, FileError> {
         let malformed = FileError::Malformed { what: "metadata of .NET", reason: "it has no sound tables" };
         let metadata = Metadata::new(Tables::parse(metadata).ok_or(malformed)?);
-        Ok(Self { path: path.into(), metadata, entry_point: 0, code_view: None, embedded_pdb: None })
+        Ok(Self {
+            path: path.into(),
+            metadata,
+            entry_point: 0,
+            code_view: None,
+            pdb_checksums: Vec::new(),
+            embedded_pdb: None,
+        })
     }
 
     fn sections(path: &Path, bytes: &[u8], is_mapped: bool) -> Option<Self> {
@@ -97,6 +122,7 @@ impl Image {
             metadata: Metadata::new(Tables::parse(metadata.to_vec())?),
             entry_point: u32_at(bytes, cli + 20)?,
             code_view: None,
+            pdb_checksums: Vec::new(),
             embedded_pdb: None,
         };
         if let Some(debug) = file_offset(u32_at(bytes, directories + 6 * 8)?) {
@@ -116,7 +142,16 @@ impl Image {
         if kind == CODE_VIEW && data.starts_with(b"RSDS") {
             let path = data.get(24..)?.split(|byte| *byte == 0).next()?;
             let id = data.get(4..20)?.try_into().ok()?;
+            // One may be for a Windows PDB beside the portable one.
+            let is_portable = u16_at(bytes, at + 10)? == PORTABLE;
+            if self.code_view.is_some() && !is_portable {
+                return Some(());
+            }
             self.code_view = Some((String::from_utf8_lossy(path).into_owned(), id));
+        } else if kind == PDB_CHECKSUM && self.pdb_checksums.len() < MAX_CHECKSUMS {
+            let end = data.iter().take(MAX_ALGORITHM_LEN).position(|byte| *byte == 0)?;
+            let algorithm = String::from_utf8_lossy(data.get(..end)?).into_owned();
+            self.pdb_checksums.push(PdbChecksum { algorithm, hash: data.get(end + 1..)?.to_vec() });
         } else if kind == EMBEDDED && data.starts_with(b"MPDB") {
             let length = u32_at(data, 4)?.min(LARGEST_PDB);
             let mut unpacked = Vec::new();

@@ -7,6 +7,7 @@
 //! memory. Used by the .NET engine.
 
 pub mod bytes;
+pub mod generics;
 pub mod il;
 pub mod image;
 pub mod imports;
@@ -24,7 +25,7 @@ pub enum FileError {
     Io {
         /// Which file.
         path: std::path::PathBuf,
-        /// Why.
+        /// The system's error.
         reason: std::io::Error,
     },
     /// Not what it should be.
@@ -32,7 +33,7 @@ pub enum FileError {
     Malformed {
         /// For example `a .NET assembly`.
         what: &'static str,
-        /// What is wrong.
+        /// What the bytes violate.
         reason: &'static str,
     },
 }

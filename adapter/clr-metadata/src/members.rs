@@ -17,7 +17,7 @@ pub enum Access {
     Internal,
     /// Types that derive.
     Protected,
-    /// Everybody.
+    /// Visible to every assembly.
     Public,
 }
 
@@ -82,7 +82,7 @@ impl Metadata {
             .collect()
     }
 
-    /// What a TypeSpec token stands for.
+    /// The type that a TypeSpec token means.
     pub fn type_spec(&self, token: u32) -> Option<Signature> {
         type_signature(self.tables.blob(self.tables.cell(table::TYPE_SPEC, row(token), 0)))
     }
@@ -163,18 +163,18 @@ impl Metadata {
         self.tables.cell(table::METHOD, row(method), 2) & 0x40 != 0
     }
 
-    /// Whether a virtual method begins anew, rather than to override one of a base type.
+    /// Whether a virtual method is new, rather than an override of one of a base type.
     pub fn is_new_slot(&self, method: u32) -> bool {
         self.tables.cell(table::METHOD, row(method), 2) & 0x100 != 0
     }
 
-    /// The name a MemberRef token stands for.
+    /// The name that a MemberRef token means.
     pub fn member_ref_name(&self, token: u32) -> &str {
         self.tables.text(self.tables.cell(table::MEMBER_REF, row(token), 1))
     }
 
     /// Tokens of a method's parameters by position from 0, where they have a row.
-    fn parameter(&self, method: u32, position: u32) -> Option<u32> {
+    pub(crate) fn parameter(&self, method: u32, position: u32) -> Option<u32> {
         let mut rows = self.tables.list(table::METHOD, row(method), 5, table::PARAM);
         rows.find(|at| self.tables.cell(table::PARAM, *at, 1) == position + 1)
     }
@@ -207,13 +207,21 @@ impl Metadata {
     }
 
     /// First row of a sorted table whose column is not below `value`.
-    fn first(&self, table: usize, column: usize, value: u32) -> u32 {
+    pub(crate) fn first(&self, table: usize, column: usize, value: u32) -> u32 {
         let (mut low, mut high) = (1, self.tables.rows(table) + 1);
         while low < high {
             let middle = low + (high - low) / 2;
             if self.tables.cell(table, middle, column) < value { low = middle + 1 } else { high = middle }
         }
         low
+    }
+
+    /// The size that a struct was given, bytes (II.22.8).
+    pub fn class_size(&self, type_token: u32) -> Option<u32> {
+        let at = self.first(table::CLASS_LAYOUT, 2, row(type_token));
+        let cell = |column| self.tables.cell(table::CLASS_LAYOUT, at, column);
+        let is_its = at <= self.tables.rows(table::CLASS_LAYOUT) && cell(2) == row(type_token);
+        is_its.then(|| cell(1)).filter(|size| *size > 0)
     }
 
     /// The properties a type declares itself.
@@ -380,7 +388,7 @@ impl Metadata {
 }
 
 /// TypeDefOrRef of a coded column.
-fn decode(coded: u32) -> Option<u32> {
+pub(crate) fn decode(coded: u32) -> Option<u32> {
     (coded >> 2 > 0).then_some(match coded & 3 {
         0 => 0x0200_0000 | coded >> 2,
         1 => 0x0100_0000 | coded >> 2,

@@ -114,6 +114,12 @@ impl Metadata {
         self.nesting().get(&row(token)).map(|outer| 0x0200_0000 | outer)
     }
 
+    /// The TypeDef tokens of the types inside this one.
+    pub fn nested_types(&self, token: u32) -> impl Iterator<Item = u32> {
+        let inside = self.nesting().iter().filter(move |(_, outer)| **outer == row(token));
+        inside.map(|(inner, _)| 0x0200_0000 | inner)
+    }
+
     /// The TypeDef token of a full name as [`Metadata::type_name`] spells it.
     pub fn find_type(&self, full_name: &str) -> Option<u32> {
         let types = self.types.get_or_init(|| {

@@ -2,6 +2,7 @@
 
 pub mod documents;
 mod scopes;
+pub mod source_link;
 mod steps;
 
 pub use scopes::{Literal, Local, LocalConstant};
@@ -16,7 +17,7 @@ use crate::image::Image;
 use crate::metadata::method_token;
 use crate::tables::{Tables, table};
 
-/// The line number that stands for "no source".
+/// The line number that means "no source".
 const HIDDEN_LINE: u32 = 0xfeefee;
 
 /// Why an assembly has no symbols.
@@ -25,7 +26,7 @@ pub enum PdbProblem {
     /// None anywhere.
     #[error("no PDB found{}", listed(.looked))]
     NotFound {
-        /// Where.
+        /// The paths that were searched.
         looked: Vec<PathBuf>,
     },
     /// One, but of another build.
@@ -34,7 +35,7 @@ pub enum PdbProblem {
     /// The old format.
     #[error("`{0}` is a Windows PDB; build with `<DebugType>portable</DebugType>`")]
     WindowsPdb(PathBuf),
-    /// Damaged.
+    /// The file exists but is damaged.
     #[error("`{0}` is not a sound portable PDB")]
     Malformed(PathBuf),
 }
@@ -89,6 +90,7 @@ pub struct Pdb {
     lines: OnceLock<LineIndex>,
     points: std::sync::Mutex<HashMap<u32, std::sync::Arc<[SequencePoint]>>>,
     kickoffs: OnceLock<HashMap<u32, u32>>,
+    source_link: OnceLock<Option<source_link::SourceLink>>,
 }
 
 impl Pdb {
@@ -107,9 +109,12 @@ impl Pdb {
         // An assembly from memory has a name only.
         let beside = image.path.parent().filter(|_| image.path.is_absolute()).map(|folder| folder.join(name));
         // A folder of PDBs, or a symbol server's folders: name, then id (SSQP, portable PDBs), then name.
-        let key = format!("{}ffffffff", guid_text(id));
-        let elsewhere =
-            search.iter().flat_map(|folder| [folder.join(name), folder.join(name).join(&key).join(name)]);
+        let key = symbol_key(written, id);
+        let elsewhere = search.iter().flat_map(|folder| {
+            // Some caches use lower-case names, as requests to symbol servers do.
+            let keyed = key.iter().flat_map(|key| [folder.join(key), folder.join(key.to_lowercase())]);
+            std::iter::once(folder.join(name)).chain(keyed)
+        });
         let mut looked = Vec::new();
         let mut problem = None;
         for path in beside.into_iter().chain([PathBuf::from(written)]).chain(elsewhere) {
@@ -139,6 +144,13 @@ impl Pdb {
         self.tables.pdb_id().starts_with(id)
     }
 
+    /// The parts of a PDB's file around its id: an assembly has the checksum of the file with zeros in the place of the id (PE/COFF,
+    /// "PDB Checksum Debug Directory Entry"). `file` is what this was parsed from.
+    pub fn around_id<'a>(&self, file: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
+        let id = self.tables.pdb_id_range();
+        Some((file.get(..id.start)?, file.get(id.end..)?))
+    }
+
     /// Reads a PDB; `None` when it is not sound.
     pub fn parse(bytes: Vec<u8>) -> Option<Self> {
         let tables = Tables::parse(bytes)?;
@@ -154,6 +166,7 @@ impl Pdb {
             lines: OnceLock::new(),
             points: std::sync::Mutex::default(),
             kickoffs: OnceLock::new(),
+            source_link: OnceLock::new(),
         })
     }
 
@@ -389,6 +402,14 @@ fn first_of_each_method(places: impl Iterator<Item = Location>) -> Vec<Location>
         }
     }
     found
+}
+
+/// What symbol servers know the PDB of an assembly by (SSQP, "Portable-Pdb-Signature"): `name/idffffffff/name`, relative, its names
+/// as they are in `written`, the path in the assembly. `None` when that has no file name.
+pub fn symbol_key(written: &str, id: &[u8; 16]) -> Option<String> {
+    let name = written.rsplit(['/', '\\']).next()?;
+    let is_name = !matches!(name, "" | "." | "..") && !name.contains(['\0', ':']);
+    is_name.then(|| format!("{name}/{}ffffffff/{name}", guid_text(id)))
 }
 
 /// A GUID's 32 hexadecimal digits: its first three numbers are stored little-endian.

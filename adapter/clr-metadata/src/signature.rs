@@ -4,9 +4,9 @@
 use crate::bytes::Reader;
 
 /// Deepest nesting of a type that is read.
-const DEEPEST: usize = 32;
+const MAX_DEPTH: usize = 32;
 /// Most parameters, locals or generic arguments that are read.
-const MOST: u32 = 4096;
+const MAX_ITEMS: u32 = 4096;
 
 /// A type in a signature.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -45,7 +45,7 @@ pub struct MethodSignature {
     pub has_this: bool,
     /// How many generic parameters it has of its own.
     pub generic: u32,
-    /// What it gives.
+    /// The return type.
     pub result: Signature,
     /// What it takes.
     pub parameters: Vec<Signature>,
@@ -70,7 +70,7 @@ impl Signature {
                 let element = boxed(reader)?;
                 let rank = reader.compressed()?;
                 for _ in 0..2 {
-                    for _ in 0..reader.compressed()?.min(MOST) {
+                    for _ in 0..reader.compressed()?.min(MAX_ITEMS) {
                         reader.compressed()?;
                     }
                 }
@@ -80,7 +80,7 @@ impl Signature {
             0x15 => {
                 let is_value = reader.u8()? == 0x11;
                 let token = type_token(reader.compressed()?);
-                let count = reader.compressed()?.min(MOST);
+                let count = reader.compressed()?.min(MAX_ITEMS);
                 let arguments = (0..count).map(|_| Self::read(reader, deeper)).collect::<Option<_>>()?;
                 Self::Named { token, is_value, arguments }
             }
@@ -112,7 +112,7 @@ pub(crate) fn type_token(coded: u32) -> u32 {
 fn method(reader: &mut Reader<'_>, deeper: usize) -> Option<MethodSignature> {
     let convention = reader.u8()?;
     let generic = if convention & 0x10 != 0 { reader.compressed()? } else { 0 };
-    let count = reader.compressed()?.min(MOST);
+    let count = reader.compressed()?.min(MAX_ITEMS);
     let result = Signature::read(reader, deeper)?;
     let parameters = (0..count).map(|_| Signature::read(reader, deeper)).collect::<Option<_>>()?;
     Some(MethodSignature { has_this: convention & 0x20 != 0, generic, result, parameters })
@@ -120,19 +120,19 @@ fn method(reader: &mut Reader<'_>, deeper: usize) -> Option<MethodSignature> {
 
 /// MethodDefSig, MethodRefSig and PropertySig: all alike.
 pub fn method_signature(blob: &[u8]) -> Option<MethodSignature> {
-    method(&mut Reader::new(blob), DEEPEST)
+    method(&mut Reader::new(blob), MAX_DEPTH)
 }
 
 /// FieldSig.
 pub fn field_signature(blob: &[u8]) -> Option<Signature> {
     let mut reader = Reader::new(blob);
     (reader.u8()? == 0x06).then_some(())?;
-    Signature::read(&mut reader, DEEPEST)
+    Signature::read(&mut reader, MAX_DEPTH)
 }
 
 /// TypeSpec.
 pub fn type_signature(blob: &[u8]) -> Option<Signature> {
-    Signature::read(&mut Reader::new(blob), DEEPEST)
+    Signature::read(&mut Reader::new(blob), MAX_DEPTH)
 }
 
 /// LocalVarSig: types by slot.
@@ -141,8 +141,8 @@ pub fn local_signature(blob: &[u8]) -> Vec<Signature> {
     if reader.u8() != Some(0x07) {
         return Vec::new();
     }
-    let count = reader.compressed().unwrap_or(0).min(MOST);
-    (0..count).map_while(|_| Signature::read(&mut reader, DEEPEST)).collect()
+    let count = reader.compressed().unwrap_or(0).min(MAX_ITEMS);
+    (0..count).map_while(|_| Signature::read(&mut reader, MAX_DEPTH)).collect()
 }
 
 #[cfg(test)]

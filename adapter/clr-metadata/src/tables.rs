@@ -15,6 +15,7 @@ pub mod table {
     pub const MEMBER_REF: usize = 0x0a;
     pub const CONSTANT: usize = 0x0b;
     pub const CUSTOM_ATTRIBUTE: usize = 0x0c;
+    pub const CLASS_LAYOUT: usize = 0x0f;
     pub const STAND_ALONE_SIG: usize = 0x11;
     pub const PROPERTY_MAP: usize = 0x15;
     pub const PROPERTY: usize = 0x17;
@@ -25,6 +26,7 @@ pub mod table {
     pub const NESTED_CLASS: usize = 0x29;
     pub const GENERIC_PARAM: usize = 0x2a;
     pub const METHOD_SPEC: usize = 0x2b;
+    pub const GENERIC_PARAM_CONSTRAINT: usize = 0x2c;
     pub const DOCUMENT: usize = 0x30;
     pub const METHOD_DEBUG: usize = 0x31;
     pub const LOCAL_SCOPE: usize = 0x32;
@@ -136,16 +138,18 @@ fn columns(table: usize) -> &'static [Column] {
     }
 }
 
-/// In the sizes of the heaps: four bytes more stand before the rows.
+/// In the sizes of the heaps: four more bytes precede the rows.
 const EXTRA_DATA: u8 = 0x40;
 /// Tables that must be sorted (II.24.2.6), and by which column. While code is being made at run time they are not.
-const SORTED: [(usize, usize); 6] = [
+const SORTED: [(usize, usize); 8] = [
     (table::INTERFACE_IMPL, 0),
     (table::CONSTANT, 1),
     (table::CUSTOM_ATTRIBUTE, 0),
     (table::METHOD_SEMANTICS, 2),
     (table::NESTED_CLASS, 0),
     (table::GENERIC_PARAM, 2),
+    (table::CLASS_LAYOUT, 2),
+    (table::GENERIC_PARAM_CONSTRAINT, 0),
 ];
 
 /// The table that says in which order list columns count the rows of another. Only metadata in the making has any.
@@ -210,9 +214,11 @@ impl Tables {
         reader.u16()?;
         let streams = reader.u16()?;
         let mut is_in_the_making = false;
+        let mut end = 0;
         let (mut tables_at, mut text, mut blob, mut guid, mut pdb) = (None, (0, 0), (0, 0), (0, 0), (0, 0));
         for _ in 0..streams {
             let place = (reader.u32()? as usize, reader.u32()? as usize);
+            end = end.max(place.0.checked_add(place.1)?);
             let mut name = Vec::new();
             loop {
                 let four = reader.take(4)?;
@@ -231,6 +237,8 @@ impl Tables {
                 _ => {}
             }
         }
+        // The streams of a PDB are the whole file: one that ends before them was cut off.
+        (pdb.1 == 0 || end <= bytes.len()).then_some(())?;
         let start = tables_at?;
         let heap_sizes = *bytes.get(start + 6)?;
         let mut reader = Reader::new(bytes.get(start + 8..)?);
@@ -316,6 +324,11 @@ impl Tables {
         }
     }
 
+    /// All of it, as it was read.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// How many rows a table has. Rows are counted from 1.
     pub fn rows(&self, table: usize) -> u32 {
         self.tables.get(table).map_or(0, |layout| layout.rows)
@@ -382,5 +395,11 @@ impl Tables {
     /// The id of a portable PDB: 20 bytes.
     pub fn pdb_id(&self) -> &[u8] {
         self.heap(self.pdb, 0).get(..20).unwrap_or_default()
+    }
+
+    /// Where that is in the file; empty where there is none.
+    pub fn pdb_id_range(&self) -> std::ops::Range<usize> {
+        let length = self.pdb_id().len();
+        self.pdb.0..self.pdb.0.saturating_add(length)
     }
 }

@@ -120,3 +120,32 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_pdb_that_was_cut_off_is_not_sound() {
+    let whole = std::fs::read(data("Sample.pdb")).unwrap();
+    assert!(Pdb::parse(whole.clone()).is_some());
+    for length in [0, 100, whole.len() / 2, whole.len() * 3 / 4] {
+        assert!(Pdb::parse(whole[..length].to_vec()).is_none(), "{length} of {}", whole.len());
+    }
+}
+
+#[test]
+fn a_pdb_has_a_key_for_symbol_servers_and_its_checksum_is_of_the_file_without_the_id() {
+    use clr_metadata::pdb::symbol_key;
+    let image = Image::open(&data("Sample.dll")).unwrap();
+    let (written, id) = image.code_view.clone().unwrap();
+    let key = symbol_key(&written, &id).unwrap();
+    let parts: Vec<&str> = key.split('/').collect();
+    assert_eq!((parts.len(), parts[0], parts[2]), (3, "Sample.pdb", "Sample.pdb"));
+    assert!(parts[1].len() == 40 && parts[1].ends_with("ffffffff"), "{key}");
+    for wrong in ["", "/a/..", "C:\\x\\.", "/a/", "a:b"] {
+        assert_eq!(symbol_key(wrong, &id), None, "{wrong}");
+    }
+    let file = std::fs::read(data("Sample.pdb")).unwrap();
+    let pdb = Pdb::parse(file.clone()).unwrap();
+    let (before, after) = pdb.around_id(&file).unwrap();
+    assert_eq!(before.len() + 20 + after.len(), file.len());
+    assert!(pdb.is_of(&file[before.len()..][..16].try_into().unwrap()));
+    assert_eq!(pdb.source_link(), None);
+}

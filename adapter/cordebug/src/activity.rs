@@ -1,5 +1,5 @@
 //! What passes between us, the debugging library and the runtime, counted: so that another thread can see when nothing does any
-//! more. Only counts; what a silence means is judged by whoever asks.
+//! more. Only counts; the caller decides what a silence means.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
@@ -38,9 +38,9 @@ impl Activity {
     }
 }
 
-/// The method of the library that was called last, by anybody: `ICorDebugController::Continue`.
+/// The method of the library that was called last, on any thread: `ICorDebugController::Continue`.
 pub fn latest() -> Option<&'static str> {
-    // SAFETY: null, or what [`Call::begin`] has stored, which lives for ever.
+    // SAFETY: null, or what [`Call::begin`] has stored, which lives forever.
     unsafe { LATEST.load(Ordering::SeqCst).as_ref() }.copied()
 }
 

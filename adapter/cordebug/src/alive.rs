@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_killed_has_ended_though_nobody_asked_how() {
+    fn a_killed_child_has_ended_also_when_its_status_was_not_read() {
         let own = std::process::id();
         assert!(!has_ended(own) && !is_ending(own));
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();

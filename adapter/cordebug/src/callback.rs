@@ -1,4 +1,4 @@
-//! What the runtime tells: our callback object turns each call into a [`Callback`] and hands it on.
+//! Callbacks of the runtime: our callback object turns each call into a [`Callback`] and passes it on.
 //!
 //! Calls come on a thread of the debugging library. Nothing happens there but counting a reference and passing the
 //! message; the engine's thread does the work and answers every one with `Process::resume`.
@@ -227,7 +227,7 @@ macro_rules! tell {
     }};
 }
 
-/// A method whose news nobody needs.
+/// A callback that we ignore.
 macro_rules! ignore {
     ($index:literal, $interface:ident, $name:literal, ($($argument:ident : $kind:ty),*)) => {
         tell!($index, $interface, ($($argument: $kind),*) => {
@@ -253,7 +253,7 @@ static FIRST: ICorDebugManagedCallbackVtbl = ICorDebugManagedCallbackVtbl {
             thread: Thread(thread), stepper: Stepper(stepper), reason })),
     Break: tell!(0, First, (_domain: Domain, thread: Threads) =>
         kept(thread).map(|thread| Callback::Break { thread: Thread(thread) })),
-    // The older form of ICorDebugManagedCallback2::Exception, which tells more.
+    // The older form of ICorDebugManagedCallback2::Exception, which has more details.
     Exception: ignore!(0, First, "Exception", (_domain: Domain, _thread: Threads, _unhandled: i32)),
     EvalComplete: tell!(0, First, (_domain: Domain, thread: Threads, eval: *mut ICorDebugEval) =>
         kept(thread).zip(kept(eval)).map(|(thread, eval)| Callback::EvalComplete {

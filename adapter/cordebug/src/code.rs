@@ -9,9 +9,9 @@ use crate::{CorError, Result, raw};
 /// Longest map from IL to machine code, entries.
 const LARGEST_MAP: u32 = 256 * 1024;
 /// Most places where what one call returned can be read.
-const MOST_OFFSETS: u32 = 16;
+const MAX_OFFSETS: u32 = 16;
 /// Most pieces of one method's code.
-const MOST_CHUNKS: u32 = 64;
+const MAX_CHUNKS: u32 = 64;
 
 /// A piece of the machine code: CodeChunkInfo. Most methods are one piece.
 #[repr(C)]
@@ -19,7 +19,7 @@ const MOST_CHUNKS: u32 = 64;
 pub struct Chunk {
     /// Address of its first byte.
     pub start: u64,
-    /// Bytes.
+    /// The length of the code, in bytes.
     pub size: u32,
 }
 
@@ -70,7 +70,7 @@ impl NativeCode {
         let second: ComPtr<raw::ICorDebugCode2> = self.0.cast()?;
         let mut count = 0;
         call!(second, ICorDebugCode2.GetCodeChunks(0, &raw mut count, core::ptr::null_mut()))?;
-        let mut chunks = vec![Chunk::default(); count.min(MOST_CHUNKS) as usize];
+        let mut chunks = vec![Chunk::default(); count.min(MAX_CHUNKS) as usize];
         let (room, list) = (chunks.len() as u32, chunks.as_mut_ptr().cast());
         call!(second, ICorDebugCode2.GetCodeChunks(room, &raw mut count, list))?;
         chunks.truncate(count as usize);
@@ -97,7 +97,7 @@ impl NativeCode {
         let third: ComPtr<raw::ICorDebugCode3> = self.0.cast()?;
         let (mut count, none) = (0, core::ptr::null_mut());
         call!(third, ICorDebugCode3.GetReturnValueLiveOffset(call_il, 0, &raw mut count, none))?;
-        let mut offsets = vec![0; count.min(MOST_OFFSETS) as usize];
+        let mut offsets = vec![0; count.min(MAX_OFFSETS) as usize];
         let (room, list) = (offsets.len() as u32, offsets.as_mut_ptr());
         call!(third, ICorDebugCode3.GetReturnValueLiveOffset(call_il, room, &raw mut count, list))?;
         offsets.truncate(count as usize);
@@ -120,7 +120,7 @@ impl NativeCode {
 }
 
 impl Frame {
-    /// The machine code it runs, and the address it stands at.
+    /// The machine code that it runs, and its current address.
     ///
     /// # Errors
     /// From the runtime; frames of the runtime's own have none.
@@ -132,7 +132,7 @@ impl Frame {
         let chunks = code.chunks()?;
         let mut rest = offset;
         for (index, chunk) in chunks.iter().enumerate() {
-            // A call that never returns may be the last instruction: its frame stands behind it.
+            // A call that never returns may be the last instruction: its frame's address is after it.
             if rest < chunk.size || index + 1 == chunks.len() {
                 return Ok((code, chunk.start.wrapping_add(u64::from(rest))));
             }

@@ -73,7 +73,7 @@ impl<T: Interface> ComPtr<T> {
         self.as_ptr() == other.as_ptr() || identity(self).is_ok_and(|own| identity(other) == Ok(own))
     }
 
-    /// Asks the object for another of its interfaces.
+    /// Queries the object for another of its interfaces.
     pub(crate) fn cast<U: Interface>(&self) -> Result<ComPtr<U>, CorError> {
         let unknown = self.0.as_ptr().cast::<IUnknown>();
         let mut found: *mut c_void = core::ptr::null_mut();

@@ -42,7 +42,7 @@ impl Debugger {
         Ok(Process(process, core::cell::Cell::new(0)))
     }
 
-    /// Lets go of everything; after the process ended or was detached from.
+    /// Releases everything, after the process has ended or was detached from.
     ///
     /// # Errors
     /// From the runtime.
@@ -55,7 +55,7 @@ impl Debugger {
     }
 }
 
-/// Reads memory of a process; gives what could be read, from the start.
+/// Reads memory of a process; returns what could be read, from the start.
 pub(crate) fn read_memory(
     process: &ComPtr<raw::ICorDebugProcess>,
     address: u64,
@@ -86,7 +86,7 @@ impl Process {
         call!(self.0, ICorDebugController.Continue(0)).map(drop)
     }
 
-    /// Keeps all threads but one from running when it goes on, or lets them run again. It must be stopped.
+    /// Suspends all threads but one for the next resume, or lets them run again. The process must be stopped.
     ///
     /// # Errors
     /// From the runtime.
@@ -95,7 +95,7 @@ impl Process {
         call!(self.0, ICorDebugController.SetAllThreadsDebugState(u32::from(hold), but.0.as_ptr())).map(drop)
     }
 
-    /// Lets every thread run when it goes on. It must be stopped.
+    /// Lets every thread run at the next resume. The process must be stopped.
     ///
     /// # Errors
     /// From the runtime.
@@ -108,7 +108,7 @@ impl Process {
         self.1.get()
     }
 
-    /// Reads memory; gives what could be read, from the start.
+    /// Reads memory; returns what could be read, from the start.
     ///
     /// # Errors
     /// From the runtime, when nothing can be read there.
@@ -149,7 +149,7 @@ impl Process {
         Ok(done)
     }
 
-    /// Stops it, wherever it is, and waits until it stands.
+    /// Stops the process, wherever it is, and waits until it is stopped.
     ///
     /// # Errors
     /// From the runtime.
@@ -185,8 +185,8 @@ impl Process {
         }
     }
 
-    /// Whether exceptions are told that no user code has thrown or seen, and where each is thrown. They are, until this says otherwise;
-    /// what user code sees, and what nobody catches, is told either way. It must be stopped.
+    /// Sets whether exceptions are reported that no user code has thrown or seen, and where each is thrown. The default is yes;
+    /// exceptions that user code sees, and uncaught ones, are reported either way. The process must be stopped.
     ///
     /// Returns the address of the runtime's own note of it, a number of four bytes in the program's memory; none where the
     /// library could not be seen to write it.

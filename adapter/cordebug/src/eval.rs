@@ -21,7 +21,7 @@ impl Eval {
     /// Calls a method: generic arguments of its class first, then its own; `this` first among the arguments.
     ///
     /// # Errors
-    /// From the runtime, for example when the thread stands where no evaluation is safe.
+    /// From the runtime, for example when no evaluation is safe at the thread's current location.
     pub fn call(&self, function: &Function, types: &[Type], arguments: &[Value]) -> Result<()> {
         let mut types: Vec<_> = types.iter().map(|kind| kind.0.as_ptr()).collect();
         let mut values: Vec<_> = arguments.iter().map(|value| value.0.as_ptr()).collect();
@@ -111,7 +111,7 @@ impl Eval {
         get!(self.0, ICorDebugEval.GetResult()).ok().map(Value::from)
     }
 
-    /// Asks the evaluation to end; its callback still comes.
+    /// Requests the evaluation to abort; its callback still comes.
     ///
     /// # Errors
     /// From the runtime.

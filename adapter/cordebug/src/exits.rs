@@ -1,8 +1,8 @@
-//! How children of ours ended, also those whose status somebody else took.
+//! How our child processes ended, also those whose status another caller has taken.
 //!
-//! The debugging library's platform layer calls `waitpid` on its debuggee every few milliseconds; whoever comes second
-//! learns nothing. The kernel sends SIGCHLD with the status before anybody can take it, so we note it there. Not for
-//! waiting: a thread in `waitid` is quicker, and this is what it asks when it was too late.
+//! The debugging library's platform layer calls `waitpid` on its debuggee every few milliseconds; the second caller
+//! learns nothing. The kernel sends SIGCHLD with the status before anyone can take it, so we record it there. Not for
+//! waiting: a thread in `waitid` is quicker, and uses this when it was too late.
 
 use std::sync::Once;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

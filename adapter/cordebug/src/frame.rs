@@ -25,7 +25,7 @@ impl Frame {
         self.0.cast()
     }
 
-    /// Offset of the IL instruction it stands at.
+    /// Offset of its current IL instruction.
     ///
     /// # Errors
     /// From the runtime.
@@ -35,7 +35,7 @@ impl Frame {
         Ok(offset)
     }
 
-    /// Whether [`Frame::il_offset`] is where it stands, not just what comes before that.
+    /// Whether [`Frame::il_offset`] is exact, and not just before the current instruction.
     ///
     /// # Errors
     /// From the runtime.

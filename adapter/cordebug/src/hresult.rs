@@ -1,4 +1,4 @@
-//! What ICorDebug answers when it does not do what was asked.
+//! Error codes of ICorDebug.
 
 /// A failed call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +42,7 @@ hresults! {
     E_FAIL = 0x8000_4005 "the runtime failed without a reason";
     E_INVALIDARG = 0x8007_0057 "the runtime does not accept an argument";
     E_ACCESSDENIED = 0x8007_0005 "access to the process was denied";
-    CORDBG_E_UNRECOVERABLE_ERROR = 0x8013_1300 "the debugging services of the runtime broke";
+    CORDBG_E_UNRECOVERABLE_ERROR = 0x8013_1300 "the debugging services of the runtime failed";
     CORDBG_E_PROCESS_TERMINATED = 0x8013_1301 "the process has ended";
     CORDBG_E_PROCESS_NOT_SYNCHRONIZED = 0x8013_1302 "the process runs; it must be stopped for this";
     CORDBG_E_CLASS_NOT_LOADED = 0x8013_1303 "the class is not loaded yet";
@@ -55,7 +55,7 @@ hresults! {
     CORDBG_E_CANT_SET_IP_INTO_FINALLY = 0x8013_130e "the next statement cannot be set into a finally block";
     CORDBG_E_CANT_SET_IP_OUT_OF_FINALLY = 0x8013_130f "the next statement cannot be set out of a finally block";
     CORDBG_E_CANT_SET_IP_INTO_CATCH = 0x8013_1310 "the next statement cannot be set into a catch block";
-    CORDBG_E_FUNC_EVAL_BAD_START_POINT = 0x8013_1313 "the thread cannot run an evaluation where it stands";
+    CORDBG_E_FUNC_EVAL_BAD_START_POINT = 0x8013_1313 "the thread cannot run an evaluation at its current location";
     CORDBG_E_INVALID_OBJECT = 0x8013_1314 "the object is not valid any more";
     CORDBG_E_FUNC_EVAL_NOT_COMPLETE = 0x8013_1315 "the evaluation is not complete";
     CORDBG_E_STATIC_VAR_NOT_AVAILABLE = 0x8013_131a "the static field is not available yet";
@@ -67,7 +67,7 @@ hresults! {
     CORDBG_E_CANNOT_BE_ON_ATTACH = 0x8013_1c13 "not possible after attaching to a running process";
     CORDBG_E_DETACH_FAILED_OUTSTANDING_EVALS = 0x8013_1c18 "an evaluation still runs in the process";
     CORDBG_E_ILLEGAL_IN_STACK_OVERFLOW = 0x8013_1c22 "the thread has no stack left";
-    CORDBG_E_ILLEGAL_AT_GC_UNSAFE_POINT = 0x8013_1c23 "the thread stands where no evaluation is safe";
+    CORDBG_E_ILLEGAL_AT_GC_UNSAFE_POINT = 0x8013_1c23 "no evaluation is safe at the thread's current location";
     CORDBG_E_ILLEGAL_IN_PROLOG = 0x8013_1c24 "the thread is at the very start of a method";
     CORDBG_E_ILLEGAL_IN_NATIVE_CODE = 0x8013_1c25 "the thread is in native code";
     CORDBG_E_ILLEGAL_IN_OPTIMIZED_CODE = 0x8013_1c26 "not possible in optimised code";
@@ -75,7 +75,7 @@ hresults! {
 }
 
 impl CorError {
-    /// Whether it says that a thread stands where no code can be run on it.
+    /// Whether it says that a thread is at a place where no code can be run on it.
     pub fn is_unsafe_place(&self) -> bool {
         matches!(
             self.hresult,

@@ -1,9 +1,9 @@
 //! What the debugging library and its data access library call of the system, through functions of ours where that is
-//! faster or safer: [`blocks`] keeps the memory they map anew at each stop, [`memory`] gathers their reads of the program's
-//! memory, [`end`] tells them of the program's end, truly, [`waits`] has them ask for it, and holds them where what they do next would
+//! faster or safer: [`blocks`] keeps the memory that they otherwise map again at each stop, [`memory`] gathers their reads of the program's
+//! memory, [`end`] reports the program's end to them correctly, [`waits`] makes them check for it, and holds them where what they do next would
 //! crash calls under way, and [`pipes`] has their transport end with the program.
 //!
-//! Only calls from these two libraries come here: their import tables are changed, and nobody else's.
+//! Only calls from these two libraries come here: only their import tables are changed.
 
 mod blocks;
 pub(crate) mod end;

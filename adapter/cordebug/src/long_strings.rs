@@ -2,7 +2,7 @@
 //!
 //! The debugging library copies a whole string as soon as a reference to it is followed, and keeps the copy until the program runs
 //! on: a string of 300 million characters costs it 600 MB at each look. So a reference to a long string is not followed: what
-//! is at its address is told apart by the table of methods that every object begins with. Short strings are left to the library.
+//! is at its address is recognised by the method table that every object begins with. Short strings are left to the library.
 
 use core::cell::RefCell;
 use std::collections::HashSet;
@@ -19,7 +19,7 @@ const LONG: u32 = 1024;
 const LENGTH: u64 = 8;
 const UNITS: u64 = 12;
 /// So many tables of other types are remembered at a time.
-const MOST_OTHERS: usize = 256;
+const MAX_OTHERS: usize = 256;
 
 thread_local! {
     static PROGRAM: RefCell<Option<Program>> = const { RefCell::new(None) };
@@ -113,7 +113,7 @@ impl Program {
         }
         if self.strings != Some(table) {
             if self.strings.is_some() || self.string_at(address) != Some(true) {
-                if self.others.len() >= MOST_OTHERS {
+                if self.others.len() >= MAX_OTHERS {
                     self.others.clear();
                 }
                 self.others.insert(table);

@@ -9,7 +9,7 @@ use crate::raw;
 /// CORDEBUG_JIT_DISABLE_OPTIMIZATION.
 const NO_OPTIMIZATION: u32 = 3;
 /// Longest name we ask for, UTF-16 units.
-const LONGEST_NAME: usize = 32 * 1024;
+const MAX_NAME_LEN: usize = 32 * 1024;
 
 /// Largest metadata that is read, bytes.
 const LARGEST_METADATA: u32 = 256 * 1024 * 1024;
@@ -26,7 +26,7 @@ impl Module {
     pub fn name(&self) -> Result<String> {
         let mut length = 0;
         call!(self.0, ICorDebugModule.GetName(0, &raw mut length, core::ptr::null_mut()))?;
-        let mut name = vec![0u16; (length as usize).min(LONGEST_NAME)];
+        let mut name = vec![0u16; (length as usize).min(MAX_NAME_LEN)];
         call!(self.0, ICorDebugModule.GetName(name.len() as u32, &raw mut length, name.as_mut_ptr()))?;
         Ok(String::from_utf16_lossy(name.split(|unit| *unit == 0).next().unwrap_or_default()))
     }

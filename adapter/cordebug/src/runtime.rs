@@ -58,7 +58,7 @@ pub enum RuntimeError {
     Maps {
         /// Which process.
         pid: u32,
-        /// Why.
+        /// The system's error.
         reason: std::io::Error,
     },
     /// Nothing to load.
@@ -66,7 +66,7 @@ pub enum RuntimeError {
     Library {
         /// The library.
         path: PathBuf,
-        /// Why.
+        /// The loader's error.
         reason: libloading::Error,
     },
     /// Loaded, but it does not start.
@@ -77,7 +77,7 @@ pub enum RuntimeError {
     Cor(#[from] CorError),
 }
 
-/// The runtimes in a process; none when it is no .NET program, or its runtime has not started.
+/// The runtimes in a process; none when it is not a .NET program, or its runtime has not started.
 ///
 /// # Errors
 /// When the process is gone or not ours.

@@ -1,30 +1,19 @@
-//! Holding a runtime before it runs any managed code: two named semaphores that a starting runtime looks for.
+//! What a runtime that starts has and leaves for a debugger: the hold on it ([`hold`]), its pipes, its sockets.
 //!
-//! Their names carry the process id and its start time, which survive `exec`; so they are made while the process waits
-//! to become the program. The runtime posts one when its debugger transport is up and waits on the other.
+//! Not here: the debugging library ([`crate::runtime`]).
 
-use std::ffi::CString;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+
 mod asleep;
+mod hold;
 pub mod temporary;
 
-/// How long a wait sleeps before it looks whether the process still lives.
-const SLICE: Duration = Duration::from_millis(20);
-
-/// How a wait for the runtime ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Started {
-    /// The runtime is up and held.
-    Held,
-    /// The process ended, or the caller gave up.
-    GivenUp,
-    /// The deadline passed.
-    TimedOut,
-}
+pub use hold::{Started, StartupHold, run_promptly};
 
 /// How long the threads of a held runtime may take to come to rest. One that a start-up hook keeps busy never does.
 const REST_LIMIT: Duration = Duration::from_millis(500);
@@ -32,61 +21,8 @@ const REST_LIMIT: Duration = Duration::from_millis(500);
 /// How old a process is whose runtime may still be starting.
 const YOUNG: Duration = Duration::from_secs(10);
 
-/// The two semaphores. Dropping it lets the runtime go and removes them, whatever happened.
-#[derive(Debug)]
-pub struct StartupHold {
-    pid: u32,
-    started: Semaphore,
-    go_on: Semaphore,
-}
-
-impl StartupHold {
-    /// Makes both for a process that has not become the program yet.
-    ///
-    /// # Errors
-    /// When the process is gone, or from `sem_open`.
-    pub fn create(pid: u32) -> std::io::Result<Self> {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
-        let key = start_time(&stat)
-            .ok_or_else(|| std::io::Error::other(format!("no start time of process {pid}")))?;
-        temporary::remember(pid);
-        // The runtime opens this one second: when it finds the other, this must be there.
-        let go_on = Semaphore::create(&format!("/clrco{pid:08x}{key:016x}"))?;
-        let started = Semaphore::create(&format!("/clrst{pid:08x}{key:016x}"))?;
-        Ok(Self { pid, started, go_on })
-    }
-
-    /// Waits until the runtime is up and at rest, at most `limit`, and only while `keep_waiting` says so.
-    ///
-    /// At rest, because its helper thread was only just made: it writes into the runtime's control block that it is ready, and
-    /// a debugging library that attaches reads that block and writes all of it back. When the thread comes in between, its word is
-    /// lost: the runtime takes over the helper's work while the helper does it too, and soon each waits for the other for ever.
-    pub fn wait(&self, limit: Duration, keep_waiting: &dyn Fn() -> bool) -> Started {
-        let deadline = Instant::now() + limit;
-        loop {
-            if self.started.wait(SLICE) {
-                asleep::wait_until_asleep(self.pid, None, REST_LIMIT);
-                return Started::Held;
-            }
-            if !keep_waiting() {
-                return Started::GivenUp;
-            }
-            if Instant::now() > deadline {
-                return Started::TimedOut;
-            }
-        }
-    }
-}
-
-impl Drop for StartupHold {
-    fn drop(&mut self) {
-        // A held runtime that nobody lets go would hang for ever.
-        self.go_on.post();
-    }
-}
-
 /// Waits until a process that is not held can be attached to, at most half a second. Only one that has just begun needs it, for the
-/// reason that [`StartupHold::wait`] gives: until its helper thread rests. It runs on meanwhile, so its other threads need not.
+/// reason that [`StartupHold::rest`] gives: until its helper thread rests. It runs on meanwhile, so its other threads need not.
 pub fn wait_until_ready(pid: u32) {
     if age(pid).is_some_and(|age| age < YOUNG) {
         asleep::wait_until_asleep(pid, Some(asleep::HELPER), REST_LIMIT);
@@ -105,58 +41,6 @@ fn age(pid: u32) -> Option<Duration> {
 /// proc(5): field 22 of `stat`, clock ticks; counted behind the program's name, which may hold anything.
 fn start_time(stat: &str) -> Option<u64> {
     stat.get(stat.rfind(')')? + 1..)?.split_ascii_whitespace().nth(19)?.parse().ok()
-}
-
-#[derive(Debug)]
-struct Semaphore {
-    pointer: *mut libc::sem_t,
-    name: CString,
-}
-
-// SAFETY: POSIX semaphores are made to be used from any thread.
-unsafe impl Send for Semaphore {}
-// SAFETY: as above.
-unsafe impl Sync for Semaphore {}
-
-impl Semaphore {
-    fn create(name: &str) -> std::io::Result<Self> {
-        let name = CString::new(name).map_err(std::io::Error::other)?;
-        // SAFETY: the name ends with a zero; mode and value are what `sem_open` takes with O_CREAT.
-        let pointer = unsafe {
-            libc::sem_open(name.as_ptr(), libc::O_CREAT | libc::O_EXCL, 0o700 as libc::mode_t, 0u32)
-        };
-        if pointer == libc::SEM_FAILED {
-            return Err(std::io::Error::last_os_error());
-        }
-        Ok(Self { pointer, name })
-    }
-
-    fn wait(&self, limit: Duration) -> bool {
-        let mut until = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: the semaphore is open until drop, and the time is ours.
-        unsafe {
-            libc::clock_gettime(libc::CLOCK_REALTIME, &raw mut until);
-            until.tv_nsec += i64::from(limit.subsec_nanos());
-            until.tv_sec += until.tv_nsec / 1_000_000_000;
-            until.tv_nsec %= 1_000_000_000;
-            libc::sem_timedwait(self.pointer, &raw const until) == 0
-        }
-    }
-
-    fn post(&self) {
-        // SAFETY: the semaphore is open until drop.
-        unsafe { libc::sem_post(self.pointer) };
-    }
-}
-
-impl Drop for Semaphore {
-    fn drop(&mut self) {
-        // SAFETY: closed once, here; the name is ours.
-        unsafe {
-            libc::sem_close(self.pointer);
-            libc::sem_unlink(self.name.as_ptr());
-        }
-    }
 }
 
 /// Removes what crashed debuggers and killed runtimes of this user left behind for processes that are gone.
@@ -189,7 +73,7 @@ pub(crate) fn pipe_at(path: &Path) -> Option<PathBuf> {
 }
 
 /// Waits until no debugger is connected to the runtime of a process, at most `limit`; whether that is so now. One that has
-/// just let go is still hanging up, and a connection made meanwhile would be taken for the old one.
+/// just released is still closing its connection, and a connection made meanwhile would be mistaken for the old one.
 pub fn wait_until_hung_up(pid: u32, limit: Duration) -> bool {
     let deadline = Instant::now() + limit;
     let ours = format!("clr-debug-pipe-{pid}-");
@@ -237,7 +121,7 @@ impl Leftover {
     }
 }
 
-/// Files of runtimes of this user. A link is no file of a runtime.
+/// Files of runtimes of this user. A link is not a file of a runtime.
 fn leftovers(folder: &Path) -> Vec<(PathBuf, Leftover)> {
     // SAFETY: only asks who we are.
     let user = unsafe { libc::getuid() };
@@ -254,10 +138,9 @@ fn leftovers(folder: &Path) -> Vec<(PathBuf, Leftover)> {
 
 fn sweep_pipes(folder: &Path) {
     let found = leftovers(folder);
-    // A process that cannot be seen may live in another pid namespace that shares this folder: then somebody listens.
-    let answers = |left: Leftover| {
-        found.iter().any(|(file, other)| *other == left && UnixStream::connect(file).is_ok())
-    };
+    // A process that cannot be seen may live in another pid namespace that shares this folder: then a process listens.
+    let answers =
+        |left: Leftover| found.iter().any(|(file, other)| *other == left && accepts_connections(file));
     for (file, left) in &found {
         if !left.lives() && !answers(*left) {
             release_and_remove(file);
@@ -265,9 +148,18 @@ fn sweep_pipes(folder: &Path) {
     }
 }
 
+/// Whether a process listens on this Unix socket, also one that is suspended and whose queue of connections is full: a plain
+/// `connect` would wait until that process takes one.
+fn accepts_connections(socket: &Path) -> bool {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let connected = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
+        .and_then(|stream| rustix::net::connect(&stream, &SocketAddrUnix::new(socket)?));
+    matches!(connected, Ok(()) | Err(Errno::AGAIN))
+}
+
 fn release_and_remove(file: &Path) {
     let held = released(file);
-    // The runtime, or somebody else, may have removed it by now.
+    // The runtime, or another process, may have removed it by now.
     drop(std::fs::remove_file(file));
     drop(held);
 }
@@ -277,8 +169,8 @@ pub(crate) fn is_pipe(file: &Path) -> bool {
     file.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("clr-debug-pipe-"))
 }
 
-/// The debugging library blocks for ever in `open` on a pipe whose runtime has died. Opening it for both ends that wait, and while
-/// it is open nobody can begin to wait again: remove its name meanwhile. Nothing when it is no pipe of a runtime's.
+/// The debugging library blocks forever in `open` on a pipe whose runtime has died. Opening it for both ends that wait, and while
+/// it is open nobody can begin to wait again: remove its name meanwhile. Nothing when it is not a pipe of a runtime's.
 pub(crate) fn released(file: &Path) -> Option<std::fs::File> {
     if !is_pipe(file) {
         return None;
@@ -310,7 +202,7 @@ fn sweep_semaphores() {
             && ours
             && !std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !has_ended(&stat))
         {
-            // Somebody else may have been quicker.
+            // Another process may have been faster.
             drop(std::fs::remove_file(file.path()));
         }
     }
@@ -318,34 +210,12 @@ fn sweep_semaphores() {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::CString;
+
     use super::*;
 
-    fn left_of(pid: u32) -> usize {
-        let part = format!("{pid:08x}");
-        let files = std::fs::read_dir("/dev/shm").unwrap().flatten();
-        files
-            .filter(|file| {
-                file.file_name().to_string_lossy().contains("clr")
-                    && file.file_name().to_string_lossy().contains(&part)
-            })
-            .count()
-    }
-
     #[test]
-    fn a_hold_sees_the_runtime_and_leaves_nothing_behind() {
-        let pid = std::process::id();
-        let hold = StartupHold::create(pid).unwrap();
-        assert_eq!(left_of(pid), 2);
-        assert_eq!(hold.wait(Duration::from_secs(5), &|| false), Started::GivenUp);
-        assert_eq!(hold.wait(Duration::ZERO, &|| true), Started::TimedOut);
-        hold.started.post();
-        assert_eq!(hold.wait(Duration::from_secs(5), &|| true), Started::Held);
-        drop(hold);
-        assert_eq!(left_of(pid), 0);
-    }
-
-    #[test]
-    fn pipes_of_dead_processes_are_swept_and_let_go_of_whoever_waits_for_them() {
+    fn pipes_of_dead_processes_are_removed_and_waits_for_them_end() {
         let folder = std::env::temp_dir().join(format!("tandem-sweep-{}", std::process::id()));
         std::fs::create_dir(&folder).unwrap();
         let fifo = |name: &str| {
@@ -360,7 +230,7 @@ mod tests {
         // The number is taken, by another process than the one that made it.
         let reused = format!("clr-debug-pipe-{own}-{}-in", key + 1);
         [gone, &living, &reused, "unrelated-4194305-7"].into_iter().for_each(fifo);
-        // Somebody of another pid namespace.
+        // A process of another pid namespace.
         fifo("clr-debug-pipe-4194306-7-in");
         let listens =
             std::os::unix::net::UnixListener::bind(folder.join("dotnet-diagnostic-4194306-7-socket"));
@@ -391,7 +261,40 @@ mod tests {
     }
 
     #[test]
-    fn what_a_process_left_that_nobody_waited_for_is_swept() {
+    fn a_listener_that_takes_no_more_connections_keeps_no_sweep_waiting() {
+        let folder = std::env::temp_dir().join(format!("tandem-full-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        // The process that made it has ended, and a child that inherited it is suspended.
+        let socket = folder.join("dotnet-diagnostic-4194307-7-socket");
+        let listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        rustix::net::listen(&listener, 0).unwrap();
+        let address = SocketAddrUnix::new(&socket).unwrap();
+        let mut waiting = Vec::new();
+        loop {
+            let flags = SocketFlags::NONBLOCK;
+            let stream =
+                rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).unwrap();
+            match rustix::net::connect(&stream, &address) {
+                Ok(()) => waiting.push(stream),
+                Err(error) => break assert_eq!(error, Errno::AGAIN),
+            }
+        }
+        let (done, swept) = std::sync::mpsc::channel();
+        let place = folder.clone();
+        std::thread::spawn(move || {
+            sweep_pipes(&place);
+            done.send(()).unwrap_or_default();
+        });
+        swept.recv_timeout(Duration::from_secs(10)).expect("the sweep does not wait");
+        assert!(socket.exists(), "somebody listens");
+        drop(listener);
+        sweep_pipes(&folder);
+        assert!(!socket.exists());
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn files_of_a_process_that_was_not_waited_for_are_removed() {
         let folder = std::env::temp_dir().join(format!("tandem-zombie-{}", std::process::id()));
         std::fs::create_dir(&folder).unwrap();
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();

@@ -181,7 +181,7 @@ impl Stepper {
         self.0.is_same(&other.0)
     }
 
-    /// Gives the step up.
+    /// Abandons the step.
     ///
     /// # Errors
     /// From the runtime; harmless when the step is over.

@@ -47,7 +47,7 @@ const STRONG: u32 = 1;
 const WEAK: u32 = 2;
 
 /// Longest stack of an exception.
-const MOST_PLACES: usize = 1000;
+const MAX_PLACES: usize = 1000;
 
 /// CorDebugExceptionObjectStackFrame.
 #[repr(C)]
@@ -139,14 +139,14 @@ impl Value {
     }
 
     /// Where an exception came along, innermost first: module, method and machine address of each frame. Empty for what
-    /// is no exception, or was not thrown.
+    /// is not an exception, or was not thrown.
     pub fn exception_places(&self) -> Vec<(crate::module::Module, u32, u64)> {
         let read = || -> Result<Vec<_>> {
             let exception: ComPtr<raw::ICorDebugExceptionObjectValue> = self.0.cast()?;
             let list: ComPtr<raw::ICorDebugExceptionObjectCallStackEnum> =
                 get!(exception, ICorDebugExceptionObjectValue.EnumerateExceptionCallStack())?;
             let mut places = Vec::new();
-            while places.len() < MOST_PLACES {
+            while places.len() < MAX_PLACES {
                 let (mut place, mut count) = (ExceptionPlace::default(), 0);
                 let out = (&raw mut place).cast();
                 call!(list, ICorDebugExceptionObjectCallStackEnum.Next(1, out, &raw mut count))?;
@@ -162,10 +162,10 @@ impl Value {
         read().unwrap_or_default()
     }
 
-    /// Whether the runtime tells of each handler that catches this exception, also where no user code sees it.
+    /// Sets whether the runtime reports each handler that catches this exception, even if no user code sees it.
     ///
     /// # Errors
-    /// From the runtime; also when it is no exception, and before .NET 9.
+    /// From the runtime; also when it is not an exception, and before .NET 9.
     pub fn tell_each_handler(&self, told: bool) -> Result<()> {
         let exception: ComPtr<raw::ICorDebugExceptionObjectValue2> = self.0.cast()?;
         let told = i32::from(told);
@@ -193,7 +193,7 @@ impl Value {
     /// A field of an object or struct; `class` is the one that declares the field.
     ///
     /// # Errors
-    /// From the runtime; also when it is no object.
+    /// From the runtime; also when it is not an object.
     pub fn field(&self, class: &Class, token: u32) -> Result<Value> {
         let object: ComPtr<raw::ICorDebugObjectValue> = self.0.cast()?;
         get!(object, ICorDebugObjectValue.GetFieldValue(class.0.as_ptr(), token)).map(Value::from)
@@ -336,7 +336,7 @@ impl Handle {
     }
 }
 
-/// A string.
+/// A .NET string, whose text can be read.
 pub struct StringValue(Text);
 
 enum Text {

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 
 use queue::Queue;
 
@@ -25,15 +26,15 @@ const SAYING: Duration = Duration::from_secs(1);
 /// Takes a level, or a filter by targets (`adapter=debug`). A lone word would be taken for a target, and nothing be logged.
 ///
 /// # Errors
-/// When it is neither; in words for whoever typed it.
+/// When it is neither; the message is for the user who typed it.
 pub fn level(text: &str) -> Result<String, String> {
-    let known = text.contains('=') || text.parse::<tracing_subscriber::filter::LevelFilter>().is_ok();
+    let known = text.contains('=') || text.parse::<LevelFilter>().is_ok();
     known
         .then(|| text.to_owned())
-        .ok_or_else(|| "it is none of error, warn, info, debug, trace, and no filter".into())
+        .ok_or_else(|| "it is not one of error, warn, info, debug, trace, and not a filter".into())
 }
 
-/// Dropping it writes the last lines, as far as somebody takes them within half a second.
+/// Dropping it writes the last lines, as far as the reader takes them within half a second.
 #[derive(Debug)]
 #[must_use = "the last lines are written when it is dropped"]
 pub struct Log(Queue);
@@ -44,18 +45,13 @@ impl Drop for Log {
     }
 }
 
-/// Starts logging, panics included: to `file`, which is appended to, or to stderr. `quiet` are directives (`rmcp=info`) that hold whatever
-/// `filter` says. Once per process.
+/// Starts logging, panics included: to `file`, which is appended to, or to stderr. `quiet` are directives (`rmcp=info`) that bound what a
+/// `filter` of more than `info` logs. Once per process.
 ///
 /// # Errors
-/// When the file cannot be opened, `filter` is no level and no filter, or no thread can be started.
+/// When the file cannot be opened, `filter` is neither a level nor a filter, or no thread can be started.
 pub fn start(filter: &str, quiet: &[&str], file: Option<&Path>) -> anyhow::Result<Log> {
-    let parsed = EnvFilter::try_new(filter)
-        .with_context(|| format!("`--log-level {filter}` is no level and no filter"))?;
-    let parsed = quiet.iter().try_fold(parsed, |parsed, directive| {
-        let directive = directive.parse().with_context(|| format!("`{directive}` is no directive"))?;
-        anyhow::Ok(parsed.add_directive(directive))
-    })?;
+    let filter = bounded(filter, quiet)?;
     let to: Box<dyn Write + Send> = match file {
         None => Box::new(std::io::stderr()),
         Some(path) => {
@@ -64,10 +60,23 @@ pub fn start(filter: &str, quiet: &[&str], file: Option<&Path>) -> anyhow::Resul
         }
     };
     let queue = Queue::start(to).context("cannot start the thread that writes the log")?;
-    tracing_subscriber::fmt().with_env_filter(parsed).with_ansi(false).with_writer(queue.clone()).init();
-    // The usual hook writes to stderr and waits for whoever reads it.
+    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(queue.clone()).init();
+    // The default hook writes to stderr and waits for its reader.
     std::panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
     Ok(Log(queue))
+}
+
+fn bounded(filter: &str, quiet: &[&str]) -> anyhow::Result<EnvFilter> {
+    let parsed = EnvFilter::try_new(filter)
+        .with_context(|| format!("`--log-level {filter}` is not a level or a filter"))?;
+    // A directive also raises the level of its target.
+    if parsed.max_level_hint().is_some_and(|level| level <= LevelFilter::INFO) {
+        return Ok(parsed);
+    }
+    quiet.iter().try_fold(parsed, |parsed, directive| {
+        let directive = directive.parse().with_context(|| format!("`{directive}` is not a directive"))?;
+        Ok(parsed.add_directive(directive))
+    })
 }
 
 /// Writes a line for a person to stderr, whatever is logged. Gives up after a second when nobody reads stderr.
@@ -87,6 +96,13 @@ pub fn say(line: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_bounds_a_filter_does_not_widen_it() -> anyhow::Result<()> {
+        assert_eq!(bounded("warn", &["rmcp=info"])?.to_string(), "warn");
+        assert_eq!(bounded("debug", &["rmcp=info"])?.to_string(), "rmcp=info,debug");
+        Ok(())
+    }
 
     #[test]
     fn a_lone_word_is_no_filter() {

@@ -1,4 +1,4 @@
-//! Lines on their way to a writer that may block for ever: bounded, with a count of what was dropped.
+//! Lines on their way to a writer that may block forever: bounded, with a count of what was dropped.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -63,7 +63,7 @@ impl Queue {
     }
 }
 
-/// Nobody is told when the writer fails: the log was the way to tell.
+/// A failure of the writer is not reported: the log was the only way to report it.
 fn write(mut to: Box<dyn Write + Send>, items: &Receiver<Item>, dropped: &AtomicU64) {
     for item in items {
         match item {

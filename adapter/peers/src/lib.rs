@@ -1,5 +1,5 @@
-//! Who is at the other end of a connection, and how many connections each may have at once. A TCP port on loopback is open
-//! to every user of the machine, so servers on it look up whose process holds the other end.
+//! The other end of a connection: whose process it is, and how many connections each may have at once. A TCP port on loopback
+//! is open to every user of the machine, so servers on it look up whose process holds the other end.
 //!
 //! Not here: what is done with a connection, and tokens.
 
@@ -8,7 +8,7 @@ pub mod tcp;
 
 use std::net::{IpAddr, SocketAddr};
 
-pub use limits::{Limits, Place, Places};
+pub use limits::{ConnectionLimiter, ConnectionPermit, Limits};
 
 /// The other end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

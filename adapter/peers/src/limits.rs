@@ -1,42 +1,42 @@
-//! How many connections may be open at once: of all, and of each stranger, so that nobody takes the last place from this
-//! process's own user.
+//! How many connections may be open at once: of all, and of each stranger, so that strangers never take the last permit from
+//! this process's own user.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::Who;
 
-/// How many places there are.
+/// How many connections may be open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// For everybody together. Strangers get at most half of them.
+    /// For all together. Strangers get at most half of them.
     pub all: usize,
     /// For each stranger: another user of this machine, or another machine.
     pub each: usize,
 }
 
-/// The places, and who has them. Clones are the same.
+/// Gives out permits, and knows who has them. Clones are the same.
 #[derive(Debug, Clone)]
-pub struct Places {
+pub struct ConnectionLimiter {
     limits: Limits,
     taken: Arc<Mutex<HashMap<Who, usize>>>,
 }
 
-/// A place, given back when this is dropped.
+/// A permit for one connection, returned when it is dropped.
 #[derive(Debug)]
-pub struct Place {
-    of: Places,
+pub struct ConnectionPermit {
+    of: ConnectionLimiter,
     who: Who,
 }
 
-impl Places {
-    /// All of them free.
+impl ConnectionLimiter {
+    /// A limiter that has given out no permit.
     pub fn new(limits: Limits) -> Self {
         Self { limits, taken: Arc::default() }
     }
 
-    /// A place, unless there is none for this one.
-    pub fn take(&self, who: Who) -> Option<Place> {
+    /// Returns a permit, unless there is none for this one.
+    pub fn acquire(&self, who: Who) -> Option<ConnectionPermit> {
         let mut taken = self.taken();
         let all: usize = taken.values().sum();
         let own = taken.get(&who).copied().unwrap_or(0);
@@ -48,7 +48,7 @@ impl Places {
             return None;
         }
         taken.insert(who, own + 1);
-        Some(Place { of: self.clone(), who })
+        Some(ConnectionPermit { of: self.clone(), who })
     }
 
     fn taken(&self) -> MutexGuard<'_, HashMap<Who, usize>> {
@@ -56,7 +56,7 @@ impl Places {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         let mut taken = self.of.taken();
         match taken.get_mut(&self.who) {
@@ -71,18 +71,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn strangers_do_not_take_the_last_place() {
+    fn strangers_do_not_take_the_last_permit() {
         let own = Who::User(rustix::process::geteuid().as_raw());
         let stranger = |number: u8| Who::Address([192, 0, 2, number].into());
-        let places = Places::new(Limits { all: 6, each: 2 });
-        let mut held: Vec<Place> = (0..3).filter_map(|_| places.take(stranger(1))).collect();
+        let limiter = ConnectionLimiter::new(Limits { all: 6, each: 2 });
+        let mut held: Vec<ConnectionPermit> = (0..3).filter_map(|_| limiter.acquire(stranger(1))).collect();
         assert_eq!(held.len(), 2);
-        held.extend((2..9).filter_map(|number| places.take(stranger(number))));
+        held.extend((2..9).filter_map(|number| limiter.acquire(stranger(number))));
         assert_eq!(held.len(), 3);
-        held.extend((0..9).filter_map(|_| places.take(own)));
+        held.extend((0..9).filter_map(|_| limiter.acquire(own)));
         assert_eq!(held.len(), 6);
         held.clear();
-        assert!(places.taken().is_empty());
-        assert!(places.take(stranger(9)).is_some());
+        assert!(limiter.taken().is_empty());
+        assert!(limiter.acquire(stranger(9)).is_some());
     }
 }

@@ -1,7 +1,7 @@
 //! `/proc/net/tcp` and `/proc/net/tcp6` (proc(5)): which sockets there are in this network namespace, and whose.
 //!
-//! A socket that its process has closed is still listed while its last bytes travel, with inode 0 and user 0, whoever it
-//! was: it belongs to nobody here, not to root.
+//! A socket that its process has closed is still listed while its last bytes travel, with inode 0 and user 0, whichever user it
+//! had: here it counts as nobody's, not as root's.
 
 use std::net::{IpAddr, SocketAddr};
 

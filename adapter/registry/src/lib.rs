@@ -1,18 +1,22 @@
 //! The folder that says which sessions live: `ID.json` and `ID.sock` for each, both gone when it ends.
 //!
-//! Hosts publish here ([`Published`]) and keep what adapters write ([`Scratch`]), both programs look here ([`live`]). Whoever can write in the folder can make us talk to
-//! a false session, so nothing in it is trusted by its name alone: the folder and every file must be ours and private, no link
-//! is followed, and a file that is none of these is left alone, neither read nor removed.
+//! Hosts publish here ([`Published`]) and keep what adapters write ([`Scratch`]); both programs look here ([`live`]). Anyone who can write
+//! in the folder can make us talk to a false session, so nothing in it is trusted by its name alone: the folder and every file must be ours
+//! and private, no link is followed, and any other file is left alone, neither read nor removed.
+//!
+//! Programs of different releases meet here, so each file says which release wrote it and which protocol its host speaks.
 //!
 //! Not here: what is said over the sockets.
 
 mod publish;
+mod reserved;
 mod scratch;
 #[cfg(test)]
 mod tests;
 
 use std::io::Read;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -21,13 +25,18 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use serde::{Deserialize, Serialize};
 
-pub use publish::{Published, new_id};
+pub use publish::Published;
+pub use reserved::ReservedId;
 pub use scratch::Scratch;
 
 /// Largest `ID.json`, bytes.
 const MAX_FILE: u64 = 64 * 1024;
 /// A file that was never renamed to its final name is a leftover after this long.
 const UNFINISHED: Duration = Duration::from_secs(60);
+
+/// What a host and its clients exchange beside plain DAP: the fields of [`Entry`], custom requests and events. A release that changes the
+/// meaning of one, or removes one, raises it; an addition does not. Every older protocol is understood.
+pub const PROTOCOL: u32 = 1;
 
 /// What `ID.json` holds. Fields of a newer version are ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,7 +45,7 @@ pub struct Entry {
     pub id: String,
     /// The host's process.
     pub pid: u32,
-    /// For people.
+    /// The title that clients show in lists.
     pub title: String,
     /// What is debugged.
     pub program: String,
@@ -45,6 +54,12 @@ pub struct Entry {
     /// The program's folder to work in.
     #[serde(default)]
     pub cwd: Option<String>,
+    /// The release of Tandem whose host this is; empty from a host that did not write it.
+    #[serde(default)]
+    pub version: String,
+    /// The [`PROTOCOL`] of that host; 0 from a host that did not write it.
+    #[serde(default)]
+    pub protocol: u32,
     /// Seconds since 1970.
     #[serde(default)]
     pub started: u64,
@@ -61,15 +76,30 @@ pub struct Entry {
     pub parent: Option<String>,
 }
 
+impl Entry {
+    /// Why this release cannot join the session; `None` if it can.
+    pub fn why_not_joined(&self) -> Option<String> {
+        let newer = self.protocol > PROTOCOL;
+        newer.then(|| {
+            format!(
+                "Tandem {} started it, with protocol {} for sessions, and this is Tandem {}, which knows protocol {PROTOCOL}",
+                self.version,
+                self.protocol,
+                env!("CARGO_PKG_VERSION"),
+            )
+        })
+    }
+}
+
 /// Where sessions may be, the best place first: `$XDG_RUNTIME_DIR/tandem`, `tandem-UID` in the temporary folder, and
-/// `tandem/sessions` in the user's state folder, for when somebody else made the one before.
+/// `tandem/sessions` in the user's state folder, used if another user has created the previous one.
 pub fn folders() -> Vec<PathBuf> {
     let runtime = variable("XDG_RUNTIME_DIR").map(|runtime| runtime.join("tandem"));
     let temporary = std::env::temp_dir().join(format!("tandem-{}", user()));
     runtime.into_iter().chain([temporary]).chain(last_folder()).collect()
 }
 
-/// `tandem/sessions` in the user's state folder, where nobody else makes anything.
+/// `tandem/sessions` in the user's state folder, where no other user creates anything.
 fn last_folder() -> Option<PathBuf> {
     let state = variable("XDG_STATE_HOME").or_else(|| Some(variable("HOME")?.join(".local/state")))?;
     Some(state.join("tandem").join("sessions"))
@@ -153,11 +183,14 @@ pub fn live(folder: &Path) -> Vec<Entry> {
         match ending {
             "json" => match read(&path, id) {
                 Some(entry) if answers(&socket) => entries.push(Entry { socket, ..entry }),
+                // The host of another release may write what this one cannot read.
+                None if answers(&socket) => {}
                 _ => sweep([&path, &socket]),
             },
             // A host may have been killed between its two files. Its socket had listened before it got this name.
             "sock" if !path.with_extension("json").exists() && !answers(&path) => sweep([&path]),
-            "json.new" | "sock.new" if is_older(&path, UNFINISHED) => sweep([&path]),
+            "lock" => reserved::sweep(&path),
+            "json.new" | "sock.new" | "lock.new" if is_older(&path, UNFINISHED) => sweep([&path]),
             _ => {}
         }
     }
@@ -207,14 +240,19 @@ fn is_older(path: &Path, age: Duration) -> bool {
 fn answers(socket: &Path) -> bool {
     let is_socket = std::fs::symlink_metadata(socket)
         .is_ok_and(|found| found.file_type().is_socket() && found.uid() == user());
-    is_socket && matches!(call(socket), Ok(()) | Err(Errno::AGAIN))
+    is_socket && matches!(connect(socket), Ok(_) | Err(Errno::AGAIN))
 }
 
-/// Calls a socket without waiting: a host that hangs takes no more calls than fit into its queue (`AGAIN`).
-fn call(socket: &Path) -> Result<(), Errno> {
+/// Connects to a Unix socket without waiting; the stream is non-blocking.
+///
+/// # Errors
+/// `AGAIN` when its process accepts no connections and its queue is full: a plain `connect` would wait for it forever;
+/// `CONNREFUSED` when nobody listens.
+pub fn connect(socket: &Path) -> Result<UnixStream, Errno> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let caller = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    rustix::net::connect(&caller, &SocketAddrUnix::new(socket)?)
+    let stream = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    rustix::net::connect(&stream, &SocketAddrUnix::new(socket)?)?;
+    Ok(stream.into())
 }
 
 fn read(path: &Path, id: &str) -> Option<Entry> {
@@ -228,7 +266,7 @@ fn read(path: &Path, id: &str) -> Option<Entry> {
 
 fn sweep<const N: usize>(files: [&PathBuf; N]) {
     for file in files {
-        // Somebody else may have been quicker.
+        // Another process may have been faster.
         drop(std::fs::remove_file(file));
     }
 }

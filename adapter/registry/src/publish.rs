@@ -1,4 +1,4 @@
-//! A host's side: its id, its socket and its file.
+//! A host's side: its socket and its file.
 
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::Context;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
-use crate::Entry;
+use crate::{Entry, PROTOCOL};
 
 /// A session's two files; dropping it removes them.
 #[derive(Debug)]
@@ -19,8 +19,8 @@ pub struct Published {
 }
 
 impl Published {
-    /// Listens on the session's socket, then writes its file, so that whoever reads the file can connect. `entry.socket` and
-    /// `entry.started` are filled in. Each file gets its name when it is complete, and never another session's.
+    /// Listens on the session's socket, then writes its file, so that a reader of the file can connect. This fills in the
+    /// socket, the time, the release and its protocol. Each file gets its name when it is complete, and never another session's.
     ///
     /// # Errors
     /// From the file system; when a live session has this id.
@@ -35,6 +35,8 @@ impl Published {
         std::fs::set_permissions(&new, std::fs::Permissions::from_mode(0o600))?;
         finish(&new, &socket)?;
         entry.socket = socket.clone();
+        entry.version = env!("CARGO_PKG_VERSION").to_owned();
+        entry.protocol = PROTOCOL;
         entry.started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let published = Self { json, socket, entry };
         finish(&published.write()?, &published.json)?;
@@ -51,7 +53,7 @@ impl Published {
         std::fs::rename(&new, &self.json).with_context(|| format!("cannot replace `{}`", self.json.display()))
     }
 
-    /// The file under a name nobody reads, complete.
+    /// Writes the complete file under a name that nobody reads.
     fn write(&self) -> anyhow::Result<PathBuf> {
         let new = self.json.with_extension("json.new");
         std::fs::write(&new, serde_json::to_vec_pretty(&self.entry)?)?;
@@ -72,26 +74,5 @@ impl Drop for Published {
         // Gone already is as good.
         drop(std::fs::remove_file(&self.json));
         drop(std::fs::remove_file(&self.socket));
-    }
-}
-
-/// An id no live session has: a short word and a number.
-pub fn new_id(folder: &Path) -> String {
-    const WORDS: [&str; 24] = [
-        "ant", "bee", "cat", "cod", "cow", "doe", "dog", "eel", "elk", "emu", "fox", "gnu", "hen", "jay",
-        "kid", "owl", "pig", "ram", "rat", "ray", "sow", "wren", "yak", "zebu",
-    ];
-    let clock = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.subsec_nanos());
-    let mut seed = u64::from(clock) ^ (u64::from(std::process::id()) << 20);
-    loop {
-        // A step of a linear congruential generator: enough to make two hosts' guesses differ.
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let word = WORDS.get((seed >> 33) as usize % WORDS.len()).copied().unwrap_or("fox");
-        // More numbers when many sessions live.
-        let numbers = if seed % 4 == 0 { 10_000 } else { 100 };
-        let id = format!("{word}{}", (seed >> 45) % numbers);
-        if !folder.join(format!("{id}.sock")).exists() {
-            return id;
-        }
     }
 }

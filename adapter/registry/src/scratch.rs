@@ -15,7 +15,7 @@ use crate::{UNFINISHED, is_older, user};
 #[derive(Debug)]
 pub struct Scratch {
     path: PathBuf,
-    /// Held as long as the folder is in use: the kernel lets go of it however this process ends.
+    /// Held as long as the folder is in use: the kernel releases it however this process ends.
     _lock: File,
 }
 
@@ -42,7 +42,7 @@ impl Scratch {
         }
     }
 
-    /// Where it is.
+    /// Returns the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -65,12 +65,12 @@ pub(crate) fn sweep(path: &Path) {
     if let Ok(folder) = File::open(path)
         && flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok()
     {
-        // Somebody else may have been quicker.
+        // Another process may have been faster.
         drop(std::fs::remove_dir_all(path));
     }
 }
 
-/// Whether the process that made the folder, which its name begins with, has ended. One that nobody has waited for yet has.
+/// Whether the process that made the folder, which its name begins with, has ended. A process that has not been reaped yet has ended, too.
 fn maker_is_gone(path: &Path) -> bool {
     let maker = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.split_once('-'));
     let Some(pid) = maker.and_then(|(pid, _)| pid.parse::<u32>().ok()) else { return false };

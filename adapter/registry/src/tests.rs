@@ -13,6 +13,8 @@ fn entry(id: &str) -> Entry {
         program: "/app.dll".into(),
         engine: "coreclr".into(),
         cwd: None,
+        version: String::new(),
+        protocol: 0,
         started: 0,
         socket: PathBuf::new(),
         client: None,
@@ -55,7 +57,7 @@ fn a_folder_that_is_a_link_or_open_to_others_is_refused_and_not_read() {
 fn a_folder_that_somebody_else_made_is_passed_over() {
     let place = safe_folder();
     let (taken, own) = (place.path().join("tandem-1"), place.path().join("state/tandem/sessions"));
-    // What one may not enter is as good as somebody else's.
+    // A folder that this user may not enter counts as another user's.
     std::fs::DirBuilder::new().mode(0o755).create(&taken).unwrap();
     let (folder, refused) = prepare_one(&[taken.clone(), own.clone()]).unwrap();
     assert_eq!((folder, refused.len()), (own.clone(), 1));
@@ -132,10 +134,73 @@ fn links_foreign_names_and_false_entries_are_neither_followed_nor_believed() {
     write("fox3.json", &serde_json::to_string(&entry("fox4")).unwrap());
     write("fox5.json", "{");
     write("fox6.json", &"x".repeat(100_000));
-    // Somebody else may write it.
+    // Other users may write it.
     write("fox7.json", "{}");
     let open = std::fs::Permissions::from_mode(0o666);
     std::fs::set_permissions(place.path().join("fox7.json"), open).unwrap();
     assert_eq!(live(place.path()), vec![]);
     assert_eq!(names(place.path()), ["UPPER.json", "fox7.json", "notes.txt", "owl1.json"]);
+}
+
+#[test]
+fn an_id_is_one_sessions_from_the_moment_it_is_chosen() {
+    let folder = safe_folder();
+    let id = || "fox7".to_owned();
+    let reserved = ReservedId::reserve(folder.path(), id()).unwrap();
+    assert!(ReservedId::reserve(folder.path(), id()).is_none());
+    let lock = folder.path().join("fox7.lock");
+    assert!(live(folder.path()).is_empty());
+    assert!(lock.exists());
+    drop(reserved);
+    assert!(!lock.exists());
+    // That of a host which was killed goes.
+    std::fs::write(&lock, "").unwrap();
+    assert!(live(folder.path()).is_empty());
+    assert!(!lock.exists());
+    // A host of an earlier version reserves none.
+    std::fs::write(folder.path().join("fox7.sock"), "").unwrap();
+    assert!(ReservedId::reserve(folder.path(), id()).is_none());
+    assert!(!lock.exists());
+    let all: std::collections::BTreeSet<String> = {
+        let reserved: Vec<ReservedId> = (0..500).map(|_| ReservedId::new(folder.path())).collect();
+        reserved.iter().map(ToString::to_string).collect()
+    };
+    assert_eq!(all.len(), 500);
+}
+
+#[test]
+fn a_session_of_another_release_is_listed_and_never_removed() {
+    let folder = safe_folder();
+    let (published, _listener) = Published::new(folder.path(), entry("new")).unwrap();
+    let ours = live(folder.path()).remove(0);
+    assert_eq!((ours.version.as_str(), ours.protocol), (env!("CARGO_PKG_VERSION"), PROTOCOL));
+    assert_eq!(ours.why_not_joined(), None);
+
+    let file = folder.path().join("new.json");
+    let written: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let rewrite = |change: &dyn Fn(&mut serde_json::Map<String, serde_json::Value>)| {
+        let mut written = written.as_object().unwrap().clone();
+        change(&mut written);
+        std::fs::write(&file, serde_json::to_vec(&written).unwrap()).unwrap();
+        live(folder.path())
+    };
+    // The release before this field, which this one understands.
+    let older = rewrite(&|written| {
+        written.remove("protocol");
+        written.remove("version");
+    });
+    assert_eq!(older[0].why_not_joined(), None);
+    let newer = rewrite(&|written| {
+        written.insert("protocol".into(), (PROTOCOL + 1).into());
+        written.insert("version".into(), "9.8.7".into());
+        written.insert("unknown".into(), "field".into());
+    });
+    let reason = newer[0].why_not_joined().unwrap();
+    assert!(reason.contains("9.8.7") && reason.contains(&format!("protocol {}", PROTOCOL + 1)), "{reason}");
+    // One that this release cannot even read.
+    let unreadable = rewrite(&|written| drop(written.remove("program")));
+    assert!(unreadable.is_empty());
+    assert_eq!(names(folder.path()), ["new.json", "new.sock"]);
+    drop(published);
+    assert!(names(folder.path()).is_empty());
 }

@@ -1,4 +1,4 @@
-//! What clients are told of a build that a launch waits for: its lines in the debug console, DAP's progress events for clients that
+//! What clients learn about a build that a launch waits for: its lines in the debug console, DAP's progress events for clients that
 //! show them, and a sentence when it fails. Which
 //! compilers are started, and what their lines mean, is the engines' own.
 
@@ -17,7 +17,7 @@ pub(super) type Tell<'a> = &'a dyn Fn(&str, Value);
 
 /// A compiler may say hundreds of lines a second; a notification that changes more often than this cannot be read.
 const BETWEEN_UPDATES: Duration = Duration::from_millis(200);
-/// Most characters of a line that progress tells.
+/// How many characters of a line a progress event has.
 const MESSAGE: usize = 120;
 
 /// Numbers of builds: a progress id is given out once.
@@ -78,8 +78,8 @@ pub(super) fn failure(target: &Path, reason: impl std::fmt::Display) -> Failure 
 pub(super) fn failed(target: &Path, diagnostics: &[Value], last: &str) -> Failure {
     let errors: Vec<&Value> = diagnostics.iter().filter(|found| found["severity"] == "error").collect();
     let Some(first) = errors.first() else {
-        let last = if last.is_empty() { "it says nothing of why" } else { last };
-        return failure(target, last).hint("the debug console has all that the build said");
+        let last = if last.is_empty() { "it does not say why" } else { last };
+        return failure(target, last).hint("the debug console has the build's complete output");
     };
     let folder = if target.is_dir() { target } else { target.parent().unwrap_or(target) };
     let file = Path::new(first["file"].as_str().unwrap_or_default());
@@ -92,7 +92,7 @@ pub(super) fn failed(target: &Path, diagnostics: &[Value], last: &str) -> Failur
     };
     let message = first["message"].as_str().unwrap_or_default();
     failure(target, format!("{count} {file}:{}: {message}{code}", first["line"]))
-        .hint("the debug console has all that the build said, and VS Code lists the errors in Problems")
+        .hint("the debug console has the build's complete output, and VS Code lists the errors in Problems")
         .data(json!({ "diagnostics": diagnostics }))
 }
 

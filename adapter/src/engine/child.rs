@@ -1,41 +1,36 @@
 //! Every language but .NET: a DAP adapter of its own behind the hub, with the program's stdin, stdout and stderr ours.
 //!
-//! In reading order: [`profile`] (what a child adapter is to us: mostly data), one file per adapter ([`debugpy`]
-//! with [`pydevd`], [`lldb`], [`gdb`], [`delve`], [`js`] with [`inspector`] and
-//! [`typescript`], [`rdbg`], [`bash`], [`netcoredbg`], [`custom`]), [`target`] (what
-//! to run, from the attributes), [`build`], [`find`] (where adapters are), [`connection`] (starting one and talking to it),
-//! [`pieces`] (reading from those that write in pieces), [`socket`] (DAP over sockets, and with whom), [`nodelay`] (connections that are not ours), [`session`]
-//! (handshake, end, and what happens in between), [`terminal`] (`runInTerminal`, answered by ourselves), [`offered`] (what
+//! In reading order: [`profile`] (what a child adapter is to us: mostly data), [`registry`] (the table of adapters, one file each;
+//! beside them [`pydevd`] for Python, [`inspector`] and [`typescript`] for JavaScript, [`rust`]), [`custom`] (an adapter that the
+//! launch describes), [`target`] (what to run, from the attributes), [`build`], [`find`] (where adapters are), [`connection`] (starting one and talking to it),
+//! [`chunked_reader`] (reading from those that write in pieces), [`socket`] (DAP over sockets, and with whom), [`nodelay`] (connections that are not ours), [`state`]
+//! (what a session decides), [`session`] (handshake, end, and what happens in between), [`terminal`] (`runInTerminal`, answered by ourselves), [`capability_gate`] (what
 //! an adapter can be asked), [`rows`] (pages of children), [`translate`] (the little that changes on the way).
 //!
 //! Bodies pass as they are. A child adapter may crash, hang or talk nonsense: every waiter gets an error with its last
 //! words, and the program ends with it.
 
-mod bash;
 mod build;
+mod capability_gate;
+mod chunked_reader;
 mod connection;
 mod custom;
 mod debuggee;
-mod debugpy;
-mod delve;
 mod find;
-mod gdb;
 mod inspector;
-mod js;
-mod lldb;
-mod netcoredbg;
 mod nodelay;
-mod offered;
-mod pieces;
 mod profile;
 mod pydevd;
-mod rdbg;
+mod registry;
 mod rows;
 mod rust;
 mod session;
 mod socket;
+mod state;
+mod summaries;
 mod target;
 mod terminal;
+mod test_files;
 mod translate;
 mod typescript;
 
@@ -46,7 +41,8 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::{Engine, EngineEvent, EngineRequest, Reply};
+use super::description::Description;
+use super::{Engine, EngineEvent, EngineRequest, Reply, StartedEngine};
 use crate::io::Broker;
 use profile::Profile;
 use session::Session;
@@ -59,8 +55,37 @@ pub(super) fn named_program(attributes: &Value) -> Option<std::path::PathBuf> {
     target::Target::parse(attributes).ok().map(|target| target.program)
 }
 
+/// What the hub knows of the engine with this name.
+#[cfg(test)]
+pub(super) fn started(name: &str) -> Option<StartedEngine> {
+    registry::named(name).map(|profile| profile.started())
+}
+
+/// What is known of every adapter that Tandem knows by name.
+pub fn descriptions() -> impl Iterator<Item = &'static Description> {
+    registry::descriptions()
+}
+
+/// DAP `ExceptionBreakpointsFilter`s that the adapter of this name announces today; `None` for an unknown adapter.
+pub fn exception_filters(name: &str) -> Option<Value> {
+    registry::named(name).map(|profile| profile.exception_filters())
+}
+
+/// Where the adapter of this name, or the interpreter that has it inside, is for a program in `folder`.
+///
+/// # Errors
+/// `ENGINE_NOT_FOUND` with where it was looked for and how to install it; another when it is there and cannot be used.
+pub fn adapter_in(name: &str, folder: &std::path::Path) -> Result<std::path::PathBuf, Failure> {
+    let unknown = || Failure::invalid(format!("there is no engine `{name}`"));
+    let profile = registry::named(name).ok_or_else(unknown)?;
+    // Any file will do for the program: it is not started.
+    let own = std::env::current_exe().unwrap_or_default();
+    let attributes = serde_json::json!({ "program": own, "cwd": folder, "mode": "exec" });
+    Ok(profile.launch(&target::Target::parse(&attributes)?)?.spec.program)
+}
+
 impl ChildEngine {
-    /// An engine that starts the adapter when it is asked to `launch` or `attach`.
+    /// An engine that starts the adapter at `launch` or `attach`.
     ///
     /// # Errors
     /// `INVALID_PARAMETER` for an `engine` object that is none.
@@ -68,16 +93,16 @@ impl ChildEngine {
         engine: &Value,
         broker: Broker,
         events: mpsc::UnboundedSender<EngineEvent>,
-    ) -> Result<Option<(String, Self)>, Failure> {
+    ) -> Result<Option<(StartedEngine, Self)>, Failure> {
         let profile: Arc<dyn Profile> = match engine {
-            Value::String(name) => match profile::named(name) {
+            Value::String(name) => match registry::named(name) {
                 Some(profile) => profile,
                 None => return Ok(None),
             },
             other => Arc::new(custom::Custom::parse(other)?),
         };
-        let name = profile.name().to_owned();
-        Ok(Some((name, Self(Arc::new(Session::new(profile, broker, events))))))
+        let started = profile.started();
+        Ok(Some((started, Self(Arc::new(Session::new(profile, broker, events))))))
     }
 }
 
@@ -87,7 +112,7 @@ impl Engine for ChildEngine {
         tokio::spawn(async move { reply.send(session.asked(request, cancel).await) });
     }
 
-    fn answer(&self, ask: i64, result: Result<Value, Failure>) {
+    fn reverse_reply(&self, ask: i64, result: Result<Value, Failure>) {
         self.0.answered(ask, result);
     }
 }

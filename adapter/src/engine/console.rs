@@ -5,7 +5,7 @@ use dap_wire::Failure;
 /// Who has them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Console {
-    /// Tandem.
+    /// Tandem owns stdin, stdout and stderr.
     Piped,
     /// A client's terminal (DAP `runInTerminal`).
     Terminal {

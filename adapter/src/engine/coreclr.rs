@@ -1,48 +1,58 @@
 //! The built-in .NET engine: ICorDebug in our own process, nothing to install beside the runtime.
 //!
 //! One OS thread owns every COM pointer of the session ([`session`]); requests and the runtime's callbacks come to it
-//! through one inbox, in order. In reading order: [`session`] (the thread's loop and the commands), [`program`] (what to
+//! through one [`inbox`], in order. In reading order: [`session`] (the thread's loop and the commands), [`program`] (what to
 //! run), [`dotnet_command`], [`project`] (building it), [`launch_settings`], [`start`] (launch held before user code, attach), [`runtimes`] (whose library it
-//! needs), [`ending`], [`in_terminal`], [`overflow`], [`standstill`], [`undebugged`] (`noDebug`), [`told`] (callbacks), [`refusals`],
-//! [`modules`], [`sources`], [`breakpoints`], [`stepping`],
+//! needs), [`ending`], [`in_terminal`], [`children`] (its child processes), [`overflow`], [`hang_watchdog`], [`no_debug`] (`noDebug`), [`callbacks`] (callbacks), [`refusals`],
+//! [`modules`], [`sources`], [`retrieval`] (what is not here), [`checksums`], [`breakpoints`], [`stepping`],
 //! [`exceptions`], [`stack`], [`methods`] (names people wrote), [`disassembly`] and [`memory`] (code and data by address),
 //! [`values`] (what is in a variable), [`types`] and [`names`] (types, and how C#
-//! spells them), [`calls`] (running code of the program), [`expression`] (what people type).
+//! spells them), [`calls`] (running code of the program), [`evaluator`] (what people type), [`compiled`] (what of it the compiler of an SDK evaluates).
 
+mod at_stop;
 mod attributes;
 mod breakpoints;
+mod callbacks;
 mod calls;
+mod checksums;
+mod children;
+mod compiled;
+mod debuggee;
 mod disassembly;
 mod dotnet_command;
 mod ending;
-mod env_file;
+mod evaluator;
 mod exceptions;
-mod expression;
+mod hang_watchdog;
 mod in_terminal;
+mod inbox;
 mod launch_settings;
+mod logging;
 mod memory;
 mod methods;
 mod modules;
 mod names;
+mod no_debug;
+mod options;
+mod outbox;
 mod overflow;
 mod program;
 mod project;
 mod refusals;
+mod retrieval;
 mod runtime_async;
 mod runtimes;
 mod services;
 mod session;
 mod sources;
 mod stack;
-mod standstill;
 mod start;
 mod stepping;
 mod threads;
-mod told;
 mod types;
-mod undebugged;
 mod values;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -52,10 +62,50 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::builds::Tell;
+use super::description::{Description, EditorLanguage, Evidence, Recognition};
 use super::{BY_FORCE, Engine, EngineEvent, EngineRequest, Reply};
 use crate::io::{Broker, SpawnSpec};
-use session::{Input, Session};
-use standstill::Standstill;
+use hang_watchdog::HangWatchdog;
+use inbox::{Inbox, Input};
+use outbox::Outbox;
+pub(crate) use runtimes::installed_runtimes;
+use session::Session;
+
+/// What is known of the built-in engine without starting it.
+pub const DESCRIPTION: Description = Description {
+    name: "coreclr",
+    languages: "C#, F#, Visual Basic",
+    summary: "Tandem's own engine for .NET.",
+    needs: "nothing",
+    stdio: "starts the program itself",
+    recognition: Recognition {
+        extensions: &["dll", "exe", "csproj", "fsproj", "vbproj", "sln", "slnx", "slnf", "cs"],
+        project_files: &[
+            ("*.csproj", Evidence::Certain),
+            ("*.fsproj", Evidence::Certain),
+            ("*.vbproj", Evidence::Certain),
+            ("*.sln", Evidence::Certain),
+            ("*.slnx", Evidence::Certain),
+        ],
+        interpreters: &["dotnet"],
+        loaded: &["libcoreclr.so"],
+        ..Recognition::NONE
+    },
+    editor_languages: &[
+        EditorLanguage { id: "csharp", name: "C#", projects: &["*.csproj"], endings: &[], runs_files: false },
+        EditorLanguage { id: "fsharp", name: "F#", projects: &["*.fsproj"], endings: &[], runs_files: false },
+        EditorLanguage {
+            id: "vb",
+            name: "Visual Basic",
+            projects: &["*.vbproj"],
+            endings: &[],
+            runs_files: false,
+        },
+    ],
+    // The views of ASP.NET Core, by the names that VS Code and its C# extension have for them.
+    breakpoints_in: &["razor", "aspnetcorerazor"],
+    ..Description::NONE
+};
 
 /// What launch attributes mean for .NET: what to start, where, with which variables; built first when it is a project. For
 /// another debugger of .NET. `tell` gets the build's events.
@@ -71,6 +121,18 @@ pub(super) fn program_of(
     Ok(program::resolve(&program::Attributes(attributes), tell, give_up)?.spec)
 }
 
+/// Runs as the watchdog of the child processes of a session, until stdin ends: it ends those of `root` if the host was killed, and
+/// releases runtimes that are still held.
+///
+/// # Errors
+/// Why one could not be released; its process was ended.
+pub fn watch_children(root: Option<u32>, symbol_paths: &[PathBuf]) -> anyhow::Result<()> {
+    children::watchdog::run(root, symbol_paths)
+}
+
+/// Stack of the engine's thread, bytes: what people type is walked part by part, as deep as it is nested.
+const STACK: usize = 16 << 20;
+
 /// A handle to the engine's thread.
 pub struct CoreClr {
     inbox: mpsc::Sender<Input>,
@@ -79,7 +141,7 @@ pub struct CoreClr {
     ending: Arc<AtomicBool>,
     /// The engine's thread waits for the program to stand still, which a busy one may never do.
     stopping: Arc<AtomicBool>,
-    standstill: Arc<Standstill>,
+    hang_watchdog: Arc<HangWatchdog>,
     /// Where what a client answered goes; the engine's thread takes it while it waits for that.
     answers: mpsc::Sender<Result<Value, Failure>>,
 }
@@ -96,23 +158,25 @@ impl CoreClr {
         let (inbox, inputs) = mpsc::channel();
         let ending = Arc::new(AtomicBool::new(false));
         let stopping = Arc::new(AtomicBool::new(false));
-        let standstill = Arc::new(Standstill::default());
-        let watched = standstill.clone();
-        let (own, flags, pipes) = (inbox.clone(), [ending.clone(), stopping.clone()], broker.clone());
+        let hang_watchdog = Arc::new(HangWatchdog::default());
+        let watched = hang_watchdog.clone();
+        let (flags, pipes) = ([ending.clone(), stopping.clone()], broker.clone());
         let (answers, answered) = mpsc::channel();
+        let own = Inbox::new((inbox.clone(), inputs), answered);
         std::thread::Builder::new()
-            .name(standstill::ENGINE.into())
-            .spawn(move || Session::new(pipes, events, own, flags, watched, answered).run(&inputs))
+            .name(hang_watchdog::ENGINE.into())
+            .stack_size(STACK)
+            .spawn(move || Session::new(pipes, own, Outbox::new(events), flags, watched).run())
             .map_err(|error| {
                 Failure::new(ErrorCode::EngineFailed, format!("cannot start the engine's thread: {error}"))
             })?;
-        Ok(Self { inbox, broker, ending, stopping, standstill, answers })
+        Ok(Self { inbox, broker, ending, stopping, hang_watchdog, answers })
     }
 }
 
 impl Engine for CoreClr {
     fn request(&self, mut request: EngineRequest, cancel: CancellationToken, reply: Reply) {
-        if request.command == "terminate" && self.standstill.hangs() {
+        if request.command == "terminate" && self.hang_watchdog.hangs() {
             // Who hangs hears nobody.
             request.arguments = json!({ BY_FORCE: true });
         }
@@ -122,17 +186,17 @@ impl Engine for CoreClr {
             self.ending.store(true, Ordering::Relaxed);
         }
         let waits = is_end && self.stopping.load(Ordering::Relaxed);
-        if waits || (is_end && self.standstill.hangs()) {
+        if waits || (is_end && self.hang_watchdog.hangs()) {
             // Only the program's end wakes the engine's thread now.
             self.broker.kill();
-        } else if self.standstill.hangs() {
-            return reply.send(Err(Standstill::failure()));
+        } else if self.hang_watchdog.hangs() {
+            return reply.send(Err(HangWatchdog::failure()));
         }
         // A thread that has ended drops the request, and that is an answer.
         drop(self.inbox.send(Input::Request { request, cancel, reply }));
     }
 
-    fn answer(&self, _ask: i64, result: Result<Value, Failure>) {
+    fn reverse_reply(&self, _ask: i64, result: Result<Value, Failure>) {
         // It asks one thing; once it has ended it needs no answer.
         drop(self.answers.send(result));
     }

@@ -6,7 +6,7 @@ use serde_json::Value;
 /// `description` of a stop at a breakpoint whose condition could not be evaluated.
 pub const CONDITION_FAILED: &str = "Paused: the condition of a breakpoint failed";
 
-/// What people are told of a condition that could not be evaluated.
+/// The message about a condition that could not be evaluated.
 pub fn condition_failed(condition: &str, reason: &str) -> String {
     let which = match condition {
         "" => "A breakpoint's condition".to_owned(),
@@ -46,25 +46,38 @@ impl HitTest {
     }
 }
 
-/// Reads a `hitCondition`; without one each hit counts.
+/// Reads a `hitCondition` of a breakpoint's JSON; without one each hit counts.
 ///
 /// # Errors
 /// What is wrong with it, as a sentence.
 pub fn hit_condition(value: &Value) -> Result<Option<HitTest>, String> {
-    let Some(text) = value.as_str().map(str::trim).filter(|text| !text.is_empty()) else { return Ok(None) };
-    let digits = text.find(|letter: char| letter.is_ascii_digit()).unwrap_or(text.len());
-    let (operator, number) = text.split_at(digits);
-    let wrong =
-        || format!("the hit condition `{text}` is not understood; use 5, > 5, >= 5, < 5, <= 5 or % 5");
-    let count: u64 = number.trim().parse().map_err(|_| wrong())?;
-    match operator.trim() {
-        "" | "=" | "==" => Ok(Some(HitTest::Equal(count))),
-        ">" => Ok(Some(HitTest::Above(count))),
-        ">=" => Ok(Some(HitTest::AtLeast(count))),
-        "<" => Ok(Some(HitTest::Below(count))),
-        "<=" => Ok(Some(HitTest::AtMost(count))),
-        "%" if count > 0 => Ok(Some(HitTest::Every(count))),
-        _ => Err(wrong()),
+    HitTest::parse(value.as_str().unwrap_or_default())
+}
+
+impl HitTest {
+    /// Reads a hit condition; without one each hit counts.
+    ///
+    /// # Errors
+    /// What is wrong with it, as a sentence.
+    pub fn parse(text: &str) -> Result<Option<Self>, String> {
+        let text = text.trim();
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let digits = text.find(|letter: char| letter.is_ascii_digit()).unwrap_or(text.len());
+        let (operator, number) = text.split_at(digits);
+        let wrong =
+            || format!("the hit condition `{text}` is not understood; use 5, > 5, >= 5, < 5, <= 5 or % 5");
+        let count: u64 = number.trim().parse().map_err(|_| wrong())?;
+        match operator.trim() {
+            "" | "=" | "==" => Ok(Some(HitTest::Equal(count))),
+            ">" => Ok(Some(HitTest::Above(count))),
+            ">=" => Ok(Some(HitTest::AtLeast(count))),
+            "<" => Ok(Some(HitTest::Below(count))),
+            "<=" => Ok(Some(HitTest::AtMost(count))),
+            "%" if count > 0 => Ok(Some(HitTest::Every(count))),
+            _ => Err(wrong()),
+        }
     }
 }
 

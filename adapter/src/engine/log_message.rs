@@ -1,10 +1,12 @@
 //! A breakpoint's log message, cut at its `{expressions}`: the same for the built-in engine and for the hub, which writes the
 //! messages of all other engines. Nothing here evaluates.
 
+use serde_json::{Value, json};
+
 /// A part of a log message.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Piece {
-    /// As it stands.
+    /// Literal text.
     Text(String),
     /// What its value is written for.
     Expression(String),
@@ -41,7 +43,12 @@ pub fn pieces(message: &str) -> Vec<Piece> {
     pieces
 }
 
-/// What stands before the brace that closes, and what follows it.
+/// DAP `output` for a line that a breakpoint has written; `from` distinguishes it from the debugger's own messages.
+pub fn line_body(line: &str) -> Value {
+    json!({ "category": "console", "output": format!("{line}\n"), "from": "logMessage" })
+}
+
+/// The text before the closing brace, and the text after it.
 fn expression(text: &str) -> Option<(&str, &str)> {
     let (mut open, mut quote, mut escaped) = (0usize, None, false);
     for (at, letter) in text.char_indices() {

@@ -6,11 +6,11 @@
 use dap_wire::Failure;
 use serde_json::Value;
 
-/// Beginnings of paths: as the program has them, and what stands there here.
+/// Path prefixes: as the program has them, and what replaces them here.
 pub type PathMap = Vec<(String, String)>;
 
 /// Most that are read.
-const MOST: usize = 100;
+const MAX_ENTRIES: usize = 100;
 
 /// The attributes that say it.
 pub const SPELLINGS: [&str; 4] = ["sourceFileMap", "pathMappings", "substitutePath", "sourceMap"];
@@ -38,12 +38,12 @@ pub fn read(attributes: &Value) -> Result<PathMap, Failure> {
             Failure::invalid(format!("`{key}` must map paths to paths, not {given}"))
                 .hint("`sourceFileMap` is `{ \"path in the program\": \"path here\" }`")
         })?;
-        map.extend(found.into_iter().take(MOST));
+        map.extend(found.into_iter().take(MAX_ENTRIES));
     }
     if let (Some(here), Some(there)) = (attributes["localRoot"].as_str(), attributes["remoteRoot"].as_str()) {
         map.push((there.to_owned(), here.to_owned()));
     }
-    map.truncate(MOST);
+    map.truncate(MAX_ENTRIES);
     Ok(map)
 }
 

@@ -4,7 +4,8 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
 use subtle::ConstantTimeEq;
 
-use super::looking;
+use super::look_only;
+use crate::engine::StartedEngine;
 
 /// `agentAccess`, from nothing to everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -20,7 +21,7 @@ pub enum AgentAccess {
 
 /// What agents may do in a session, and whose word that is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Rule {
+pub struct AccessPolicy {
     /// What they may do.
     pub agents: AgentAccess,
     /// A person has set it while the session ran: then it binds the agent that launched, too, and no agent changes it.
@@ -38,7 +39,7 @@ impl AgentAccess {
             Some("readOnly") => Ok(Self::ReadOnly),
             Some("none") => Ok(Self::None),
             Some("ask") => Err(Failure::invalid("`agentAccess: \"ask\"` is not offered yet")
-                .hint("use `readOnly` or `none`, and let an agent do more while the session runs")),
+                .hint("use `readOnly` or `none`, and raise an agent's access while the session runs")),
             _ => Err(Failure::invalid(format!(
                 "`agentAccess` is {value}; it must be \"full\", \"readOnly\" or \"none\""
             ))),
@@ -60,7 +61,7 @@ impl AgentAccess {
         self != Self::None || OWN.contains(&event)
     }
 
-    /// Whether an agent may be told of a change in a `sessionChanged` event: with `none` only who is there and what it may do.
+    /// Whether an agent may get this change in a `sessionChanged` event: with `none`, only who is there and what it may do.
     pub fn shows_change(self, change: &str) -> bool {
         self != Self::None || matches!(change, "joined" | "left" | "agentAccess" | "owner")
     }
@@ -69,19 +70,20 @@ impl AgentAccess {
     ///
     /// # Errors
     /// `ACCESS_DENIED`, saying why, and who can allow it.
-    pub fn check(self, command: &str, engine: Option<&str>) -> Result<(), Failure> {
+    pub fn check(self, command: &str, engine: Option<&StartedEngine>) -> Result<(), Failure> {
         let allowed = match self {
             Self::Full => true,
-            Self::ReadOnly => HANDSHAKE.contains(&command) || looking::allows(engine, command),
-            Self::None => HANDSHAKE.contains(&command),
+            Self::ReadOnly => look_only::allows(engine, command),
+            Self::None => look_only::is_handshake(command),
         };
         if allowed {
             return Ok(());
         }
-        let message = match engine.filter(|_| self == Self::ReadOnly && looking::is_look(command)) {
+        let message = match engine.filter(|_| self == Self::ReadOnly && look_only::is_look(command)) {
             Some(engine) => format!(
                 "agents may only look in this session (`agentAccess` is `readOnly`), and `{command}` may run code of the \
-                 program under {engine}"
+                 program under {}",
+                engine.name
             ),
             None => {
                 format!("agents may not `{command}` in this session (`agentAccess` is `{}`)", self.as_str())
@@ -92,9 +94,6 @@ impl AgentAccess {
             .quiet())
     }
 }
-
-const HANDSHAKE: [&str; 6] =
-    ["initialize", "attach", "configurationDone", "disconnect", "cancel", "sessionInfo"];
 
 /// What a client of a listener must present before it may do anything. Compared in constant time, never shown.
 #[derive(Clone)]

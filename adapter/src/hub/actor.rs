@@ -1,15 +1,13 @@
-//! The task that owns the session: events in, one at a time; effects carried out, never waiting for anybody.
+//! The task that owns the session: it takes one event at a time, carries out the effects, and never waits for a client or an engine.
 //!
 //! Tasks and what ends them: one reader per client (its socket ends, or the actor drops it), one writer per client (its
 //! queue is dropped), one pump for engine events (the channels of the engine and of the actor end), one per request to the
-//! broker (answer or cancellation). The actor ends with [`Effect::End`]; everything else ends with it.
+//! broker (reply or cancellation). The actor ends with [`Effect::End`]; everything else ends with it.
 
-mod asking;
-mod awake;
+mod busy_poll;
 mod deadlines;
-mod hearing;
-mod host;
-mod inbox;
+mod readers;
+mod requests;
 #[cfg(test)]
 mod tests;
 
@@ -17,48 +15,51 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dap_wire::{Message, Response};
+use dap_wire::{ErrorCode, Failure, Message, Response};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::access::{AgentAccess, Token};
+use super::connection::Connection;
 use super::event::{ClientId, Effect, Event, Origin, Ticket};
-use super::numbers::Numbers;
+use super::host::{Host, HostedChild};
+use super::inbox::{Inbox, InboxItem};
 use super::proxy;
-use super::queue::{self, Queue};
+use super::queue::{self, ClientQueue, Outgoing, QueueFull};
+use super::reverse_seqs::ReverseSeqs;
 use super::state::State;
-use super::writer::{self, Outgoing};
-use crate::engine::{Answer, CHILD_SESSION, Engine, EngineEvent, Spawned};
+use super::writer;
+use crate::engine::{
+    CHILD_ATTACH, CHILD_SESSION_REQUEST, ChildProcess, ChildSession, Engine, EngineEvent, EngineReply,
+};
 use crate::io::Broker;
-use asking::{Asking, NoEngine};
-use awake::Awake;
+use busy_poll::{BusyPoll, Sender};
 use deadlines::Deadlines;
-pub use host::{Connection, Host};
-pub use inbox::Inbox;
-use inbox::Wake;
+use requests::{FailedEngine, InFlight};
 
-/// How long the program's pipes may stay open after its end.
-const DRAIN_LIMIT: Duration = Duration::from_secs(1);
-/// How long an event of the engine waits for clients that have much to read.
-const RELIEF: Duration = Duration::from_millis(1);
-/// How long a client may take to read its last messages.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+/// Maximum time for which the program's pipes may stay open after its end.
+const MAX_DRAIN_TIME: Duration = Duration::from_secs(1);
+/// How long an event of the engine waits while a client has much to read.
+const BACKPRESSURE_DELAY: Duration = Duration::from_millis(1);
+/// Maximum time in which a client may read its last messages.
+const MAX_CLOSING_TIME: Duration = Duration::from_secs(2);
 
-struct Rider {
-    queue: Queue,
+/// The tasks of one client.
+struct ClientTasks {
+    queue: ClientQueue,
     reader: CancellationToken,
     writer: AbortHandle,
 }
 
-impl Rider {
-    /// It may read what is queued for it, for a while; then its connection closes.
-    fn let_go(self) {
+impl ClientTasks {
+    /// Reads no more from the client; closes its connection when it has read what is queued, or after a while.
+    fn close(self) {
         self.reader.cancel();
         let writer = self.writer;
         tokio::spawn(async move {
-            tokio::time::sleep(LAST_WORDS).await;
+            tokio::time::sleep(MAX_CLOSING_TIME).await;
             writer.abort();
         });
     }
@@ -70,52 +71,52 @@ pub struct Actor<H> {
     state: State,
     broker: Broker,
     inbox: Inbox,
-    wakes: mpsc::Receiver<Wake>,
-    riders: HashMap<ClientId, Rider>,
-    /// Clients that ride in another session through us, and the way there.
-    elsewhere: HashMap<ClientId, mpsc::Sender<Message>>,
+    items: mpsc::Receiver<InboxItem>,
+    clients: HashMap<ClientId, ClientTasks>,
+    /// Clients that are connected to another session through this process, and the way there.
+    proxied: HashMap<ClientId, mpsc::Sender<Message>>,
     next_client: u64,
     engine: Option<Arc<dyn Engine>>,
     /// Counts the engines: a restart makes another.
     engines: u64,
-    /// Where the engine's answer to `disconnect` goes: behind all that it said before.
-    goodbyes: Option<mpsc::UnboundedSender<Event>>,
-    /// What the engine and the broker were asked and have not answered.
-    asking: HashMap<Ticket, Asking>,
+    /// Takes the engine's reply to `disconnect`: it follows all events that the engine sent before.
+    disconnects: Option<mpsc::UnboundedSender<Event>>,
+    /// Requests to the engine and the broker that have no reply.
+    in_flight: HashMap<Ticket, InFlight>,
     deadlines: Deadlines,
-    /// The engine's answers, in the order it gave them.
-    answers: mpsc::UnboundedSender<Answer>,
-    given: mpsc::UnboundedReceiver<Answer>,
+    /// The engine's replies, in the order in which it sent them.
+    reply_sender: mpsc::UnboundedSender<EngineReply>,
+    replies: mpsc::UnboundedReceiver<EngineReply>,
     writers: JoinSet<()>,
-    /// Clients that were cut off and that the state does not know of yet.
+    /// Clients that were disconnected because their queue was full, and of which the state does not know yet.
     stalled: Vec<ClientId>,
-    /// What agents may do, for sessions of programs that this one's program starts.
+    /// What agents may do, for the sessions of child processes.
     access: watch::Sender<AgentAccess>,
     ended: bool,
 }
 
 impl<H: Host> Actor<H> {
-    /// An actor for this session. Give its [`Inbox`] to whoever accepts connections, then [`Actor::run`] it. Must be called
+    /// An actor for this session. Give its [`Inbox`] to the task that accepts connections, then [`Actor::run`] it. Must be called
     /// inside a tokio runtime.
     pub fn new(session: &str, host: H, broker: Broker) -> (Self, Inbox) {
-        let (inbox, wakes) = Inbox::new();
-        let (answers, given) = mpsc::unbounded_channel();
+        let (inbox, items) = Inbox::new();
+        let (reply_sender, replies) = mpsc::unbounded_channel();
         let actor = Self {
             host,
             state: State::new(session),
             broker,
             inbox: inbox.clone(),
-            wakes,
-            riders: HashMap::new(),
-            elsewhere: HashMap::new(),
+            items,
+            clients: HashMap::new(),
+            proxied: HashMap::new(),
             next_client: 0,
             engine: None,
             engines: 0,
-            goodbyes: None,
-            asking: HashMap::new(),
+            disconnects: None,
+            in_flight: HashMap::new(),
             deadlines: Deadlines::new(),
-            answers,
-            given,
+            reply_sender,
+            replies,
             writers: JoinSet::new(),
             stalled: Vec::new(),
             access: watch::Sender::new(AgentAccess::default()),
@@ -124,98 +125,99 @@ impl<H: Host> Actor<H> {
         (actor, inbox)
     }
 
-    /// The first client may do nothing before it presents this.
+    /// Requires the first client to present this before anything else.
     pub fn require_token(&mut self, token: Token) {
         self.state.require_token(token);
     }
 
-    /// What agents may do when the launch does not say.
+    /// Sets what agents may do when the launch does not say.
     pub fn allow_agents(&mut self, access: AgentAccess) {
         self.state.allow_agents(access);
     }
 
-    /// What is known of its engine before it is started: DAP `exceptionBreakpointFilters`.
+    /// Sets what is known of the engine before it is started: DAP `exceptionBreakpointFilters`.
     pub fn expect_exception_filters(&mut self, exception_filters: Value) {
         self.state.expect_exception_filters(exception_filters);
     }
 
     /// Runs the session to its end.
     pub async fn run(mut self) {
-        let mut awake = Awake::new();
+        let mut busy_poll = BusyPoll::new();
         while !self.ended {
-            // In this order: answers are not kept waiting by whoever asks much, and the core is offered to others only when
-            // nothing waits.
-            let wake = tokio::select! {
+            // In this order: replies do not wait behind the requests of a busy client, and the core is offered to others only
+            // when nothing waits.
+            let item = tokio::select! {
                 biased;
-                Some(answer) = self.given.recv() => {
+                Some(reply) = self.replies.recv() => {
                     self.deadlines.start();
-                    awake.start(awake::Said::Engine);
-                    self.answered(answer);
+                    busy_poll.start(Sender::Engine);
+                    self.receive_reply(reply);
                     continue;
                 }
-                Some(wake) = self.wakes.recv() => wake,
-                late = self.deadlines.late() => {
-                    self.is_late(late);
+                Some(item) = self.items.recv() => item,
+                late = self.deadlines.next_timeout() => {
+                    self.time_out(late);
                     continue;
                 }
-                () = awake.look() => continue,
+                () = busy_poll.poll() => continue,
             };
             self.deadlines.start();
-            awake.start(match &wake {
-                Wake::Event(Event::ClientSaid { .. }) => awake::Said::Client,
-                _ => awake::Said::Engine,
+            busy_poll.start(match &item {
+                InboxItem::Event(Event::ClientMessage { .. }) => Sender::Client,
+                _ => Sender::Engine,
             });
-            match wake {
-                Wake::Connected { origin, client } => self.welcome(origin, client),
-                Wake::Event(event) => self.handle(event),
-                Wake::EngineSaid { engine, event } if engine == self.engines => {
-                    tracing::trace!(event = event.name(), "said by the engine");
-                    self.handle(Event::EngineSaid(event));
-                    self.relieve().await;
+            match item {
+                InboxItem::Connected { origin, client } => self.accept_client(origin, client),
+                InboxItem::Event(event) => self.handle(event),
+                InboxItem::EngineEvent { engine, event } if engine == self.engines => {
+                    tracing::trace!(event = event.name(), "engine event");
+                    self.handle(Event::EngineEvent(event));
+                    self.apply_backpressure().await;
                 }
-                Wake::EngineSaid { event, .. } => {
-                    tracing::debug!(event = event.name(), "said by an engine that was replaced")
+                InboxItem::EngineEvent { event, .. } => {
+                    tracing::debug!(event = event.name(), "event of an engine that was replaced")
                 }
             }
         }
         self.host.unpublish();
         self.broker.kill();
-        self.riders.clear();
-        let last_words = async { while self.writers.join_next().await.is_some() {} };
-        if tokio::time::timeout(LAST_WORDS, last_words).await.is_err() {
+        self.clients.clear();
+        let closing = async { while self.writers.join_next().await.is_some() {} };
+        if tokio::time::timeout(MAX_CLOSING_TIME, closing).await.is_err() {
             tracing::debug!("a client did not read its last messages");
         }
     }
 
     fn handle(&mut self, event: Event) {
-        if let Event::EngineAnswered { ticket, .. } | Event::IoAnswered { ticket, .. } = &event {
-            self.no_longer_asks(*ticket);
-        }
         let event = match event {
-            Event::ClientSaid { client, message } if self.elsewhere.contains_key(&client) => {
-                return self.pass_on(client, message);
+            Event::ClientMessage { client, message } if self.proxied.contains_key(&client) => {
+                return self.forward(client, message);
             }
-            other => other,
-        };
-        let event = match event {
-            Event::EngineSaid(EngineEvent::Spawned(spawned)) => match self.adopt(spawned) {
+            Event::EngineEvent(EngineEvent::ChildSession(child)) => match self.host_child(child) {
+                Some(event) => event,
+                None => return,
+            },
+            Event::EngineEvent(EngineEvent::ChildProcess(child)) => match self.start_child_host(child) {
                 Some(event) => event,
                 None => return,
             },
             other => other,
         };
-        if let Event::ClientLeft { client } = &event {
-            self.elsewhere.remove(client);
-            if let Some(rider) = self.riders.remove(client) {
-                rider.let_go();
+        match &event {
+            Event::EngineReplied { ticket, .. } | Event::IoReplied { ticket, .. } => {
+                self.forget_request(*ticket)
             }
-            self.broker.forget_client(client.0);
+            Event::ClientLeft { client } => {
+                self.proxied.remove(client);
+                self.close_client(*client);
+            }
+            _ => {}
         }
         for effect in self.state.handle(event) {
             self.carry_out(effect);
         }
         let access = self.state.agent_access();
-        self.access.send_if_modified(|told| std::mem::replace(told, access) != access);
+        self.access.send_if_modified(|sent| std::mem::replace(sent, access) != access);
         while let Some(client) = self.stalled.pop() {
             self.broker.forget_client(client.0);
             for effect in self.state.handle(Event::ClientStalled { client }) {
@@ -224,71 +226,102 @@ impl<H: Host> Actor<H> {
         }
     }
 
-    /// In a storm of events a client that reads gets the time to: the next event waits a moment while some queue is half full. For one
-    /// that does not read that is two seconds in all, until it is dropped.
-    async fn relieve(&mut self) {
-        if self.is_pressed() {
+    /// In a burst of events, lets clients that read keep up: the next event waits a moment while some queue is half full. For
+    /// a client that does not read that is two seconds in all, until it is disconnected.
+    async fn apply_backpressure(&mut self) {
+        if self.is_congested() {
             tokio::task::yield_now().await;
         }
-        if self.is_pressed() {
-            tokio::time::sleep(RELIEF).await;
+        if self.is_congested() {
+            tokio::time::sleep(BACKPRESSURE_DELAY).await;
         }
     }
 
-    fn is_pressed(&self) -> bool {
-        self.riders.values().any(|rider| rider.queue.is_pressed())
+    fn is_congested(&self) -> bool {
+        self.clients.values().any(|client| client.queue.is_congested())
     }
 
-    /// Another session comes into being; an editor that can is asked to open it.
-    fn adopt(&mut self, spawned: Spawned) -> Option<Event> {
-        let name = spawned.name.clone();
-        match self.host.adopt(spawned, self.access.subscribe()) {
-            Ok(session) => Some(Event::EngineSaid(EngineEvent::Asks {
-                ask: CHILD_SESSION,
-                command: "startDebugging".into(),
-                arguments: json!({ "request": "attach", "configuration": {
-                    "type": "tandem", "request": "attach", "name": format!("{name} ({session})"), "session": session } }),
-            })),
-            Err(failure) => {
-                tracing::error!(%failure, name, "a program that was started is not debugged");
-                None
+    fn host_child(&mut self, child: ChildSession) -> Option<Event> {
+        let name = child.name.clone();
+        let hosted = self.host.host_child(child, self.access.subscribe());
+        self.open_child_session(&name, hosted)
+    }
+
+    fn start_child_host(&mut self, child: ChildProcess) -> Option<Event> {
+        let name = child.name.clone();
+        let hosted = self.host.start_child_host(child, self.access.subscribe());
+        self.open_child_session(&name, hosted)
+    }
+
+    /// Asks a capable editor to open the session of a child process, as soon as it can be joined.
+    fn open_child_session(&mut self, name: &str, hosted: Result<HostedChild, Failure>) -> Option<Event> {
+        let HostedChild { id: session, joinable } = hosted
+            .inspect_err(|failure| tracing::error!(%failure, name, "a child process is not debugged"))
+            .ok()?;
+        let request = EngineEvent::ReverseRequest {
+            id: CHILD_SESSION_REQUEST,
+            command: "startDebugging".into(),
+            arguments: json!({ "request": "attach", "configuration": {
+                "type": "tandem", "request": "attach", "name": format!("{name} ({session})"), "session": session,
+                CHILD_ATTACH: true } }),
+        };
+        let Some(joinable) = joinable else { return Some(Event::EngineEvent(request)) };
+        let (engine, inbox) = (self.engines, self.inbox.clone());
+        tokio::spawn(async move {
+            if joinable.await {
+                inbox.engine_event(engine, request).await;
             }
+        });
+        None
+    }
+
+    /// Forwards a message to another session; where that session takes no more, the client loses its connection.
+    fn forward(&mut self, client: ClientId, message: Message) {
+        let forwarded = self.proxied.get(&client).is_some_and(|there| there.try_send(message).is_ok());
+        if !forwarded && let Some(client) = self.clients.get(&client) {
+            client.reader.cancel();
         }
     }
 
-    /// A session that does not take messages any more costs the client its connection, like any other.
-    fn pass_on(&mut self, client: ClientId, message: Message) {
-        let taken = self.elsewhere.get(&client).is_some_and(|there| there.try_send(message).is_ok());
-        if !taken && let Some(rider) = self.riders.get(&client) {
-            rider.reader.cancel();
-        }
-    }
-
-    fn join_other(&mut self, client: ClientId, session: &str, introduction: Value, seq: i64) {
-        let Some(rider) = self.riders.get(&client) else { return };
+    fn join_session(&mut self, client: ClientId, session: &str, initialize: Value, seq: i64, child: bool) {
+        let Some(tasks) = self.clients.get(&client) else { return };
         match self.host.connect(session) {
             Ok(connection) => {
                 let there =
-                    proxy::start(connection, introduction, seq, rider.queue.clone(), rider.reader.clone());
-                self.elsewhere.insert(client, there);
+                    proxy::start(connection, initialize, seq, tasks.queue.clone(), tasks.reader.clone());
+                self.proxied.insert(client, there);
             }
             Err(failure) => {
-                let response = Response::to(seq, "attach", Err(failure));
-                self.queue(client, Outgoing::Message(Message::Response(response)));
+                let is_over = child && failure.code == ErrorCode::NoSession;
+                let result = if is_over { Ok(Value::Null) } else { Err(failure) };
+                let response = Message::Response(Response::to(seq, "attach", result));
+                // A client that did what the hub requested gets no error for it.
+                let output = json!({ "category": "console", "output": "The program has ended already.\n" });
+                let ended = [("output", output), ("terminated", Value::Null)]
+                    .map(|(event, body)| Message::Event(dap_wire::Event::new(event, body)));
+                let messages = std::iter::once(response).chain(ended.into_iter().filter(|_| is_over));
+                messages.for_each(|message| self.queue(client, Outgoing::Message(message)));
             }
         }
     }
 
-    fn welcome(&mut self, origin: Origin, connection: Connection) {
+    fn accept_client(&mut self, origin: Origin, connection: Connection) {
         self.next_client += 1;
         let id = ClientId(self.next_client);
-        let (queue, queued) = queue::channel();
+        let (queue, receiver) = queue::channel();
         let reader = CancellationToken::new();
-        let numbers = Numbers::default();
-        let writer = self.writers.spawn(writer::run(connection.writer, queued, numbers.clone()));
-        tokio::spawn(hearing::read(id, connection.reader, self.inbox.clone(), reader.clone(), numbers));
-        self.riders.insert(id, Rider { queue, reader, writer });
+        let seqs = ReverseSeqs::default();
+        let writer = self.writers.spawn(writer::run(connection.writer, receiver, seqs.clone()));
+        tokio::spawn(readers::read(id, connection.reader, self.inbox.clone(), reader.clone(), seqs));
+        self.clients.insert(id, ClientTasks { queue, reader, writer });
         self.handle(Event::ClientJoined { client: id, origin });
+    }
+
+    fn close_client(&mut self, client: ClientId) {
+        if let Some(tasks) = self.clients.remove(&client) {
+            tasks.close();
+        }
+        self.broker.forget_client(client.0);
     }
 
     fn carry_out(&mut self, effect: Effect) {
@@ -303,30 +336,25 @@ impl<H: Host> Actor<H> {
                 let positions = self.broker.settle();
                 self.queue(client, Outgoing::FlushOutput(positions));
             }
-            Effect::Close { client } => {
-                if let Some(rider) = self.riders.remove(&client) {
-                    rider.let_go();
-                }
-                self.broker.forget_client(client.0);
-            }
+            Effect::Close { client } => self.close_client(client),
             Effect::StartEngine { arguments } => self.start_engine(&arguments),
-            Effect::JoinOther { client, session, introduction, seq } => {
-                self.join_other(client, &session, introduction, seq);
+            Effect::JoinSession { client, session, initialize, seq, child } => {
+                self.join_session(client, &session, initialize, seq, child);
             }
-            Effect::AskEngine { ticket, command, arguments, deadline } => {
-                self.ask_engine(ticket, command, arguments, deadline);
+            Effect::RequestEngine { ticket, command, arguments, deadline } => {
+                self.request_engine(ticket, command, arguments, deadline);
             }
-            Effect::AnswerEngine { ask, result } => {
+            Effect::ReplyToEngine { id, result } => {
                 if let Some(engine) = &self.engine {
-                    engine.answer(ask, result);
+                    engine.reverse_reply(id, result);
                 }
             }
             Effect::Cancel { ticket } => {
-                if let Some(asking) = self.asking.get(&ticket) {
-                    asking.cancel.cancel();
+                if let Some(request) = self.in_flight.get(&ticket) {
+                    request.cancel.cancel();
                 }
             }
-            Effect::Io { ticket, client, request } => self.ask_broker(ticket, client, request),
+            Effect::Io { ticket, client, request } => self.request_io(ticket, client, request),
             Effect::StartTimer { timer, after } => {
                 let inbox = self.inbox.clone();
                 tokio::spawn(async move {
@@ -342,32 +370,32 @@ impl<H: Host> Actor<H> {
     }
 
     fn queue(&mut self, client: ClientId, outgoing: Outgoing) {
-        let Some(rider) = self.riders.get(&client) else { return };
-        if let Err(queue::Full) = rider.queue.try_send(outgoing) {
-            tracing::warn!(%client, "dropped: too much waits for it and it does not read");
-            if let Some(rider) = self.riders.remove(&client) {
-                rider.reader.cancel();
+        let Some(tasks) = self.clients.get(&client) else { return };
+        if let Err(QueueFull) = tasks.queue.try_send(outgoing) {
+            tracing::warn!(%client, "disconnected: its queue is full and it does not read");
+            if let Some(tasks) = self.clients.remove(&client) {
+                tasks.reader.cancel();
                 // What it did not read it shall not read later either: the connection closes now.
-                rider.writer.abort();
+                tasks.writer.abort();
             }
             self.stalled.push(client);
         }
     }
 
     fn start_engine(&mut self, arguments: &Value) {
-        let (events, said) = mpsc::unbounded_channel();
+        let (sender, events) = mpsc::unbounded_channel();
         self.engines += 1;
-        let started = self.host.start_engine(arguments, &self.broker, events).map(|(started, engine)| {
+        let started = self.host.start_engine(arguments, &self.broker, sender).map(|(started, engine)| {
             self.engine = Some(engine);
             started
         });
         if let Err(failure) = &started {
-            self.engine = Some(Arc::new(NoEngine(failure.clone())));
+            self.engine = Some(Arc::new(FailedEngine(failure.clone())));
         }
-        let (goodbyes, goodbye) = mpsc::unbounded_channel();
-        self.goodbyes = Some(goodbyes);
-        let pump = hearing::Pump::new(self.engines, self.broker.clone(), self.inbox.clone());
-        tokio::spawn(pump.run(said, goodbye));
+        let (disconnects, disconnect) = mpsc::unbounded_channel();
+        self.disconnects = Some(disconnects);
+        let pump = readers::EventPump::new(self.engines, self.broker.clone(), self.inbox.clone());
+        tokio::spawn(pump.run(events, disconnect));
         for effect in self.state.handle(Event::EngineStarted(started)) {
             self.carry_out(effect);
         }

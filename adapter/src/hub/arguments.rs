@@ -1,26 +1,23 @@
-//! What the arguments of any request must be before anybody looks at them: adapters are known to die of others. What a
-//! command makes of them is its own affair.
+//! Validates request arguments before dispatch; malformed ones crash some adapters. Not here: what a command makes of them.
 
-use dap_wire::Failure;
+use dap_wire::{Failure, command};
 use serde_json::Value;
 
-/// Ids without which a request means nothing, where an adapter may not survive that.
-const NEEDED: [(&str, &str); 1] = [("locations", "locationReference")];
-
-/// Refuses arguments that are no object, or that name a thread by anything but a number.
+/// Refuses arguments that are not an object, that name a thread by anything but a number, or that lack what the command table
+/// requires.
 ///
 /// # Errors
 /// `INVALID_PARAMETER`.
-pub fn check(command: &str, arguments: &Value) -> Result<(), Failure> {
+pub fn validate(name: &str, arguments: &Value) -> Result<(), Failure> {
     if !arguments.is_object() && !arguments.is_null() {
-        return Err(Failure::invalid(format!("the `arguments` of `{command}` must be an object")));
+        return Err(Failure::invalid(format!("the `arguments` of `{name}` must be an object")));
     }
     let thread = &arguments["threadId"];
     if !thread.is_null() && !thread.is_i64() {
         return Err(Failure::invalid(format!("`threadId` is {thread}; it must be a whole number")));
     }
-    match NEEDED.iter().find(|(needing, key)| *needing == command && arguments[*key].is_null()) {
-        Some((_, key)) => Err(Failure::invalid(format!("`{command}` needs `{key}`"))),
+    match command::find(name).and_then(|spec| spec.required).filter(|key| arguments[*key].is_null()) {
+        Some(key) => Err(Failure::invalid(format!("`{name}` needs `{key}`"))),
         None => Ok(()),
     }
 }
@@ -34,12 +31,12 @@ mod tests {
     #[test]
     fn arguments_are_an_object_and_threads_have_numbers() {
         for fine in [Value::Null, json!({}), json!({ "threadId": 0 }), json!({ "threadId": null })] {
-            assert_eq!(check("next", &fine), Ok(()));
+            assert_eq!(validate("next", &fine), Ok(()));
         }
         for bad in [json!([]), json!(5), json!("x"), json!({ "threadId": "1" }), json!({ "threadId": 1.5 })] {
-            assert!(check("next", &bad).is_err(), "{bad}");
+            assert!(validate("next", &bad).is_err(), "{bad}");
         }
-        assert!(check("locations", &json!({})).is_err());
-        assert_eq!(check("locations", &json!({ "locationReference": 1 })), Ok(()));
+        assert!(validate("locations", &json!({})).is_err());
+        assert_eq!(validate("locations", &json!({ "locationReference": 1 })), Ok(()));
     }
 }

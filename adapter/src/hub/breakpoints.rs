@@ -1,253 +1,260 @@
-//! The ledger of breakpoints: each client's wishes, their union for the engine, each client's answer, and what each
-//! client was shown of the others'.
+//! The breakpoints of all clients: each client's requests, their union for the engine, and what each client was shown of
+//! the others'.
 //!
-//! A [`Place`] is what one DAP request replaces whole: the breakpoints of a source, of all functions, all exception
-//! filters, data or instruction breakpoints. Everything about one place is on its [`Sheet`]. Identical wishes of several
-//! owners are one entry; an entry's id is ours, stays the same as long as somebody wants the entry, and is never given out
-//! again. What the engine is sent is a list of [`Slot`]s: one per entry where the engine judges conditions itself, one
-//! per spot where it cannot (`slots`, with one condition for all where that can be said: `joined`; then `state::judge`
-//! judges).
+//! A [`BreakpointScope`] is what one DAP request replaces whole: the breakpoints of a source, of all functions, all exception
+//! filters, data or instruction breakpoints. Everything about one scope is in its [`ScopeBreakpoints`]. Equal requests of
+//! several owners are one [`MergedBreakpoint`]; its id is the session's, stays the same as long as an owner wants it, and is
+//! never used again. The engine is sent a list of [`EngineBreakpoint`]s: one per merged breakpoint where the engine evaluates
+//! conditions itself, else one per location (with one condition for all where the engine's language can combine them), and
+//! then the hub evaluates (`state::conditions`).
 //!
-//! Not here: who is told and when (`state::marks`).
+//! Not here: who is notified, and when (`state::breakpoints`).
 
-mod joined;
-mod place;
-mod push;
-mod shadows;
-mod sheet;
-mod slots;
+mod engine_breakpoints;
+mod merged;
+mod request;
+mod scope;
+mod scope_breakpoints;
+mod sync;
 #[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use dap_wire::types::Breakpoint;
 use serde_json::Value;
 
-pub use joined::Joining;
-pub use place::{Place, Wished, wished};
-pub use push::{Owed, Push};
-pub use shadows::Reflects;
-pub use sheet::{Change, Entry, Marked, Sheet};
-pub use slots::{Abilities, Slot};
+pub use engine_breakpoints::{BreakpointSupport, EngineBreakpoint};
+pub use merged::MergedBreakpoint;
+pub use request::{BreakpointRequest, SetBreakpoints, Trace, parse};
+pub use scope::BreakpointScope;
+pub use scope_breakpoints::EchoesMirrors;
+pub use scope_breakpoints::{BreakpointChanges, ScopeBreakpoints, SetOutcome};
+pub use sync::{PendingReply, Sync};
 
 use super::event::ClientId;
 use super::ids::IdCounter;
 
-/// A `breakpoint` event to make: why, about which entry, and the entry as it is to be shown.
+/// A `breakpoint` event to send.
 #[derive(Debug, Clone, PartialEq)]
-pub struct News {
+pub struct BreakpointUpdate {
     /// `new`, `changed` or `removed`.
     pub reason: &'static str,
-    /// Our id.
+    /// The session's id of the breakpoint.
     pub id: i64,
-    /// DAP `Breakpoint`.
-    pub body: Value,
+    /// The breakpoint as the client is to see it.
+    pub body: Breakpoint,
 }
 
-/// A breakpoint that stopped the program, or might have.
+/// A breakpoint that stopped the program, or may have.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Suspect {
-    /// Our id.
+pub struct Candidate {
+    /// The session's id.
     pub id: i64,
-    /// Who wants it.
+    /// The clients that ask for it.
     pub owners: BTreeSet<ClientId>,
-    /// What its owners asked for, as far as the hub has to find it out.
-    pub wish: Value,
-    /// Whether the hub has to find out if it counts.
-    pub judged: bool,
+    /// What they ask for, as far as the hub has to evaluate it.
+    pub request: BreakpointRequest,
+    /// Whether the hub has to find out if the hit counts.
+    pub by_hub: bool,
 }
 
-impl Suspect {
-    /// Whether the hub has to find out if its condition holds.
+impl Candidate {
+    /// Whether the hub has to evaluate its condition.
     pub fn has_open_condition(&self) -> bool {
-        self.judged && !self.wish["condition"].is_null()
+        self.by_hub && self.request.condition.is_some()
     }
 }
 
 /// All breakpoints of the session.
 #[derive(Debug, Default)]
-pub struct Ledger {
-    sheets: BTreeMap<Place, Sheet>,
-    /// Owners that left and asked to keep theirs.
+pub struct BreakpointStore {
+    scopes: BTreeMap<BreakpointScope, ScopeBreakpoints>,
+    /// Owners that left with `keepBreakpoints`.
     kept: BTreeSet<ClientId>,
 }
 
-impl Ledger {
-    /// Replaces what one client wants at one place.
+impl BreakpointStore {
+    /// Replaces one client's breakpoints of one scope.
     pub fn set(
         &mut self,
         counter: &mut IdCounter,
         client: ClientId,
-        wished: Wished,
-        reflects: Reflects,
-    ) -> Change {
-        let sheet =
-            self.sheets.entry(wished.place.clone()).or_insert_with(|| Sheet::new(wished.place.clone()));
-        sheet.set(counter, client, wished, reflects, &self.kept)
+        requested: SetBreakpoints,
+        echoes_mirrors: EchoesMirrors,
+    ) -> SetOutcome {
+        let scope = &requested.scope;
+        let in_scope =
+            self.scopes.entry(scope.clone()).or_insert_with(|| ScopeBreakpoints::new(scope.clone()));
+        in_scope.replace_list(counter, client, requested, echoes_mirrors, &self.kept)
     }
 
-    /// The sheet of a place, if anybody ever wanted something there.
-    pub fn sheet(&self, place: &Place) -> Option<&Sheet> {
-        self.sheets.get(place)
+    /// The breakpoints of a scope, if any client ever set it.
+    pub fn scope(&self, scope: &BreakpointScope) -> Option<&ScopeBreakpoints> {
+        self.scopes.get(scope)
     }
 
-    /// The same, to change it.
-    pub fn sheet_mut(&mut self, place: &Place) -> Option<&mut Sheet> {
-        self.sheets.get_mut(place)
+    /// The same, to change them.
+    pub fn scope_mut(&mut self, scope: &BreakpointScope) -> Option<&mut ScopeBreakpoints> {
+        self.scopes.get_mut(scope)
     }
 
-    /// Where these breakpoints are.
-    pub fn places_of(&self, ids: &[i64]) -> Vec<Place> {
-        let has = |place: &Place| {
-            self.sheet(place).is_some_and(|sheet| sheet.entries.iter().any(|entry| ids.contains(&entry.id)))
-        };
-        self.places().into_iter().filter(has).collect()
+    /// The scopes of these breakpoints.
+    pub fn scopes_of(&self, ids: &[i64]) -> Vec<BreakpointScope> {
+        let with_any = |in_scope: &ScopeBreakpoints| in_scope.ids().iter().any(|id| ids.contains(id));
+        self.scopes_where(with_any)
     }
 
-    /// Every place that has entries.
-    pub fn places(&self) -> Vec<Place> {
-        self.sheets
-            .iter()
-            .filter(|(_, sheet)| !sheet.entries.is_empty())
-            .map(|(place, _)| place.clone())
-            .collect()
+    /// Every scope that has breakpoints.
+    pub fn scopes(&self) -> Vec<BreakpointScope> {
+        self.scopes_where(|in_scope| !in_scope.merged.is_empty())
     }
 
-    /// The union at a place, in order.
-    pub fn wishes(&self, place: &Place) -> Vec<&Value> {
-        self.sheets.get(place).into_iter().flat_map(|sheet| &sheet.entries).map(|entry| &entry.wish).collect()
+    fn scopes_where(&self, holds: impl Fn(&ScopeBreakpoints) -> bool) -> Vec<BreakpointScope> {
+        self.scopes.iter().filter(|(_, in_scope)| holds(in_scope)).map(|(scope, _)| scope.clone()).collect()
     }
 
-    /// Whether this client ever set this place.
-    pub fn has_set(&self, place: &Place, client: ClientId) -> bool {
-        self.sheets.get(place).is_some_and(|sheet| sheet.lists.contains_key(&client))
+    fn all(&self) -> impl Iterator<Item = &MergedBreakpoint> {
+        self.scopes.values().flat_map(|in_scope| &in_scope.merged)
     }
 
-    /// A client left for good. Gives the places whose union changed.
-    pub fn forget(&mut self, client: ClientId) -> Vec<Place> {
-        let mut changed = Vec::new();
-        for (place, sheet) in &mut self.sheets {
-            if sheet.forget(client) {
-                changed.push(place.clone());
-            }
-        }
-        changed
+    fn all_mut(&mut self) -> impl Iterator<Item = &mut MergedBreakpoint> {
+        self.scopes.values_mut().flat_map(|in_scope| &mut in_scope.merged)
     }
 
-    /// A client left and its breakpoints stay, until somebody sets the same or removes them.
+    /// The union of a scope, in order.
+    pub fn requests(&self, scope: &BreakpointScope) -> Vec<&BreakpointRequest> {
+        let merged = self.scopes.get(scope).into_iter().flat_map(|in_scope| &in_scope.merged);
+        merged.map(|breakpoint| &breakpoint.request).collect()
+    }
+
+    /// Whether this client ever set this scope.
+    pub fn has_set(&self, scope: &BreakpointScope, client: ClientId) -> bool {
+        self.scopes.get(scope).is_some_and(|in_scope| in_scope.lists.contains_key(&client))
+    }
+
+    /// Removes a client that left, with its breakpoints. Returns the scopes whose union changed.
+    pub fn remove_client(&mut self, client: ClientId) -> Vec<BreakpointScope> {
+        let changed = self.scopes.iter_mut().filter_map(|(scope, in_scope)| {
+            let changed = in_scope.remove_client(client);
+            changed.then(|| scope.clone())
+        });
+        changed.collect()
+    }
+
+    /// Keeps the breakpoints of a client that left, until another client sets the same or removes them.
     pub fn keep(&mut self, client: ClientId) {
         self.kept.insert(client);
-        self.sheets.values_mut().for_each(|sheet| sheet.forget_view(client));
+        self.scopes.values_mut().for_each(|in_scope| in_scope.forget_view(client));
     }
 
-    /// What one client wants, everywhere, as others are told of it.
-    pub fn marks_of(&self, client: ClientId) -> Vec<(ClientId, Value)> {
-        self.sheets
-            .values()
-            .flat_map(|sheet| sheet.marks_of(client))
-            .map(|(_, mark)| (client, mark))
-            .collect()
+    /// All breakpoints of one client, as other clients see them.
+    pub fn describe_owned(&self, client: ClientId) -> Vec<(ClientId, Value)> {
+        let described = self.scopes.values().flat_map(|in_scope| in_scope.describe_owned(client));
+        described.map(|(_, described)| (client, described)).collect()
     }
 
-    /// The engine is gone, and with it all it said; what is wanted stays. Gives the requests that wait for its answer.
-    pub fn engine_gone(&mut self) -> Vec<(Place, Vec<Owed>)> {
-        self.sheets.iter_mut().map(|(place, sheet)| (place.clone(), sheet.engine_gone())).collect()
+    /// The engine is gone, with all it reported; the requests stay. Returns the requests that wait for its reply.
+    pub fn forget_engine(&mut self) -> Vec<(BreakpointScope, Vec<PendingReply>)> {
+        self.scopes.iter_mut().map(|(scope, in_scope)| (scope.clone(), in_scope.forget_engine())).collect()
     }
 
-    /// The engine changed its mind about one breakpoint: our ids of it.
-    pub fn told(&mut self, told: &Value) -> Vec<i64> {
-        let Some(engine) = told["id"].as_i64() else { return Vec::new() };
-        let entries = self.sheets.values_mut().flat_map(|sheet| &mut sheet.entries);
-        entries
-            .filter(|entry| entry.engine == Some(engine))
-            .filter_map(|entry| entry.told(told).then_some(entry.id))
-            .collect()
+    /// Takes what the engine reports of one breakpoint (DAP `Breakpoint`); returns the ids of those that changed.
+    pub fn update(&mut self, reported: &Value) -> Vec<i64> {
+        let Some(engine_id) = reported["id"].as_i64() else { return Vec::new() };
+        let reported_of = self.all_mut().filter(|breakpoint| breakpoint.engine_id == Some(engine_id));
+        reported_of.filter_map(|breakpoint| breakpoint.update(reported).then_some(breakpoint.id)).collect()
     }
 
-    /// What the engine says was hit.
-    pub fn hit(&self, engine_ids: &Value) -> Vec<Suspect> {
-        let ids: Vec<i64> = engine_ids.as_array().into_iter().flatten().filter_map(Value::as_i64).collect();
-        self.suspects(|_, entry| entry.engine.is_some_and(|engine| ids.contains(&engine)))
+    /// The breakpoints that were hit, by the engine's ids.
+    pub fn hit(&self, engine_ids: &[i64]) -> Vec<Candidate> {
+        self.candidates(|_, breakpoint| breakpoint.engine_id.is_some_and(|id| engine_ids.contains(&id)))
     }
 
-    /// What may have been hit by a program that stands here; for engines that do not say.
-    pub fn hit_at(&self, path: &str, line: i64) -> Vec<Suspect> {
-        let here = Place::of_path(path);
-        self.suspects(|place, entry| match place {
-            Place::Source(_) => *place == here && entry.line() == Some(line),
+    /// The breakpoints that may have been hit by a program that stopped here; for engines that do not say.
+    pub fn hit_at(&self, path: &str, line: i64) -> Vec<Candidate> {
+        let here = BreakpointScope::of_path(path);
+        self.candidates(|scope, breakpoint| match scope {
+            BreakpointScope::Source(_) => *scope == here && breakpoint.line() == Some(line),
             // A function breakpoint says where it is, if the engine says anything.
-            Place::Functions => {
-                entry.state["source"]["path"].as_str().is_some_and(|found| Place::of_path(found) == here)
-                    && entry.line() == Some(line)
+            BreakpointScope::Functions => {
+                breakpoint.reported_path().is_some_and(|found| BreakpointScope::of_path(found) == here)
+                    && breakpoint.line() == Some(line)
             }
             _ => false,
         })
     }
 
-    fn suspects(&self, is_one: impl Fn(&Place, &Entry) -> bool) -> Vec<Suspect> {
+    fn candidates(&self, is_one: impl Fn(&BreakpointScope, &MergedBreakpoint) -> bool) -> Vec<Candidate> {
         let all = self
-            .sheets
+            .scopes
             .iter()
-            .flat_map(|(place, sheet)| sheet.entries.iter().map(move |entry| (place, entry)));
-        all.filter(|(place, entry)| is_one(place, entry))
-            .map(|(_, entry)| Suspect {
-                id: entry.id,
-                owners: entry.owners.clone(),
-                wish: entry.open_questions(),
-                judged: entry.is_open(),
+            .flat_map(|(scope, in_scope)| in_scope.merged.iter().map(move |breakpoint| (scope, breakpoint)));
+        all.filter(|(scope, breakpoint)| is_one(scope, breakpoint))
+            .map(|(_, breakpoint)| Candidate {
+                id: breakpoint.id,
+                owners: breakpoint.owners.clone(),
+                request: breakpoint.left_to_hub(),
+                by_hub: breakpoint.needs_hub(),
             })
             .collect()
     }
 
-    /// Whether all of these were the engine's ids of breakpoints that are gone, or that have other ids by now.
-    pub fn had(&self, engine_ids: &Value) -> bool {
-        let mut ids = engine_ids.as_array().into_iter().flatten().filter_map(Value::as_i64).peekable();
-        ids.peek().is_some() && ids.all(|id| self.sheets.values().any(|sheet| sheet.had(id)))
+    /// Whether all of these are the engine's ids of breakpoints that are removed, or that have other ids by now.
+    pub fn are_retired(&self, engine_ids: &[i64]) -> bool {
+        let is_retired = |id: &i64| self.scopes.values().any(|in_scope| in_scope.is_retired(*id));
+        !engine_ids.is_empty() && engine_ids.iter().all(is_retired)
     }
 
-    /// Whether the hub judges any breakpoint.
-    pub fn judges(&self) -> bool {
-        self.sheets.values().flat_map(|sheet| &sheet.entries).any(Entry::is_open)
+    /// Whether the hub evaluates any breakpoint.
+    pub fn need_hub(&self) -> bool {
+        self.all().any(MergedBreakpoint::needs_hub)
     }
 
-    /// Counts a hit of an entry; gives how many there were.
-    pub fn count(&mut self, id: i64) -> u64 {
-        match self.sheets.values_mut().flat_map(|sheet| &mut sheet.entries).find(|entry| entry.id == id) {
-            Some(entry) => {
-                entry.hits += 1;
-                entry.hits
+    /// Counts a hit of a breakpoint; returns how many there were.
+    pub fn count_hit(&mut self, id: i64) -> u64 {
+        match self.all_mut().find(|breakpoint| breakpoint.id == id) {
+            Some(breakpoint) => {
+                breakpoint.hits += 1;
+                breakpoint.hits
             }
             None => 0,
         }
     }
 
-    /// Who wants an entry, and what.
-    pub fn entry(&self, id: i64) -> Option<&Entry> {
-        self.sheets.values().flat_map(|sheet| &sheet.entries).find(|entry| entry.id == id)
+    /// How many hits there were of the traces that count together with this breakpoint; `None` when it counts alone.
+    pub fn group_hits(&self, id: i64) -> Option<u64> {
+        let one = self.find(id)?;
+        let group = one.request.trace.as_ref()?.group.as_ref()?;
+        let of_group = self.all().filter(|other| {
+            let theirs = other.request.trace.as_ref().and_then(|trace| trace.group.as_ref());
+            other.owners == one.owners && theirs == Some(group)
+        });
+        Some(of_group.map(|other| other.hits).sum())
     }
 
-    /// What a client has to be told so that it sees the breakpoints of the others as they are.
-    pub fn news_for(&mut self, client: ClientId) -> Vec<News> {
-        self.sheets.values_mut().flat_map(|sheet| sheet.news_for(client)).collect()
+    /// The breakpoint with this id.
+    pub fn find(&self, id: i64) -> Option<&MergedBreakpoint> {
+        self.all().find(|breakpoint| breakpoint.id == id)
     }
 
-    /// A client goes, or the session does: what it was shown is taken back.
-    pub fn take_back(&mut self, client: ClientId) -> Vec<News> {
-        self.sheets.values_mut().flat_map(|sheet| sheet.take_back(client)).collect()
+    /// The events this client needs to see the others' breakpoints as they are.
+    pub fn updates_for(&mut self, client: ClientId) -> Vec<BreakpointUpdate> {
+        self.scopes.values_mut().flat_map(|in_scope| in_scope.updates_for(client)).collect()
     }
 
-    /// The entry as this client is to see it, if it knows the entry at all.
-    pub fn seen_by(&mut self, client: ClientId, id: i64) -> Option<Value> {
-        self.sheets.values_mut().find_map(|sheet| sheet.seen_by(client, id))
+    /// The events that take back what this client was shown: it leaves, or the session ends.
+    pub fn remove_mirrors(&mut self, client: ClientId) -> Vec<BreakpointUpdate> {
+        self.scopes.values_mut().flat_map(|in_scope| in_scope.remove_mirrors(client)).collect()
     }
 
-    /// For `sessionInfo`: what clients that left have left behind.
-    pub fn left_behind(&self) -> Vec<Value> {
-        self.kept.iter().flat_map(|owner| self.owned_by(*owner)).collect()
+    /// The breakpoint as this client is to see it, if it knows it at all.
+    pub fn seen_by(&mut self, client: ClientId, id: i64) -> Option<Breakpoint> {
+        self.scopes.values_mut().find_map(|in_scope| in_scope.seen_by(client, id))
     }
 
-    /// For `sessionInfo`: what one client wants, everywhere.
+    /// For `sessionInfo`: all breakpoints of one client.
     pub fn owned_by(&self, client: ClientId) -> Vec<Value> {
-        self.sheets.values().flat_map(|sheet| sheet.owned_by(client)).collect()
+        self.scopes.values().flat_map(|in_scope| in_scope.owned_by(client)).collect()
     }
 }

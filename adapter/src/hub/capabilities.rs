@@ -1,17 +1,14 @@
-//! What the session offers. `initialize` is asked before any engine is chosen, so it promises what the built-in engine
-//! does; an engine that does otherwise is told of by a `capabilities` event, before `initialized`. Some editors take exception
+//! What the session offers. `initialize` comes before any engine is chosen, so the answer promises what the built-in engine
+//! does; an engine that differs is announced by a `capabilities` event, before `initialized`. Some editors take exception
 //! filters from the answer only: those may be known beforehand ([`Capabilities::expect_exception_filters`]).
 
+use dap_wire::command::{self, COMMANDS, CommandSpec, Recipient};
 use serde_json::{Map, Value, json};
 
-/// What the hub does itself, whatever the engine can: conditions, hit counts and log messages an engine does not know
-/// are the hub's work (`state::judge`).
-const OURS: [&str; 9] = [
-    "supportsRestartRequest",
-    "supportsConfigurationDoneRequest",
+/// What the hub does itself, whatever the engine can, besides its own requests: it evaluates conditions, counts hits and
+/// writes log messages where the engine does not (`state::conditions`).
+const OURS: [&str; 5] = [
     "supportTerminateDebuggee",
-    "supportsTerminateRequest",
-    "supportsCancelRequest",
     "supportsConditionalBreakpoints",
     "supportsHitConditionalBreakpoints",
     "supportsLogPoints",
@@ -22,42 +19,54 @@ const OURS: [&str; 9] = [
 const TYPES: &str =
     "types to stop at, or with ! to pass over: System.IO.*, !System.OperationCanceledException";
 
+/// What the built-in engine supports: optional requests, which the command table says how to announce, and capabilities that
+/// belong to no request.
+const BUILT_IN: [&str; 25] = [
+    "configurationDone",
+    "setFunctionBreakpoints",
+    "supportsConditionalBreakpoints",
+    "supportsHitConditionalBreakpoints",
+    "supportsLogPoints",
+    "supportsEvaluateForHovers",
+    "setVariable",
+    "setExpression",
+    "supportsValueFormattingOptions",
+    "completions",
+    "readMemory",
+    "disassemble",
+    "setInstructionBreakpoints",
+    "supportsSteppingGranularity",
+    "exceptionInfo",
+    "terminate",
+    "supportTerminateDebuggee",
+    "supportsDelayedStackTraceLoading",
+    "modules",
+    "cancel",
+    "loadedSources",
+    "breakpointLocations",
+    "stepInTargets",
+    "gotoTargets",
+    "supportsSingleThreadExecutionRequests",
+];
+
 /// DAP `Capabilities` of a session before its engine is known.
 pub fn initial() -> Value {
-    json!({
-        "supportsConfigurationDoneRequest": true,
-        "supportsFunctionBreakpoints": true,
-        "supportsConditionalBreakpoints": true,
-        "supportsHitConditionalBreakpoints": true,
-        "supportsLogPoints": true,
-        "supportsEvaluateForHovers": true,
-        "supportsSetVariable": true,
-        "supportsSetExpression": true,
-        "supportsValueFormattingOptions": true,
-        "supportsCompletionsRequest": true,
-        "completionTriggerCharacters": ["."],
-        "supportsReadMemoryRequest": true,
-        "supportsDisassembleRequest": true,
-        "supportsInstructionBreakpoints": true,
-        "supportsSteppingGranularity": true,
-        "supportsExceptionInfoRequest": true,
-        "supportsTerminateRequest": true,
-        "supportTerminateDebuggee": true,
-        "supportsDelayedStackTraceLoading": true,
-        "supportsModulesRequest": true,
-        "supportsCancelRequest": true,
-        "supportsLoadedSourcesRequest": true,
-        "supportsBreakpointLocationsRequest": true,
-        "supportsStepInTargetsRequest": true,
-        "supportsGotoTargetsRequest": true,
-        "supportsSingleThreadExecutionRequests": true,
+    let mut capabilities = Map::new();
+    for name in BUILT_IN {
+        let capability = command::find(name).and_then(CommandSpec::capability).unwrap_or(name);
+        capabilities.insert(capability.into(), json!(true));
+        if name == "completions" {
+            capabilities.insert("completionTriggerCharacters".into(), json!(["."]));
+        }
+    }
+    let more = json!({
         "supportedChecksumAlgorithms": ["SHA1", "SHA256"],
         "supportsExceptionFilterOptions": true,
         "exceptionBreakpointFilters": [
             { "filter": "all", "label": "All exceptions", "default": false, "supportsCondition": true,
               "description": "Stop where an exception is thrown in user code, or passes it.",
               "conditionDescription": TYPES },
-            { "filter": "userUnhandled", "label": "User-unhandled exceptions", "default": false,
+            { "filter": "userUnhandled", "label": "User-unhandled exceptions", "default": true,
               "supportsCondition": true,
               "description": "Stop where an exception is thrown that no user code catches.",
               "conditionDescription": TYPES },
@@ -65,10 +74,12 @@ pub fn initial() -> Value {
               "description": "Stop where an exception is thrown that nothing catches.",
               "conditionDescription": TYPES }
         ]
-    })
+    });
+    capabilities.extend(more.as_object().cloned().unwrap_or_default());
+    Value::Object(capabilities)
 }
 
-/// DAP `Capabilities` of the session as they stand.
+/// The current DAP `Capabilities` of the session.
 #[derive(Debug)]
 pub struct Capabilities {
     /// While there is no engine.
@@ -90,7 +101,7 @@ impl Default for Capabilities {
 }
 
 impl Capabilities {
-    /// What clients are told.
+    /// The capabilities that clients are sent.
     pub fn offered(&self) -> &Value {
         &self.offered
     }
@@ -135,7 +146,8 @@ impl Capabilities {
 
     fn offer(&mut self) {
         self.offered = self.engine.clone();
-        for name in OURS {
+        let announced = COMMANDS.iter().filter(|row| row.recipient == Recipient::Hub);
+        for name in announced.filter_map(CommandSpec::capability).chain(OURS) {
             self.offered[name] = json!(true);
         }
         if self.attached {
@@ -149,14 +161,14 @@ impl Capabilities {
         self.offer();
     }
 
-    /// What differs from what a client was told; `None` when nothing does.
-    pub fn news(&self, told: &Value) -> Option<Value> {
+    /// The differences from what a client was sent; `None` if there are none.
+    pub fn changes_since(&self, told: &Value) -> Option<Value> {
         let empty = Map::new();
         let (now, then) = (self.offered.as_object().unwrap_or(&empty), told.as_object().unwrap_or(&empty));
-        let mut news = Map::new();
+        let mut changes = Map::new();
         for (name, value) in now {
             if then.get(name) != Some(value) {
-                news.insert(name.clone(), value.clone());
+                changes.insert(name.clone(), value.clone());
             }
         }
         for (name, value) in then {
@@ -167,10 +179,10 @@ impl Capabilities {
                 _ => continue,
             };
             if !now.contains_key(name) {
-                news.insert(name.clone(), nothing);
+                changes.insert(name.clone(), nothing);
             }
         }
-        (!news.is_empty()).then_some(Value::Object(news))
+        (!changes.is_empty()).then_some(Value::Object(changes))
     }
 }
 
@@ -182,13 +194,13 @@ mod tests {
     fn an_engine_that_can_less_takes_back_what_was_promised_and_keeps_what_the_hub_does() {
         let mut capabilities = Capabilities::default();
         let told = capabilities.offered().clone();
-        assert_eq!(capabilities.news(&told), None);
+        assert_eq!(capabilities.changes_since(&told), None);
         capabilities.replace(json!({ "supportsStepBack": true, "supportsFunctionBreakpoints": true }));
-        let news = capabilities.news(&told).unwrap();
-        assert_eq!(news["supportsStepBack"], true);
-        assert_eq!(news["supportsSetVariable"], false);
-        assert_eq!(news["exceptionBreakpointFilters"], json!([]));
-        assert!(news["supportsFunctionBreakpoints"].is_null() && news["supportsLogPoints"].is_null());
+        let changes = capabilities.changes_since(&told).unwrap();
+        assert_eq!(changes["supportsStepBack"], true);
+        assert_eq!(changes["supportsSetVariable"], false);
+        assert_eq!(changes["exceptionBreakpointFilters"], json!([]));
+        assert!(changes["supportsFunctionBreakpoints"].is_null() && changes["supportsLogPoints"].is_null());
         assert!(!capabilities.engine_has("supportsLogPoints"));
         capabilities.amend(&json!({ "supportsLogPoints": true }));
         assert!(capabilities.engine_has("supportsLogPoints") && capabilities.engine_has("supportsStepBack"));
@@ -206,8 +218,8 @@ mod tests {
         capabilities.engine_chosen();
         assert_eq!(capabilities.offered()["exceptionBreakpointFilters"][0]["filter"], "all");
         capabilities.replace(json!({ "exceptionBreakpointFilters": [] }));
-        assert_eq!(capabilities.news(&told).unwrap()["exceptionBreakpointFilters"], json!([]));
+        assert_eq!(capabilities.changes_since(&told).unwrap()["exceptionBreakpointFilters"], json!([]));
         capabilities.forget_engine();
-        assert_eq!(capabilities.news(&told), None);
+        assert_eq!(capabilities.changes_since(&told), None);
     }
 }

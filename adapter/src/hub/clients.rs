@@ -1,43 +1,47 @@
-//! The riders: who they are, how far their handshake is, and how they count lines.
+//! The clients: who they are, how far their handshake is, and what they support.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use dap_wire::Failure;
+use dap_wire::types::{self, InitializeRequestArguments};
 use serde_json::Value;
 
 use super::access::AgentAccess;
-use super::announced::Announced;
+use super::client_capabilities::ClientCapabilities;
 use super::convention::Convention;
 use super::event::{ClientId, Origin};
 use super::ids::IdTable;
 
-/// How far a client's handshake is. It moves down this list and never back.
+/// Maximum length of a client's name, characters.
+const MAX_NAME: usize = 80;
+
+/// How far a client's handshake is. It moves down this list and never back, but after a launch that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Stage {
-    /// Nothing said yet.
+pub enum HandshakeStage {
+    /// The client has sent nothing yet.
     Connected,
     /// `initialize` was answered.
     Initialized,
-    /// `launch` or `attach` was accepted; the `initialized` event is still owed.
+    /// `launch` or `attach` was accepted; the `initialized` event is still to come.
     Joined,
-    /// It was sent `initialized` and may configure.
+    /// The client was sent `initialized` and may configure.
     Configuring,
-    /// `configurationDone`: it gets events.
+    /// The client sent `configurationDone`: it gets events.
     Ready,
-    /// It said `disconnect`: only answers to what it asked before.
+    /// The client sent `disconnect`: it gets only responses to earlier requests.
     Leaving,
 }
 
-/// Who is at the other end.
+/// What is at the other end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ClientKind {
     /// A person's editor, or any DAP client that does not say otherwise.
     Editor,
     /// A program that acts for a language model; `agentAccess` binds it.
     Agent,
 }
 
-impl Kind {
+impl ClientKind {
     /// As `sessionInfo` spells it.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -47,167 +51,167 @@ impl Kind {
     }
 }
 
-/// One rider.
+/// One client.
 #[derive(Debug)]
 pub struct Client {
-    /// Its connection.
     pub id: ClientId,
-    /// Where it came from.
     pub origin: Origin,
-    /// How far its handshake is.
-    pub stage: Stage,
+    pub stage: HandshakeStage,
     /// It presented the token, or needed none.
     pub admitted: bool,
     /// Its launch or attach made the session.
     pub launched: bool,
     /// `clientName`, else `clientID`, else `client N`.
     pub name: String,
-    /// Editor or agent.
-    pub kind: Kind,
+    /// `clientID`.
+    pub client_id: Option<String>,
+    pub kind: ClientKind,
     /// The most that it wants to do, whatever it may.
-    pub wants: AgentAccess,
-    /// What it was refused since its access changed last: each is told to the others once.
+    pub requested_access: AgentAccess,
+    /// The commands it was refused since its access changed last: each is reported to the others once.
     pub refused: BTreeSet<String>,
-    /// Its `initialize`, to repeat it when it joins another session through us.
-    pub introduction: Value,
+    /// The arguments of its `initialize`, to repeat them when it joins another session through this one.
+    pub initialize_arguments: Value,
     /// Lines, columns and paths as it wants them.
     pub convention: Convention,
-    /// Which optional events it takes.
-    pub announced: Announced,
-    /// The capabilities it was told.
-    pub capabilities: Value,
-    /// It asked for `sessionChanged` and `inputClosed`.
+    /// The optional events and fields that it supports.
+    pub supports: ClientCapabilities,
+    /// The session's capabilities as they were last sent to it.
+    pub sent_capabilities: Value,
+    /// It subscribed to `sessionChanged` and `inputClosed`.
     pub subscribed: bool,
-    /// Its frames, variables and sources.
+    /// Its ids of frames, variables and sources.
     pub ids: IdTable,
-    /// When it goes, however it goes, another client takes its place as the one that launched.
+    /// When it leaves, however it does, another client takes its role as the one that launched.
     pub hands_over: bool,
-    /// Its breakpoints stay when it goes.
+    /// Its breakpoints stay when it leaves.
     pub keeps_breakpoints: bool,
-    /// It puts breakpoints of others that it is shown into its own list.
-    pub reflects: bool,
-    /// It was told that the session is over.
-    pub told_terminated: bool,
-    /// Numbers and commands of what it has asked and has no answer to.
-    pub owed: Vec<(i64, String)>,
+    /// It puts mirrors into its own list of breakpoints.
+    pub echoes_mirrors: bool,
+    /// It was sent `terminated`.
+    pub terminated_sent: bool,
+    /// Numbers and commands of its requests that have no response.
+    pub unanswered: Vec<(i64, String)>,
 }
 
 impl Client {
-    /// A connection that said nothing yet.
+    /// A connection over which nothing was sent yet.
     pub fn new(id: ClientId, origin: Origin) -> Self {
         Self {
             id,
             origin,
-            stage: Stage::Connected,
+            stage: HandshakeStage::Connected,
             admitted: true,
             launched: false,
             name: id.to_string(),
-            kind: Kind::Editor,
-            wants: AgentAccess::Full,
+            client_id: None,
+            kind: ClientKind::Editor,
+            requested_access: AgentAccess::Full,
             refused: BTreeSet::new(),
-            introduction: Value::Null,
+            initialize_arguments: Value::Null,
             convention: Convention::default(),
-            announced: Announced::default(),
-            capabilities: Value::Null,
+            supports: ClientCapabilities::default(),
+            sent_capabilities: Value::Null,
             subscribed: false,
             ids: IdTable::default(),
             hands_over: false,
             keeps_breakpoints: false,
-            reflects: false,
-            told_terminated: false,
-            owed: Vec::new(),
+            echoes_mirrors: false,
+            terminated_sent: false,
+            unanswered: Vec::new(),
         }
     }
 
-    /// Takes what `initialize` says. Absent fields mean what DAP says they mean.
+    /// Takes the arguments of `initialize`. Absent fields mean what DAP says they mean.
     ///
     /// # Errors
-    /// `INVALID_PARAMETER` for a `pathFormat` that is neither `path` nor `uri`, and for a `tandemAccess` that is none.
-    pub fn introduce(&mut self, arguments: &Value) -> Result<(), Failure> {
-        self.convention = Convention::from_initialize(arguments)?;
-        if !arguments["tandemAccess"].is_null() {
-            self.wants = AgentAccess::parse(&arguments["tandemAccess"])?;
+    /// `INVALID_PARAMETER` for a `pathFormat` that is neither `path` nor `uri`, and for an invalid `tandemAccess`.
+    pub fn initialize(&mut self, arguments: &Value) -> Result<(), Failure> {
+        let initialize: InitializeRequestArguments = types::read(arguments);
+        self.convention = Convention::from_initialize(&initialize)?;
+        let access = &arguments["tandemAccess"];
+        if !access.is_null() {
+            self.requested_access = AgentAccess::parse(access)?;
         }
-        let text = |key: &str| arguments[key].as_str().filter(|text| !text.is_empty());
-        let name = text("clientName").or(text("clientID"));
-        if let Some(name) = name {
-            self.name = name.chars().filter(|letter| !letter.is_control()).take(80).collect();
+        self.supports = ClientCapabilities::from_initialize(&initialize);
+        let given = |text: Option<String>| text.filter(|text| !text.is_empty());
+        self.client_id = given(initialize.client_id);
+        if let Some(name) = given(initialize.client_name).as_ref().or(self.client_id.as_ref()) {
+            self.name = name.chars().filter(|letter| !letter.is_control()).take(MAX_NAME).collect();
         }
-        let agent = text("clientID").is_some_and(|id| id.starts_with("tandem-mcp"))
-            || text("tandemKind") == Some("agent");
-        self.kind = if agent { Kind::Agent } else { Kind::Editor };
-        self.announced = Announced::from_initialize(arguments);
-        self.introduction = arguments.clone();
-        self.stage = Stage::Initialized;
+        let is_bridge = self.client_id.as_ref().is_some_and(|id| id.starts_with("tandem-mcp"));
+        let is_agent = is_bridge || arguments["tandemKind"] == "agent";
+        self.kind = if is_agent { ClientKind::Agent } else { ClientKind::Editor };
+        self.initialize_arguments = arguments.clone();
+        self.stage = HandshakeStage::Initialized;
         Ok(())
     }
 
     /// Whether it carries out a reverse request of this name.
-    pub fn serves(&self, command: &str) -> bool {
+    pub fn supports_reverse_request(&self, command: &str) -> bool {
         match command {
-            "runInTerminal" => self.announced.terminal,
-            "startDebugging" => self.announced.start_debugging,
+            "runInTerminal" => self.supports.terminal,
+            "startDebugging" => self.supports.start_debugging,
             _ => false,
         }
     }
 
     /// Whether it gets an event of this name.
-    pub fn takes(&self, event: &str) -> bool {
+    pub fn accepts_event(&self, event: &str) -> bool {
         match event {
             "sessionChanged" | "inputClosed" => self.subscribed,
-            _ => self.announced.takes(event),
+            _ => self.supports.accepts_event(event),
         }
     }
 }
 
-/// All riders, in the order they came.
+/// All clients, in the order in which they connected.
 #[derive(Debug, Default)]
 pub struct Clients(BTreeMap<ClientId, Client>);
 
 impl Clients {
-    /// A new connection.
     pub fn add(&mut self, client: Client) {
         self.0.insert(client.id, client);
     }
 
-    /// Forgets a connection.
     pub fn remove(&mut self, id: ClientId) -> Option<Client> {
         self.0.remove(&id)
     }
 
-    /// The rider with this id, unless it left.
+    /// The client with this id, unless it left.
     pub fn get(&self, id: ClientId) -> Option<&Client> {
         self.0.get(&id)
     }
 
-    /// The same, to change it.
     pub fn get_mut(&mut self, id: ClientId) -> Option<&mut Client> {
         self.0.get_mut(&id)
     }
 
-    /// All.
     pub fn iter(&self) -> impl Iterator<Item = &Client> {
         self.0.values()
     }
 
-    /// All, to change them.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Client> {
         self.0.values_mut()
     }
 
-    /// The ids of those that get events.
+    /// The ids of the clients that get events.
     pub fn ready(&self) -> Vec<ClientId> {
-        self.0.values().filter(|client| client.stage == Stage::Ready).map(|client| client.id).collect()
+        self.ids_where(|client| client.stage == HandshakeStage::Ready)
     }
 
-    /// The ids of those who asked for this program, whether they have configured or not.
-    pub fn at_the_console(&self) -> Vec<ClientId> {
-        let there = |client: &&Client| (Stage::Joined..=Stage::Ready).contains(&client.stage);
-        self.0.values().filter(there).map(|client| client.id).collect()
+    /// The ids of the clients that launched, attached or joined, whether they have configured or not.
+    pub fn joined(&self) -> Vec<ClientId> {
+        self.ids_where(|client| (HandshakeStage::Joined..=HandshakeStage::Ready).contains(&client.stage))
     }
 
-    /// Whether nobody is left. A connection that has not said who it is counts for nobody.
+    /// The ids of the clients for which this holds.
+    pub fn ids_where(&self, holds: impl Fn(&Client) -> bool) -> Vec<ClientId> {
+        self.0.values().filter(|client| holds(client)).map(|client| client.id).collect()
+    }
+
+    /// Whether no client is left. A connection that has sent nothing does not count.
     pub fn is_empty(&self) -> bool {
-        self.0.values().all(|client| client.stage == Stage::Connected)
+        self.0.values().all(|client| client.stage == HandshakeStage::Connected)
     }
 }

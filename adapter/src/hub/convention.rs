@@ -1,7 +1,9 @@
-//! How a client counts lines and columns and spells paths. The hub and the engines count from 1 and use native
-//! paths; a client that asked for the same (most do) costs nothing here.
+//! How a client counts lines and columns and spells paths. The hub and the engines count from 1 and use native paths; a
+//! client that does the same (most do) costs nothing here.
 
 use dap_wire::Failure;
+use dap_wire::types::InitializeRequestArguments;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::{Value, json};
 
 /// DAP `InitializeRequestArguments`: `linesStartAt1`, `columnsStartAt1`, `pathFormat`.
@@ -25,13 +27,13 @@ enum Direction {
 }
 
 impl Convention {
-    /// As `initialize` asks; absent means 1, 1 and `path`.
+    /// As in `initialize`; absent means 1, 1 and `path`.
     ///
     /// # Errors
     /// `INVALID_PARAMETER` for an unknown path format.
-    pub fn from_initialize(arguments: &Value) -> Result<Self, Failure> {
-        let start = |key: &str| i64::from(arguments[key].as_bool().unwrap_or(true));
-        let uris = match arguments["pathFormat"].as_str() {
+    pub fn from_initialize(arguments: &InitializeRequestArguments) -> Result<Self, Failure> {
+        let start = |flag: Option<bool>| i64::from(flag.unwrap_or(true));
+        let uris = match arguments.path_format.as_deref() {
             None | Some("path") => false,
             Some("uri") => true,
             Some(other) => {
@@ -40,23 +42,27 @@ impl Convention {
                 )));
             }
         };
-        Ok(Self { lines_start_at: start("linesStartAt1"), columns_start_at: start("columnsStartAt1"), uris })
+        Ok(Self {
+            lines_start_at: start(arguments.lines_start_at1),
+            columns_start_at: start(arguments.columns_start_at1),
+            uris,
+        })
     }
 
-    fn is_ours(self) -> bool {
+    fn is_default(self) -> bool {
         self == Self::default()
     }
 
     /// Rewrites a body or event for this client.
     pub fn to_client(self, body: &mut Value) {
-        if !self.is_ours() {
+        if !self.is_default() {
             self.walk(body, Direction::ToClient);
         }
     }
 
     /// Rewrites a client's arguments for the hub and the engine.
     pub fn to_hub(self, arguments: &mut Value) {
-        if !self.is_ours() {
+        if !self.is_default() {
             self.walk(arguments, Direction::ToHub);
         }
     }
@@ -81,7 +87,7 @@ impl Convention {
 
 fn shift(value: &mut Value, start: i64, direction: Direction) {
     if let Some(number) = value.as_i64() {
-        // 0 stands for "no line" on our side (DAP: frames without a source have line 0).
+        // 0 means "no line" here (DAP: frames without a source have line 0).
         *value = match direction {
             Direction::ToClient => json!((number - 1 + start).max(0)),
             Direction::ToHub => json!(number.saturating_add(1 - start)),
@@ -89,61 +95,33 @@ fn shift(value: &mut Value, start: i64, direction: Direction) {
     }
 }
 
-/// RFC 8089 `file:` URIs with the escapes of RFC 3986.
+/// What a `file:` URI (RFC 8089) leaves as it is: RFC 3986's unreserved characters, and the slashes between folders.
+const IN_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
 fn respell(value: &mut Value, direction: Direction) {
     let Some(text) = value.as_str() else { return };
     *value = match direction {
         Direction::ToClient if text.starts_with('/') => {
-            let mut uri = String::from("file://");
-            for byte in text.bytes() {
-                if byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte) {
-                    uri.push(char::from(byte));
-                } else {
-                    uri.push_str(&format!("%{byte:02X}"));
-                }
-            }
-            uri.into()
+            format!("file://{}", utf8_percent_encode(text, IN_PATH)).into()
         }
         Direction::ToHub => match text.strip_prefix("file://") {
-            Some(rest) => unescape(rest).into(),
+            Some(rest) => percent_decode_str(rest).decode_utf8_lossy().into(),
             None => return,
         },
         Direction::ToClient => return,
     };
 }
 
-fn unescape(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&byte, tail)) = rest.split_first() {
-        let escaped = (byte == b'%')
-            .then(|| tail.get(..2).and_then(|hex| std::str::from_utf8(hex).ok()))
-            .flatten()
-            .and_then(|hex| u8::from_str_radix(hex, 16).ok());
-        match escaped {
-            Some(value) => {
-                bytes.push(value);
-                rest = tail.get(2..).unwrap_or_default();
-            }
-            None => {
-                bytes.push(byte);
-                rest = tail;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
 #[cfg(test)]
 mod tests {
+    use dap_wire::types;
+
     use super::*;
 
     #[test]
     fn a_client_that_counts_from_zero_and_uses_uris_gets_its_own_view_back() {
-        let zero = Convention::from_initialize(
-            &json!({"linesStartAt1": false, "columnsStartAt1": false, "pathFormat": "uri"}),
-        )
-        .unwrap();
+        let zero = json!({"linesStartAt1": false, "columnsStartAt1": false, "pathFormat": "uri"});
+        let zero = Convention::from_initialize(&types::read(&zero)).unwrap();
         let ours = json!({"source": {"path": "/a b/ü.cs"}, "line": 7, "column": 1});
         let mut theirs = ours.clone();
         zero.to_client(&mut theirs);
@@ -153,7 +131,21 @@ mod tests {
     }
 
     #[test]
+    fn escapes_that_are_none_stay_as_they_are() {
+        for (uri, path) in [
+            ("file:///a%20b", "/a b"),
+            ("file:///100%", "/100%"),
+            ("file:///a%zz", "/a%zz"),
+            ("/a%20b", "/a%20b"),
+        ] {
+            let mut value = json!(uri);
+            respell(&mut value, Direction::ToHub);
+            assert_eq!(value, path);
+        }
+    }
+
+    #[test]
     fn an_unknown_path_format_is_refused() {
-        assert!(Convention::from_initialize(&json!({"pathFormat": "dos"})).is_err());
+        assert!(Convention::from_initialize(&types::read(&json!({"pathFormat": "dos"}))).is_err());
     }
 }

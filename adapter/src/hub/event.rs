@@ -1,11 +1,11 @@
-//! Everything that can wake the hub, and everything it can do about it. Both lists are closed.
+//! The hub's interface: everything that can wake it, and everything it can do about it. Both lists are closed.
 
 use std::time::Duration;
 
 use dap_wire::{Failure, Message, MessageError};
 use serde_json::Value;
 
-use crate::engine::EngineEvent;
+use crate::engine::{EngineEvent, StartedEngine};
 
 /// One connection to this session. Never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -17,18 +17,28 @@ impl std::fmt::Display for ClientId {
     }
 }
 
-/// A request of ours to the engine or the broker, until it is answered. Never reused.
+/// A request of a client, which must get its one response.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientRequest {
+    pub client: ClientId,
+    /// The client's number.
+    pub seq: i64,
+    /// The command, which the response repeats.
+    pub command: String,
+}
+
+/// A request of the hub to the engine or the broker, until the reply. Never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub u64);
 
-/// A reverse request: of the engine, to one client at a time. The number it has inside the hub; never reused.
+/// A reverse request of the engine, sent to one client at a time: its number inside the hub. Never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Ask(pub i64);
+pub struct ReverseRequestId(pub i64);
 
 /// Where a client came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// The connection the host was started for: it may launch or attach, and its leaving ends the session.
+    /// The connection the host was started for: it may launch or attach, and the session ends when it leaves.
     First,
     /// The session's socket: it joins.
     Socket,
@@ -37,139 +47,95 @@ pub enum Origin {
 /// What can wake the hub.
 #[derive(Debug)]
 pub enum Event {
-    /// A connection was made.
-    ClientJoined {
-        /// Its new id.
-        client: ClientId,
-        /// Where it came from.
-        origin: Origin,
-    },
-    /// A message arrived whole.
-    ClientSaid {
-        /// From whom.
-        client: ClientId,
-        /// What.
-        message: Message,
-    },
-    /// A frame arrived whole but is no DAP message.
-    ClientGarbled {
-        /// From whom.
-        client: ClientId,
-        /// What could be read of it.
-        error: MessageError,
-    },
+    /// A client connected.
+    ClientJoined { client: ClientId, origin: Origin },
+    /// A client sent a message.
+    ClientMessage { client: ClientId, message: Message },
+    /// A client sent a frame that is not a DAP message; `error` has what could be read of it.
+    ClientMessageInvalid { client: ClientId, error: MessageError },
     /// The connection ended, for whatever reason.
-    ClientLeft {
-        /// Whose.
-        client: ClientId,
-    },
-    /// A client has stopped reading and was cut off: too much waits for it.
-    ClientStalled {
-        /// Which.
-        client: ClientId,
-    },
+    ClientLeft { client: ClientId },
+    /// A client does not read and was disconnected: its queue was full.
+    ClientStalled { client: ClientId },
     /// The engine was made, or could not be; follows [`Effect::StartEngine`].
     EngineStarted(Result<StartedEngine, Failure>),
-    /// The engine answered [`Effect::AskEngine`].
-    EngineAnswered {
-        /// Which request.
-        ticket: Ticket,
-        /// Its answer, with the engine's ids.
-        result: Result<Value, Failure>,
-    },
-    /// The engine says something of its own accord.
-    EngineSaid(EngineEvent),
-    /// The broker answered [`Effect::Io`].
-    IoAnswered {
-        /// Which request.
-        ticket: Ticket,
-        /// The body for the client.
-        result: Result<Value, Failure>,
-    },
-    /// A timer of [`Effect::StartTimer`] ran out.
+    /// The engine's reply to [`Effect::RequestEngine`], with the engine's ids.
+    EngineReplied { ticket: Ticket, result: Result<Value, Failure> },
+    /// The engine reports something by itself.
+    EngineEvent(EngineEvent),
+    /// The broker's reply to [`Effect::Io`]: the body for the client.
+    IoReplied { ticket: Ticket, result: Result<Value, Failure> },
+    /// A timer of [`Effect::StartTimer`] fired.
     TimerFired(Timer),
-    /// The host was told to end (a signal).
-    ShutdownAsked,
-}
-
-/// What the hub knows of an engine once it is made.
-#[derive(Debug, Clone)]
-pub struct StartedEngine {
-    /// Its name, as in the launch attribute `engine`.
-    pub name: String,
-    /// It takes several breakpoints on one line (or function), each with its own condition, and judges each for itself.
-    /// Most child adapters keep one: then the hub merges them and judges.
-    pub several_per_line: bool,
+    /// The host has to end (a signal).
+    ShutdownRequested,
 }
 
 /// What a timer is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Timer {
-    /// The session is over and its first client gone; others may read output for this long.
+    /// How long others may read output after the session has ended and its first client gone.
     Linger,
-    /// A client has had its time to present the token, or to introduce itself.
+    /// How long a client may take to present the token, or to send `initialize`.
     Admission(ClientId),
-    /// The engine has had its time to say `initialized` after its launch succeeded.
-    EarlyAnswer,
-    /// A client has had its time to answer this reverse request.
-    Ask(Ask),
-    /// The program has had its time to end, from this resume on, counted.
+    /// How long an engine may take to send `initialized` after its launch succeeded.
+    EarlyLaunchReply,
+    /// How long a client may take to answer this reverse request.
+    ReverseRequest(ReverseRequestId),
+    /// How long the call with this number is followed.
+    Follow(u64),
+    /// How long the program may take to end; counts from the resume with this number.
     Terminate(u64),
 }
 
 /// A request to the process I/O broker.
 #[derive(Debug, Clone, PartialEq)]
 pub enum IoRequest {
-    /// `processWriteInput`.
-    Write {
-        /// Bytes for stdin; may be empty.
-        data: Vec<u8>,
-        /// Close stdin after them.
-        close: bool,
-    },
+    /// `processWriteInput`: bytes for stdin, perhaps none, and whether to close stdin after them.
+    Write { data: Vec<u8>, close: bool },
     /// `processReadOutput`.
     Read(ReadOutput),
+    /// `processReadInput`.
+    Given,
 }
 
-/// Checked arguments of `processReadOutput`.
+/// Validated arguments of `processReadOutput`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ReadOutput {
-    /// Whether stdout is asked.
     pub stdout: bool,
-    /// Whether stderr is asked.
     pub stderr: bool,
     /// Move this client's start to the end of what was read.
     pub clear: bool,
-    /// Cursor of an earlier answer.
+    /// Cursor of an earlier response.
     pub since: Option<String>,
-    /// Bound for each stream, bytes.
+    /// Limit for each stream, bytes.
     pub max_bytes: Option<usize>,
-    /// The newest where there is more than that.
+    /// Return the newest bytes where there are more than that.
     pub newest: bool,
     /// Regular expression to wait for; known to compile.
     pub wait_for: Option<String>,
     /// How long to wait.
     pub timeout: Option<Duration>,
-    /// Also what the program's terminal shows.
+    /// Also return what the program's terminal shows.
     pub screen: bool,
     /// The program is stopped by the debugger.
-    pub stands: bool,
+    pub stopped: bool,
 }
 
 /// What the session's file says of it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Publication {
-    /// For people: usually the program's file name.
+    /// For users: usually the program's file name.
     pub title: String,
     /// What is debugged: a path, or `process N`.
     pub program: String,
     /// The launch attribute `engine`.
     pub engine: String,
-    /// The program's folder to work in.
+    /// The program's working directory.
     pub cwd: Option<String>,
-    /// Who launched or attached: its name, and `editor` or `agent`.
+    /// Name of the client that launched or attached.
     pub client: Option<String>,
-    /// The second of these.
+    /// `editor` or `agent`.
     pub kind: Option<String>,
 }
 
@@ -177,93 +143,36 @@ pub struct Publication {
 #[derive(Debug, PartialEq)]
 pub enum Effect {
     /// Queue a message to a client; its writer numbers it.
-    Send {
-        /// To whom.
-        client: ClientId,
-        /// What.
-        message: Message,
-    },
-    /// The program's output goes to this client from now on, beginning with what is still kept.
-    StartOutput {
-        /// To whom.
-        client: ClientId,
-    },
-    /// The program's output does not go to this client any more.
-    StopOutput {
-        /// To whom not.
-        client: ClientId,
-    },
-    /// What the program printed until now goes out before the next message to this client.
-    FlushOutput {
-        /// To whom.
-        client: ClientId,
-    },
+    Send { client: ClientId, message: Message },
+    /// Send the program's output to this client from now on, beginning with what is still kept.
+    StartOutput { client: ClientId },
+    /// Send this client no more output.
+    StopOutput { client: ClientId },
+    /// Send what the program printed until now before the next message to this client.
+    FlushOutput { client: ClientId },
     /// Close the connection after what is queued.
-    Close {
-        /// Whose.
-        client: ClientId,
-    },
-    /// Make the engine for these launch or attach arguments; answered by [`Event::EngineStarted`].
-    StartEngine {
-        /// The client's arguments.
-        arguments: Value,
-    },
-    /// From now on this client rides in another session, through us; its request has not been answered.
-    JoinOther {
-        /// Who.
-        client: ClientId,
-        /// The other session's id.
-        session: String,
-        /// What it said of itself in `initialize`.
-        introduction: Value,
-        /// Number of its `attach`.
-        seq: i64,
-    },
-    /// Ask the engine; answered by [`Event::EngineAnswered`].
-    AskEngine {
-        /// Ours.
-        ticket: Ticket,
-        /// DAP command.
-        command: String,
-        /// DAP arguments with the engine's ids.
-        arguments: Value,
-        /// After this the actor answers with `TIMEOUT`.
-        deadline: Duration,
-    },
-    /// Answer an `EngineEvent::Asks`.
-    AnswerEngine {
-        /// The engine's own number for it.
-        ask: i64,
-        /// The client's body, or why there is none.
-        result: Result<Value, Failure>,
-    },
-    /// The client cancelled what it asked the engine or the broker.
-    Cancel {
-        /// Which request.
-        ticket: Ticket,
-    },
-    /// Ask the broker; answered by [`Event::IoAnswered`].
-    Io {
-        /// Ours.
-        ticket: Ticket,
-        /// On whose behalf (`clear` is per client).
-        client: ClientId,
-        /// What.
-        request: IoRequest,
-    },
+    Close { client: ClientId },
+    /// Make the engine for these launch or attach arguments; [`Event::EngineStarted`] follows.
+    StartEngine { arguments: Value },
+    /// Connect this client to another session. `seq` is the number of its `attach`, which has no response yet; `initialize`
+    /// are its arguments of that request. `child`: a client opens the session of a child process, which may have ended already.
+    JoinSession { client: ClientId, session: String, initialize: Value, seq: i64, child: bool },
+    /// Send the engine a request with its own ids; [`Event::EngineReplied`] follows, with `TIMEOUT` after `deadline`.
+    RequestEngine { ticket: Ticket, command: String, arguments: Value, deadline: Duration },
+    /// Send the engine the one reply to its reverse request with this number of the engine's own.
+    ReplyToEngine { id: i64, result: Result<Value, Failure> },
+    /// Cancel a request to the engine or the broker.
+    Cancel { ticket: Ticket },
+    /// Send the broker a request on behalf of this client (`clear` is per client); [`Event::IoReplied`] follows.
+    Io { ticket: Ticket, client: ClientId, request: IoRequest },
     /// Wake the hub later.
-    StartTimer {
-        /// What for.
-        timer: Timer,
-        /// When.
-        after: Duration,
-    },
+    StartTimer { timer: Timer, after: Duration },
     /// Let others join: write the session's file, listen on its socket.
     Publish(Publication),
-    /// Nobody joins any more.
+    /// Accept no more clients.
     Unpublish,
     /// Kill whatever is left of the program, now.
     KillProgram,
-    /// The session is over: the host ends after the queued messages went out.
+    /// End the host after the queued messages are sent: the session has ended.
     End,
 }

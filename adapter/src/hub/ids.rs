@@ -6,48 +6,9 @@
 
 use std::collections::HashMap;
 
-use dap_wire::{ErrorCode, Failure};
+use dap_wire::ids::IdKind;
+use dap_wire::{ErrorCode, Failure, command};
 use serde_json::{Value, json};
-
-/// What an id stands for. Frames and variables of one engine may share numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum IdKind {
-    /// `frameId`, `StackFrame.id`.
-    Frame,
-    /// `variablesReference`.
-    Variables,
-    /// `sourceReference`; lives as long as the session.
-    Source,
-    /// `gotoTargets` and `stepInTargets`.
-    Target,
-    /// `locationReference` and its kin.
-    Location,
-}
-
-impl IdKind {
-    fn of_key(key: &str) -> Option<Self> {
-        match key {
-            "frameId" => Some(Self::Frame),
-            "variablesReference" => Some(Self::Variables),
-            "sourceReference" => Some(Self::Source),
-            "targetId" => Some(Self::Target),
-            "locationReference" | "declarationLocationReference" | "valueLocationReference" => {
-                Some(Self::Location)
-            }
-            _ => None,
-        }
-    }
-
-    fn noun(self) -> &'static str {
-        match self {
-            Self::Frame => "frame",
-            Self::Variables => "variables reference",
-            Self::Source => "source reference",
-            Self::Target => "target",
-            Self::Location => "location reference",
-        }
-    }
-}
 
 /// The session's counter of ids.
 #[derive(Debug)]
@@ -61,7 +22,7 @@ impl Default for IdCounter {
 }
 
 impl IdCounter {
-    /// A number nobody had before.
+    /// A number that was never used before.
     pub fn take(&mut self) -> i64 {
         self.0 += 1;
         self.0
@@ -113,13 +74,8 @@ impl IdTable {
     }
 
     /// Rewrites the engine's ids in a body or event for this client.
-    pub fn to_client(&mut self, counter: &mut IdCounter, command: &str, body: &mut Value) {
-        let own_ids = match command {
-            "stackTrace" => Some(("stackFrames", IdKind::Frame)),
-            "gotoTargets" | "stepInTargets" => Some(("targets", IdKind::Target)),
-            _ => None,
-        };
-        if let Some((list, kind)) = own_ids {
+    pub fn to_client(&mut self, counter: &mut IdCounter, name: &str, body: &mut Value) {
+        if let Some((list, kind)) = command::find(name).and_then(|spec| spec.listed_ids) {
             // A body from outside may be anything: indexing to change it could panic.
             for item in body.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
                 if let Some(id) = item.get_mut("id")

@@ -1,125 +1,98 @@
-//! Who waits for what: every ticket has exactly one waiter until it is answered, and then none.
+//! Requests in flight: what becomes of each reply of the engine or the broker. Every ticket has exactly one waiter until its
+//! reply comes, and then none.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
+use dap_wire::types::{MemoryEventBody, StoppedEventBody};
 use serde_json::Value;
 
-use super::breakpoints::Place;
-use super::event::{ClientId, Ticket};
-use super::state::Touched;
+use super::breakpoints::BreakpointScope;
+use super::event::{ClientId, ClientRequest, Ticket};
 
-/// A request of a client that is owed its one answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
-    /// Who asked.
-    pub client: ClientId,
-    /// The client's number.
-    pub seq: i64,
-    /// The command, which the answer repeats.
-    pub command: String,
+/// What an answered request changed in the program, for all other clients.
+#[derive(Debug, Clone)]
+pub enum SideEffect {
+    None,
+    /// Values of variables, perhaps: `change` and details for the others' `sessionChanged`.
+    Values(&'static str, Value),
+    /// Memory; the count is known with the reply.
+    Memory(MemoryEventBody),
 }
 
-/// What to do with an answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What to do with a reply.
+#[derive(Debug, Clone)]
 pub enum Waiter {
-    /// Pass it to the client, with the client's ids.
-    Client(Asked),
-    /// The broker's answer, as it is.
-    Io(Asked),
-    /// The same, for what is written to the program.
-    Write {
-        /// Whose.
-        asked: Asked,
-        /// What, as far as it is told to others.
-        text: String,
-        /// The input ends behind it.
-        closes: bool,
-    },
-    /// The same, for what is asked of the engine as it is.
-    Inspect {
-        /// Whose.
-        asked: Asked,
-        /// The stop it belongs to, if it belongs to one.
-        stop: Option<u64>,
-        /// What it changes.
-        touched: Touched,
-    },
-    /// The answer to `launch` or `attach`.
-    Launch(Asked),
-    /// The answer to `continue`, a step, or the like; or to `terminate`, which resumes a program that stands.
-    Resume(Asked),
-    /// The answer to `terminate`: whose, and the stop at which it was asked.
-    Terminate {
-        /// Whose.
-        asked: Asked,
-        /// As [`Waiter::Inspect`] has it.
-        stop: Option<u64>,
-    },
-    /// The answer to `pause`.
-    Pause(Asked),
-    /// The old engine lets go, so that the program can be restarted.
-    Restarting,
-    /// The answer to the launch of a restart.
-    Relaunched,
-    /// The union of breakpoints of a place went to the engine; who asked waits on the place's sheet.
-    Breakpoints {
-        /// Which place of the ledger.
-        place: Place,
-        /// The entries each position of the list stands for.
-        ids: Vec<Vec<i64>>,
-        /// Which engine it was, counted.
-        engine: u64,
-    },
-    /// A question of ours about a stop, by its number.
-    Question(u64),
-    /// The program goes on after a stop nobody wanted: the body of the stop.
-    GoOn {
-        /// Of the stop.
-        body: Value,
-        /// How many stops clients had been told of.
-        stops: u64,
-    },
-    /// The place of the stop for `sessionInfo`.
-    SessionInfo(Asked),
-    /// The launching client's `disconnect`, or its silent leaving.
-    Ending(Option<Asked>),
-    /// Nobody needs the answer.
-    Nobody,
+    /// Send the broker's reply to the client as it is.
+    Io(ClientRequest),
+    /// The same for input to the program: the part of the text that others see, and whether stdin closes after it.
+    Write { request: ClientRequest, text: String, closes: bool },
+    /// Send the engine's reply to the client with the client's ids. `stop` is the stop it belongs to, if it belongs to one.
+    Inspect { request: ClientRequest, stop: Option<u64>, effect: SideEffect },
+    /// `launch` or `attach`.
+    Launch(ClientRequest),
+    /// A request that resumes the program, perhaps `terminate`.
+    Resume(ClientRequest),
+    /// `terminate`, requested at this stop.
+    Terminate { request: ClientRequest, stop: Option<u64> },
+    /// `pause`.
+    Pause(ClientRequest),
+    /// The old engine detaches, so that the program can be restarted.
+    RestartDisconnect,
+    /// The launch of a restart.
+    RestartLaunch,
+    /// A list of breakpoints went to the engine with this number; each position represents these ids.
+    Breakpoints { scope: BreakpointScope, ids: Vec<Vec<i64>>, engine: u64 },
+    /// A query of the hub about a stop, by its number.
+    Query(u64),
+    /// A query or a step of the call that is followed, by its number.
+    Follow(u64),
+    /// The program resumes after a stop that no owner wants; `stops` were reported before.
+    Resumption { stop: StoppedEventBody, stops: u64 },
+    /// The location of the stop for `sessionInfo`.
+    SessionInfo(ClientRequest),
+    /// The `disconnect` of the client that launched, or that it left without one.
+    SessionEnd(Option<ClientRequest>),
+    /// Ignore the reply.
+    Ignore,
 }
 
 impl Waiter {
     /// The client's request behind it.
-    pub fn asked(&self) -> Option<&Asked> {
+    pub fn request(&self) -> Option<&ClientRequest> {
         match self {
-            Self::Client(asked)
-            | Self::Io(asked)
-            | Self::Pause(asked)
-            | Self::Inspect { asked, .. }
-            | Self::Write { asked, .. }
-            | Self::Launch(asked)
-            | Self::Resume(asked)
-            | Self::Terminate { asked, .. }
-            | Self::SessionInfo(asked) => Some(asked),
-            Self::Ending(asked) => asked.as_ref(),
+            Self::Io(request)
+            | Self::Pause(request)
+            | Self::Inspect { request, .. }
+            | Self::Write { request, .. }
+            | Self::Launch(request)
+            | Self::Resume(request)
+            | Self::Terminate { request, .. }
+            | Self::SessionInfo(request) => Some(request),
+            Self::SessionEnd(request) => request.as_ref(),
             Self::Breakpoints { .. }
-            | Self::Question(_)
-            | Self::GoOn { .. }
-            | Self::Nobody
-            | Self::Restarting
-            | Self::Relaunched => None,
+            | Self::Query(_)
+            | Self::Follow(_)
+            | Self::Resumption { .. }
+            | Self::Ignore
+            | Self::RestartDisconnect
+            | Self::RestartLaunch => None,
         }
+    }
+
+    fn is_of(&self, client: ClientId) -> bool {
+        self.request().is_some_and(|request| request.client == client)
     }
 }
 
-/// All that is in flight.
+/// All requests in flight, in the order in which they were sent.
 #[derive(Debug, Default)]
 pub struct Pending {
-    waiters: HashMap<Ticket, Waiter>,
+    waiters: BTreeMap<Ticket, Waiter>,
     last: u64,
 }
 
 impl Pending {
-    /// A new ticket for this waiter.
+    /// Returns a new ticket for this waiter.
     pub fn add(&mut self, waiter: Waiter) -> Ticket {
         self.last += 1;
         let ticket = Ticket(self.last);
@@ -127,62 +100,58 @@ impl Pending {
         ticket
     }
 
-    /// The ticket given out last.
     #[cfg(test)]
     pub fn last_ticket(&self) -> Ticket {
         Ticket(self.last)
     }
 
-    /// Who waits for it, and nobody from now on.
+    /// Removes and returns the waiter of a ticket.
     pub fn take(&mut self, ticket: Ticket) -> Option<Waiter> {
         self.waiters.remove(&ticket)
     }
 
+    fn tickets_where(&self, holds: impl Fn(&Waiter) -> bool) -> Vec<Ticket> {
+        self.waiters.iter().filter(|(_, waiter)| holds(waiter)).map(|(ticket, _)| *ticket).collect()
+    }
+
     /// The ticket of a client's own request, to cancel it.
     pub fn of_request(&self, client: ClientId, seq: i64) -> Option<Ticket> {
-        let is_it =
-            |waiter: &Waiter| waiter.asked().is_some_and(|asked| asked.client == client && asked.seq == seq);
-        self.waiters.iter().find(|(_, waiter)| is_it(waiter)).map(|(ticket, _)| *ticket)
+        let is_it = |waiter: &Waiter| {
+            waiter.request().is_some_and(|request| request.client == client && request.seq == seq)
+        };
+        self.tickets_where(is_it).first().copied()
     }
 
-    /// Tickets of everything a client waits for.
+    /// Tickets of all requests of a client.
     pub fn of_client(&self, client: ClientId) -> Vec<Ticket> {
-        let is_its = |waiter: &Waiter| waiter.asked().is_some_and(|asked| asked.client == client);
-        self.waiters.iter().filter(|(_, waiter)| is_its(waiter)).map(|(ticket, _)| *ticket).collect()
+        self.tickets_where(|waiter| waiter.is_of(client))
     }
 
-    /// Everything the engine was asked; nobody waits for it from now on. In the order it was asked.
-    pub fn take_engines(&mut self) -> Vec<(Ticket, Waiter)> {
-        let mut taken: Vec<_> = self
-            .waiters
-            .extract_if(|_, waiter| !matches!(waiter, Waiter::Io(_) | Waiter::Write { .. }))
-            .collect();
-        taken.sort_by_key(|(ticket, _)| *ticket);
-        taken
+    /// Removes and returns all requests to the engine.
+    pub fn take_engine_requests(&mut self) -> Vec<(Ticket, Waiter)> {
+        let to_engine = |waiter: &Waiter| !matches!(waiter, Waiter::Io(_) | Waiter::Write { .. });
+        self.waiters.extract_if(.., |_, waiter| to_engine(waiter)).collect()
     }
 
-    /// Tickets of launches in flight, also of a restart's: one, at most.
+    /// Tickets of launches, also of a restart's: one, at most.
     pub fn launches(&self) -> Vec<Ticket> {
-        let launches = |waiter: &Waiter| matches!(waiter, Waiter::Launch(_) | Waiter::Relaunched);
-        self.waiters.iter().filter(|(_, waiter)| launches(waiter)).map(|(ticket, _)| *ticket).collect()
+        self.tickets_where(|waiter| matches!(waiter, Waiter::Launch(_) | Waiter::RestartLaunch))
     }
 
-    /// Tickets of what is asked of the engine as it is.
+    /// Tickets of requests that inspect the program.
     pub fn inspections(&self) -> Vec<Ticket> {
-        let inspects = |waiter: &Waiter| matches!(waiter, Waiter::Inspect { .. });
-        self.waiters.iter().filter(|(_, waiter)| inspects(waiter)).map(|(ticket, _)| *ticket).collect()
+        self.tickets_where(|waiter| matches!(waiter, Waiter::Inspect { .. }))
     }
 
     /// Whether a client's launch is in flight.
-    pub fn launch_of(&self, client: ClientId) -> bool {
-        let is_its = |waiter: &Waiter| matches!(waiter, Waiter::Launch(asked) if asked.client == client);
-        self.waiters.values().any(is_its)
+    pub fn has_launch_of(&self, client: ClientId) -> bool {
+        self.waiters.values().any(|waiter| matches!(waiter, Waiter::Launch(_)) && waiter.is_of(client))
     }
 
     /// The resume in flight.
-    pub fn resume(&self) -> Option<(Ticket, Asked)> {
+    pub fn resume(&self) -> Option<(Ticket, ClientRequest)> {
         self.waiters.iter().find_map(|(ticket, waiter)| match waiter {
-            Waiter::Resume(asked) => Some((*ticket, asked.clone())),
+            Waiter::Resume(request) => Some((*ticket, request.clone())),
             _ => None,
         })
     }

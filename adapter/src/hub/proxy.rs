@@ -1,13 +1,14 @@
-//! A client of ours that rides in another session: messages pass both ways as they are.
+//! The proxy of a client that is connected to another session through this process: messages pass both ways as they are.
 //!
-//! The other session numbers for us and our writer numbers anew, so the client sees one unbroken count. Its `initialize`
-//! is repeated there and the answer swallowed; its own requests keep their numbers, and so their answers fit. When the other
-//! session's host dies, the client gets the answers it is owed, and `terminated` with the reason.
+//! The other session numbers messages for the proxy, and the client's writer renumbers them, so the client sees consecutive numbers. Its
+//! `initialize` is repeated there and the response dropped; its own requests keep their numbers, and so their responses fit.
+//! When the other session's host dies, the client gets a response to each request, and `terminated` with the reason.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dap_wire::codec::DapCodec;
+use dap_wire::types::{self, OutputEventBody};
 use dap_wire::{ErrorCode, Event, Failure, Message, Request, Response};
 use futures::{SinkExt, StreamExt};
 use serde_json::{Value, json};
@@ -15,74 +16,74 @@ use tokio::sync::mpsc;
 use tokio_util::codec::{FramedRead, FramedWrite};
 use tokio_util::sync::CancellationToken;
 
-use super::actor::Connection;
-use super::queue::Queue;
-use super::writer::Outgoing;
+use super::connection::Connection;
+use super::queue::{ClientQueue, Outgoing};
 
-/// Requests on their way to the other session.
-const QUEUE: usize = 1024;
-/// The number of our own `initialize`, which no client uses.
-const OURS: i64 = 0;
+/// Maximum number of messages on their way to the other session.
+const MAX_WAITING: usize = 1024;
+/// The number of the proxy's own `initialize`, which no client uses.
+const OWN_SEQ: i64 = 0;
 
-/// What the client has asked the other session and has no answer to, by number.
+/// The client's requests to the other session that have no response, by number.
 #[derive(Clone, Default)]
-struct Owed(Arc<Mutex<BTreeMap<i64, String>>>);
+struct Unanswered(Arc<Mutex<BTreeMap<i64, String>>>);
 
-impl Owed {
-    fn all(&self) -> MutexGuard<'_, BTreeMap<i64, String>> {
+impl Unanswered {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<i64, String>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Starts passing messages on; `seq` is the number of the client's `attach`. Ends, and drops the client, when the other
-/// session does; ends when the client leaves.
+/// Starts forwarding; `seq` is the number of the client's `attach`. Ends, and disconnects the client, when the other session
+/// does; ends when the client leaves.
 pub fn start(
     there: Connection,
-    introduction: Value,
+    initialize: Value,
     seq: i64,
-    client: Queue,
+    client: ClientQueue,
     gone: CancellationToken,
 ) -> mpsc::Sender<Message> {
-    let (to_there, mut queued) = mpsc::channel(QUEUE);
-    let (ended, owed) = (gone.clone(), Owed::default());
-    let asked = owed.clone();
-    asked.all().insert(seq, "attach".into());
+    let (to_there, mut queued) = mpsc::channel(MAX_WAITING);
+    let (left, unanswered) = (gone.clone(), Unanswered::default());
+    let sent = unanswered.clone();
+    sent.lock().insert(seq, "attach".into());
     tokio::spawn(async move {
         let mut writer = FramedWrite::new(there.writer, DapCodec::default());
-        let hello = [("initialize", introduction, OURS), ("attach", json!({}), seq)];
-        for (command, arguments, seq) in hello {
+        let handshake = [("initialize", initialize, OWN_SEQ), ("attach", json!({}), seq)];
+        for (command, arguments, seq) in handshake {
             let request = Message::Request(Request { seq, command: command.into(), arguments });
-            // The other task hears of the end, too, and says so.
+            // The other task sees the end, too, and reports it.
             if writer.send(&request).await.is_err() {
                 return;
             }
         }
         while let Some(message) = queued.recv().await {
             if let Message::Request(request) = &message {
-                asked.all().insert(request.seq, request.command.clone());
+                sent.lock().insert(request.seq, request.command.clone());
             }
             if writer.send(&message).await.is_err() {
                 return;
             }
         }
         // The client has left.
-        ended.cancel();
+        left.cancel();
     });
     tokio::spawn(async move {
-        let over = pass_back(there.reader, &owed, &client, &gone).await;
+        let over = forward_back(there.reader, &unanswered, &client, &gone).await;
         if !over && !gone.is_cancelled() {
-            say_that_it_died(&owed, &client).await;
+            report_death(&unanswered, &client).await;
         }
         gone.cancel();
     });
     to_there
 }
 
-/// Passes on what the other session says, until it hangs up or the client leaves. True when it said before that it is over.
-async fn pass_back(
+/// Forwards the messages of the other session, until it hangs up or the client leaves. Returns whether it reported before
+/// that it is over.
+async fn forward_back(
     reader: Box<dyn tokio::io::AsyncRead + Send + Unpin>,
-    owed: &Owed,
-    client: &Queue,
+    unanswered: &Unanswered,
+    client: &ClientQueue,
     gone: &CancellationToken,
 ) -> bool {
     let mut reader = FramedRead::new(reader, DapCodec::default());
@@ -93,11 +94,11 @@ async fn pass_back(
             () = gone.cancelled() => return over,
         };
         match item {
-            Some(Ok(Ok(Message::Response(response)))) if response.request_seq == OURS => {}
+            Some(Ok(Ok(Message::Response(response)))) if response.request_seq == OWN_SEQ => {}
             Some(Ok(Ok(message))) => {
                 match &message {
                     Message::Response(response) => {
-                        owed.all().remove(&response.request_seq);
+                        unanswered.lock().remove(&response.request_seq);
                         over |= response.command == "disconnect" && response.success;
                     }
                     Message::Event(event) => over |= event.event == "terminated",
@@ -113,17 +114,22 @@ async fn pass_back(
     }
 }
 
-/// What the client would otherwise never be told.
-async fn say_that_it_died(owed: &Owed, client: &Queue) {
+/// Sends the client what the other session's host would have sent.
+async fn report_death(unanswered: &Unanswered, client: &ClientQueue) {
     let reason = "the connection to the session ended: its host died, or cut off a client that did not read";
-    let owed = std::mem::take(&mut *owed.all());
-    for (seq, command) in owed {
-        let failure = Failure::new(ErrorCode::EngineFailed, format!("`{command}` has no answer: {reason}"));
+    let unanswered = std::mem::take(&mut *unanswered.lock());
+    for (seq, command) in unanswered {
+        let failure =
+            Failure::new(ErrorCode::EngineFailed, format!("`{command}` was not answered: {reason}"));
         let response = Response::to(seq, command, Err(failure.quiet()));
         client.send(Outgoing::Message(Message::Response(response))).await;
     }
-    let text = json!({ "category": "important", "output": format!("{reason}\n") });
-    for (event, body) in [("output", text), ("terminated", Value::Null)] {
+    let output = OutputEventBody {
+        category: Some("important".into()),
+        output: format!("{reason}\n"),
+        ..OutputEventBody::default()
+    };
+    for (event, body) in [("output", types::body(&output)), ("terminated", Value::Null)] {
         client.send(Outgoing::Message(Message::Event(Event::new(event, body)))).await;
     }
 }

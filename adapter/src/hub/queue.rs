@@ -1,5 +1,5 @@
-//! What waits for one client to read it: bounded in messages and in bytes. The actor never waits for room; a client for which too
-//! much waits has stopped reading and is dropped.
+//! The queue of what one client has yet to read: bounded in messages and in bytes. The actor never waits for room; a client
+//! whose queue is full does not read, and is disconnected.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,62 +8,75 @@ use dap_wire::Message;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use super::writer::Outgoing;
+use crate::io::{OutputCursor, Positions};
 
-/// Messages that may wait for one client.
-pub const MESSAGES: usize = 4096;
-/// What they may hold together, bytes. One message may be larger, if it waits alone.
-pub const BYTES: usize = 64 << 20;
+/// Maximum number of messages that wait for one client.
+pub const MAX_MESSAGES: usize = 4096;
+/// Maximum size of what waits, bytes. One message may be larger, if it waits alone.
+pub const MAX_BYTES: usize = 64 << 20;
 
 /// What a value takes in memory besides its text, about.
-const NODE: usize = 32;
+const NODE_BYTES: usize = 32;
 
-/// The way to one client's writer. Clones are the same.
+/// What the actor queues for a client.
+#[derive(Debug)]
+pub enum Outgoing {
+    /// A message, not yet numbered.
+    Message(Message),
+    /// Output is sent from now on.
+    StartOutput(OutputCursor),
+    /// No more output is sent.
+    StopOutput,
+    /// Output up to here is sent before what follows.
+    FlushOutput(Positions),
+}
+
+/// The sending end: to one client's writer. Clones are the same.
 #[derive(Debug, Clone)]
-pub struct Queue {
+pub struct ClientQueue {
     sender: mpsc::Sender<Outgoing>,
     bytes: Arc<AtomicUsize>,
 }
 
-/// Its other end.
+/// The receiving end.
 #[derive(Debug)]
-pub struct Queued {
+pub struct ClientQueueReceiver {
     receiver: mpsc::Receiver<Outgoing>,
     bytes: Arc<AtomicUsize>,
 }
 
-/// Too much waits already.
+/// The queue is full.
 #[derive(Debug)]
-pub struct Full;
+pub struct QueueFull;
 
-/// A queue and its other end.
-pub fn channel() -> (Queue, Queued) {
-    let (sender, receiver) = mpsc::channel(MESSAGES);
+/// Both ends of a new queue.
+pub fn channel() -> (ClientQueue, ClientQueueReceiver) {
+    let (sender, receiver) = mpsc::channel(MAX_MESSAGES);
     let bytes = Arc::<AtomicUsize>::default();
-    (Queue { sender, bytes: bytes.clone() }, Queued { receiver, bytes })
+    (ClientQueue { sender, bytes: bytes.clone() }, ClientQueueReceiver { receiver, bytes })
 }
 
-impl Queue {
-    /// Queues it. What is queued for a writer that has ended is forgotten.
+impl ClientQueue {
+    /// Queues it. What is queued for a writer that has ended is dropped.
     ///
     /// # Errors
-    /// When too much waits.
-    pub fn try_send(&self, outgoing: Outgoing) -> Result<(), Full> {
+    /// When the queue is full.
+    pub fn try_send(&self, outgoing: Outgoing) -> Result<(), QueueFull> {
         let size = size(&outgoing);
         let waits = self.bytes.fetch_add(size, Ordering::Relaxed);
-        if waits > 0 && waits.saturating_add(size) > BYTES {
+        if waits > 0 && waits.saturating_add(size) > MAX_BYTES {
             self.bytes.fetch_sub(size, Ordering::Relaxed);
-            return Err(Full);
+            return Err(QueueFull);
         }
         match self.sender.try_send(outgoing) {
-            Err(mpsc::error::TrySendError::Full(_)) => Err(Full),
+            Err(mpsc::error::TrySendError::Full(_)) => Err(QueueFull),
             _ => Ok(()),
         }
     }
 
-    /// Whether so much waits that whoever reads will not keep up with a storm.
-    pub fn is_pressed(&self) -> bool {
-        self.sender.capacity() < MESSAGES / 2
+    /// Whether it is half full: its client will not keep up with a burst of events.
+    pub fn is_congested(&self) -> bool {
+        self.sender.capacity() < MAX_MESSAGES / 2
     }
 
     /// Queues it when there is room for one more message; `false` when the writer has ended.
@@ -73,15 +86,15 @@ impl Queue {
     }
 }
 
-impl Queued {
-    /// The next one; `None` when nobody can queue more.
+impl ClientQueueReceiver {
+    /// The next item; `None` when no sender is left.
     pub async fn recv(&mut self) -> Option<Outgoing> {
         let outgoing = self.receiver.recv().await?;
         self.bytes.fetch_sub(size(&outgoing), Ordering::Relaxed);
         Some(outgoing)
     }
 
-    /// The next one, if it is there already.
+    /// The next item, if there is one already.
     pub fn try_recv(&mut self) -> Option<Outgoing> {
         let outgoing = self.receiver.try_recv().ok()?;
         self.bytes.fetch_sub(size(&outgoing), Ordering::Relaxed);
@@ -94,17 +107,18 @@ fn size(outgoing: &Outgoing) -> usize {
         Outgoing::Message(Message::Request(it)) => value_size(&it.arguments),
         Outgoing::Message(Message::Response(it)) => value_size(&it.body),
         Outgoing::Message(Message::Event(it)) => value_size(&it.body),
-        _ => NODE,
+        _ => NODE_BYTES,
     }
 }
 
 fn value_size(value: &Value) -> usize {
-    NODE + match value {
-        Value::String(text) => text.len(),
-        Value::Array(items) => items.iter().map(value_size).sum(),
-        Value::Object(fields) => fields.iter().map(|(name, value)| name.len() + value_size(value)).sum(),
-        _ => 0,
-    }
+    NODE_BYTES
+        + match value {
+            Value::String(text) => text.len(),
+            Value::Array(items) => items.iter().map(value_size).sum(),
+            Value::Object(fields) => fields.iter().map(|(name, value)| name.len() + value_size(value)).sum(),
+            _ => 0,
+        }
 }
 
 #[cfg(test)]
@@ -120,24 +134,24 @@ mod tests {
 
     #[tokio::test]
     async fn bytes_are_bounded_and_one_message_may_be_larger() {
-        let (queue, mut queued) = channel();
-        queue.try_send(event(BYTES + 1)).unwrap();
+        let (queue, mut receiver) = channel();
+        queue.try_send(event(MAX_BYTES + 1)).unwrap();
         queue.try_send(event(1)).unwrap_err();
-        queued.recv().await.unwrap();
+        receiver.recv().await.unwrap();
         for _ in 0..3 {
-            queue.try_send(event(BYTES / 4)).unwrap();
+            queue.try_send(event(MAX_BYTES / 4)).unwrap();
         }
-        queue.try_send(event(BYTES / 4)).unwrap_err();
-        queued.recv().await.unwrap();
-        queue.try_send(event(BYTES / 4)).unwrap();
-        while queued.try_recv().is_some() {}
+        queue.try_send(event(MAX_BYTES / 4)).unwrap_err();
+        receiver.recv().await.unwrap();
+        queue.try_send(event(MAX_BYTES / 4)).unwrap();
+        while receiver.try_recv().is_some() {}
         assert_eq!(queue.bytes.load(Ordering::Relaxed), 0);
     }
 
     #[tokio::test]
     async fn messages_are_bounded() {
-        let (queue, _queued) = channel();
-        for _ in 0..MESSAGES {
+        let (queue, _receiver) = channel();
+        for _ in 0..MAX_MESSAGES {
             queue.try_send(event(0)).unwrap();
         }
         queue.try_send(event(0)).unwrap_err();

@@ -1,81 +1,98 @@
-//! The hub's decisions: `State::handle(Event) -> Vec<Effect>`. No I/O, no clock, no async, so every race can be
-//! written down as a test.
+//! The hub's decisions: `State::handle(Event) -> Vec<Effect>`. No I/O, no clock, no async, so every race can be written down
+//! as a test.
 //!
-//! In reading order: this file (the state, who said what, answering), [`lifecycle`] (handshakes, launch, leaving, end),
-//! [`control`] (resuming and pausing), [`restart`], [`inspect`] (everything that is asked of the engine as it is), [`marks`]
-//! (breakpoints and exception filters), [`terminate`],
-//! [`judge`] (stops only the hub can tell from others) with [`values_at_hit`], [`program_io`] (stdin,
-//! output, the debug console), [`session`] (sessionInfo, sessionControl), [`deeds`] (who is told what a client did), [`owed`] (who waits for an answer), [`told`] (what the engine says of its own
-//! accord), [`reverse`] (what it asks of a client).
+//! In reading order: this file (the state, dispatch, sending), [`lifecycle`] (handshakes, launch, leaving, end), [`control`]
+//! (resuming and pausing), [`restart`], [`inspect`] (requests that pass to the engine), [`breakpoints`] (and exception
+//! filters), [`terminate`], [`conditions`] (stops that only the hub can tell apart) with [`hit_output`], [`program_io`] (stdin,
+//! output, the debug console), [`session_info`] (`sessionInfo`, `sessionControl`), [`session_changes`] (which clients learn
+//! what a client did), [`unanswered`] (requests without a response), [`engine_events`], [`following`] (the life of a call), [`reverse`] (reverse requests of the
+//! engine).
 
+mod breakpoints;
+mod conditions;
 mod control;
-mod deeds;
+mod engine_events;
+mod following;
+mod hit_output;
 mod inspect;
-mod judge;
 mod lifecycle;
-mod marks;
-mod owed;
 mod program_io;
 #[cfg(test)]
 mod races;
-#[cfg(any(test, feature = "rehearsal"))]
-pub mod rehearsal;
 mod restart;
 mod reverse;
-mod session;
+mod session_changes;
+mod session_info;
+#[cfg(any(test, feature = "simulation"))]
+pub mod simulation;
 mod terminate;
 #[cfg(test)]
 mod tests;
-mod told;
-mod values_at_hit;
+mod unanswered;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use dap_wire::command::{self, Changes, CommandSpec};
+use dap_wire::types::{self, InvalidatedEventBody, OutputEventBody, StoppedEventBody};
 use dap_wire::{ErrorCode, Failure, Message, Request, Response};
 use serde_json::Value;
 
-use super::access::{AgentAccess, Rule, Token};
+use super::access::{AccessPolicy, AgentAccess, Token};
 use super::arguments;
-use super::breakpoints::Ledger;
+use super::breakpoints::BreakpointStore;
 use super::capabilities::Capabilities;
-use super::clients::{Client, Clients, Kind, Stage};
-use super::event::{ClientId, Effect, Event, IoRequest, Origin, Ticket, Timer};
-use super::facts::Facts;
+use super::clients::{Client, ClientKind, Clients, HandshakeStage};
+use super::event::{ClientId, ClientRequest, Effect, Event, IoRequest, Origin, Ticket, Timer};
 use super::ids::IdCounter;
-use super::looking;
-use super::pending::{Asked, Pending, Waiter};
-use super::shown;
-pub use inspect::Touched;
-use judge::Judging;
+use super::launch::Launch;
+use super::look_only;
+use super::pending::{Pending, Waiter};
+use super::replay_state::ReplayState;
+use crate::engine::StartedEngine;
+use conditions::ConditionChecks;
+use following::Following;
 use restart::Restart;
-use reverse::Reverse;
+use reverse::ReverseRequests;
 use terminate::Terminating;
 
-/// How long a client may take to present the token, or on the socket to introduce itself.
-const ADMISSION_LIMIT: Duration = Duration::from_secs(20);
-/// How long an engine may take for an ordinary request. Evaluations have the engine's own, shorter deadline.
+/// Maximum time in which a client must present the token, or on the socket send `initialize`.
+const MAX_ADMISSION_TIME: Duration = Duration::from_secs(20);
+/// Maximum time of the engine for an ordinary request. Evaluations have the engine's own, shorter deadline.
 pub(super) const ENGINE_DEADLINE: Duration = Duration::from_secs(30);
+/// The same for the source of an engine that may have to fetch or decompile it first.
+pub(super) const SOURCE_DEADLINE: Duration = Duration::from_secs(300);
 
-/// Where the session stands. Which command is legal when follows from it.
+/// The phase of the session. It decides which requests are legal.
 #[derive(Debug, Clone, PartialEq)]
 enum Phase {
-    /// No program was asked for.
+    /// No client has launched or attached.
     Idle,
-    /// The engine builds, starts or attaches; not yet configured.
+    /// The engine builds, starts or attaches.
     Starting,
-    /// The program runs.
     Running,
-    /// The program is stopped.
     Stopped {
-        /// Body of the engine's `stopped` event.
-        body: Value,
+        /// The `stopped` event as clients got it.
+        stop: StoppedEventBody,
     },
-    /// The program has ended or was let go.
+    /// The program has ended, or the engine has detached from it.
     Over {
         /// Its exit code, if it ended.
         exit_code: Option<i64>,
+        /// Body of the engine's `terminated`.
+        terminated: Value,
     },
+}
+
+/// Whether the clients have configured, and the engine with them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Configuration {
+    /// The client that launched has not sent `configurationDone`.
+    Open,
+    /// It has, and so has the engine got it.
+    Done,
+    /// It has, but the engine of a restart is still to get it.
+    Repeat,
 }
 
 /// One debug session.
@@ -84,53 +101,44 @@ pub struct State {
     session: String,
     clients: Clients,
     phase: Phase,
-    /// The engine's name, once it is made.
-    engine: Option<String>,
+    /// The engine, once it is made.
+    engine: Option<StartedEngine>,
+    /// Counts engines, so that a reply of one that is gone is not taken for another's.
+    engines: u64,
     capabilities: Capabilities,
-    /// It said `initialized`.
-    engine_ready: bool,
-    /// It was told `configurationDone`.
-    configured: bool,
+    /// The engine sent `initialized`.
+    engine_initialized: bool,
+    configuration: Configuration,
     /// What the first client must present.
     token: Option<Token>,
     /// What agents may do; before the launch, what they may when the launch does not say.
-    rule: Rule,
-    /// Arguments of the launch or attach that made the session.
-    launch: Value,
-    attached: bool,
-    /// The launch or attach succeeded before the engine was ready; its answer waits for that.
-    early_answer: Option<(Asked, Value)>,
+    policy: AccessPolicy,
+    launch: Launch,
+    /// The launch or attach succeeded before the engine was initialized; its response waits for that.
+    early_launch_reply: Option<(ClientRequest, Value)>,
     counter: IdCounter,
     pending: Pending,
-    ledger: Ledger,
-    /// Counts engines, so that an answer of one that is gone is not taken for another's.
-    engines: u64,
-    /// The engine takes several breakpoints on one line.
-    several_per_line: bool,
-    /// Who changed breakpoints the engine has not answered for.
+    breakpoints: BreakpointStore,
+    /// Clients that changed breakpoints to which the engine has not replied.
     changed_by: BTreeSet<ClientId>,
     /// Data ids that do not outlive their stop, and the stop.
     data_ids: BTreeMap<String, u64>,
-    judging: Judging,
-    facts: Facts,
-    reverse: Reverse,
+    checks: ConditionChecks,
+    following: Option<Following>,
+    /// Counts calls that were followed.
+    followed: u64,
+    replay_state: ReplayState,
+    reverse: ReverseRequests,
     restart: Option<Restart>,
-    /// How long the program may take to end when it is asked to; `None`: as long as it likes.
-    limit: Option<Duration>,
-    /// It was asked to.
+    /// The program was asked to end.
     terminating: Option<Terminating>,
-    /// The engine of a restart has not been told `configurationDone`.
-    unconfigured: bool,
-    /// Counts stops and resumes: what was asked at one stop is nothing at the next.
+    /// Counts stops and resumes: a request at one stop means nothing at the next.
     stops: u64,
-    /// Who resumed the program last, for whoever came second.
+    /// The client that resumed the program last, for another that does so too late.
     resumed_by: Option<String>,
-    /// `exited` was sent.
-    told_exit: bool,
-    /// Body of the engine's `terminated`.
-    farewell: Value,
     /// The session ends; everything else is refused.
     ending: bool,
+    /// What [`State::handle`] returns.
     effects: Vec<Effect>,
 }
 
@@ -142,116 +150,104 @@ impl State {
             clients: Clients::default(),
             phase: Phase::Idle,
             engine: None,
+            engines: 0,
             capabilities: Capabilities::default(),
-            engine_ready: false,
-            configured: false,
+            engine_initialized: false,
+            configuration: Configuration::Open,
             token: None,
-            rule: Rule::default(),
-            launch: Value::Null,
-            attached: false,
-            early_answer: None,
+            policy: AccessPolicy::default(),
+            launch: Launch::default(),
+            early_launch_reply: None,
             counter: IdCounter::default(),
             pending: Pending::default(),
-            ledger: Ledger::default(),
-            engines: 0,
-            several_per_line: true,
+            breakpoints: BreakpointStore::default(),
             changed_by: BTreeSet::new(),
             data_ids: BTreeMap::new(),
-            judging: Judging::default(),
-            facts: Facts::default(),
-            reverse: Reverse::default(),
+            checks: ConditionChecks::default(),
+            following: None,
+            followed: 0,
+            replay_state: ReplayState::default(),
+            reverse: ReverseRequests::default(),
             restart: None,
-            limit: None,
             terminating: None,
-            unconfigured: false,
             stops: 0,
             resumed_by: None,
-            told_exit: false,
-            farewell: Value::Null,
             ending: false,
             effects: Vec::new(),
         }
     }
 
-    /// Takes one event and says what to do about it, in order.
+    /// Takes one event; returns what to do about it, in order.
     pub fn handle(&mut self, event: Event) -> Vec<Effect> {
         match event {
-            Event::ClientJoined { client, origin } => self.joined(client, origin),
-            Event::ClientSaid { client, message: Message::Request(request) } => self.asked(client, request),
-            Event::ClientSaid { client, message: Message::Response(response) } => {
-                self.client_answered(client, response);
-            }
-            Event::ClientSaid { client, message: Message::Event(event) } => {
-                tracing::debug!(%client, event = event.event, "an event of a client has no meaning");
-            }
-            Event::ClientGarbled { client, error } => {
+            Event::ClientJoined { client, origin } => self.add_client(client, origin),
+            Event::ClientMessage { client, message } => match message {
+                Message::Request(request) => self.receive_request(client, request),
+                Message::Response(response) => self.receive_reverse_response(client, response),
+                Message::Event(event) => {
+                    tracing::debug!(%client, event = event.event, "an event of a client has no meaning");
+                }
+            },
+            Event::ClientMessageInvalid { client, error } => {
                 if let Some(seq) = error.seq {
                     let command = error.command.clone().unwrap_or_default();
-                    self.answer(&Asked { client, seq, command }, Err(Failure::invalid(error.to_string())));
+                    let request = ClientRequest { client, seq, command };
+                    self.respond(&request, Err(Failure::invalid(error.to_string())));
                 }
             }
-            Event::ClientLeft { client } => self.left(client, None),
-            Event::ClientStalled { client } => self.left(client, Some("it does not read what it is sent")),
-            Event::EngineStarted(result) => self.engine_started(result),
-            Event::EngineAnswered { ticket, result } => self.engine_answered(ticket, result),
-            Event::EngineSaid(event) => self.engine_said(event),
-            Event::IoAnswered { ticket, result } => {
-                let waiter = self.pending.take(ticket);
-                if let Some(Waiter::Write { asked, text, closes }) = &waiter
-                    && let Ok(body) = &result
-                {
-                    self.tell_input(asked, text, *closes, body);
-                }
-                if let Some(Waiter::Io(asked) | Waiter::Write { asked, .. }) = waiter {
-                    self.io_answered(&asked, &result);
-                    self.answer(&asked, result);
-                }
+            Event::ClientLeft { client } => self.remove_client(client, None),
+            Event::ClientStalled { client } => {
+                self.remove_client(client, Some("it does not read what it is sent"))
             }
-            Event::TimerFired(timer) => self.timer_fired(timer),
-            Event::ShutdownAsked => self.end_session(None, true),
+            Event::EngineStarted(result) => self.receive_engine(result),
+            Event::EngineReplied { ticket, result } => self.receive_engine_reply(ticket, result),
+            Event::EngineEvent(event) => self.receive_engine_event(event),
+            Event::IoReplied { ticket, result } => self.receive_io_reply(ticket, result),
+            Event::TimerFired(timer) => self.receive_timer(timer),
+            Event::ShutdownRequested => self.end_session(None, true),
         }
         std::mem::take(&mut self.effects)
     }
 
-    /// Whoever comes first must present this; the session's socket is private to its user and needs none.
+    /// Requires the first client to present this; the session's socket is private to its user and needs none.
     pub fn require_token(&mut self, token: Token) {
         self.token = Some(token);
     }
 
-    /// What agents may do when the launch does not say.
+    /// Sets what agents may do when the launch does not say.
     pub fn allow_agents(&mut self, access: AgentAccess) {
-        self.rule.agents = access;
+        self.policy.agents = access;
     }
 
     /// What agents may do now.
     pub fn agent_access(&self) -> AgentAccess {
-        self.rule.agents
+        self.policy.agents
     }
 
-    /// The engine will most likely have these exception filters.
+    /// Sets the exception filters that the engine will most likely have.
     pub fn expect_exception_filters(&mut self, exception_filters: Value) {
         self.capabilities.expect_exception_filters(exception_filters);
     }
 
-    fn joined(&mut self, id: ClientId, origin: Origin) {
+    fn add_client(&mut self, id: ClientId, origin: Origin) {
         let mut client = Client::new(id, origin);
         client.admitted = self.token.is_none() || origin != Origin::First;
         if !client.admitted || origin == Origin::Socket {
-            self.effects.push(Effect::StartTimer { timer: Timer::Admission(id), after: ADMISSION_LIMIT });
+            self.effects.push(Effect::StartTimer { timer: Timer::Admission(id), after: MAX_ADMISSION_TIME });
         }
         self.clients.add(client);
     }
 
-    /// Takes the token out of the arguments: nobody behind here needs it.
+    /// Takes the token out of the arguments: the engine must not see it.
     ///
     /// # Errors
-    /// `ACCESS_DENIED` without the token, and `Some` guess that was wrong.
-    fn admit(&mut self, asked: &Asked, arguments: &mut Value) -> Result<(), Failure> {
-        let presented = match (asked.command.as_str(), arguments.as_object_mut()) {
+    /// `ACCESS_DENIED` without the token, or with a wrong one.
+    fn admit(&mut self, request: &ClientRequest, arguments: &mut Value) -> Result<(), Failure> {
+        let presented = match (request.command.as_str(), arguments.as_object_mut()) {
             ("initialize" | "launch" | "attach", Some(arguments)) => arguments.shift_remove("token"),
             _ => None,
         };
-        let (Some(token), Some(client)) = (&self.token, self.clients.get_mut(asked.client)) else {
+        let (Some(token), Some(client)) = (&self.token, self.clients.get_mut(request.client)) else {
             return Ok(());
         };
         if client.admitted {
@@ -267,191 +263,207 @@ impl State {
                 Ok(())
             }
             Some(_) => {
-                client.stage = Stage::Leaving;
+                client.stage = HandshakeStage::Leaving;
                 denied("this is not the token of this adapter")
             }
-            None if matches!(asked.command.as_str(), "initialize" | "disconnect") => Ok(()),
-            None => denied("this adapter wants a token before it does anything"),
+            None if matches!(request.command.as_str(), "initialize" | "disconnect") => Ok(()),
+            None => denied("authentication required: pass `token` in `initialize`, `launch` or `attach`"),
         }
     }
 
-    /// What a client may do and see. The agent that launched is bound by a person's word only.
+    /// What a client may do and see. Only a person's decision binds the agent that launched.
     fn access_of(&self, client: &Client) -> AgentAccess {
         let may = match client.kind {
-            Kind::Agent if !client.launched || self.rule.by_person => self.rule.agents,
+            ClientKind::Agent if !client.launched || self.policy.by_person => self.policy.agents,
             _ => AgentAccess::Full,
         };
-        may.min(client.wants)
+        may.min(client.requested_access)
     }
 
-    fn asked(&mut self, id: ClientId, request: Request) {
-        let asked = Asked { client: id, seq: request.seq, command: request.command };
-        let mut arguments = request.arguments;
-        if let Err(failure) = self.owe(&asked) {
-            return self.answer(&asked, Err(failure));
+    fn receive_request(&mut self, id: ClientId, request: Request) {
+        if self.clients.get(id).is_none() {
+            return;
         }
-        if let Err(failure) = self.admit(&asked, &mut arguments) {
-            self.answer(&asked, Err(failure));
-            if self.clients.get(id).is_some_and(|client| client.stage == Stage::Leaving) {
-                self.let_client_go(id);
+        let mut arguments = request.arguments;
+        let request = ClientRequest { client: id, seq: request.seq, command: request.command };
+        if let Err(failure) = self.add_unanswered(&request) {
+            return self.refuse(&request, failure);
+        }
+        if let Err(failure) = self.admit(&request, &mut arguments) {
+            self.refuse(&request, failure);
+            if self.clients.get(id).is_some_and(|client| client.stage == HandshakeStage::Leaving) {
+                self.close_client(id);
             }
             return;
         }
-        let Some(client) = self.clients.get(id) else { return };
-        client.convention.to_hub(&mut arguments);
-        let well_formed = arguments::check(&asked.command, &arguments);
-        let outcome = match (client.stage, asked.command.as_str()) {
-            (Stage::Leaving, _) => Err(Failure::invalid("this client has disconnected").quiet()),
-            (Stage::Connected, "initialize" | "disconnect") => Ok(()),
-            (Stage::Connected, _) => Err(Failure::invalid(format!(
-                "`{}` came before `initialize`; a client introduces itself first",
-                asked.command
+        if let Err(failure) = self.validate(&request, &mut arguments) {
+            if failure.code == ErrorCode::AccessDenied {
+                self.report_refused(&request);
+            }
+            return self.refuse(&request, failure);
+        }
+        self.dispatch(request, arguments);
+    }
+
+    /// Checks that a client may send this now, and rewrites lines, columns and paths of the arguments.
+    fn validate(&self, request: &ClientRequest, arguments: &mut Value) -> Result<(), Failure> {
+        let Some(client) = self.clients.get(request.client) else { return Ok(()) };
+        client.convention.to_hub(arguments);
+        match (client.stage, request.command.as_str()) {
+            (HandshakeStage::Leaving, _) => Err(Failure::invalid("this client has disconnected").quiet()),
+            (HandshakeStage::Connected, "initialize" | "disconnect") => Ok(()),
+            (HandshakeStage::Connected, command) => Err(Failure::invalid(format!(
+                "`{command}` came before `initialize`; send `initialize` first"
             ))),
-            _ => well_formed.and_then(|()| {
+            (_, command) => {
+                arguments::validate(command, arguments)?;
                 let access = self.access_of(client);
-                access.check(&asked.command, self.engine.as_deref()).inspect(|()| {
-                    if access != AgentAccess::Full {
-                        looking::restrain(&asked.command, &mut arguments);
-                    }
-                })
-            }),
-        };
-        if let Err(failure) = &outcome
-            && failure.code == ErrorCode::AccessDenied
-        {
-            self.tell_refused(&asked);
-        }
-        match outcome {
-            Ok(()) => self.dispatch(asked, arguments),
-            Err(failure) => self.answer(&asked, Err(failure)),
+                access.check(command, self.engine.as_ref())?;
+                if access != AgentAccess::Full {
+                    look_only::restrain(command, arguments);
+                }
+                Ok(())
+            }
         }
     }
 
-    /// Every command we know, by topic; what is not here is the engine's to know or refuse.
-    fn dispatch(&mut self, asked: Asked, arguments: Value) {
-        match asked.command.as_str() {
-            "initialize" => self.initialize(&asked, &arguments),
-            "launch" => self.launch(asked, arguments, false),
-            "attach" => self.attach(asked, arguments),
-            "configurationDone" => self.configuration_done(&asked),
-            "disconnect" => self.disconnect(asked, &arguments),
-            "terminate" => self.terminate(asked),
-            "cancel" => self.cancel(&asked, &arguments),
-            "continue" | "next" | "stepIn" | "stepOut" | "goto" | "stepBack" | "reverseContinue"
-            | "restartFrame" => self.resume(asked, arguments),
-            "restart" => self.restart(asked, &arguments),
-            "pause" => self.pause(asked, arguments),
-            "setBreakpoints"
-            | "setFunctionBreakpoints"
-            | "setExceptionBreakpoints"
-            | "setDataBreakpoints"
-            | "setInstructionBreakpoints" => self.set_breakpoints(asked, arguments),
-            "evaluate" => self.evaluate(asked, arguments),
-            "processWriteInput" => self.write_input(asked, &arguments),
-            "processReadOutput" => self.read_output(asked, &arguments),
-            "sessionInfo" => self.session_info(asked, &arguments),
-            "sessionControl" => self.session_control(&asked, &arguments),
-            _ => self.inspect(asked, arguments),
+    /// Calls the handler of a request; the engine knows or refuses what has none here.
+    fn dispatch(&mut self, request: ClientRequest, arguments: Value) {
+        let spec = command::find(&request.command);
+        if spec.is_some_and(CommandSpec::resumes) {
+            return self.resume(request, arguments);
+        }
+        if spec.is_some_and(|spec| spec.changes == Changes::Breakpoints) {
+            return self.set_breakpoints(request, arguments);
+        }
+        match request.command.as_str() {
+            "initialize" => self.initialize(&request, &arguments),
+            "launch" | "attach" => self.configured(request, arguments),
+            "configurationDone" => self.configuration_done(&request),
+            "disconnect" => self.disconnect(request, &arguments),
+            "terminate" => self.terminate(request),
+            "cancel" => self.cancel(&request, &arguments),
+            "restart" => self.restart(request, &arguments),
+            "pause" => self.pause(request, arguments),
+            "followCall" => self.follow_call(request, arguments),
+            "evaluate" => self.evaluate(request, arguments),
+            "processWriteInput" => self.write_input(request, &arguments),
+            "processReadOutput" => self.read_output(request, &arguments),
+            "processReadInput" => self.request_io(request, IoRequest::Given),
+            "sessionInfo" => self.session_info(request, &arguments),
+            "sessionControl" => self.session_control(&request, &arguments),
+            "setSourceLinkOptions" => self.set_source_link_options(request, arguments),
+            _ => self.inspect(request, arguments),
         }
     }
 
-    fn engine_answered(&mut self, ticket: Ticket, result: Result<Value, Failure>) {
+    fn receive_engine_reply(&mut self, ticket: Ticket, result: Result<Value, Failure>) {
         match self.pending.take(ticket) {
-            None | Some(Waiter::Nobody) => {}
-            Some(Waiter::Client(asked)) => self.inspected(&asked, None, Touched::Nothing, result),
-            Some(Waiter::Inspect { asked, stop, touched }) => self.inspected(&asked, stop, touched, result),
-            Some(Waiter::Launch(asked)) => self.launched(&asked, result),
-            // The broker answers elsewhere.
-            Some(Waiter::Io(asked) | Waiter::Write { asked, .. }) => self.answer(&asked, result),
-            Some(Waiter::Terminate { asked, stop }) => self.asked_to_end(asked, stop, result),
-            Some(Waiter::Pause(asked)) => self.paused(&asked, result),
-            Some(Waiter::Restarting) => self.relaunch(),
-            Some(Waiter::Relaunched) => self.relaunched(result),
-            Some(Waiter::Resume(asked)) => self.resumed(&asked, result),
-            Some(Waiter::Breakpoints { place, ids, engine }) => {
-                self.breakpoints_applied(&place, &ids, engine, result);
+            None | Some(Waiter::Ignore) => {}
+            Some(Waiter::Inspect { request, stop, effect }) => {
+                self.receive_inspect_reply(&request, stop, effect, result);
             }
-            Some(Waiter::Question(question)) => self.question_answered(question, result),
-            Some(Waiter::GoOn { body, stops }) => self.went_on(body, stops, result),
-            Some(Waiter::SessionInfo(asked)) => self.session_info_with_place(&asked, result.ok()),
-            Some(Waiter::Ending(asked)) => self.engine_let_go(asked.as_ref(), result),
+            Some(Waiter::Launch(request)) => self.receive_launch_reply(&request, result),
+            // The broker replies elsewhere.
+            Some(Waiter::Io(request) | Waiter::Write { request, .. }) => self.respond(&request, result),
+            Some(Waiter::Terminate { request, stop }) => self.receive_terminate_reply(request, stop, result),
+            Some(Waiter::Pause(request)) => self.receive_pause_reply(&request, result),
+            Some(Waiter::RestartDisconnect) => self.relaunch(),
+            Some(Waiter::RestartLaunch) => self.receive_relaunch_reply(result),
+            Some(Waiter::Resume(request)) => self.receive_resume_reply(&request, result),
+            Some(Waiter::Breakpoints { scope, ids, engine }) => {
+                self.receive_breakpoints_reply(&scope, &ids, engine, result);
+            }
+            Some(Waiter::Follow(number)) => self.receive_follow_reply(number, result),
+            Some(Waiter::Query(query)) => self.receive_query_reply(query, result),
+            Some(Waiter::Resumption { stop, stops }) => self.receive_resumption(stop, stops, result),
+            Some(Waiter::SessionInfo(request)) => self.respond_with_session_info(&request, result.ok()),
+            Some(Waiter::SessionEnd(request)) => self.receive_disconnect_reply(request.as_ref(), result),
         }
     }
 
-    /// Sends the one answer. A client that left is owed nothing.
-    fn answer(&mut self, asked: &Asked, outcome: Result<Value, Failure>) {
-        self.no_longer_owe(asked);
-        let Some(client) = self.clients.get(asked.client) else { return };
-        let (convention, announced) = (client.convention, client.announced);
-        let mut response = Response::to(asked.seq, asked.command.clone(), outcome);
-        if !response.success {
-            shown::only_what_a_person_started(&asked.command, &mut response.body);
+    /// Sends the one response. A client that left gets none.
+    fn respond(&mut self, request: &ClientRequest, outcome: Result<Value, Failure>) {
+        self.remove_unanswered(request);
+        let Some(client) = self.clients.get(request.client) else { return };
+        let mut response = Response::to(request.seq, request.command.clone(), outcome);
+        if !response.success && !command::find(&request.command).is_some_and(|spec| spec.started_by_user) {
+            show_nobody(&mut response.body);
         }
-        announced.mask(&asked.command, &mut response.body);
-        convention.to_client(&mut response.body);
-        self.effects.push(Effect::Send { client: asked.client, message: Message::Response(response) });
+        client.supports.mask(&request.command, &mut response.body);
+        client.convention.to_client(&mut response.body);
+        self.effects.push(Effect::Send { client: request.client, message: Message::Response(response) });
     }
 
-    fn refuse(&mut self, asked: &Asked, failure: Failure) {
-        self.answer(asked, Err(failure));
+    fn refuse(&mut self, request: &ClientRequest, failure: Failure) {
+        self.respond(request, Err(failure));
     }
 
-    fn ask_engine(&mut self, waiter: Waiter, command: &str, arguments: Value, deadline: Duration) {
+    fn request_engine(&mut self, waiter: Waiter, command: &str, arguments: Value, deadline: Duration) {
         let ticket = self.pending.add(waiter);
-        self.effects.push(Effect::AskEngine { ticket, command: command.into(), arguments, deadline });
+        self.effects.push(Effect::RequestEngine { ticket, command: command.into(), arguments, deadline });
     }
 
-    fn ask_io(&mut self, asked: Asked, request: IoRequest) {
-        let client = asked.client;
-        let ticket = self.pending.add(match &request {
-            IoRequest::Write { data, close } => {
-                Waiter::Write { asked, text: deeds::excerpt(&String::from_utf8_lossy(data)), closes: *close }
-            }
-            IoRequest::Read(_) => Waiter::Io(asked),
+    fn request_io(&mut self, request: ClientRequest, io: IoRequest) {
+        let client = request.client;
+        let ticket = self.pending.add(match &io {
+            IoRequest::Write { data, close } => Waiter::Write {
+                request,
+                text: session_changes::excerpt(&String::from_utf8_lossy(data)),
+                closes: *close,
+            },
+            IoRequest::Read(_) | IoRequest::Given => Waiter::Io(request),
         });
-        self.effects.push(Effect::Io { ticket, client, request });
+        self.effects.push(Effect::Io { ticket, client, request: io });
     }
 
-    /// Sends an event to one client, if it takes it, in its own ids, lines and paths.
-    fn tell(&mut self, id: ClientId, event: &str, body: &Value) {
+    fn cancel_all(&mut self, tickets: Vec<Ticket>) {
+        self.effects.extend(tickets.into_iter().map(|ticket| Effect::Cancel { ticket }));
+    }
+
+    /// Sends an event to one client, if it supports it, in its own ids, lines and paths.
+    fn send_event(&mut self, id: ClientId, event: &str, body: &Value) {
         let access = self.clients.get(id).map_or(AgentAccess::None, |client| self.access_of(client));
         let Some(client) = self.clients.get_mut(id) else { return };
         let hidden =
             event == "sessionChanged" && !access.shows_change(body["change"].as_str().unwrap_or_default());
-        if !client.takes(event) || !access.shows(event) || hidden {
+        if !client.accepts_event(event) || !access.shows(event) || hidden {
             return;
         }
         let mut body = body.clone();
         client.ids.to_client(&mut self.counter, event, &mut body);
-        client.announced.mask(event, &mut body);
+        client.supports.mask(event, &mut body);
         client.convention.to_client(&mut body);
         let message = Message::Event(dap_wire::Event::new(event, body));
         self.effects.push(Effect::Send { client: id, message });
     }
 
-    /// Sends a line of the debug console to everybody who launched, attached or joined, configured or not.
-    fn note_all(&mut self, body: &Value) {
-        self.tell_waiting("output", body);
-    }
-
-    /// Sends an event to everybody who launched, attached or joined, configured or not: what goes on before a program runs
-    /// belongs to those who wait for it.
-    fn tell_waiting(&mut self, event: &str, body: &Value) {
-        for id in self.clients.at_the_console() {
-            self.tell(id, event, body);
+    /// Sends an event to all clients that launched, attached or joined, configured or not: what happens before a program runs
+    /// is for those who wait for it.
+    fn broadcast_to_joined(&mut self, event: &str, body: &Value) {
+        for id in self.clients.joined() {
+            self.send_event(id, event, body);
         }
     }
 
-    /// Sends an event to everybody who gets events.
-    fn tell_all(&mut self, event: &str, body: &Value) {
-        self.tell_all_but(None, event, body);
+    /// Sends an event to all clients that get events.
+    fn broadcast(&mut self, event: &str, body: &Value) {
+        self.broadcast_except(None, event, body);
     }
 
-    fn tell_all_but(&mut self, but: Option<ClientId>, event: &str, body: &Value) {
+    fn broadcast_except(&mut self, except: Option<ClientId>, event: &str, body: &Value) {
         for id in self.clients.ready() {
-            if Some(id) != but {
-                self.tell(id, event, body);
+            if Some(id) != except {
+                self.send_event(id, event, body);
             }
+        }
+    }
+
+    /// The same, behind all output that the program printed before.
+    fn broadcast_after_output(&mut self, event: &str, body: &Value) {
+        for id in self.clients.ready() {
+            self.effects.push(Effect::FlushOutput { client: id });
+            self.send_event(id, event, body);
         }
     }
 
@@ -464,12 +476,24 @@ impl State {
         matches!(self.phase, Phase::Starting | Phase::Running | Phase::Stopped { .. })
     }
 
+    fn is_stopped(&self) -> bool {
+        matches!(self.phase, Phase::Stopped { .. })
+    }
+
+    fn is_over(&self) -> bool {
+        matches!(self.phase, Phase::Over { .. })
+    }
+
+    fn is_configured(&self) -> bool {
+        self.configuration != Configuration::Open
+    }
+
     fn need_program(&self) -> Result<(), Failure> {
         match self.phase {
             Phase::Idle => Err(Failure::new(ErrorCode::NoSession, "there is no program in this session yet")
                 .hint("send `launch` or `attach` first")),
             Phase::Over { .. } => Err(Failure::new(ErrorCode::NoSession, "the program has ended")
-                .hint("its output can still be read; launch again to go on")
+                .hint("its output can still be read; launch again to continue")
                 .quiet()),
             _ => Ok(()),
         }
@@ -486,5 +510,25 @@ impl State {
             .hint("pause it, or wait for a breakpoint")
             .quiet()),
         }
+    }
+}
+
+/// The body of an `output` event with a line.
+fn output_line(category: &str, line: &str) -> Value {
+    let (category, output) = (Some(category.to_owned()), format!("{line}\n"));
+    types::body(&OutputEventBody { category, output, ..OutputEventBody::default() })
+}
+
+/// The body of an `invalidated` event.
+fn invalidated(area: &str) -> Value {
+    let areas = Some(vec![area.to_owned()]);
+    types::body(&InvalidatedEventBody { areas, ..InvalidatedEventBody::default() })
+}
+
+/// Takes DAP `showUser` back from the body of an error response. Editors evaluate watches and hovers, ask for completions and
+/// read variables at each stop without a user's request: a failure there is a row of a table, not a dialog.
+fn show_nobody(body: &mut Value) {
+    if let Some(show) = body.get_mut("error").and_then(|error| error.get_mut("showUser")) {
+        *show = Value::Bool(false);
     }
 }

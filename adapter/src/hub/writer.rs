@@ -1,61 +1,52 @@
-//! The one task that may wait for a client's socket. It numbers what goes out, and fits the program's output in.
+//! The writer of one client: the only task that may wait for its socket. It numbers messages and inserts the program's output.
 //!
-//! Its queue is bounded, and a client whose queue is full is dropped. Output is not queued at all: it is
-//! taken from the rings when the socket has room and it is this client's turn, so a slow client gets merged events and, past
-//! the rings, a note of what it missed, and nobody waits for it.
+//! Its queue is bounded, and a client whose queue is full is disconnected. Output is not queued: it is taken from the rings
+//! when the socket has room and nothing else waits. So a slow client gets merged events and, past the rings, a note of what
+//! it missed, and never blocks the session.
 
 use dap_wire::codec::{DapCodec, FrameError};
+use dap_wire::types::{self, OutputEventBody};
 use dap_wire::{Event, Message};
 use futures::SinkExt;
-use serde_json::json;
 use tokio::io::AsyncWrite;
 use tokio_util::codec::FramedWrite;
 
-use super::numbers::Numbers;
-use super::queue::Queued;
+use super::queue::{ClientQueueReceiver, Outgoing};
+use super::reverse_seqs::ReverseSeqs;
 use crate::io::{Chunk, OutputCursor, Positions};
 
-/// What the actor queues for a client.
-#[derive(Debug)]
-pub enum Outgoing {
-    /// A message, not yet numbered.
-    Message(Message),
-    /// From now on output goes out.
-    StartOutput(OutputCursor),
-    /// No more output.
-    StopOutput,
-    /// Output up to here goes out before what follows.
-    FlushOutput(Positions),
-}
-
 /// Messages that wait are written together up to about so many bytes.
-const TOGETHER: usize = 32 * 1024;
+const BATCH_BYTES: usize = 32 * 1024;
 
 struct Writer<W> {
     sink: FramedWrite<W, DapCodec>,
     seq: i64,
-    numbers: Numbers,
+    reverse_seqs: ReverseSeqs,
 }
 
 /// Writes until the queue's sender is dropped or the socket fails.
-pub async fn run<W: AsyncWrite + Unpin>(socket: W, mut queue: Queued, numbers: Numbers) {
-    let mut writer = Writer { sink: FramedWrite::new(socket, DapCodec::default()), seq: 0, numbers };
-    writer.sink.set_backpressure_boundary(TOGETHER);
+pub async fn run<W: AsyncWrite + Unpin>(
+    socket: W,
+    mut queue: ClientQueueReceiver,
+    reverse_seqs: ReverseSeqs,
+) {
+    let mut writer = Writer { sink: FramedWrite::new(socket, DapCodec::default()), seq: 0, reverse_seqs };
+    writer.sink.set_backpressure_boundary(BATCH_BYTES);
     let mut output: Option<OutputCursor> = None;
     loop {
         let outcome = tokio::select! {
             biased;
             outgoing = queue.recv() => match outgoing {
-                Some(outgoing) => writer.take(outgoing, &mut queue, &mut output).await,
+                Some(outgoing) => writer.write_batch(outgoing, &mut queue, &mut output).await,
                 None => break,
             },
             () = changed(output.as_mut()) => match &mut output {
-                // One piece at a time: a message that came meanwhile goes first.
+                // One chunk at a time: a message that came meanwhile goes first.
                 Some(cursor) => match cursor.next_chunk() {
                     Some(chunk) => {
                         cursor.mark_changed();
                         let written = writer.write_chunk(chunk).await;
-                        // So do the others of this thread: what they have to do is short.
+                        // So do the other tasks of this thread: they are short.
                         tokio::task::yield_now().await;
                         written
                     }
@@ -79,12 +70,11 @@ async fn changed(output: Option<&mut OutputCursor>) {
 }
 
 impl<W: AsyncWrite + Unpin> Writer<W> {
-    /// Writes this and what else waits, in one piece where it is short: in a storm of messages each costs less than it takes to
-    /// queue the next.
-    async fn take(
+    /// Writes this and what else waits, together where it is short: in a burst each message costs less than queuing the next.
+    async fn write_batch(
         &mut self,
         first: Outgoing,
-        queue: &mut Queued,
+        queue: &mut ClientQueueReceiver,
         output: &mut Option<OutputCursor>,
     ) -> Result<(), FrameError> {
         let mut next = Some(first);
@@ -99,16 +89,16 @@ impl<W: AsyncWrite + Unpin> Writer<W> {
                     }
                 }
             }
-            next = if self.sink.write_buffer().len() < TOGETHER { queue.try_recv() } else { None };
+            next = if self.sink.write_buffer().len() < BATCH_BYTES { queue.try_recv() } else { None };
         }
         self.sink.flush().await
     }
 
-    /// Takes a message in, to be written with others.
+    /// Adds a message, to be written with others.
     async fn feed(&mut self, mut message: Message) -> Result<(), FrameError> {
         self.seq += 1;
         if let Message::Request(request) = &message {
-            self.numbers.note(self.seq, request.seq);
+            self.reverse_seqs.record(self.seq, request.seq);
         }
         message.set_seq(self.seq);
         self.sink.feed(&message).await
@@ -126,7 +116,7 @@ impl<W: AsyncWrite + Unpin> Writer<W> {
                 Some(chunk) => self.write_chunk(chunk).await?,
                 None => break,
             }
-            // All who are told of a stop are told in turn, and whoever asks something meanwhile is heard.
+            // All clients are notified of a stop in turn, and requests that come meanwhile are handled.
             tokio::task::yield_now().await;
         }
         Ok(())
@@ -138,13 +128,16 @@ impl<W: AsyncWrite + Unpin> Writer<W> {
                 "[{} bytes of {} were not shown: they came too fast]\n",
                 chunk.dropped, chunk.category
             );
-            let body = json!({ "category": "important", "output": text });
-            self.write(Message::Event(Event::new("output", body))).await?;
+            self.write(output("important", text)).await?;
         }
         if chunk.text.is_empty() {
             return Ok(());
         }
-        let body = json!({ "category": chunk.category, "output": chunk.text });
-        self.write(Message::Event(Event::new("output", body))).await
+        self.write(output(chunk.category, chunk.text)).await
     }
+}
+
+fn output(category: &str, output: String) -> Message {
+    let body = OutputEventBody { category: Some(category.into()), output, ..OutputEventBody::default() };
+    Message::Event(Event::new("output", types::body(&body)))
 }

@@ -1,26 +1,27 @@
-//! What the hub and the engines call: start the program, or take it over from whoever did; drain it; write its input; know its
+//! What the hub and the engines call: start the program, or take it over from the adapter that did; drain it; write its input; know its
 //! end. Reading is in [`reading`](super::reading) and [`cursor`](super::cursor).
 //!
 //! Memory is bounded by the two rings; bytes that fell out are counted and said.
 
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use dap_wire::{ErrorCode, Failure};
-use tokio::sync::watch;
+use tandem_error::{ErrorCode, Failure};
+use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::child::{Child, ExitInfo, Pipes, SpawnSpec};
-use super::delegate::Delegate;
 use super::drain::{Stream, wait_readable};
-use super::invitation::{Held, Invitation};
-use super::offer::Offer;
+use super::exec_shim::ExecShim;
+use super::named_pipes::NamedPipes;
 use super::pace::Pace;
-use super::stdin::Stdin;
+use super::redirection::Redirection;
+use super::stdin::{Given, Stdin};
 use super::streams::{Ownership, Positions, Streams};
 use super::terminal::Pty;
+use super::terminal_launch::{Held, TerminalLaunch};
 use super::waiting::{self, Waiting};
 
 /// A program that takes keys and has neither printed nor been typed to for so long, and does not run, waits for a key.
@@ -41,6 +42,7 @@ pub struct Written {
 struct Inner {
     streams: Mutex<Streams>,
     pace: Mutex<Pace>,
+    redirection: Mutex<Redirection>,
     changed: watch::Sender<()>,
     stub: PathBuf,
     runtime: tokio::runtime::Handle,
@@ -56,18 +58,19 @@ impl Broker {
         Self(Arc::new(Inner {
             streams: Mutex::new(Streams::new(buffer_bytes)),
             pace: Mutex::default(),
+            redirection: Mutex::default(),
             changed: watch::Sender::new(()),
             stub,
             runtime: tokio::runtime::Handle::current(),
         }))
     }
 
-    /// Told of all that is printed, and of the end.
+    /// Gets everything that is printed, and the end.
     pub(super) fn changes(&self) -> watch::Receiver<()> {
         self.0.changed.subscribe()
     }
 
-    /// How many are told.
+    /// How many of them there are.
     pub(super) fn followers(&self) -> usize {
         self.0.changed.receiver_count()
     }
@@ -90,6 +93,21 @@ impl Broker {
         }
     }
 
+    /// Files for the streams of each program that is started from now on. They are opened once now, since an engine may build first,
+    /// and again at each start.
+    ///
+    /// # Errors
+    /// `LAUNCH_FAILED` when they cannot be opened.
+    pub fn redirect(&self, redirection: Redirection) -> Result<(), Failure> {
+        redirection.open()?;
+        *self.0.redirection.lock().unwrap_or_else(PoisonError::into_inner) = redirection;
+        Ok(())
+    }
+
+    fn redirection(&self) -> Redirection {
+        self.0.redirection.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Starts a program held (see [`Child::spawn`]) and drains it from its first byte.
     ///
     /// # Errors
@@ -98,28 +116,37 @@ impl Broker {
         if self.lock().has_live_program() {
             return Err(Failure::new(ErrorCode::AlreadyAttached, "this session already has a program"));
         }
-        let (child, pipes) = Child::spawn(&self.0.stub, spec)?;
-        self.take_over(child.pid(), pipes, child.exit())?;
+        let files = self.redirection().open()?;
+        let (mut child, pipes) = Child::spawn(&self.0.stub, spec)?;
+        let input = files.stdin.map(|file| (file, child.when_released()));
+        let stdin = self.take_over(child.pid(), pipes, (files.stdout, files.stderr), child.exit())?;
+        if let Some((file, released)) = input {
+            self.0.runtime.spawn(feed(stdin, file, released, child.exit()));
+        }
         Ok(child)
     }
 
-    /// Makes a place where a program in a client's terminal is started from, held (see [`Invitation`]).
+    /// Makes a place where a program in a client's terminal is started from, held (see [`TerminalLaunch`]).
     ///
     /// # Errors
     /// `LAUNCH_FAILED`, `ALREADY_ATTACHED` when there was one before.
-    pub fn invite(&self, spec: SpawnSpec) -> Result<Invitation, Failure> {
+    pub fn offer_terminal(&self, spec: SpawnSpec) -> Result<TerminalLaunch, Failure> {
         if self.lock().has_live_program() {
             return Err(Failure::new(ErrorCode::AlreadyAttached, "this session already has a program"));
         }
-        Invitation::new(&self.0.stub, spec)
+        if !self.redirection().is_empty() {
+            return Err(Failure::invalid("`stdio` names files, and `console` gives the program a terminal")
+                .hint("leave out one of them"));
+        }
+        TerminalLaunch::new(&self.0.stub, spec)
     }
 
-    /// Waits at most `limit` for the invited; `None` when nobody came. The program is held, and its stdio is the terminal's.
+    /// Waits at most `limit` for the terminal's runner; `None` when none came. The program is held, and its stdio is the terminal's.
     ///
     /// # Errors
     /// `LAUNCH_FAILED` when it cannot be started there.
-    pub fn accept(&self, invitation: &Invitation, limit: Duration) -> Result<Option<Child>, Failure> {
-        let Some(Held { child, ended, runner }) = invitation.accept(limit)? else { return Ok(None) };
+    pub fn accept(&self, launch: &TerminalLaunch, limit: Duration) -> Result<Option<Child>, Failure> {
+        let Some(Held { child, ended, runner }) = launch.accept(limit)? else { return Ok(None) };
         let wait = move || {
             ended.send_replace(Some(runner.wait()));
         };
@@ -130,40 +157,47 @@ impl Broker {
         Ok(Some(child))
     }
 
-    /// Makes pipes of ours, or a terminal, for a program that somebody else starts.
+    /// Makes our own pipes, or a terminal, for a program that an adapter starts.
     ///
     /// # Errors
     /// `LAUNCH_FAILED`, `ALREADY_ATTACHED` when there was a program before.
-    pub fn offer(&self, pty: Pty) -> Result<Offer, Failure> {
+    pub fn offer(&self, pty: Pty) -> Result<NamedPipes, Failure> {
         if self.lock().has_live_program() {
             return Err(Failure::new(ErrorCode::AlreadyAttached, "this session already has a program"));
         }
-        let (offer, pipes) = Offer::new(pty).map_err(|error| {
+        let files = self.redirection().open()?;
+        let (offer, pipes) = NamedPipes::new(pty).map_err(|error| {
             Failure::new(ErrorCode::LaunchFailed, format!("cannot make pipes for the program: {error}"))
         })?;
-        self.take_over(0, pipes, offer.exit())?;
+        let stdin = self.take_over(0, pipes, (files.stdout, files.stderr), offer.exit())?;
+        if let Some(file) = files.stdin {
+            self.0.runtime.spawn(feed(stdin, file, std::future::ready(Ok(())), offer.exit()));
+        }
         Ok(offer)
     }
 
-    /// Makes a place where the stub comes to that an adapter starts instead of the program (see [`Delegate`]).
+    /// Makes a place where the stub comes to that an adapter starts instead of the program (see [`ExecShim`]).
     ///
     /// # Errors
     /// `LAUNCH_FAILED`.
-    pub fn delegate(&self, spec: SpawnSpec, stdio: [PathBuf; 3]) -> Result<Delegate, Failure> {
-        Delegate::new(&self.0.stub, spec, stdio)
+    pub fn delegate(&self, spec: SpawnSpec, stdio: [PathBuf; 3]) -> Result<ExecShim, Failure> {
+        ExecShim::new(&self.0.stub, spec, stdio)
     }
 
     fn take_over(
         &self,
         pid: u32,
         pipes: Pipes,
+        copies: (Option<File>, Option<File>),
         exit: watch::Receiver<Option<ExitInfo>>,
-    ) -> Result<(), Failure> {
+    ) -> Result<Arc<Stdin>, Failure> {
         let runtime = self.0.runtime.enter();
         let stdin = Arc::new(Stdin::new(pipes.stdin, pipes.terminal.as_deref())?);
         drop(runtime);
         let mut streams = self.lock();
-        streams.ownership = Ownership::Ours { pid, reader: pid, stdin, exit };
+        streams.stdout.copy_to(copies.0);
+        streams.stderr.copy_to(copies.1);
+        streams.ownership = Ownership::Ours { pid, reader: pid, stdin: stdin.clone(), exit };
         let failed = |error: std::io::Error| {
             Failure::new(ErrorCode::LaunchFailed, format!("cannot prepare the program's pipes: {error}"))
         };
@@ -174,7 +208,7 @@ impl Broker {
         if let Some(stderr) = stderr {
             self.drain_in_thread("program-stderr", stderr, |streams| &mut streams.stderr).map_err(failed)?;
         }
-        Ok(())
+        Ok(stdin)
     }
 
     /// Starts something that serves the debugger and is not the program: its pipes are the caller's.
@@ -194,12 +228,12 @@ impl Broker {
     pub fn feed(&self, to_stderr: bool, text: &str) {
         let mut streams = self.lock();
         let stream = if to_stderr { &mut streams.stderr } else { &mut streams.stdout };
-        stream.ring.push(text.as_bytes());
+        stream.push(text.as_bytes());
         drop(streams);
         self.0.changed.send_replace(());
     }
 
-    /// A program of whose output we were told has ended.
+    /// A program whose output an adapter reports has ended.
     pub fn told_end(&self) {
         if let Ownership::Told { ended } = &mut self.lock().ownership {
             *ended = true;
@@ -214,12 +248,17 @@ impl Broker {
         }
     }
 
+    /// The `tandem-dap` executable.
+    pub fn stub(&self) -> &Path {
+        &self.0.stub
+    }
+
     /// The runtime it lives in, for threads that wait.
     pub fn runtime(&self) -> tokio::runtime::Handle {
         self.0.runtime.clone()
     }
 
-    /// Kills what is left of the program's process group; used when nobody else does any more.
+    /// Kills what is left of the program's process group; used when nothing else does.
     pub fn kill(&self) {
         if let Ownership::Ours { pid, exit, .. } | Ownership::Terminal { pid, exit } = &self.lock().ownership
             && exit.borrow().is_none()
@@ -259,12 +298,12 @@ impl Broker {
         std::thread::Builder::new().name(name.into()).spawn(work).map(drop)
     }
 
-    /// The program's stdio is somebody else's: everything answers `IO_NOT_OWNED`.
+    /// The program's stdio does not belong to us: every request answers `IO_NOT_OWNED`.
     pub fn set_not_owned(&self) {
         self.lock().ownership = Ownership::NotOurs;
     }
 
-    /// Takes in what the program has printed until now, at most [`SETTLED`] blocks of each stream: one that runs may print for ever.
+    /// Takes in what the program has printed until now, at most [`SETTLED`] blocks of each stream: one that runs may print forever.
     pub fn settle(&self) -> Positions {
         let mut streams = self.lock();
         let both = &mut *streams;
@@ -306,7 +345,7 @@ impl Broker {
         }
     }
 
-    /// How a program ended of which the kernel tells us: one that we started, and no adapter.
+    /// How a program ended that we started: the kernel reports its end to us, not to an adapter.
     pub fn how_it_ended(&self) -> Option<ExitInfo> {
         match &self.lock().ownership {
             Ownership::Ours { pid, exit, .. } if *pid != 0 => *exit.borrow(),
@@ -315,7 +354,7 @@ impl Broker {
         }
     }
 
-    /// Writes to the program's stdin, after whoever asked before.
+    /// Writes to the program's stdin, after earlier writers.
     ///
     /// # Errors
     /// `NO_SESSION`, `IO_NOT_OWNED`, and those of [`Stdin::write`].
@@ -330,21 +369,29 @@ impl Broker {
         Ok(Written { bytes_written: data.len(), stdin_closed })
     }
 
+    /// What clients have written to the program's stdin.
+    ///
+    /// # Errors
+    /// `NO_SESSION`, `IO_NOT_OWNED`.
+    pub fn input(&self) -> Result<Given, Failure> {
+        Ok(self.lock().stdin()?.given())
+    }
+
     /// Whether the program is blocked reading a stdin that has nothing for it, and how it reads. Who polls for keys is found by
-    /// [`Self::looks_idle`].
+    /// [`Self::may_poll_for_keys`].
     pub fn waiting_for_input(&self) -> Option<Waiting> {
         let (pid, stdin) = self.reader()?;
         let reads = stdin.is_empty_and_open() && waiting::is_reading(pid, stdin.name());
         reads.then(|| if stdin.takes_keys() { Waiting::ForKeys } else { Waiting::Reading })
     }
 
-    /// Whether nothing of the program runs at this moment; `None` unless it takes keys, has had them all and prints nothing, so that
-    /// such moments say that it polls for more. `stands`: the debugger has stopped it, so that they say nothing.
-    pub(super) fn looks_idle(&self, stands: bool) -> Option<bool> {
+    /// The program's process, if it takes keys, has had them all and prints nothing, so that it polls for more if it does nothing else.
+    /// `stands`: the debugger has stopped it, so that it says nothing that it does nothing.
+    pub(super) fn may_poll_for_keys(&self, stands: bool) -> Option<u32> {
         let (pid, stdin) = self.reader()?;
         let quiet = !stands && !self.lock().stdout.has_printed_within(QUIET);
         let polls = quiet && !stdin.was_typed_within(QUIET) && stdin.takes_keys();
-        polls.then(|| waiting::is_idle(pid))
+        polls.then_some(pid)
     }
 
     /// The process that reads what is written, while it lives.
@@ -355,5 +402,26 @@ impl Broker {
             }
             _ => None,
         }
+    }
+}
+
+/// Gives the program a file as its input once it is released, until it has ended or wants no more.
+async fn feed(
+    stdin: Arc<Stdin>,
+    file: File,
+    released: impl Future<Output = Result<(), oneshot::error::RecvError>>,
+    mut exit: watch::Receiver<Option<ExitInfo>>,
+) {
+    if released.await.is_err() {
+        return;
+    }
+    let fed = tokio::select! {
+        fed = stdin.feed(file) => fed,
+        _ = exit.wait_for(Option::is_some) => Ok(()),
+    };
+    if let Err(failure) = fed.as_ref()
+        && failure.code != ErrorCode::StdinClosed
+    {
+        tracing::warn!(%failure, "the program has not all of its input");
     }
 }

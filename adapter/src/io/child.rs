@@ -1,4 +1,4 @@
-//! Starting a program held, learning how it ended, and ending it. In a client's terminal: [`super::invitation`].
+//! Starting a program held, learning how it ended, and ending it. In a client's terminal: [`super::terminal_launch`].
 //!
 //! The program is started through a stub (`tandem-dap exec-held`) that waits for one byte on its stdin, which is
 //! already the program's stdin, and then turns into the program. So its pid and start time are known before its first
@@ -16,18 +16,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cordebug::exits::{self, Ended};
-use dap_wire::{ErrorCode, Failure};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
-use tokio::sync::watch;
+use tandem_error::{ErrorCode, Failure};
+use tokio::sync::{oneshot, watch};
 
 use super::executable::{self, Able};
 use super::terminal::{self, Pty, Terminal};
-use super::warden;
+use super::watchdog;
 
 /// How long the note of an end may take to arrive.
 const NOTE_LIMIT: std::time::Duration = std::time::Duration::from_secs(2);
 
-/// What to run.
+/// A process to start.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SpawnSpec {
     /// The executable; absolute, or looked up in PATH.
@@ -40,8 +40,8 @@ pub struct SpawnSpec {
     pub env: Vec<(String, Option<String>)>,
     /// A terminal of ours instead of pipes: stdout and stderr are one then.
     pub pty: Pty,
-    /// When we are killed it is not killed with us but finds the end of its stdin: a debugger lets go of a program then. One
-    /// that takes too long is killed all the same ([`super::warden`]).
+    /// When we are killed it is not killed with us but finds the end of its stdin: a debugger detaches from its program then. One
+    /// that takes too long is killed all the same ([`super::watchdog`]).
     pub ends_by_itself: bool,
 }
 
@@ -71,6 +71,8 @@ pub struct ExitInfo {
 pub struct Child {
     pid: u32,
     gate: Option<File>,
+    /// Sent to once it is let through the gate.
+    released: Option<oneshot::Sender<()>>,
     exit: watch::Receiver<Option<ExitInfo>>,
     /// What its stdin is called in `/proc`; empty for one in a client's terminal.
     stdin: PathBuf,
@@ -171,10 +173,11 @@ impl Child {
             },
             _ => return Err(failed("its pipes are missing".into())),
         };
-        // It waits at its gate: should we be killed before there is a warden, it finds nobody there and ends.
-        let warden = if spec.ends_by_itself { Some(warden::start(stub, pid)) } else { None };
-        let warden =
-            warden.transpose().map_err(|error| failed(format!("there is no warden for it: {error}")))?;
+        // It waits at its gate: should we be killed before there is a watchdog, it finds nobody there and ends.
+        let watchdog = if spec.ends_by_itself { Some(watchdog::start(stub, pid)) } else { None };
+        let watchdog = watchdog
+            .transpose()
+            .map_err(|error| failed(format!("the watchdog cannot be started: {error}")))?;
         let gate = pipes.stdin.try_clone().map_err(|error| failed(error.to_string()))?;
         let (ended, exit) = watch::channel(None);
         std::thread::Builder::new()
@@ -184,9 +187,9 @@ impl Child {
                 // Reaps it, unless mscordbi, which also waits for its debuggee, was quicker.
                 drop(child.wait());
                 ended.send_replace(Some(info));
-                if let Some(mut warden) = warden {
+                if let Some(mut watchdog) = watchdog {
                     // It sees the same end. Waiting closes our end of its stdin.
-                    drop(warden.wait());
+                    drop(watchdog.wait());
                 }
             })
             .map_err(|error| failed(error.to_string()))?;
@@ -195,7 +198,7 @@ impl Child {
             let end = format!("/proc/self/fd/{}", pipes.stdin.as_raw_fd());
             std::fs::read_link(end).unwrap_or_default()
         });
-        Ok((Self { pid, gate: Some(gate), exit, stdin, terminal: None }, pipes))
+        Ok((Self { pid, gate: Some(gate), released: None, exit, stdin, terminal: None }, pipes))
     }
 
     /// One that waits at `gate` in a client's terminal.
@@ -209,6 +212,7 @@ impl Child {
         Self {
             pid,
             gate: Some(gate),
+            released: None,
             exit,
             stdin: PathBuf::new(),
             terminal: Some(InTerminal { words, lost }),
@@ -249,7 +253,19 @@ impl Child {
                 ErrorCode::LaunchFailed,
                 format!("process {} ended before it was started: {error}", self.pid),
             )
-        })
+        })?;
+        if let Some(released) = self.released.take() {
+            // Nobody waits for it who has gone.
+            released.send(()).unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    /// Resolves when the program is released: what is written to its stdin before opens the gate. An error when it never is.
+    pub fn when_released(&mut self) -> oneshot::Receiver<()> {
+        let (released, receiver) = oneshot::channel();
+        self.released = Some(released);
+        receiver
     }
 
     /// How it ended, once it has.
@@ -262,7 +278,7 @@ impl Child {
         self.exit.clone()
     }
 
-    /// Sends a signal to it and all it started in its group. That it is gone already is no error.
+    /// Sends a signal to it and all it started in its group. It is not an error if it is already gone.
     pub fn signal(&self, signal: Signal) {
         // The number of a process that has ended is its group's for as long as that has members, and then anybody's: who runs
         // by that number now is somebody else, who may lead a group as well.
@@ -284,7 +300,7 @@ fn runs(pid: u32) -> bool {
     stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))
 }
 
-/// Sends a signal to a process group. That it is gone already is no error.
+/// Sends a signal to a process group. It is not an error if it is already gone.
 pub fn signal_group(pid: u32, signal: Signal) {
     if let Some(group) = i32::try_from(pid).ok().and_then(Pid::from_raw)
         && kill_process_group(group, signal).is_err()
@@ -404,7 +420,8 @@ mod tests {
         let ended = Some(ExitInfo { code: 0, signal: None });
         let (_told, exit) = watch::channel(ended);
         let pid = other.id();
-        let child = |exit| Child { pid, gate: None, exit, stdin: PathBuf::new(), terminal: None };
+        let child =
+            |exit| Child { pid, gate: None, released: None, exit, stdin: PathBuf::new(), terminal: None };
         drop(child(exit));
         assert!(other.try_wait().unwrap().is_none());
         // One that has not ended is killed with its group.
@@ -415,11 +432,11 @@ mod tests {
     }
 
     #[test]
-    fn a_suspended_process_is_told_from_one_that_runs() {
+    fn a_suspended_process_is_distinguished_from_one_that_runs() {
         let mut sleeper = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         let process = Pid::from_child(&sleeper);
         assert!(!is_suspended(sleeper.id()));
-        // At once, however long it takes to stop and to go on.
+        // At once, however long it takes to stop and to continue.
         for _ in 0..1000 {
             kill_process(process, Signal::STOP).unwrap();
             assert!(is_suspended(sleeper.id()));

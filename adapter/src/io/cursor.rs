@@ -11,9 +11,9 @@ use super::streams::Positions;
 
 /// Most text of one `output` event, bytes.
 const CHUNK: usize = 64 * 1024;
-/// So many followers are told all that is kept before a stop or an end is.
+/// Up to this many followers get the whole buffer before a stop or an end is reported.
 const FEW: usize = 4;
-/// Most that more followers than that are told together before a stop, bytes of each stream: whoever waits for the stop, or for an
+/// How much more followers than that get together before a stop, in bytes of each stream: a client that waits for the stop, or for an
 /// answer behind it, waits for all of that.
 const BEFORE_A_STOP: usize = 4 * 1024 * 1024;
 
@@ -36,9 +36,9 @@ pub struct OutputCursor {
     at: Positions,
     /// When it may take the next piece; none before it knows that there is one.
     turn: Option<Instant>,
-    /// It was once where the output ended then: what was kept when it came is told.
+    /// It has once reached the end of the output: everything kept when it joined was sent.
     caught_up: bool,
-    /// Bytes that were passed over and that it was not told of.
+    /// Bytes that were skipped and not reported to it yet.
     passed: Positions,
 }
 
@@ -63,8 +63,8 @@ impl OutputCursor {
         chunk
     }
 
-    /// Before a stop is told: where many follow, each gets the newest of what it has not seen. Whoever has just come gets all that is
-    /// kept.
+    /// Before a stop is reported: if many clients follow, each gets the newest of what it has not seen. Whoever has just come gets
+    /// all that is kept.
     pub fn pass_over(&mut self) {
         if !self.caught_up {
             return;

@@ -1,6 +1,7 @@
-//! Emptying a pipe of the program into its ring: a thread of its own that waits for nobody.
+//! Drains a pipe of the program into its ring buffer: a separate thread that never waits for a client.
 
 use std::fs::File;
+use std::io::Write;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
@@ -19,6 +20,8 @@ pub struct Stream {
     block: Vec<u8>,
     /// When something came last.
     printed: Option<Instant>,
+    /// A file that has everything, too.
+    copy: Option<File>,
     /// What is kept.
     pub ring: Ring,
 }
@@ -26,10 +29,33 @@ pub struct Stream {
 impl Stream {
     /// A stream without a program yet.
     pub fn new(capacity: usize) -> Self {
-        Self { pipe: None, attached: 0, block: Vec::new(), printed: None, ring: Ring::new(capacity) }
+        Self {
+            pipe: None,
+            attached: 0,
+            block: Vec::new(),
+            printed: None,
+            copy: None,
+            ring: Ring::new(capacity),
+        }
     }
 
-    /// Takes over a read end; gives what the draining thread polls.
+    /// Writes what comes from now on into this file, too.
+    pub fn copy_to(&mut self, file: Option<File>) {
+        self.copy = file;
+    }
+
+    /// Keeps some output.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.ring.push(bytes);
+        if let Some(file) = &mut self.copy
+            && let Err(error) = file.write_all(bytes)
+        {
+            tracing::warn!(%error, "copying the program's output to a file failed; the rest is not copied");
+            self.copy = None;
+        }
+    }
+
+    /// Takes over a read end; returns what the draining thread polls.
     ///
     /// # Errors
     /// From duplicating the descriptor or making it non-blocking.
@@ -58,7 +84,7 @@ impl Stream {
         self.pipe.is_none()
     }
 
-    /// Takes what is in the pipe now, at most one block; gives whether there may be more. At the end, lets go.
+    /// Reads what is in the pipe now, at most one block; returns whether there may be more. At the end, closes the pipe.
     pub fn drain(&mut self) -> bool {
         let Some(pipe) = &self.pipe else { return false };
         if self.block.is_empty() {
@@ -71,7 +97,9 @@ impl Stream {
                 false
             }
             Ok(count) => {
-                self.ring.push(self.block.get(..count).unwrap_or_default());
+                let block = std::mem::take(&mut self.block);
+                self.push(block.get(..count).unwrap_or_default());
+                self.block = block;
                 self.printed = Some(Instant::now());
                 true
             }

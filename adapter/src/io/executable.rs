@@ -1,13 +1,13 @@
 //! What an executable file is for, by its header: programs of other machines and systems are named before they are started.
 //!
 //! Without that the system's "exec format error" has execvp(3) hand them to a shell, which complains of their syntax. Not
-//! here: files that nobody knows, scripts among them; starting them says what is wrong.
+//! here: unknown files, including scripts; starting them shows what is wrong.
 
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use dap_wire::{ErrorCode, Failure};
+use tandem_error::{ErrorCode, Failure};
 
 /// Machines as ELF counts them (System V ABI, `e_machine`).
 const MACHINES: [(u16, &str); 10] = [
@@ -70,7 +70,7 @@ pub fn refuse_foreign(file: &Path, able: Able) -> Result<(), Failure> {
 
 fn foreign(file: &Path, able: Able) -> Option<(String, &'static str)> {
     let mut header = Vec::new();
-    // A pipe that waits for its writer is no program.
+    // A pipe that waits for its writer is not an executable.
     file.metadata().ok().filter(std::fs::Metadata::is_file)?;
     File::open(file).ok()?.take(HEADER).read_to_end(&mut header).ok()?;
     let found = elf(&header, able).or_else(|| windows(&header)).or_else(|| macos(&header))?;
@@ -127,10 +127,10 @@ fn windows(header: &[u8]) -> Option<(String, &'static str)> {
 
 /// Mach-O, of one machine or of several; what Java compiles begins like the latter, with a version where that has a small count.
 fn macos(header: &[u8]) -> Option<(String, &'static str)> {
-    const MOST: u64 = 20;
+    const MAX_ARCHITECTURES: u64 = 20;
     let magic = number(header, 0, 4, true)?;
     let is_one = [0xfeed_face, 0xfeed_facf, 0xcefa_edfe, 0xcffa_edfe].contains(&magic);
-    let has_several = magic == 0xcafe_babe && number(header, 4, 4, true)? < MOST;
+    let has_several = magic == 0xcafe_babe && number(header, 4, 4, true)? < MAX_ARCHITECTURES;
     (is_one || has_several).then(|| {
         let what = "a macOS program, and this machine runs Linux".into();
         (what, "build it for Linux; a .NET program starts from the .dll beside it, or with `-r linux-x64`")
@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_named_an_absolute_path_is_told_what_of_it_is_there() {
+    fn an_absolute_path_that_is_missing_is_answered_with_the_part_that_exists() {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("bin/app");
         let hint = |given: &str| absent(given, &place).hint.unwrap_or_default().to_string();

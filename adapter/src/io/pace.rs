@@ -1,7 +1,7 @@
-//! How fast all who follow the program's output get it together. A program prints more than anybody reads; told to many at full speed it
+//! Limits how fast all clients together get the program's output. A program prints more than anyone reads; sent to many at full speed, it
 //! takes the cores that their requests need. What does not get its turn before it falls out of the ring is counted as not shown.
 //!
-//! Not for reading output by request, and not for what goes out before a stop or an end is told.
+//! Not for reading output by request, and not for the output that is sent before a stop or an end is reported.
 
 use std::time::{Duration, Instant};
 
@@ -9,18 +9,18 @@ use std::time::{Duration, Instant};
 const RATE: u64 = 64 * 1024 * 1024;
 /// What an event costs besides its text, in bytes: readers that wake for each line cost more than the lines.
 const EVENT: u64 = 4 * 1024;
-/// Nobody waits for its turn as long as what was told is less than this time brings.
+/// No client waits while the amount sent is less than what this time allows.
 const BURST: Duration = Duration::from_millis(100);
 
 /// Whose turn it is, and when.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
-    /// When everything was told that was asked for until now, at the rate.
+    /// When, at this rate, everything requested so far will have been sent.
     done: Option<Instant>,
 }
 
 impl Pace {
-    /// The turn for an event of so many bytes; whoever asks later has a later turn.
+    /// The turn for an event of so many bytes; a later caller has a later turn.
     pub(super) fn turn(&mut self, now: Instant, bytes: usize) -> Instant {
         let earliest = now.checked_sub(BURST).unwrap_or(now);
         let turn = self.done.unwrap_or(earliest).max(earliest);

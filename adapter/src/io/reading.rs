@@ -1,19 +1,19 @@
 //! Reading what the program printed: at once, or waiting for something new, a pattern, a question or the end.
 //!
-//! Loses nothing: each client has its own start, each answer a cursor to go on from. For a reader that follows all of it see
+//! Loses nothing: each client has its own start, each answer a cursor to continue from. For a reader that follows all of it see
 //! [`cursor`](super::cursor).
 
 use std::time::Duration;
 
-use dap_wire::Failure;
 use regex::Regex;
+use tandem_error::Failure;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::broker::Broker;
 use super::drain::Stream;
 use super::streams::{ClientKey, Ownership, Positions, Streams};
-use super::waiting::Waiting;
+use super::waiting::{self, CpuTimes, Moment, Waiting};
 use super::{terminal, text};
 
 /// A pattern that spans more bytes than this is not found while output keeps coming.
@@ -26,8 +26,8 @@ const SCREEN: u64 = 1024 * 1024;
 const INPUT_PROBE: Duration = Duration::from_millis(15);
 /// The same when it does not wait.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
-/// Of so many looks in a row at a program that may poll for keys so many have to find it idle. Looks, not time: on a machine that
-/// stands still for a while the program has not run either.
+/// Of so many looks in a row at a program that may poll for keys so many have to find it idle, or its threads have slept nearly all of
+/// the time between the first and the last. Looks, not time: on a machine that was paused for a while the program has not run either.
 const LOOKS: u32 = 12;
 const IDLE_LOOKS: u32 = 8;
 /// `waitFor` without `timeoutMs`.
@@ -36,9 +36,9 @@ const DEFAULT_WAIT: Duration = Duration::from_secs(30);
 /// A checked `processReadOutput`.
 #[derive(Debug, Clone, Default)]
 pub struct ReadRequest {
-    /// Whether stdout is asked.
+    /// Whether stdout is requested.
     pub stdout: bool,
-    /// Whether stderr is asked.
+    /// Whether stderr is requested.
     pub stderr: bool,
     /// Move this client's start behind what is returned.
     pub clear: bool,
@@ -55,19 +55,19 @@ pub struct ReadRequest {
     /// Also what the program's terminal shows.
     pub screen: bool,
     /// The program is stopped by the debugger: that it does nothing does not mean that it waits.
-    pub stands: bool,
+    pub stopped: bool,
 }
 
 /// The answer to [`ReadRequest`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OutputRead {
-    /// When asked.
+    /// The text of stdout, if it was requested.
     pub stdout: Option<String>,
-    /// When asked.
+    /// The text of stderr, if it was requested.
     pub stderr: Option<String>,
     /// Go on from here.
     pub cursor: String,
-    /// Bytes that were asked for but are gone.
+    /// Requested bytes that are no longer kept.
     pub dropped: u64,
     /// Bytes before what is returned that were passed over for the newest.
     pub skipped: u64,
@@ -75,7 +75,7 @@ pub struct OutputRead {
     pub matched: Option<String>,
     /// The program waits for input, and how.
     pub waiting_for_input: Option<Waiting>,
-    /// What its terminal shows, when asked.
+    /// What its terminal shows, if requested.
     pub screen: Option<String>,
     /// The program has ended and everything it printed is in.
     pub exited: bool,
@@ -86,12 +86,15 @@ pub struct OutputRead {
 struct Polling {
     looks: u32,
     idle: u32,
+    on_disk: u32,
+    /// At the first look.
+    earlier: Option<CpuTimes>,
 }
 
 impl Polling {
-    /// Counts a look of [`Broker::looks_idle`].
-    fn look(&mut self, idle: Option<bool>) -> Option<Waiting> {
-        let Some(idle) = idle else {
+    /// Counts a look at this process ([`Broker::may_poll_for_keys`]).
+    fn look(&mut self, pid: Option<u32>) -> Option<Waiting> {
+        let Some(pid) = pid else {
             *self = Self::default();
             return None;
         };
@@ -99,11 +102,21 @@ impl Polling {
             *self = Self::default();
         }
         self.looks += 1;
-        self.idle += u32::from(idle);
-        (self.looks == LOOKS && self.idle >= IDLE_LOOKS).then_some(Waiting::ForKeys)
+        match waiting::moment(pid) {
+            Moment::Idle => self.idle += 1,
+            Moment::Runs => {}
+            Moment::WaitsForDisk => self.on_disk += 1,
+        }
+        if self.looks < LOOKS {
+            self.earlier.get_or_insert_with(|| CpuTimes::read(pid));
+            return None;
+        }
+        let sleeps =
+            || self.earlier.as_ref().is_some_and(|earlier| CpuTimes::read(pid).show_sleep_since(earlier));
+        (self.idle >= IDLE_LOOKS || self.on_disk == 0 && sleeps()).then_some(Waiting::ForKeys)
     }
 
-    /// Whether one more look would begin anew.
+    /// Whether one more read would start again.
     fn is_over(&self) -> bool {
         self.looks == 0 || self.looks == LOOKS
     }
@@ -125,7 +138,7 @@ impl Broker {
             drop(self.lock().stdin()?);
         }
         if request.screen && !self.lock().stdin()?.is_terminal() {
-            return Err(Failure::invalid("there is no screen: the program has pipes, not a terminal")
+            return Err(Failure::invalid("there is no screen: the program uses pipes, not a terminal")
                 .hint("launch it with `pty: true`"));
         }
         let from = match &request.since {
@@ -153,9 +166,10 @@ impl Broker {
             if !waits || exited || (request.wait_for.is_none() && fresh) {
                 break None;
             }
-            waiting = self.waiting_for_input().or_else(|| polling.look(self.looks_idle(request.stands)));
+            waiting =
+                self.waiting_for_input().or_else(|| polling.look(self.may_poll_for_keys(request.stopped)));
             if waiting.is_some() {
-                // What it printed before it asked may still be in the pipes.
+                // What it printed before it waited for input may still be in the pipes.
                 self.settle();
                 let streams = self.lock();
                 let pattern = request.wait_for.as_ref();
@@ -170,7 +184,7 @@ impl Broker {
         };
         // Who polls for keys was seen between two looks of it, and may not be a moment later.
         let waiting_for_input = match waiting {
-            None => self.is_waiting_now(request.stands).await,
+            None => self.is_waiting_now(request.stopped).await,
             found => found,
         };
         if waiting_for_input.is_some() {
@@ -214,10 +228,10 @@ impl Broker {
     }
 
     /// Whether the program waits for input, as far as that is seen at once. One that may poll for keys is looked at for a while.
-    async fn is_waiting_now(&self, stands: bool) -> Option<Waiting> {
+    async fn is_waiting_now(&self, stopped: bool) -> Option<Waiting> {
         let mut polling = Polling::default();
         loop {
-            let found = self.waiting_for_input().or_else(|| polling.look(self.looks_idle(stands)));
+            let found = self.waiting_for_input().or_else(|| polling.look(self.may_poll_for_keys(stopped)));
             if found.is_some() || polling.is_over() {
                 return found;
             }

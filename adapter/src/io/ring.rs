@@ -17,7 +17,7 @@ pub struct Slice {
     pub bytes: Vec<u8>,
     /// Absolute offset behind the last byte.
     pub end: u64,
-    /// Bytes that were asked for but are gone.
+    /// Requested bytes that are no longer kept.
     pub dropped: u64,
 }
 

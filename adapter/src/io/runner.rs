@@ -1,5 +1,5 @@
-//! `tandem-dap in-terminal`: the process in a client's terminal that starts the program there, waits for it and tells the host
-//! how it ended. The host's side, and why it is so: [`super::invitation`].
+//! `tandem-dap in-terminal`: the process in a client's terminal that starts the program there, waits for it and reports to the host
+//! how it ended. The host's side, and why it is so: [`super::terminal_launch`].
 //!
 //! It is to its program what a shell is to a job: the program leads a process group of its own, has the terminal's foreground,
 //! and so gets what is typed and Ctrl+C; the runner takes the foreground back when the program ends or is stopped from the
@@ -27,14 +27,14 @@ use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
 use tokio::sync::mpsc;
 
 use super::child::{ExitInfo, signal_group};
-use super::invitation::{MAX_LINE, Order, Report};
+use super::terminal_launch::{MAX_LINE, Order, Report};
 
 /// How long the host may take to say what is to run.
 const ORDER_LIMIT: Duration = Duration::from_secs(10);
 /// How long a program may take to end after its terminal has gone.
 const HANG_UP_LIMIT: Duration = Duration::from_secs(3);
 
-/// Runs what the host at this socket says; gives the exit code for the shell.
+/// Runs what the host at this socket says; returns the exit code for the shell.
 ///
 /// # Errors
 /// When there is no host, or it cannot be understood.
@@ -48,13 +48,13 @@ pub fn run(socket: &Path) -> anyhow::Result<u8> {
 
 async fn serve(socket: &Path) -> anyhow::Result<u8> {
     let stream = UnixStream::connect(socket).await;
-    let stream = stream.context("the debug session that asked for this terminal is over")?;
+    let stream = stream.context("the debug session that asked for this terminal has ended")?;
     let (reader, mut host) = stream.into_split();
     let mut host_says = BufReader::new(reader);
     let mut line = Vec::new();
     let mut limited = (&mut host_says).take(MAX_LINE);
     let order = tokio::time::timeout(ORDER_LIMIT, limited.read_until(b'\n', &mut line));
-    order.await.context("the debug session does not say what is to run")??;
+    order.await.context("the debug session does not say what to run")??;
     let order: Order = serde_json::from_slice(&line).context("the debug session has ended")?;
     let mut program = match Program::start(socket, &order) {
         Ok(program) => program,
@@ -67,7 +67,7 @@ async fn serve(socket: &Path) -> anyhow::Result<u8> {
     tell(&mut host, &Report::Started { pid: program.pid }).await?;
     let (ended, hung_up) = program.wait(&mut host_says).await?;
     program.terminal.take_back();
-    // The host may be gone, and then nobody asks.
+    // The host may be gone, and then nobody wants to know.
     drop(tell(&mut host, &Report::Ended { code: ended.code, signal: ended.signal, hung_up }).await);
     Ok(u8::try_from(ended.code & 0xff).unwrap_or(u8::MAX))
 }
@@ -170,7 +170,7 @@ impl Program {
     }
 
     /// The program was stopped from the keyboard: stops with it, so that a shell gets its terminal back, and goes on with it.
-    /// Where no shell could continue it the kernel leaves this process alone (an orphaned group), and so the program goes on.
+    /// Where no shell could continue it the kernel leaves this process alone (an orphaned group), and so the program continues.
     fn step_back(&mut self) -> anyhow::Result<()> {
         self.terminal.take_back();
         kill_process(rustix::process::getpid(), Signal::TSTP).context("cannot stop")?;
@@ -207,14 +207,14 @@ impl Foreground {
 
     fn take_back(&self) {
         if let Some((own, modes)) = &self.0 {
-            // A killed program leaves the modes it has set. That the terminal is gone is no error.
+            // A killed program leaves the modes it has set. It is not an error if the terminal is gone.
             tcsetpgrp(stdin(), *own).unwrap_or_default();
             tcsetattr(stdin(), OptionalActions::Drain, modes).unwrap_or_default();
         }
     }
 }
 
-/// Somebody told us that the terminal is going, or we saw it.
+/// A signal reported that the terminal is closing, or we noticed it.
 async fn either(told: &mut Signals, seen: &mut mpsc::Receiver<()>) {
     tokio::select! {
         _ = told.recv() => {}
@@ -222,7 +222,7 @@ async fn either(told: &mut Signals, seen: &mut mpsc::Receiver<()>) {
     }
 }
 
-/// Says when the terminal has gone, which no signal tells to a process that is not in its foreground.
+/// Reports when the terminal has gone, of which no signal informs a process that is not in its foreground.
 fn watch_terminal() -> anyhow::Result<mpsc::Receiver<()>> {
     let (gone, said) = mpsc::channel(1);
     let terminal = stdin().try_clone_to_owned()?;
@@ -240,7 +240,7 @@ fn watch_terminal() -> anyhow::Result<mpsc::Receiver<()>> {
 }
 
 /// The stub of a program in a terminal: waits for one byte from the host, then becomes the program. Returns only when that
-/// fails, and has told the host.
+/// fails, after reporting it to the host.
 /// `parent`: the runner, which takes the program with it when it is killed.
 pub fn exec_at_gate(gate: &Path, program: &Path, args: &[OsString], parent: Option<u32>) -> std::io::Error {
     if let Err(error) = super::child::die_with(parent) {

@@ -1,12 +1,13 @@
 //! What clients write to the program: in order, bounded in time, never in the way of anything else.
 
 use std::fs::File;
+use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use dap_wire::{ErrorCode, Failure};
+use tandem_error::{ErrorCode, Failure};
 use tokio::io::AsyncWriteExt;
 use tokio::net::unix::pipe;
 use tokio_util::sync::CancellationToken;
@@ -16,18 +17,47 @@ use super::terminal::{self, END_OF_INPUT};
 /// How long a writer waits for the program to take what is in the full pipe.
 pub const WRITE_DEADLINE: Duration = Duration::from_secs(10);
 
-/// How often a terminal is told that its input ends.
+/// Bytes of a file that are written at once, so that what clients write comes in between.
+const FED: usize = 64 * 1024;
+
+/// How often end of file is written to a terminal.
 const ENDS: u8 = 8;
+
+/// What is kept of what clients wrote, bytes.
+const KEPT: usize = 1 << 20;
+
+/// What clients gave the program, in order, so that another run can be given the same.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Given {
+    /// The beginning, as far as it is kept.
+    pub data: Vec<u8>,
+    /// How much it was in all.
+    pub bytes: u64,
+    /// A client has closed it.
+    pub closed: bool,
+}
+
+impl Given {
+    fn add(&mut self, data: &[u8]) {
+        // What comes after a gap would be of no use.
+        if self.bytes == self.data.len() as u64 {
+            let room = KEPT - self.data.len();
+            self.data.extend_from_slice(data.get(..room).unwrap_or(data));
+        }
+        self.bytes += data.len() as u64;
+    }
+}
 
 /// Our end of the program's stdin.
 #[derive(Debug)]
 pub struct Stdin {
-    /// The lock is fair: writers come in the order they asked.
+    /// The lock is fair: writers get it in the order of their requests.
     /// The only copy of the descriptor: when it goes, the program sees the end of its input.
     pipe: tokio::sync::Mutex<Option<Way>>,
     name: PathBuf,
     /// When something was written last.
     typed: Mutex<Option<Instant>>,
+    given: Mutex<Given>,
 }
 
 /// Where what is written goes.
@@ -51,7 +81,7 @@ impl Way {
         }
     }
 
-    /// A pipe ends when it is dropped. A terminal is told: once more in the middle of a line, for what is there, and several
+    /// A pipe ends when it is dropped. A terminal gets end of file: once more in the middle of a line, for what is there, and several
     /// times, since it forgets, and some programs (Python) read on after the end of a line without one.
     async fn end(&mut self) -> std::io::Result<()> {
         if let Self::Terminal { in_line, .. } = self {
@@ -75,7 +105,7 @@ impl Stdin {
         rustix::io::ioctl_fionbio(&stdin, true).map_err(|error| failed(error.into()))?;
         let (name, way) = match terminal {
             Some(path) => {
-                // A terminal is no pipe, but is waited for and written to as one.
+                // A terminal is not a pipe, but is waited for and written to as one.
                 let ours = pipe::Sender::from_owned_fd_unchecked(OwnedFd::from(stdin)).map_err(failed)?;
                 (path.to_path_buf(), Way::Terminal { ours, in_line: false })
             }
@@ -85,12 +115,22 @@ impl Stdin {
                 (format!("pipe:[{inode}]").into(), Way::Pipe(sender))
             }
         };
-        Ok(Self { pipe: tokio::sync::Mutex::new(Some(way)), name, typed: Mutex::new(None) })
+        Ok(Self {
+            pipe: tokio::sync::Mutex::new(Some(way)),
+            name,
+            typed: Mutex::new(None),
+            given: Mutex::default(),
+        })
     }
 
     /// What the program reads from, as `/proc` names it.
     pub fn name(&self) -> &Path {
         &self.name
+    }
+
+    /// What clients wrote. What came from a file is not among it.
+    pub fn given(&self) -> Given {
+        self.given.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Whether something was written that is not older than this.
@@ -126,45 +166,13 @@ impl Stdin {
         }
     }
 
-    /// Writes all of `data`, then closes when told so. Gives whether stdin is closed now.
+    /// Writes all of `data`, then closes stdin if `close` is set. Returns whether stdin is closed now.
     ///
     /// # Errors
     /// `STDIN_CLOSED`, `TIMEOUT` (says how much the program took), `CANCELLED`, `IO_FAILED`.
     pub async fn write(&self, data: &[u8], close: bool, cancel: &CancellationToken) -> Result<bool, Failure> {
         let mut written = 0;
-        let work = async {
-            let mut guard = self.pipe.lock().await;
-            let Some(pipe) = guard.as_mut() else { return Err(closed("it was closed before")) };
-            while let Some(rest) = data.get(written..).filter(|rest| !rest.is_empty()) {
-                match pipe.write(rest).await {
-                    Ok(count) => {
-                        written += count;
-                        *self.typed.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
-                    }
-                    Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
-                        *guard = None;
-                        return Err(closed("the program closed it or has ended").data(so_far(written)));
-                    }
-                    Err(error) => {
-                        return Err(Failure::new(
-                            ErrorCode::IoFailed,
-                            format!("writing to the program's stdin failed after {written} bytes: {error}"),
-                        )
-                        .data(so_far(written)));
-                    }
-                }
-            }
-            if close {
-                if let Some(way) = guard.as_mut() {
-                    way.end().await.map_err(|error| {
-                        let message = format!("ending the program's input failed: {error}");
-                        Failure::new(ErrorCode::IoFailed, message)
-                    })?;
-                }
-                *guard = None;
-            }
-            Ok(guard.is_none())
-        };
+        let work = self.push(data, close, Some(&self.given), &mut written);
         let outcome = tokio::select! {
             outcome = work => Some(outcome),
             () = cancel.cancelled() => None,
@@ -183,8 +191,80 @@ impl Stdin {
                 ),
             )
             .data(so_far(written))
-            .hint("it does not read now; write the rest when it does: `bytesWritten` says where that begins"))
+            .hint("it is not reading; write the rest, from `bytesWritten` on, when it does"))
         })
+    }
+
+    /// Writes what a file holds, however slowly the program reads, and closes. Ends when the program closes its stdin.
+    ///
+    /// # Errors
+    /// `STDIN_CLOSED`, `IO_FAILED`.
+    pub async fn feed(&self, mut file: File) -> Result<(), Failure> {
+        let mut block = vec![0; FED];
+        loop {
+            let count = match file.read(&mut block) {
+                Ok(count) => count,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(error) => {
+                    let message = format!("reading the file for the program's stdin failed: {error}");
+                    return Err(Failure::new(ErrorCode::IoFailed, message));
+                }
+            };
+            self.push(block.get(..count).unwrap_or_default(), count == 0, None, &mut 0).await?;
+            if count == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Writes all of `data`, counting the bytes that the program took, then closes stdin if `close` is set. Returns whether stdin
+    /// is closed now.
+    async fn push(
+        &self,
+        data: &[u8],
+        close: bool,
+        given: Option<&Mutex<Given>>,
+        written: &mut usize,
+    ) -> Result<bool, Failure> {
+        // The lock of the pipe, which is held meanwhile, keeps what several clients write in its order.
+        let note = |work: &dyn Fn(&mut Given)| {
+            if let Some(given) = given {
+                work(&mut given.lock().unwrap_or_else(PoisonError::into_inner));
+            }
+        };
+        let mut guard = self.pipe.lock().await;
+        let Some(pipe) = guard.as_mut() else { return Err(closed("it was closed before")) };
+        while let Some(rest) = data.get(*written..).filter(|rest| !rest.is_empty()) {
+            match pipe.write(rest).await {
+                Ok(count) => {
+                    note(&|given| given.add(rest.get(..count).unwrap_or(rest)));
+                    *written += count;
+                    *self.typed.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
+                    *guard = None;
+                    return Err(closed("the program closed it or has ended").data(so_far(*written)));
+                }
+                Err(error) => {
+                    return Err(Failure::new(
+                        ErrorCode::IoFailed,
+                        format!("writing to the program's stdin failed after {written} bytes: {error}"),
+                    )
+                    .data(so_far(*written)));
+                }
+            }
+        }
+        if close {
+            if let Some(way) = guard.as_mut() {
+                way.end().await.map_err(|error| {
+                    let message = format!("ending the program's input failed: {error}");
+                    Failure::new(ErrorCode::IoFailed, message)
+                })?;
+            }
+            *guard = None;
+            note(&|given| given.closed = true);
+        }
+        Ok(guard.is_none())
     }
 }
 
@@ -196,4 +276,40 @@ fn so_far(written: usize) -> serde_json::Value {
 fn closed(why: &str) -> Failure {
     Failure::new(ErrorCode::StdinClosed, format!("the program's stdin is closed: {why}"))
         .hint("a closed stdin cannot be opened again; restart the program to give it more input")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_clients_wrote_is_kept_and_what_a_file_had_is_not() {
+        let (reader, writer) = std::io::pipe().unwrap();
+        let stdin = Stdin::new(File::from(OwnedFd::from(writer)), None).unwrap();
+        let cancel = CancellationToken::new();
+        stdin.write(b"one\n", false, &cancel).await.unwrap();
+        assert_eq!(stdin.given(), Given { data: b"one\n".to_vec(), bytes: 4, closed: false });
+        assert!(stdin.write(b"two", true, &cancel).await.unwrap());
+        assert_eq!(stdin.given(), Given { data: b"one\ntwo".to_vec(), bytes: 7, closed: true });
+        assert!(stdin.write(b"x", false, &cancel).await.is_err());
+        assert_eq!(stdin.given().bytes, 7);
+        drop(reader);
+
+        let (reader, writer) = std::io::pipe().unwrap();
+        let stdin = Stdin::new(File::from(OwnedFd::from(writer)), None).unwrap();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "from a file").unwrap();
+        stdin.feed(file.reopen().unwrap()).await.unwrap();
+        assert_eq!(stdin.given(), Given::default());
+        drop(reader);
+    }
+
+    #[test]
+    fn only_the_beginning_of_much_input_is_kept() {
+        let mut given = Given::default();
+        given.add(&vec![1; KEPT - 1]);
+        given.add(&[2, 3, 4]);
+        given.add(&[5]);
+        assert_eq!((given.data.len(), given.bytes, given.data.last()), (KEPT, KEPT as u64 + 3, Some(&2)));
+    }
 }

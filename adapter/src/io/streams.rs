@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use dap_wire::{ErrorCode, Failure};
+use tandem_error::{ErrorCode, Failure};
 use tokio::sync::watch;
 
 use super::child::ExitInfo;
@@ -53,7 +53,7 @@ pub(super) enum Ownership {
         pid: u32,
         exit: watch::Receiver<Option<ExitInfo>>,
     },
-    /// An adapter keeps them and tells us what the program prints.
+    /// An adapter owns them and reports what the program prints.
     Told {
         ended: bool,
     },
@@ -88,7 +88,7 @@ impl Streams {
         self.stdout.at_end() && self.stderr.at_end()
     }
 
-    /// Whether a program we started, or were told of, has ended.
+    /// Whether the program, which we started or an adapter reported, has ended.
     pub(super) fn has_exited(&self) -> bool {
         match &self.ownership {
             Ownership::Ours { exit, .. } | Ownership::Terminal { exit, .. } => exit.borrow().is_some(),
@@ -126,8 +126,11 @@ fn no_program() -> Failure {
 }
 
 fn not_owned() -> Failure {
-    Failure::new(ErrorCode::IoNotOwned, "the program's input and output belong to whoever started it")
-        .hint("launch the program through Tandem to own its stdio")
+    Failure::new(
+        ErrorCode::IoNotOwned,
+        "the program's input and output belong to the process that started it",
+    )
+    .hint("launch the program with Tandem to own its stdio")
 }
 
 fn in_terminal() -> Failure {

@@ -1,4 +1,4 @@
-//! A terminal of ours for a program that asked for one (`pty`): a C program does not hold its output back then.
+//! Tandem's own terminal for a launch with `pty`: with one, a C program does not buffer its output.
 //!
 //! Bytes pass as they are in both directions: no `\r` before `\n`, and no echo unless a person types ([`Pty::Echoing`]). Input goes by
 //! lines, as people's does, so that end of file can be said; a line may have 4,095 bytes.
@@ -21,7 +21,7 @@ const SIZE: Winsize = Winsize { ws_row: 40, ws_col: 120, ws_xpixel: 0, ws_ypixel
 /// Whether a program gets a terminal of ours.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Pty {
-    /// Pipes.
+    /// Pipes instead of a terminal.
     #[default]
     No,
     /// One that shows only what the program prints: agents know what they type.

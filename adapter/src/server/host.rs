@@ -1,14 +1,13 @@
-//! The process of one session. Its stdin is the connection of its first client, or over it
-//! came that client's own pipes; others come through its socket.
+//! The host: the process of one session. Its stdin is the connection of its first client, or a socket over which that client's own
+//! pipes were passed; other clients connect to its socket.
 //!
-//! One thread runs everything but the engine and the pipes, and it is the one that lives longest.
-//! Ends when the hub does, or on SIGTERM, SIGINT and SIGHUP, which end the session in good order first.
+//! One thread runs everything but the engine and the pipes, and it is the one that lives longest. It ends when the hub does, or on
+//! SIGTERM, SIGINT and SIGHUP, which end the session in good order first.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -20,57 +19,101 @@ use tokio::net::UnixListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tokio::task::AbortHandle;
+use tokio_util::sync::CancellationToken;
 
-use registry::Published;
+use session_registry::{Published, ReservedId};
 
-use super::{handover, steward};
-use crate::engine::{Engine, EngineEvent, Spawned, expected, select};
+use super::child_hosts::ChildHosts;
+use super::relay::ChildOf;
+use super::{child_session_client, fd_passing, leftovers};
+use crate::engine::{ChildProcess, ChildSession, Engine, EngineEvent, StartedEngine, expected, select};
 use crate::hub::access::{AgentAccess, Token};
-use crate::hub::actor::{Actor, Connection, Host, Inbox};
-use crate::hub::event::{Origin, Publication, StartedEngine};
-use crate::io::Broker;
+use crate::hub::actor::Actor;
+use crate::hub::connection::Connection;
+use crate::hub::event::{Origin, Publication};
+use crate::hub::host::{Host, HostedChild};
+use crate::hub::inbox::Inbox;
+use crate::io::{Broker, Redirection};
+use crate::logging::Logging;
 
 /// `outputBufferBytes` when the launch does not say.
 const DEFAULT_BUFFER: usize = 8 * 1024 * 1024;
 
-/// Messages on their way to and from the steward of a child session, bytes.
-const STEWARD_BUFFER: usize = 64 * 1024;
+/// Size of the buffer between a child session and its internal client, bytes.
+const CHILD_CLIENT_BUFFER: usize = 64 * 1024;
 
-/// How long the end of a session waits for the files of crashed hosts to be removed.
-const SWEEP_LIMIT: Duration = Duration::from_secs(2);
+/// Maximum time for which the end of a session waits for the hosts of its child sessions, which end with it.
+const MAX_CHILDREN_TIME: Duration = Duration::from_secs(3);
 
-/// Hosts one session to its end, with those of the programs its program starts. `expect`: attributes of the launch or attach
-/// that will come, as JSON. `access`: what agents may do when these do not say.
+/// Maximum time for which the end of a session waits for the files of crashed hosts to be removed.
+const MAX_SWEEP_TIME: Duration = Duration::from_secs(2);
+
+/// How a host is started.
+#[derive(Debug)]
+pub struct Start {
+    /// Its first client must present the token that comes on stdout.
+    pub token: bool,
+    /// Its first client's stdin and stdout come over its own stdin.
+    pub handed_over: bool,
+    /// Attributes of the launch or attach that will come, as JSON.
+    pub expect: Option<String>,
+    /// What agents may do when these do not say.
+    pub access: AgentAccess,
+    /// For the host of a child session.
+    pub child: Option<ChildOf>,
+    /// For the hosts of its child sessions.
+    pub logging: Logging,
+}
+
+/// Hosts one session to its end, with those of the programs its program starts.
 ///
 /// # Errors
-/// When stdin is no connection or the session folder is not safe.
-pub fn run(token: bool, handed_over: bool, expect: Option<&str>, access: AgentAccess) -> anyhow::Result<()> {
-    let attributes = expect.map(serde_json::from_str).transpose().context("`--expect` is no JSON")?;
+/// When stdin is not a connection or the session folder is not safe.
+pub fn run(start: Start) -> anyhow::Result<()> {
+    let attributes = start.expect.as_deref().map(serde_json::from_str).transpose();
+    let attributes = attributes.context("`--expect` is not JSON")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let outcome = runtime.block_on(host(token, handed_over, attributes, access));
+    let outcome = runtime.block_on(host(start, attributes));
     // Threads that wait for the program's pipes hold nothing that outlives the process.
     runtime.shutdown_background();
     outcome
 }
 
-async fn host(
-    token: bool,
-    handed_over: bool,
-    attributes: Option<Value>,
-    access: AgentAccess,
-) -> anyhow::Result<()> {
+async fn host(start: Start, attributes: Option<Value>) -> anyhow::Result<()> {
+    let Start { token, handed_over, access, child, logging, .. } = start;
     cordebug::allocator::give_back_large_blocks();
     let token = if token { Some(read_token()?) } else { None };
-    let (folder, refused) = registry::prepare_one(&registry::folders())?;
+    let (folder, refused) = session_registry::prepare_one(&session_registry::folders())?;
     for error in refused {
         tracing::warn!(folder = %folder.display(), "sessions are in another folder: {error:#}");
     }
-    let swept = sweep();
-    let id = registry::new_id(&folder);
+    // The host of the parent session has swept.
+    let swept = child.is_none().then(leftovers::begin_sweep);
+    let (id, reserved) = match &child {
+        // The host of the parent session has reserved it.
+        Some(child) => (child.id.clone(), None),
+        None => {
+            let reserved = ReservedId::new(&folder);
+            (reserved.to_string(), Some(reserved))
+        }
+    };
     let first = first_client(handed_over)?;
     let stub = std::env::current_exe().context("cannot find the program itself")?;
     let broker = Broker::new(DEFAULT_BUFFER, stub.clone());
-    let process = Process { id: id.clone(), folder, stub, published: None, parent: None, waiting: None };
+    let children = ChildHosts::new(id.clone(), folder.clone(), logging);
+    let running = children.running();
+    let (parent, title) = child.map(|child| (child.parent, child.title)).unzip();
+    let process = Process {
+        id: id.clone(),
+        _reserved: reserved,
+        folder,
+        stub,
+        published: None,
+        parent,
+        title,
+        waiting: None,
+        children,
+    };
     let (mut actor, inbox) = Actor::new(&id, process, broker);
     actor.allow_agents(access);
     if let Some(token) = token {
@@ -94,32 +137,20 @@ async fn host(
     drop(inbox);
     // A task like all others: the runtime would look for input each time before it runs the one it was started with.
     tokio::spawn(actor.run()).await.context("the hub ended badly")?;
-    // A short session would leave before the files are gone.
-    swept.recv_timeout(SWEEP_LIMIT).unwrap_or_default();
-    // What was still dying when this host started, and left its files, is dead by now.
-    cordebug::startup::sweep_stale();
+    running.close();
+    // They have been detached; one that takes longer ends by itself.
+    drop(tokio::time::timeout(MAX_CHILDREN_TIME, running.wait()).await);
+    if let Some(swept) = swept {
+        // A short session would leave before the files are gone.
+        swept.recv_timeout(MAX_SWEEP_TIME).unwrap_or_default();
+        // What was still dying when this host started, and left its files, is dead by now.
+        cordebug::startup::sweep_stale();
+    }
     Ok(())
 }
 
-/// Removes what crashed hosts left. The first client does not wait for that, which takes the longer the more sessions live and the
-/// more a temporary folder holds. The receiver hears when it is done.
-fn sweep() -> Receiver<()> {
-    let (done, swept) = std::sync::mpsc::sync_channel(1);
-    let work = move || {
-        // Listing sweeps.
-        drop(registry::all());
-        cordebug::startup::sweep_stale();
-        // Nobody may wait for it.
-        done.send(()).unwrap_or_default();
-    };
-    if let Err(error) = std::thread::Builder::new().name("sweep".into()).spawn(work) {
-        tracing::debug!(%error, "what crashed hosts left stays for the next one");
-    }
-    swept
-}
-
-/// The listener hands the token over on a pipe in the place of stdout, for which a host has no other use: an argument or a
-/// variable could be read by others or be inherited by the program.
+/// Reads the token, which the listener passes on a pipe in place of stdout, for which a host has no other use: others could read
+/// an argument, and the program would inherit a variable.
 fn read_token() -> anyhow::Result<Token> {
     let mut text = Vec::new();
     let mut block = [0u8; 4096];
@@ -136,13 +167,13 @@ fn first_client(handed_over: bool) -> anyhow::Result<Connection> {
     let stdin: OwnedFd = std::io::stdin().as_fd().try_clone_to_owned().context("cannot use stdin")?;
     // The connection must close when the first client goes, also while others stay.
     let null = std::fs::File::open("/dev/null").context("cannot open /dev/null")?;
-    rustix::stdio::dup2_stdin(&null).context("cannot let go of stdin")?;
+    rustix::stdio::dup2_stdin(&null).context("cannot replace stdin")?;
     let family =
-        rustix::net::getsockname(&stdin).context("stdin is no socket; `host` is for tandem-dap itself")?;
+        rustix::net::getsockname(&stdin).context("stdin is not a socket; `host` is for tandem-dap itself")?;
     if family.address_family() == rustix::net::AddressFamily::UNIX {
         let socket = UnixStream::from(stdin);
         if handed_over {
-            return handover::take(socket);
+            return fd_passing::receive(socket);
         }
         socket.set_nonblocking(true)?;
         Ok(halves(tokio::net::UnixStream::from_std(socket)?))
@@ -153,21 +184,34 @@ fn first_client(handed_over: bool) -> anyhow::Result<Connection> {
     }
 }
 
+/// Where relative paths of a launch begin.
+fn base_folder(arguments: &Value) -> PathBuf {
+    let workspace = arguments["__workspaceFolder"].as_str().map(PathBuf::from).unwrap_or_default();
+    let folder = arguments["cwd"].as_str().map_or_else(|| workspace.clone(), |cwd| workspace.join(cwd));
+    // The host's own folder is that of the process that started it.
+    std::path::absolute(folder).or_else(|_| std::env::current_dir()).unwrap_or_else(|_| PathBuf::from("/"))
+}
+
 fn halves<S: AsyncRead + AsyncWrite + Send + 'static>(socket: S) -> Connection {
     let (reader, writer) = tokio::io::split(socket);
     Connection { reader: Box::new(reader), writer: Box::new(writer) }
 }
 
-/// What the hub needs of this process.
+/// This process as the hub's host.
 struct Process {
     id: String,
+    /// As long as the session lives, unless another process has reserved its id.
+    _reserved: Option<ReservedId>,
     folder: PathBuf,
     /// `tandem-dap` itself.
     stub: PathBuf,
     published: Option<(Published, AbortHandle)>,
-    /// The session whose program started this one's, and the engine that waits for it.
+    /// Of a child session: its parent session, what its program is, for users, and the engine that waits for it if that is in this
+    /// process.
     parent: Option<String>,
-    waiting: Option<Spawned>,
+    title: Option<String>,
+    waiting: Option<ChildSession>,
+    children: ChildHosts,
 }
 
 impl Host for Process {
@@ -177,11 +221,10 @@ impl Host for Process {
         broker: &Broker,
         events: mpsc::UnboundedSender<EngineEvent>,
     ) -> Result<(StartedEngine, Arc<dyn Engine>), Failure> {
-        if let Some(spawned) = &self.waiting {
+        if let Some(child) = &self.waiting {
             let gone = || Failure::new(ErrorCode::NoSession, "the program of this session has ended");
-            let engine = spawned.engine(broker.clone(), events).ok_or_else(gone)?;
-            let name = arguments["engine"].as_str().unwrap_or_default().to_owned();
-            return Ok((StartedEngine { name, several_per_line: false }, engine));
+            let engine = child.engine(broker.clone(), events).ok_or_else(gone)?;
+            return Ok((child.started.clone(), engine));
         }
         match &arguments["outputBufferBytes"] {
             Value::Null => {}
@@ -194,25 +237,34 @@ impl Host for Process {
                 }
             },
         }
+        broker.redirect(Redirection::parse(&arguments["stdio"], &base_folder(arguments))?)?;
         select::start(arguments, broker.clone(), events)
     }
 
-    fn adopt(&mut self, spawned: Spawned, access: watch::Receiver<AgentAccess>) -> Result<String, Failure> {
-        let id = registry::new_id(&self.folder);
+    fn host_child(
+        &mut self,
+        child: ChildSession,
+        access: watch::Receiver<AgentAccess>,
+    ) -> Result<HostedChild, Failure> {
+        let reserved = self.children.new_id();
+        let id = reserved.to_string();
         // Its stdin, stdout and stderr are those of the program that started it.
         let broker = Broker::new(DEFAULT_BUFFER, self.stub.clone());
         broker.set_not_owned();
-        let (launch, marks) = (spawned.launch.clone(), spawned.marks.clone());
+        let (launch, breakpoints) = (child.launch.clone(), child.breakpoints.clone());
         let process = Self {
             id: id.clone(),
+            _reserved: Some(reserved),
             folder: self.folder.clone(),
             stub: self.stub.clone(),
             published: None,
             parent: Some(self.id.clone()),
-            waiting: Some(spawned),
+            title: Some(child.name.clone()),
+            waiting: Some(child),
+            children: self.children.of_session(id.clone()),
         };
         let (actor, inbox) = Actor::new(&id, process, broker);
-        let (ours, theirs) = tokio::io::duplex(STEWARD_BUFFER);
+        let (ours, theirs) = tokio::io::duplex(CHILD_CLIENT_BUFFER);
         let (reader, writer) = tokio::io::split(ours);
         let (peer, incoming) = Peer::start(reader, writer);
         tokio::spawn(async move {
@@ -220,8 +272,31 @@ impl Host for Process {
             drop(inbox);
             actor.run().await;
         });
-        tokio::spawn(steward::run(peer, incoming, launch, steward::Parent { marks, access }));
-        Ok(id)
+        let task = child_session_client::Task {
+            command: "launch",
+            arguments: launch,
+            detach: CancellationToken::new(),
+        };
+        let session = child_session_client::run(
+            peer,
+            incoming,
+            task,
+            child_session_client::Parent { breakpoints, access },
+        );
+        tokio::spawn(async move {
+            if let Err(failure) = session.await {
+                tracing::warn!(%failure, "a child process is not debugged");
+            }
+        });
+        Ok(HostedChild { id, joinable: None })
+    }
+
+    fn start_child_host(
+        &mut self,
+        child: ChildProcess,
+        access: watch::Receiver<AgentAccess>,
+    ) -> Result<HostedChild, Failure> {
+        self.children.start(child, access)
     }
 
     fn connect(&mut self, session: &str) -> Result<Connection, Failure> {
@@ -229,17 +304,23 @@ impl Host for Process {
             Failure::new(ErrorCode::NoSession, format!("cannot join session `{session}`: {reason}"))
                 .hint("`tandem-dap sessions` lists the live ones")
         };
-        let entry = registry::find(session);
-        let entry = entry.ok_or_else(|| missing("there is none of this name".into()))?;
-        let socket = UnixStream::connect(&entry.socket).map_err(|error| missing(error.to_string()))?;
-        socket.set_nonblocking(true).map_err(|error| missing(error.to_string()))?;
+        let entry = session_registry::find(session);
+        let entry = entry.ok_or_else(|| missing("it does not exist".into()))?;
+        if let Some(reason) = entry.why_not_joined() {
+            return Err(Failure::new(
+                ErrorCode::Unsupported,
+                format!("cannot join session `{session}`: {reason}"),
+            )
+            .hint("update this Tandem, or use the one that started the session"));
+        }
+        let socket = session_registry::connect(&entry.socket).map_err(|error| missing(error.to_string()))?;
         tokio::net::UnixStream::from_std(socket).map(halves).map_err(|error| missing(error.to_string()))
     }
 
     fn publish(&mut self, mut publication: Publication, inbox: &Inbox) {
-        if let Some(spawned) = &self.waiting {
+        if let Some(title) = &self.title {
             // The program of its launch is the one that started it.
-            publication.title.clone_from(&spawned.name);
+            publication.title.clone_from(title);
         }
         if let Some((published, _)) = &mut self.published {
             let changed = published.change(|entry| {
@@ -252,13 +333,15 @@ impl Host for Process {
             return changed
                 .unwrap_or_else(|error| tracing::error!("the session's file is out of date: {error:#}"));
         }
-        let entry = registry::Entry {
+        let entry = session_registry::Entry {
             id: self.id.clone(),
             pid: std::process::id(),
             title: publication.title,
             program: publication.program,
             engine: publication.engine,
             cwd: publication.cwd,
+            version: String::new(),
+            protocol: 0,
             started: 0,
             socket: PathBuf::new(),
             client: publication.client,
@@ -295,7 +378,7 @@ impl Drop for Process {
 
 async fn accept(listener: UnixListener, inbox: Inbox) {
     while let Ok((socket, _)) = listener.accept().await {
-        // Nobody else can reach it, unless somebody changed its folder's mode.
+        // No other user can reach it, unless the mode of its folder was changed.
         if !peers::user_of_unix(&socket).is_ok_and(peers::is_trusted) {
             tracing::warn!("a connection of another user was refused");
             continue;

@@ -1,20 +1,20 @@
-//! `--listen`: each connection gets a host of its own, so that sessions cannot hurt each other. Without a token only this user's own
-//! programs, and root's, are let in.
+//! `--listen`: each connection gets a host of its own, so that sessions cannot affect each other. Without a token only programs of
+//! this user and of root may connect.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
-use peers::{Limits, Place, Places, Who};
+use peers::{ConnectionLimiter, ConnectionPermit, Limits, Who};
 use tokio::net::TcpStream;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::relay::{Orders, Stdin, start_host};
+use super::relay::{HostOptions, Stdin, TOKEN_VARIABLE, start_host};
 use crate::hub::access::AgentAccess;
 use crate::logging::Logging;
 
@@ -44,15 +44,13 @@ impl FromStr for Address {
     }
 }
 
-/// The variable a token may come from.
-pub const TOKEN_VARIABLE: &str = "TANDEM_TOKEN";
-/// How long connections wait when there are too many.
-const FULL: Duration = Duration::from_millis(200);
-/// Shortest token of a user, bytes.
+/// How long the listener waits when there are too many connections.
+const ACCEPT_RETRY: Duration = Duration::from_millis(200);
+/// Minimum length of a user's token, bytes.
 const MIN_TOKEN: usize = 16;
-/// How long a connection may say nothing.
-const FIRST_WORD: Duration = Duration::from_secs(10);
-/// Connections that say nothing.
+/// Maximum time for which a connection may send nothing.
+const MAX_SILENCE: Duration = Duration::from_secs(10);
+/// Connections that send nothing.
 const SILENT: Limits = Limits { all: 128, each: 16 };
 /// Hosts, each a process with a session.
 const HOSTS: Limits = Limits { all: 128, each: 16 };
@@ -67,13 +65,12 @@ pub struct Admission {
 }
 
 impl Admission {
-    /// The token clients must present, and whether it was made here and must be told.
+    /// The token that clients must present, and whether it was made here and must be printed.
     fn token(&self, address: &Address) -> anyhow::Result<(Option<String>, bool)> {
         let far = matches!(address, Address::Tcp(address) if !address.ip().is_loopback());
         if far && !self.remote {
             bail!(
-                "this address can be reached from other machines; listen on 127.0.0.1 and use a tunnel, or add --remote: then \
-                 clients need a token, and what they say travels unencrypted"
+                "this address can be reached from other machines; listen on 127.0.0.1 and use a tunnel, or add --remote: then clients need a token, and traffic is not encrypted"
             );
         }
         let given = match &self.token_file {
@@ -98,7 +95,8 @@ impl Admission {
     }
 }
 
-/// Serves connections until the process is told to end (SIGTERM, SIGINT, SIGHUP). `access`: what agents may do in sessions whose launch does not say.
+/// Serves connections until a signal ends the process (SIGTERM, SIGINT, SIGHUP). `access`: what agents may do in sessions whose
+/// launch does not say.
 ///
 /// # Errors
 /// When it cannot listen there, or must not.
@@ -109,32 +107,32 @@ pub fn run(
     access: AgentAccess,
 ) -> anyhow::Result<()> {
     let (token, made) = admission.token(address)?;
-    let door = Door {
+    let acceptor = Acceptor {
         token,
         logging: logging.clone(),
         access,
-        silent: Places::new(SILENT),
-        hosts: Places::new(HOSTS),
+        silent: ConnectionLimiter::new(SILENT),
+        hosts: ConnectionLimiter::new(HOSTS),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let told = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal);
-        let told: Vec<_> = told.into_iter().collect::<Result<_, _>>().context("cannot hear signals")?;
+        let told: Vec<_> = told.into_iter().collect::<Result<_, _>>().context("cannot handle signals")?;
         tokio::select! {
-            served = door.serve(address, made) => served,
+            served = acceptor.serve(address, made) => served,
             // Its sessions are their own.
             () = any(told) => Ok(()),
         }
     })
 }
 
-/// Ends with the first signal of any.
+/// Returns at the first of these signals.
 async fn any(signals: Vec<Signal>) {
     let each = signals.into_iter().map(|mut signal| Box::pin(async move { signal.recv().await }));
     futures::future::select_all(each).await;
 }
 
-/// The socket file of a listener, removed with it, unless another has taken the place.
+/// The socket file of a listener, removed with it, unless another has taken its place.
 struct SocketFile<'a> {
     path: &'a Path,
     number: u64,
@@ -143,7 +141,7 @@ struct SocketFile<'a> {
 impl Drop for SocketFile<'_> {
     fn drop(&mut self) {
         if self.path.symlink_metadata().is_ok_and(|found| found.ino() == self.number) {
-            // Gone already is as good.
+            // It may be removed already.
             drop(std::fs::remove_file(self.path));
         }
     }
@@ -164,19 +162,19 @@ fn listen_at(path: &Path) -> anyhow::Result<tokio::net::UnixListener> {
     Ok(tokio::net::UnixListener::from_std(listener)?)
 }
 
-/// What stands between a connection and a host of its own.
-struct Door {
+/// Accepts connections and starts a host for each.
+struct Acceptor {
     token: Option<String>,
     logging: Logging,
     access: AgentAccess,
-    /// Connections that have said nothing yet.
-    silent: Places,
+    /// Connections that have sent nothing yet.
+    silent: ConnectionLimiter,
     /// Hosts that run.
-    hosts: Places,
+    hosts: ConnectionLimiter,
 }
 
-impl Door {
-    fn tell_token(&self, made: bool) {
+impl Acceptor {
+    fn print_token(&self, made: bool) {
         if let (Some(token), true) = (&self.token, made) {
             eprintln!(
                 r#"tandem-dap: clients need this in `initialize`, `launch` or `attach`: "token": "{token}""#
@@ -193,14 +191,14 @@ impl Door {
             tracing::debug!(%error, "answers may wait for more");
         }
         let who = Who::of_tcp(ours, theirs);
-        let speaks = async move {
+        let sends = async move {
             connection.peek(&mut [0]).await?;
             connection.into_std().map(OwnedFd::from)
         };
-        self.admit(who, speaks);
+        self.admit(who, sends);
     }
 
-    /// Serves connections for ever.
+    /// Serves connections forever.
     async fn serve(&self, address: &Address, made: bool) -> anyhow::Result<()> {
         match address {
             Address::Tcp(address) => {
@@ -208,7 +206,7 @@ impl Door {
                     .await
                     .with_context(|| format!("cannot listen on `{address}`"))?;
                 eprintln!("tandem-dap: listening on {}", listener.local_addr()?);
-                self.tell_token(made);
+                self.print_token(made);
                 loop {
                     if let Some((connection, theirs)) = accepted(listener.accept().await).await? {
                         self.over_tcp(connection, theirs);
@@ -219,7 +217,7 @@ impl Door {
                 let listener = listen_at(path)?;
                 let _file = SocketFile { path, number: path.symlink_metadata()?.ino() };
                 eprintln!("tandem-dap: listening on unix:{}", path.display());
-                self.tell_token(made);
+                self.print_token(made);
                 loop {
                     if let Some((connection, _)) = accepted(listener.accept().await).await? {
                         self.over_unix(connection);
@@ -232,40 +230,40 @@ impl Door {
     fn over_unix(&self, connection: tokio::net::UnixStream) {
         let who = match peers::user_of_unix(&connection) {
             Ok(user) => Who::User(user),
-            Err(error) => return tracing::warn!(%error, "a connection of nobody knows whom was refused"),
+            Err(error) => return tracing::warn!(%error, "a connection of an unknown user was refused"),
         };
-        let speaks = async move {
+        let sends = async move {
             connection.readable().await?;
             connection.into_std().map(OwnedFd::from)
         };
-        self.admit(who, speaks);
+        self.admit(who, sends);
     }
 
-    /// Lets in whoever may connect, once there is something to hear: a host is a process, and a connection that says nothing
-    /// gets none.
-    fn admit(&self, who: Who, speaks: impl Future<Output = std::io::Result<OwnedFd>> + Send + 'static) {
+    /// Admits a connection once it sends something: a host is a process, and a silent connection gets none.
+    fn admit(&self, who: Who, sends: impl Future<Output = std::io::Result<OwnedFd>> + Send + 'static) {
         if self.token.is_none() && !who.is_trusted() {
             return tracing::warn!(
                 "a connection of {who} was refused: without a token only this user's own programs may connect; \
                  `--token-file` lets others in"
             );
         }
-        let Some(waits) = self.silent.take(who) else {
-            return tracing::warn!("a connection of {who} was refused: too many say nothing");
+        let Some(waiting) = self.silent.acquire(who) else {
+            return tracing::warn!("a connection of {who} was refused: too many send nothing");
         };
         let (hosts, logging, token) = (self.hosts.clone(), self.logging.clone(), self.token.clone());
         let agent_access = self.access;
         tokio::spawn(async move {
-            let connection = match tokio::time::timeout(FIRST_WORD, speaks).await {
+            let connection = match tokio::time::timeout(MAX_SILENCE, sends).await {
                 Ok(Ok(connection)) => connection,
                 Ok(Err(error)) => return tracing::debug!(%error, "a connection has gone again"),
-                Err(_) => return tracing::info!("a connection of {who} was closed: it said nothing"),
+                Err(_) => return tracing::info!("a connection of {who} was closed: it sent nothing"),
             };
-            drop(waits);
-            match hosts.take(who) {
-                Some(place) => {
-                    let orders = Orders { token: token.as_deref(), agent_access, ..Orders::default() };
-                    serve(connection, &logging, orders, place);
+            drop(waiting);
+            match hosts.acquire(who) {
+                Some(permit) => {
+                    let options =
+                        HostOptions { token: token.as_deref(), agent_access, ..HostOptions::default() };
+                    serve(connection, &logging, options, permit);
                 }
                 None => tracing::warn!("a connection of {who} was refused: too many sessions run"),
             }
@@ -278,14 +276,13 @@ fn is_left_over(path: &Path) -> bool {
     let own = path.symlink_metadata().is_ok_and(|found| {
         found.file_type().is_socket() && found.uid() == rustix::process::getuid().as_raw()
     });
-    let refused = |error: std::io::Error| error.kind() == std::io::ErrorKind::ConnectionRefused;
-    own && UnixStream::connect(path).err().is_some_and(refused)
+    own && session_registry::connect(path).err() == Some(rustix::io::Errno::CONNREFUSED)
 }
 
-/// A connection; `None` when there is none this time, but may be the next.
+/// Returns a connection; `None` when there is none this time, but may be the next.
 ///
 /// # Errors
-/// When there will be none any more.
+/// When there will be no more.
 async fn accepted<T>(outcome: std::io::Result<T>) -> anyhow::Result<Option<T>> {
     use rustix::io::Errno;
     let error = match outcome {
@@ -293,26 +290,28 @@ async fn accepted<T>(outcome: std::io::Result<T>) -> anyhow::Result<Option<T>> {
         Err(error) => error,
     };
     match Errno::from_io_error(&error) {
-        // Who asked is gone again.
+        // The client is gone again.
         Some(Errno::CONNABORTED | Errno::INTR) => Ok(None),
         // As many as this process may have: those that end make room.
         Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
             tracing::warn!(%error, "a connection waits");
-            tokio::time::sleep(FULL).await;
+            tokio::time::sleep(ACCEPT_RETRY).await;
             Ok(None)
         }
         _ => Err(error).context("cannot accept a connection"),
     }
 }
 
-/// Starts a host, which holds the place as long as it runs.
-fn serve(connection: OwnedFd, logging: &Logging, orders: Orders<'_>, place: Place) {
-    match start_host(connection, Stdin::Client, logging, orders) {
+/// Starts a host, which holds the permit as long as it runs.
+fn serve(connection: OwnedFd, logging: &Logging, options: HostOptions<'_>, permit: ConnectionPermit) {
+    match start_host(connection, Stdin::Client, logging, options) {
         Ok(mut host) => {
-            // Reaps it; its session is its own affair.
+            // Reaps it; its session is independent.
             let reaper = std::thread::Builder::new().name("host-exit".into()).spawn(move || {
-                drop(host.wait());
-                drop(place);
+                if !host.wait().is_ok_and(|status| status.success()) {
+                    super::leftovers::sweep_after_death();
+                }
+                drop(permit);
             });
             if let Err(error) = reaper {
                 tracing::warn!(%error, "a host that ends will not be reaped");
@@ -327,7 +326,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_connection_that_cannot_be_had_ends_no_listener() {
+    async fn a_connection_that_cannot_be_accepted_does_not_end_the_listener() {
         for passing in [103, 4, 24, 23] {
             let outcome = accepted::<()>(Err(std::io::Error::from_raw_os_error(passing))).await;
             assert!(outcome.is_ok_and(|connection| connection.is_none()), "{passing}");

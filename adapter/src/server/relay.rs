@@ -14,11 +14,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use serde_json::json;
 
-use super::handover;
+use super::fd_passing;
 use super::unfinished::{self, Position};
 use crate::hub::access::AgentAccess;
 use crate::logging::Logging;
 
+/// The variable that a listener's token may come from; no host inherits it.
+pub const TOKEN_VARIABLE: &str = "TANDEM_TOKEN";
 /// Bytes copied at once.
 const BLOCK: usize = 256 * 1024;
 /// From the end of its connection to the end of a host that dies.
@@ -41,19 +43,32 @@ pub enum Stdin {
     HandedOver,
 }
 
-/// What a host is told when it starts.
+/// What a host gets at its start.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Orders<'a> {
+pub struct HostOptions<'a> {
     /// Its first client must present it.
     pub token: Option<&'a str>,
     /// The flag of this name.
     pub expect: Option<&'a str>,
     /// What agents may do when the launch does not say.
     pub agent_access: AgentAccess,
+    /// For the host of a child session.
+    pub child: Option<&'a ChildOf>,
+}
+
+/// What the host of a child session knows of it before its first client connects.
+#[derive(Debug, Clone)]
+pub struct ChildOf {
+    /// The id of the parent session.
+    pub parent: String,
+    /// The id of the child session.
+    pub id: String,
+    /// What its program is, for users.
+    pub title: String,
 }
 
 /// Starts a host for its first client. The host is in a process group of its own:
-/// whoever kills the editor's group does not keep it from cleaning up.
+/// killing the editor's process group does not keep it from cleaning up.
 ///
 /// # Errors
 /// When the process cannot be started.
@@ -61,7 +76,7 @@ pub fn start_host(
     connection: OwnedFd,
     stdin: Stdin,
     logging: &Logging,
-    orders: Orders<'_>,
+    options: HostOptions<'_>,
 ) -> anyhow::Result<std::process::Child> {
     let program = std::env::current_exe().context("cannot find the program itself")?;
     let mut command = Command::new(&program);
@@ -69,11 +84,14 @@ pub fn start_host(
     if stdin == Stdin::HandedOver {
         command.arg("--handed-over");
     }
-    if let Some(attributes) = orders.expect {
+    if let Some(attributes) = options.expect {
         command.arg("--expect").arg(attributes);
     }
-    command.args(["--agent-access", orders.agent_access.as_str()]);
-    match orders.token {
+    if let Some(ChildOf { id, parent, title }) = options.child {
+        command.args(["--id", id, "--parent", parent, "--title", title]);
+    }
+    command.args(["--agent-access", options.agent_access.as_str()]);
+    match options.token {
         Some(token) => {
             let (reader, mut writer) = std::io::pipe().context("cannot make a pipe")?;
             writer.write_all(token.as_bytes()).context("cannot hand over the token")?;
@@ -81,7 +99,7 @@ pub fn start_host(
         }
         None => drop(command.stdout(Stdio::null())),
     }
-    command.env_remove(super::listener::TOKEN_VARIABLE);
+    command.env_remove(TOKEN_VARIABLE);
     command.stdin(connection).stderr(Stdio::inherit()).process_group(0);
     command.spawn().with_context(|| format!("cannot start `{} host`", program.display()))
 }
@@ -90,18 +108,18 @@ pub fn start_host(
 ///
 /// # Errors
 /// When the host cannot be started.
-pub fn run(logging: &Logging, orders: Orders<'_>) -> anyhow::Result<()> {
+pub fn run(logging: &Logging, options: HostOptions<'_>) -> anyhow::Result<()> {
     let (ours, theirs) = UnixStream::pair().context("cannot make a pair of sockets")?;
     // Sent before the host is there: it finds them waiting.
-    if let Some(memory) = handover::give(&ours) {
-        let mut host = start_host(theirs.into(), Stdin::HandedOver, logging, orders)?;
-        if handover::wait(&ours) {
+    if let Some(memory) = fd_passing::send(&ours) {
+        let mut host = start_host(theirs.into(), Stdin::HandedOver, logging, options)?;
+        if fd_passing::wait(&ours) {
             host.try_wait()?;
             return Ok(());
         }
         return ended(&mut host, DYING, || unfinished::rest(&memory));
     }
-    let mut host = start_host(theirs.into(), Stdin::Client, logging, orders)?;
+    let mut host = start_host(theirs.into(), Stdin::Client, logging, options)?;
     let from_editor = File::from(std::io::stdin().as_fd().try_clone_to_owned()?);
     let to_editor = File::from(std::io::stdout().as_fd().try_clone_to_owned()?);
     let to_host = ours.try_clone()?;
@@ -112,12 +130,12 @@ pub fn run(logging: &Logging, orders: Orders<'_>) -> anyhow::Result<()> {
     })?;
     let mut to_editor = Watched { editor: to_editor, position: Position::Header(Vec::new()) };
     copy(&ours, &mut to_editor).unwrap_or_default();
-    // The host closes the connection as its last act but cleaning up, which it does on its own. The other thread may
-    // wait for the editor for ever; the end of the process is its end.
+    // The host closes the connection as its last step but cleaning up, which it does on its own. The other thread may
+    // wait for the editor forever; the end of the process is its end.
     ended(&mut host, LIVING, || to_editor.position.rest())
 }
 
-/// The editor, and how far it is in what it is told.
+/// The editor, and which part of the host's output it has got.
 struct Watched {
     editor: File,
     position: Position,
@@ -135,7 +153,8 @@ impl Write for Watched {
     }
 }
 
-/// The host has hung up. If it has died (within `limit`), the editor is told: `rest` finishes the message it was being told.
+/// The host has closed its end. If it has died (within `limit`), notifies the editor: `rest` completes the message that the host
+/// was writing.
 ///
 /// # Errors
 /// When it has died.
@@ -156,15 +175,16 @@ fn ended(
     if status.success() {
         return Ok(());
     }
-    let reason = format!("the host of the debug session died ({status}): the session is over");
-    match rest() {
-        Ok(rest) => tell(rest, &reason),
-        Err(error) => bail!("{reason}; the editor cannot be told on its connection: {error}"),
+    let reason = format!("the host of the debug session died ({status}): the session has ended");
+    let notified = rest().map(|rest| tell(rest, &reason));
+    super::leftovers::sweep_after_death();
+    if let Err(error) = notified {
+        bail!("{reason}; the editor cannot be notified on its connection: {error}");
     }
     bail!("{reason}; `--log FILE --log-level debug` may show why, if it happens again")
 }
 
-/// Tells the editor that it is over, as far as it listens.
+/// Notifies the editor that the session is over, if it still reads.
 fn tell(rest: Vec<u8>, reason: &str) {
     let mut bytes = rest;
     let output = json!({ "category": "important", "output": format!("{reason}\n") });
@@ -175,7 +195,7 @@ fn tell(rest: Vec<u8>, reason: &str) {
     let (done, told) = mpsc::channel();
     let telling = std::thread::Builder::new().name("to-editor".into()).spawn(move || {
         let stdout = std::io::stdout().as_fd().try_clone_to_owned().map(File::from);
-        // An editor that has gone is not told, nor is whoever waits for us no longer.
+        // An editor that has gone is not notified, nor is a parent that no longer waits.
         drop(stdout.and_then(|mut stdout| stdout.write_all(&bytes)));
         done.send(()).unwrap_or_default();
     });

@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// # Errors
 /// When stdout is closed.
 pub fn list(json: bool) -> anyhow::Result<()> {
-    let entries = registry::all();
+    let entries = session_registry::all();
     let mut out = std::io::stdout().lock();
     if json {
         serde_json::to_writer_pretty(&mut out, &entries)?;

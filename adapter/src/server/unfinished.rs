@@ -3,7 +3,7 @@
 //!
 //! The rest lies in memory that both have (memfd_create(2)). A write of up to `PIPE_BUF` bytes happens whole or not at all (pipe(7); a
 //! socket takes as much in one piece), so only longer messages, and what is left of one, are noted. A host that is killed between a write
-//! and the note after it leaves a mark that says that nobody knows; then the relay writes nothing.
+//! and the note after it leaves a mark that says that this is unknown; then the relay writes nothing.
 
 use std::io::{Error, Result};
 use std::os::fd::{AsFd, OwnedFd};
@@ -87,7 +87,7 @@ impl Notes {
 /// The relay's end: what finishes the message that a host had begun. Nothing when it had not begun any.
 ///
 /// # Errors
-/// When nobody knows how much of it was written.
+/// It is unknown how much of it was written.
 pub(super) fn rest(memory: impl AsFd) -> Result<Vec<u8>> {
     let mut bytes = [0; HEADER];
     if pread(&memory, &mut bytes, 0)? < HEADER {
@@ -100,7 +100,7 @@ pub(super) fn rest(memory: impl AsFd) -> Result<Vec<u8>> {
         return Err(Error::other("it was killed while it wrote a message"));
     }
     let left = usize::try_from(left).map_err(Error::other)?;
-    // Spaces are JSON to nobody, but end the frame.
+    // Spaces are not valid JSON, but complete the frame.
     let mut rest = vec![b' '; left];
     let mut at = 0;
     while let Some(room) = rest.get_mut(at..).filter(|room| !room.is_empty()) {
@@ -112,7 +112,7 @@ pub(super) fn rest(memory: impl AsFd) -> Result<Vec<u8>> {
     Ok(rest)
 }
 
-/// Where a stream of frames stands, for a relay that copies them.
+/// The position in a stream of frames, for a relay that copies them.
 #[derive(Debug)]
 pub(super) enum Position {
     /// In a header, of which this has come.
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copied_stream_is_finished_where_it_stands() {
+    fn a_copied_stream_is_finished_where_it_was_cut() {
         let stream = b"Content-Length: 5\r\n\r\nhelloContent-Length: 2\r\n\r\n{}";
         for cut in 0..=stream.len() {
             let mut position = Position::Header(Vec::new());

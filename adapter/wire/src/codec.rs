@@ -1,18 +1,18 @@
 //! `Content-Length` frames, DAP "Base Protocol": bytes to messages and back.
 //!
-//! Lenient where adapters differ (header case, further headers, a stray line break before a header), strict where it
-//! protects us: sizes are bounded, and a browser that was talked into connecting is refused.
+//! Lenient where adapters differ (header case, further headers, a stray line break before a header), strict for protection:
+//! sizes are bounded, and a browser that was tricked into connecting is refused.
 
 use bytes::{Buf, BytesMut};
 use tokio_util::codec::{Decoder, Encoder};
 
+use crate::fast_path;
 use crate::lenient;
 use crate::message::{Message, MessageError};
-use crate::usual;
 
-/// Largest body, bytes. A memory read or a big `variables` answer stays far below.
+/// Maximum size of a body, bytes. A memory read or a big `variables` answer stays far below.
 pub const MAX_BODY: usize = 64 * 1024 * 1024;
-/// Largest header block, bytes.
+/// Maximum size of a header block, bytes.
 pub const MAX_HEADER: usize = 8 * 1024;
 
 /// Room kept for the next body, bytes.
@@ -49,7 +49,7 @@ impl FrameError {
     }
 }
 
-/// Frames of both directions. A frame whose body is no DAP message is an item too: only that message is lost.
+/// Frames of both directions. A frame whose body is not a DAP message is an item too: only that message is lost.
 #[derive(Debug, Default)]
 pub struct DapCodec {
     body_length: Option<usize>,
@@ -89,7 +89,7 @@ impl Decoder for DapCodec {
 }
 
 fn parse(body: &[u8]) -> Result<Message, MessageError> {
-    if let Some(message) = usual::read(body) {
+    if let Some(message) = fast_path::read(body) {
         return Ok(message);
     }
     match lenient::parse(body) {
@@ -98,7 +98,7 @@ fn parse(body: &[u8]) -> Result<Message, MessageError> {
     }
 }
 
-/// Takes a whole header block and gives the body's length; `None` when more bytes are needed.
+/// Takes a whole header block and returns the body's length; `None` when more bytes are needed.
 fn take_header(source: &mut BytesMut) -> Result<Option<usize>, FrameError> {
     while matches!(source.first(), Some(b'\r' | b'\n')) {
         source.advance(1);
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_that_is_no_message_loses_only_itself() {
+    fn a_body_that_is_not_a_message_loses_only_itself() {
         let mut bytes = b"Content-Length: 3\r\n\r\n{x}Content-Length: 9\r\n\r\n{\"seq\":4}".to_vec();
         bytes.extend_from_slice(&frames(&[Message::Event(Event::new("after", json!({})))]));
         let found = decode_in_pieces(&bytes, &[]);
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_sent_what_cannot_be_read_can_be_answered() {
+    fn the_sender_of_a_message_that_cannot_be_parsed_gets_an_answer() {
         let deep = "[".repeat(200) + &"]".repeat(200);
         for arguments in [r#"{"expression":1e999}"#, &deep, "{x}"] {
             let body =

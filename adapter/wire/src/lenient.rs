@@ -4,7 +4,7 @@
 //! one thread must not cost the whole message, so such text is escaped and the message is read: the string then holds the six
 //! characters `\ud83d`, or `\xff` for a byte that is not UTF-8. Both directions of DAP and MCP go through here.
 //!
-//! Not here: what is no JSON at all, nested too deep, or holds a number out of range. [`crate::sketch`] says whom to answer then.
+//! Not here: what is not JSON at all, nested too deep, or holds a number out of range. [`crate::outer_fields`] finds whom to answer then.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -20,6 +20,11 @@ pub fn parse(text: &[u8]) -> Result<Value, serde_json::Error> {
         Cow::Owned(escaped) => serde_json::from_slice(&escaped),
         Cow::Borrowed(_) => Err(error),
     })
+}
+
+/// A number, or text that is one.
+pub(crate) fn number(value: &Value) -> Option<i64> {
+    value.as_i64().or_else(|| value.as_str().and_then(|text| text.trim().parse().ok()))
 }
 
 /// The same text with lone surrogates, bytes that are not UTF-8 and control characters inside its strings escaped. Borrowed
@@ -73,7 +78,7 @@ impl<'a> Escaped<'a> {
         }
     }
 
-    /// The UTF-16 unit that `\uXXXX` at `at` stands for.
+    /// The UTF-16 unit that `\uXXXX` at `at` means.
     fn unit(&self, at: usize) -> Option<u16> {
         let digits = self.text.get(at..at + 6)?.strip_prefix(b"\\u")?;
         if !digits.iter().all(u8::is_ascii_hexdigit) {
@@ -133,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_stays_none() {
+    fn what_is_not_json_stays_none() {
         for text in [&b"{x}"[..], b"\"\\ud8", b"\"\\u", b"\"", b"{\"a\":\xff}", b"1e999", b"\"\xff"] {
             assert!(parse(text).is_err(), "{}", String::from_utf8_lossy(text));
         }

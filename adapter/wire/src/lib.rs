@@ -1,17 +1,20 @@
 //! The Debug Adapter Protocol between bytes and messages. Knows no session and no engine.
 //!
-//! In reading order: [`message`] (the envelope), [`error`] (failures and their stable codes), [`codec`]
-//! (`Content-Length` frames; `usual` reads what is as nearly all messages are), [`peer`] (asking and being answered),
-//! [`types`] (bodies and arguments).
+//! In reading order: [`message`] (the envelope), [`codec`] (`Content-Length` frames; `fast_path` reads ordinary messages,
+//! [`lenient`] repairs text that is not Unicode, [`outer_fields`] finds whom to answer when a message cannot be parsed), [`peer`]
+//! (sending requests and receiving responses), [`command`] (the one table of requests) with [`ids`], [`types`] (bodies and
+//! arguments).
 
 pub mod codec;
-pub mod error;
+pub mod command;
+mod fast_path;
+pub mod ids;
 pub mod lenient;
 pub mod message;
+pub mod outer_fields;
 pub mod peer;
-pub mod sketch;
 pub mod types;
-mod usual;
 
-pub use error::{ErrorCode, Failure};
-pub use message::{BESIDE, Event, Message, MessageError, Request, Response};
+pub use message::{EXTRA_FIELDS, Event, Message, MessageError, Request, Response};
+/// What a failed request returns; the type lives in a crate below this one.
+pub use tandem_error::{ErrorCode, Failure};

@@ -1,34 +1,35 @@
 //! The envelope of the Debug Adapter Protocol: request, response, event.
 //!
-//! Bodies stay [`Value`] until somebody asks for a type, so that a message no schema knows passes unchanged. What stands in a
-//! message beside its body (some adapters put things there) travels in the body, under [`BESIDE`], and stands beside it
+//! Bodies stay [`Value`] until code reads them as a type, so that a message that no schema knows passes unchanged. Extra fields
+//! of a message outside its body (some adapters put data there) travel in the body, under [`EXTRA_FIELDS`], and are outside it
 //! again when the message is written.
 //! Not here: bytes (`codec`), pairing of requests with responses (`peer`), what a command means (the hub).
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value};
+use tandem_error::Failure;
 
-use crate::error::Failure;
-use crate::sketch::Sketch;
+use crate::lenient;
+use crate::outer_fields::OuterFields;
 
-/// The key in a body under which the message's other fields travel. No adapter's own key begins like that.
-pub const BESIDE: &str = "\0beside";
+/// The key in a body under which the message's extra fields travel. No adapter's own key begins like that.
+pub const EXTRA_FIELDS: &str = "\0beside";
 
 /// A message of either direction.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Message {
-    /// A question: from a client, or a reverse request from an adapter.
+    /// A request: from a client, or a reverse request from an adapter.
     Request(Request),
-    /// The one answer to a request.
+    /// The one response to a request.
     Response(Response),
-    /// A notice nobody answers.
+    /// A notification without a response.
     Event(Event),
 }
 
 /// DAP `Request`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
-    /// The sender's number, counted from 1. Senders that leave it out or send text are read leniently (0).
+    /// The sender's number, counted from 1; 0 where the sender left it out.
     pub seq: i64,
     /// For example `setBreakpoints`.
     pub command: String,
@@ -43,7 +44,7 @@ pub struct Response {
     pub seq: i64,
     /// The number of the request this answers.
     pub request_seq: i64,
-    /// Whether the request did what was asked.
+    /// Whether the request succeeded.
     pub success: bool,
     /// The command of the request; some clients need it.
     pub command: String,
@@ -64,30 +65,30 @@ pub struct Event {
     pub body: Value,
 }
 
-/// Why a frame with sound JSON framing is not a DAP message. Only this message is lost; the connection goes on.
+/// Why a frame with sound JSON framing is not a DAP message. Only this message is lost; the connection stays open.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("not a DAP message: {reason}")]
 pub struct MessageError {
-    /// The number of the request that is owed an error response: the message's own, if one could be read and it does not say
-    /// that it is something else.
+    /// The number of the request that must get an error response: the message's own, if one could be read and its type is not
+    /// another.
     pub seq: Option<i64>,
     /// The command, if one could be read.
     pub command: Option<String>,
-    /// The number of the request that this would have answered: who waits for it waits in vain.
+    /// The number of the request to which this would have been the response: its sender gets no other.
     pub answers: Option<i64>,
     /// What is wrong, for a person.
     pub reason: String,
 }
 
 impl MessageError {
-    /// Of a body that cannot be read, from what its outermost fields say.
+    /// The error for a body that cannot be parsed, from its outermost fields.
     pub fn of(body: &[u8], reason: String) -> Self {
-        let sketch = Sketch::of(body);
-        let kind = sketch.text("type").unwrap_or_default();
+        let outer = OuterFields::of(body);
+        let kind = outer.text("type").unwrap_or_default();
         Self {
-            seq: sketch.number("seq").filter(|_| !matches!(kind, "response" | "event")),
-            command: sketch.text("command").map(str::to_owned),
-            answers: sketch.number("request_seq").filter(|_| kind == "response"),
+            seq: outer.number("seq").filter(|_| !matches!(kind, "response" | "event")),
+            command: outer.text("command").map(str::to_owned),
+            answers: outer.number("request_seq").filter(|_| kind == "response"),
             reason,
         }
     }
@@ -108,7 +109,7 @@ impl Event {
 }
 
 impl Response {
-    /// The answer to `request`, not yet numbered.
+    /// The response to a request, not yet numbered.
     pub fn to(request_seq: i64, command: impl Into<String>, outcome: Result<Value, Failure>) -> Self {
         let command = command.into();
         match outcome {
@@ -118,7 +119,7 @@ impl Response {
                 request_seq,
                 success: false,
                 command,
-                message: failure.short(),
+                message: failure.response_message(),
                 body: failure.to_body(),
             },
         }
@@ -126,7 +127,10 @@ impl Response {
 
     /// The body of a success, or the failure as the sender meant it (its code when it is one of ours).
     pub fn into_result(self) -> Result<Value, Failure> {
-        if self.success { Ok(self.body) } else { Err(Failure::from_response(&self)) }
+        if self.success {
+            return Ok(self.body);
+        }
+        Err(Failure::from_response(&self.command, self.message.as_deref(), &self.body))
     }
 }
 
@@ -152,7 +156,7 @@ impl Message {
     /// Reads the envelope leniently (`seq` may be text or missing, as some adapters send it) and keeps bodies whole.
     ///
     /// # Errors
-    /// [`MessageError`] when it is no object, has no known `type`, or lacks `command`, `event` or `request_seq`.
+    /// [`MessageError`] when it is not an object, has no known `type`, or lacks `command`, `event` or `request_seq`.
     pub fn from_value(value: Value) -> Result<Self, MessageError> {
         let Value::Object(mut object) = value else {
             return Err(MessageError {
@@ -162,7 +166,7 @@ impl Message {
                 reason: "the body is not a JSON object".into(),
             });
         };
-        let seq = object.get("seq").and_then(lenient_number);
+        let seq = object.get("seq").and_then(lenient::number);
         let command = object.get("command").and_then(Value::as_str).map(str::to_owned);
         let kind = object.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
         let fail = |reason: &str| MessageError {
@@ -173,7 +177,7 @@ impl Message {
         };
         let take = |object: &mut Map<String, Value>, key: &str| {
             let body = object.shift_remove(key).unwrap_or(Value::Null);
-            with_beside(body, object, &kind)
+            with_extra_fields(body, object, &kind)
         };
         match kind.as_str() {
             "request" => Ok(Self::Request(Request {
@@ -185,7 +189,7 @@ impl Message {
                 seq: seq.unwrap_or(0),
                 request_seq: object
                     .get("request_seq")
-                    .and_then(lenient_number)
+                    .and_then(lenient::number)
                     .ok_or_else(|| fail("a response needs `request_seq`, a number"))?,
                 success: object.get("success").and_then(Value::as_bool).unwrap_or(false),
                 command: command.clone().unwrap_or_default(),
@@ -207,27 +211,27 @@ impl Message {
     }
 }
 
-/// The body with all that the envelope does not need.
-fn with_beside(mut body: Value, envelope: &mut Map<String, Value>, kind: &str) -> Value {
+/// The body with the extra fields of the envelope.
+fn with_extra_fields(mut body: Value, envelope: &mut Map<String, Value>, kind: &str) -> Value {
     let own: &[&str] = match kind {
         "request" => &["seq", "type", "command"],
         "response" => &["seq", "type", "command", "request_seq", "success", "message"],
         _ => &["seq", "type", "event"],
     };
     if let Some(body) = body.as_object_mut() {
-        // It would come out beside the body, where its sender did not put it.
-        body.shift_remove(BESIDE);
+        // It would be written outside the body, where its sender did not put it.
+        body.shift_remove(EXTRA_FIELDS);
     }
-    let beside: Map<String, Value> = envelope
+    let extra: Map<String, Value> = envelope
         .iter()
         .filter(|(key, _)| !own.contains(&key.as_str()))
         .map(|(key, value)| (key.clone(), value.clone()))
         .collect();
-    if !beside.is_empty() {
+    if !extra.is_empty() {
         match &mut body {
-            Value::Object(body) => drop(body.insert(BESIDE.into(), beside.into())),
-            Value::Null => body = Value::Object(Map::from_iter([(BESIDE.into(), beside.into())])),
-            // A body that is no object is no DAP; it passes alone.
+            Value::Object(body) => drop(body.insert(EXTRA_FIELDS.into(), extra.into())),
+            Value::Null => body = Value::Object(Map::from_iter([(EXTRA_FIELDS.into(), extra.into())])),
+            // A body that is not an object is not DAP; it passes alone.
             _ => {}
         }
     }
@@ -261,27 +265,23 @@ impl Serialize for Message {
                 ("body", &event.body)
             }
         };
-        match body.get(BESIDE).and_then(Value::as_object) {
+        match body.get(EXTRA_FIELDS).and_then(Value::as_object) {
             None if body.is_null() => {}
             None => object.serialize_entry(key, body)?,
-            Some(beside) => {
-                let inside = body.as_object().into_iter().flatten().filter(|(key, _)| *key != BESIDE);
+            Some(extra) => {
+                let inside = body.as_object().into_iter().flatten().filter(|(key, _)| *key != EXTRA_FIELDS);
                 let inside: Map<String, Value> =
                     inside.map(|(key, value)| (key.clone(), value.clone())).collect();
                 if !inside.is_empty() {
                     object.serialize_entry(key, &inside)?;
                 }
-                for (key, value) in beside {
+                for (key, value) in extra {
                     object.serialize_entry(key, value)?;
                 }
             }
         }
         object.end()
     }
-}
-
-pub(crate) fn lenient_number(value: &Value) -> Option<i64> {
-    value.as_i64().or_else(|| value.as_str().and_then(|text| text.trim().parse().ok()))
 }
 
 #[cfg(test)]
@@ -291,7 +291,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stands_beside_a_body_stands_there_again() {
+    fn extra_fields_outside_a_body_are_written_there_again() {
         for whole in [
             json!({ "seq": 1, "type": "event", "event": "terminated", "statistics": { "memory": [1, null] } }),
             json!({ "seq": 1, "type": "event", "event": "stopped", "body": { "reason": "step" }, "odd": null }),
@@ -302,7 +302,7 @@ mod tests {
             let message = Message::from_value(whole.clone()).unwrap();
             assert_eq!(serde_json::to_value(&message).unwrap(), whole);
         }
-        // A body cannot put anything beside itself.
+        // A body cannot put anything outside itself.
         let sly = json!({ "\u{0}beside": { "seq": 9 }, "a": 1 });
         let sly = json!({ "seq": 1, "type": "event", "event": "output", "body": sly });
         let message = serde_json::to_value(Message::from_value(sly).unwrap()).unwrap();
@@ -318,7 +318,7 @@ mod tests {
                 whole["message"] = message;
             }
             let Message::Response(response) = Message::from_value(whole).unwrap() else {
-                panic!("no response")
+                panic!("not a response")
             };
             let failure = response.into_result().unwrap_err();
             let passed = Response::to(2, "evaluate", Err(failure.clone()));
@@ -333,7 +333,7 @@ mod tests {
         expected["error"]["variables"] =
             json!({ "what": "go", "code": "ENGINE_FAILED", "message": "cannot go" });
         assert_eq!(passed.body, expected);
-        // Where there is no error object it is ours, and nobody is bothered with it.
+        // Where there is no error object it is ours, and no dialog shows it.
         let (_, passed) = refuse(json!("no such thing"), Value::Null);
         assert_eq!(passed.message.as_deref(), Some("no such thing"));
         assert_eq!(passed.body["error"]["variables"]["message"], "no such thing");

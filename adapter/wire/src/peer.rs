@@ -1,6 +1,6 @@
-//! The client's end of a connection: asks, and pairs each answer with who waits for it.
+//! The client's end of a connection: sends requests, and pairs each response with its waiter.
 //!
-//! Used by the bridge, the tests and the child adapters. Not used by the hub, which answers many clients itself.
+//! Used by the bridge, the tests and the child adapters. Not used by the hub, which serves many clients itself.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,30 +9,30 @@ use std::time::Duration;
 
 use futures::{SinkExt, StreamExt};
 use serde_json::{Value, json};
+use tandem_error::{ErrorCode, Failure};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::codec::{FramedRead, FramedWrite};
 use tokio_util::sync::CancellationToken;
 
 use crate::codec::DapCodec;
-use crate::error::{ErrorCode, Failure};
 use crate::message::{Event, Message, MessageError, Request, Response};
 
-/// What arrives without having been asked for.
+/// What arrives besides responses.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Incoming {
     /// An event.
     Event(Event),
-    /// A reverse request; answer it with [`Peer::answer`].
+    /// A reverse request; answer it with [`Peer::respond`].
     Request(Request),
 }
 
-/// Requests under way, by their numbers.
+/// Requests without a response, by number.
 #[derive(Debug, Default)]
 struct Waiters {
-    /// The number that was given last.
+    /// The number used last.
     seq: i64,
-    /// `None` once the connection ended: nobody waits on it any more.
+    /// `None` once the connection has ended: nothing waits any more.
     waiting: Option<HashMap<i64, oneshot::Sender<Result<Value, Failure>>>>,
 }
 
@@ -43,7 +43,7 @@ struct Shared {
     ended: CancellationToken,
     /// What broke the connection, if it did not simply end.
     broken: OnceLock<String>,
-    /// The other side has announced DAP's `cancel`. Some that have not die of it (lldb-dap 19, rdbg).
+    /// The other side has announced DAP's `cancel`. Some that have not crash at it (lldb-dap 19, rdbg).
     takes_cancel: AtomicBool,
 }
 
@@ -52,8 +52,8 @@ impl Shared {
         self.waiters.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Numbers a message and has it written, in this order; gives the number. `None` when the connection ended.
-    fn say(
+    /// Numbers a message and has it written, in this order; returns the number, or `None` when the connection has ended.
+    fn send(
         &self,
         mut message: Message,
         waiter: Option<oneshot::Sender<Result<Value, Failure>>>,
@@ -73,41 +73,41 @@ impl Shared {
         self.takes_cancel.load(Ordering::Relaxed)
     }
 
-    /// Looks at what the other side says that it can: the answer to `initialize`, and later changes of it.
-    fn learn(&self, capabilities: &Value) {
+    /// Notes whether the other side supports `cancel`: from the response to `initialize`, and later changes.
+    fn note_capabilities(&self, capabilities: &Value) {
         if let Some(takes) = capabilities["supportsCancelRequest"].as_bool() {
             self.takes_cancel.store(takes, Ordering::Relaxed);
         }
     }
 
-    /// Ends the wait for this answer. Whoever gave up meanwhile is not there any more.
-    fn answered(&self, number: i64, result: Result<Value, Failure>) {
+    /// Ends the wait for this response. A waiter that gave up meanwhile is gone.
+    fn finish(&self, number: i64, result: Result<Value, Failure>) {
         let waiter = self.waiters().waiting.as_mut().and_then(|waiting| waiting.remove(&number));
         match waiter {
             Some(waiter) => drop(waiter.send(result)),
-            None => tracing::debug!(seq = number, "answer nobody waits for"),
+            None => tracing::debug!(seq = number, "a response to no request"),
         }
     }
 }
 
-/// A request that is waited for. Dropping it forgets the wait and cancels the request, however that came about.
+/// A request that waits for its response. Dropping it ends the wait and cancels the request, for whatever reason.
 struct Unanswered<'a> {
     peer: &'a Peer,
-    /// `None` once it was answered.
+    /// `None` once it has its response.
     number: Option<i64>,
     cancelled: bool,
 }
 
 impl Unanswered<'_> {
-    /// Cancels it, once, if the other side takes that. The answer to `cancel` says nothing, and a connection that is gone has
-    /// nothing to cancel.
+    /// Cancels it, once, if the other side supports that. The response to `cancel` says nothing, and a connection that has ended
+    /// has nothing to cancel.
     fn cancel(&mut self) {
         if let Some(number) = self.number
             && !std::mem::replace(&mut self.cancelled, true)
             && self.peer.0.takes_cancel()
         {
             let cancel = Request::new("cancel", json!({ "requestId": number }));
-            self.peer.0.say(Message::Request(cancel), None);
+            self.peer.0.send(Message::Request(cancel), None);
         }
     }
 }
@@ -134,7 +134,7 @@ impl Drop for Shared {
 impl Peer {
     /// Takes over both halves of a connection. Must be called inside a tokio runtime.
     ///
-    /// The receiver ends when the connection does. It is unbounded: whoever reads it must keep reading.
+    /// The receiver ends when the connection does. It is unbounded: its reader must keep reading.
     pub fn start<R, W>(reader: R, writer: W) -> (Self, mpsc::UnboundedReceiver<Incoming>)
     where
         R: AsyncRead + Send + Unpin + 'static,
@@ -155,7 +155,7 @@ impl Peer {
         (Self(shared), received)
     }
 
-    /// Asks and waits at most `deadline`.
+    /// Sends a request and waits at most `deadline`.
     ///
     /// # Errors
     /// The other side's failure; `TIMEOUT`; `ENGINE_FAILED` when the connection ends first.
@@ -168,8 +168,8 @@ impl Peer {
         self.request_or_cancel(command, arguments, deadline, &CancellationToken::new()).await
     }
 
-    /// Asks, waits at most `deadline`, and passes a cancellation on as DAP `cancel` if the other side has announced that it
-    /// takes it. So do dropping the future and the deadline.
+    /// Sends a request, waits at most `deadline`, and passes a cancellation on as DAP `cancel` if the other side has announced
+    /// it. So do dropping the future and the deadline.
     ///
     /// # Errors
     /// As [`Peer::request`], and `CANCELLED`.
@@ -182,7 +182,7 @@ impl Peer {
     ) -> Result<Value, Failure> {
         let (waiter, answer) = oneshot::channel();
         let request = Message::Request(Request::new(command, arguments));
-        let Some(number) = self.0.say(request, Some(waiter)) else { return Err(gone(command)) };
+        let Some(number) = self.0.send(request, Some(waiter)) else { return Err(gone(command)) };
         let mut unanswered = Unanswered { peer: self, number: Some(number), cancelled: false };
         tokio::pin!(answer);
         tokio::select! {
@@ -196,7 +196,7 @@ impl Peer {
                     return Err(Failure::cancelled());
                 }
                 unanswered.cancel();
-                // The other side still answers, most likely with `cancelled`; its word counts if it comes soon.
+                // The other side still responds, most likely with `cancelled`; that counts if it comes soon.
                 match tokio::time::timeout(Duration::from_millis(500), answer).await {
                     Ok(Ok(answered)) => answered,
                     _ => Err(Failure::cancelled()),
@@ -211,11 +211,11 @@ impl Peer {
         }
     }
 
-    /// Answers a reverse request.
-    pub fn answer(&self, request: &Request, outcome: Result<Value, Failure>) {
+    /// Responds to a reverse request.
+    pub fn respond(&self, request: &Request, outcome: Result<Value, Failure>) {
         let response = Response::to(request.seq, request.command.clone(), outcome);
-        // Nobody is owed an answer any more when the connection is gone.
-        self.0.say(Message::Response(response), None);
+        // A connection that has ended needs no response.
+        self.0.send(Message::Response(response), None);
     }
 
     /// Closes the connection; every waiter fails.
@@ -239,7 +239,7 @@ fn gone(command: &str) -> Failure {
         ErrorCode::EngineFailed,
         format!("the debug adapter went away before it answered `{command}`"),
     )
-    .hint("the session is over; start or join another")
+    .hint("the session has ended; start or join another")
 }
 
 async fn write<W: AsyncWrite + Unpin>(
@@ -280,7 +280,7 @@ async fn read<R: AsyncRead + Unpin>(
             Some(Ok(Err(error))) => {
                 tracing::warn!(%error, "message skipped");
                 let Some(shared) = shared.upgrade() else { break };
-                skipped(&shared, error);
+                receive_invalid(&shared, error);
                 continue;
             }
             Some(Err(error)) => {
@@ -299,15 +299,15 @@ async fn read<R: AsyncRead + Unpin>(
             Message::Response(response) => {
                 let Some(shared) = shared.upgrade() else { break };
                 if response.success && response.command == "initialize" {
-                    shared.learn(&response.body);
+                    shared.note_capabilities(&response.body);
                 }
-                shared.answered(response.request_seq, response.into_result());
+                shared.finish(response.request_seq, response.into_result());
             }
             Message::Event(event) => {
                 if event.event == "capabilities"
                     && let Some(shared) = shared.upgrade()
                 {
-                    shared.learn(&event.body["capabilities"]);
+                    shared.note_capabilities(&event.body["capabilities"]);
                 }
                 drop(incoming.send(Incoming::Event(event)));
             }
@@ -318,22 +318,22 @@ async fn read<R: AsyncRead + Unpin>(
     fail_all(&shared);
 }
 
-/// What could not be read is answered, or is the answer itself: nobody waits for it any longer.
-fn skipped(shared: &Shared, error: MessageError) {
+/// A message that could not be parsed gets an error response, or is one itself: nothing waits for it any longer.
+fn receive_invalid(shared: &Shared, error: MessageError) {
     if let Some(number) = error.answers {
         let message = format!("the debug adapter's answer cannot be read: {}", error.reason);
         let failure = Failure::new(ErrorCode::EngineFailed, message).quiet();
-        shared.answered(number, Err(failure.hint("ask for less, or for something else")));
+        shared.finish(number, Err(failure.hint("request less, or something else")));
     } else if let Some(seq) = error.seq {
         let response =
             Response::to(seq, error.command.unwrap_or_default(), Err(Failure::invalid(error.reason)));
-        shared.say(Message::Response(response), None);
+        shared.send(Message::Response(response), None);
     }
 }
 
 fn fail_all(shared: &std::sync::Weak<Shared>) {
     if let Some(shared) = shared.upgrade() {
-        // Dropping the senders wakes the waiters, who then say what they asked for in vain.
+        // Dropping the senders wakes the waiters, which then name their request.
         shared.waiters().waiting.take();
     }
 }
@@ -348,7 +348,7 @@ mod tests {
     const SOON: Duration = Duration::from_secs(60);
 
     #[tokio::test]
-    async fn everyone_who_waits_is_told_when_the_connection_ends() {
+    async fn every_waiter_fails_when_the_connection_ends() {
         let (ours, theirs) = tokio::io::duplex(1024);
         let (reader, writer) = tokio::io::split(ours);
         let (peer, _events) = Peer::start(reader, writer);
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_request_nobody_waits_for_any_more_is_cancelled() {
+    async fn a_request_whose_waiter_gives_up_is_cancelled() {
         let (peer, _events, mut theirs) = introduced(json!({ "supportsCancelRequest": true })).await;
         drop(tokio::time::timeout(Duration::ZERO, peer.request("variables", Value::Null, SOON)).await);
         let asked = next_request(&mut theirs).await;
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn cancel_reaches_nobody_who_has_not_announced_it() {
+    async fn cancel_is_sent_only_to_a_side_that_has_announced_it() {
         for capabilities in [json!({}), json!({ "supportsCancelRequest": false })] {
             let (peer, _events, mut theirs) = introduced(capabilities).await;
             drop(tokio::time::timeout(Duration::ZERO, peer.request("completions", Value::Null, SOON)).await);
@@ -410,7 +410,7 @@ mod tests {
             cancel.cancel();
             let failure = peer.request_or_cancel("evaluate", Value::Null, SOON, &cancel).await.unwrap_err();
             assert_eq!(failure.code, ErrorCode::Cancelled);
-            // Of its own accord it says so later.
+            // It announces it later.
             let body = json!({ "capabilities": { "supportsCancelRequest": true } });
             theirs.send(&Message::Event(Event::new("capabilities", body))).await.unwrap();
             while !peer.0.takes_cancel() {
@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_that_cannot_be_read_is_a_failure_at_once() {
+    async fn a_response_that_cannot_be_parsed_is_a_failure_at_once() {
         let (peer, mut events, theirs) = introduced(json!({})).await;
         let mut theirs = theirs.into_inner();
         let answering = async {
@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn answers_find_their_questions_in_any_order_and_a_second_answer_is_ignored() {
+    async fn responses_find_their_requests_in_any_order_and_a_second_one_is_ignored() {
         let (ours, theirs) = tokio::io::duplex(4096);
         let (reader, writer) = tokio::io::split(ours);
         let (peer, mut events) = Peer::start(reader, writer);

@@ -1,38 +1,76 @@
-//! Arguments and bodies with types, from the `dap` crate, for code that builds or reads them itself.
+//! Arguments and bodies as structs, for code that builds or reads them itself. What only passes through stays a JSON value.
 //!
-//! Never for messages that pass through: the crate knows one version of the schema and drops the rest.
+//! Types that the `dap` crate has whole come from there; the rest is generated from the schema (`generate.py`), because the
+//! crate's structs lose fields, write absent ones as `null` and drop what they do not know. A test compares both with the
+//! schema. Reading is lenient: a field of another type than the schema's counts as absent, since a debug adapter's slip must
+//! not cost the whole message. Who wants to refuse such a field checks it first.
 
-use serde::{Serialize, de::DeserializeOwned};
+mod generated;
+
+use serde::de::{Deserializer, Error};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
+use tandem_error::Failure;
 
-pub use dap::{events, requests, responses, types::*};
-
-use crate::error::Failure;
+pub use dap::events::{ExitedEventBody, MemoryEventBody};
+pub use dap::types::Thread;
+pub use generated::*;
 
 /// Reads a request's arguments. Absent, `null` and `{}` are the same.
 ///
 /// # Errors
 /// `INVALID_PARAMETER` naming the command and what does not fit.
-pub fn arguments<T: DeserializeOwned>(command: &str, arguments: Value) -> Result<T, Failure> {
-    let value = if arguments.is_null() { Value::Object(serde_json::Map::new()) } else { arguments };
-    serde_json::from_value(value)
+pub fn arguments<T: DeserializeOwned>(command: &str, arguments: &Value) -> Result<T, Failure> {
+    let empty = Value::Object(serde_json::Map::new());
+    let value = if arguments.is_null() { &empty } else { arguments };
+    T::deserialize(value)
         .map_err(|error| Failure::invalid(format!("the arguments of `{command}` do not fit: {error}")))
 }
 
-/// A body built from the `dap` crate's structs: absent fields are left out, not sent as `null`.
-pub fn body<T: Serialize>(body: &T) -> Value {
-    let mut value = serde_json::to_value(body).unwrap_or(Value::Null);
-    strip_nulls(&mut value);
-    value
+/// Reads a foreign body; a value that is not an object counts as an empty one.
+pub fn read<T: DeserializeOwned + Default>(body: &Value) -> T {
+    T::deserialize(body).unwrap_or_default()
 }
 
-fn strip_nulls(value: &mut Value) {
-    match value {
-        Value::Object(object) => {
-            object.retain(|_, inner| !inner.is_null());
-            object.values_mut().for_each(strip_nulls);
+/// A body as it is sent.
+pub fn body<T: Serialize>(body: &T) -> Value {
+    // A struct of ours has nothing that JSON cannot say.
+    serde_json::to_value(body).unwrap_or_default()
+}
+
+/// A field that may be absent.
+fn optional<'de, D: Deserializer<'de>, T: DeserializeOwned>(field: D) -> Result<Option<T>, D::Error> {
+    let value = Value::deserialize(field)?;
+    Ok(T::deserialize(&value).ok())
+}
+
+/// A field that the schema wants: what is not as it must be is what an absent one is.
+fn required<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(field: D) -> Result<T, D::Error> {
+    let value = Value::deserialize(field).map_err(D::Error::custom)?;
+    Ok(T::deserialize(&value).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn unknown_fields_survive_and_slips_cost_only_themselves() {
+        let whole =
+            json!({ "reason": "step", "threadId": 1, "core": { "id": [2] }, "hitBreakpointIds": [3] });
+        assert_eq!(body(&read::<StoppedEventBody>(&whole)), whole);
+        let slips = json!({ "reason": 5, "threadId": "1", "text": "kept", "hitBreakpointIds": ["x"] });
+        assert_eq!(body(&read::<StoppedEventBody>(&slips)), json!({ "reason": "", "text": "kept" }));
+        assert_eq!(read::<StoppedEventBody>(&Value::Null), StoppedEventBody::default());
+    }
+
+    #[test]
+    fn absent_arguments_are_empty_ones() {
+        for absent in [Value::Null, json!({})] {
+            assert_eq!(arguments::<CancelArguments>("cancel", &absent), Ok(CancelArguments::default()));
         }
-        Value::Array(items) => items.iter_mut().for_each(strip_nulls),
-        _ => {}
+        assert!(arguments::<CancelArguments>("cancel", &json!([1])).is_err());
     }
 }

@@ -1,6 +1,6 @@
 //! Connections of the HTTP server: how many there may be, of whom, and how long each may take to say what it wants.
 //!
-//! A connection costs a descriptor before anybody has shown a token. So another user of this machine and another machine get
+//! A connection costs a descriptor before its client has presented a token. So another user of this machine and another machine get
 //! few of them, and half of all at most; a header that does not come to its end closes its connection. What is asked is none
 //! of this module's business.
 
@@ -13,11 +13,11 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
-use peers::{Limits, Place, Places, Who};
+use peers::{ConnectionLimiter, ConnectionPermit, Limits, Who};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 
-/// How long a header may take; a connection on which nothing is asked is closed after this, too.
+/// How long a header may take; an idle connection is closed after this time, too.
 const HEADER: Duration = Duration::from_secs(30);
 /// Connections at once, if the process may open that many files four times over.
 const ALL: usize = 256;
@@ -36,7 +36,7 @@ pub(super) async fn serve(
     stop: CancellationToken,
     ending: Duration,
 ) -> anyhow::Result<bool> {
-    let places = Places::new(limits());
+    let limiter = ConnectionLimiter::new(limits());
     let graceful = GracefulShutdown::new();
     let mut server = http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(HEADER);
@@ -46,7 +46,7 @@ pub(super) async fn serve(
             () = stop.cancelled() => break,
         };
         let Some((connection, theirs)) = usable(accepted).await? else { continue };
-        let Some(place) = place_of(&places, &connection, theirs) else { continue };
+        let Some(permit) = permit_for(&limiter, &connection, theirs) else { continue };
         if let Err(error) = connection.set_nodelay(true) {
             tracing::debug!(%error, "answers may wait for more");
         }
@@ -56,19 +56,23 @@ pub(super) async fn serve(
             if let Err(error) = serving.await {
                 tracing::debug!(%error, "a connection ended badly");
             }
-            drop(place);
+            drop(permit);
         });
     }
     Ok(tokio::time::timeout(ending, graceful.shutdown()).await.is_ok())
 }
 
-fn place_of(places: &Places, connection: &TcpStream, theirs: SocketAddr) -> Option<Place> {
+fn permit_for(
+    limiter: &ConnectionLimiter,
+    connection: &TcpStream,
+    theirs: SocketAddr,
+) -> Option<ConnectionPermit> {
     let who = Who::of_tcp(connection.local_addr().ok()?, theirs);
-    let place = places.take(who);
-    if place.is_none() {
+    let permit = limiter.acquire(who);
+    if permit.is_none() {
         tracing::warn!("a connection of {who} was refused: too many are open");
     }
-    place
+    permit
 }
 
 /// Files are what else this process needs descriptors for: debug sessions, builds, the tools' own.
@@ -86,7 +90,7 @@ async fn usable<T>(accepted: std::io::Result<T>) -> anyhow::Result<Option<T>> {
         Err(error) => error,
     };
     match Errno::from_io_error(&error) {
-        // Who asked is gone again.
+        // The client is gone again.
         Some(Errno::CONNABORTED | Errno::CONNRESET | Errno::INTR) => Ok(None),
         Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
             tracing::warn!(%error, "a connection waits");

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
 use subtle::ConstantTimeEq;
-use workspace::process::TOKEN_VARIABLE;
+use workspace_tools::process::TOKEN_VARIABLE;
 
 /// Shorter ones can be guessed.
-const SHORTEST: usize = 16;
+const MIN_LEN: usize = 16;
 /// Longer ones do not fit a header comfortably.
-const LONGEST: usize = 1024;
+const MAX_LEN: usize = 1024;
 
 /// The token. Its `Debug` hides it.
 pub struct Token(String);
@@ -32,7 +32,7 @@ impl Token {
     /// When a token is too short, or a file can be read by others or not at all.
     pub fn find(file: Option<PathBuf>) -> anyhow::Result<Self> {
         if let Some(given) = std::env::var_os(TOKEN_VARIABLE).filter(|given| !given.is_empty()) {
-            let given = given.into_string().ok().with_context(|| format!("{TOKEN_VARIABLE} is no text"))?;
+            let given = given.into_string().ok().with_context(|| format!("{TOKEN_VARIABLE} is not text"))?;
             return Self::checked(&given)
                 .with_context(|| format!("the token in {TOKEN_VARIABLE} cannot be used"));
         }
@@ -58,8 +58,8 @@ impl Token {
 
     fn checked(text: &str) -> anyhow::Result<Self> {
         let text = text.trim();
-        ensure!(text.len() >= SHORTEST, "it is shorter than {SHORTEST} characters");
-        ensure!(text.len() <= LONGEST, "it is longer than {LONGEST} characters");
+        ensure!(text.len() >= MIN_LEN, "it is shorter than {MIN_LEN} characters");
+        ensure!(text.len() <= MAX_LEN, "it is longer than {MAX_LEN} characters");
         ensure!(
             text.bytes().all(|byte| byte.is_ascii_graphic()),
             "it has characters other than visible ASCII"
@@ -74,11 +74,11 @@ impl Token {
         match opened {
             Ok(opened) => {
                 let metadata = opened.metadata()?;
-                ensure!(metadata.is_file(), "it is no file");
-                ensure!(metadata.uid() == rustix::process::getuid().as_raw(), "it belongs to somebody else");
+                ensure!(metadata.is_file(), "it is not a file");
+                ensure!(metadata.uid() == rustix::process::getuid().as_raw(), "it belongs to another user");
                 ensure!(metadata.mode() & 0o077 == 0, "others can read it; chmod 600 it");
                 let mut text = String::new();
-                opened.take(2 * LONGEST as u64).read_to_string(&mut text)?;
+                opened.take(2 * MAX_LEN as u64).read_to_string(&mut text)?;
                 Ok((Self::checked(&text)?, false))
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok((Self::make(file)?, true)),
@@ -88,7 +88,7 @@ impl Token {
 
     fn make(file: &Path) -> anyhow::Result<Self> {
         let mut bytes = [0_u8; 32];
-        getrandom::fill(&mut bytes).ok().context("the system gives no random bytes")?;
+        getrandom::fill(&mut bytes).ok().context("the system returns no random bytes")?;
         let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;

@@ -1,32 +1,37 @@
 //! This agent's breakpoints in a session: sent as whole lists, as DAP wants them, and placed in the sources that are meant. What a
-//! breakpoint is, and what is wished for, is [`crate::wishes`].
+//! breakpoint is, and what is requested, is [`crate::breakpoint_requests`].
 
 use std::path::Path;
 
 use dap_wire::{ErrorCode, Event, Failure};
 use serde_json::{Value, json};
-use workspace::roots::Roots;
+use workspace_tools::roots::Roots;
 
 use super::Session;
 use crate::arguments::Arguments;
-use crate::observer::State;
+use crate::breakpoint_requests::{BreakpointRequest, BreakpointRequests, FUNCTIONS, Purpose};
+use crate::event_listener::State;
 use crate::source::{absolute, below, in_folders};
-use crate::wishes::{FUNCTIONS, Purpose, Wish, Wishes};
+
+/// Endings of programs that are their own sources.
+const SCRIPTS: [&str; 7] = [".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".sh"];
+/// Most files beside a source that are looked at.
+const MAX_OTHERS: usize = 500;
 
 impl Session {
     /// Looks at or changes this agent's breakpoints, in their latest state.
-    pub fn with_wishes<T>(&self, work: impl FnOnce(&mut Wishes) -> T) -> T {
+    pub fn with_requested<T>(&self, work: impl FnOnce(&mut BreakpointRequests) -> T) -> T {
         self.with_plan(|plan| {
-            let picture = self.observed.picture.borrow();
-            for wanted in plan.wishes.all_mut() {
-                if let Some(told) = wanted.dap.and_then(|id| picture.breakpoints.get(&id)) {
+            let snapshot = self.listener.snapshot.borrow();
+            for wanted in plan.requested.all_mut() {
+                if let Some(told) = wanted.dap.and_then(|id| snapshot.breakpoints.get(&id)) {
                     wanted.state = told.clone();
                 }
             }
             // Who sees an agent's breakpoint may remove it: it is not to come back with the next list.
-            plan.wishes.retain(|wanted| wanted.dap.is_none_or(|id| !picture.removed.contains(&id)));
-            drop(picture);
-            work(&mut plan.wishes)
+            plan.requested.retain(|wanted| wanted.dap.is_none_or(|id| !snapshot.removed.contains(&id)));
+            drop(snapshot);
+            work(&mut plan.requested)
         })
     }
 
@@ -35,28 +40,61 @@ impl Session {
     /// # Errors
     /// The session's own; `UNSUPPORTED` for functions where the engine has none.
     pub async fn send_breakpoints(&self, file: &str) -> Result<(), Failure> {
-        let list: Vec<Value> =
-            self.with_wishes(|wishes| wishes.of(file).iter().map(|wanted| wanted.wish.clone()).collect());
+        let list: Vec<Value> = self.with_requested(|requested| {
+            requested.of(file).iter().map(|wanted| wanted.request.clone()).collect()
+        });
         let answer = if file != FUNCTIONS {
             let source = json!({ "path": file, "name": file.rsplit('/').next() });
             self.ask("setBreakpoints", json!({ "source": source, "breakpoints": list })).await?
         } else if self.can("supportsFunctionBreakpoints") {
             self.ask("setFunctionBreakpoints", json!({ "breakpoints": list })).await?
         } else {
-            return Err(Failure::new(ErrorCode::Unsupported, "this engine has no function breakpoints")
-                .hint("set it by `sourceFile` and `line` or `text`"));
+            return Err(Failure::new(
+                ErrorCode::Unsupported,
+                "this engine does not support function breakpoints",
+            )
+            .hint("set it by `sourceFile` and `line` or `text`"));
         };
-        self.with_wishes(|wishes| {
+        self.with_requested(|requested| {
             let told = answer["breakpoints"].as_array().into_iter().flatten();
-            for (wanted, told) in wishes.of(file).iter_mut().zip(told) {
+            for (wanted, told) in requested.of(file).iter_mut().zip(told) {
                 wanted.dap = told["id"].as_i64();
                 wanted.state = told.clone();
             }
-            wishes.sweep();
+            requested.sweep();
         });
-        // DAP tells everybody but who set them; whoever shows this agent's breakpoints wants to know as well.
-        self.observed.tell(Event::new("breakpoint", Value::Null));
+        // DAP notifies every client but the one that set them; receivers that show this agent's breakpoints need to know as well.
+        self.listener.tell(Event::new("breakpoint", Value::Null));
         Ok(())
+    }
+
+    /// Fails when the engine refuses a breakpoint.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER`, with the engine's reason.
+    pub fn refused(&self, id: u64) -> Result<(), Failure> {
+        self.with_requested(|requested| {
+            let Some((_, wanted)) = requested.find(id) else { return Ok(()) };
+            if wanted.state["verified"] != true && wanted.state["reason"] == "failed" {
+                let why = wanted.state["message"].as_str().unwrap_or("the engine refuses the breakpoint");
+                return Err(Failure::invalid(format!("the program cannot stop there: {why}")));
+            }
+            Ok(())
+        })
+    }
+
+    /// Sources of the program that can be read: those that the debugger knows, and what lies beside the program.
+    pub async fn source_files(&self) -> Vec<String> {
+        let mut known = self.known_sources().await;
+        let is_source = |path: &str| SCRIPTS.iter().any(|ending| path.ends_with(ending));
+        let program = self.with_plan(|plan| plan.attributes["program"].as_str().map(str::to_owned));
+        known.extend(program.filter(|path| is_source(path)));
+        known.retain(|path| Path::new(path).is_file());
+        known.dedup();
+        // What stands beside them.
+        let beside = known.first().map(|first| beside(first)).unwrap_or_default();
+        known.extend(beside.into_iter().filter(|path| !known.contains(path)).collect::<Vec<_>>());
+        known
     }
 
     /// Takes breakpoints out that served their purpose.
@@ -64,18 +102,18 @@ impl Session {
     /// # Errors
     /// The session's own.
     pub async fn drop_breakpoints(&self, purpose: Purpose) -> Result<(), Failure> {
-        for file in self.with_wishes(|wishes| wishes.take_all(purpose)) {
+        for file in self.with_requested(|requested| requested.take_all(purpose)) {
             self.send_breakpoints(&file).await?;
         }
         Ok(())
     }
 
-    /// Reads a place as [`Wish::read`] does. A file that is not there by its path is looked for among the program's
+    /// Reads a place as [`BreakpointRequest::read`] does. A file that is not there by its path is looked for among the program's
     /// sources: agents name files as people and stack traces do.
     ///
     /// # Errors
     /// `INVALID_PARAMETER`, also when several sources may be meant.
-    pub async fn wish(&self, arguments: &Arguments, roots: &Roots) -> Result<Wish, Failure> {
+    pub async fn request(&self, arguments: &Arguments, roots: &Roots) -> Result<BreakpointRequest, Failure> {
         if let Some(named) = arguments.text("sourceFile")?
             && !Path::new(&absolute(&named)).exists()
         {
@@ -84,22 +122,19 @@ impl Session {
             let known =
                 known.or_else(|| in_folders(&named, self.with_plan(|plan| plan.folders()).into_iter()));
             if let Some(known) = known {
-                return Wish::read(&arguments.with("sourceFile", json!(known)));
+                return BreakpointRequest::read(&arguments.with("sourceFile", json!(known)));
             }
-            return Wish::read(&by_text(arguments, roots)?);
+            return BreakpointRequest::read(&by_text(arguments, roots)?);
         }
-        Wish::read(arguments)
+        BreakpointRequest::read(arguments)
     }
 
-    /// The path of a source of the program, by its path or the end of it, as far as the debugger knows them.
-    ///
-    /// # Errors
-    /// `INVALID_PARAMETER` when several may be meant.
-    pub async fn known_source(&self, file: &str) -> Result<Option<String>, Failure> {
-        let mut known = self.with_wishes(|wishes| wishes.files());
-        let picture = self.snapshot();
-        if picture.state == State::Stopped {
-            let arguments = json!({ "threadId": picture.stop["threadId"], "startFrame": 0, "levels": 200 });
+    /// Paths of sources as the debugger knows them.
+    async fn known_sources(&self) -> Vec<String> {
+        let mut known = self.with_requested(|requested| requested.files());
+        let snapshot = self.snapshot();
+        if snapshot.state == State::Stopped {
+            let arguments = json!({ "threadId": snapshot.stop["threadId"], "startFrame": 0, "levels": 200 });
             if let Ok(stack) = self.ask("stackTrace", arguments).await {
                 let frames = stack["stackFrames"].as_array().into_iter().flatten();
                 known.extend(frames.filter_map(|frame| frame["source"]["path"].as_str().map(str::to_owned)));
@@ -111,6 +146,15 @@ impl Session {
             let sources = loaded["sources"].as_array().into_iter().flatten();
             known.extend(sources.filter_map(|source| source["path"].as_str().map(str::to_owned)));
         }
+        known
+    }
+
+    /// The path of a source of the program, by its path or the end of it, as far as the debugger knows them.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER` when several may be meant.
+    pub async fn known_source(&self, file: &str) -> Result<Option<String>, Failure> {
+        let mut known = self.known_sources().await;
         let end = format!("/{}", file.trim_start_matches("./"));
         let same = known.iter().any(|path| path == file);
         if same && Path::new(file).is_absolute() {
@@ -128,6 +172,15 @@ impl Session {
         // An end that was taken before the program's sources were known is all there is.
         Ok(known.pop().or_else(|| same.then(|| file.to_owned())))
     }
+}
+
+/// Files of the same language beside one.
+fn beside(path: &str) -> Vec<String> {
+    let path = Path::new(path);
+    let (Some(folder), Some(ending)) = (path.parent(), path.extension()) else { return Vec::new() };
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().take(MAX_OTHERS);
+    let same = entries.map(|entry| entry.path()).filter(|other| other.extension() == Some(ending));
+    same.map(|path| path.display().to_string()).collect()
 }
 
 /// A place by the text of its line needs the file now: the end of a path is looked for below the roots.

@@ -1,28 +1,28 @@
-//! `debug_attach`: to a process by its number, to a debugger that listens somewhere, to a core file. Each adapter takes these in
-//! its own words (docs/engines.md, "Attaching"); here they are told from what an agent says in one way for all.
+//! `debug_attach`: to a process by its number, to a debugger that listens somewhere, to a core file. What an agent may say in several
+//! ways becomes the attach attribute of docs/engines.md, "Attaching"; which engine can do it is the adapter's to say.
 
 use std::path::Path;
 use std::time::Duration;
 
-use dap_wire::{ErrorCode, Failure};
+use dap_wire::Failure;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::launch::{add_breakpoints, drop_null, pass_on};
+use super::launch::{OF_DOTNET, add_breakpoints, drop_null, pass_on};
 use super::stops;
 use crate::arguments::Arguments;
 use crate::call::Call;
-use crate::observer::State;
+use crate::event_listener::State;
 use crate::server::Early;
 use crate::session::{Plan, Session};
 use crate::source::absolute;
 
-/// How long a .NET process that runs already may take to tell what it has loaded, and how often that is asked.
+/// How long a running .NET process may take to report its modules, and how often to poll for them.
 const LOADING: Duration = Duration::from_secs(3);
 const ASK: Duration = Duration::from_millis(25);
 
-/// Attach attributes that go on to the session as they are.
-const PASSED_ON: [&str; 17] = [
+/// Attach attributes that are passed to the session unchanged.
+const PASSED_ON: [&str; 18] = [
     "engine",
     "enginePath",
     "engineOptions",
@@ -34,6 +34,7 @@ const PASSED_ON: [&str; 17] = [
     "localRoot",
     "remoteRoot",
     "agentAccess",
+    "expressionCompiler",
     "expressionEvaluationOptions",
     "enableStepFiltering",
     "target",
@@ -54,6 +55,7 @@ pub(super) async fn attach(call: &Call) -> Result<Value, Failure> {
 fn attributes(arguments: &Arguments) -> Result<Value, Failure> {
     let mut attributes = json!({});
     pass_on(arguments, &PASSED_ON, &mut attributes);
+    pass_on(arguments, &OF_DOTNET, &mut attributes);
     for key in ["program", "cwd"] {
         if let Some(path) = arguments.text(key)? {
             attributes[key] = json!(absolute(&path));
@@ -65,8 +67,8 @@ fn attributes(arguments: &Arguments) -> Result<Value, Failure> {
     let (pid, core, place) = (arguments.number("processId")?, arguments.text("coreFile")?, place(arguments)?);
     match (pid, core, place) {
         (Some(pid), None, None) => attributes["processId"] = json!(pid),
-        (None, Some(core), None) => by_core(&absolute(&core), &mut attributes)?,
-        (None, None, Some(place)) => by_place(&place, &mut attributes)?,
+        (None, Some(core), None) => attributes["coreFile"] = json!(existing_core(&absolute(&core))?),
+        (None, None, Some(place)) => attributes["connect"] = place,
         (None, None, None) if own && !attributes["engine"].is_null() => {}
         (None, None, None) => {
             return Err(Failure::invalid("`processId` is missing: what shall be attached to?").hint(
@@ -110,63 +112,21 @@ fn place(arguments: &Arguments) -> Result<Option<Value>, Failure> {
     }
 }
 
-/// Where a debugger listens, in the words of the adapter that is asked. Python's is the one that is meant without a name.
-fn by_place(place: &Value, attributes: &mut Value) -> Result<(), Failure> {
-    let host = place["host"].as_str().unwrap_or("127.0.0.1").to_owned();
-    let port = place["port"].clone();
-    match attributes["engine"].as_str() {
-        Some("js") => {
-            attributes["port"] = port;
-            attributes["address"] = json!(host);
-        }
-        Some("gdb") => attributes["target"] = json!(format!("{host}:{}", plain(&port))),
-        Some("lldb") => {
-            attributes["gdb-remote-port"] = port;
-            attributes["gdb-remote-hostname"] = json!(host);
-        }
-        Some(engine @ ("coreclr" | "bash" | "netcoredbg")) => {
-            return Err(Failure::new(
-                ErrorCode::Unsupported,
-                format!("the engine `{engine}` attaches to no debugger that listens"),
-            )
-            .hint("give `processId`, or start the program with debug_launch"));
-        }
-        _ => attributes["connect"] = place.clone(),
-    }
-    Ok(())
-}
-
-/// A core file, which lldb reads unless gdb is asked to.
-fn by_core(core: &str, attributes: &mut Value) -> Result<(), Failure> {
+/// A core file that is there. Which engine reads it is the adapter's to say.
+fn existing_core(core: &str) -> Result<&str, Failure> {
     if !Path::new(core).is_file() {
         return Err(Failure::invalid(format!("there is no core file `{core}`"))
             .hint("`coreFile` is its path; `program` is the executable that crashed"));
     }
-    match attributes["engine"].as_str() {
-        None | Some("auto") => attributes["engine"] = json!("lldb"),
-        Some("lldb" | "gdb") => {}
-        Some(engine) => {
-            return Err(Failure::new(
-                ErrorCode::Unsupported,
-                format!("the engine `{engine}` reads no core file"),
-            )
-            .hint("`lldb` and `gdb` do"));
-        }
-    }
-    attributes["coreFile"] = json!(core);
-    Ok(())
-}
-
-fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    Ok(core)
 }
 
 /// Attaches by these attributes and answers as `debug_attach` does.
 pub(super) async fn attach_with(call: &Call, attributes: Value) -> Result<Value, Failure> {
-    let Early { mut wishes, filters } = call.bridge.kept();
-    add_breakpoints(call, &mut wishes, Vec::new())?;
+    let Early { mut requested, filters } = call.bridge.kept();
+    add_breakpoints(call, &mut requested, Vec::new())?;
     let (pid, core) = (attributes["processId"].as_u64(), attributes["coreFile"].is_string());
-    let plan = Plan { attach: true, attributes, wishes, filters };
+    let plan = Plan { attach: true, attributes, requested, filters, ..Plan::default() };
     let bridge = &call.bridge;
     let session =
         Session::start(&bridge.options.adapter, &bridge.client(), plan, &call.cancel, &call.progress).await?;
@@ -174,7 +134,7 @@ pub(super) async fn attach_with(call: &Call, attributes: Value) -> Result<Value,
     bridge.with_early(std::mem::take);
     let program = pid.and_then(program_of);
     let version = loaded(&session, program.as_deref()).await;
-    // A program that crashed stands, and so does one that a debugger holds.
+    // A program that crashed is stopped, and so is one that a debugger holds.
     if core {
         stops::settled(&session, super::launch::ENTRY).await;
     }
@@ -187,7 +147,7 @@ pub(super) async fn attach_with(call: &Call, attributes: Value) -> Result<Value,
     if session.snapshot().state == State::Stopped {
         answer["event"] = stops::report(&session).await["event"].clone();
     }
-    let set = session.with_wishes(|wishes| wishes.bodies());
+    let set = session.with_requested(|requested| requested.bodies());
     if !set.is_empty() {
         answer["breakpoints"] = json!(set);
     }
@@ -209,7 +169,7 @@ fn program_of(pid: u64) -> Option<String> {
     words.find(|word| word.ends_with(".dll"))
 }
 
-/// Waits until a .NET process that ran already has told what it has loaded, so that a breakpoint set now binds at once; gives
+/// Waits until a running .NET process has reported its modules, so that a breakpoint set now binds at once; gives
 /// the version of its runtime, from where its core library lies (`…/Microsoft.NETCore.App/9.0.1/…`). Others tell by themselves.
 async fn loaded(session: &Session, program: Option<&str>) -> Value {
     let until = Instant::now() + if session.engine == "coreclr" { LOADING } else { Duration::ZERO };
@@ -244,26 +204,15 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_told_in_the_words_of_each_adapter() {
+    fn a_place_may_be_said_in_several_ways() {
         let at = json!({ "host": "127.0.0.1", "port": 5678 });
         for (given, wanted) in [
             (json!({ "port": 5678 }), json!({ "connect": at })),
             (json!({ "connect": "5678", "engine": "rdbg" }), json!({ "engine": "rdbg", "connect": at })),
-            (
-                json!({ "connect": { "socket": "/s" }, "engine": "rdbg" }),
-                json!({ "engine": "rdbg", "connect": { "socket": "/s" } }),
-            ),
-            (
-                json!({ "engine": "js", "host": "localhost", "port": 5678 }),
-                json!({ "engine": "js", "port": 5678, "address": "localhost" }),
-            ),
-            (
-                json!({ "engine": "gdb", "connect": { "port": 5678 } }),
-                json!({ "engine": "gdb", "target": "127.0.0.1:5678" }),
-            ),
+            (json!({ "connect": { "socket": "/s" } }), json!({ "connect": { "socket": "/s" } })),
             (
                 json!({ "engine": "lldb", "connect": "host:5678" }),
-                json!({ "engine": "lldb", "gdb-remote-port": 5678, "gdb-remote-hostname": "host" }),
+                json!({ "engine": "lldb", "connect": { "host": "host", "port": 5678 } }),
             ),
             (json!({ "pid": 7, "engine_path": "/x" }), json!({ "enginePath": "/x", "processId": 7 })),
         ] {
@@ -278,7 +227,6 @@ mod tests {
             (json!({ "processId": 3, "port": 4 }), "not several"),
             (json!({ "connect": "here" }), "`connect` must be"),
             (json!({ "coreFile": "/no/core" }), "no core file"),
-            (json!({ "engine": "coreclr", "port": 3 }), "listens"),
         ] {
             let failure = meant(given.clone()).unwrap_err();
             assert!(failure.message.contains(part), "{given}: {failure}");

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
+use crate::breakpoint_requests::{BreakpointRequest, BreakpointRequests, FUNCTIONS, Purpose, Wanted};
 use crate::call::Call;
-use crate::observer::State;
+use crate::event_listener::State;
 use crate::session::Session;
 use crate::session::breakpoints::by_text;
 use crate::source::Source;
 use crate::tool::{Effect, Family, Tool, run};
-use crate::wishes::{FUNCTIONS, Purpose, Wanted, Wish};
 
 /// What becomes of what is set while no program is there.
 const KEPT: &str = "kept for the next debug_launch, debug_restart or debug_attach";
@@ -21,7 +21,6 @@ const KEPT: &str = "kept for the next debug_launch, debug_restart or debug_attac
 /// Where and why the program stops.
 pub const FAMILY: Family = Family {
     name: "breakpoints",
-    of_session: true,
     tools: &[
         Tool {
             name: "debug_set_breakpoint",
@@ -45,8 +44,8 @@ pub const FAMILY: Family = Family {
             name: "debug_remove_breakpoint",
             core: true,
             effect: Effect::Sets,
-            about: "Remove one of your breakpoints.",
-            takes: &["breakpointId:i!"],
+            about: "Remove one of your breakpoints, or all.",
+            takes: &["breakpointId:i", "all:b"],
             gives: &["id:i"],
             run: run!(remove),
         },
@@ -73,7 +72,7 @@ pub const FAMILY: Family = Family {
             core: true,
             effect: Effect::Sets,
             about: "Choose which exceptions stop the program, also before launch.",
-            takes: &["filters:as!=.NET: all, unhandled; Python: raised, uncaught"],
+            takes: &["filters:as!=.NET: all, userUnhandled, unhandled; Python: raised, uncaught"],
             gives: &["filters:a"],
             run: run!(set_exception),
         },
@@ -89,11 +88,11 @@ async fn owner(call: &Call) -> Result<Arc<Session>, Failure> {
 async fn set(call: &Call) -> Result<Value, Failure> {
     let id = call.bridge.next_breakpoint();
     if call.bridge.is_before_a_launch(&call.arguments)? {
-        let wish = Wish::read(&by_text(&call.arguments, &call.bridge.options.roots)?)?;
-        let asked = asked(&wish);
+        let request = BreakpointRequest::read(&by_text(&call.arguments, &call.bridge.options.roots)?)?;
+        let asked = asked(&request);
         let wanted = call.bridge.with_early(|early| {
-            early.wishes.add(wish, id, Purpose::Stop);
-            early.wishes.find(id).map(|(_, wanted)| wanted.clone())
+            early.requested.add(request, id, Purpose::Stop);
+            early.requested.find(id).map(|(_, wanted)| wanted.clone())
         });
         let mut answer = told(&asked, wanted.as_ref());
         let kept = KEPT;
@@ -108,12 +107,12 @@ async fn set(call: &Call) -> Result<Value, Failure> {
         return Ok(answer);
     }
     let session = owner(call).await?;
-    let mut wish = session.wish(&call.arguments, &call.bridge.options.roots).await?;
-    let ignored = forget_assembly(&session, &mut wish);
-    let asked = asked(&wish);
-    session.with_wishes(|wishes| wishes.add(wish, id, Purpose::Stop));
+    let mut request = session.request(&call.arguments, &call.bridge.options.roots).await?;
+    let ignored = forget_assembly(&session, &mut request);
+    let asked = asked(&request);
+    session.with_requested(|requested| requested.add(request, id, Purpose::Stop));
     if let Err(failure) = session.send_breakpoints(&asked.0).await {
-        session.with_wishes(|wishes| wishes.take(id));
+        session.with_requested(|requested| requested.take(id));
         return Err(failure);
     }
     let mut answer = explain(told(&asked, find(&session, id).as_ref()), &asked.0);
@@ -124,24 +123,24 @@ async fn set(call: &Call) -> Result<Value, Failure> {
 }
 
 /// Only .NET programs have assemblies; to another engine `dllPath` means nothing, and that is said.
-fn forget_assembly(session: &Session, wish: &mut Wish) -> bool {
-    let named = session.engine != "coreclr" && !wish.dap["modulePath"].is_null();
-    if let Some(wish) = wish.dap.as_object_mut().filter(|_| named) {
-        wish.shift_remove("modulePath");
+fn forget_assembly(session: &Session, request: &mut BreakpointRequest) -> bool {
+    let named = session.engine != "coreclr" && !request.dap["modulePath"].is_null();
+    if let Some(request) = request.dap.as_object_mut().filter(|_| named) {
+        request.shift_remove("modulePath");
     }
     named
 }
 
-/// The file and line of a wish.
-fn asked(wish: &Wish) -> (String, Option<u64>) {
-    (wish.file.clone(), wish.dap["line"].as_u64())
+/// The file and line of a request.
+fn asked(request: &BreakpointRequest) -> (String, Option<u64>) {
+    (request.file.clone(), request.dap["line"].as_u64())
 }
 
 fn find(session: &Session, id: u64) -> Option<Wanted> {
-    session.with_wishes(|wishes| wishes.find(id).map(|(_, wanted)| wanted.clone()))
+    session.with_requested(|requested| requested.find(id).map(|(_, wanted)| wanted.clone()))
 }
 
-/// A breakpoint with the source line where it bound; when that is not where it was asked for, or it did not bind, with
+/// A breakpoint with the source line where it bound; if that is not the requested line, or it did not bind, with
 /// what is there.
 fn told((file, asked): &(String, Option<u64>), wanted: Option<&Wanted>) -> Value {
     let Some(wanted) = wanted else { return Value::Null };
@@ -188,21 +187,50 @@ async fn set_function(call: &Call) -> Result<Value, Failure> {
 
 async fn remove(call: &Call) -> Result<Value, Failure> {
     let id = call.arguments.number("breakpointId")?;
-    let id = id.ok_or_else(|| Failure::invalid("`breakpointId` is missing; debug_set_breakpoint gave it"))?;
+    match (id, call.arguments.flag("all")?.unwrap_or(false)) {
+        (Some(id), false) => remove_one(call, id).await,
+        (None, true) => remove_all(call).await,
+        (Some(_), true) => Err(Failure::invalid("set only one of `breakpointId` and `all`")),
+        (None, false) => Err(Failure::invalid("`breakpointId` is missing; debug_set_breakpoint gave it")
+            .hint("`all: true` removes all of yours")),
+    }
+}
+
+/// Breakpoints alone: what stops at exceptions stays as it is.
+async fn remove_all(call: &Call) -> Result<Value, Failure> {
+    let before = call.bridge.is_before_a_launch(&call.arguments)?;
+    let take =
+        |requested: &mut BreakpointRequests| (requested.bodies().len(), requested.take_all(Purpose::Stop));
+    let mut removed = if before { call.bridge.with_early(|early| take(&mut early.requested)).0 } else { 0 };
+    if call.arguments.text("session")?.is_some() || call.bridge.current().is_some() {
+        let session = owner(call).await?;
+        let (count, files) = session.with_requested(take);
+        removed += count;
+        for file in files {
+            // After the program's end there is no engine to notify; its next run starts without them.
+            if !before {
+                session.send_breakpoints(&file).await?;
+            }
+        }
+    }
+    Ok(json!({ "removed": removed }))
+}
+
+async fn remove_one(call: &Call, id: u64) -> Result<Value, Failure> {
     let unknown = || {
         Failure::new(ErrorCode::BreakpointNotFound, format!("you have no breakpoint {id}"))
             .hint("debug_list_breakpoints lists yours")
     };
     let before = call.bridge.is_before_a_launch(&call.arguments)?;
-    if before && call.bridge.with_early(|early| early.wishes.take(id)).is_some() {
+    if before && call.bridge.with_early(|early| early.requested.take(id)).is_some() {
         return Ok(json!({ "id": id }));
     }
     if before && call.bridge.current().is_none() {
         return Err(unknown());
     }
     let session = owner(call).await?;
-    let file = session.with_wishes(|wishes| wishes.take(id)).ok_or_else(unknown)?;
-    // Where the program has ended nobody is left to be told; its next run starts without it.
+    let file = session.with_requested(|requested| requested.take(id)).ok_or_else(unknown)?;
+    // After the program's end there is no engine to notify; its next run starts without it.
     if !before {
         session.send_breakpoints(&file).await?;
     }
@@ -211,7 +239,7 @@ async fn remove(call: &Call) -> Result<Value, Failure> {
 
 async fn list(call: &Call) -> Result<Value, Failure> {
     let (mut early, early_filters) = match call.bridge.is_before_a_launch(&call.arguments)? {
-        true => call.bridge.with_early(|early| (early.wishes.bodies(), early.filters.clone())),
+        true => call.bridge.with_early(|early| (early.requested.bodies(), early.filters.clone())),
         false => (Vec::new(), None),
     };
     if call.arguments.text("session")?.is_none() && call.bridge.current().is_none() {
@@ -221,9 +249,11 @@ async fn list(call: &Call) -> Result<Value, Failure> {
         one["message"] = json!(KEPT);
     }
     let session = owner(call).await?;
-    // Somebody may have removed one just now. Of a session that is gone, what is known stays readable.
+    // Another client may have removed one just now. Of a session that is gone, what is known stays readable.
     drop(session.sync().await);
     let (own, filters) = (bodies(&session), session.with_plan(|plan| plan.filters.clone()));
+    // Who chose none has those that every program it starts begins with; in a session of others nothing was set.
+    let filters = filters.or_else(|| session.launched.then(|| session.usual_filters()).flatten());
     let own: Vec<Value> = own.into_iter().chain(early).collect();
     let mut answer = json!({ "breakpoints": own, "exceptions": early_filters.or(filters), "others": [] });
     if let Ok(info) = session.ask("sessionInfo", json!({})).await {
@@ -234,7 +264,7 @@ async fn list(call: &Call) -> Result<Value, Failure> {
 
 /// This agent's breakpoints in a session. Where the program has ended nothing is bound any more.
 pub fn bodies(session: &Session) -> Vec<Value> {
-    let mut own = session.with_wishes(|wishes| wishes.bodies());
+    let mut own = session.with_requested(|requested| requested.bodies());
     if session.snapshot().state == State::Exited {
         for one in &mut own {
             one["verified"] = json!(false);

@@ -1,4 +1,4 @@
-//! Builds, tests, diagnostics, and commands. What is done is in the crate `workspace`; here it gets its names, and a call that
+//! Builds, diagnostics, and commands. What is done is in the crate `workspace-tools`; here it gets its names, and a call that
 //! has waited long enough leaves the work going.
 
 use std::sync::Arc;
@@ -7,35 +7,34 @@ use std::time::Duration;
 use dap_wire::Failure;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use workspace::build::project::Project;
-use workspace::build::{self, Action, Selection};
-use workspace::command_line;
-use workspace::commands;
-use workspace::jobs::{Say, Waited};
-use workspace::process::Command;
+use workspace_tools::build::project::Project;
+use workspace_tools::build::{self, Action, Selection};
+use workspace_tools::command_line;
+use workspace_tools::commands;
+use workspace_tools::jobs::{Say, Waited};
+use workspace_tools::process::Command;
 
 use crate::call::Call;
 use crate::catalog::RUN_COMMAND;
 use crate::tool::{Effect, Family, Tool, run};
 
-/// How long a call waits unless asked otherwise, ms: builds are often longer than debugging waits, and clients cut calls at
+/// How long a call waits by default, ms: builds are often longer than debugging waits, and clients cut calls at
 /// 60 s.
 const PATIENCE: u64 = 50_000;
-/// Output in one answer unless asked otherwise, bytes.
+/// Output in one answer by default, bytes.
 const OUTPUT_BYTES: u64 = 8 << 10;
-/// At most.
-const MOST_OUTPUT_BYTES: u64 = 1 << 20;
+/// The largest `maxBytes` of an output.
+const MAX_OUTPUT_BYTES: u64 = 1 << 20;
 
 /// Builds and commands.
 pub const FAMILY: Family = Family {
     name: "builds",
-    of_session: false,
     tools: &[
         Tool {
             name: "build",
             core: false,
             effect: Effect::Acts,
-            about: "Build what the folder holds. Returns LSP diagnostics by file; pending: call again to wait on.",
+            about: "Build the folder's project. Returns LSP diagnostics by file; if pending, call again to keep waiting.",
             takes: &[
                 "projectPath:s=folder or project file",
                 "tool:s=dotnet, cargo, go, npm, cmake, pytest, ruby, make",
@@ -46,20 +45,11 @@ pub const FAMILY: Family = Family {
             run: run!(project, Action::Build),
         },
         Tool {
-            name: "run_tests",
-            core: false,
-            effect: Effect::Acts,
-            about: "Like build: run the tests. Returns counts, and why each failed one did.",
-            takes: &["projectPath:s", "filter:s=of names", "args:as=of the runner", "tool:s", "timeoutMs:i"],
-            gives: &["exitCode:i", "output:s", "tests:o", "diagnostics:o", "pending:b"],
-            run: run!(project, Action::Test),
-        },
-        Tool {
             name: "restore",
             core: false,
             effect: Effect::Sets,
             about: "Like build: fetch dependencies.",
-            takes: &["projectPath:s", "tool:s", "timeoutMs:i"],
+            takes: &["projectPath:s", "timeoutMs:i"],
             gives: &["exitCode:i", "output:s", "pending:b"],
             run: run!(project, Action::Restore),
         },
@@ -68,7 +58,7 @@ pub const FAMILY: Family = Family {
             core: false,
             effect: Effect::Sets,
             about: "Like build: the compiler's check alone.",
-            takes: &["projectPath:s", "tool:s", "timeoutMs:i"],
+            takes: &["projectPath:s", "timeoutMs:i"],
             gives: &["diagnostics:o", "errors:i", "warnings:i", "pending:b"],
             run: run!(project, Action::Check),
         },
@@ -87,17 +77,7 @@ pub const FAMILY: Family = Family {
 async fn project(call: &Call, action: Action) -> Result<Value, Failure> {
     let (path, tool) = (call.arguments.text("projectPath")?, call.arguments.text("tool")?);
     let project = Project::find(&call.bridge.options.roots, path.as_deref(), tool.as_deref())?;
-    let mut chosen = Selection::default();
-    let project = if action == Action::Test {
-        chosen.filter = call.arguments.text("filter")?.filter(|filter| !filter.is_empty());
-        chosen.arguments = call.arguments.texts("args")?;
-        project.for_tests(&call.bridge.options.roots)
-    } else {
-        project
-    };
-    if chosen.filter.as_ref().is_some_and(|filter| filter.starts_with('-')) {
-        return Err(Failure::invalid("`filter` must not begin with `-`").hint("options belong in `args`"));
-    }
+    let chosen = Selection::default();
     let most = output_bytes(call)?;
     let key = format!("{} {project:?} {chosen:?}", action.name());
     wait(call, &key, move |cancel, say| build::run(project, action, chosen, most, cancel, say)).await
@@ -113,13 +93,13 @@ async fn command(call: &Call) -> Result<Value, Failure> {
     wait(call, &key, move |cancel, say| commands::run(command, most, cancel, say)).await
 }
 
-fn output_bytes(call: &Call) -> Result<usize, Failure> {
-    let wanted = call.arguments.number("maxBytes")?.unwrap_or(OUTPUT_BYTES).min(MOST_OUTPUT_BYTES);
+pub(super) fn output_bytes(call: &Call) -> Result<usize, Failure> {
+    let wanted = call.arguments.number("maxBytes")?.unwrap_or(OUTPUT_BYTES).min(MAX_OUTPUT_BYTES);
     Ok(usize::try_from(wanted).unwrap_or(usize::MAX))
 }
 
 /// Waits for work, telling how far it is; leaves it going when patience ends.
-async fn wait<W>(
+pub(super) async fn wait<W>(
     call: &Call,
     key: &str,
     start: impl FnOnce(CancellationToken, Say) -> W,

@@ -1,40 +1,31 @@
-//! Running, stepping and waiting: each answers with where the program stands then, or that it still runs.
+//! Running, stepping and waiting: each answers with where the program has stopped, or that it still runs.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use dap_wire::{ErrorCode, Failure};
+use dap_wire::Failure;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::serving;
-use super::stops::{add_output, add_standing, begin_with, named_thread, output, report, report_relative};
+use super::stops::{add_standing, add_started, begin_with, named_thread, report, report_relative, stack};
+use super::waiting::{BRIEF, STEPPING, goes_on, wait_for_news, wait_longer};
+use crate::breakpoint_requests::Purpose;
 use crate::call::Call;
-use crate::observer::State;
+use crate::event_listener::State;
 use crate::session::{DEADLINE, Session};
+use crate::source::place;
 use crate::tool::{Effect, Family, Tool, run};
-use crate::wishes::Purpose;
 
 /// Waits end before clients cut calls.
 const WAIT: Duration = Duration::from_secs(30);
-/// Longest wait that can be asked for.
-const LONGEST: Duration = Duration::from_secs(24 * 3600);
-/// Only waits longer than this ask whether the program wants input.
-const BRIEF: Duration = Duration::from_millis(250);
-/// The same for a step, which is over sooner even on a busy machine, unless it is the read itself: another thread that reads
-/// all the while is no reason to end it.
-const STEPPING: Duration = Duration::from_secs(1);
-/// How long a run that only goes on waits for a program that waits for input.
+/// The longest `timeoutMs`.
+pub(super) const MAX_WAIT: Duration = Duration::from_secs(24 * 3600);
+/// How long a plain continue waits for a program that waits for input.
 const STILL: Duration = Duration::from_secs(2);
-/// How long nothing else happens to a server that listens until that is the news: it may have several addresses, or stop.
-const SETTLED: Duration = Duration::from_secs(1);
 /// Most steps in one call.
 const STEPS: u64 = 100;
 /// The first words of an answer with a stop that the agent did not know.
-const UNSEEN: &str = "nothing was run: the program stood here before you called, and you had not been told; call again to go on";
-/// Matches nothing: the read ends early only when the program waits for input, or ends.
-const NEVER: &str = r"[^\s\S]";
-
+const UNSEEN: &str =
+    "nothing was run: the program was already stopped here, and you had not seen it; call again to continue";
 /// What every one of them gives.
 const GIVES: &[&str] = &["state:s", "event:o", "pending:b"];
 /// The same, where the description says so: a schema costs a model tokens in each conversation.
@@ -43,23 +34,38 @@ const AS_CONTINUE: &[&str] = &[];
 /// Running and waiting.
 pub const FAMILY: Family = Family {
     name: "execution",
-    of_session: true,
     tools: &[
         Tool {
             name: "debug_continue",
             core: true,
             effect: Effect::Acts,
-            about: "Resume and wait (30 s) for the next event: breakpointHit, stopped, exception, exited or waitingForInput, \
-                    with place, lines, variables, new output. pending: still running, call again. Runs nothing at a stop you have not \
-                    seen (event.unseen). event.session: a program it started. Steps, pause, wait and \
-                    run_to answer alike.",
-            takes: &["threadId:i", "timeoutMs:i"],
+            about: "Resume, to a line, text or function if given, and wait (30 s) for the next event: breakpointHit, stopped, \
+                    exception, exited or waitingForInput, with place, lines, variables, new output. pending: still running, call \
+                    again. Runs nothing at a stop you have not seen (event.unseen). Steps, pause and wait answer alike. All that \
+                    wait take trigger.",
+            takes: &[
+                "sourceFile:s",
+                "line:i",
+                "text:s",
+                "function:s",
+                "trigger:o=started meanwhile: {url}, {input} or {command}",
+                "timeoutMs:i",
+            ],
             gives: GIVES,
-            run: run!(run, "continue"),
+            run: run!(go_on),
+        },
+        Tool {
+            name: "debug_step",
+            core: true,
+            effect: Effect::Acts,
+            about: "Run the current line (over), enter its call (into), or run to the caller (out).",
+            takes: &["kind:s", "count:i", "threadId:i"],
+            gives: AS_CONTINUE,
+            run: run!(step),
         },
         Tool {
             name: "debug_step_over",
-            core: true,
+            core: false,
             effect: Effect::Acts,
             about: "Run the current line without entering calls.",
             takes: &["count:i=1", "threadId:i", "timeoutMs:i"],
@@ -68,7 +74,7 @@ pub const FAMILY: Family = Family {
         },
         Tool {
             name: "debug_step_into",
-            core: true,
+            core: false,
             effect: Effect::Acts,
             about: "Step into the call on this line.",
             takes: &["count:i", "threadId:i", "timeoutMs:i"],
@@ -89,7 +95,7 @@ pub const FAMILY: Family = Family {
             core: true,
             effect: Effect::Acts,
             about: "Stop a running program where it is.",
-            takes: &["threadId:i", "timeoutMs:i"],
+            takes: &[],
             gives: AS_CONTINUE,
             run: run!(pause),
         },
@@ -97,14 +103,14 @@ pub const FAMILY: Family = Family {
             name: "debug_wait",
             core: true,
             effect: Effect::Looks,
-            about: "Wait for the next event, whoever causes it; at a stop it answers at once.",
+            about: "Wait for the next event, of any client; answers at once at a stop.",
             takes: &["timeoutMs:i"],
             gives: AS_CONTINUE,
             run: run!(wait),
         },
         Tool {
             name: "debug_run_to",
-            core: true,
+            core: false,
             effect: Effect::Acts,
             about: "Continue to a line, a text or a function, once. event.reached: it got there.",
             takes: &["sourceFile:s", "line:i", "text:s", "function:s", "timeoutMs:i"],
@@ -116,7 +122,23 @@ pub const FAMILY: Family = Family {
 
 /// `timeoutMs`, or 30 s.
 pub(super) fn limit(call: &Call) -> Result<Duration, Failure> {
-    Ok(call.arguments.number("timeoutMs")?.map_or(WAIT, |ms| Duration::from_millis(ms).min(LONGEST)))
+    Ok(call.arguments.number("timeoutMs")?.map_or(WAIT, |ms| Duration::from_millis(ms).min(MAX_WAIT)))
+}
+
+/// `debug_continue`, which may name a place to run to.
+async fn go_on(call: &Call) -> Result<Value, Failure> {
+    let named = ["sourceFile", "function"].iter().any(|key| !call.arguments.value(key).is_null());
+    if named { run_to(call).await } else { run(call, "continue").await }
+}
+
+async fn step(call: &Call) -> Result<Value, Failure> {
+    let kind = call.arguments.text("kind")?;
+    match kind.as_deref() {
+        None | Some("over") => run(call, "next").await,
+        Some("into") => run(call, "stepIn").await,
+        Some("out") => run(call, "stepOut").await,
+        Some(other) => Err(Failure::invalid(format!("`kind` is `{other}`; it must be over, into or out"))),
+    }
 }
 
 pub(super) async fn run(call: &Call, command: &str) -> Result<Value, Failure> {
@@ -128,13 +150,16 @@ pub(super) async fn run(call: &Call, command: &str) -> Result<Value, Failure> {
     }
     let now = session.snapshot();
     // The same call resumes the wait; and of a program that runs already, waiting is what is left to do.
-    if now.state == State::Running && (session.memory.pending() || command == "continue") {
+    // Not every adapter reports that its program has begun.
+    let runs = matches!(now.state, State::Running | State::Idle) || goes_on(&session);
+    if runs && (session.agent_view.pending() || command == "continue") {
         let until = patience(call, &session, until).await?;
-        return wait_for_news(call, &session, now.news, until).await;
+        let seen = if goes_on(&session) { session.agent_view.known() } else { now.news };
+        return wait_for_news(call, &session, seen, until).await;
     }
-    let resumes = command == "continue" && session.memory.pending();
+    let resumes = command == "continue" && session.agent_view.pending();
     if let Some(mut answer) = unseen(&session).await {
-        // The outcome of what it waits for is what it asked for.
+        // The outcome that it waits for is its result.
         if resumes {
             for (part, key) in [("/event", "unseen"), ("", "message")] {
                 if let Some(part) = answer.pointer_mut(part).and_then(Value::as_object_mut) {
@@ -144,42 +169,61 @@ pub(super) async fn run(call: &Call, command: &str) -> Result<Value, Failure> {
         }
         return Ok(answer);
     }
-    let mut step = 1;
+    let mut walked = Vec::new();
+    call.fire();
     loop {
         let before = session.snapshot();
         let thread = thread(call, &session, &before.stop).await?;
         session.resume(command, json!({ "threadId": thread }), &call.cancel).await?;
-        if step == count {
+        let is_last = walked.len() as u64 + 1 == count;
+        let outcome = if is_last {
             let brief = if command == "continue" { BRIEF } else { STEPPING };
-            return wait_longer(call, &session, before.news, until, brief).await;
-        }
-        let outcome = wait_brief(call, &session, before.news, until).await?;
-        if let Some(answer) = outcome {
+            Some(wait_longer(call, &session, before.news, until, brief).await?)
+        } else {
+            wait_brief(call, &session, before.news, until).await?
+        };
+        if let Some(mut answer) = outcome {
+            if !walked.is_empty() && answer["event"].is_object() {
+                answer["event"]["walked"] = json!(walked);
+            }
             return Ok(answer);
         }
-        step += 1;
+        walked.push(line_of(&session).await);
     }
 }
 
-/// Until when to wait for a program that runs already. One that was told to wait for input, and still does, seldom goes on
+/// The line where a step in between ended, with its number; the function where there is no source.
+async fn line_of(session: &Session) -> String {
+    let thread = session.snapshot().stop["threadId"].clone();
+    let frame = stack(session, &thread, 0, 1).await.map(|told| told["stackFrames"][0].clone());
+    let mut at = json!({});
+    place(&mut at, &frame.unwrap_or_default());
+    match (at["line"].as_u64(), at["source"].as_str()) {
+        (Some(line), Some(source)) => format!("{line} {source}"),
+        _ => at["function"].as_str().unwrap_or_default().to_owned(),
+    }
+}
+
+/// Until when to wait for a running program. One that was reported as waiting for input, and still is, seldom continues
 /// without: `debug_wait`, or a `timeoutMs`, waits for the other threads it may have, or for what a person types.
 async fn patience(call: &Call, session: &Session, until: Instant) -> Result<Instant, Failure> {
     let session = session.root();
-    if !session.memory.asked() || call.arguments.number("timeoutMs")?.is_some() {
+    if !session.agent_view.input_reported() || call.arguments.number("timeoutMs")?.is_some() {
         return Ok(until);
     }
-    let read =
-        session.ask("processReadOutput", json!({ "since": session.memory.cursor(), "maxBytes": 0 })).await;
+    let read = session
+        .ask("processReadOutput", json!({ "since": session.agent_view.cursor(), "maxBytes": 0 }))
+        .await;
     let waits = read.is_ok_and(|read| read["waitingForInput"] == true);
     Ok(if waits { until.min(Instant::now() + STILL) } else { until })
 }
 
-/// The stop or end the agent was not told of: it came after a wait in vain, or somebody else led to it. Running on from
-/// there would skip what may be just what the agent waits for, so that is told, and nothing is run.
+/// The stop or end that was not reported to the agent yet: it came after a wait timed out, or another client caused it. Resuming from
+/// there could skip just what the agent waits for, so the stop is reported, and nothing runs.
 pub(super) async fn unseen(session: &Session) -> Option<Value> {
     let now = session.snapshot();
     let stands = matches!(now.state, State::Stopped | State::Exited);
-    if !stands || !session.memory.holds_back(now.news) {
+    if !stands || !session.agent_view.holds_back(now.news) {
         return None;
     }
     let mut answer = report(session).await;
@@ -195,15 +239,15 @@ async fn thread(call: &Call, session: &Session, stop: &Value) -> Result<Value, F
     })
 }
 
-/// Between two steps of one call: nothing is told when the step ended as a step.
+/// Between two steps of one call: nothing is reported if the step ended as a step.
 async fn wait_brief(
     call: &Call,
     session: &Session,
     seen: u64,
     until: Instant,
 ) -> Result<Option<Value>, Failure> {
-    let mut picture = session.picture();
-    let news = picture.wait_for(|picture| picture.news > seen);
+    let mut snapshot = session.watch_snapshot();
+    let news = snapshot.wait_for(|snapshot| snapshot.news > seen);
     if tokio::time::timeout_at(until.min(Instant::now() + STEPPING), news).await.is_err() {
         return wait_for_news(call, session, seen, until).await.map(Some);
     }
@@ -228,19 +272,25 @@ async fn pause(call: &Call) -> Result<Value, Failure> {
 
 async fn wait(call: &Call) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
-    // Somebody else may have resumed the program a moment ago. A session that is gone has told its end already.
+    // Another client may have resumed the program a moment ago. A session that is gone has already reported its end.
     if let Err(failure) = session.sync().await {
         tracing::debug!(%failure, "the session is gone");
     }
     let now = session.snapshot();
-    if now.state != State::Running {
-        // Who knows this stop asks for one of the other programs.
-        let news = call.bridge.relative_with_news(&session).filter(|_| session.memory.knows(now.news));
+    if goes_on(&session) {
+        let until = Instant::now() + limit(call)?;
+        return wait_for_news(call, &session, session.agent_view.known(), until).await;
+    }
+    // Not every adapter reports that its program has begun.
+    if !matches!(now.state, State::Running | State::Idle) {
+        // An agent that knows this stop waits for one of the other programs.
+        let news = call.bridge.relative_with_news(&session).filter(|_| session.agent_view.knows(now.news));
         let mut answer = match news {
             Some(found) => report_relative(call, &found).await,
             None => report(&session).await,
         };
         add_standing(&mut answer, call, &session);
+        add_started(&mut answer, &session);
         return Ok(answer);
     }
     wait_for_news(call, &session, now.news, Instant::now() + limit(call)?).await
@@ -248,7 +298,7 @@ async fn wait(call: &Call) -> Result<Value, Failure> {
 
 async fn run_to(call: &Call) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
-    let wish = session.wish(&call.arguments, &call.bridge.options.roots).await?;
+    let request = session.request(&call.arguments, &call.bridge.options.roots).await?;
     let until = Instant::now() + limit(call)?;
     if let Some(answer) = unseen(&session).await {
         return Ok(answer);
@@ -256,8 +306,8 @@ async fn run_to(call: &Call) -> Result<Value, Failure> {
     let before = session.snapshot();
     // Refused before anything is set.
     super::stops::stopped_thread(&session)?;
-    let (file, id) = (wish.file.clone(), call.bridge.next_breakpoint());
-    session.with_wishes(|wishes| wishes.add(wish, id, Purpose::RunTo));
+    let (file, id) = (request.file.clone(), call.bridge.next_breakpoint());
+    session.with_requested(|requested| requested.add(request, id, Purpose::RunTo));
     let resumed = async {
         session.send_breakpoints(&file).await?;
         let thread = thread(call, &session, &before.stop).await?;
@@ -268,166 +318,4 @@ async fn run_to(call: &Call) -> Result<Value, Failure> {
         return Err(failure);
     }
     wait_for_news(call, &session, before.news, until).await
-}
-
-/// Waits for a stop or end after `seen`, or for the program to ask for input or to serve.
-pub(super) async fn wait_for_news(
-    call: &Call,
-    session: &Session,
-    seen: u64,
-    until: Instant,
-) -> Result<Value, Failure> {
-    wait_longer(call, session, seen, until, BRIEF).await
-}
-
-/// The same; whether the program asks for input counts only after this long. A step is followed for as long before the stop of
-/// another program counts.
-async fn wait_longer(
-    call: &Call,
-    session: &Session,
-    seen: u64,
-    until: Instant,
-    brief: Duration,
-) -> Result<Value, Failure> {
-    let mut picture = session.picture();
-    // A program that was started reads what the one that started it was given.
-    let knows = session.root().memory.asked();
-    let idles = async {
-        if knows {
-            return std::future::pending().await;
-        }
-        tokio::time::sleep(brief).await;
-        idles(call, session.root(), until).await
-    };
-    let relative = async {
-        if brief > BRIEF {
-            tokio::time::sleep(brief).await;
-        }
-        call.bridge.stop_of_a_relative(session).await
-    };
-    let outcome = async {
-        let news = async { picture.wait_for(|picture| picture.news > seen).await.is_ok() };
-        tokio::select! {
-            biased;
-            () = call.cancel.cancelled() => Err(Failure::cancelled()),
-            _ = news => Ok(Waited::News),
-            found = relative => Ok(Waited::Relative(found)),
-            waited = idles => waited,
-            printed = prints(call, session, until) => printed.map(Waited::Printed),
-            () = tokio::time::sleep_until(until) => Ok(Waited::InVain),
-        }
-    };
-    let waited = call.progress.during("the program runs", None, outcome).await?;
-    // A worker that ends is no news of the program that was launched: it goes on, and what it does next is.
-    let ended = matches!(waited, Waited::News) && session.snapshot().state == State::Exited;
-    if let Some(root) =
-        session.kin.root.as_ref().filter(|_| ended && call.arguments.value("session").is_null())
-    {
-        let root = root.clone();
-        return Box::pin(wait_longer(call, &root, root.memory.known(), until, BRIEF)).await;
-    }
-    let mut answer = told(session, &waited, knows, call).await;
-    add_standing(&mut answer, call, session);
-    Ok(answer)
-}
-
-/// Returns when the program has read all its input and waits for more, or has said that it serves. Who waits for something
-/// that it prints is not told the latter.
-async fn idles(call: &Call, session: &Session, until: Instant) -> Result<Waited, Failure> {
-    let left = until.saturating_duration_since(Instant::now());
-    let pattern = if call.arguments.text("waitFor")?.is_some() { NEVER } else { serving::LISTENS };
-    let arguments = json!({ "since": session.memory.cursor(), "waitFor": pattern, "maxBytes": 0,
-        "timeoutMs": u64::try_from(left.as_millis()).unwrap_or(u64::MAX) });
-    match session.ask_or_cancel("processReadOutput", arguments, left + DEADLINE, &call.cancel).await {
-        Ok(read) if !read["matched"].is_null() => {
-            tokio::time::sleep(SETTLED).await;
-            Ok(Waited::Serving)
-        }
-        Ok(read) if read["waitingForInput"] == true => Ok(Waited::Input { keys: read["takesKeys"] == true }),
-        // Not ours to read, or over: only the events count.
-        _ => std::future::pending().await,
-    }
-}
-
-/// Returns what of the output matches the call's `waitFor`, if it has one.
-async fn prints(call: &Call, session: &Session, until: Instant) -> Result<Value, Failure> {
-    let session = session.root();
-    let Some(pattern) = call.arguments.text("waitFor")? else { return std::future::pending().await };
-    loop {
-        let left = until.saturating_duration_since(Instant::now());
-        let arguments = json!({ "since": session.memory.cursor(), "waitFor": pattern, "maxBytes": 0,
-            "timeoutMs": u64::try_from(left.as_millis()).unwrap_or(u64::MAX) });
-        let read = session.ask_or_cancel("processReadOutput", arguments, left + DEADLINE, &call.cancel).await;
-        match read {
-            Ok(read) if !read["matched"].is_null() => return Ok(read["matched"].clone()),
-            // It may print more after it has read something.
-            Ok(read) if read["waitingForInput"] == true => tokio::time::sleep(BRIEF).await,
-            Err(failure) if failure.code == ErrorCode::InvalidParameter => return Err(failure),
-            // Not ours to read, or over: the events tell the rest.
-            _ => return std::future::pending().await,
-        }
-    }
-}
-
-/// What a wait ended with, as the tools answer it.
-async fn told(session: &Session, waited: &Waited, knows: bool, call: &Call) -> Value {
-    let memory = &session.root().memory;
-    match waited {
-        Waited::News => report(session).await,
-        Waited::Relative(found) => report_relative(call, found).await,
-        Waited::Printed(matched) => {
-            let mut answer = json!({ "state": "running", "event": { "type": "output", "matched": matched } });
-            add_output(&mut answer["event"], output(session).await);
-            answer
-        }
-        Waited::Serving => {
-            let since = memory.cursor();
-            let urls = serving::addresses(session, since.as_deref().unwrap_or(serving::START)).await;
-            let mut answer = json!({ "state": "running", "event": { "type": "listening", "urls": urls } });
-            session.memory.set_pending(true);
-            add_output(&mut answer["event"], output(session).await);
-            answer
-        }
-        Waited::Input { keys } => {
-            let mut answer = json!({ "state": "running", "event": { "type": "waitingForInput" } });
-            if *keys && let Some(screen) = session.root().screen().await {
-                answer["event"]["screen"] = json!(screen);
-            }
-            session.memory.set_pending(true);
-            memory.set_asked(true);
-            add_output(&mut answer["event"], output(session).await);
-            answer
-        }
-        Waited::InVain => {
-            let now = session.snapshot();
-            let mut answer = json!({ "state": now.state.as_str(), "pending": true });
-            if knows {
-                answer["waitingForInput"] =
-                    json!("told before: write it with process_write_input; debug_wait waits on");
-            }
-            // Why it does not stop, if the engine knows: a step waits for a call to end, say.
-            if !now.said.is_empty() {
-                answer["message"] = json!(format!("the debug console said last: {}", now.said));
-            }
-            session.memory.set_pending(now.state == State::Running);
-            add_output(&mut answer, output(session).await);
-            answer
-        }
-    }
-}
-
-/// How a wait ended.
-enum Waited {
-    /// With a stop or the end of the program.
-    News,
-    /// With the stop of another program of the family.
-    Relative(Arc<Session>),
-    /// The program waits for input.
-    Input { keys: bool },
-    /// The program has said where it listens.
-    Serving,
-    /// The program printed what `waitFor` matches.
-    Printed(Value),
-    /// Its time is up.
-    InVain,
 }

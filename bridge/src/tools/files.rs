@@ -1,12 +1,12 @@
-//! Files, confined to the roots. What is done is in the crate `workspace`; here it gets its names.
+//! Files, confined to the roots. What is done is in the crate `workspace-tools`; here it gets its names.
 
 use std::sync::Arc;
 
 use dap_wire::{ErrorCode, Failure};
 use serde::Serialize;
 use serde_json::Value;
-use workspace::files::{self, Kind, reading, writing};
-use workspace::roots::Roots;
+use workspace_tools::files::{self, Kind, reading, writing};
+use workspace_tools::roots::Roots;
 
 use crate::call::Call;
 use crate::tool::{Effect, Family, Tool, run};
@@ -17,7 +17,6 @@ const ENTRIES: u64 = 1000;
 /// Files and folders.
 pub const FAMILY: Family = Family {
     name: "files",
-    of_session: false,
     tools: &[
         Tool {
             name: "read_file",
@@ -98,13 +97,13 @@ async fn read(call: &Call) -> Result<Value, Failure> {
         other => Some(other.to_string()),
     };
     let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-    let wish = reading::Wish {
+    let selection = reading::Selection {
         start,
         count: call.arguments.number("count")?.map(size),
         max_bytes: call.arguments.number("maxBytes")?.map_or(reading::ANSWER_BYTES, size),
         base64: base64(call)?,
     };
-    blocking(call, "path", move |roots, path| reading::read(roots, path, &wish)).await
+    blocking(call, "path", move |roots, path| reading::read(roots, path, &selection)).await
 }
 
 async fn write(call: &Call) -> Result<Value, Failure> {
@@ -159,6 +158,6 @@ async fn with_roots<T: Serialize + Send + 'static>(
     let roots = Arc::clone(&call.bridge.options.roots);
     match tokio::task::spawn_blocking(move || work(&roots)).await {
         Ok(answer) => super::answer(&answer?),
-        Err(error) => Err(Failure::new(ErrorCode::IoFailed, format!("the tool broke: {error}"))),
+        Err(error) => Err(Failure::new(ErrorCode::IoFailed, format!("the tool crashed: {error}"))),
     }
 }

@@ -1,22 +1,21 @@
-//! Git, confined to the roots. What is done is in the crate `workspace`; here it gets its names.
+//! Git, confined to the roots. What is done is in the crate `workspace-tools`; here it gets its names.
 
 use dap_wire::Failure;
 use serde_json::Value;
-use workspace::git::repository::Repository;
-use workspace::git::{changes, diff, history, status};
+use workspace_tools::git::repository::Repository;
+use workspace_tools::git::{changes, diff, history, status};
 
 use crate::call::Call;
 use crate::tool::{Effect, Family, Tool, run};
 
-/// Bytes of a patch in one answer unless asked otherwise.
+/// Bytes of a patch in one answer by default.
 const PATCH_BYTES: u64 = 64 << 10;
-/// At most.
-const MOST_PATCH_BYTES: u64 = 4 << 20;
+/// The largest `maxBytes` of a patch.
+const MAX_PATCH_BYTES: u64 = 4 << 20;
 
 /// Git.
 pub const FAMILY: Family = Family {
     name: "git",
-    of_session: false,
     tools: &[
         Tool {
             name: "git_status",
@@ -97,25 +96,25 @@ async fn branches(call: &Call) -> Result<Value, Failure> {
 }
 
 async fn log(call: &Call) -> Result<Value, Failure> {
-    let wish = history::Wish {
+    let selection = history::Selection {
         count: call.arguments.number("maxCount")?.unwrap_or(10),
         start: call.arguments.number("start")?.unwrap_or(0),
         revision: call.arguments.text("revision")?,
         files: call.arguments.texts("files")?,
     };
-    super::answer(&history::log(&open(call).await?, &wish).await?)
+    super::answer(&history::log(&open(call).await?, &selection).await?)
 }
 
 async fn git_diff(call: &Call) -> Result<Value, Failure> {
-    let most = call.arguments.number("maxBytes")?.unwrap_or(PATCH_BYTES).min(MOST_PATCH_BYTES);
-    let wish = diff::Wish {
+    let most = call.arguments.number("maxBytes")?.unwrap_or(PATCH_BYTES).min(MAX_PATCH_BYTES);
+    let selection = diff::Selection {
         staged: call.arguments.flag("staged")?.unwrap_or(false),
         revision: call.arguments.text("revision")?,
         files: call.arguments.texts("files")?,
         start: call.arguments.number("start")?.unwrap_or(0),
         max_bytes: usize::try_from(most).unwrap_or(usize::MAX),
     };
-    super::answer(&diff::diff(&open(call).await?, &wish).await?)
+    super::answer(&diff::diff(&open(call).await?, &selection).await?)
 }
 
 async fn add(call: &Call) -> Result<Value, Failure> {

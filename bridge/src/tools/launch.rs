@@ -8,22 +8,23 @@ use dap_wire::Failure;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::{attaching, execution, listing, serving, stops};
+use super::repeats::Repeat;
+use super::{attaching, execution, listing, repeats, serving, stops, waiting};
 use crate::arguments::Arguments;
+use crate::breakpoint_requests::{BreakpointRequest, BreakpointRequests, Purpose};
 use crate::call::Call;
-use crate::observer::State;
+use crate::event_listener::State;
 use crate::server::Early;
 use crate::session::breakpoints::by_text;
 use crate::session::{Plan, Session};
 use crate::source::{absolute, in_folders};
 use crate::tool::{Effect, Family, Tool, run};
-use crate::wishes::{Purpose, Wish, Wishes};
 
 /// How long the entry stop may take once the program is attached.
 pub(super) const ENTRY: Duration = Duration::from_secs(30);
 
-/// Launch attributes that go on to the session as they are; any other of an adapter's goes in `engineOptions`.
-const PASSED_ON: [&str; 38] = [
+/// Launch attributes that are passed to the session unchanged; other attributes of an adapter go into `engineOptions`.
+const PASSED_ON: [&str; 40] = [
     "args",
     "engine",
     "enginePath",
@@ -31,6 +32,7 @@ const PASSED_ON: [&str; 38] = [
     "justMyCode",
     "console",
     "pty",
+    "stdio",
     "noDebug",
     "module",
     "code",
@@ -50,6 +52,7 @@ const PASSED_ON: [&str; 38] = [
     "outputBufferBytes",
     "terminateTimeout",
     "envFile",
+    "expressionCompiler",
     "expressionEvaluationOptions",
     "enableStepFiltering",
     "sourceFileMap",
@@ -64,39 +67,50 @@ const PASSED_ON: [&str; 38] = [
     "followChildren",
 ];
 
+/// Those of the .NET engine that a launch and an attach have in common.
+pub(super) const OF_DOTNET: [&str; 8] = [
+    "sourceLinkOptions",
+    "symbolOptions",
+    "decompiler",
+    "requireExactSource",
+    "suppressJITOptimizations",
+    "logging",
+    "targetArchitecture",
+    "pipeTransport",
+];
+
 /// Endings and names of what is built before it runs: its folder is where it runs.
 const PROJECTS: [&str; 8] = ["csproj", "fsproj", "vbproj", "sln", "slnx", "slnf", "cs", "toml"];
 
 /// Starting and joining sessions.
 pub const FAMILY: Family = Family {
     name: "launch",
-    of_session: false,
     tools: &[
         Tool {
             name: "debug_launch",
             core: true,
             effect: Effect::Acts,
-            about: "Debug a program, building a project first. Held at entry until debug_continue; with run it goes on \
-                    to the first stop.",
+            about: "Debug a program, building a project first. Held at entry until debug_continue; run continues to a stop.",
             takes: &[
-                "program:s=.dll, .csproj, .py, executable, command (pytest)…",
+                "program:s=.dll, .csproj, .py, executable, pytest",
                 "module:s=python -m",
                 "projectPath:s=built first",
-                "appDllPath:s",
                 "args:as",
-                "cwd:s=default: project, else first root",
+                "cwd:s=default: project, first root",
                 "env:o",
                 "stopAtEntry:b=true",
                 "breakpoints:a=of {sourceFile, line|text|function, condition?, hitCondition?}",
                 "run:b",
-                "waitFor:s=return at output (regex)",
+                "repeat:i=runs until it fails",
+                "waitFor:s=output (regex)",
                 "timeoutMs:i",
                 "engine:s",
                 "enginePath:s",
                 "engineOptions:o",
                 "python:s",
+                "followChildren:b",
             ],
-            gives: &["state:s", "session:s", "pid:i", "event:o", "breakpoints:a", "urls:as"],
+            gives: &["state:s", "session:s", "pid:i", "event:o", "urls:as"],
             run: run!(launch),
         },
         Tool {
@@ -109,7 +123,7 @@ pub const FAMILY: Family = Family {
                 "connect:o={host, port}",
                 "coreFile:s",
                 "program:s=of the core",
-                "engine:s=of connect: debugpy, js, rdbg, delve, gdb, lldb",
+                "engine:s=of connect: debugpy, lldb, gdb, delve, js, rdbg",
                 "enginePath:s",
                 "engineOptions:o",
             ],
@@ -120,7 +134,7 @@ pub const FAMILY: Family = Family {
             name: "debug_sessions",
             core: true,
             effect: Effect::Looks,
-            about: "Live sessions, also of editors and started programs; select joins one and makes it current.",
+            about: "Live sessions, also of editors and started programs; select joins one and makes it current. Every debug_ and process_ tool takes session.",
             takes: &["select:s=id"],
             gives: &["sessions:a", "state:s", "event:o"],
             run: run!(listing::sessions),
@@ -139,21 +153,6 @@ async fn launch(call: &Call) -> Result<Value, Failure> {
             answer["urls"] = json!(urls);
         }
     }
-    Ok(answer)
-}
-
-/// Starts tests by these attributes, and the call's own for where the engine is; answers as `debug_launch` does, at the first
-/// stop.
-pub(super) async fn start_test(call: &Call, mut attributes: Value) -> Result<Value, Failure> {
-    let own = ["enginePath", "engineOptions", "python", "dlvFlags", "justMyCode", "env"];
-    pass_on(&call.arguments, &own, &mut attributes);
-    attributes["stopOnEntry"] = json!(false);
-    let Early { mut wishes, filters } = call.bridge.kept();
-    let mut plan = Plan { attach: false, attributes, wishes: Wishes::default(), filters };
-    add_breakpoints(call, &mut wishes, plan.folders())?;
-    plan.wishes = wishes;
-    let answer = start(call, plan, true).await?;
-    call.bridge.with_early(std::mem::take);
     Ok(answer)
 }
 
@@ -177,6 +176,7 @@ fn plan(call: &Call, kept: Early) -> Result<Plan, Failure> {
             .hint("`module` is what `python -m` runs, with `args` for it"));
     }
     pass_on(arguments, &PASSED_ON, &mut attributes);
+    pass_on(arguments, &OF_DOTNET, &mut attributes);
     let cwd = arguments.text("cwd")?.map(|cwd| absolute(&cwd));
     let cwd = cwd.or_else(|| work_folder(call, program.as_deref(), project.as_deref()));
     for (key, value) in [("program", program), ("project", project), ("cwd", cwd)] {
@@ -188,22 +188,24 @@ fn plan(call: &Call, kept: Early) -> Result<Plan, Failure> {
         Value::Null => {}
         Value::String(text) => {
             attributes["env"] = serde_json::from_str(&text)
-                .map_err(|error| Failure::invalid(format!("`env` is no JSON object: {error}")))?;
+                .map_err(|error| Failure::invalid(format!("`env` is not a JSON object: {error}")))?;
         }
         other => attributes["env"] = other,
     }
     attributes["stopOnEntry"] = json!(!runs(call)? && arguments.flag("stopAtEntry")?.unwrap_or(true));
-    let Early { mut wishes, filters } = kept;
-    let mut plan = Plan { attach: false, attributes, wishes: Wishes::default(), filters };
-    add_breakpoints(call, &mut wishes, plan.folders())?;
-    plan.wishes = wishes;
+    let Early { mut requested, filters } = kept;
+    let repeat = Repeat::of(arguments)?;
+    let mut plan = Plan { attributes, filters, repeat, ..Plan::default() };
+    add_breakpoints(call, &mut requested, plan.folders())?;
+    plan.requested = requested;
     Ok(plan)
 }
 
-/// Whether the program goes on from its entry: who waits for what it prints wants it to run.
+/// Whether the program goes on from its entry: who waits for what it prints wants it to run, and so does who has it repeated.
 fn runs(call: &Call) -> Result<bool, Failure> {
+    let repeats = Repeat::of(&call.arguments)?.is_some();
     let waits = call.arguments.text("waitFor")?.is_some();
-    Ok(call.arguments.flag("run")?.unwrap_or(waits))
+    Ok(repeats || call.arguments.flag("run")?.unwrap_or(waits))
 }
 
 /// Copies attributes that are given.
@@ -216,7 +218,7 @@ pub(super) fn pass_on(arguments: &Arguments, keys: &[&str], attributes: &mut Val
     }
 }
 
-/// A program by its path. A bare name that is no file here may be a command, which the session looks for in the project and on
+/// A program by its path. A bare name that is not a file here may be a command, which the session looks for in the project and on
 /// PATH.
 fn program_path(named: &str) -> String {
     let full = absolute(named);
@@ -254,35 +256,51 @@ fn work_folder(call: &Call, program: Option<&str>, project: Option<&str>) -> Opt
 /// `INVALID_PARAMETER`, saying which of them.
 pub(super) fn add_breakpoints(
     call: &Call,
-    wishes: &mut Wishes,
+    requested: &mut BreakpointRequests,
+    folders: Vec<PathBuf>,
+) -> Result<(), Failure> {
+    add_breakpoints_of(call, &call.arguments, requested, folders)
+}
+
+/// The same of other arguments than the call's.
+///
+/// # Errors
+/// As [`add_breakpoints`].
+pub(super) fn add_breakpoints_of(
+    call: &Call,
+    arguments: &Arguments,
+    requested: &mut BreakpointRequests,
     folders: Vec<PathBuf>,
 ) -> Result<(), Failure> {
     let wrong =
         || Failure::invalid("`breakpoints` must be an array of {sourceFile, line | text | function, …}");
-    let list = match call.arguments.value("breakpoints") {
+    let list = match arguments.value("breakpoints") {
         Value::Null => return Ok(()),
         Value::Array(list) => list,
         Value::String(text) => serde_json::from_str(&text).map_err(|_| wrong())?,
         _ => return Err(wrong()),
     };
     let mut read = Vec::new();
-    for (index, wish) in list.into_iter().enumerate() {
-        let wish = wish.as_object().cloned().ok_or_else(wrong)?;
-        let mut wish = Arguments::new(Some(wish));
-        if let Ok(Some(named)) = wish.text("sourceFile")
+    for (index, request) in list.into_iter().enumerate() {
+        let request = request.as_object().cloned().ok_or_else(wrong)?;
+        let mut request = Arguments::new(Some(request));
+        if let Ok(Some(named)) = request.text("sourceFile")
             && !Path::new(&absolute(&named)).exists()
             && let Some(found) = in_folders(&named, folders.iter().cloned())
         {
-            wish = wish.with("sourceFile", json!(found));
+            request = request.with("sourceFile", json!(found));
         }
-        let wish = by_text(&wish, &call.bridge.options.roots).and_then(|wish| Wish::read(&wish)).map_err(
-            |failure| Failure { message: format!("`breakpoints[{index}]`: {}", failure.message), ..failure },
-        )?;
-        wishes.clear(&wish);
-        read.push(wish);
+        let request = by_text(&request, &call.bridge.options.roots)
+            .and_then(|request| BreakpointRequest::read(&request))
+            .map_err(|failure| Failure {
+                message: format!("`breakpoints[{index}]`: {}", failure.message),
+                ..failure
+            })?;
+        requested.clear(&request);
+        read.push(request);
     }
-    for wish in read {
-        wishes.add(wish, call.bridge.next_breakpoint(), Purpose::Stop);
+    for request in read {
+        requested.add(request, call.bridge.next_breakpoint(), Purpose::Stop);
     }
     Ok(())
 }
@@ -296,13 +314,15 @@ pub(super) async fn start(call: &Call, plan: Plan, runs: bool) -> Result<Value, 
         Session::start(&bridge.options.adapter, &bridge.client(), plan, &call.cancel, &call.progress).await?;
     let session = bridge.add(session);
     let mut answer = if runs {
-        execution::wait_for_news(call, &session, 0, until).await?
+        waiting::wait_for_news(call, &session, 0, until).await?
     } else {
         if stop_at_entry {
             stops::settled(&session, ENTRY).await;
         }
         stops::report(&session).await
     };
+    // Another run of it may be the one that is answered.
+    let session = repeats::latest(call, session);
     describe(&mut answer, &session);
     Ok(tell_others(call, &session, answer))
 }
@@ -331,7 +351,8 @@ fn tell_others(call: &Call, session: &Session, mut answer: Value) -> Value {
 pub(super) fn describe(answer: &mut Value, session: &Session) {
     answer["session"] = json!(session.id);
     answer["pid"] = session.snapshot().process["systemProcessId"].clone();
-    let set = session.with_wishes(|wishes| wishes.bodies());
+    // Those of a program hold in every program that it starts.
+    let set = session.root().with_requested(|requested| requested.bodies());
     if !set.is_empty() {
         answer["breakpoints"] = json!(set);
     }
@@ -362,7 +383,7 @@ mod tests {
         }
         assert_eq!(in_project("/there/app.dll", Some(&project.display().to_string())), "/there/app.dll");
         assert_eq!(in_project("bin/app.dll", None), absolute("bin/app.dll"));
-        // A bare name that is no file may be a command.
+        // A bare name that is not a file may be a command.
         assert_eq!(
             (program_path("pytest"), program_path("./pytest")),
             ("pytest".into(), absolute("./pytest"))

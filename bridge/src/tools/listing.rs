@@ -1,8 +1,8 @@
-//! `debug_sessions`: what lives on this machine, whose it is and where it stands; and the way into one of them.
+//! `debug_sessions`: the live sessions on this machine, who started them, and where they are stopped; and joining one of them.
 
 use dap_wire::Failure;
-use registry::Entry;
 use serde_json::{Value, json};
+use session_registry::Entry;
 use tokio::task::JoinSet;
 
 use super::launch::drop_null;
@@ -10,7 +10,7 @@ use super::stops;
 use crate::call::Call;
 use crate::session::Session;
 
-/// Sessions that are asked where they stand; of more only what their files say is listed.
+/// How many sessions are queried for their state; further ones are listed with the contents of their files only.
 const ASKED: usize = 50;
 
 pub(super) async fn sessions(call: &Call) -> Result<Value, Failure> {
@@ -50,11 +50,11 @@ pub(super) async fn sessions(call: &Call) -> Result<Value, Failure> {
     Ok(answer)
 }
 
-/// The sessions that live, each asked where it stands, all at once.
+/// The live sessions, each with its state; they are queried concurrently.
 async fn live(call: &Call) -> Vec<Value> {
     let (joined, client) = (call.bridge.joined(), call.bridge.client());
     let mut asking = JoinSet::new();
-    let entries = registry::all();
+    let entries = session_registry::all();
     let mut list: Vec<Value> = entries.iter().map(entry_of).collect();
     for (at, entry) in entries.into_iter().enumerate().take(ASKED) {
         let ours = joined.iter().find(|session| session.id == entry.id).cloned();
@@ -92,7 +92,7 @@ fn entry_of(entry: &Entry) -> Value {
     told
 }
 
-/// Where it stands, and who launched it; a program that another one started is its `parent`'s.
+/// Its state, and which client launched it; for a program that another one started, its `parent`.
 fn add_state(told: &mut Value, info: &Value) {
     told["state"] = info["state"].clone();
     let place = &info["place"];

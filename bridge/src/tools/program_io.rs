@@ -9,13 +9,12 @@ use crate::call::Call;
 use crate::session::DEADLINE;
 use crate::tool::{Effect, Family, Tool, run};
 
-/// Most output in one answer unless asked otherwise, bytes per stream: some 4,000 tokens.
-const MOST: u64 = 16 * 1024;
+/// Output in one answer by default, bytes per stream: some 4,000 tokens.
+const MAX_OUTPUT: u64 = 16 * 1024;
 
 /// The program's own input and output.
 pub const FAMILY: Family = Family {
     name: "program I/O",
-    of_session: true,
     tools: &[
         Tool {
             name: "process_write_input",
@@ -59,20 +58,14 @@ async fn write(call: &Call) -> Result<Value, Failure> {
     // A program that does not read lets its writers wait.
     let writing = session.ask_or_cancel("processWriteInput", arguments, DEADLINE, &call.cancel);
     let told = call.progress.during("the program does not read its input", None, writing).await?;
-    session.memory.set_asked(false);
+    session.agent_view.set_input_reported(false);
     Ok(json!({ "bytesWritten": told["bytesWritten"], "stdinClosed": told["stdinClosed"] }))
 }
 
 async fn read(call: &Call) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
     let session = session.root();
-    let most = call.arguments.number("maxBytes")?.unwrap_or(MOST);
-    // A test host's output is the test run's.
-    let since = call.arguments.text("since")?.and_then(|cursor| cursor.parse().ok()).unwrap_or(0);
-    let bytes = usize::try_from(most).unwrap_or(usize::MAX);
-    if let Some(told) = session.with_run(|run| run.output(since, bytes)) {
-        return Ok(told);
-    }
+    let most = call.arguments.number("maxBytes")?.unwrap_or(MAX_OUTPUT);
     let screen = call.arguments.flag("screen")?.unwrap_or(false);
     let mut arguments = json!({ "maxBytes": if screen { 0 } else { most }, "screen": screen });
     for key in ["stream", "since", "waitFor"] {
@@ -100,6 +93,10 @@ async fn read(call: &Call) -> Result<Value, Failure> {
         return Ok(
             json!({ "screen": told["screen"], "cursor": told["cursor"], "waitingForInput": told["waitingForInput"] }),
         );
+    }
+    if let Some(cursor) = told["cursor"].as_str() {
+        let (since, stream) = (call.arguments.text("since")?, call.arguments.text("stream")?);
+        session.agent_view.read_up_to(cursor, since.as_deref(), stream.as_deref());
     }
     // A character may not have fitted any more.
     let full = |key: &str| told[key].as_u64().is_some_and(|bytes| bytes > 0 && bytes + 4 > most);

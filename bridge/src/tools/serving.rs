@@ -1,4 +1,4 @@
-//! Programs that serve: where they say that they listen, in what they print. Nobody connects to them here.
+//! Servers: the addresses at which they say that they listen, in what they print. Nothing here connects to them.
 
 use serde_json::{Value, json};
 
@@ -8,8 +8,8 @@ use crate::session::Session;
 pub(super) const LISTENS: &str = r"(?i)\b(?:listening|running)(?: on| at)?:?\s+https?://\S";
 /// The words before an address.
 const SAYS: [&str; 2] = ["listening", "running"];
-/// Most addresses that are told.
-const MOST: usize = 8;
+/// How many addresses are reported.
+const MAX_ADDRESSES: usize = 8;
 /// How much of the output is looked through, bytes per stream: a server says it early.
 const EARLY: usize = 64 * 1024;
 
@@ -33,7 +33,7 @@ fn addresses_in(output: &Value) -> Vec<String> {
             found.push(address);
         }
     }
-    found.truncate(MOST);
+    found.truncate(MAX_ADDRESSES);
     found
 }
 
@@ -76,12 +76,12 @@ mod tests {
     }
 
     #[test]
-    fn each_address_is_told_once_and_not_too_many() {
+    fn each_address_is_reported_once_and_not_too_many() {
         let twice = "listening on http://a:1\nlistening on http://a:1\n";
         let output = json!({ "stdout": twice, "stderr": "running on http://b:2\n" });
         assert_eq!(addresses_in(&output), ["http://a:1", "http://b:2"]);
         let many: String = (0..100).map(|port| format!("listening on http://a:{port}\n")).collect();
-        assert_eq!(addresses_in(&json!({ "stdout": many })).len(), MOST);
+        assert_eq!(addresses_in(&json!({ "stdout": many })).len(), MAX_ADDRESSES);
         assert!(addresses_in(&Value::Null).is_empty());
     }
 }

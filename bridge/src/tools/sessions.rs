@@ -1,4 +1,4 @@
-//! A session as a whole: where it stands, starting its program again, leaving it. The ways into one are [`super::launch`].
+//! A session as a whole: its state, restarting its program, leaving it. Launching and attaching are in [`super::launch`].
 
 use std::time::Duration;
 
@@ -6,9 +6,10 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::{execution, launch, stops};
+use super::repeats::Repeat;
+use super::{execution, launch, stops, test_launch, waiting};
 use crate::call::Call;
-use crate::observer::State;
+use crate::event_listener::State;
 use crate::session::{LAUNCH_DEADLINE, Session};
 use crate::tool::{Effect, Family, Tool, run};
 
@@ -18,7 +19,6 @@ const TOLD: Duration = Duration::from_secs(5);
 /// Sessions as a whole.
 pub const FAMILY: Family = Family {
     name: "sessions",
-    of_session: true,
     tools: &[
         Tool {
             name: "debug_status",
@@ -60,9 +60,9 @@ async fn status(call: &Call) -> Result<Value, Failure> {
         return Ok(json!({ "state": "idle" }));
     }
     let session = call.bridge.session(&call.arguments).await?;
-    // What happened before this call is in the picture, so that what is shown is not taken for unseen afterwards.
+    // What happened before this call is in the snapshot, so that what is shown is not taken for unseen afterwards.
     drop(session.sync().await);
-    let picture = session.snapshot();
+    let snapshot = session.snapshot();
     let mut answer = state_of(&session).await?;
     if let Some(parent) = &session.kin.parent {
         answer["parent"] = json!(parent);
@@ -73,7 +73,7 @@ async fn status(call: &Call) -> Result<Value, Failure> {
     }
     // Who was shown the place knows of the stop.
     if answer["place"].is_object() {
-        session.memory.seen(picture.news);
+        session.agent_view.seen(snapshot.news);
     }
     Ok(answer)
 }
@@ -93,14 +93,14 @@ pub(super) fn brief(session: &Session) -> Value {
 /// # Errors
 /// None at present: a session that is gone is `exited`.
 pub async fn state_of(session: &Session) -> Result<Value, Failure> {
-    let picture = session.snapshot();
-    let mut answer = json!({ "state": picture.state.as_str(), "session": session.id });
-    if let Some(code) = picture.exit_code {
+    let snapshot = session.snapshot();
+    let mut answer = json!({ "state": snapshot.state.as_str(), "session": session.id });
+    if let Some(code) = snapshot.exit_code {
         answer["exitCode"] = json!(code);
     }
-    if picture.state == State::Stopped {
-        answer["reason"] = picture.stop["reason"].clone();
-        answer["threadId"] = picture.stop["threadId"].clone();
+    if snapshot.state == State::Stopped {
+        answer["reason"] = snapshot.stop["reason"].clone();
+        answer["threadId"] = snapshot.stop["threadId"].clone();
     }
     let Ok(info) = session.ask("sessionInfo", json!({})).await else { return Ok(answer) };
     for key in ["state", "reason", "threadId", "agentAccess", "exitCode", "engine"] {
@@ -109,8 +109,10 @@ pub async fn state_of(session: &Session) -> Result<Value, Failure> {
         }
     }
     if !info["place"].is_null() {
+        // Where the stop is shown, not where the thread is in a library.
+        let shown = super::stops::shown_frame(session, &info["threadId"]).await.ok().map(|(_, shown)| shown);
         let mut at = json!({});
-        crate::source::place(&mut at, &info["place"]);
+        crate::source::place(&mut at, shown.as_ref().unwrap_or(&info["place"]));
         answer["place"] = at;
     }
     if !info["process"]["systemProcessId"].is_null() {
@@ -137,9 +139,16 @@ async fn restart(call: &Call) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
     // Who starts the first program starts those that it starts.
     let session = session.kin.root.clone().unwrap_or(session);
+    if let Some(run) = session.test_run() {
+        return test_launch::restart(call, &session, &run).await;
+    }
     let own = session.launched && session.with_plan(|plan| !plan.attach);
+    let repeats = session.with_plan(|plan| {
+        plan.repeat = plan.repeat.map(Repeat::anew);
+        plan.repeat.is_some()
+    });
     let lives = session.snapshot().state != State::Exited;
-    if lives && session.can("supportsRestartRequest") {
+    if lives && !repeats && session.can("supportsRestartRequest") {
         match restart_here(call, &session, own).await {
             // It ended just now: as if it had before.
             Err(failure) if failure.code == ErrorCode::NoSession && own => {}
@@ -152,21 +161,21 @@ async fn restart(call: &Call) -> Result<Value, Failure> {
             false => format!("the program of session `{}` has ended", session.id),
         };
         return Err(Failure::new(ErrorCode::Unsupported, format!("{why}, and you did not launch it"))
-            .hint("ask who launched it, or use debug_launch for a session of your own"));
+            .hint("ask the client that launched it, or use debug_launch for your own session"));
     }
-    let runs = call.arguments.flag("run")?.unwrap_or(false);
+    let runs = call.arguments.flag("run")?.unwrap_or(false) || repeats;
     let mut plan = session.with_plan(|plan| plan.clone());
     // What was set since the program ended is for its next run.
     let early = call.bridge.with_early(|early| early.clone());
-    plan.wishes.extend(early.wishes);
+    plan.requested.extend(early.requested);
     plan.filters = early.filters.or(plan.filters);
-    plan.wishes = plan.wishes.anew();
-    plan.attributes["stopOnEntry"] = json!(stops_at_entry(call)?);
-    // A session that is gone already is no reason not to start anew.
+    plan.requested = plan.requested.anew();
+    plan.attributes["stopOnEntry"] = json!(!runs && stops_at_entry(call)?);
+    // A session that is already gone does not prevent a new one.
     if let Err(failure) = session.leave(None).await {
         tracing::debug!(%failure, "left a session that was gone");
     }
-    // Only what is started takes its place: when a build fails, the same call works after the mending.
+    // Only what is started takes its place: when a build fails, the same call works after a fix.
     let mut answer = launch::start(call, plan, runs).await?;
     call.bridge.with_early(std::mem::take);
     call.bridge.forget(&session.id);
@@ -178,7 +187,7 @@ fn stops_at_entry(call: &Call) -> Result<bool, Failure> {
     Ok(!call.arguments.flag("run")?.unwrap_or(false) && call.arguments.flag("stopAtEntry")?.unwrap_or(true))
 }
 
-/// By DAP `restart`. Somebody else's program is started as they said; one's own may stop at entry or not.
+/// Restarts with DAP `restart`. Another client's program starts with that client's arguments; our own may stop at entry or not.
 async fn restart_here(call: &Call, session: &Session, own: bool) -> Result<Value, Failure> {
     let until = Instant::now() + execution::limit(call)?;
     let stops = own && stops_at_entry(call)?;
@@ -189,9 +198,9 @@ async fn restart_here(call: &Call, session: &Session, own: bool) -> Result<Value
             plan.attributes.clone()
         });
     }
-    let files = session.with_wishes(|wishes| {
-        let files = wishes.files();
-        wishes.relocate();
+    let files = session.with_requested(|requested| {
+        let files = requested.files();
+        requested.relocate();
         files
     });
     for file in files {
@@ -200,21 +209,21 @@ async fn restart_here(call: &Call, session: &Session, own: bool) -> Result<Value
     let before = session.snapshot();
     let asking = session.ask_or_cancel("restart", arguments, LAUNCH_DEADLINE, &call.cancel);
     let what = "starting again (building first, if it is a project)";
-    call.progress.during(what, Some(session.observed.events()), asking).await?;
-    let mut picture = session.picture();
-    // What was told of the old program is over; an adapter that is not ours does not say when the new one begins.
+    call.progress.during(what, Some(session.listener.events()), asking).await?;
+    let mut snapshot = session.watch_snapshot();
+    // Reports about the old program no longer hold; an adapter other than Tandem does not announce the new one.
     let begun =
-        picture.wait_for(|picture| picture.restarts > before.restarts || picture.state == State::Exited);
+        snapshot.wait_for(|snapshot| snapshot.restarts > before.restarts || snapshot.state == State::Exited);
     drop(tokio::time::timeout(TOLD, begun).await);
     let now = session.snapshot();
     let seen = if now.restarts > before.restarts { now.restarted_at } else { before.news };
-    session.memory.forget_run(seen);
+    session.agent_view.forget_run(seen);
     let mut answer = if stops {
-        let stands = picture.wait_for(|picture| picture.news > seen);
+        let stands = snapshot.wait_for(|snapshot| snapshot.news > seen);
         drop(tokio::time::timeout(launch::ENTRY, stands).await);
         stops::report(session).await
     } else {
-        execution::wait_for_news(call, session, seen, until).await?
+        waiting::wait_for_news(call, session, seen, until).await?
     };
     launch::describe(&mut answer, session);
     answer["how"] = json!("restart");
@@ -235,15 +244,20 @@ async fn disconnect(call: &Call) -> Result<Value, Failure> {
     let mut refuses = None;
     if terminate == Some(true) && !session.launched && session.snapshot().state != State::Exited {
         session.terminate().await?;
-        let mut picture = session.picture();
-        let ended = picture.wait_for(|picture| picture.state == State::Exited);
+        let mut snapshot = session.watch_snapshot();
+        let ended = snapshot.wait_for(|snapshot| snapshot.state == State::Exited);
         if tokio::time::timeout(END_LIMIT, ended).await.is_err() {
             refuses = Some(format!(
-                "{} was asked to end and has not ended yet: it may take the time its launch gives it (`terminateTimeout`, \
-                 usually 30 s), and as long as somebody looks at a stop",
+                "{} was asked to end and has not ended yet: it has the time that its launch allows (`terminateTimeout`, usually 30 s), not counting stops",
                 session.id
             ));
         }
+    }
+    // Which exceptions stop a program is the agent's choice, whatever runs next.
+    if let Some(chosen) = session.with_plan(|plan| plan.filters.clone()).filter(|_| session.launched) {
+        call.bridge.with_early(|early| {
+            early.filters.get_or_insert(chosen);
+        });
     }
     let outcome = session.leave(terminate).await;
     if session.kin.root.is_none() {

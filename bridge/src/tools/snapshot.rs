@@ -3,19 +3,20 @@
 use dap_wire::Failure;
 use serde_json::{Value, json};
 
-use super::inspect::frames;
-use super::stops::{locals_scopes, report, stack, stopped_thread};
+use super::frames::Stack;
+use super::frames::frame_of;
+use super::stops::{locals_scopes, report, stopped_thread};
 use super::values::{Rows, flatten};
+use crate::agent_view::{Kept, Values};
 use crate::bounds::Budget;
 use crate::call::Call;
-use crate::memory::{Kept, Values};
-use crate::observer::State;
+use crate::event_listener::State;
 use crate::session::Session;
 use crate::source::Source;
 use crate::tool::{Effect, Family, Tool, run};
 
 /// Rows of one snapshot, over all depths.
-const MOST_ROWS: usize = 400;
+const MAX_ROWS: usize = 400;
 /// Frames of one snapshot.
 const FRAMES: u64 = 20;
 /// Lines of source on each side.
@@ -24,7 +25,6 @@ const AROUND: u64 = 5;
 /// Snapshots.
 pub const FAMILY: Family = Family {
     name: "snapshots",
-    of_session: true,
     tools: &[
         Tool {
             name: "debug_snapshot",
@@ -48,21 +48,18 @@ pub const FAMILY: Family = Family {
 };
 
 struct Taken {
-    frames: Value,
+    stack: Stack,
     variables: Vec<Value>,
     more: bool,
 }
 
 /// Stack and variables of the stop.
-async fn take(session: &Session, depth: u64) -> Result<Taken, Failure> {
-    let frames = stack(session, &stopped_thread(session)?, 0, FRAMES).await?;
-    let list = frames["stackFrames"].as_array().cloned().unwrap_or_default();
-    let frame = list.iter().find(|frame| !frame["source"]["path"].is_null()).or(list.first());
-    let frame = frame.cloned().unwrap_or_default();
-    let scopes = session.ask("scopes", json!({ "frameId": frame["id"] })).await?;
+async fn take(call: &Call, session: &Session, depth: u64) -> Result<Taken, Failure> {
+    let stack = Stack::read_folded(session, &stopped_thread(session)?).await?;
+    let scopes = session.ask("scopes", json!({ "frameId": frame_of(call, session).await? })).await?;
     let (variables, more) =
-        Rows::new(session, MOST_ROWS).read_scopes(&locals_scopes(&scopes), 0, 100, depth).await?;
-    Ok(Taken { frames, variables, more })
+        Rows::new(session, MAX_ROWS).read_scopes(&locals_scopes(&scopes), 0, 100, depth).await?;
+    Ok(Taken { stack, variables, more })
 }
 
 fn depth(call: &Call) -> Result<u64, Failure> {
@@ -77,7 +74,7 @@ async fn snapshot(call: &Call) -> Result<Value, Failure> {
     if session.snapshot().state != State::Stopped {
         return Ok(answer);
     }
-    let taken = take(&session, depth).await?;
+    let taken = take(call, &session, depth).await?;
     let event = &mut answer["event"];
     // The variables follow in full.
     if let Some(event) = event.as_object_mut() {
@@ -102,41 +99,42 @@ async fn snapshot(call: &Call) -> Result<Value, Failure> {
     }
     let mut values = Values::new();
     flatten(&taken.variables, "", &mut values);
-    let total = taken.frames["totalFrames"].clone();
     let mut omitted = json!({});
-    for (key, rows, percent, more) in [
-        ("variables", taken.variables, 60, taken.more),
-        ("frames", frames(&taken.frames), 30, total.as_u64().is_some_and(|total| total > FRAMES)),
-    ] {
-        let mut part = json!({});
-        budget.part(percent).put(&mut part, key, rows, 0);
-        answer[key] = part[key].clone();
-        match part["omitted"].as_u64() {
-            Some(count) => {
-                omitted[key] = json!(format!("{count} more or so; go on with start {}", part["next"]))
-            }
-            None if more => omitted[key] = json!("there are more"),
-            None => {}
+    let mut part = json!({});
+    budget.part(60).put(&mut part, "variables", taken.variables, 0);
+    match part["omitted"].as_u64() {
+        Some(count) => {
+            omitted["variables"] = json!(format!("{count} more or so; continue with start {}", part["next"]));
         }
+        None if taken.more => omitted["variables"] = json!("there are more"),
+        None => {}
     }
-    if total.is_u64() {
-        answer["totalFrames"] = total;
+    answer["variables"] = part["variables"].take();
+    let mut part = json!({});
+    taken.stack.put(&mut part, budget.part(30), FRAMES);
+    if part["next"].is_u64() {
+        omitted["frames"] = json!(format!("continue with start {}", part["next"]));
+    }
+    for key in ["frames", "totalFrames"] {
+        if !part[key].is_null() {
+            answer[key] = part[key].take();
+        }
     }
     if omitted != json!({}) {
         omitted["how"] = json!("debug_variables and debug_stacktrace take start; or raise maxTokens");
         answer["omitted"] = omitted;
     }
-    answer["snapshot"] = json!(session.memory.keep(depth, place, values));
+    answer["snapshot"] = json!(session.agent_view.keep(depth, place, values));
     Ok(answer)
 }
 
 async fn diff(call: &Call) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
     let kept = |id: Option<u64>| {
-        session.memory.kept(id).ok_or_else(|| {
+        session.agent_view.kept(id).ok_or_else(|| {
             let (what, ids) = (
                 id.map_or("no snapshot".into(), |id| format!("no snapshot {id}")),
-                session.memory.kept_ids(),
+                session.agent_view.kept_ids(),
             );
             Failure::invalid(format!("there is {what} to compare with"))
                 .hint(format!("debug_snapshot takes one; kept are {ids:?}"))
@@ -148,13 +146,13 @@ async fn diff(call: &Call) -> Result<Value, Failure> {
         None => {
             // As deep as the other looked: what only one of them saw has not changed.
             let depth = call.arguments.number("depth")?.map_or(from.depth, |depth| depth.clamp(1, 5));
-            let taken = take(&session, depth).await?;
+            let taken = take(call, &session, depth).await?;
             let mut values = Values::new();
             flatten(&taken.variables, "", &mut values);
             let event = report(&session).await["event"].clone();
             let place =
                 json!({ "function": event["function"], "file": event["file"], "line": event["line"] });
-            let id = session.memory.keep(depth, place.clone(), values.clone());
+            let id = session.agent_view.keep(depth, place.clone(), values.clone());
             Kept { id, depth, place, values }
         }
     };

@@ -1,4 +1,4 @@
-//! Where the program stands, as every running tool answers it: place with the lines around it, the variables that
+//! Where the program is stopped, as every tool that runs it answers: place with the lines around it, the variables that
 //! changed, new output.
 
 use std::collections::VecDeque;
@@ -9,13 +9,13 @@ use std::time::Duration;
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
-use super::values::{LONGEST, add_visible};
+use super::values::{MAX_VALUE_LEN, add_visible};
 use crate::bounds::cut;
+use crate::breakpoint_requests::{Purpose, Wanted};
 use crate::call::Call;
-use crate::observer::{Snapshot, State};
+use crate::event_listener::{Snapshot, State};
 use crate::session::Session;
 use crate::source::{Source, place};
-use crate::wishes::{Purpose, Wanted};
 
 /// New output in an answer, bytes per stream; more is read with `process_read_output`.
 const OUTPUT: usize = 4096;
@@ -25,48 +25,56 @@ const AROUND: u64 = 2;
 const LOOKED_AT: u64 = 60;
 /// Scopes of a frame that are looked at.
 const SCOPES: usize = 8;
-/// Most inner exceptions told.
+/// How many started programs are reported at once.
+const STARTED: usize = 10;
+/// How many inner exceptions are reported.
 const CAUSES: usize = 5;
-/// Most variables told.
+/// How many variables are reported.
 const TOLD: usize = 20;
 /// What the .NET engine puts behind the name of a method to show what it returned.
 const RETURNED: &str = " returned";
-/// How far down the first frame with a source is looked for.
-const DEEP: u64 = 20;
-/// How long the picture may take to follow an answer.
+/// How far down the first frame with a source is looked for: a web server's handlers are dozens of frames of it down.
+const DEEP: u64 = 200;
+/// How long the snapshot may take to follow an answer.
 const SOON: Duration = Duration::from_secs(5);
 
-/// `state` and `event`: where the program stands, and why. The agent has then been told.
+/// `state` and `event`: where the program is stopped, and why. This counts as reported to the agent.
 pub(super) async fn report(session: &Session) -> Value {
-    let picture = session.snapshot();
-    let mut answer = json!({ "state": picture.state.as_str() });
-    let mut event = match picture.state {
+    let snapshot = session.snapshot();
+    let mut answer = json!({ "state": snapshot.state.as_str() });
+    let mut event = match snapshot.state {
         State::Stopped => {
             // The engine works one by one; the output is the host's and does not wait for it.
-            let (event, output) = tokio::join!(stop_event(session, &picture), session.new_output(OUTPUT));
-            return told(session, &picture, answer, event, output).await;
+            let (event, output) = tokio::join!(stop_event(session, &snapshot), session.new_output(OUTPUT));
+            return told(session, &snapshot, answer, event, output).await;
         }
-        State::Exited => exit_event(&picture),
+        State::Exited => {
+            let mut event = exit_event(&snapshot);
+            if let Some(run) = session.test_run() {
+                run.describe(&mut event).await;
+            }
+            event
+        }
         State::Idle | State::Running => {
             add_output(&mut answer, session.new_output(OUTPUT).await);
             return answer;
         }
     };
     add_output(&mut event, session.new_output(OUTPUT).await);
-    session.memory.told(picture.news);
+    session.agent_view.reported(snapshot.news);
     answer["event"] = event;
     answer
 }
 
 async fn told(
     session: &Session,
-    picture: &Snapshot,
+    snapshot: &Snapshot,
     mut answer: Value,
     mut event: Value,
     output: Value,
 ) -> Value {
     add_output(&mut event, output);
-    session.memory.told(picture.news);
+    session.agent_view.reported(snapshot.news);
     // What was only there to get here has served.
     if let Err(failure) = session.drop_breakpoints(Purpose::RunTo).await {
         tracing::debug!(%failure, "a breakpoint could not be taken out");
@@ -89,7 +97,7 @@ pub(super) fn begin_with(message: &str, answer: Value) -> Value {
     first
 }
 
-/// A stop in another session of the family than the one that was asked: a program that was started, or the one that started
+/// A stop in another session of the family than the one in the call: a program that was started, or the one that started
 /// it. Unless the call named a session, the one that stopped is the current one from now on.
 pub(super) async fn report_relative(call: &Call, found: &Arc<Session>) -> Value {
     let mut answer = report(found).await;
@@ -101,7 +109,7 @@ pub(super) async fn report_relative(call: &Call, found: &Arc<Session>) -> Value 
         None => "the program that was launched stopped",
     };
     let next = match named {
-        true => format!("give session: \"{}\" to look at it and to go on", found.id),
+        true => format!("pass session: \"{}\" to inspect and continue it", found.id),
         false => {
             call.bridge.select(&found.id);
             "it is the current session now".to_owned()
@@ -110,19 +118,19 @@ pub(super) async fn report_relative(call: &Call, found: &Arc<Session>) -> Value 
     begin_with(&format!("{what}: session {} ({}); {next}", found.id, found.kin.title), answer)
 }
 
-/// Adds the other sessions of the family that stand: who waits for one program may wait for ever while another stands.
+/// Adds the other sessions of the family that are stopped: waiting for one program may never end while another is stopped.
 pub(super) fn add_standing(answer: &mut Value, call: &Call, session: &Session) {
     let told = answer["event"]["session"].as_str().unwrap_or(&session.id).to_owned();
     let mut standing = Vec::new();
     let family = call.bridge.joined().into_iter().filter(|other| other.root().id == session.root().id);
     for other in family.filter(|other| other.id != told) {
-        let picture = other.snapshot();
-        if picture.state != State::Stopped {
+        let snapshot = other.snapshot();
+        if snapshot.state != State::Stopped {
             continue;
         }
         let mut one =
-            json!({ "session": other.id, "program": other.kin.title, "reason": picture.stop["reason"] });
-        let event = other.memory.event(picture.news);
+            json!({ "session": other.id, "program": other.kin.title, "reason": snapshot.stop["reason"] });
+        let event = other.agent_view.event(snapshot.news);
         for key in ["file", "line"] {
             if let Some(value) = event.as_ref().map(|event| &event[key]).filter(|value| !value.is_null()) {
                 one[key] = value.clone();
@@ -132,6 +140,34 @@ pub(super) fn add_standing(answer: &mut Value, call: &Call, session: &Session) {
     }
     if !standing.is_empty() {
         answer["alsoStopped"] = json!(standing);
+    }
+}
+
+/// Adds the programs that were started since the last report to the agent, and how to debug those that are not debugged.
+pub(super) fn add_started(answer: &mut Value, session: &Session) {
+    let root = session.root();
+    let (newest, count) = root.snapshot().started;
+    let new = usize::try_from(root.agent_view.reported_started(count)).unwrap_or(usize::MAX);
+    let shown = new.min(STARTED);
+    if shown == 0 {
+        return;
+    }
+    answer["startedPrograms"] = newest.iter().rev().take(shown).rev().map(started).collect();
+    if new > shown {
+        answer["startedMore"] = json!(new - shown);
+    }
+    let is_not_debugged = newest.iter().rev().take(new).any(|child| child["session"].is_null());
+    if is_not_debugged && answer["message"].is_null() && root.agent_view.explained_following() {
+        answer["message"] = json!(
+            "a .NET program that was started is not debugged: debug_launch {followChildren: true} debugs such"
+        );
+    }
+}
+
+fn started(child: &Value) -> Value {
+    match child["session"].as_str() {
+        Some(session) => json!({ "program": child["name"], "session": session }),
+        None => json!({ "program": child["name"], "processId": child["processId"], "debugged": false }),
     }
 }
 
@@ -147,22 +183,22 @@ pub(super) async fn output(session: &Session) -> Value {
     session.new_output(OUTPUT).await
 }
 
-fn exit_event(picture: &Snapshot) -> Value {
+fn exit_event(snapshot: &Snapshot) -> Value {
     let mut event = json!({ "type": "exited" });
-    if let Some(code) = picture.exit_code {
+    if let Some(code) = snapshot.exit_code {
         event["exitCode"] = json!(code);
     }
-    if picture.lost {
+    if snapshot.lost {
         event["message"] = json!("the debug adapter went away; the program was ended with it");
     }
     event
 }
 
-async fn stop_event(session: &Session, picture: &Snapshot) -> Value {
-    if let Some(event) = session.memory.event(picture.news) {
+async fn stop_event(session: &Session, snapshot: &Snapshot) -> Value {
+    if let Some(event) = session.agent_view.event(snapshot.news) {
         return event;
     }
-    let stop = &picture.stop;
+    let stop = &snapshot.stop;
     let kind = match stop["reason"].as_str() {
         Some("breakpoint" | "function breakpoint") => "breakpointHit",
         Some("exception") => "exception",
@@ -173,7 +209,7 @@ async fn stop_event(session: &Session, picture: &Snapshot) -> Value {
         event["message"] = json!(text);
     }
     name_breakpoint(session, stop, &mut event);
-    if let Some(by) = &picture.resumed_by
+    if let Some(by) = &snapshot.resumed_by
         && *by != session.client
     {
         event["resumedBy"] = json!(by);
@@ -186,9 +222,14 @@ async fn stop_event(session: &Session, picture: &Snapshot) -> Value {
         }
     }
     let placed = add_place(session, &stop["threadId"], &mut event).await;
+    // A location that is shown anyway is not repeated.
+    let is_here = ["file", "line"].iter().all(|key| event["thrownAt"][*key] == event[*key]);
+    if let Some(fields) = event.as_object_mut().filter(|_| is_here) {
+        fields.shift_remove("thrownAt");
+    }
     name_by_place(session, stop, &mut event);
     match placed {
-        Ok(()) if whole => session.memory.keep_event(picture.news, &event),
+        Ok(()) if whole => session.agent_view.keep_event(snapshot.news, &event),
         Ok(()) => {}
         Err(failure) => tracing::debug!(%failure, "the program went on before it was looked at"),
     }
@@ -202,8 +243,8 @@ fn name_breakpoint(session: &Session, stop: &Value, event: &mut Value) {
     if hits.is_empty() {
         return;
     }
-    let own = session.with_wishes(|wishes| {
-        let mut all = wishes.all();
+    let own = session.with_requested(|requested| {
+        let mut all = requested.all();
         all.find(|(_, wanted)| wanted.dap.is_some_and(|id| hits.contains(&id)))
             .map(|(_, wanted)| (wanted.id, wanted.purpose))
     });
@@ -219,10 +260,11 @@ fn name_own(id: u64, purpose: Purpose, event: &mut Value) {
         Purpose::RunTo => event["reached"] = json!(true),
         // The table says that it ended here.
         Purpose::Trace => {}
+        Purpose::Failure => event["reason"] = json!("test failed"),
     }
 }
 
-/// The agent's breakpoint where the program stands, when what was hit is not its own by id: in a program that its program has
+/// The agent's breakpoint where the program is stopped, when what was hit is not its own by id: in a program that its program has
 /// started it is set on its behalf, and some adapters (bash-dap, rdbg) do not say which one was hit.
 fn name_by_place(session: &Session, stop: &Value, event: &mut Value) {
     let inherited = event["byOther"] == true;
@@ -232,13 +274,13 @@ fn name_by_place(session: &Session, stop: &Value, event: &mut Value) {
         None if unnamed => session,
         _ => return,
     };
-    let found = owner.with_wishes(|wishes| {
+    let found = owner.with_requested(|requested| {
         let here = |(file, wanted): &(&str, &Wanted)| {
             let line =
-                if wanted.state["line"].is_null() { &wanted.wish["line"] } else { &wanted.state["line"] };
+                if wanted.state["line"].is_null() { &wanted.request["line"] } else { &wanted.state["line"] };
             event["file"].as_str() == Some(file) && event["line"] == *line
         };
-        wishes.all().find(here).map(|(_, wanted)| (wanted.id, wanted.purpose))
+        requested.all().find(here).map(|(_, wanted)| (wanted.id, wanted.purpose))
     });
     if let Some((id, purpose)) = found {
         if let Some(event) = event.as_object_mut() {
@@ -256,6 +298,11 @@ fn name_exception(info: &Value, event: &mut Value) {
     event["isUnhandled"] = json!(info["breakMode"] == "unhandled");
     if info["breakMode"] == "userUnhandled" {
         event["isUserUnhandled"] = json!(true);
+    }
+    if info["thrownAt"].is_object() {
+        let mut thrown = json!({});
+        place(&mut thrown, &info["thrownAt"]);
+        event["thrownAt"] = thrown;
     }
     let mut causes = Vec::new();
     let mut waiting = VecDeque::from([&info["details"]]);
@@ -278,11 +325,15 @@ fn name_exception(info: &Value, event: &mut Value) {
 /// The session's own.
 pub(super) async fn shown_frame(session: &Session, thread: &Value) -> Result<(Value, Value), Failure> {
     let top = stack(session, thread, 0, 1).await?["stackFrames"][0].clone();
-    if has_source(&top) {
+    let own = session.own_folder();
+    if has_source(&top) && own.as_ref().is_none_or(|own| is_in(&top, own)) {
         return Ok((top.clone(), top));
     }
     let deeper = stack(session, thread, 0, DEEP).await?;
     let frames = deeper["stackFrames"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if let Some(shown) = own.and_then(|own| frames.iter().find(|frame| is_in(frame, &own))) {
+        return Ok((top, shown.clone()));
+    }
     let shown = nearest(frames).unwrap_or(&top).clone();
     Ok((top, shown))
 }
@@ -295,10 +346,21 @@ fn nearest(frames: &[Value]) -> Option<&Value> {
     frames.iter().find(is_users).or_else(readable).or_else(|| frames.iter().find(named))
 }
 
-/// Whether the lines of a frame can be read here.
-fn has_source(frame: &Value) -> bool {
+/// Folders of a project that have others' sources.
+const OF_OTHERS: [&str; 3] = ["node_modules", "site-packages", "vendor"];
+
+/// Whether a frame is in a source below a folder, and of the project's own.
+fn is_in(frame: &Value, folder: &Path) -> bool {
+    let path = frame["source"]["path"].as_str().unwrap_or_default();
+    let own = |below: &Path| !below.iter().any(|part| OF_OTHERS.iter().any(|name| part == *name));
+    has_source(frame) && Path::new(path).strip_prefix(folder).is_ok_and(own)
+}
+
+/// Whether the lines of a frame can be read here at once: some sources must be fetched or decompiled first.
+pub(super) fn has_source(frame: &Value) -> bool {
     frame["source"]["path"].as_str().is_some_and(|path| Path::new(path).is_file())
         || frame["source"]["sourceReference"].as_i64().unwrap_or(0) > 0
+            && frame["source"]["adapterData"]["notHere"] != true
 }
 
 /// Whether the method of a frame has ended: it has thrown what another stack throws again, and has no variables.
@@ -311,7 +373,7 @@ async fn add_place(session: &Session, thread: &Value, event: &mut Value) -> Resu
     let (top, frame) = shown_frame(session, thread).await?;
     event["topFrame"] = json!({ "id": top["id"] });
     place(event, &frame);
-    // Where the top frame is the one that is shown, its function and file stand beside it already.
+    // If the top frame is the one that is shown, its function and file are already in the answer.
     if top["source"]["path"].is_null() || top["id"] != frame["id"] {
         event["topFrame"]["function"] = top["name"].clone();
     } else {
@@ -322,7 +384,7 @@ async fn add_place(session: &Session, thread: &Value, event: &mut Value) -> Resu
         event["lines"] = json!(source.around(line, AROUND));
     }
     let details = json!({ "function": event["function"], "file": event["file"], "line": event["line"] });
-    session.observed.journal(|journal| journal.complete(&["stopped", "exception"], details));
+    session.listener.event_log(|event_log| event_log.complete(&["stopped", "exception"], details));
     if has_ended(&frame) {
         event["hasEnded"] = json!(true);
         return Ok(());
@@ -341,12 +403,23 @@ async fn add_variables(session: &Session, frame: &Value, event: &mut Value) -> R
         returned.extend(take_returned(&mut told));
         add_visible(&mut rows, told);
     }
-    // Groups an adapter makes up (`special variables`) have no value that could change.
-    rows.retain(|row| row["value"] != "" || row["variablesReference"].as_i64().unwrap_or(0) == 0);
+    // Of code without a source mostly nothing can be read: that says nothing about the stop.
+    if !has_source(frame) {
+        let failed = |row: &Value| {
+            let attributes = row["presentationHint"]["attributes"].as_array().into_iter().flatten();
+            attributes.clone().any(|attribute| attribute == "failedEvaluation")
+        };
+        rows.retain(|row| !failed(row));
+    }
+    // Groups an adapter makes up (`special variables`) have no value that could change, nor have static members.
+    let is_group = |row: &Value| row["value"] == "" || row["presentationHint"]["kind"] == "class";
+    rows.retain(|row| !is_group(row) || row["variablesReference"].as_i64().unwrap_or(0) == 0);
+    // What pytest puts into an assertion to explain it.
+    rows.retain(|row| !row["name"].as_str().is_some_and(|name| name.starts_with("@py_")));
     if !returned.is_empty() {
         event["returned"] = json!(returned);
     }
-    let (mut told, same) = session.memory.changed(frame["name"].as_str().unwrap_or_default(), &rows);
+    let (mut told, same) = session.agent_view.changed(frame["name"].as_str().unwrap_or_default(), &rows);
     if told.len() > TOLD {
         event["more"] = json!(format!("{} more: debug_variables", told.len() - TOLD));
         told.truncate(TOLD);
@@ -363,7 +436,7 @@ fn take_returned(rows: &mut Vec<Value>) -> Vec<Value> {
     let name = |row: &Value| row["name"].as_str()?.strip_suffix(RETURNED).map(str::to_owned);
     let taken = rows.extract_if(.., |row| name(row).is_some());
     taken
-        .map(|row| json!({ "name": name(&row), "value": cut(&row["value"], LONGEST), "type": row["type"] }))
+        .map(|row| json!({ "name": name(&row), "value": cut(&row["value"], MAX_VALUE_LEN), "type": row["type"] }))
         .collect()
 }
 
@@ -396,9 +469,9 @@ pub(super) async fn stack(
 /// # Errors
 /// `NOT_STOPPED`, `NO_SESSION`.
 pub(super) fn stopped_thread(session: &Session) -> Result<Value, Failure> {
-    let picture = session.snapshot();
-    match picture.state {
-        State::Stopped => Ok(picture.stop["threadId"].clone()),
+    let snapshot = session.snapshot();
+    match snapshot.state {
+        State::Stopped => Ok(snapshot.stop["threadId"].clone()),
         State::Exited => Err(Failure::new(ErrorCode::NoSession, "the program has ended")
             .hint("its output can still be read (process_read_output); debug_restart or debug_launch starts it again")),
         other => Err(Failure::new(
@@ -431,10 +504,10 @@ pub(super) async fn named_thread(call: &Call, session: &Session) -> Result<Optio
     Ok(Some(json!(wanted)))
 }
 
-/// Waits a moment until the program stands or has ended.
+/// Waits a moment until the program is stopped or has ended.
 pub(super) async fn settled(session: &Session, limit: Duration) {
-    let mut picture = session.picture();
-    let stands = picture.wait_for(|picture| matches!(picture.state, State::Stopped | State::Exited));
+    let mut snapshot = session.watch_snapshot();
+    let stands = snapshot.wait_for(|snapshot| matches!(snapshot.state, State::Stopped | State::Exited));
     drop(tokio::time::timeout(limit.max(SOON), stands).await);
 }
 
@@ -461,6 +534,8 @@ mod tests {
             "sources of another machine: the name of one is better than none"
         );
         assert_eq!(shown(&[bare]), Value::Null);
+        let remote = json!({ "source": { "path": "/_/a.cs", "sourceReference": 3, "adapterData": { "notHere": true } } });
+        assert!(!has_source(&remote));
         let embedded = json!({ "source": { "path": "/_/a.cs", "sourceReference": 3 } });
         assert!(has_source(&embedded) && !has_source(&json!({ "source": { "path": "/_/a.cs" } })));
     }

@@ -1,251 +1,346 @@
-//! A test under the debugger. What other test runners need is a launch (`test_kinds`); `dotnet test` starts its host held (`VSTEST_HOST_DEBUG`), says its process id, and the session
-//! attaches to it. The run's own output is kept here, since the host's is not the session's.
+//! Tests under the debugger: the run goes as any other, but its processes are started by sessions of this agent. A run with several
+//! such processes (the projects of a solution) is followed from one to the next. At the end of a process the results are known.
 
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
-use tokio::sync::watch;
+use test_frameworks::answer;
+use test_frameworks::host::{Boxed, Host, Launch, Stops};
+use test_frameworks::request::{Outcome, Request};
+use test_frameworks::results::Results;
+use test_frameworks::run::Known;
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
-use workspace::process::kept::{Kept, Lines};
-use workspace::process::{Command, Sink, Stream};
+use workspace_tools::jobs::Say;
+use workspace_tools::process::{Ended, Sink, Stream};
 
-use super::test_kinds::{self, Tests};
-use super::{attaching, execution, launch};
+use super::launch;
+use super::repeats::Repeat;
+use crate::arguments::Arguments;
+use crate::breakpoint_requests::{BreakpointRequest, BreakpointRequests, FUNCTIONS, Purpose};
 use crate::call::Call;
-use crate::observer::State;
-use crate::source::absolute;
-use crate::tool::{Effect, Family, Tool, run};
+use crate::event_listener::State;
+use crate::server::Early;
+use crate::session::{Plan, Session};
 
-/// The project is built first.
-const BUILD: Duration = Duration::from_secs(15 * 60);
-/// How long the host may take to load its runtime, and how often that is looked for.
-const RUNTIME: Duration = Duration::from_secs(30);
-const RETRY: Duration = Duration::from_millis(100);
-/// A run with its pauses.
-const LONGEST: Duration = Duration::from_secs(24 * 3600);
-/// Kept of the run's output, bytes.
-const OUTPUT: usize = 1024 * 1024;
-/// Shown of it when the run failed, bytes.
-const TAIL: usize = 4096;
+/// How long the results may take after a process has ended.
+pub(super) const RESULTS: Duration = Duration::from_secs(20);
+/// Output of a process that its framework reads at the end, bytes.
+const OUTPUT: u64 = 8 << 20;
 
-/// Tests.
-pub const FAMILY: Family = Family {
-    name: "tests",
-    of_session: false,
-    tools: &[Tool {
-        name: "debug_launch_test",
-        core: false,
-        effect: Effect::Acts,
-        about: "Debug tests of dotnet, pytest, cargo or go, up to the first stop.",
-        takes: &[
-            "projectPath:s!=folder, project or test file",
-            "filter:s=part of a test's name",
-            "args:as",
-            "breakpoints:a",
-            "timeoutMs:i",
-        ],
-        gives: &["state:s", "session:s", "event:o", "pending:b"],
-        run: run!(launch_test),
-    }],
-};
-
-/// A run of tests; ends, with all its processes, when this goes.
-#[derive(Debug)]
+/// A run of tests under the debugger; ends, with all its processes, when this goes.
 pub struct TestRun {
-    seen: Arc<Mutex<Seen>>,
-    ended: watch::Receiver<Option<i32>>,
+    /// As it was called, to run the same again.
+    pub(super) arguments: Arguments,
+    /// The arguments that distinguish its call from others.
+    pub(super) key: String,
+    /// What is run; that it was run before, and failed with something that is known, is among its options.
+    pub(super) request: Request,
+    /// How often it is run.
+    pub(super) repeat: Option<Repeat>,
+    /// The project's.
+    pub folder: String,
+    wanted: tokio::sync::Mutex<mpsc::Receiver<Wanted>>,
+    progress: watch::Receiver<Progress>,
+    /// Processes that were started.
+    started: AtomicU64,
+    /// An answer has reported more than that it continues.
+    answered: AtomicBool,
+    /// Exceptions that were passed on the way to the one that is known.
+    passed: AtomicU64,
     _end: DropGuard,
 }
 
-#[derive(Debug)]
-struct Seen {
-    kept: Kept,
-    lines: Lines,
-    said: String,
-    host: watch::Sender<Option<u64>>,
-}
-
-/// Puts what a run prints where others can look.
-struct Watching(Arc<Mutex<Seen>>);
-
-impl Sink for Watching {
-    fn take(&mut self, _: Stream, bytes: &[u8]) {
-        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Seen { kept, lines, said, host } = &mut *seen;
-        kept.push(bytes);
-        lines.push(bytes, |line| {
-            if let Some(pid) = host_of(line) {
-                host.send_replace(Some(pid));
-            }
-            if !line.trim().is_empty() {
-                line.trim().clone_into(said);
-            }
-        });
+impl std::fmt::Debug for TestRun {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("TestRun").field("folder", &self.folder).finish_non_exhaustive()
     }
 }
 
-/// `Process Id: 4711, Name: dotnet`, as the test platform says it.
-fn host_of(line: &str) -> Option<u64> {
-    let rest = line.split_once("Process Id: ")?.1;
-    rest.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
+#[derive(Clone, Default)]
+struct Progress {
+    /// Processes that were requested.
+    wanted: u64,
+    doing: String,
+    outcome: Option<Result<(Value, Results), Failure>>,
+}
+
+/// A process that a run wants started.
+pub(super) struct Wanted {
+    launch: Launch,
+    ended: oneshot::Sender<Over>,
+}
+
+/// A process that has ended: how, and what it printed to stdout and stderr.
+type Over = (Ended, [String; 2]);
+
+/// What comes next in a run.
+pub(super) enum Next {
+    Process(Box<Wanted>),
+    Outcome(Result<(Value, Results), Failure>),
+    Pending(String),
+}
+
+/// Has its processes started by sessions.
+struct Debugger {
+    wanted: mpsc::Sender<Wanted>,
+    progress: watch::Sender<Progress>,
+}
+
+impl Host for Debugger {
+    fn is_debugger(&self) -> bool {
+        true
+    }
+
+    fn run<'a>(
+        &'a self,
+        launch: Launch,
+        sink: &'a mut dyn Sink,
+        _: Duration,
+        cancel: &'a CancellationToken,
+    ) -> Boxed<'a, Result<Ended, Failure>> {
+        Box::pin(async move {
+            let (ended, has_ended) = oneshot::channel();
+            self.progress.send_modify(|progress| progress.wanted += 1);
+            // The session is gone when nobody receives.
+            self.wanted.send(Wanted { launch, ended }).await.map_err(|_| Failure::cancelled())?;
+            tokio::select! {
+                outcome = has_ended => {
+                    let (ended, [out, err]) = outcome.map_err(|_| Failure::cancelled())?;
+                    sink.take(Stream::Err, err.as_bytes());
+                    sink.take(Stream::Out, out.as_bytes());
+                    Ok(ended)
+                }
+                () = cancel.cancelled() => Err(Failure::cancelled()),
+            }
+        })
+    }
 }
 
 impl TestRun {
-    /// Starts it; must be called inside a tokio runtime.
-    fn start(command: Command) -> (Self, watch::Receiver<Option<u64>>) {
-        let host = watch::Sender::new(None);
-        let found = host.subscribe();
-        let seen = Seen { kept: Kept::new(OUTPUT), lines: Lines::default(), said: String::new(), host };
-        let seen = Arc::new(Mutex::new(seen));
-        let (end, ended) = (CancellationToken::new(), watch::Sender::new(None));
-        let run = Self { seen: seen.clone(), ended: ended.subscribe(), _end: end.clone().drop_guard() };
+    pub(super) fn start(
+        request: Request,
+        arguments: Arguments,
+        key: String,
+        repeat: Option<Repeat>,
+    ) -> Arc<Self> {
+        let (wanted_sender, wanted) = mpsc::channel(1);
+        let progress = watch::Sender::new(Progress::default());
+        let end = CancellationToken::new();
+        let run = Self {
+            arguments,
+            key,
+            request: request.clone(),
+            repeat,
+            folder: request.project.folder.display().to_string(),
+            wanted: tokio::sync::Mutex::new(wanted),
+            progress: progress.subscribe(),
+            started: AtomicU64::new(0),
+            answered: AtomicBool::new(false),
+            passed: AtomicU64::new(0),
+            _end: end.clone().drop_guard(),
+        };
+        let doing = progress.clone();
+        let say: Say =
+            Arc::new(move |text| doing.send_modify(|progress| text.clone_into(&mut progress.doing)));
         tokio::spawn(async move {
-            let outcome = command.run(&mut Watching(seen.clone()), LONGEST, &end).await;
-            let code = outcome.map_or_else(
-                |failure| {
-                    let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-                    seen.kept.push(format!("{failure}\n").as_bytes());
-                    -1
-                },
-                |ended| ended.code,
-            );
-            ended.send_replace(Some(code));
+            let host = Debugger { wanted: wanted_sender, progress: progress.clone() };
+            let outcome = request.run(&host, &end, &say).await;
+            let outcome = outcome.map(|Outcome { answer, results }| (answer, results));
+            progress.send_modify(|progress| progress.outcome = Some(outcome));
         });
-        (run, found)
+        Arc::new(run)
     }
 
-    fn with<T>(&self, work: impl FnOnce(&Seen) -> T) -> T {
-        work(&self.seen.lock().unwrap_or_else(PoisonError::into_inner))
+    /// The same run once more, without a build; `known` is what it failed with, if that is found out now.
+    pub(super) fn again(&self, known: Option<Known>, repeat: Option<Repeat>) -> Arc<Self> {
+        let mut request = self.request.clone();
+        request.options.no_build = true;
+        request.options.known = known.or(request.options.known);
+        Self::start(request, self.arguments.clone(), self.key.clone(), repeat)
     }
 
-    /// As `process_read_output` answers; a cursor is a number of bytes here.
-    pub fn output(&self, since: usize, most: usize) -> Value {
-        let text = self.with(|seen| seen.kept.text());
-        let mut start = since.min(text.len());
-        while !text.is_char_boundary(start) {
-            start -= 1;
-        }
-        let mut end = text.len().min(start.saturating_add(most));
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
-        let shown = text.get(start..end).unwrap_or_default();
-        let code = *self.ended.borrow();
-        json!({ "stdout": shown, "stdoutBytes": shown.len(), "stderr": "", "stderrBytes": 0, "cursor": end.to_string(),
-            "exited": code.is_some(), "exitCode": code })
+    /// Whether something was answered of it.
+    pub(super) fn is_answered(&self) -> bool {
+        self.answered.load(Ordering::Relaxed)
     }
-}
 
-async fn launch_test(call: &Call) -> Result<Value, Failure> {
-    let project = PathBuf::from(absolute(&call.arguments.need_text("projectPath")?));
-    let folder =
-        if project.is_dir() { project.as_path() } else { project.parent().unwrap_or(Path::new("/")) };
-    if !project.exists() {
-        return Err(Failure::invalid(format!("there is no project `{}`", project.display())));
+    /// Something is answered of it now.
+    pub(super) fn answer(&self) {
+        self.answered.store(true, Ordering::Relaxed);
     }
-    if let Tests::Launch(attributes) = test_kinds::of(&project, &call.arguments)? {
-        return launch::start_test(call, attributes).await;
-    }
-    let until = Instant::now() + execution::limit(call)?;
-    let mut command = Command::new(dotnet(), folder).arg("test").arg(&project).env("VSTEST_HOST_DEBUG", "1");
-    if let Some(filter) = call.arguments.text("filter")? {
-        // A bare name means every test with it in its name; anything else is the platform's own language.
-        let whole = filter.contains(['=', '~', '|', '&', '(']);
-        command =
-            command.arg("--filter").arg(if whole { filter } else { format!("FullyQualifiedName~{filter}") });
-    }
-    let (run, mut host) = TestRun::start(command);
-    let pid = call.progress.during("building the tests", None, held(call, &run, &mut host)).await?;
-    let mut answer = attach(call, &run, pid).await?;
-    let session = call.bridge.current().filter(|session| answer["session"] == session.id.as_str());
-    let session = session.ok_or_else(|| Failure::new(ErrorCode::NoSession, "the test host ended at once"))?;
-    session.keep_run(run);
-    let mut event = execution::wait_for_news(call, &session, 0, until).await?;
-    let stop = session.snapshot();
-    // The host breaks into the debugger it waited for; that is nobody's stop.
-    if stop.state == State::Stopped
-        && stop.stop["reason"] != "exception"
-        && stop.stop["hitBreakpointIds"].is_null()
-    {
-        session.resume("continue", json!({ "threadId": stop.stop["threadId"] }), &call.cancel).await?;
-        event = execution::wait_for_news(call, &session, stop.news, until).await?;
-    }
-    for key in ["state", "event", "pending", "output"] {
-        answer[key] = event[key].clone();
-    }
-    answer["breakpoints"] = json!(session.with_wishes(|wishes| wishes.bodies()));
-    Ok(answer)
-}
 
-/// Attaches once the host has its runtime: its id is said as soon as it is started.
-async fn attach(call: &Call, run: &TestRun, pid: u64) -> Result<Value, Failure> {
-    let until = Instant::now() + RUNTIME;
-    loop {
-        match attaching::attach_with(call, json!({ "processId": pid })).await {
-            Err(failure) if failure.code == ErrorCode::NotDebuggable && Instant::now() < until => {
-                if run.ended.borrow().is_some() || call.cancel.is_cancelled() {
-                    return Err(failure);
+    /// How many exceptions were passed, with this one.
+    pub(super) fn pass(&self) -> u64 {
+        self.passed.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// The next process, or the end.
+    pub(super) async fn next(&self, call: &Call, until: Instant) -> Result<Next, Failure> {
+        let mut progress = self.progress.clone();
+        let mut wanted = self.wanted.lock().await;
+        let waiting = async {
+            tokio::select! {
+                Some(wanted) = wanted.recv() => Ok(Next::Process(Box::new(wanted))),
+                Ok(ended) = progress.wait_for(|progress| progress.outcome.is_some()) => {
+                    let outcome = ended.outcome.clone();
+                    Ok(Next::Outcome(outcome.unwrap_or_else(|| Err(Failure::cancelled()))))
                 }
-                tokio::time::sleep(RETRY).await;
+                () = call.cancel.cancelled() => Err(Failure::cancelled()),
+                () = tokio::time::sleep_until(until) => Ok(Next::Pending(String::new())),
             }
-            outcome => return outcome,
+        };
+        let outcome = call.progress.during("building the tests", None, waiting).await;
+        match outcome? {
+            Next::Pending(_) => Ok(Next::Pending(self.progress.borrow().doing.clone())),
+            next => Ok(next),
+        }
+    }
+
+    /// Waits until the run has ended, or wants another process.
+    async fn settle(&self) -> Option<Result<(Value, Results), Failure>> {
+        let mut progress = self.progress.clone();
+        let started = self.started.load(Ordering::Relaxed);
+        let settled = progress.wait_for(|progress| progress.outcome.is_some() || progress.wanted > started);
+        let settled = tokio::time::timeout(RESULTS, settled).await.ok()?.ok()?;
+        settled.outcome.clone()
+    }
+
+    /// Adds the results to the end of its process, once they are known.
+    pub async fn describe(&self, event: &mut Value) {
+        match self.settle().await {
+            Some(Ok((answer, results))) => {
+                let tests = answer::tests(&self.folder, &results);
+                event["outcome"] = json!(if tests["failed"] != 0 {
+                    "failed"
+                } else if tests["passed"] == 0 {
+                    "notRun"
+                } else {
+                    "passed"
+                });
+                event["tests"] = tests;
+                // Its process may be one of several, and one that a client drives ends with 0 whatever its tests do.
+                if answer["exitCode"].is_i64() {
+                    event["exitCode"] = answer["exitCode"].clone();
+                }
+                if answer["error"]["code"] != ErrorCode::TestsFailed.as_str() && !answer["error"].is_null() {
+                    event["error"] = answer["error"].clone();
+                    if !answer["diagnostics"].is_null() {
+                        event["diagnostics"] = answer["diagnostics"].clone();
+                    }
+                }
+            }
+            Some(Err(failure)) => {
+                event["outcome"] = json!("notRun");
+                event["error"] = json!({ "code": failure.code.as_str(), "message": failure.message,
+                    "hint": failure.hint });
+            }
+            None => {}
         }
     }
 }
 
-/// Waits until the host says its process id.
-async fn held(call: &Call, run: &TestRun, host: &mut watch::Receiver<Option<u64>>) -> Result<u64, Failure> {
-    let mut ended = run.ended.clone();
-    let pid = async { host.wait_for(Option::is_some).await.ok().and_then(|pid| *pid) };
-    let over = async { ended.wait_for(Option::is_some).await.ok().and_then(|code| *code) };
-    let tail = || {
-        let text = run.with(|seen| seen.kept.text());
-        let from = text.char_indices().rev().take_while(|(at, _)| text.len() - at <= TAIL).last();
-        json!({ "output": text.get(from.map_or(0, |(at, _)| at)..).unwrap_or_default() })
-    };
-    tokio::select! {
-        biased;
-        () = call.cancel.cancelled() => Err(Failure::cancelled()),
-        pid = pid => pid.ok_or_else(|| Failure::new(ErrorCode::LaunchFailed, "`dotnet test` ended at once").data(tail())),
-        code = over => {
-            let code = code.unwrap_or(-1);
-            Err(Failure::new(
-                ErrorCode::LaunchFailed,
-                format!("`dotnet test` ended with code {code} and started no test host"),
-            )
-            .data(tail())
-            .hint("mend what `output` says: a build that fails, a filter no test matches, or no test platform"))
+/// Ends a session that is to be followed by another; its breakpoints are kept for that.
+pub(super) async fn leave(call: &Call, session: &Session) {
+    let requested = session.with_requested(|requested| requested.anew());
+    call.bridge.with_early(|early| {
+        let later = std::mem::take(&mut early.requested);
+        early.requested = requested;
+        early.requested.extend(later);
+    });
+    if let Err(failure) = session.leave(None).await {
+        tracing::debug!(%failure, "left a session that was gone");
+    }
+    for child in call.bridge.relatives(session) {
+        drop(child.leave(None).await);
+        call.bridge.forget(&child.id);
+    }
+    call.bridge.forget(&session.id);
+}
+
+/// Starts a session for a process with tests.
+pub(super) async fn start(call: &Call, run: &Arc<TestRun>, wanted: Wanted) -> Result<Arc<Session>, Failure> {
+    let Wanted { mut launch, ended } = wanted;
+    let arguments = &run.arguments;
+    run.started.fetch_add(1, Ordering::Relaxed);
+    let mut attributes = launch.debug_attributes();
+    attributes["stopOnEntry"] = json!(false);
+    let own = [
+        "engine",
+        "enginePath",
+        "engineOptions",
+        "python",
+        "dlvFlags",
+        "justMyCode",
+        "symbolPaths",
+        "sourceFileMap",
+    ];
+    launch::pass_on(arguments, &own, &mut attributes);
+    let Early { mut requested, filters } = call.bridge.kept();
+    let stops = launch.stops.clone();
+    let mut plan =
+        Plan { attributes, filters, stops: Some(stops.clone()), repeat: run.repeat, ..Plan::default() };
+    launch::add_breakpoints_of(call, arguments, &mut requested, plan.folders())?;
+    add_functions(&mut requested, &stops);
+    plan.requested = requested;
+    let bridge = &call.bridge;
+    let session =
+        Session::start(&bridge.options.adapter, &bridge.client(), plan, &call.cancel, &call.progress).await?;
+    let session = bridge.add(session);
+    bridge.with_early(std::mem::take);
+    session.keep_run(run.clone());
+    let pid = session.snapshot().process["systemProcessId"].as_u64().and_then(|pid| u32::try_from(pid).ok());
+    if let Some(started) = launch.started.take() {
+        started.send(pid.unwrap_or(0)).unwrap_or_default();
+    }
+    watch(&session, ended);
+    Ok(session)
+}
+
+/// Breakpoints in what frameworks call for a check that failed; no agent sees them in its lists.
+fn add_functions(requested: &mut BreakpointRequests, stops: &Stops) {
+    for (function, condition) in &stops.functions {
+        let mut dap = json!({ "name": function });
+        if let Some(condition) = condition {
+            dap["condition"] = json!(condition);
         }
-        () = tokio::time::sleep(BUILD) => {
-            let said = run.with(|seen| seen.said.clone());
-            Err(Failure::new(ErrorCode::Timeout, format!("`dotnet test` started no test host; it said last: {said}")))
-        }
+        let request = BreakpointRequest { file: FUNCTIONS.into(), dap, text: None };
+        requested.clear(&request);
+        requested.add(request, 0, Purpose::Failure);
     }
 }
 
-/// `dotnet` in PATH, else in `DOTNET_ROOT`.
-fn dotnet() -> PathBuf {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let in_path =
-        std::env::split_paths(&path).map(|folder| folder.join("dotnet")).find(|file| file.is_file());
-    let rooted = std::env::var_os("DOTNET_ROOT").map(|root| Path::new(&root).join("dotnet"));
-    in_path.or(rooted.filter(|file| file.is_file())).unwrap_or_else(|| PathBuf::from("dotnet"))
+/// Reports the end of a session's process to the run.
+fn watch(session: &Arc<Session>, ended: oneshot::Sender<Over>) {
+    let mut snapshot = session.watch_snapshot();
+    let session = Arc::downgrade(session);
+    tokio::spawn(async move {
+        let over = snapshot.wait_for(|snapshot| snapshot.state == State::Exited).await;
+        let code = over.ok().and_then(|snapshot| snapshot.exit_code);
+        let code = code.and_then(|code| i32::try_from(code).ok()).unwrap_or(-1);
+        let mut output = [String::new(), String::new()];
+        if let Some(session) = session.upgrade() {
+            let read =
+                session.ask("processReadOutput", json!({ "since": "o0.e0", "maxBytes": OUTPUT })).await;
+            let read = read.unwrap_or_default();
+            output = ["stdout", "stderr"].map(|stream| read[stream].as_str().unwrap_or_default().to_owned());
+        }
+        drop(ended.send((Ended { code }, output)));
+    });
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_test_platform_names_its_host() {
-        assert_eq!(host_of("Process Id: 4711, Name: dotnet"), Some(4711));
-        assert_eq!(
-            host_of("Host debugging is enabled. Please attach debugger to testhost process to continue."),
-            None
-        );
+/// The session of the next process of a run whose process has ended; none when the run has ended.
+pub(super) async fn next_process(call: &Call, session: &Session) -> Result<Option<Arc<Session>>, Failure> {
+    let Some(run) = session.test_run() else { return Ok(None) };
+    if run.settle().await.is_some() {
+        return Ok(None);
+    }
+    match run.next(call, Instant::now() + RESULTS).await? {
+        Next::Process(wanted) => start(call, &run, *wanted).await.map(Some),
+        Next::Outcome(_) | Next::Pending(_) => Ok(None),
     }
 }

@@ -8,13 +8,12 @@ use crate::call::Call;
 use crate::session::Session;
 use crate::tool::{Effect, Family, Tool, run};
 
-/// Entries unless asked otherwise, and at most.
+/// Entries in one answer: the default, and the limit.
 const COUNT: (u64, u64) = (100, 1000);
 
 /// The timeline.
 pub const FAMILY: Family = Family {
     name: "timeline",
-    of_session: true,
     tools: &[Tool {
         name: "debug_timeline",
         core: false,
@@ -37,8 +36,8 @@ async fn timeline(call: &Call) -> Result<Value, Failure> {
 /// As `debug_timeline` answers.
 pub fn read(session: &Session, since: u64, kinds: &[String], count: u64, budget: Budget) -> Value {
     let (mut entries, mut next, dropped) = session
-        .observed
-        .journal(|journal| journal.read(since, kinds, usize::try_from(count).unwrap_or(usize::MAX)));
+        .listener
+        .event_log(|event_log| event_log.read(since, kinds, usize::try_from(count).unwrap_or(usize::MAX)));
     let fits = budget.rows(&entries);
     if fits < entries.len() {
         entries.truncate(fits);

@@ -1,55 +1,75 @@
-//! Values at a line, hit by hit, as a table. The session evaluates them where the program came by and lets it go on, so nobody sees
-//! it stop; here the rows are collected. What an expression means is the engine's, exactly as for `debug_evaluate`.
+//! Values at places, hit by hit, as a table in the order of time. The session evaluates them where the program passes and
+//! resumes it, so no client sees it stop; here the rows are collected ([`table`]). What an expression means is the engine's, exactly as for
+//! `debug_evaluate`.
 
+mod table;
+
+use std::sync::Arc;
 use std::time::Duration;
 
 use dap_wire::{ErrorCode, Event, Failure};
 use serde_json::{Value, json};
+use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 
 use super::execution::{limit, unseen};
 use super::stops::{add_output, output, report, stopped_thread};
-use super::values::LONGEST;
-use crate::bounds::{Budget, cut};
+use super::waiting::trigger_in_vain;
+use crate::arguments::Arguments;
+use crate::bounds::Budget;
+use crate::breakpoint_requests::{FUNCTIONS, Purpose};
 use crate::call::Call;
-use crate::observer::State;
+use crate::event_listener::State;
+use crate::functions;
 use crate::session::Session;
 use crate::tool::{Effect, Family, Tool, run};
-use crate::wishes::{FUNCTIONS, Purpose};
+use table::{Keep, Table, Traced};
 
-/// Hits unless asked otherwise, and at most.
+/// Hits: the default, and the limit.
 const HITS: (u64, u64) = (20, 1000);
-/// Most expressions.
+/// The same where not every hit is a row.
+const FEW_KEPT: (u64, u64) = (1000, 100_000);
+/// Most expressions of one place.
 const EXPRESSIONS: usize = 20;
-/// How long the last rows may be on their way once the program stands.
+/// Most places.
+const PLACES: usize = 20;
+/// How long the last rows may be on their way once the program is stopped.
 const LATE: Duration = Duration::from_millis(50);
-/// How long the stop after the last row may take to be told.
+/// How long the stop after the last row may take to be reported.
 const SOON: Duration = Duration::from_secs(5);
 
 /// Tracing.
 pub const FAMILY: Family = Family {
     name: "tracing",
-    of_session: true,
     tools: &[Tool {
         name: "debug_trace",
         core: true,
         effect: Effect::Acts,
-        about: "Values of expressions each time a line is reached, as a table, without stopping; ends stopped at the \
-                last of `hits`, at a stop, or on time-out.",
+        about: "Values of expressions each time a line (or places, in order of time) is reached, as a table, without \
+                stopping; ends stopped at the last of hits, at a stop, or on time-out.",
         takes: &[
-            "sourceFile:s!",
+            "sourceFile:s",
             "line:i",
             "text:s",
-            "expressions:as!",
+            "expressions:as",
             "condition:s",
+            "places:ao=of these, several",
             "hits:i=20",
-            "timeoutMs:i",
+            "keep:s=all, changes, distinct, ends, counts",
+            "perThread:b",
         ],
-        gives: &["columns:a", "rows:a", "hits:i", "ended:s"],
+        gives: &["rows:a", "ended:s"],
         run: run!(trace),
     }],
 };
+
+/// A place to trace, as it was requested.
+struct Asked {
+    arguments: Arguments,
+    columns: Vec<String>,
+    id: u64,
+}
 
 async fn trace(call: &Call) -> Result<Value, Failure> {
     let session = call.bridge.session(&call.arguments).await?;
@@ -57,41 +77,34 @@ async fn trace(call: &Call) -> Result<Value, Failure> {
         return stopped_thread(&session);
     }
     if !session.can("supportsTracePoints") {
-        return Err(Failure::new(ErrorCode::Unsupported, "this debug adapter has no traces")
+        return Err(Failure::new(ErrorCode::Unsupported, "this debug adapter does not support traces")
             .hint("set a breakpoint and use debug_continue and debug_evaluate"));
     }
-    let columns = call.arguments.texts("expressions")?;
-    if columns.is_empty() || columns.len() > EXPRESSIONS {
-        return Err(Failure::invalid(format!("`expressions` must have 1 to {EXPRESSIONS} expressions")));
-    }
-    let (hits, until) =
-        (call.arguments.number("hits")?.unwrap_or(HITS.0).clamp(1, HITS.1), Instant::now() + limit(call)?);
-    let budget = Budget::of(&call.arguments)?;
-    let mut wish = session.wish(&call.arguments, &call.bridge.options.roots).await?;
-    if wish.file == FUNCTIONS {
-        return Err(Failure::invalid("a trace needs a line: give `sourceFile` with `line` or `text`"));
-    }
+    let keep = Keep::parse(call.arguments.text("keep")?.as_deref())?;
+    let bounds = if keep == Keep::All { HITS } else { FEW_KEPT };
+    let hits = call.arguments.number("hits")?.unwrap_or(bounds.0).clamp(1, bounds.1);
+    let (until, budget) = (Instant::now() + limit(call)?, Budget::of(&call.arguments)?);
+    let asked = asked(call)?;
+    let single = call.arguments.value("places").is_null();
+    let per_thread = call.arguments.flag("perThread")?.unwrap_or(false);
     if let Some(answer) = unseen(&session).await {
         return Ok(answer);
     }
-    let id = call.bridge.next_breakpoint();
-    wish.dap["trace"] = json!({ "expressions": columns, "hits": hits });
-    let file = wish.file.clone();
-    let events = session.observed.events();
-    session.with_wishes(|wishes| wishes.add(wish, id, Purpose::Trace));
-    let mut table = Table::default();
+    let mut table = Table::new(keep, per_thread);
+    let events = session.listener.events();
     let outcome = async {
-        session.send_breakpoints(&file).await?;
-        let bound = bound(&session, id)?;
-        table.breakpoint = bound["dap"].as_i64();
+        set(call, &session, &asked, hits).await?;
+        let (places, bound) = bound(&session, &asked)?;
+        table.places = places;
         let before = session.snapshot();
+        call.fire();
         if before.state == State::Stopped {
             let thread = json!({ "threadId": before.stop["threadId"] });
             session.resume("continue", thread, &call.cancel).await?;
         }
-        let collecting = table.collect(call, &session, events, before.news, hits, until);
+        let collecting = collect(&mut table, call, &session, events, before.news, hits, until);
         let ended = call.progress.during("tracing", None, collecting).await?;
-        answer(&session, std::mem::take(&mut table), &columns, bound, ended, budget).await
+        answer(&session, std::mem::take(&mut table), single, bound, ended, budget).await
     }
     .await;
     let taken = session.drop_breakpoints(Purpose::Trace).await;
@@ -105,135 +118,195 @@ async fn trace(call: &Call) -> Result<Value, Failure> {
     Ok(answer)
 }
 
-/// What became of the breakpoint that collects the rows: its body, with the session's id as `dap`.
-fn bound(session: &Session, id: u64) -> Result<Value, Failure> {
-    session.with_wishes(|wishes| {
-        let Some((file, wanted)) = wishes.find(id) else { return Ok(Value::Null) };
-        if wanted.state["verified"] != true && wanted.state["reason"] == "failed" {
-            let why = wanted.state["message"].as_str().unwrap_or("the engine refuses the breakpoint");
-            return Err(Failure::invalid(format!("nothing can be traced there: {why}")));
+/// The requested places: `places`, or the one that the arguments name.
+fn asked(call: &Call) -> Result<Vec<Asked>, Failure> {
+    let several = call.arguments.parsed("places");
+    let list: Vec<Arguments> = match &several {
+        Value::Null => vec![call.arguments.clone()],
+        Value::Array(list) => list.iter().map(|one| Arguments::new(one.as_object().cloned())).collect(),
+        other => return Err(Failure::invalid(format!("`places` must be a list of objects, not {other}"))),
+    };
+    if list.is_empty() || list.len() > PLACES {
+        return Err(Failure::invalid(format!("`places` must have 1 to {PLACES} places")));
+    }
+    // Expressions that every place has are given once.
+    let common = call.arguments.texts("expressions")?;
+    let one = |arguments: Arguments| {
+        let mut columns = arguments.texts("expressions")?;
+        if columns.is_empty() {
+            columns.clone_from(&common);
         }
-        let mut body = wanted.body(file);
-        body["dap"] = json!(wanted.dap);
-        Ok(body)
+        if columns.is_empty() || columns.len() > EXPRESSIONS {
+            return Err(Failure::invalid(format!("`expressions` must have 1 to {EXPRESSIONS} expressions")));
+        }
+        Ok(Asked { arguments, columns, id: call.bridge.next_breakpoint() })
+    };
+    list.into_iter().map(one).collect()
+}
+
+/// Sets a breakpoint that collects values at each place.
+async fn set(call: &Call, session: &Session, asked: &[Asked], hits: u64) -> Result<(), Failure> {
+    let group = asked.first().map(|first| format!("trace {}", first.id)).unwrap_or_default();
+    let mut files = Vec::new();
+    for one in asked {
+        let mut arguments = one.arguments.clone();
+        let function = arguments.text("function")?;
+        if let Some(function) = function.filter(|_| !session.can("supportsFunctionBreakpoints")) {
+            arguments = in_sources(session, &arguments, &function).await?;
+        }
+        let file = add(call, session, one, &arguments, hits, &group).await?;
+        if !files.contains(&file) {
+            files.push(file);
+        }
+    }
+    for file in files {
+        session.send_breakpoints(&file).await?;
+    }
+    // A function that the engine does not find by its name.
+    for one in asked {
+        let Some(function) = one.arguments.text("function")? else { continue };
+        let bound = session.with_requested(|requested| {
+            requested
+                .find(one.id)
+                .is_some_and(|(file, own)| file != FUNCTIONS || own.state["verified"] == true)
+        });
+        if !bound && let Ok(arguments) = in_sources(session, &one.arguments, &function).await {
+            session.with_requested(|requested| requested.take(one.id));
+            session.send_breakpoints(FUNCTIONS).await?;
+            let file = add(call, session, one, &arguments, hits, &group).await?;
+            session.send_breakpoints(&file).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn in_sources(session: &Session, arguments: &Arguments, function: &str) -> Result<Arguments, Failure> {
+    let found = functions::find(function, &session.source_files().await);
+    let (file, line) = found.ok_or_else(|| {
+        Failure::new(ErrorCode::NotFound, format!("no function `{function}` in the sources of the program"))
+            .hint("give `sourceFile` with the `text` or `line` of a statement")
+    })?;
+    let arguments = arguments.with("sourceFile", json!(file)).with("line", json!(line));
+    Ok(arguments.with("function", Value::Null).with("text", Value::Null))
+}
+
+async fn add(
+    call: &Call,
+    session: &Session,
+    one: &Asked,
+    arguments: &Arguments,
+    hits: u64,
+    group: &str,
+) -> Result<String, Failure> {
+    let mut request = session.request(arguments, &call.bridge.options.roots).await?;
+    request.dap["trace"] = json!({ "expressions": one.columns, "hits": hits, "group": group });
+    let file = request.file.clone();
+    session.with_requested(|requested| requested.add(request, one.id, Purpose::Trace));
+    Ok(file)
+}
+
+/// What became of the breakpoints that collect the rows.
+fn bound(session: &Session, asked: &[Asked]) -> Result<(Vec<Traced>, Vec<Value>), Failure> {
+    session.with_requested(|requested| {
+        let (mut places, mut bodies) = (Vec::new(), Vec::new());
+        for one in asked {
+            let Some((file, wanted)) = requested.find(one.id) else { continue };
+            if wanted.state["verified"] != true && wanted.state["reason"] == "failed" {
+                let why = wanted.state["message"].as_str().unwrap_or("the engine refuses the breakpoint");
+                return Err(Failure::invalid(format!("nothing can be traced there: {why}")));
+            }
+            let body = wanted.body(file);
+            let name = file.rsplit('/').next().unwrap_or(file);
+            let at = match body["function"].as_str() {
+                Some(function) => function.to_owned(),
+                None => format!("{name}:{}", body["line"]),
+            };
+            places.push(Traced::new(at, one.columns.clone(), wanted.dap));
+            bodies.push(body);
+        }
+        Ok((places, bodies))
     })
 }
 
 async fn answer(
     session: &Session,
     table: Table,
-    columns: &[String],
-    mut bound: Value,
+    single: bool,
+    mut bound: Vec<Value>,
     ended: &str,
     budget: Budget,
 ) -> Result<Value, Failure> {
     let state = session.snapshot().state;
-    let mut answer = json!({ "columns": columns, "hits": table.rows.len(), "ended": ended });
-    if table.missed > 0 {
-        answer["missed"] = json!(table.missed);
+    let mut answer = json!({ "columns": [], "hits": 0, "ended": ended });
+    if table.is_empty() {
+        match single {
+            true => answer["breakpoint"] = bound.pop().unwrap_or_default(),
+            false => answer["breakpoints"] = json!(bound),
+        }
     }
-    if table.rows.is_empty()
-        && let Some(bound) = bound.as_object_mut()
-    {
-        bound.shift_remove("dap");
-        answer["breakpoint"] = json!(bound);
-    }
-    budget.part(80).put(&mut answer, "rows", table.rows, 0);
+    table.put(&mut answer, single, budget.part(80));
     answer["state"] = json!(state.as_str());
     if matches!(state, State::Stopped | State::Exited) {
-        answer["event"] = report(session).await["event"].clone();
+        // The rows say what there is to see of the place.
+        let mut event = report(session).await["event"].clone();
+        if let Some(event) = event.as_object_mut() {
+            for key in ["lines", "locals", "changed", "more", "topFrame"] {
+                event.shift_remove(key);
+            }
+        }
+        answer["event"] = event;
     } else {
-        session.memory.set_pending(true);
+        session.agent_view.set_pending(true);
         add_output(&mut answer, output(session).await);
     }
     Ok(answer)
 }
 
-#[derive(Default)]
-struct Table {
-    /// The session's id of the breakpoint whose rows these are.
-    breakpoint: Option<i64>,
-    rows: Vec<Value>,
-    missed: u64,
-}
-
-impl Table {
-    async fn collect(
-        &mut self,
-        call: &Call,
-        session: &Session,
-        mut events: tokio::sync::broadcast::Receiver<std::sync::Arc<Event>>,
-        seen: u64,
-        hits: u64,
-        until: Instant,
-    ) -> Result<&'static str, Failure> {
-        let mut picture = session.picture();
-        loop {
-            let news = async { picture.wait_for(|picture| picture.news > seen).await.is_ok() };
-            let next = tokio::select! {
-                biased;
-                () = call.cancel.cancelled() => return Err(Failure::cancelled()),
-                next = events.recv() => Some(next),
-                _ = news => None,
-                () = tokio::time::sleep_until(until) => return Ok("timeout"),
-            };
-            let Some(next) = next else {
-                // Rows from before the stop may still be on their way through the channel.
-                while let Ok(Ok(event)) = tokio::time::timeout(LATE, events.recv()).await {
-                    self.take(&event);
-                }
-                let exited = session.snapshot().state == State::Exited;
-                let all = self.rows.len() as u64 >= hits;
-                return Ok(if exited {
-                    "exited"
-                } else if all {
-                    "hits"
-                } else {
-                    "stopped"
-                });
-            };
-            match next {
-                Ok(event) => self.take(&event),
-                Err(RecvError::Lagged(missed)) => self.missed += missed,
-                Err(RecvError::Closed) => return Ok("exited"),
+/// Takes in rows until all are there, the program stops or ends, or the time is up.
+async fn collect(
+    table: &mut Table,
+    call: &Call,
+    session: &Session,
+    mut events: Receiver<Arc<Event>>,
+    seen: u64,
+    hits: u64,
+    until: Instant,
+) -> Result<&'static str, Failure> {
+    let mut snapshot = session.watch_snapshot();
+    let triggered = trigger_in_vain(call);
+    tokio::pin!(triggered);
+    loop {
+        let news = async { snapshot.wait_for(|snapshot| snapshot.news > seen).await.is_ok() };
+        let next = tokio::select! {
+            biased;
+            () = call.cancel.cancelled() => return Err(Failure::cancelled()),
+            next = events.recv() => Some(next),
+            _ = news => None,
+            () = &mut triggered => return Ok("triggered"),
+            () = tokio::time::sleep_until(until) => return Ok("timeout"),
+        };
+        let Some(next) = next else {
+            // Rows from before the stop may still be on their way through the channel.
+            while let Ok(Ok(event)) = tokio::time::timeout(LATE, events.recv()).await {
+                table.take(&event);
             }
-            if self.rows.len() as u64 >= hits {
-                // The session stops the program with the last row.
-                let stands = picture.wait_for(|picture| picture.news > seen);
-                drop(tokio::time::timeout(SOON, stands).await);
-                return Ok("hits");
-            }
+            let exited = session.snapshot().state == State::Exited;
+            return Ok(match exited {
+                true => "exited",
+                false if table.hits >= hits => "hits",
+                false => "stopped",
+            });
+        };
+        match next {
+            Ok(event) => table.take(&event),
+            Err(RecvError::Lagged(missed)) => table.missed += missed,
+            Err(RecvError::Closed) => return Ok("exited"),
         }
-    }
-
-    /// Takes in a row: for each expression its value as text, or an object with its error.
-    fn take(&mut self, event: &Event) {
-        if event.event != "traced" || event.body["breakpointId"].as_i64() != self.breakpoint {
-            return;
+        if table.hits >= hits {
+            // The session stops the program with the last row.
+            let stands = snapshot.wait_for(|snapshot| snapshot.news > seen);
+            drop(tokio::time::timeout(SOON, stands).await);
+            return Ok("hits");
         }
-        let cells = event.body["values"].as_array().into_iter().flatten();
-        let row: Vec<Value> = cells
-            .map(|cell| match &cell["error"] {
-                Value::Null => json!(cut(&cell["value"], LONGEST)),
-                error => json!({ "error": cut(error, LONGEST) }),
-            })
-            .collect();
-        self.rows.push(json!(row));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rows_have_values_as_they_are_and_errors_apart_from_them() {
-        let mut table = Table { breakpoint: Some(7), ..Table::default() };
-        let values =
-            json!([{ "value": "x=y", "type": "str" }, { "error": "no `nope`" }, { "value": "'%s {}'" }]);
-        table.take(&Event::new("traced", json!({ "breakpointId": 7, "hit": 1, "values": values })));
-        table.take(&Event::new("traced", json!({ "breakpointId": 8, "hit": 1, "values": values })));
-        table.take(&Event::new("output", json!({ "category": "stdout", "output": "x=y" })));
-        assert_eq!(json!(table.rows), json!([["x=y", { "error": "no `nope`" }, "'%s {}'"]]));
     }
 }

@@ -3,12 +3,12 @@
 use dap_wire::Failure;
 use serde_json::{Value, json};
 
+use crate::agent_view::Values;
 use crate::bounds::cut;
-use crate::memory::Values;
 use crate::session::Session;
 
 /// Longest value, characters.
-pub(super) const LONGEST: usize = 400;
+pub(super) const MAX_VALUE_LEN: usize = 400;
 /// Rows below the first level, each.
 const INNER: u64 = 20;
 
@@ -32,7 +32,7 @@ impl<'a> Rows<'a> {
         count: u64,
         depth: u64,
     ) -> Result<(Vec<Value>, bool), Failure> {
-        // One more than wanted tells whether there are more.
+        // One more than requested shows whether there are more.
         let arguments = json!({ "variablesReference": reference, "start": start, "count": count + 1 });
         let told = self.session.ask("variables", arguments).await?;
         let list = told["variables"].as_array().cloned().unwrap_or_default();
@@ -73,7 +73,7 @@ impl<'a> Rows<'a> {
     }
 
     async fn row(&mut self, row: &Value, depth: u64) -> Result<Value, Failure> {
-        let mut shown = json!({ "name": row["name"], "value": cut(&row["value"], LONGEST) });
+        let mut shown = json!({ "name": row["name"], "value": cut(&row["value"], MAX_VALUE_LEN) });
         if let Some(kind) = row["type"].as_str().filter(|kind| !kind.is_empty()) {
             shown["type"] = json!(kind);
         }
@@ -81,6 +81,11 @@ impl<'a> Rows<'a> {
         let hint = &row["presentationHint"];
         if hint["lazy"] == true || hint["kind"] == "virtual" {
             shown["value"] = json!("(ask for it by its path)");
+            // A member's is its name behind the object's.
+            let name = format!(".{}", row["name"].as_str().unwrap_or_default());
+            if let Some(way) = row["evaluateName"].as_str().filter(|way| !way.ends_with(&name)) {
+                shown["path"] = json!(way);
+            }
         } else if inner.as_i64().is_some_and(|inner| inner > 0) {
             if depth > 1 {
                 let (children, more) = Box::pin(self.read(inner, 0, INNER, depth - 1)).await?;

@@ -1,7 +1,7 @@
 //! Builds, tests and checks: what a folder holds decides the tool ([`project`]), the tool decides the steps ([`steps`]), and
 //! each step has a reader of the tool's own format ([`readers`]) that fills the [`report`].
 //!
-//! A build runs whatever the project says, with the rights of whoever started the bridge: it is no more confined than a
+//! A build runs whatever the project says, with the rights of the user who started the bridge: it is no more confined than a
 //! build in a terminal.
 
 pub mod project;
@@ -11,20 +11,21 @@ pub mod steps;
 
 use std::time::Duration;
 
-use dap_wire::{ErrorCode, Failure};
 use serde::Serialize;
 use serde_json::{Value, json};
+use tandem_error::{ErrorCode, Failure};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::jobs::Say;
-use crate::process::Sink;
 use crate::process::kept::Lines;
+use crate::process::{Ended, Sink};
 use project::Project;
 use readers::Reader;
 use report::{Report, Written};
+use steps::Step;
 
-/// Nothing runs longer, whether anybody waits for it or not.
+/// The longest time that anything runs, whether a call waits for it or not.
 pub const DEADLINE: Duration = Duration::from_secs(30 * 60);
 
 /// What to do with a project.
@@ -67,9 +68,9 @@ pub struct Selection {
 struct Answer {
     /// Which tool did it.
     tool: &'static str,
-    /// As it was run.
+    /// The command that was run.
     command: String,
-    /// Where.
+    /// The folder in which it ran.
     folder: String,
     exit_code: i32,
     duration_ms: u64,
@@ -99,16 +100,8 @@ pub async fn run(
     let mut commands = Vec::new();
     for step in steps {
         let line = step.command.line();
-        say(&line);
-        let mut reading =
-            Reading { reader: step.reader, report: &mut report, lines: Default::default(), say: &say };
         let left = DEADLINE.saturating_sub(began.elapsed());
-        let ended = step.command.run(&mut reading, left, &cancel).await;
-        reading.end();
-        let ended = ended.map_err(|failure| match failure.code {
-            ErrorCode::Timeout => failure.data(json!({ "output": report.output.text() })),
-            _ => failure,
-        })?;
+        let ended = run_step(step, &mut report, left, &cancel, &say).await?;
         code = ended.code;
         commands.push(line);
         if !ended.success() {
@@ -123,41 +116,48 @@ pub async fn run(
         duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
         report: report.written(),
     };
-    // The scratch folder's name says nothing to anybody.
+    // The scratch folder's name means nothing to people.
     answer.command = answer.command.replace(&scratch.path().display().to_string(), "TMP");
-    let bad = none_matched(&answer, &chosen).or_else(|| none_there(&answer, action));
-    let bad = bad.or_else(|| bad_news(&answer, action));
+    let bad = none_matched(&answer, &chosen).or_else(|| bad_news(&answer, action));
     let mut answer = serde_json::to_value(answer)
-        .map_err(|error| Failure::new(ErrorCode::IoFailed, format!("the answer is no JSON: {error}")))?;
+        .map_err(|error| Failure::new(ErrorCode::IoFailed, format!("the answer is not JSON: {error}")))?;
     if let Some(error) = bad {
         answer["error"] = error;
     }
     Ok(answer)
 }
 
-/// `error` of an answer whose filter matched no test. Most runners end well then; pytest has codes of its own for it.
+/// Runs one step to its end, within the limit; its reader fills the report.
+///
+/// # Errors
+/// `COMMAND_FAILED` when it cannot be started, `TIMEOUT`, `CANCELLED`.
+pub async fn run_step(
+    step: Step,
+    report: &mut Report,
+    limit: Duration,
+    cancel: &CancellationToken,
+    say: &Say,
+) -> Result<Ended, Failure> {
+    say(&step.command.line());
+    let mut reading = Reading { reader: step.reader, report, lines: Default::default(), say };
+    let ended = step.command.run(&mut reading, limit, cancel).await;
+    reading.end();
+    ended.map_err(|failure| match failure.code {
+        ErrorCode::Timeout => failure.data(json!({ "output": report.output.text() })),
+        _ => failure,
+    })
+}
+
+/// `error` of an answer whose filter matched no test. Most runners end well then.
 fn none_matched(answer: &Answer, chosen: &Selection) -> Option<Value> {
     let filter = chosen.filter.as_ref()?;
-    let (code, report) = (answer.exit_code, &answer.report);
+    let report = &answer.report;
     let ran = report.tests.as_ref().map_or(0, |tests| tests.total.saturating_sub(tests.skipped));
-    let pytest = answer.tool == "pytest" && (code == 5 || code == 4 && answer.command.contains(".py::"));
-    if ran > 0 || report.errors > 0 || !(code == 0 || pytest) {
+    if ran > 0 || report.errors > 0 || answer.exit_code != 0 {
         return None;
     }
     let message = format!("no test ran: `{filter}` matches none");
     let hint = "without `filter` all run; `output` has the runner's own words";
-    Some(json!({ "code": ErrorCode::NotFound.as_str(), "message": message, "hint": hint }))
-}
-
-/// `error` of an answer about a .NET project without tests: `dotnet test` ends well there, and does not even build it.
-fn none_there(answer: &Answer, action: Action) -> Option<Value> {
-    let ran = answer.report.tests.as_ref().map_or(0, |tests| tests.total);
-    let is_silent = answer.tool == "dotnet" && answer.exit_code == 0 && answer.report.errors == 0;
-    if action != Action::Test || ran > 0 || !is_silent {
-        return None;
-    }
-    let message = format!("no test ran: `dotnet test` found none in `{}`", answer.folder);
-    let hint = "what is no project of tests is not even compiled: `build` says whether it does; name the tests' project in `projectPath`";
     Some(json!({ "code": ErrorCode::NotFound.as_str(), "message": message, "hint": hint }))
 }
 
@@ -184,9 +184,9 @@ fn bad_news(answer: &Answer, action: Action) -> Option<Value> {
     };
     let message = format!("`{}` failed with exit code {}{what}", words.join(" "), answer.exit_code);
     let hint = if tests {
-        "`tests.failures` says which and where"
+        "`tests.failures` lists them"
     } else if report.errors > 0 {
-        "`diagnostics` says what and where (LSP: lines from 0)"
+        "`diagnostics` lists the errors (LSP: lines from 0)"
     } else {
         "`output` says why"
     };

@@ -1,7 +1,7 @@
 //! A command as one text, split into a program and its arguments. No shell is involved, now or later: `;`, `|`, `$(…)`,
 //! `*` and `\` are ordinary characters.
 
-use dap_wire::Failure;
+use tandem_error::Failure;
 
 /// Splits at spaces. Double quotes keep spaces together and are dropped, also within a word; nothing else is special, and a
 /// quote that is never closed reaches to the end. An argument cannot be empty: who needs that, or a quote in an

@@ -1,10 +1,10 @@
-//! `run_command`: any program, run as whoever started the bridge, in a root. Only when that person allowed it.
+//! `run_command`: any program, run as the user who started the bridge, in a root. Only when that person allowed it.
 
 use std::time::Duration;
 
-use dap_wire::{ErrorCode, Failure};
 use serde::Serialize;
 use serde_json::{Value, json};
+use tandem_error::{ErrorCode, Failure};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -59,7 +59,7 @@ pub async fn run(
         omitted: sink.kept.out.dropped() + sink.kept.err.dropped(),
     };
     let mut answer = serde_json::to_value(answer)
-        .map_err(|error| Failure::new(ErrorCode::IoFailed, format!("the answer is no JSON: {error}")))?;
+        .map_err(|error| Failure::new(ErrorCode::IoFailed, format!("the answer is not JSON: {error}")))?;
     if !ended.success() {
         let program = command.program.to_string_lossy();
         let message = format!("`{program}` ended with exit code {}", ended.code);

@@ -8,10 +8,10 @@ pub mod writing;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 
-use dap_wire::Failure;
 use serde::Serialize;
+use tandem_error::Failure;
 
-use crate::git::quote::entry;
+use crate::quoted_path::entry;
 use crate::roots::Roots;
 
 /// `list_directory`.
@@ -28,7 +28,7 @@ pub struct Listing {
     pub links: Vec<String>,
     /// All there are, also those not listed here.
     pub total: usize,
-    /// Where to go on, when there are more.
+    /// Where to continue, if there are more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<usize>,
     /// Names that are not UTF-8: written in quotes as git writes them (`"\377"`), which every tool takes back.
@@ -39,7 +39,7 @@ pub struct Listing {
 /// `file_exists` and `directory_exists`.
 #[derive(Debug, Serialize)]
 pub struct Existence {
-    /// Whether it is there and of the kind that was asked for; links are followed.
+    /// Whether it exists and is of the requested kind; links are followed.
     pub exists: bool,
     /// Bytes, of a file.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -66,7 +66,7 @@ fn is_zero(number: &usize) -> bool {
 /// Names in a folder, from the `start`th (from 0), at most `count`.
 ///
 /// # Errors
-/// `PATH_NOT_ALLOWED`, `NOT_FOUND`, `INVALID_PARAMETER` when it is no folder.
+/// `PATH_NOT_ALLOWED`, `NOT_FOUND`, `INVALID_PARAMETER` when it is not a folder.
 pub fn list(roots: &Roots, path: &str, start: usize, count: usize) -> Result<Listing, Failure> {
     let place = roots.place(path)?;
     let mut found = roots.at(&place, "list", true, |dir, path| {

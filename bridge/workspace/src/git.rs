@@ -4,13 +4,12 @@
 //! A repository can name programs that git runs and places that git reads and writes. What of that counts is decided in
 //! [`repository`], by [`layout`] (where things are), [`settings`] and [`stand_in`] (which configuration git sees), [`run`] (its
 //! environment) and [`submodules`]. In the other children: [`status`], [`history`] (log and branches), [`diff`], [`changes`] (add
-//! and commit), [`quote`] (names of any bytes as text).
+//! and commit), [`crate::quoted_path`] (names of any bytes as text).
 
 pub mod changes;
 pub mod diff;
 pub mod history;
 pub mod layout;
-pub mod quote;
 pub mod repository;
 pub mod run;
 pub mod settings;

@@ -6,18 +6,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
+use tandem_error::{ErrorCode, Failure};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// Work not asked for again, or still going; more is refused.
-const MOST: usize = 32;
+/// Jobs that still run, or whose result was not fetched; more are refused.
+const MAX_JOBS: usize = 32;
 
 /// No call waits longer.
-const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+const MAX_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How the work went, once it has.
 type Result = std::result::Result<Value, Failure>;
@@ -47,12 +47,12 @@ pub struct Jobs {
 pub enum Waited {
     /// It is done.
     Done(Value),
-    /// It goes on: so long already, and this was said last.
+    /// It continues: how long so far, and its last message.
     Pending(Duration, String),
 }
 
 impl Jobs {
-    /// Starts the work, unless work with the same key goes on already, and waits for it; `tell` hears what is being done, at
+    /// Starts the work, unless work with the same key is already in progress, and waits for it; `tell` gets what is being done, at
     /// most once a second.
     ///
     /// # Errors
@@ -72,7 +72,7 @@ impl Jobs {
         let job = self.join(key, start)?;
         let _waiting = Waiting(job.clone());
         let mut done = job.done.clone();
-        let until = Instant::now() + patience.min(LONGEST);
+        let until = Instant::now() + patience.min(MAX_WAIT);
         let mut told = (String::new(), Instant::now());
         let outcome = loop {
             tokio::select! {
@@ -110,13 +110,13 @@ impl Jobs {
             job.waiters.fetch_add(1, Ordering::Relaxed);
             return Ok(job.clone());
         }
-        if running.len() >= MOST {
+        if running.len() >= MAX_JOBS {
             running.retain(|_, job| job.done.borrow().is_none());
         }
-        if running.len() >= MOST {
+        if running.len() >= MAX_JOBS {
             return Err(Failure::new(
                 ErrorCode::Unsupported,
-                format!("{MOST} builds and commands are running already"),
+                format!("{MAX_JOBS} builds and commands are running already"),
             ));
         }
         let cancel = CancellationToken::new();
@@ -135,7 +135,7 @@ impl Jobs {
         Ok(job)
     }
 
-    /// Cancels the work unless another call waits for it, too; a call that comes later starts it anew.
+    /// Cancels the work unless another call waits for it, too; a later call starts it again.
     fn cancel_for_its_last_waiter(&self, key: &str, job: &Arc<Job>) {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         if job.waiters.load(Ordering::Relaxed) > 1 {
@@ -183,7 +183,7 @@ impl Drop for Waiting {
 async fn outcome_of(done: &mut watch::Receiver<Option<Result>>) -> Result {
     match done.wait_for(Option::is_some).await {
         Ok(done) => done.clone().unwrap_or_else(|| Err(Failure::cancelled())),
-        Err(_) => Err(Failure::new(ErrorCode::IoFailed, "the work broke off")),
+        Err(_) => Err(Failure::new(ErrorCode::IoFailed, "the background job was aborted")),
     }
 }
 

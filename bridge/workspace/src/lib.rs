@@ -2,9 +2,10 @@
 //!
 //! In reading order: [`roots`] (where anything may happen), [`files`], [`command_line`] and [`process`] (how programs
 //! are run), [`git`], [`build`] (what a folder holds and how it is built and tested),
-//! [`commands`], [`jobs`] (work that outlasts a call), [`bounded`] (files of others).
+//! [`commands`], [`jobs`] (work that outlasts a call), [`bounded`] (files of others), [`quoted_path`]
+//! (paths of any bytes as text).
 //!
-//! Knows neither MCP nor debugging: parameters in, a serializable answer or a [`dap_wire::Failure`] out.
+//! Knows neither MCP nor debugging: parameters in, a serializable answer or a [`tandem_error::Failure`] out.
 
 pub mod bounded;
 pub mod build;
@@ -14,4 +15,5 @@ pub mod files;
 pub mod git;
 pub mod jobs;
 pub mod process;
+pub mod quoted_path;
 pub mod roots;

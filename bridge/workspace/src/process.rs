@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use dap_wire::{ErrorCode, Failure};
 use rustix::process::{Pid, Signal, kill_process_group};
+use tandem_error::{ErrorCode, Failure};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::Child;
 use tokio::time::{Instant, timeout};
@@ -20,19 +20,19 @@ use tokio_util::sync::CancellationToken;
 
 /// Between the request to end and the order.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How long a pipe may stay open after the program has ended: somebody it started may still hold it.
+/// How long a pipe may stay open after the program has ended: a process that it started may still hold it.
 const AFTERMATH: Duration = Duration::from_millis(500);
 /// The variable that may hold the bridge's own token. No child sees it.
 pub const TOKEN_VARIABLE: &str = "TANDEM_MCP_TOKEN";
 
-/// What to run.
+/// A program to run.
 #[derive(Debug, Clone)]
 pub struct Command {
     /// Its file, or a name to look up in PATH.
     pub program: OsString,
     /// Its arguments, as they are.
     pub arguments: Vec<OsString>,
-    /// Where.
+    /// The working folder.
     pub folder: PathBuf,
     /// Set (or with `None` unset) in its environment.
     pub environment: Vec<(OsString, Option<OsString>)>,
@@ -73,6 +73,27 @@ impl From<ExitStatus> for Ended {
     fn from(status: ExitStatus) -> Self {
         use std::os::unix::process::ExitStatusExt;
         Self { code: status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or(-1) }
+    }
+}
+
+/// Where people get the programs that build and test their code.
+const SOURCES: [(&str, &str); 9] = [
+    ("bundle", "gem install bundler"),
+    ("cargo", "https://rustup.rs"),
+    ("cmake", "apt-get install cmake"),
+    ("ctest", "apt-get install cmake"),
+    ("dotnet", "the .NET SDK, https://dotnet.microsoft.com/download"),
+    ("go", "https://go.dev/dl"),
+    ("node", "https://nodejs.org"),
+    ("python3", "apt-get install python3"),
+    ("ruby", "apt-get install ruby"),
+];
+
+/// A program that is missing, with how to get it.
+fn obtained(program: &str) -> String {
+    match SOURCES.iter().find(|(name, _)| *name == program) {
+        Some((_, source)) => format!("`{program}` ({source})"),
+        None => format!("`{program}`"),
     }
 }
 
@@ -142,7 +163,7 @@ impl Command {
                 _ => error.to_string(),
             };
             Failure::new(ErrorCode::CommandFailed, format!("cannot start `{program}`: {reason}"))
-                .hint(format!("install `{program}`, or start tandem-mcp with a PATH that has it"))
+                .hint(format!("install {}, or start tandem-mcp with a PATH that has it", obtained(&program)))
         })
     }
 
@@ -157,9 +178,26 @@ impl Command {
         deadline: Duration,
         cancel: &CancellationToken,
     ) -> Result<Ended, Failure> {
+        self.run_reporting(sink, deadline, cancel, drop).await
+    }
+
+    /// The same; `started` is called with the process id.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub async fn run_reporting(
+        &self,
+        sink: &mut dyn Sink,
+        deadline: Duration,
+        cancel: &CancellationToken,
+        started: impl FnOnce(u32),
+    ) -> Result<Ended, Failure> {
         // Only its name: arguments may hold secrets.
         tracing::debug!(program = ?self.program, "running");
         let mut child = self.start()?;
+        if let Some(pid) = child.id() {
+            started(pid);
+        }
         let group = Group(child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)));
         let mut pipes = Pipes::of(&mut child, sink);
         if let Some(mut stdin) = child.stdin.take() {
@@ -213,7 +251,7 @@ struct Group(Option<Pid>);
 impl Group {
     fn signal(&self, signal: Signal) {
         if let Some(group) = self.0 {
-            // An error means that nobody is left.
+            // An error means that no process is left.
             kill_process_group(group, signal).unwrap_or_default();
         }
     }

@@ -1,4 +1,4 @@
-//! The roots: folders outside of which nothing is read, written or run. Every path an agent names becomes a [`Place`]
+//! The roots: folders outside of which nothing is read, written or run. Every path an agent names becomes a [`ConfinedPath`]
 //! here, and every access goes through the folder's open handle, so that neither `..`, nor a symbolic link, nor a link
 //! that is swapped in between a check and its use leads out.
 //!
@@ -11,9 +11,9 @@ use std::path::{Component, Path, PathBuf};
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
-use dap_wire::{ErrorCode, Failure};
+use tandem_error::{ErrorCode, Failure};
 
-use crate::git::quote::path_bytes;
+use crate::quoted_path::path_bytes;
 
 /// One root.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub struct Roots(Vec<Root>);
 
 /// A path inside a root. That it exists, or that no link on the way leads out, is only known once it is used.
 #[derive(Debug, Clone)]
-pub struct Place<'a> {
+pub struct ConfinedPath<'a> {
     root: &'a Root,
     /// Relative to the root; `.` for the root itself.
     beneath: PathBuf,
@@ -68,8 +68,8 @@ impl Roots {
     /// Where a path lies; relative ones begin at the first root. A name that is not UTF-8 is written as the tools list it.
     ///
     /// # Errors
-    /// `PATH_NOT_ALLOWED` when it is outside of every root, `INVALID_PARAMETER` when it is no path.
-    pub fn place(&self, asked: &str) -> Result<Place<'_>, Failure> {
+    /// `PATH_NOT_ALLOWED` when it is outside of every root, `INVALID_PARAMETER` when it is not a path.
+    pub fn place(&self, asked: &str) -> Result<ConfinedPath<'_>, Failure> {
         if asked.is_empty() || asked.contains('\0') {
             return Err(Failure::invalid("a path must not be empty or contain a NUL character"));
         }
@@ -84,7 +84,7 @@ impl Roots {
     ///
     /// # Errors
     /// As [`place`](Self::place).
-    pub fn place_of(&self, path: &Path, asked: &str) -> Result<Place<'_>, Failure> {
+    pub fn place_of(&self, path: &Path, asked: &str) -> Result<ConfinedPath<'_>, Failure> {
         let found = if path.is_absolute() {
             self.strip(path).or_else(|| self.strip(&real(path)?))
         } else {
@@ -93,7 +93,7 @@ impl Roots {
         match found {
             Some((root, beneath)) if stays_inside(&beneath) => {
                 let beneath = if beneath.as_os_str().is_empty() { PathBuf::from(".") } else { beneath };
-                Ok(Place { root, beneath, asked: asked.to_owned() })
+                Ok(ConfinedPath { root, beneath, asked: asked.to_owned() })
             }
             _ => Err(self.refuse(asked)),
         }
@@ -114,18 +114,18 @@ impl Roots {
         let roots: Vec<String> = self.paths().map(|path| format!("`{}`", path.display())).collect();
         let message = format!("`{asked}` is outside of the allowed folders ({})", roots.join(", "));
         Failure::new(ErrorCode::PathNotAllowed, message)
-            .hint("use a path inside them; whoever starts tandem-mcp can allow more with `--root DIR`")
+            .hint("use a path inside them; the user who starts tandem-mcp can allow more with `--root DIR`")
     }
 
-    /// Does something at a place, beneath the root's handle; a [`Failure`] inside its error is told as it is. A link whose target is spelled absolutely, which a handle
-    /// cannot follow, is followed once if it leads back into a root; `follow` says whether that goes for the last
-    /// part of the path too.
+    /// Runs `work` at a place, beneath the root's handle; a [`Failure`] inside its error is returned unchanged. A link with an absolute
+    /// target, which a handle cannot follow, is followed once if it leads back into a root; `follow` says whether this also applies to the
+    /// last part of the path.
     ///
     /// # Errors
     /// `PATH_NOT_ALLOWED`, `NOT_FOUND`, `IO_FAILED`.
     pub fn at<T>(
         &self,
-        place: &Place<'_>,
+        place: &ConfinedPath<'_>,
         verb: &str,
         follow: bool,
         work: impl Fn(&Dir, &Path) -> io::Result<T>,
@@ -147,7 +147,7 @@ impl Roots {
     }
 
     /// The place with its links resolved by the system; only a spelling: using it is checked again.
-    fn other_way(&self, place: &Place<'_>, follow: bool) -> Option<(&Root, PathBuf)> {
+    fn other_way(&self, place: &ConfinedPath<'_>, follow: bool) -> Option<(&Root, PathBuf)> {
         let absolute = place.absolute();
         let real =
             if follow { real(&absolute)? } else { real(absolute.parent()?)?.join(absolute.file_name()?) };
@@ -179,7 +179,7 @@ impl Roots {
     }
 
     /// Where an open folder really is, as the system says, checked against the roots once more.
-    fn of_handle(&self, dir: &Dir, place: &Place<'_>) -> Result<PathBuf, Failure> {
+    fn of_handle(&self, dir: &Dir, place: &ConfinedPath<'_>) -> Result<PathBuf, Failure> {
         let own = |error: io::Error| place.failed("look at", &error);
         let real = place.absolute().canonicalize().map_err(own)?;
         let there = Dir::open_ambient_dir(&real, ambient_authority()).map_err(own)?;
@@ -188,7 +188,7 @@ impl Roots {
     }
 }
 
-impl Place<'_> {
+impl ConfinedPath<'_> {
     /// The path in full, links not resolved.
     pub fn absolute(&self) -> PathBuf {
         match self.beneath.as_os_str() == "." {

@@ -48,7 +48,7 @@ assert(second ~= first)
 local stopped = second:event("stopped")
 local frames = second:ask("stackTrace", { threadId = stopped.threadId }).stackFrames
 assert(frames[1].line == tonumber(line), vim.inspect(frames[1]))
-vim.cmd("DapRiders")
+vim.cmd("DapClients")
 said("Tandem session " .. live[1].id .. " %(stopped%)\n.*neovim.*\n.*neovim %(editor%), you")
 -- A person in the session decides about agents, whoever launched.
 vim.cmd("DapAgents none")

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use serde_json::json;
-use tests::agent::Agent;
-use tests::child::Subject;
-use tests::port::Port;
-use tests::transcript::Transcript;
+use tandem_tests::agent::Agent;
+use tandem_tests::child::Subject;
+use tandem_tests::port::Port;
+use tandem_tests::transcript::Transcript;
 
 use super::{Visit, fetched, request};
 

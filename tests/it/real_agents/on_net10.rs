@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Visit, copied, fetched, request};
 
-/// Starts the server of a template with these breakpoints; gives its port.
+/// Starts the server of a template with these breakpoints; returns its port.
 async fn up(template: &str, breakpoints: Value) -> anyhow::Result<(Visit, u16)> {
     let folder = PathBuf::from(fetched(&format!("/dotnet/{template}"))?);
     let mut visit = Visit::begin(&folder).await?;
@@ -96,4 +96,90 @@ async fn long_a_library_of_a_solution_is_debugged_as_its_program_runs() -> anyho
     let thrown = visit.call("debug_wait", json!({})).await?;
     assert_eq!(thrown["event"]["exceptionType"], "Newtonsoft.Json.JsonReaderException", "{thrown}");
     visit.ends(1, "refused: ").await
+}
+
+#[tokio::test]
+#[ignore = "long: needs what scripts/real fetches; `./check --long` runs it"]
+async fn long_rows_of_a_database_are_seen_and_set() -> anyhow::Result<()> {
+    let folder = copied("/dotnet/store")?;
+    let mut visit = Visit::begin(folder.path()).await?;
+    let asked = json!({ "projectPath": folder.path(), "run": true, "breakpoints": [
+        { "sourceFile": "Program.cs", "text": "var total = order.Lines.Sum(", "condition": "order.Customer == \"bob\"" },
+        { "sourceFile": "Program.cs", "text": "foreach (var order in big)", "logMessage": "{big.Count:D2} orders" },
+        { "sourceFile": "Program.cs", "text": "Console.WriteLine($\"{row.Customer} {row.N}\");" },
+    ] });
+    let hit = visit.launch("debug_launch", asked).await?;
+    visit.hits(&hit, "Program.Main")?;
+    assert_eq!(hit["event"]["output"]["logged"], json!(["02 orders"]), "{hit}");
+    visit.shows(&[("order.Lines[0].What", "\"paper\""), ("order.Lines.Sum(l => l.Count)", "10")]).await?;
+    // What Entity Framework keeps for itself stands in no one's way.
+    let db = visit.call("debug_variables", json!({ "path": "db" })).await?;
+    let names: Vec<&str> =
+        db["variables"].as_array().into_iter().flatten().filter_map(|row| row["name"].as_str()).collect();
+    assert_eq!((names[0], names.last()), ("Orders", Some(&"Non-Public members")), "{db}");
+    visit.sets("order.Lines[0].Count", "100").await?;
+    let hit = visit.call("debug_continue", json!({})).await?;
+    visit.hits(&hit, "Program.Main")?;
+    assert!(
+        hit["event"]["output"]["stdout"].as_str().is_some_and(|text| text.contains("bob: 10.0\n")),
+        "{hit}"
+    );
+    // A row of Dapper's is a dictionary to whoever asks.
+    let row = "((System.Collections.Generic.IDictionary<string, object>)row)";
+    visit.sets(&format!("{row}[\"Customer\"]"), "\"set by the agent\"").await?;
+    visit.shows(&[("typed", "null"), ("rows.Count", "2"), (&format!("{row}[\"N\"]"), "2")]).await?;
+    let removed = visit.call("debug_remove_breakpoint", json!({ "all": true })).await?;
+    assert_eq!(removed["removed"], 3, "{removed}");
+    let asks = visit.call("debug_continue", json!({})).await?;
+    assert_eq!(asks["event"]["type"], "waitingForInput", "{asks}");
+    let printed = asks["event"]["output"]["stdout"].as_str().unwrap_or_default();
+    assert!(printed.contains("set by the agent 2\n") && printed.contains("caught 1\n"), "{asks}");
+    visit.call("process_write_input", json!({ "data": "nobody\n" })).await?;
+    let thrown = visit.call("debug_wait", json!({})).await?;
+    let event = &thrown["event"];
+    assert_eq!(
+        (&event["isUnhandled"], &event["message"]),
+        (&json!(true), &json!("Sequence contains no elements."))
+    );
+    assert!(event["source"].as_str().is_some_and(|line| line.contains("FirstAsync")), "{thrown}");
+    let ended = visit.call("debug_continue", json!({})).await?;
+    visit.has_ended(&ended, 134, "Unhandled exception").await
+}
+
+#[tokio::test]
+#[ignore = "long: needs what scripts/real fetches; `./check --long` runs it"]
+async fn long_a_command_line_asks_maps_and_fails() -> anyhow::Result<()> {
+    let folder = copied("/dotnet/tool")?;
+    let mut visit = Visit::begin(folder.path()).await?;
+    // A resolver that a package calls, from code that it makes.
+    let asked = json!({ "projectPath": folder.path(), "args": ["map"], "run": true,
+        "breakpoints": [{ "sourceFile": "Program.cs", "text": "return full;" }] });
+    let hit = visit.launch("debug_launch", asked).await?;
+    visit.hits(&hit, "NameResolver.Resolve")?;
+    visit.shows(&[("source.Age", "30"), ("full", "\"Ann Lee\"")]).await?;
+    visit.sets("full", "\"set by the agent\"").await?;
+    let ended = visit.call("debug_continue", json!({})).await?;
+    assert_eq!(ended["event"]["output"]["stdout"], "set by the agent 30\n", "{ended}");
+    // An exception that the package catches, and prints.
+    let fails = json!({ "projectPath": folder.path(), "args": ["fail"], "noBuild": true, "run": true });
+    let thrown = visit.launch("debug_launch", fails).await?;
+    let event = &thrown["event"];
+    assert_eq!((&event["isUserUnhandled"], &event["message"]), (&json!(true), &json!("no luck")), "{thrown}");
+    assert!(event["source"].as_str().is_some_and(|line| line.contains("throw new")), "{thrown}");
+    let ended = visit.call("debug_continue", json!({})).await?;
+    assert_eq!(ended["event"]["exitCode"], 1, "{ended}");
+    // Prompts that take single keys of a terminal.
+    let asks =
+        json!({ "projectPath": folder.path(), "args": ["ask"], "noBuild": true, "run": true, "pty": true });
+    let mut asked = visit.launch("debug_launch", asks).await?;
+    for (shown, keys) in [("Name?", "ann\n"), ("> apple", "\u{1b}[B"), ("> pear", "\r"), ("Sure?", "n\r")] {
+        assert_eq!(asked["event"]["type"], "waitingForInput", "{asked}");
+        assert!(asked["event"]["screen"].as_str().is_some_and(|screen| screen.contains(shown)), "{asked}");
+        visit.call("process_write_input", json!({ "data": keys })).await?;
+        asked = visit.call("debug_wait", json!({})).await?;
+    }
+    assert_eq!(asked["event"]["exitCode"], 3, "{asked}");
+    let printed = asked["event"]["output"]["stdout"].as_str().unwrap_or_default();
+    assert!(printed.contains("ann takes pear: False"), "{asked}");
+    Ok(())
 }

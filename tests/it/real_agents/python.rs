@@ -4,10 +4,10 @@
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use tests::agent::Agent;
-use tests::child::Subject;
-use tests::port::Port;
-use tests::transcript::Transcript;
+use tandem_tests::agent::Agent;
+use tandem_tests::child::Subject;
+use tandem_tests::port::Port;
+use tandem_tests::transcript::Transcript;
 
 use super::{Visit, fetched, request};
 
@@ -144,7 +144,9 @@ async fn long_a_test_that_runs_in_a_worker_of_pytest_stops_there() -> anyhow::Re
         json!([{ "sourceFile": signer, "text": "raise BadSignature(f\"No {self.sep!r} found in value\")" }]);
     let hit = agent.call("debug_launch_test", asked).await?;
     assert!(hit["event"]["session"].is_string() && hit["event"]["function"] == "unsign", "{hit}");
-    agent.call("debug_remove_breakpoint", json!({ "breakpointId": hit["breakpoints"][0]["id"] })).await?;
+    let removed =
+        agent.call("debug_remove_breakpoint", json!({ "breakpointId": hit["breakpoints"][0]["id"] })).await?;
+    assert_eq!(removed["success"], true, "{removed}");
     // Another worker may have come there before it was removed.
     let mut ended = agent.call("debug_continue", json!({})).await?;
     if ended["state"] == "stopped" {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde_json::json;
-use tests::child::Subject;
+use tandem_tests::child::Subject;
 
 use super::{Visit, fetched};
 

@@ -1,7 +1,7 @@
 //! Shell scripts: todo.txt's, which asks before it deletes.
 
 use serde_json::json;
-use tests::child::Subject;
+use tandem_tests::child::Subject;
 
 use super::{Visit, copied};
 

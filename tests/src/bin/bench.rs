@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use clr_metadata::image::Image;
 use serde_json::{Value, json};
-use tests::agent::Agent;
-use tests::client::DapClient;
-use tests::fixture::{self, Runtime};
-use tests::transcript::Transcript;
+use tandem_tests::agent::Agent;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::{self, Runtime};
+use tandem_tests::transcript::Transcript;
 use tokio::io::AsyncReadExt;
 
 const LAUNCHES: usize = 11;
@@ -24,10 +24,17 @@ type Rows = Vec<(&'static str, String)>;
 #[tokio::main(flavor = "current_thread")]
 #[allow(clippy::print_stdout, reason = "the table is what the program is for")]
 async fn main() -> anyhow::Result<()> {
-    println!("| what | .NET Core 3.1 | .NET 9 |\n|---|---|---|");
-    let (old, new) = (measure(Runtime::Net31).await?, measure(Runtime::Net9).await?);
-    for ((what, old), (_, new)) in old.iter().zip(&new) {
-        println!("| {what} | {old} | {new} |");
+    let all = [(Runtime::Net31, ".NET Core 3.1"), (Runtime::Net9, ".NET 9"), (Runtime::Net10, ".NET 10")];
+    let (mut heads, mut columns) = (Vec::new(), Vec::new());
+    // .NET 10 is the user's own, where there is one.
+    for (runtime, name) in all.into_iter().filter(|(runtime, _)| runtime.dotnet().is_some()) {
+        heads.push(name);
+        columns.push(measure(runtime).await?);
+    }
+    println!("| what | {} |\n|---|{}", heads.join(" | "), "---|".repeat(heads.len()));
+    for (at, (what, _)) in columns.first().into_iter().flatten().enumerate() {
+        let figures = columns.iter().filter_map(|rows| Some(rows.get(at)?.1.as_str()));
+        println!("| {what} | {} |", figures.collect::<Vec<_>>().join(" | "));
     }
     Ok(())
 }
@@ -64,12 +71,9 @@ async fn measure(runtime: Runtime) -> anyhow::Result<Rows> {
     if wanted("breakpoint") {
         let (_, stop) = floor(runtime).await?;
         let most = 1.0 / stop.as_secs_f64();
-        rows.push((
-            "the floor: hits of a breakpoint, each let go at once, each second",
-            format!("{most:.0}"),
-        ));
+        rows.push(("the floor: breakpoint hits per second, resumed immediately", format!("{most:.0}")));
         let rate = conditional_hits(runtime).await?;
-        rows.push(("hits of a breakpoint whose condition is false, each second", format!("{rate:.0}")));
+        rows.push(("breakpoint hits per second whose condition is false", format!("{rate:.0}")));
     }
     if wanted("exceptions") {
         exceptions(runtime, &mut rows).await?;
@@ -215,7 +219,7 @@ async fn dap_step(runtime: Runtime) -> anyhow::Result<Duration> {
     Ok(median(taken))
 }
 
-/// What the debugging library itself needs for a step and for a stop at a breakpoint: a program of its own asks it.
+/// What the debugging library itself needs for a step and for a stop at a breakpoint: measured by a separate program.
 async fn floor(runtime: Runtime) -> anyhow::Result<(Duration, Duration)> {
     let mut program = dotnet(runtime, "spin", &[])?.spawn()?;
     let mut first = [0u8; 1];
@@ -266,9 +270,9 @@ async fn conditional_hits(runtime: Runtime) -> anyhow::Result<f64> {
     editor.launch("spin", &["beat"], json!({})).await?;
     let thread = editor.event("stopped").await?["threadId"].clone();
     let line = fixture::line("spin", "spin");
-    let wish = json!({ "source": { "path": fixture::source("spin") },
+    let request = json!({ "source": { "path": fixture::source("spin") },
         "breakpoints": [{ "line": line, "condition": "rounds < 0" }] });
-    editor.ok("setBreakpoints", wish).await?;
+    editor.ok("setBreakpoints", request).await?;
     let (mut counted, mut since) = (Vec::new(), Instant::now());
     for _ in 0..3 {
         // Alone with its thread: what the others do is not counted.
@@ -289,7 +293,7 @@ async fn conditional_hits(runtime: Runtime) -> anyhow::Result<f64> {
     rates.reduce(f64::max).context("nothing was counted")
 }
 
-/// A page of 100 fields, as a client asks for it that opens the row.
+/// A page of 100 fields, as a client requests it when it expands the row.
 async fn members(runtime: Runtime) -> anyhow::Result<Duration> {
     let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
     editor.launch("values", &["objects"], json!({})).await?;

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::agent::Agent;
-use tests::child;
-use tests::client::DapClient;
-use tests::fixture::{self, Runtime};
-use tests::transcript::Transcript;
+use tandem_tests::agent::Agent;
+use tandem_tests::child;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::{self, Runtime};
+use tandem_tests::transcript::Transcript;
 
 const ROUNDS: usize = 200;
 
@@ -69,14 +69,14 @@ async fn measure(launch: Value) -> anyhow::Result<Vec<(&'static str, Duration, D
         agent.call("debug_variables", json!({})).await?;
         locals.mcp.push(start.elapsed());
 
-        // A tool's step also tells place, lines, what changed and new output: so does the editor's, by what it asks.
+        // A tool's step also returns place, lines, what changed and new output: so does the editor's, through its requests.
         let start = Instant::now();
         editor.ok("next", json!({ "threadId": thread })).await?;
         editor.event("stopped").await?;
         look(&mut editor, &thread).await?;
         editor.ok("processReadOutput", json!({ "maxBytes": 4096 })).await?;
         steps.dap.push(start.elapsed());
-        // Who did not step is told where it led; that is no step of its own.
+        // The client that did not step is notified of the stop; that is not a step of its own.
         agent.call("debug_status", json!({})).await?;
         let start = Instant::now();
         let answer = agent.call("debug_step_over", json!({})).await?;

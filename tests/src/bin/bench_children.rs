@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use dap_wire::peer::{Incoming, Peer};
 use serde_json::{Value, json};
-use tests::child::{self, Subject};
-use tests::fixture;
+use tandem_tests::child::{self, Subject};
+use tandem_tests::fixture;
 use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
 
@@ -30,7 +30,7 @@ struct Case {
 }
 
 /// Who takes part: the adapter alone comes first.
-struct Rider {
+struct MeasuredClient {
     name: String,
     driver: Driver,
     thread: Value,
@@ -67,30 +67,30 @@ async fn main() -> anyhow::Result<()> {
         let mut tandem = case.subject.launch();
         tandem["program"] = case.launch["program"].clone();
         let own = fixture::binary("tandem-dap").display().to_string();
-        let mut riders = vec![start(&case, "adapter alone", &case.adapter, &case.launch).await?];
+        let mut clients = vec![start(&case, "adapter alone", &case.adapter, &case.launch).await?];
         for build in std::iter::once(&own).chain(&builds) {
             let name = if *build == own { "through Tandem" } else { build };
-            riders.push(start(&case, name, std::slice::from_ref(build), &tandem).await?);
+            clients.push(start(&case, name, std::slice::from_ref(build), &tandem).await?);
         }
         for _ in 0..ROUNDS {
             // Nobody is always the first, or always after the same one, whose adapter may still be at work.
-            let mut order: Vec<usize> = (0..riders.len()).collect();
+            let mut order: Vec<usize> = (0..clients.len()).collect();
             chance.shuffle(&mut order);
             for at in order {
-                let rider = riders.get_mut(at).context("nobody")?;
-                rider.take_a_turn().await.context(case.name)?;
+                let client = clients.get_mut(at).context("nobody")?;
+                client.take_a_turn().await.context(case.name)?;
             }
         }
         for (at, what) in MEASURED.iter().enumerate() {
-            let took = |rider: &Rider| rider.took.get(at).cloned().unwrap_or_default();
-            let alone = riders.first().map(took).unwrap_or_default();
-            for rider in &riders {
-                let took = took(rider);
+            let took = |client: &MeasuredClient| client.took.get(at).cloned().unwrap_or_default();
+            let alone = clients.first().map(took).unwrap_or_default();
+            for client in &clients {
+                let took = took(client);
                 let pairs: Vec<f64> = took.iter().zip(&alone).map(|(one, other)| one - other).collect();
                 println!(
                     "| {}: {what} | {} | {:.2} ms | {:+.2} ms | {:.2} ms | {:+.2} ms |",
                     case.name,
-                    rider.name,
+                    client.name,
                     at_rank(&took, 0.5),
                     at_rank(&pairs, 0.5),
                     at_rank(&took, 0.1),
@@ -98,9 +98,9 @@ async fn main() -> anyhow::Result<()> {
                 );
             }
         }
-        for rider in riders {
+        for client in clients {
             // It is killed next, if need be.
-            drop(rider.driver.ask("disconnect", json!({ "terminateDebuggee": true })).await);
+            drop(client.driver.ask("disconnect", json!({ "terminateDebuggee": true })).await);
         }
     }
     Ok(())
@@ -175,7 +175,7 @@ impl Driver {
         self.peer.request(command, arguments, LIMIT).await.with_context(|| command.to_owned())
     }
 
-    /// Waits for an event; starts the program when it is asked to.
+    /// Waits for an event; answers a `runInTerminal` request by starting the program.
     async fn event(&mut self, name: &str) -> anyhow::Result<Value> {
         loop {
             match tokio::time::timeout(LIMIT, self.incoming.recv()).await?.context("hung up")? {
@@ -196,14 +196,14 @@ impl Driver {
                         command.env(name, value.as_str().unwrap_or_default());
                     }
                     let child = command.spawn()?;
-                    self.peer.answer(&request, Ok(json!({ "processId": child.id() })));
+                    self.peer.respond(&request, Ok(json!({ "processId": child.id() })));
                     self.programs.push(child);
                 }
             }
         }
     }
 
-    /// Everything an editor asks for at a stop.
+    /// Everything that an editor requests at a stop.
     async fn look(&self, thread: &Value) -> anyhow::Result<()> {
         self.ask("threads", Value::Null).await?;
         let stack =
@@ -229,7 +229,12 @@ fn at_rank(values: &[f64], part: f64) -> f64 {
 }
 
 /// Up to the first stop, without a breakpoint left.
-async fn start(case: &Case, name: &str, command: &[String], launch: &Value) -> anyhow::Result<Rider> {
+async fn start(
+    case: &Case,
+    name: &str,
+    command: &[String],
+    launch: &Value,
+) -> anyhow::Result<MeasuredClient> {
     let source = child::source(case.source);
     let mut driver = Driver::start(command)?;
     let hello = json!({ "clientID": "bench", "adapterID": "bench", "linesStartAt1": true, "columnsStartAt1": true,
@@ -246,10 +251,15 @@ async fn start(case: &Case, name: &str, command: &[String], launch: &Value) -> a
     let stopped = driver.event("stopped").await.with_context(|| format!("{}, {name}", case.name))?;
     launching.await??;
     driver.ask("setBreakpoints", json!({ "source": { "path": source }, "breakpoints": [] })).await?;
-    Ok(Rider { name: name.to_owned(), driver, thread: stopped["threadId"].clone(), took: Default::default() })
+    Ok(MeasuredClient {
+        name: name.to_owned(),
+        driver,
+        thread: stopped["threadId"].clone(),
+        took: Default::default(),
+    })
 }
 
-impl Rider {
+impl MeasuredClient {
     async fn take_a_turn(&mut self) -> anyhow::Result<()> {
         let (driver, thread) = (&mut self.driver, &self.thread);
         let [steps, threads, ready] = &mut self.took;

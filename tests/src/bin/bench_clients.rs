@@ -1,9 +1,9 @@
 //! What one client's silence and a program's flood cost the others: 64 clients in one session, a program that prints as fast as it
 //! can, one client that never reads, and how long those who ask wait for their answers: one editor among clients that only read, or
-//! all of them. Each client is a process of its own, so that nobody's measurement waits for another's. Prints the rows of
+//! all of them. Each client is a separate process, so that no measurement waits for another. Prints the rows of
 //! `docs/sharing.md`.
 //!
-//! `cargo run --release -p tests --bin bench_clients [CLIENTS]`.
+//! `cargo run --release -p tandem-tests --bin bench_clients [CLIENTS]`.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -13,13 +13,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tests::client::DapClient;
-use tests::fixture::Runtime;
-use tests::transcript::Transcript;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::Runtime;
+use tandem_tests::transcript::Transcript;
 
 const CLIENTS: usize = 64;
 
-/// What is measured: who asks what while how much is printed.
+/// What is measured: which clients send which request while how much is printed.
 struct Round {
     command: &'static str,
     /// All ask, or one while the others only read.
@@ -35,13 +35,17 @@ const ROUNDS: [Round; 5] = [
     Round { command: "sessionInfo", all: true, flood: "300" },
     Round { command: "threads", all: true, flood: "300" },
 ];
-/// Between two requests of a client: an editor asks in bursts, but not without end.
+/// Between two requests of a client: an editor sends requests in bursts, but not without end.
 const PAUSE: Duration = Duration::from_millis(20);
 
 fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        ["client", socket, command] => client(Path::new(socket), command),
+        ["client", socket, command, offset] => client(
+            Path::new(socket),
+            command,
+            Duration::from_micros(offset.parse().context("OFFSET is a number")?),
+        ),
         ["reader", socket] => reader(Path::new(socket)),
         [] => measure(CLIENTS),
         [count] => measure(count.parse().context("CLIENTS is a number")?),
@@ -106,8 +110,8 @@ impl Asking {
     }
 }
 
-/// Asks this until the program has ended; prints how long each answer took, in microseconds.
-fn client(socket: &Path, command: &str) -> anyhow::Result<()> {
+/// Sends this request until the program has ended, the first time after `offset`; prints how long each answer took, in microseconds.
+fn client(socket: &Path, command: &str, offset: Duration) -> anyhow::Result<()> {
     let mut client = Asking::connect(socket)?;
     client.join()?;
     let mut stdout = std::io::stdout();
@@ -115,6 +119,7 @@ fn client(socket: &Path, command: &str) -> anyhow::Result<()> {
     // Whoever started us says when.
     std::io::stdin().read_line(&mut String::new())?;
     let end = Instant::now() + Duration::from_secs(120);
+    std::thread::sleep(offset);
     let mut stdin = std::io::stdin();
     let (done, ended) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
@@ -130,7 +135,7 @@ fn client(socket: &Path, command: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Reads all it is told, until the program has ended.
+/// Reads all messages until the program has ended.
 fn reader(socket: &Path) -> anyhow::Result<()> {
     let mut client = Asking::connect(socket)?;
     client.join()?;
@@ -176,8 +181,12 @@ impl Round {
         deaf.join()?;
         let others = count.saturating_sub(2);
         let asking = if self.all { others } else { 1 };
-        let mut clients = start_clients(asking, &socket, &["client", self.command])?;
-        let readers = start_clients(others - asking, &socket, &["reader"])?;
+        // Clients that ask at the same instant on two cores measure how those share them out, not the session.
+        let offset = |index: usize| (PAUSE.as_micros() as usize * index / asking).to_string();
+        let mut clients = start_clients(asking, &socket, |index| {
+            vec!["client".into(), self.command.into(), offset(index)]
+        })?;
+        let readers = start_clients(others - asking, &socket, |_| vec!["reader".into()])?;
         editor.ok("continue", json!({ "threadId": thread })).await?;
         for child in &mut clients {
             child.stdin.as_mut().context("no stdin")?.write_all(b"go\n")?;
@@ -202,11 +211,17 @@ impl Round {
     }
 }
 
-fn start_clients(count: usize, socket: &Path, role: &[&str]) -> anyhow::Result<Vec<std::process::Child>> {
+/// Starts clients, each with the role that its index names: the role's name, then its arguments behind the socket.
+fn start_clients(
+    count: usize,
+    socket: &Path,
+    role: impl Fn(usize) -> Vec<String>,
+) -> anyhow::Result<Vec<std::process::Child>> {
     let own = std::env::current_exe()?;
     let mut clients = Vec::new();
-    for _ in 0..count {
+    for index in 0..count {
         let mut command = Command::new(&own);
+        let role = role(index);
         let (kind, rest) = role.split_first().context("no role")?;
         command.arg(kind).arg(socket).args(rest).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn()?;

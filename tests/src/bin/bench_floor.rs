@@ -28,7 +28,7 @@ struct Session {
 }
 
 impl Session {
-    /// Lets the program go, through whatever does not matter, until a callback does; gives what `wanted` makes of it.
+    /// Lets the program go, through whatever does not matter, until a callback does; returns what `wanted` makes of it.
     fn until<T>(&self, wanted: impl Fn(Callback) -> Option<T>) -> anyhow::Result<T> {
         loop {
             let callback = self.callbacks.recv_timeout(PATIENCE).context("the program does not come by")?;
@@ -101,7 +101,7 @@ fn main() -> anyhow::Result<()> {
     })?;
     breakpoint.remove()?;
     let steps = (0..ROUNDS).map(|_| session.step(&thread, &pdb, size)).collect::<anyhow::Result<Vec<_>>>()?;
-    ensure!(session.process.detach().is_ok(), "the program cannot be let go");
+    ensure!(session.process.detach().is_ok(), "cannot detach from the program");
     println!("{} {}", median(steps), median(stops));
     Ok(())
 }

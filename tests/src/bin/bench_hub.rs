@@ -1,6 +1,6 @@
 //! What riding together costs: latency of a request, fan-out of an event, joining. Prints the table of `docs/sharing.md`.
 //!
-//! `cargo run --release -p tests --bin bench_hub`. All times are what a client sees on its socket, so they include the
+//! `cargo run --release -p tandem-tests --bin bench_hub`. All times are what a client sees on its socket, so they include the
 //! kernel's part and the client's own, and bound from above what the hub adds.
 
 use std::path::Path;
@@ -11,9 +11,9 @@ use dap_wire::codec::DapCodec;
 use dap_wire::{Message, Request};
 use futures::{SinkExt, StreamExt};
 use serde_json::{Value, json};
-use tests::client::DapClient;
-use tests::fixture::Runtime;
-use tests::transcript::Transcript;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::Runtime;
+use tandem_tests::transcript::Transcript;
 use tokio::net::UnixStream;
 use tokio_util::codec::Framed;
 

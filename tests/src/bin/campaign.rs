@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
-use tests::campaign::{CAMPAIGNS, Options};
+use tandem_tests::campaign::{CAMPAIGNS, Options};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
@@ -30,7 +30,7 @@ async fn run() -> anyhow::Result<()> {
     let mut options = Options { count: campaign.long, seed: fastrand::u64(..) };
     while let Some(flag) = arguments.next() {
         let value = arguments.next().with_context(|| format!("`{flag}` needs a value"))?;
-        let value = value.parse().with_context(|| format!("`{flag} {value}` is no number"))?;
+        let value = value.parse().with_context(|| format!("`{flag} {value}` is not a number"))?;
         match flag.as_str() {
             "--count" => options.count = value,
             "--seed" => options.seed = value,

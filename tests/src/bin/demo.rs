@@ -1,14 +1,26 @@
-//! The main job, told aloud: an editor and an agent in one live .NET session. Ends non-zero when anything went wrong.
+//! An annotated demo: an editor and an agent in one live .NET session. Exits with a non-zero code if anything goes wrong.
 
 use serde_json::json;
-use tests::agent::Agent;
-use tests::client::DapClient;
-use tests::fixture::{self, Runtime};
-use tests::transcript::Transcript;
+use tandem_tests::agent::Agent;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::{self, Runtime};
+use tandem_tests::transcript::Transcript;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
-    for runtime in [Runtime::Net9, Runtime::Net31] {
+    // Set-up's own two, or the user's newest.
+    let own = [Runtime::Net9, Runtime::Net31];
+    let runtimes = if own.iter().all(|runtime| runtime.dotnet().is_some()) {
+        own.to_vec()
+    } else {
+        [Runtime::Net10, Runtime::Net9, Runtime::Net8]
+            .into_iter()
+            .filter(|runtime| runtime.dotnet().is_some())
+            .take(1)
+            .collect()
+    };
+    anyhow::ensure!(!runtimes.is_empty(), "no .NET runtime is set up: run `scripts/setup --demo`");
+    for runtime in runtimes {
         eprintln!("\nAn editor and an agent debug `tour` on {}:", runtime.name());
         tell(runtime).await?;
     }

@@ -2,7 +2,7 @@
 //!
 //! `fake_adapter SCRIPT [LOG [PORT]]`: DAP on stdio, or on a port (or the path of a socket) it listens on, where each
 //! `initialize` of the script is a connection of its own, and `"on": N` sends on the Nth instead of the last. The script has one step a line. `{"dir": "out", "m": REQUEST}` waits for a request of that command
-//! (what else comes is kept for later steps); `{"dir": "in", "m": MESSAGE}` sends a message as it stands, but for
+//! (what else comes is kept for later steps); `{"dir": "in", "m": MESSAGE}` sends a message unchanged, except for
 //! `request_seq`, which becomes that of the request the script means. `{"do": …}`: `stderr` (`text`), `raw` (`text`), `exit`
 //! (`code`), `hang`, `signal` (ends by SIGABRT); `storm` (`count` events of this `event`, each with its `body`), `bytes` (sends them),
 //! `words` (`count` lines on stderr); `serve`: from now on it answers everything as an adapter of a program that stops again after each
@@ -63,7 +63,7 @@ fn main() -> Outcome<()> {
             return Ok(());
         }
     }
-    // The script is over: whoever asks to disconnect is answered, and the end of input ends us.
+    // The script is over: `disconnect` is answered, and the end of input ends us.
     while let Some(got) = adapter.receive(|_| true)? {
         if got["type"] == "request" {
             let fine = got["command"] == "disconnect";

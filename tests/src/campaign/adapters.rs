@@ -1,6 +1,6 @@
-//! Adapters that mean no good: storms of events, noise where messages belong, half a message and then silence or an end, a message that
-//! is announced too large, a stderr that never stops, answers to what nobody asked. The editor that reads gets its answers, and
-//! when it disconnects everything ends.
+//! Adapters that mean no good: storms of events, noise where messages belong, half a message and then silence or an end, a message
+//! that is announced too large, a stderr that never stops, responses to requests that were never sent. The editor that reads gets
+//! its answers, and when it disconnects everything ends.
 
 use anyhow::Context;
 use fastrand::Rng;
@@ -42,7 +42,7 @@ pub async fn run(options: Options) -> anyhow::Result<String> {
 
 struct Outcome {
     events: u64,
-    /// KiB.
+    /// The host's peak memory, in KiB.
     peak: u64,
     answered: bool,
 }

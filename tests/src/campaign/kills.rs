@@ -1,6 +1,7 @@
 //! One part of a session, any, is killed at any moment: relay, listener, bridge, host, an adapter, the program. Then the
-//! client leaves, and a while later nothing is left: no process, no file. What a killed host or listener could not remove, the next
-//! host removes when it starts. Not here: sessions that attach, and their wardens.
+//! client leaves, and a while later nothing is left: no process, no file. What a killed host could not remove, the relay that
+//! started it removes; where the listener that did so has ended, the next host removes it when it starts. Not here: sessions that
+//! attach, and their watchdogs.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,7 +21,7 @@ use crate::child::Subject;
 use crate::fixture::{self, Runtime};
 use crate::marked::{self, Marked};
 
-/// When everything has ended: an adapter may take 10 s to let go of a program of its own accord.
+/// When everything has ended: an adapter may take 10 s to detach from a program by itself.
 const LIMIT: Duration = Duration::from_secs(30);
 /// Somewhere in here the kill falls: from before there is a host to a program at its work.
 const MOMENTS: std::ops::Range<u64> = 0..2500;
@@ -118,7 +119,7 @@ async fn round(random: &mut Rng, number: u64, door: Door, debuggee: Debuggee) ->
     client.leave(random.bool()).await;
     drop(guest);
     let what = format!("{victim} (process {pid}) was killed after {moment:?}");
-    let swept = nothing_is_left(&mut session, &victim).await.context(what)?;
+    let swept = nothing_is_left(&mut session, door, &victim).await.context(what)?;
     Ok(Round { victim, swept })
 }
 
@@ -132,15 +133,15 @@ async fn join(socket: &Path) -> anyhow::Result<Raw> {
 }
 
 /// Whether it took the sweep of the next start.
-async fn nothing_is_left(session: &mut Marked, victim: &str) -> anyhow::Result<bool> {
+async fn nothing_is_left(session: &mut Marked, door: Door, victim: &str) -> anyhow::Result<bool> {
     let end = Instant::now() + LIMIT;
     loop {
         let (processes, files) = (session.processes(), session.files());
         if processes.is_empty() && files.is_empty() {
             return Ok(false);
         }
-        // Who was to remove them was killed.
-        if processes.is_empty() && matches!(victim, "host" | "listener") {
+        // Who was to remove them was killed, or was the listener that the client ended.
+        if processes.is_empty() && matches!(door, Door::Listener) && matches!(victim, "host" | "listener") {
             break;
         }
         anyhow::ensure!(
@@ -214,7 +215,7 @@ impl Client {
         }
     }
 
-    /// Works until something fails, or for ever.
+    /// Works until something fails, or forever.
     async fn work(&mut self, random: &mut Rng, debuggee: Debuggee) -> anyhow::Result<()> {
         match self {
             Self::Editor(editor) => edit(editor, random, debuggee).await,

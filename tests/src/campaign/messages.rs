@@ -19,7 +19,7 @@ const WINDOW: usize = 256;
 /// After so many frames a connection of its own is broken on purpose.
 const BREAK_EVERY: u64 = 2000;
 
-const COMMANDS: [&str; 26] = [
+const COMMANDS: [&str; 27] = [
     "threads",
     "stackTrace",
     "scopes",
@@ -39,6 +39,7 @@ const COMMANDS: [&str; 26] = [
     "cancel",
     "sessionInfo",
     "sessionControl",
+    "processReadInput",
     "processReadOutput",
     "processWriteInput",
     "configurationDone",

@@ -80,7 +80,7 @@ impl Raw {
         Ok(message)
     }
 
-    /// Asks, and passes over what else comes.
+    /// Sends a request, and ignores other messages until the response.
     pub(super) async fn ask(&mut self, command: &str, arguments: Value) -> anyhow::Result<Response> {
         let seq = self.send(command, arguments).await?;
         loop {
@@ -183,7 +183,7 @@ impl Script {
         Ok(Self(folder))
     }
 
-    /// One that stops and then answers whatever it is asked.
+    /// One that stops and then answers every request.
     pub(super) fn serving() -> anyhow::Result<Self> {
         let stopped = json!({ "reason": "entry", "threadId": 1, "allThreadsStopped": true });
         Self::new(&[

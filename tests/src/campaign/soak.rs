@@ -77,7 +77,7 @@ pub async fn run(options: Options) -> anyhow::Result<String> {
 /// What a process holds.
 #[derive(Debug)]
 struct Held {
-    /// KiB.
+    /// Resident memory, in KiB.
     memory: u64,
     descriptors: u64,
     threads: u64,

@@ -1,17 +1,31 @@
 //! How a client's session ends, and what its story must have taken by then. How messages are read is the parent's.
 
 use anyhow::Context;
-use dap_wire::Message;
+use dap_wire::{Event, Message};
 use futures::StreamExt;
 use serde_json::Value;
 
 use super::{DEADLINE, DapClient};
 
-/// Events that end a session or stop the program: a story takes them, or brings them about itself. Others it may leave unread.
-const MUST_BE_CLAIMED: [&str; 3] = ["exited", "terminated", "stopped"];
+/// Events that a client acts on: where its session and the program are. A story takes them, or brings them about itself. Others it
+/// may leave unread.
+const MUST_BE_CLAIMED: [&str; 5] = ["initialized", "stopped", "continued", "exited", "terminated"];
+/// Those of them that a client has to know before it leaves; the others are what leaving brings about. Who leaves before it has
+/// configured anything need not know that it may.
+const BEFORE_LEAVING: [&str; 3] = ["initialized", "stopped", "continued"];
 
 impl DapClient {
-    /// Reads to the end of the connection and looks at what nobody asked for.
+    /// What has come before the client leaves, that its story did not take and should have.
+    pub(super) fn overlooked_now(&self) -> Vec<Event> {
+        let overlooked = |message: &Message| match message {
+            Message::Event(event) if event.event == "initialized" && !self.configured => None,
+            Message::Event(event) if BEFORE_LEAVING.contains(&event.event.as_str()) => Some(event.clone()),
+            _ => None,
+        };
+        self.waiting.iter().filter_map(overlooked).collect()
+    }
+
+    /// Reads to the end of the connection and checks the messages that no test has claimed.
     ///
     /// # Errors
     /// When an answer, a request or the end of the session was never taken by the story.
@@ -26,7 +40,7 @@ impl DapClient {
                 let name = event.event.as_str();
                 self.leaving || !MUST_BE_CLAIMED.contains(&name)
             }
-            // What is still asked when its client goes is refused.
+            // Requests that are pending when their client leaves are refused.
             Message::Response(response) => self.leaving && !response.success,
             Message::Request(_) => false,
         };
@@ -38,11 +52,16 @@ impl DapClient {
         );
         anyhow::ensure!(
             self.overlooked.is_empty(),
-            "{} left with stops that nobody claimed: {:?}",
+            "{} left with events that nobody claimed: {:?}",
             self.name,
             self.overlooked
         );
         Ok(())
+    }
+
+    /// Takes the stops that have come, also those that repeat what is known: rdbg before 1.5 reports one stop several times.
+    pub fn take_stops(&mut self) {
+        self.waiting.retain(|message| !matches!(message, Message::Event(event) if event.event == "stopped"));
     }
 
     /// Disconnects and waits until the adapter has ended.

@@ -17,5 +17,7 @@ import "./launch-json.story";
 import "./filters.story";
 import "./log.story";
 import "./disassembly.story";
+import "./tests.story";
+import "./website.story";
 
 after(() => Editor.close());

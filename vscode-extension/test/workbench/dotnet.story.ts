@@ -35,7 +35,7 @@ story("F5, a stop, a hover, input in the program's terminal, and an agent that j
 
   const agent = await Agent.joining(bench);
   await agent.call("debug_set_breakpoint", { sourceFile: path.join(bench.folder, "Program.cs"), line: RETURN });
-  // It appears in the gutter, in the list, and bears its owner's name.
+  // It appears in the gutter and in the list, labelled with its owner's name.
   await bench.debugRow("Breakpoints", String(RETURN)).first().waitFor();
   await bench.mark("return total;").waitFor({ state: "attached" }); // Its text is the style sheet's.
   await agent.call("debug_step_over", {});

@@ -11,6 +11,8 @@ import { chromium, type Browser } from "playwright-core";
 import { DEADLINE, ROOT, dotnetVariables, editors, environment, programs } from "../environment";
 
 let running: Promise<Editor> | undefined;
+/** Where temporary files are kept outside of a run. */
+const TEMPORARY = os.tmpdir();
 /** The variables in which a .NET is found. */
 let dotnet = dotnetVariables;
 
@@ -33,6 +35,14 @@ export class Editor {
   /** Another .NET than 3.1 is found in the editor; said before the first story. */
   public static finds(variables: () => Record<string, string>): void {
     dotnet = variables;
+  }
+
+  /** The same later on: an editor that finds another one is started anew. */
+  public static async on(variables: () => Record<string, string>): Promise<void> {
+    if (dotnet !== variables) {
+      await Editor.close();
+      Editor.finds(variables);
+    }
   }
 
   /** Ends the editor, if any story started it. */
@@ -92,6 +102,7 @@ export class Editor {
   private async end(): Promise<void> {
     await this.browser.close();
     await ended(this.keeper);
+    process.env["TMPDIR"] = TEMPORARY;
   }
 }
 
@@ -117,7 +128,7 @@ const QUIET = {
 };
 
 /** The variables in which `go` and a Delve that fits it are found: Debian's is older than the Go here, which it refuses unless it
- * is told not to look, and which must write what it can read. */
+ * is configured not to look, and which must write what it can read. */
 function goVariables(scratch: string): Record<string, string> {
   const { dlv, tools } = environment();
   const folder = path.join(scratch, "go-tools");
@@ -125,7 +136,7 @@ function goVariables(scratch: string): Record<string, string> {
   writeFileSync(path.join(folder, "dlv"), `#!/bin/sh\nexec '${dlv}' "$@" --check-go-version=false\n`, { mode: 0o755 });
   return {
     PATH: [folder, path.dirname(tools.go), process.env["PATH"] ?? ""].join(":"),
-    // Else VS Code asks a login shell for its variables, which may set PATH anew.
+    // Otherwise VS Code reads the variables of a login shell, which may replace PATH.
     VSCODE_CLI: "1",
     GOEXPERIMENT: "nodwarf5", GOTOOLCHAIN: "local", GOFLAGS: "-buildvcs=false",
   };

@@ -7,7 +7,7 @@ story("a missing tandem-dap is told, with a button that leads to the setting", "
   await bench.openFile("greeter.py");
   await bench.debugView();
   await bench.page.keyboard.press("F5");
-  const told = await bench.notification("there is no program at /nowhere/tandem-dap, which the setting tandem.adapterPath names");
+  const told = await bench.notification("there is no program at /nowhere/tandem-dap, the path in the setting tandem.adapterPath");
   await bench.picture("missing-adapter");
   await told.locator(".monaco-button", { hasText: "Open Settings" }).click();
   await bench.page.locator(".settings-editor", { hasText: "Adapter Path" }).waitFor();

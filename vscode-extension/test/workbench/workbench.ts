@@ -9,6 +9,8 @@ import { Editor } from "./editor";
 const SAMPLES = path.join(ROOT, "vscode-extension/test/workbench/samples");
 /** Where screenshots are kept, for people to look at. */
 const PICTURES = process.env["TANDEM_PICTURES"] ?? path.join(ROOT, "vscode-extension/dist/pictures");
+/** How often an input box is opened anew that something closed. */
+const MAX_TRIES = 4;
 let windows = 0;
 
 export interface Circumstances {
@@ -124,16 +126,25 @@ export class Workbench {
     await this.choose(name);
   }
 
-  /** Opens VS Code's input box, which begins with the prefix. */
+  /** Opens VS Code's input box, which begins with the prefix. It closes again when something takes the focus, as the widget of an exception does. */
   private async ask(keys: string, prefix: string): Promise<Locator> {
-    await this.page.keyboard.press(keys);
     const input = this.page.locator(".quick-input-widget:visible input.input");
-    // The prefix comes with the focus; what is typed before is lost.
-    await this.page.waitForFunction((wanted) => {
-      const focused = document.activeElement;
-      return focused instanceof HTMLInputElement && focused.closest(".quick-input-widget") !== null && focused.value === wanted;
-    }, prefix);
-    return input;
+    for (let tries = 1; ; tries++) {
+      await this.page.keyboard.press(keys);
+      try {
+        // The prefix comes with the focus; what is typed before is lost.
+        await this.page.waitForFunction((wanted) => {
+          const focused = document.activeElement;
+          return focused instanceof HTMLInputElement && focused.closest(".quick-input-widget") !== null && focused.value === wanted;
+        }, prefix, { timeout: DEADLINE / MAX_TRIES });
+        return input;
+      } catch (error) {
+        if (tries === MAX_TRIES) {
+          throw error;
+        }
+        await this.page.keyboard.press("Escape");
+      }
+    }
   }
 
   public command(name: string): Promise<void> {

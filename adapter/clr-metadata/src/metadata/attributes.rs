@@ -1,13 +1,16 @@
 //! Attributes a debugger heeds, and what a method is for: accessors, operators.
 
 use super::{Metadata, method_token, row};
+use crate::bytes::u32_at;
 use crate::tables::table;
 
 /// MethodAttributes: the runtime or compiler gives the name a meaning.
 const SPECIAL_NAME: u32 = 0x800;
+/// What the types begin with in which C# declares the members of an extension block.
+const EXTENSION_GROUP: &str = "<G>$";
 
 impl Metadata {
-    /// Methods that are nobody's to step into: those, or whose type, bear one of `attributes` (simple names).
+    /// Methods that steps skip: those that have one of `attributes` (simple names), or whose type has one.
     pub fn methods_with_attribute(&self, attributes: &[&str]) -> Vec<u32> {
         let mut found = Vec::new();
         for at in 1..=self.tables.rows(table::CUSTOM_ATTRIBUTE) {
@@ -75,7 +78,48 @@ impl Metadata {
         let special = self.tables.cell(table::METHOD, row(method), 2) & SPECIAL_NAME != 0;
         // An explicit implementation is named after its interface too.
         let own = self.method_name(method).rsplit('.').next().unwrap_or_default();
-        special && ["get_", "set_", "op_"].iter().any(|prefix| own.starts_with(prefix))
+        let is_named = ["get_", "set_", "op_"].iter().any(|prefix| own.starts_with(prefix));
+        is_named && (special || self.is_extension_accessor(method))
+    }
+
+    /// Whether a static method is an accessor or operator of an extension block: it has no such mark itself, but the
+    /// declaration of the same name in a group of the block has.
+    fn is_extension_accessor(&self, method: u32) -> bool {
+        let (owner, name) = (self.owner_of(method), self.method_name(method));
+        let groups =
+            self.nested_types(owner).filter(|group| self.simple_name(*group).starts_with(EXTENSION_GROUP));
+        groups.into_iter().flat_map(|group| self.methods(group)).any(|declared| {
+            self.method_name(declared) == name
+                && self.tables.cell(table::METHOD, row(declared), 2) & SPECIAL_NAME != 0
+        })
+    }
+
+    /// Which parts of the type of a field or parameter are `dynamic`: a flag for each part, outer ones first; empty when none is.
+    pub fn dynamic_parts(&self, token: u32) -> Vec<bool> {
+        const NAME: &str = "System.Runtime.CompilerServices.DynamicAttribute";
+        // II.23.3: a prolog; without an argument it is the whole type; else a count and a byte for each part.
+        match self.attributes(token).find(|(found, _)| found == NAME) {
+            None => Vec::new(),
+            Some((_, blob)) => match blob.get(6..).filter(|_| blob.len() > 6) {
+                Some(flags) => {
+                    flags.iter().take(u32_at(blob, 2).unwrap_or(0) as usize).map(|flag| *flag != 0).collect()
+                }
+                None => vec![true],
+            },
+        }
+    }
+
+    /// The same for a method's parameter, by its position from 0.
+    pub fn dynamic_parts_of_parameter(&self, method: u32, position: u32) -> Vec<bool> {
+        let mut rows = self.tables.list(table::METHOD, row(method), 5, table::PARAM);
+        rows.find(|at| self.tables.cell(table::PARAM, *at, 1) == position + 1)
+            .map(|at| self.dynamic_parts(0x0800_0000 | at))
+            .unwrap_or_default()
+    }
+
+    /// The metadata as it was read.
+    pub fn bytes(&self) -> &[u8] {
+        self.tables.bytes()
     }
 
     /// The assembly's version, `1.2.3.4`.

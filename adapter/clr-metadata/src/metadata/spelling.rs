@@ -5,9 +5,9 @@ use crate::bytes::Reader;
 use crate::tables::table;
 
 /// Deepest nesting of a type in a signature; deeper ones are malformed.
-const DEEPEST: usize = 16;
+const MAX_DEPTH: usize = 16;
 /// No real method has more parameters or a type more arguments; a corrupt count must not become a long list.
-const MOST: u32 = 1024;
+const MAX_ARGUMENTS: u32 = 1024;
 
 /// A method's own part of its C# declaration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub struct Spelled {
     pub generics: Vec<String>,
     /// Types of its parameters, without `this`.
     pub parameters: Vec<String>,
-    /// What it gives.
+    /// The name of its return type.
     pub returns: String,
 }
 
@@ -30,7 +30,7 @@ pub enum Names {
 }
 
 impl Metadata {
-    /// A method's signature; what cannot be read is `?`. `actual`: what stands for the generic parameters of its class,
+    /// A method's signature; what cannot be read is `?`. `actual`: the arguments for the generic parameters of its class,
     /// then its own; where one is missing, the parameter's name stays.
     pub fn spelled(&self, method: u32, names: Names, actual: &[String]) -> Spelled {
         let blob = self.tables.blob(self.tables.cell(table::METHOD, row(method), 4));
@@ -52,10 +52,10 @@ impl Metadata {
             if reader.u8()? & 0x10 != 0 {
                 reader.compressed()?;
             }
-            let count = reader.compressed()?.min(MOST);
-            spelled.returns = reading.kind(&mut reader, DEEPEST)?;
+            let count = reader.compressed()?.min(MAX_ARGUMENTS);
+            spelled.returns = reading.kind(&mut reader, MAX_DEPTH)?;
             for _ in 0..count {
-                spelled.parameters.push(reading.kind(&mut reader, DEEPEST)?);
+                spelled.parameters.push(reading.kind(&mut reader, MAX_DEPTH)?);
             }
             Some(())
         };
@@ -64,7 +64,7 @@ impl Metadata {
         spelled
     }
 
-    /// A type's C# name with its own and its enclosing types' generic parameters, or what stands for them:
+    /// A type's C# name with its own and its enclosing types' generic parameters, or the arguments for them:
     /// `Outer<T>.Inner`.
     pub fn spelled_type(&self, token: u32, names: Names, actual: &[String]) -> String {
         let full = self.type_name(token);
@@ -122,12 +122,12 @@ impl Metadata {
     /// The name of a TypeDef, TypeRef or TypeSpec token; for the last, of the type it instantiates.
     pub fn referenced_type(&self, token: u32) -> String {
         match token >> 24 {
-            0x01 => self.type_reference(token & 0x00ff_ffff, DEEPEST),
+            0x01 => self.type_reference(token & 0x00ff_ffff, MAX_DEPTH),
             0x02 => self.type_name(token),
             0x1b => {
                 let blob = self.tables.blob(self.tables.cell(table::TYPE_SPEC, row(token), 0));
                 let reading = Reading { metadata: self, names: Names::Full, class: &[], own: &[] };
-                reading.kind(&mut Reader::new(blob), DEEPEST).unwrap_or_else(|| "?".into())
+                reading.kind(&mut Reader::new(blob), MAX_DEPTH).unwrap_or_else(|| "?".into())
             }
             _ => "?".into(),
         }
@@ -182,7 +182,7 @@ impl Reading<'_> {
                 let inner = self.kind(reader, deeper)?;
                 let rank = reader.compressed()?.clamp(1, 32) as usize;
                 for _ in 0..2 {
-                    for _ in 0..reader.compressed()?.min(MOST) {
+                    for _ in 0..reader.compressed()?.min(MAX_ARGUMENTS) {
                         reader.compressed()?;
                     }
                 }
@@ -192,7 +192,7 @@ impl Reading<'_> {
                 reader.u8()?;
                 let token = reader.compressed()?;
                 let mut arguments = Vec::new();
-                for _ in 0..reader.compressed()?.min(MOST) {
+                for _ in 0..reader.compressed()?.min(MAX_ARGUMENTS) {
                     arguments.push(self.kind(reader, deeper)?);
                 }
                 self.named(token, &arguments)
@@ -233,10 +233,10 @@ impl Reading<'_> {
         let name = match (self.names, token >> 24) {
             (Names::Full, _) | (_, 0x1b) => full,
             (Names::Short, 0x02) => self.metadata.without_namespace(token, full),
-            // A nested reference keeps the types around it, which its scope tells from its namespace.
+            // A nested reference keeps the types around it, which its scope distinguishes from its namespace.
             (Names::Short, _) => {
                 let mut scope = coded >> 2;
-                for _ in 0..DEEPEST {
+                for _ in 0..MAX_DEPTH {
                     match self.metadata.tables.cell(table::TYPE_REF, scope, 0) {
                         outer if outer & 3 == 3 => scope = outer >> 2,
                         _ => break,
@@ -254,7 +254,7 @@ impl Reading<'_> {
     }
 }
 
-/// Puts generic arguments where the arities stand: `` Outer`1.Inner`1 `` and `T, U` give `Outer<T>.Inner<U>`.
+/// Replaces the arities by generic arguments: `` Outer`1.Inner`1 `` and `T, U` give `Outer<T>.Inner<U>`.
 pub fn with_arguments(name: &str, arguments: &[String]) -> String {
     let mut arguments = arguments.iter();
     let mut spelled = String::with_capacity(name.len());
@@ -266,7 +266,7 @@ pub fn with_arguments(name: &str, arguments: &[String]) -> String {
         }
         let mut count = 0usize;
         while let Some(digit) = letters.next_if(char::is_ascii_digit) {
-            count = (count * 10 + digit as usize - '0' as usize).min(MOST as usize);
+            count = (count * 10 + digit as usize - '0' as usize).min(MAX_ARGUMENTS as usize);
         }
         let own: Vec<&str> = arguments.by_ref().take(count).map(String::as_str).collect();
         if !own.is_empty() {

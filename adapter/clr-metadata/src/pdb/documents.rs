@@ -33,6 +33,13 @@ impl Pdb {
         (0u32..).zip(self.documents.iter().map(String::as_str)).skip(1)
     }
 
+    /// Puts documents with relative names into a folder, as a decompiler's have them.
+    pub fn place_documents(&mut self, folder: &str) {
+        for document in self.documents.iter_mut().skip(1).filter(|document| !document.starts_with('/')) {
+            *document = format!("{folder}/{document}");
+        }
+    }
+
     /// A document's checksum; none when it has none, or one of another kind.
     pub fn checksum(&self, document: u32) -> Option<Checksum> {
         let cell = |column| self.tables.cell(table::DOCUMENT, document, column);

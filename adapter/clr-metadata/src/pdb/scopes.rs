@@ -30,7 +30,7 @@ pub struct Local {
 pub struct LocalConstant {
     /// Its name in the source.
     pub name: String,
-    /// What it is.
+    /// Its value.
     pub literal: Literal,
 }
 
@@ -39,7 +39,7 @@ pub struct LocalConstant {
 pub enum Literal {
     /// A number, `bool` or `char`: its element type (II.23.1.16), its bytes, and its enum's token if it is one's.
     Number(u32, Vec<u8>, Option<u32>),
-    /// A string.
+    /// A string constant.
     Text(String),
     /// `null`.
     Null,

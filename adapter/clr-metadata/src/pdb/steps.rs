@@ -8,14 +8,14 @@ use crate::metadata::method_token;
 const ASYNC_STEPS: [u8; 16] =
     [0xc5, 0x2a, 0xfd, 0x54, 0x25, 0xe9, 0x1a, 0x40, 0x9c, 0x2a, 0xf9, 0x4f, 0x17, 0x10, 0x72, 0xf8];
 
-/// One `await`: IL offsets where the method yields and where it goes on, and the method that goes on.
+/// One `await`: the IL offsets where the method yields and where it resumes, and the method that resumes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AwaitStep {
     /// It yields here.
     pub yield_il: u32,
-    /// It goes on here.
+    /// The offset at which it resumes.
     pub resume_il: u32,
-    /// MethodDef token of the method that goes on.
+    /// MethodDef token of the method that resumes.
     pub method: u32,
 }
 
@@ -43,7 +43,7 @@ impl Pdb {
         ranges.into_iter().find(|(start, end)| (*start..*end).contains(&il))
     }
 
-    /// The IL ranges without source in a method, wherever they are: a step that comes there goes on.
+    /// The IL ranges without source in a method, wherever they are: a step that gets there continues.
     pub fn hidden_ranges(&self, method: u32, code_size: u32) -> Vec<(u32, u32)> {
         let mut ranges: Vec<(u32, u32)> = Vec::new();
         let mut open = None;

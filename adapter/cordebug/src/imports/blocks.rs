@@ -1,6 +1,6 @@
 //! The data access library's memory blocks, kept from one stop to the next.
 //!
-//! It maps two blocks of 4 MiB at every stop, writes to every page and unmaps them when the program goes on: two thousand
+//! It maps two blocks of 4 MiB at every stop, writes to every page and unmaps them when the program resumes: two thousand
 //! page faults, which is most of what a stop costs. So a block of that size and kind is kept and given out again, as
 //! zeros. Everything else goes to the kernel as it came; nothing is kept that was not given out here as such a block.
 
@@ -43,7 +43,7 @@ impl Blocks {
 /// mmap(2), for the data access library.
 ///
 /// # Safety
-/// As the system call's.
+/// The same as for the system call.
 pub(super) unsafe extern "C" fn mmap(
     address: *mut c_void,
     length: usize,
@@ -85,7 +85,7 @@ pub(super) unsafe extern "C" fn mmap(
 /// munmap(2), for the data access library.
 ///
 /// # Safety
-/// As the system call's.
+/// The same as for the system call.
 pub(super) unsafe extern "C" fn munmap(address: *mut c_void, length: usize) -> i32 {
     let mut blocks = BLOCKS.lock().unwrap_or_else(PoisonError::into_inner);
     if blocks.take_back(address as usize, length) && blocks.free.len() < KEPT {

@@ -1,29 +1,34 @@
-//! How the debugging library learns of the program's end: it asks waitpid(2) of a child of ours, kill(2) with no signal of others.
+//! How the debugging library learns of the program's end: it calls waitpid(2) for our child, and kill(2) without a signal for other
+//! processes.
 //!
-//! Of one that has ended and whose parent has not asked how, which some parents do late or never, the kernel says that it is there. The
-//! library would wait for such a program for ever: its end would not be told, and a stop or a detach under way would not come back.
+//! The kernel reports a process as present when it has ended and its parent has not reaped it, which some parents do late or never. The
+//! library would wait forever for such a program: its end would not be reported, and a pending stop or detach would not return.
 //!
 //! Once it has learned of the end, the library takes apart what it knows of the program, and calls of it then crash now and then. So
 //! no call is made any more from then on ([`is_told`]), and the library is held until those under way have come back
 //! ([`let_calls_end`]).
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use super::waits;
 use crate::activity::{self, Activity};
 use crate::alive;
 
 /// How long the library is held for calls under way, which take that long on a machine that has much to do.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The same where nobody sees whether a call waits for the library itself.
+/// The same if nothing shows whether a call waits for the library itself.
 const BLIND_PATIENCE: Duration = Duration::from_millis(200);
 /// How often it looks.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// The process that is debugged, and the one whose end the library was told; 0 is none.
+/// The debugged process, and the one whose end was reported to the library; 0 means none.
 static DEBUGGED: AtomicU32 = AtomicU32::new(0);
 static TOLD: AtomicU32 = AtomicU32::new(0);
+
+/// The library's waits go through functions of ours, which show whether a call waits for the library.
+static SEES_WAITS: AtomicBool = AtomicBool::new(false);
+/// Calls of ours that wait for one thing, which is something that another thread of the library does.
+static BLOCKED: AtomicUsize = AtomicUsize::new(0);
 
 /// The library is about to debug this process.
 pub(crate) fn debugs(pid: u32) {
@@ -31,7 +36,7 @@ pub(crate) fn debugs(pid: u32) {
     DEBUGGED.store(pid, Ordering::SeqCst);
 }
 
-/// The library begins anew, and debugs no process yet.
+/// The library starts again, and debugs no process yet.
 pub(crate) fn debugs_nothing() {
     debugs(0);
 }
@@ -43,13 +48,13 @@ pub(crate) fn is_told() -> bool {
     told != 0 && told == DEBUGGED.load(Ordering::SeqCst)
 }
 
-/// The library learns that this process has ended. It asks while it holds what calls under way may need, so it is not held here,
+/// Reports to the library that this process has ended. It checks while it holds what calls under way may need, so it is not held here,
 /// but when it has waited; unless it waits without us.
 fn tell(pid: u32) {
     if pid != DEBUGGED.load(Ordering::SeqCst) || TOLD.swap(pid, Ordering::SeqCst) == pid {
         return;
     }
-    if !waits::are_ours() {
+    if !are_waits_seen() {
         hold(BLIND_PATIENCE);
     }
 }
@@ -64,15 +69,49 @@ pub(super) fn let_calls_end() {
 
 fn hold(patience: Duration) {
     let deadline = Instant::now() + patience;
-    while Activity::now().is_inside() && !waits::hold_a_call() && Instant::now() < deadline {
+    while Activity::now().is_inside() && !is_call_blocked() && Instant::now() < deadline {
         std::thread::sleep(PAUSE);
+    }
+}
+
+/// From now on each wait of the library goes through functions of ours.
+pub(super) fn sees_waits() {
+    SEES_WAITS.store(true, Ordering::SeqCst);
+}
+
+/// Whether each wait of the library goes through functions of ours.
+pub(super) fn are_waits_seen() -> bool {
+    SEES_WAITS.load(Ordering::SeqCst)
+}
+
+/// Whether a call of ours waits for what another thread of the library does.
+pub(super) fn is_call_blocked() -> bool {
+    BLOCKED.load(Ordering::SeqCst) > 0
+}
+
+/// A call of ours waits, while it lives.
+pub(super) struct Blocked(());
+
+impl Blocked {
+    /// None on a thread of the library's own.
+    pub(super) fn begin() -> Option<Self> {
+        activity::calls_here().then(|| {
+            BLOCKED.fetch_add(1, Ordering::SeqCst);
+            Self(())
+        })
+    }
+}
+
+impl Drop for Blocked {
+    fn drop(&mut self) {
+        BLOCKED.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
 /// kill(2), for the data access library.
 ///
 /// # Safety
-/// As the system call's.
+/// The same as for the system call.
 pub(super) unsafe extern "C" fn kill(pid: libc::pid_t, signal: i32) -> i32 {
     if let Ok(asked) = u32::try_from(pid)
         && signal == 0
@@ -91,13 +130,13 @@ pub(super) unsafe extern "C" fn kill(pid: libc::pid_t, signal: i32) -> i32 {
 /// waitpid(2), for the data access library.
 ///
 /// # Safety
-/// As the system call's.
+/// The same as for the system call.
 pub(super) unsafe extern "C" fn waitpid(pid: libc::pid_t, status: *mut i32, options: i32) -> libc::pid_t {
     // SAFETY: the caller's own request.
     let found = unsafe { libc::waitpid(pid, status, options) };
     // SAFETY: the calling thread's own error number.
     let error = unsafe { *libc::__errno_location() };
-    // Somebody else may have asked first.
+    // Another waiter may have reaped it first.
     if let Ok(asked) = u32::try_from(pid)
         && (found == pid || (found < 0 && error == libc::ECHILD && alive::has_ended(asked)))
     {
@@ -119,10 +158,10 @@ mod tests {
         Command::new("sleep").arg("60").spawn().unwrap()
     }
 
-    /// Waits until it has ended; asks nothing.
+    /// Waits until it has ended, without reaping it.
     fn end(child: &mut Child) {
         child.kill().unwrap();
-        // SAFETY: room for what is told; the child stays as it is.
+        // SAFETY: the result has room; the child is not reaped.
         unsafe {
             let mut told = core::mem::zeroed();
             let how = libc::WEXITED | libc::WNOWAIT;
@@ -130,14 +169,14 @@ mod tests {
         }
     }
 
-    /// What the library is told of one that is no child.
+    /// The result that the library gets for a process that is not a child.
     fn is_there(pid: u32) -> bool {
         // SAFETY: signal 0 is none.
         unsafe { kill(pid.cast_signed(), 0) == 0 }
     }
 
     #[test]
-    fn the_end_is_told_though_nobody_asked_how_and_calls_under_way_come_back_first() {
+    fn the_end_is_reported_without_a_wait_and_calls_under_way_return_first() {
         let mut other = sleeper();
         assert!(is_there(other.id()) && is_there(std::process::id()));
         end(&mut other);

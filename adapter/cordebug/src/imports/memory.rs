@@ -1,13 +1,13 @@
 //! The program's memory as the debugging library reads it: a few bytes at a time, five hundred times for the top frame of a
-//! stack. While the program stands, whole pages are read instead and given out from.
+//! stack. While the program is stopped, whole pages are read instead, and reads are served from them.
 //!
-//! A page is good for as long as nothing can have changed it: on a thread that said that the program stands
+//! A page is valid as long as nothing can have changed it: on a thread that has recorded that the program is stopped
 //! ([`standing`]), and until the library exchanges a word with the runtime in the program, which alone makes that write
-//! or go on. Not a cache of more than one request: what native threads of the program write meanwhile shows at the next.
+//! or resume it. Not a cache of more than one request: what native threads of the program write meanwhile shows at the next.
 //!
 //! The library's own threads read, too: for each exception they look for its frame, some 1,300 reads of fewer than 60 pages.
 //! There a page is good from the end of one wait to the beginning of the next ([`library_works`]). The thread of the program
-//! that the event is about stands meanwhile. Others may still run for a moment, so such a thread sees what they do
+//! that the event is about is stopped meanwhile. Others may still run for a moment, so such a thread sees what they do
 //! up to one event late, as the library itself does, which keeps what it has read for as long.
 
 use core::cell::RefCell;
@@ -19,9 +19,9 @@ use crate::activity;
 /// A page of the program, in bytes.
 const PAGE: u64 = 4096;
 /// Longer reads are not gathered, in bytes.
-const LONGEST: usize = 2 * PAGE as usize;
+const MAX_READ: usize = 2 * PAGE as usize;
 /// More pages than this are not kept at a time.
-const MOST: usize = 1024;
+const MAX_PAGES: usize = 1024;
 
 /// Kind of a message of the library's transport that writes to the program's memory, and the length of every message's head,
 /// in bytes: `MT_WriteMemory` and `MessageHeader` in the runtime's dbgtransportsession.h. The kind is the first word, the
@@ -50,7 +50,7 @@ pub fn recording<T>(work: impl FnOnce() -> T) -> (T, Vec<Written>) {
     (result, WRITTEN.take().unwrap_or_default())
 }
 
-/// Notes a message that writes to the program's memory, when somebody records.
+/// Records a message that writes to the program's memory, if recording is on.
 fn record(message: &[u8]) {
     let noted = WRITTEN.try_with(|written| {
         let mut written = written.try_borrow_mut().ok()?;
@@ -62,7 +62,7 @@ fn record(message: &[u8]) {
         }
         Some(())
     });
-    // At the end of a thread nobody records any more.
+    // At the end of a thread recording is over.
     noted.unwrap_or_default().unwrap_or_default();
 }
 
@@ -71,7 +71,7 @@ type Page = Box<[u8; PAGE as usize]>;
 /// The pages read so far, by file and number.
 #[derive(Default)]
 struct Pages {
-    /// How many say that the program stands.
+    /// How many say that the program is stopped.
     standing: usize,
     /// A thread of the library deals with what it has waited for.
     works: bool,
@@ -90,7 +90,7 @@ impl Pages {
     /// Fills `bytes` from this address on; false if any of it cannot be had as whole pages.
     fn fill(&mut self, file: i32, address: u64, bytes: &mut [u8]) -> bool {
         let words = activity::words();
-        if self.words != words || self.read.len() >= MOST {
+        if self.words != words || self.read.len() >= MAX_PAGES {
             self.forget();
             self.words = words;
         }
@@ -129,7 +129,7 @@ impl Pages {
     }
 }
 
-/// Says, while it lives, that the program stands unless this thread makes it go on. Not for another thread.
+/// Says, while it lives, that the program is stopped unless this thread makes it go on. Not for another thread.
 #[derive(Debug)]
 pub struct Standing(core::marker::PhantomData<*const ()>);
 
@@ -165,7 +165,7 @@ pub(super) fn library_works(works: bool) {
 /// pread(2), for the data access library, which reads the program's memory so.
 ///
 /// # Safety
-/// As the system call's.
+/// The same as for the system call.
 pub(super) unsafe extern "C" fn pread(
     file: i32,
     bytes: *mut c_void,
@@ -173,7 +173,7 @@ pub(super) unsafe extern "C" fn pread(
     offset: libc::off64_t,
 ) -> isize {
     if count > 0
-        && count <= LONGEST
+        && count <= MAX_READ
         && let Ok(address) = u64::try_from(offset)
     {
         // SAFETY: the caller gives memory of this length to be written to.
@@ -193,7 +193,7 @@ pub(super) unsafe extern "C" fn pread(
 /// read(2), for the debugging library, which hears the runtime so.
 ///
 /// # Safety
-/// As the system call's.
+/// The same as for the system call.
 pub(super) unsafe extern "C" fn read(file: i32, bytes: *mut c_void, count: usize) -> isize {
     // SAFETY: the caller's own request.
     let read = unsafe { libc::read(file, bytes, count) };
@@ -204,7 +204,7 @@ pub(super) unsafe extern "C" fn read(file: i32, bytes: *mut c_void, count: usize
 /// write(2), for the debugging library, which speaks to the runtime so.
 ///
 /// # Safety
-/// As the system call's.
+/// The same as for the system call.
 pub(super) unsafe extern "C" fn write(file: i32, bytes: *const c_void, count: usize) -> isize {
     activity::word();
     if count == HEAD {
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_read_holds_until_a_word_is_exchanged_or_nobody_says_that_it_stands() {
+    fn what_was_read_holds_until_a_message_is_exchanged_or_the_stop_is_not_confirmed() {
         let file = pages("memory", 3);
 
         assert_eq!(at(&file, 10, 2).unwrap(), [1, 1]);

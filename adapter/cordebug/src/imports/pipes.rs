@@ -3,7 +3,7 @@
 //! The library looks for them in the temporary folder of our process; they are in the program's ([`crate::startup::temporary`]).
 //!
 //! The library's transport, a thread for each program, leaves two things undone when its program has ended. It may wait in open(2) for the
-//! program's end of a pipe, and would wait for ever once the name is gone. And it closes none of the pipes it had opened. A
+//! program's end of a pipe, and would wait forever once the name is gone. And it closes none of the pipes it had opened. A
 //! process that debugs one program after the other would keep a thread and some descriptors of each.
 
 use core::cell::RefCell;
@@ -65,7 +65,7 @@ pub(super) unsafe extern "C" fn open(path: *const c_char, flags: i32, mode: libc
 /// unlink(2), for the debugging library: whoever waits in a pipe of a runtime's is released first.
 ///
 /// # Safety
-/// As the system call's.
+/// The same as for the system call.
 pub(super) unsafe extern "C" fn unlink(path: *const c_char) -> i32 {
     // SAFETY: the caller's promise.
     let pipe = unsafe { path_of(path) }.and_then(pipe_at);

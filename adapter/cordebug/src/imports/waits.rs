@@ -1,6 +1,6 @@
 //! The debugging library's waits: those that would never end, and those behind which it takes its program apart.
 //!
-//! Its platform layer asks whether a process has ended only when a wait for it begins. A thread that has asked the program for something
+//! Its platform layer checks whether a process has ended only when a wait for it begins. A thread that has asked the program for something
 //! waits without a limit, and a program that is killed meanwhile never answers: when that is the thread that listens to the
 //! program, its end is never noticed, and calls that need what the thread holds never come back. So a wait without a limit
 //! is begun again and again.
@@ -11,7 +11,7 @@
 //! is under way that it could crash ([`end`]).
 
 use core::ffi::c_void;
-use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicPtr, Ordering};
 
 use libloading::os::unix::Library;
 
@@ -24,7 +24,7 @@ const WAIT_TIMEOUT: u32 = 0x102;
 /// A piece of a wait without a limit, in ms.
 const PIECE: u32 = 50;
 /// More runtimes than this are never debugged by one process.
-const MOST: usize = 4;
+const MAX_RUNTIMES: usize = 4;
 
 /// What the data access library offers, and the debugging library calls.
 const NAMES: [&str; 3] =
@@ -38,15 +38,13 @@ type Single = unsafe extern "C" fn(*mut c_void, u32) -> u32;
 /// The functions of a library, as [`NAMES`] has them.
 type Theirs = [AtomicPtr<c_void>; NAMES.len()];
 /// Those of the libraries that were met.
-static FOUND: [Theirs; MOST] =
-    [const { [const { AtomicPtr::new(core::ptr::null_mut()) }; NAMES.len()] }; MOST];
-/// Calls of ours that wait for one thing, which is something that another thread of the library does.
-static BLOCKED: AtomicUsize = AtomicUsize::new(0);
+static FOUND: [Theirs; MAX_RUNTIMES] =
+    [const { [const { AtomicPtr::new(core::ptr::null_mut()) }; NAMES.len()] }; MAX_RUNTIMES];
 
 /// Names of functions in this data access library, and what stands for each. None when it lacks one, or too many were met.
 pub(super) fn standing_for(data_access: &Library) -> Option<[(&'static str, *const c_void); NAMES.len()]> {
     let [multiple, single_ex, single] = NAMES.map(|name| {
-        // SAFETY: only its address is asked.
+        // SAFETY: only its address is used.
         unsafe { data_access.get::<*mut c_void>(name) }.map(|symbol| symbol.into_raw()).ok()
     });
     ours_for([multiple?, single_ex?, single?])
@@ -65,8 +63,9 @@ fn ours_for(theirs: [*mut c_void; NAMES.len()]) -> Option<[(&'static str, *const
         0 => ours::<0>(),
         1 => ours::<1>(),
         2 => ours::<2>(),
-        _ => ours::<{ MOST - 1 }>(),
+        _ => ours::<{ MAX_RUNTIMES - 1 }>(),
     };
+    end::sees_waits();
     let [multiple, single_ex, single] = NAMES;
     Some([(multiple, ours[0]), (single_ex, ours[1]), (single, ours[2])])
 }
@@ -75,16 +74,6 @@ fn ours<const AT: usize>() -> [*const c_void; NAMES.len()] {
     let (multiple, single_ex, single): (Multiple, SingleEx, Single) =
         (wait_for_multiple::<AT>, wait_for_single_ex::<AT>, wait_for_single::<AT>);
     [multiple as *const c_void, single_ex as *const c_void, single as *const c_void]
-}
-
-/// Whether libraries wait through these functions.
-pub(super) fn are_ours() -> bool {
-    !FOUND[0][0].load(Ordering::SeqCst).is_null()
-}
-
-/// Whether a call of ours waits for what another thread of the library does.
-pub(super) fn hold_a_call() -> bool {
-    BLOCKED.load(Ordering::SeqCst) > 0
 }
 
 /// # Safety
@@ -100,14 +89,14 @@ unsafe extern "C" fn wait_for_multiple<const AT: usize>(
     // SAFETY: the function of this name in a library that stays loaded.
     let theirs = unsafe { core::mem::transmute::<*mut c_void, Multiple>(found) };
     let piece = if limit == INFINITE { PIECE } else { limit };
-    let is_librarys = !activity::calls_here();
+    let is_from_library = !activity::calls_here();
     loop {
-        if is_librarys {
+        if is_from_library {
             memory::library_works(false);
         }
         // SAFETY: the caller's own arguments, but for the limit.
         let outcome = unsafe { theirs(count, handles, all, piece, alertable) };
-        if is_librarys {
+        if is_from_library {
             memory::library_works(true);
         }
         if limit != INFINITE {
@@ -131,7 +120,7 @@ unsafe extern "C" fn wait_for_single_ex<const AT: usize>(
     let found = const { &FOUND[AT][1] }.load(Ordering::SeqCst);
     // SAFETY: as above.
     let theirs = unsafe { core::mem::transmute::<*mut c_void, SingleEx>(found) };
-    let _blocked = Blocked::begin();
+    let _blocked = end::Blocked::begin();
     // SAFETY: the caller's own arguments.
     unsafe { theirs(handle, limit, alertable) }
 }
@@ -142,28 +131,9 @@ unsafe extern "C" fn wait_for_single<const AT: usize>(handle: *mut c_void, limit
     let found = const { &FOUND[AT][2] }.load(Ordering::SeqCst);
     // SAFETY: as above.
     let theirs = unsafe { core::mem::transmute::<*mut c_void, Single>(found) };
-    let _blocked = Blocked::begin();
+    let _blocked = end::Blocked::begin();
     // SAFETY: the caller's own arguments.
     unsafe { theirs(handle, limit) }
-}
-
-/// A call of ours waits, while it lives.
-struct Blocked(());
-
-impl Blocked {
-    /// None on a thread of the library's own.
-    fn begin() -> Option<Self> {
-        activity::calls_here().then(|| {
-            BLOCKED.fetch_add(1, Ordering::SeqCst);
-            Self(())
-        })
-    }
-}
-
-impl Drop for Blocked {
-    fn drop(&mut self) {
-        BLOCKED.fetch_sub(1, Ordering::SeqCst);
-    }
 }
 
 #[cfg(test)]
@@ -187,11 +157,11 @@ mod tests {
     }
 
     unsafe extern "C" fn single_ex(_: *mut c_void, limit: u32, _: i32) -> u32 {
-        limit + u32::from(hold_a_call())
+        limit + u32::from(end::is_call_blocked())
     }
 
     unsafe extern "C" fn single(_: *mut c_void, limit: u32) -> u32 {
-        limit + 10 * u32::from(hold_a_call())
+        limit + 10 * u32::from(end::is_call_blocked())
     }
 
     fn ours(multiple: Multiple) -> Option<(Multiple, SingleEx, Single)> {
@@ -214,7 +184,7 @@ mod tests {
             unsafe { ours(2, core::ptr::null(), 0, limit, 0) }
         };
         let (multiple, single_ex, single) = ours(third).unwrap();
-        assert!(are_ours());
+        assert!(end::are_waits_seen());
         assert_eq!(wait(multiple, INFINITE), 1);
         assert_eq!(wait(multiple, 2000), WAIT_TIMEOUT);
         assert_eq!(*LIMITS.lock().unwrap(), [PIECE, PIECE, PIECE, 2000]);
@@ -227,12 +197,12 @@ mod tests {
         let call = Call::begin(&"ICorDebugController::Stop");
         assert_eq!(singles(), (6, 15));
         drop(call);
-        assert!(!hold_a_call());
+        assert!(!end::is_call_blocked());
 
         // Another library's are other functions, and the same library is met again.
         assert_eq!(wait(ours(other).unwrap().0, INFINITE), 7);
         assert_eq!(ours(third).unwrap().0 as usize, multiple as usize);
-        for more in 1..=MOST - 2 {
+        for more in 1..=MAX_RUNTIMES - 2 {
             assert!(ours_for([more as *mut c_void; 3]).is_some());
         }
         assert!(ours_for([usize::MAX as *mut c_void; 3]).is_none());

@@ -1,5 +1,5 @@
 //! A runtime that is linked into the executable: a self-contained program in one file, .NET 6 and later. It comes without a
-//! debugging library. The one that fits is known by its build id, which the executable tells by the symbol `DotNetRuntimeInfo`
+//! debugging library. The one that fits is known by its build id, which the executable has in the symbol `DotNetRuntimeInfo`
 //! (dotnet/diagnostics, `src/shared/debug/inc/runtimeinfo.h`), and may lie in an installed runtime of that very build.
 
 use std::fs::File;
@@ -54,7 +54,7 @@ impl Needs {
     fn described_in(bytes: &[u8]) -> Option<Self> {
         let mut rest = bytes;
         loop {
-            let at = rest.windows(SIGNATURE.len()).position(|found| found == SIGNATURE)?;
+            let at = memchr::memmem::find(rest, SIGNATURE)?;
             rest = rest.get(at..)?;
             if let Some(needs) = Self::described(rest) {
                 return Some(needs);
@@ -80,7 +80,7 @@ impl Needs {
     }
 }
 
-/// A part of a file, as a program header tells of it.
+/// A part of a file, as a program header describes it.
 struct Segment {
     kind: u32,
     flags: u32,
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn the_description_is_told_from_words_that_look_like_it() {
+    fn the_description_is_distinguished_from_text_that_looks_like_it() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("program");
         let needs = |segments: &[(u32, u32, &[u8])]| {

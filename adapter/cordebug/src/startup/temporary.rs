@@ -1,6 +1,6 @@
 //! Where the runtime of a process has its debugging pipes: the temporary folder of that process, which need not be ours.
 //!
-//! Kept from the time the process is seen, because nobody can ask it any more when it has ended. Not here: the pipes themselves.
+//! Kept from the time the process is seen, because it cannot be read after the process has ended. Not here: the pipes themselves.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -86,7 +86,7 @@ mod tests {
             remember(child.id());
             child.kill().unwrap();
             child.wait().unwrap();
-            // It cannot be asked any more, and what is known of it stays.
+            // It can no longer be read; keep what is known.
             remember(child.id());
             assert_eq!(folder_of(child.id()), expected, "{named:?}");
         }

@@ -16,7 +16,7 @@ const ASKED: Duration = Duration::from_secs(20);
 /// How often a command is looked at that says nothing.
 const LOOK: Duration = Duration::from_millis(50);
 /// Most bytes of a line; a longer one comes in pieces.
-const LONGEST: u64 = 64 << 10;
+const MAX_LINE_LEN: u64 = 64 << 10;
 /// Lines that wait to be looked at; the command waits when there are more.
 const WAITING: usize = 1024;
 
@@ -101,7 +101,7 @@ fn lines_of(child: &mut Child) -> std::io::Result<Receiver<String>> {
         let copy = move || {
             let mut pipe = BufReader::new(pipe);
             let mut line = Vec::new();
-            while pipe.by_ref().take(LONGEST).read_until(b'\n', &mut line).is_ok_and(|count| count > 0) {
+            while pipe.by_ref().take(MAX_LINE_LEN).read_until(b'\n', &mut line).is_ok_and(|count| count > 0) {
                 let text = String::from_utf8_lossy(&line);
                 if lines.send(text.trim_end_matches(['\n', '\r']).to_owned()).is_err() {
                     break;

@@ -16,6 +16,10 @@ use super::target::Target;
 use crate::engine::builds::{self, Tell, Telling};
 use readers::{Told, gnu, go, rustc};
 
+/// Whose arguments a program of Rust's tests takes.
+const LIBTEST: &str = "libtest (`NAME`, `--exact`)";
+/// Whose arguments a program of Go's tests takes.
+const GO_TEST: &str = "`go test` (`-test.run=NAME`)";
 /// How long a build may take.
 const BUILD_LIMIT: Duration = Duration::from_secs(10 * 60);
 
@@ -60,7 +64,7 @@ pub(super) fn built(target: Target, tell: Tell<'_>, give_up: &dyn Fn() -> bool) 
 
 /// It was built, but nothing says what to run.
 fn nameless(project: &Path) -> Failure {
-    let message = format!("`{}` was built, but nothing says which program to run", project.display());
+    let message = format!("`{}` was built, but it is not known which program to run", project.display());
     Failure::new(ErrorCode::LaunchFailed, message)
         .hint("name the folder as `project`, and the executable it builds as `program`")
 }
@@ -72,7 +76,7 @@ struct Build<'a> {
 }
 
 impl Build<'_> {
-    /// A folder, or a `Cargo.toml`; gives the program where the build says which it is.
+    /// A folder, or a `Cargo.toml`; returns the program where the build says which it is.
     fn project(&self, project: &Path) -> Result<Option<PathBuf>, Failure> {
         let folder = if project.is_dir() { project } else { project.parent().unwrap_or(project) };
         let has = |name: &str| folder.join(name).is_file();
@@ -106,13 +110,28 @@ impl Build<'_> {
             .flatten()
             .filter_map(|word| word.as_str().map(str::to_owned))
             .collect();
+        let is_chosen = !own.is_empty() || !chosen.is_empty();
         let words = match (own.is_empty(), chosen.is_empty()) {
             (false, _) => own,
             (true, false) => chosen,
             (true, true) => vec!["build".to_owned()],
         };
         cargo.args(&words).arg("--message-format=json").arg("--manifest-path").arg(manifest);
-        let told = self.run(cargo, folder, rustc)?;
+        let mut told = self.run(cargo, folder, rustc)?;
+        let is_test = words.first().is_some_and(|word| word == "test");
+        if is_test {
+            self.say_tests(&self.target.program, LIBTEST);
+        } else if told.executables.is_empty() && !is_chosen {
+            // Of a library there is nothing else to run.
+            let mut cargo = self.command("cargo", folder)?;
+            cargo
+                .args(["test", "--no-run", "--lib", "--message-format=json", "--manifest-path"])
+                .arg(manifest);
+            told = self.run(cargo, folder, rustc)?;
+            if !told.executables.is_empty() {
+                self.say_tests(manifest, LIBTEST);
+            }
+        }
         if told.executables.is_empty() {
             let message = format!("`{}` was built, but it has no program", folder.display());
             return Err(Failure::new(ErrorCode::LaunchFailed, message)
@@ -123,6 +142,12 @@ impl Build<'_> {
             &told.executables,
             "choose one: `cargo: { \"args\": [\"build\", \"--bin\", \"NAME\"] }`",
         )
+    }
+
+    /// Says that tests are debugged; `runner`: whose arguments choose them.
+    fn say_tests(&self, what: &Path, runner: &str) {
+        let name = what.file_name().unwrap_or_default().to_string_lossy();
+        builds::say(self.tell, &format!("{name}: debugging its tests; `args` are those of {runner}"));
     }
 
     /// A Go package, one file, or the tests of a package, which one of their files or `mode: "test"` asks for; without
@@ -152,6 +177,9 @@ impl Build<'_> {
         build.arg(if program.is_dir() || tests { Path::new(".") } else { program });
         self.run(build, folder, go)?;
         if find::is_executable(&out) {
+            if tests {
+                self.say_tests(program, GO_TEST);
+            }
             return Ok(out);
         }
         if tests {

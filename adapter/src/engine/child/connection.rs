@@ -8,17 +8,17 @@ use std::time::Duration;
 
 use dap_wire::peer::{Incoming, Peer};
 use dap_wire::{ErrorCode, Failure};
-use registry::Scratch;
+use session_registry::Scratch;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::net::TcpListener;
 use tokio::net::unix::pipe;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
+use super::chunked_reader::ChunkedReader;
 use super::debuggee;
-use super::pieces::Pieces;
 use super::profile::{Plan, ProgramIo, Transport};
-use super::socket::{self, Place};
+use super::socket::{self, Endpoint};
 use crate::io::child::Pipes;
 use crate::io::{Broker, Child, ExitInfo};
 
@@ -89,12 +89,12 @@ impl LastLines {
 
 /// An adapter that can be talked to.
 pub(super) struct Connection {
-    /// Asks it.
+    /// Sends it a request.
     pub(super) peer: Peer,
     /// What was started: the adapter, or the program that has it inside.
     pub(super) process: Process,
     /// Where it listens.
-    pub(super) place: Option<Place>,
+    pub(super) place: Option<Endpoint>,
     /// Further connections to the port that was dialled: subprocesses of the program.
     pub(super) listener: Option<TcpListener>,
     /// Where it keeps its sockets and temporary files.
@@ -112,11 +112,11 @@ pub(super) enum Process {
 }
 
 impl Connection {
-    /// Where the adapter takes a connection for a further program: on the port it told, or where it took this one.
-    pub(super) fn further(&self, told: Option<u16>) -> Option<Place> {
+    /// Where the adapter takes a connection for a further program: on the port that it reported, or where it accepted this one.
+    pub(super) fn further(&self, told: Option<u16>) -> Option<Endpoint> {
         match (&self.place, told) {
             (Some(place), Some(port)) => Some(place.with_port(port)),
-            (None, Some(port)) => Some(Place::Port(port)),
+            (None, Some(port)) => Some(Endpoint::Port(port)),
             (place, None) => place.clone(),
         }
     }
@@ -175,26 +175,30 @@ pub(super) async fn start(
         _ => None,
     };
     let port = bound.as_ref().and_then(|bound| bound.local_addr().ok()).map(|address| address.port());
-    let wants_folder = plan.quirks.litters || plan.transport == Transport::ListensLocally;
-    let scratch = wants_folder.then(|| Scratch::new(&registry::folder())).transpose().map_err(failed)?;
+    let wants_folder = plan.quirks.leaves_temp_files || plan.transport == Transport::ListensLocally;
+    let scratch =
+        wants_folder.then(|| Scratch::new(&session_registry::folder())).transpose().map_err(failed)?;
     let place = match (&plan.transport, port, &scratch) {
-        (Transport::Listens, Some(port), _) => Some(Place::Port(port)),
-        (Transport::ListensLocally, _, Some(scratch)) => Some(Place::Folder(scratch.path().join("dap"))),
+        (Transport::Listens, Some(port), _) => Some(Endpoint::Port(port)),
+        (Transport::ListensLocally, _, Some(scratch)) => Some(Endpoint::Folder(scratch.path().join("dap"))),
         _ => None,
     };
+    if let (Some(Endpoint::Folder(socket)), Some(text)) = (&place, plan.quirks.beside_socket) {
+        std::fs::write(socket.with_extension("rb"), text).map_err(failed)?;
+    }
     let mut spec = plan.spec.clone();
     for argument in &mut spec.args {
         let text = argument.to_string_lossy();
         *argument = match (&place, port) {
-            (Some(Place::Folder(socket)), _) => {
+            (Some(Endpoint::Folder(socket)), _) => {
                 text.replace("{socket}", &socket.display().to_string()).into()
             }
             (_, Some(port)) => text.replace("{port}", &port.to_string()).into(),
             _ => continue,
         };
     }
-    if let Some(scratch) = scratch.as_ref().filter(|_| plan.quirks.litters) {
-        // Its own alone: a program that it asks us to start has the variable as it was.
+    if let Some(scratch) = scratch.as_ref().filter(|_| plan.quirks.leaves_temp_files) {
+        // Only for the adapter: a program that it asks us to start has the original variable.
         spec.env.push(("TMPDIR".into(), Some(scratch.path().display().to_string())));
     }
     // A port that the adapter binds itself must be free by then.
@@ -221,10 +225,10 @@ pub(super) async fn start(
     let reached = async {
         match (&place, &listener, pipes) {
             (Some(place), ..) => loop {
-                if let (Process::Program(program), Place::Folder(socket)) = (&process, place) {
+                if let (Process::Program(program), Endpoint::Folder(socket)) = (&process, place) {
                     until_it_waits(program.pid(), socket).await;
                 }
-                // Nothing tells from outside when it listens; trying costs nothing.
+                // From outside nothing shows when it listens; trying costs nothing.
                 match place.connect().await {
                     Ok(ends) => return Ok(ends),
                     Err(error) => tracing::trace!(%error, "the adapter does not listen yet"),
@@ -232,8 +236,8 @@ pub(super) async fn start(
                 tokio::time::sleep(RETRY).await;
             },
             (None, Some(listener), _) => socket::accept(listener).await.map(|(ends, _)| ends),
-            (None, None, Some((from, to))) => Ok(Peer::start(Pieces(from), to)),
-            (None, None, None) => Err(std::io::Error::other("nothing says how to talk to it")),
+            (None, None, Some((from, to))) => Ok(Peer::start(ChunkedReader(from), to)),
+            (None, None, None) => Err(std::io::Error::other("there is no way to communicate with it")),
         }
     };
     let mut exit = process.child().map(Child::exit);
@@ -255,7 +259,7 @@ pub(super) async fn start(
     }
 }
 
-/// rdbg listens before it is ready, and breaks when somebody comes then. When it is ready it does nothing but wait.
+/// rdbg listens before it is ready, and breaks if a client connects then. When it is ready, it only waits.
 async fn until_it_waits(pid: u32, socket: &std::path::Path) {
     let mut in_a_row = 0;
     while in_a_row < READY_LOOKS {
@@ -266,7 +270,7 @@ async fn until_it_waits(pid: u32, socket: &std::path::Path) {
 }
 
 /// Connects to an adapter that runs already; nothing is started.
-async fn attach_to(place: Place) -> Result<(Connection, mpsc::UnboundedReceiver<Incoming>), Failure> {
+async fn attach_to(place: Endpoint) -> Result<(Connection, mpsc::UnboundedReceiver<Incoming>), Failure> {
     let missing = |reason: String| {
         let message = format!("no debug adapter answers at `{place}`: {reason}");
         Failure::new(ErrorCode::ProcessNotFound, message)
@@ -284,7 +288,7 @@ async fn attach_to(place: Place) -> Result<(Connection, mpsc::UnboundedReceiver<
 pub(super) fn with_last_words(message: String, words: &str) -> Failure {
     let quoted = if words.is_empty() { String::new() } else { format!("; its last words: {words}") };
     Failure::new(ErrorCode::EngineFailed, format!("{message}{quoted}"))
-        .hint("the session is over; launch again, or run the adapter by itself to see what ails it")
+        .hint("the session has ended; launch again, or run the adapter directly to see why it fails")
 }
 
 async fn ended_if_any(exit: Option<&mut watch::Receiver<Option<ExitInfo>>>) -> ExitInfo {

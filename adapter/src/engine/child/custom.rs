@@ -1,5 +1,5 @@
 //! Any other DAP adapter, by `engine: { command, args?, connection?, adapterID? }`: attributes reach it untouched, but for
-//! `{stdin}`, `{stdout}` and `{stderr}`, which stand for pipes of ours: many adapters can be told where the program's go.
+//! `{stdin}`, `{stdout}` and `{stderr}`, which are replaced by Tandem's pipes: many adapters let the user redirect the program's stdio.
 
 use std::path::PathBuf;
 
@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::find;
 use super::profile::{Plan, Profile, ProgramIo, Quirks, Transport, names_pipe};
 use super::target::Target;
+use crate::engine::description::Description;
 use crate::io::SpawnSpec;
 
 /// An adapter the user describes.
@@ -93,6 +94,11 @@ impl Custom {
 }
 
 impl Profile for Custom {
+    /// What its attributes say is its own business.
+    fn description(&self) -> &'static Description {
+        const { &Description { connects: true, reads_cores: true, ..Description::NONE } }
+    }
+
     fn name(&self) -> &str {
         &self.command
     }

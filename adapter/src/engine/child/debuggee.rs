@@ -1,4 +1,4 @@
-//! A process that an adapter started and told us of: known by pid and start time, so that nobody else is ever hit. And what
+//! A process that an adapter started and reported: identified by pid and start time, so that no other process is ever hit. And what
 //! the kernel says of processes (proc(5)).
 
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ impl Debuggee {
         start_time(self.pid).as_ref() == Some(&self.started)
     }
 
-    /// Sends it a signal, and its group if it leads one. That it is gone already is no error.
+    /// Sends it a signal, and its group if it leads one. It is not an error if it is already gone.
     pub(super) fn signal(&self, signal: Signal) {
         let Some(pid) = self.reached() else { return };
         // Only "no such process" can happen to a process of our own user.
@@ -39,7 +39,7 @@ impl Debuggee {
         }
     }
 
-    /// Sends it a signal, and nobody else.
+    /// Sends a signal to this process only.
     pub(super) fn signal_alone(&self, signal: Signal) {
         if let Some(pid) = self.reached() {
             kill_process(pid, signal).unwrap_or_default();
@@ -169,7 +169,7 @@ mod tests {
     fn a_process_is_known_by_when_it_started() {
         let own = Debuggee::of(std::process::id()).unwrap();
         assert_eq!(Debuggee::of(std::process::id()).unwrap(), own);
-        // A pid that was given out again is somebody else: signal 0 to nobody must not reach us.
+        // A reused pid is another process, which must not get a signal.
         Debuggee { started: "1".into(), ..own }.signal(Signal::KILL);
     }
 }

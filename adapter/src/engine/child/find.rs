@@ -27,7 +27,7 @@ impl<'a> Search<'a> {
         Self { engine, what, install, looked: Vec::new(), found: None }
     }
 
-    /// Places somebody else has looked at.
+    /// Locations that other code has searched.
     pub(super) fn looked(mut self, places: Vec<String>) -> Self {
         self.looked.extend(places);
         self
@@ -129,10 +129,15 @@ pub(super) fn missing(engine: &str, what: &str, looked: &[String]) -> Failure {
 }
 
 /// What an adapter that is a script is run by must be there too: the kernel, or `env`, would only say that something is not.
+/// `package_of` names the Debian package of an interpreter.
 ///
 /// # Errors
 /// `ENGINE_NOT_FOUND`.
-pub(super) fn has_interpreter(engine: &str, adapter: &SpawnSpec) -> Result<(), Failure> {
+pub(super) fn has_interpreter(
+    engine: &str,
+    adapter: &SpawnSpec,
+    package_of: impl Fn(&str) -> Option<&'static str>,
+) -> Result<(), Failure> {
     let script = adapter.program.display();
     let Some(words) = first_line_words(&adapter.program) else { return Ok(()) };
     match words.as_slice() {
@@ -161,13 +166,13 @@ pub(super) fn has_interpreter(engine: &str, adapter: &SpawnSpec) -> Result<(), F
             let what = format!("`{interpreter}`, which runs `{script}`");
             let message = format!("the engine `{engine}` needs {what}; there is no such file");
             Err(Failure::new(ErrorCode::EngineNotFound, message)
-                .hint("install the adapter anew, with an interpreter that is there; or set `enginePath`"))
+                .hint("reinstall the adapter with an existing interpreter, or set `enginePath`"))
         }
         _ => Ok(()),
     }
 }
 
-/// The words behind `#!`; nothing of a file that is no script.
+/// The words behind `#!`; nothing of a file that is not a script.
 pub(super) fn first_line_words(script: &Path) -> Option<Vec<String>> {
     let mut start = Vec::new();
     std::fs::File::open(script).ok()?.take(SHEBANG_LIMIT).read_to_end(&mut start).ok()?;
@@ -175,18 +180,19 @@ pub(super) fn first_line_words(script: &Path) -> Option<Vec<String>> {
     Some(String::from_utf8_lossy(line).split_ascii_whitespace().map(str::to_owned).collect())
 }
 
-/// What Debian's package of an interpreter is called.
-fn package_of(interpreter: &str) -> Option<&'static str> {
-    Some(match interpreter {
-        "ruby" => "ruby",
-        "node" => "nodejs",
-        "python3" => "python3",
-        "python" => "python-is-python3",
-        _ => return None,
-    })
+/// The Python that a command such as `pytest` names in its first line: no other has its modules. `None` of another program, and where
+/// that Python is not there.
+pub(super) fn python_of_command(program: &Path) -> Option<PathBuf> {
+    if program.extension().is_some() {
+        return None;
+    }
+    let words = first_line_words(program)?;
+    let python = PathBuf::from(words.first()?);
+    let is_python = python.file_name()?.to_string_lossy().starts_with("python");
+    (is_python && is_executable(&python)).then_some(python)
 }
 
-/// An adapter that cannot do what was asked.
+/// The error for an adapter that cannot do what the client requested.
 pub(super) fn unsupported(engine: &str, target: &Target, what: &str) -> Failure {
     tracing::debug!(engine, program = %target.program.display(), "refused: {what}");
     Failure::new(ErrorCode::Unsupported, format!("the engine `{engine}` cannot {what}"))
@@ -226,7 +232,7 @@ mod tests {
             std::fs::write(&script, format!("{line}\nputs 1\n")).unwrap();
             let env = path.map(|path| ("PATH".to_owned(), Some(path.to_owned()))).into_iter().collect();
             let spec = SpawnSpec { program: script.clone(), env, ..SpawnSpec::default() };
-            has_interpreter("rdbg", &spec).err().map(|failure| (failure.code, failure.to_string()))
+            has_interpreter("rdbg", &spec, |_| None).err().map(|failure| (failure.code, failure.to_string()))
         };
         for line in ["#!/usr/bin/env ruby", "#! /usr/bin/env -S X=1 ruby -w"] {
             let (code, told) = refused(line, Some("/no/such:/nor/this")).unwrap();
@@ -240,7 +246,11 @@ mod tests {
             assert_eq!(refused(line, None), None, "{line}");
         }
         assert_eq!(
-            has_interpreter("x", &SpawnSpec { program: folder.path().into(), ..SpawnSpec::default() }),
+            has_interpreter(
+                "x",
+                &SpawnSpec { program: folder.path().into(), ..SpawnSpec::default() },
+                |_| None
+            ),
             Ok(())
         );
     }

@@ -14,7 +14,7 @@ pub(super) use self::closing::Opened;
 use super::debuggee::{self, Debuggee};
 use super::socket;
 
-/// Where Node listens when nobody says otherwise.
+/// The port at which Node listens by default.
 const USUAL: u16 = 9229;
 /// How long it may take to open its port.
 const LIMIT: Duration = Duration::from_secs(3);
@@ -23,7 +23,7 @@ const PROBE: Duration = Duration::from_millis(20);
 /// Finds the port, or has it opened, which is to be undone. Blocks for a moment.
 ///
 /// # Errors
-/// `NOT_DEBUGGABLE` for what is no Node, or one that opens no port.
+/// `NOT_DEBUGGABLE` for what is not Node, or one that opens no port.
 pub(super) fn port_of(pid: u32) -> Result<(u16, Option<Opened>), Failure> {
     let undebuggable = |what: &str| {
         Failure::new(ErrorCode::NotDebuggable, format!("process {pid} {what}"))

@@ -3,7 +3,7 @@
 //! acknowledge the first, at each request. The sockets are not ours, so each is duplicated from its process (pidfd_getfd(2)),
 //! and the option set on the duplicate holds for the socket.
 //!
-//! Where the kernel does not allow that (it asks for what ptrace asks for), all works as slowly as before.
+//! If the kernel does not allow that (it needs the same permission as ptrace), everything works as slowly as before.
 
 use std::collections::HashMap;
 

@@ -1,22 +1,25 @@
-//! What a child adapter is to us: how to find, start and configure it, and who has the program's stdio. One file per
-//! adapter, mostly data.
+//! What a child adapter is to us: how to find, start and configure it, and who has the program's stdio. Each adapter's own is a
+//! file of the registry, mostly data.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
 
 use dap_wire::Failure;
 use serde_json::Value;
 
 use super::inspector::Opened;
-use super::socket::Place;
+use super::socket::Endpoint;
 use super::target::Target;
-use super::{bash, build, debugpy, delve, find, gdb, js, lldb, netcoredbg, rdbg};
+use super::test_files::{self, Runner};
+use super::{build, find};
 use crate::engine::builds::{self, Tell};
+use crate::engine::condition_language::ConditionLanguage;
+use crate::engine::description::Description;
 use crate::engine::kind;
+use crate::engine::{LookOnlyRequests, StartedEngine};
 use crate::io::SpawnSpec;
 
-/// What stands for the paths of the program's pipes.
+/// The placeholders for the paths of the program's pipes.
 const PIPES: [&str; 3] = ["{stdin}", "{stdout}", "{stderr}"];
 
 /// How DAP reaches the adapter.
@@ -24,14 +27,14 @@ const PIPES: [&str; 3] = ["{stdin}", "{stdout}", "{stderr}"];
 pub(super) enum Transport {
     /// On its stdin and stdout.
     Stdio,
-    /// It connects to a port of ours; `{port}` in its arguments stands for it.
+    /// It connects to our port, which replaces `{port}` in its arguments.
     DialsBack,
-    /// It listens on the port that `{port}` in its arguments stands for.
+    /// It listens on the port that replaces `{port}` in its arguments.
     Listens,
-    /// It listens on the socket that `{socket}` in its arguments stands for, in a folder nobody else may enter.
+    /// It listens on the socket that replaces `{socket}` in its arguments, in a folder that only this user may enter.
     ListensLocally,
     /// It runs already and listens there: nothing is started.
-    Runs(Place),
+    Runs(Endpoint),
 }
 
 /// Where the program's stdin, stdout and stderr come from.
@@ -41,7 +44,7 @@ pub(super) enum ProgramIo {
     Terminal,
     /// What we start is the program itself, or hands its own stdio on to it.
     Inherited,
-    /// The adapter starts the program with pipes we made, which `{stdin}`, `{stdout}` and `{stderr}` stand for.
+    /// The adapter starts the program with our pipes, which replace `{stdin}`, `{stdout}` and `{stderr}`.
     Offered,
     /// The adapter starts what we name, behind its own arguments and `--`: a stub of ours that becomes this, with pipes we made.
     Delegated(SpawnSpec),
@@ -62,7 +65,7 @@ pub(super) struct Plan {
     pub(super) program_io: ProgramIo,
     /// `adapterID` of our `initialize`.
     pub(super) adapter_id: String,
-    /// `launch` or `attach`, as the adapter is asked.
+    /// `launch` or `attach`: the request that the adapter gets.
     pub(super) command: &'static str,
     /// Its arguments.
     pub(super) arguments: Value,
@@ -96,8 +99,10 @@ pub(super) struct Quirks {
     pub(super) never_ready: bool,
     /// The program is Rust's: its panics are exceptions to stop at.
     pub(super) panics: bool,
+    /// The contents of the file whose path replaces `{socket}.rb` in its arguments.
+    pub(super) beside_socket: Option<&'static str>,
     /// Killed, it leaves temporary files behind: it gets a folder for them that goes with the session.
-    pub(super) litters: bool,
+    pub(super) leaves_temp_files: bool,
 }
 
 /// What comes of a `pause` while the program runs none of its own code: it waits in a call, or for an event.
@@ -105,7 +110,7 @@ pub(super) struct Quirks {
 pub(super) enum IdlePause {
     /// The program stops all the same.
     Comes,
-    /// No thread can go on in the program's own code, and stacks are known; the adapter only never says that it stands.
+    /// No thread runs the program's own code, and stacks are known; the adapter just never reports the stop.
     Unsaid,
     /// It stops when the program's own code runs again; this is why it does not now.
     Pends(&'static str),
@@ -131,7 +136,7 @@ impl Plan {
     /// To attach through an adapter that runs already; `None` when the attributes name none (`connect`).
     ///
     /// # Errors
-    /// `INVALID_PARAMETER` for a place that is none, `PROCESS_NOT_FOUND` for a host nobody knows.
+    /// `INVALID_PARAMETER` for a place that is none, `PROCESS_NOT_FOUND` for an unknown host.
     pub(super) fn to_running(
         target: &Target,
         adapter_id: &str,
@@ -183,10 +188,47 @@ pub(super) struct FailedCondition {
 
 /// One child adapter.
 pub(super) trait Profile: Send + Sync {
-    /// The launch attribute `engine`.
-    fn name(&self) -> &str;
+    /// What is known of it without starting it.
+    fn description(&self) -> &'static Description;
 
-    /// Whether what it debugs is compiled by somebody else: then packages and sources are built first.
+    /// The launch attribute `engine`.
+    fn name(&self) -> &str {
+        self.description().name
+    }
+
+    /// DAP `ExceptionBreakpointsFilter`s that the adapters of today announce.
+    fn exception_filters(&self) -> Value {
+        Value::Array(Vec::new())
+    }
+
+    /// The attach attributes that tell the adapter that a debugger listens at this host and port (`connect`), of one that does not
+    /// read `connect`.
+    fn connect_attributes(&self, _host: &str, _port: &Value) -> Option<Value> {
+        None
+    }
+
+    /// What it does without running code of the program, besides saying where the program is stopped.
+    fn look_only_requests(&self) -> LookOnlyRequests {
+        LookOnlyRequests::Unknown
+    }
+
+    /// The language in which it evaluates conditions.
+    fn condition_language(&self) -> ConditionLanguage {
+        ConditionLanguage::OTHER
+    }
+
+    /// What the hub knows of it. No child adapter keeps several breakpoints on one line.
+    fn started(&self) -> StartedEngine {
+        StartedEngine {
+            name: self.name().to_owned(),
+            several_per_line: false,
+            look_only: self.look_only_requests(),
+            conditions: self.condition_language(),
+            fetches_sources: false,
+        }
+    }
+
+    /// Whether its programs must be compiled: then packages and sources are built first.
     fn builds(&self, _target: &Target) -> bool {
         false
     }
@@ -218,6 +260,11 @@ pub(super) trait Profile: Send + Sync {
         true
     }
 
+    /// What runs the program, which is a source of tests that does not run by itself.
+    fn runner_of_tests(&self, _target: &Target) -> Option<Runner> {
+        None
+    }
+
     /// As [`Profile::launch`], with what must be built first built. `tell` gets the build's events.
     ///
     /// # Errors
@@ -228,6 +275,7 @@ pub(super) trait Profile: Send + Sync {
         tell: Tell<'_>,
         give_up: &dyn Fn() -> bool,
     ) -> Result<Plan, Failure> {
+        let target = &test_files::with_runner(target, self.runner_of_tests(target), tell);
         if self.builds(target) {
             let target = build::built(target.clone(), tell, give_up)?;
             let program = target.existing_program().ok().filter(|_| self.is_native());
@@ -240,7 +288,7 @@ pub(super) trait Profile: Send + Sync {
         }
     }
 
-    /// The program's exit code, if this is how the adapter tells of it in its console output.
+    /// The program's exit code, if the adapter reports it in this console output.
     fn exit_code_in(&self, _output: &str) -> Option<i64> {
         None
     }
@@ -260,7 +308,7 @@ pub(super) trait Profile: Send + Sync {
         None
     }
 
-    /// What to `evaluate` for the number of the signal that ended the program, where the adapter tells of exit codes only.
+    /// What to `evaluate` for the number of the signal that ended the program, if the adapter reports exit codes only.
     fn signal_expression(&self) -> Option<&'static str> {
         None
     }
@@ -288,7 +336,7 @@ pub(super) trait Profile: Send + Sync {
         None
     }
 
-    /// The condition that failed, if it is known, and the reason, if this is how the adapter tells of it in its output.
+    /// The condition that failed, if it is known, and the reason, if the adapter reports a failure in this output.
     fn failed_condition_in(&self, _output: &str) -> Option<FailedCondition> {
         None
     }
@@ -324,7 +372,12 @@ pub(super) trait Profile: Send + Sync {
         true
     }
 
-    /// Puts right what a `stopped` says; `pausing`: a client asked for a pause.
+    /// What to evaluate once in a frame of the program, so that the debugger inside it shows objects without a text by their fields.
+    fn summaries(&self) -> Option<String> {
+        None
+    }
+
+    /// Corrects a `stopped` event; `pausing`: a client has requested a pause.
     fn correct_stop(&self, _body: &mut Value, _pausing: bool) {}
 
     /// Whether programs have helpers ([`Profile::is_helper`]).
@@ -380,7 +433,7 @@ pub(super) trait Profile: Send + Sync {
         false
     }
 
-    /// Among the children of a value: the row that stands for further elements, by its index.
+    /// Among the children of a value: the row that represents further elements, by its index.
     fn further_elements(&self, _rows: &[Value]) -> Option<usize> {
         None
     }
@@ -392,19 +445,4 @@ pub(super) trait Profile: Send + Sync {
     fn attach(&self, target: &Target) -> Result<Plan, Failure> {
         Err(find::unsupported(self.name(), target, "attach to a running process"))
     }
-}
-
-/// The table of adapters.
-pub(super) fn named(name: &str) -> Option<Arc<dyn Profile>> {
-    Some(match name {
-        "debugpy" => Arc::new(debugpy::Debugpy),
-        "lldb" => Arc::new(lldb::Lldb),
-        "gdb" => Arc::new(gdb::Gdb),
-        "delve" => Arc::new(delve::Delve),
-        "js" => Arc::new(js::Js),
-        "rdbg" => Arc::new(rdbg::Rdbg),
-        "bash" => Arc::new(bash::Bash),
-        "netcoredbg" => Arc::new(netcoredbg::Netcoredbg),
-        _ => return None,
-    })
 }

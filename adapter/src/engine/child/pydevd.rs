@@ -1,11 +1,13 @@
 //! What the debugger inside a Python process (pydevd) says its own way. debugpy's adapter process translates some of it; this
 //! is for who speaks with the process itself, and harmless where the adapter is in between.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value, json};
 
 use super::rows;
 
-/// The types of rows that stand for more elements.
+/// The types of rows that represent more elements.
 const FURTHER: [&str; 2] = ["MoreItems", "MoreItemsRange"];
 
 /// The thread of a `pause` must be all of them: a number makes its reading thread end, and with it the session.
@@ -34,8 +36,26 @@ pub(super) fn adapt_said(what: &str, body: &mut Value) {
                 rows.sort_by_key(is_group);
             }
         }
+        // It lists a property twice, of the type and of the object; and methods that Python calls by itself come first.
+        "completions" => {
+            if let Some(targets) = body["targets"].as_array_mut() {
+                let mut known = HashSet::new();
+                targets.retain(|target| {
+                    target["label"].as_str().is_none_or(|label| known.insert(label.to_owned()))
+                });
+                targets.iter_mut().for_each(sort_behind_names);
+            }
+        }
         _ => {}
     }
+}
+
+/// Gives `_private` and `__special__` names a DAP `sortText` behind those of the other names.
+fn sort_behind_names(target: &mut Value) {
+    let Some(label) = target["label"].as_str() else { return };
+    let name = label.trim_start_matches('_');
+    let rank = label.len() - name.len();
+    target["sortText"] = json!(format!("{rank}{name}"));
 }
 
 /// `function variables` and the like.
@@ -43,7 +63,7 @@ fn is_group(row: &Value) -> bool {
     row["value"] == "" && row["name"].as_str().is_some_and(|name| name.ends_with(" variables"))
 }
 
-/// It completes behind a dot and does not say so; what it says of its own process is nobody's business.
+/// It completes behind a dot and does not say so; what it reports about its own process is of no use to clients.
 pub(super) fn complete(capabilities: &mut Value) {
     let Some(capabilities) = capabilities.as_object_mut() else { return };
     capabilities.shift_remove("pydevd");
@@ -54,7 +74,7 @@ pub(super) fn complete(capabilities: &mut Value) {
     }
 }
 
-/// The row that stands for the elements behind the first hundred.
+/// The row that represents the elements after the first hundred.
 pub(super) fn further_elements(rows: &[Value]) -> Option<usize> {
     let stands_for_more = |row: &Value| {
         row["name"] == "more" && row["type"].as_str().is_some_and(|kind| FURTHER.contains(&kind))
@@ -62,7 +82,7 @@ pub(super) fn further_elements(rows: &[Value]) -> Option<usize> {
     rows.iter().position(stands_for_more)
 }
 
-/// `variablePresentation` without the group of names that Python gives each object, unless somebody wants it.
+/// `variablePresentation` without the group of names that Python gives each object, unless the launch requests it.
 pub(super) fn presentation(asked: &Value) -> Value {
     let mut presentation = Map::from_iter([("special".to_owned(), json!("hide"))]);
     if let Some(asked) = asked.as_object() {
@@ -112,6 +132,20 @@ mod tests {
         assert_eq!((rows.len(), &rows[3]["name"]), (4, &json!("class variables")));
         assert_eq!(further_elements(rows), Some(2));
         assert_eq!(further_elements(&[json!({ "name": "more", "type": "int" })]), None);
+    }
+
+    #[test]
+    fn completions_come_once_and_special_names_last() {
+        let mut body = json!({ "targets": [{ "label": "__add__" }, { "label": "__class__", "type": "class" },
+            { "label": "__class__" }, { "label": "_own" }, { "label": "append" }] });
+        adapt_said("completions", &mut body);
+        let mut told: Vec<(&str, &str)> = Vec::new();
+        for target in body["targets"].as_array().unwrap() {
+            told.push((target["sortText"].as_str().unwrap(), target["label"].as_str().unwrap()));
+        }
+        told.sort_unstable();
+        let labels: Vec<&str> = told.iter().map(|(_, label)| *label).collect();
+        assert_eq!(labels, ["append", "_own", "__add__", "__class__"]);
     }
 
     #[test]

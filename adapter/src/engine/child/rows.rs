@@ -1,10 +1,10 @@
-//! Children of a value as DAP pages them: which are its elements, and which part of all a client asked for.
+//! Children of a value as DAP pages them: which of them are its elements, and which part of them a client requested.
 
 use std::collections::HashSet;
 
 use serde_json::Value;
 
-/// What a client asks for, of the children of one value.
+/// The children of one value that a client requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Page {
     /// `indexed`, `named`, or both: elements first.
@@ -20,14 +20,14 @@ pub(super) struct Page {
 pub(super) enum Filter {
     /// Elements, then all others.
     All,
-    /// Elements.
+    /// The elements of an array or a collection.
     Indexed,
     /// All others.
     Named,
 }
 
 impl Page {
-    /// The part that is asked for; `None` when it is all.
+    /// The requested part; `None` for all.
     pub(super) fn of(arguments: &Value) -> Option<Self> {
         let number = |key: &str| {
             arguments[key].as_u64().map(|number| usize::try_from(number).unwrap_or(usize::MAX)).unwrap_or(0)
@@ -91,7 +91,7 @@ pub(super) fn is_element(row: &Value) -> bool {
     !inside.is_empty() && inside.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The elements that a row stands for, by its name: `[100:1100]`.
+/// The elements that a row represents, by its name: `[100:1100]`.
 pub(super) fn range_of(row: &Value) -> Option<(usize, usize)> {
     let name = row["name"].as_str()?;
     let (from, to) = name.strip_prefix('[')?.strip_suffix(']')?.split_once(':')?;

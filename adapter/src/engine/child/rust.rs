@@ -23,6 +23,24 @@ const PROBE: Duration = Duration::from_millis(5);
 /// The function that each panic comes by, after its message was printed and before anything is unwound.
 pub(super) const PANIC: &str = "rust_panic";
 
+/// The escapes in a linker's name for characters that it cannot contain.
+const MARKS: [(&str, &str); 14] = [
+    ("$SP$", "@"),
+    ("$BP$", "*"),
+    ("$RF$", "&"),
+    ("$LT$", "<"),
+    ("$GT$", ">"),
+    ("$LP$", "("),
+    ("$RP$", ")"),
+    ("$C$", ","),
+    ("$u20$", " "),
+    ("$u27$", "'"),
+    ("$u5b$", "["),
+    ("$u5d$", "]"),
+    ("$u7b$", "{"),
+    ("$u7d$", "}"),
+];
+
 /// The exception filter that stops there.
 pub(super) fn panic_filter() -> Value {
     json!({ "filter": PANIC, "label": "Rust: panics", "default": true,
@@ -42,13 +60,30 @@ pub(super) fn made(program: &Path) -> bool {
         };
         let filled = kept + read;
         let Some(there) = buffer.get(..filled) else { return false };
-        if there.windows(MARK.len()).any(|window| window == MARK) {
+        if memchr::memmem::find(there, MARK).is_some() {
             return true;
         }
         // The mark may begin at the end of this piece.
         kept = filled.min(MARK.len() - 1);
         buffer.copy_within(filled - kept..filled, 0);
     }
+}
+
+/// A function's name as its source has it, of one with the hash that the linker's name ends in (`::h0123456789abcdef`); what its
+/// marks stand for is put back where nobody has (`_$u7b$$u7b$closure$u7d$$u7d$`).
+pub(super) fn without_hash(name: &str) -> Option<String> {
+    let at = name.rfind("::h")?;
+    let (before, hash) = (name.get(..at)?, name.get(at + "::h".len()..)?);
+    let (hash, behind) = hash.split_at_checked(16)?;
+    let is_hash = hash.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    if !is_hash || behind.starts_with(|next: char| next.is_alphanumeric() || next == '_') {
+        return None;
+    }
+    let mut told = before.replace("::_$", "::$");
+    if told.contains('$') {
+        told = MARKS.iter().fold(told.replace("..", "::"), |told, (mark, text)| told.replace(mark, text));
+    }
+    Some(told + behind)
 }
 
 /// The folder with the formatters of the toolchain that is used where the program lies.
@@ -83,6 +118,30 @@ fn first_line(command: &mut Command) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_lose_their_hashes_and_nothing_else() {
+        let hash = "h0123456789abcdef";
+        for (name, told) in [
+            (format!("main::main::{hash}"), "main::main"),
+            (format!("main::main::{hash} [opt]"), "main::main [opt]"),
+            (
+                format!("std::rt::lang_start::_$u7b$$u7b$closure$u7d$$u7d$::{hash}"),
+                "std::rt::lang_start::{{closure}}",
+            ),
+            (
+                format!("core::ptr::drop_in_place$LT$alloc..string..String$GT$::{hash}"),
+                "core::ptr::drop_in_place<alloc::string::String>",
+            ),
+        ] {
+            assert_eq!(without_hash(&name).as_deref(), Some(told));
+        }
+        for kept in
+            ["main", "a::h0123", "a::h0123456789abcdeg", "a::h0123456789abcdef0", "a::hé23456789abcdefg"]
+        {
+            assert_eq!(without_hash(kept), None, "{kept}");
+        }
+    }
 
     #[test]
     fn a_program_of_rustc_is_known_by_its_panics_wherever_they_are() {

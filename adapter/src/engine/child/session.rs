@@ -1,41 +1,40 @@
 //! The session with one adapter: handshake, requests and events in between, and the end.
 //!
-//! In reading order: this file (what a session is), [`launch`] (the handshake), [`said`] (what the adapter says), [`requests`]
-//! (asking it), [`conditions`] (breakpoints whose conditions fail), [`panics`] (of Rust), [`native`] (values and frames of
-//! machine code), [`threads`], [`pausing`], [`paging`], [`reverse`] (what it asks), [`family`] (programs that the program starts), [`delegated`] (a
-//! program that the adapter starts through our stub), [`undebugged`] (`noDebug`), [`terminating`], [`ending`].
+//! In reading order: this file (what a session is), [`launch`] (the handshake), [`adapter_events`] (what the adapter says),
+//! [`requests`] (asking it), [`conditions`] (breakpoints whose conditions fail), [`panics`] (of Rust), [`native`] (values and
+//! frames of machine code), [`threads`], [`pausing`], [`paging`], [`reverse`] (its requests to us), [`subprocesses`] (programs that
+//! the program starts), [`delegated`] (a program that the adapter starts through our stub), [`no_debug`] (`noDebug`),
+//! [`terminating`], [`ending`].
 //!
 //! The answer to `launch` may come before or after `configurationDone`, and `initialized` before, after, twice or never:
-//! the hub is notified once, after the launch was sent. `exited` and `terminated` are told
+//! the hub is notified once, after the launch was sent. `exited` and `terminated` are reported
 //! once, whatever the adapter says.
 //!
 //! Tasks: one per connection that takes what the adapter says (ends with the connection), one that takes further connections
 //! (ends with the session), one for the end (bounded).
 
+mod adapter_events;
 mod conditions;
 mod delegated;
 mod ending;
-mod family;
 mod helpers;
 mod launch;
 mod native;
+mod no_debug;
 mod paging;
 mod panics;
 mod pausing;
 mod requests;
 mod reverse;
-mod said;
+mod subprocesses;
 mod terminating;
 mod threads;
-mod undebugged;
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use dap_wire::Failure;
 use dap_wire::peer::Peer;
-use dap_wire::{Failure, Request};
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -45,16 +44,12 @@ use super::connection::Connection;
 use super::debuggee::Debuggee;
 use super::inspector::Opened;
 use super::profile::{Plan, Profile};
+use super::state::{ChildState, Effect, Event, Knowledge, Link};
 use super::target::Target;
-use super::{offered, translate};
-use crate::engine::{BY_FORCE, EngineEvent, EngineRequest, Marks, STANDS};
-use crate::io::{Broker, Child, Offer};
-use conditions::Conditions;
-use family::Adopted;
-use paging::Elements;
-use panics::Panics;
-use pausing::Motion;
-use threads::Threads;
+use super::{capability_gate, translate};
+use crate::engine::{BY_FORCE, BreakpointSnapshot, EngineEvent, EngineRequest, STOPPED, record_breakpoints};
+use crate::io::{Broker, Child, NamedPipes};
+use subprocesses::Adopted;
 
 /// How long an adapter may take for its `initialize`.
 const HELLO_LIMIT: Duration = Duration::from_secs(20);
@@ -62,11 +57,11 @@ const HELLO_LIMIT: Duration = Duration::from_secs(20);
 const LAUNCH_LIMIT: Duration = Duration::from_secs(60);
 /// How long it may take for an ordinary request; less than the hub waits, so that its last words can be quoted.
 const REQUEST_LIMIT: Duration = Duration::from_secs(28);
-/// How long it may take to let go.
+/// How long it may take to detach.
 const GOODBYE_LIMIT: Duration = Duration::from_secs(2);
 /// The same of a program that lives on: the next to attach finds it held until then. Below what the hub waits.
 const RELEASE_LIMIT: Duration = Duration::from_secs(4);
-/// How long an adapter may keep quiet about the program's end after the kernel told us of it.
+/// How long an adapter may take to report the program's end after the kernel has reported it.
 const LATE_WORD: Duration = Duration::from_secs(2);
 /// How long a program of ours may take to end after its adapter said that debugging is over.
 const LAST_STEPS: Duration = Duration::from_secs(30);
@@ -80,35 +75,6 @@ const PROBE: Duration = Duration::from_millis(5);
 /// The answer to a launch waits for clients, who may take their time.
 const FOREVER: Duration = Duration::from_secs(24 * 3600);
 
-/// How far the session is. Nothing in it goes back.
-#[derive(Debug, Clone, Default)]
-struct Progress {
-    /// `launch` or `attach` was sent.
-    asked: bool,
-    /// The hub was told `initialized`.
-    initialized: bool,
-    /// The hub has configured.
-    configured: bool,
-    /// The program was seen to end; only of one that the adapter starts through our stub.
-    gone: bool,
-    /// `launch` or `attach` was answered with success: until then its answer tells what is wrong.
-    launched: bool,
-    /// The hub was told of the process.
-    process: bool,
-    /// The adapter said `exited`, with this code.
-    exit: Option<i64>,
-    /// The adapter said `terminated`.
-    terminated: bool,
-    /// The connection is gone.
-    closed: bool,
-    /// How often the program was seen to stop.
-    stops: u64,
-    /// Somebody sees to the end.
-    ending: bool,
-    /// Nothing more is told.
-    over: bool,
-}
-
 struct Live {
     connection: Connection,
     plan: Plan,
@@ -117,11 +83,20 @@ struct Live {
     /// Started for a `runInTerminal`.
     program: Option<Child>,
     /// Pipes the program is to open.
-    offer: Option<Offer>,
-    /// The process the adapter told of, or that we know.
+    offer: Option<NamedPipes>,
+    /// The process that the adapter reported, or that we know.
     debuggee: Option<Debuggee>,
     /// The adapter's first connection, when the program has one of its own.
     parent: Option<Peer>,
+}
+
+impl Live {
+    fn peer_of(&self, link: Link) -> &Peer {
+        match (link, &self.parent) {
+            (Link::First, Some(parent)) => parent,
+            _ => &self.connection.peer,
+        }
+    }
 }
 
 /// One session.
@@ -129,37 +104,20 @@ pub(super) struct Session {
     profile: Arc<dyn Profile>,
     broker: Broker,
     events: mpsc::UnboundedSender<EngineEvent>,
-    progress: watch::Sender<Progress>,
+    state: watch::Sender<ChildState>,
     live: Mutex<Option<Live>>,
     /// A connection that is there already, for a program another one has started.
     adopted: Mutex<Option<Adopted>>,
     /// Breakpoints as the adapter has them, for the programs that this one starts.
-    marks: watch::Sender<Marks>,
-    /// What the adapter asked a client, by our number.
-    asks: Mutex<HashMap<i64, (Peer, Request)>>,
-    /// Bodies of the adapter's `exited` and `terminated`, which may say more than we look at.
-    farewell: Mutex<[Value; 2]>,
-    /// What the adapter printed before the launch was answered: a refusal often has its reason only there.
-    said: Mutex<String>,
-    threads: Threads,
-    /// How the program was set going, and whether it is to be paused.
-    motion: Mutex<Motion>,
-    /// Which values have announced elements.
-    elements: Mutex<Elements>,
-    conditions: Conditions,
-    panics: Panics,
-    /// Why the adapter cannot start the program that it was configured for.
-    refusal: Mutex<Option<Failure>>,
-    /// Somebody wants the end: a launch in progress gives up.
+    marks: watch::Sender<BreakpointSnapshot>,
+    /// Held by the one who sends `disconnect` until it is answered.
+    goodbye: tokio::sync::Mutex<()>,
+    /// The session is to end: a launch in progress gives up.
     give_up: CancellationToken,
     /// What the launch has in threads of their own, such as a build, which must not outlive the session.
     planning: TaskTracker,
     /// What was opened in a program that is not ours, and is still to be closed.
     opened: Mutex<Option<Opened>>,
-    /// How often the signal that asks the program to end may still wait for the program to run; 0: none is to be sent.
-    owed_signals: AtomicU32,
-    /// The adapter will stop at that signal.
-    stops_at_signal: AtomicBool,
     /// No more connections are taken.
     closing: CancellationToken,
 }
@@ -174,24 +132,14 @@ impl Session {
             profile,
             broker,
             events,
-            progress: watch::Sender::default(),
+            state: watch::Sender::default(),
             live: Mutex::default(),
             adopted: Mutex::default(),
             marks: watch::Sender::default(),
-            asks: Mutex::default(),
-            farewell: Mutex::default(),
-            said: Mutex::default(),
-            threads: Threads::default(),
-            motion: Mutex::default(),
-            elements: Mutex::default(),
-            conditions: Conditions::default(),
-            panics: Panics::default(),
-            refusal: Mutex::default(),
+            goodbye: tokio::sync::Mutex::default(),
             give_up: CancellationToken::new(),
             planning: TaskTracker::new(),
             opened: Mutex::default(),
-            owed_signals: AtomicU32::new(0),
-            stops_at_signal: AtomicBool::new(false),
             closing: CancellationToken::new(),
         }
     }
@@ -200,17 +148,87 @@ impl Session {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn tell(&self, event: &str, body: Value) {
-        if !self.progress.borrow().over {
-            // A hub that has gone needs no telling.
-            drop(self.events.send(EngineEvent::Dap { event: event.into(), body }));
+    /// Gives the state an event, and carries out what it wants.
+    fn handle(self: &Arc<Self>, event: Event) {
+        for effect in self.decide(event) {
+            self.carry_out(effect);
         }
     }
 
-    /// Waits at most `limit` for the session to get somewhere.
-    async fn reached(&self, limit: Duration, there: impl Fn(&Progress) -> bool) -> bool {
-        let mut progress = self.progress.subscribe();
-        matches!(tokio::time::timeout(limit, progress.wait_for(|now| there(now))).await, Ok(Ok(_)))
+    /// The same; what takes time is done when it returns.
+    async fn handle_in_place(self: &Arc<Self>, event: Event) {
+        for effect in self.decide(event) {
+            match effect {
+                Effect::Examine { body, paused } => Box::pin(self.clone().examine(body, paused)).await,
+                Effect::EndSession => Box::pin(self.clone().end_session()).await,
+                quick => self.carry_out(quick),
+            }
+        }
+    }
+
+    /// Gives the state an event; whoever waits for the state looks at it again.
+    #[must_use]
+    fn decide(&self, event: Event) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        self.state.send_modify(|state| effects = state.handle(event));
+        effects
+    }
+
+    /// What is sent to a hub that has gone is lost: it ends the session anyway.
+    fn carry_out(self: &Arc<Self>, effect: Effect) {
+        match effect {
+            Effect::SendEvent { event, body } => drop(self.events.send(EngineEvent::Dap { event, body })),
+            Effect::Died(failure) => drop(self.events.send(EngineEvent::Died(failure))),
+            Effect::Examine { body, paused } => drop(tokio::spawn(self.clone().examine(body, paused))),
+            Effect::PassSignal(stop) => drop(tokio::spawn(self.clone().pass_signal(stop))),
+            Effect::AwaitOutside { stops } => drop(tokio::spawn(self.clone().await_outside(stops))),
+            Effect::SignalProgram => self.signal_program(),
+            Effect::AskClient { id, command, arguments } => {
+                drop(self.events.send(EngineEvent::ReverseRequest { id, command, arguments }));
+            }
+            Effect::Respond { link, request, result } => {
+                if let Some(live) = self.live().as_ref() {
+                    live.peer_of(link).respond(&request, result);
+                }
+            }
+            Effect::EndSession => drop(tokio::spawn(self.clone().end_session())),
+        }
+    }
+
+    fn tell(self: &Arc<Self>, event: &str, body: Value) {
+        self.handle(Event::Report { event: event.into(), body });
+    }
+
+    /// Reads the state.
+    fn state<R>(&self, read: impl FnOnce(&ChildState) -> R) -> R {
+        read(&self.state.borrow())
+    }
+
+    /// Reads what is known of the program.
+    fn known<R>(&self, read: impl FnOnce(&Knowledge) -> R) -> R {
+        read(&self.state.borrow().knowledge)
+    }
+
+    /// Adds to what is known of the program, for which nobody waits.
+    fn learn<R: Default>(&self, learn: impl FnOnce(&mut Knowledge) -> R) -> R {
+        let mut learned = R::default();
+        self.state.send_if_modified(|state| {
+            learned = learn(&mut state.knowledge);
+            false
+        });
+        learned
+    }
+
+    /// Waits at most `limit` for the state to be so.
+    async fn reached(&self, limit: Duration, there: impl Fn(&ChildState) -> bool) -> bool {
+        tokio::time::timeout(limit, self.until(there)).await.is_ok()
+    }
+
+    /// Waits for the state to be so.
+    async fn until(&self, there: impl Fn(&ChildState) -> bool) {
+        let mut state = self.state.subscribe();
+        // The sender lives as long as we do.
+        drop(state.wait_for(|now| there(now)).await);
     }
 
     /// Answers one request of the hub.
@@ -220,12 +238,12 @@ impl Session {
         cancel: CancellationToken,
     ) -> Result<Value, Failure> {
         let EngineRequest { command, mut arguments } = request;
-        if self.is_undebugged()
-            && let Some(answer) = undebugged::answer(&command, &arguments)
+        if self.has_no_debugger()
+            && let Some(answer) = no_debug::answer(&command, &arguments)
         {
             return Ok(answer);
         }
-        self.note_marks(&command, &arguments);
+        record_breakpoints(&self.marks, &command, &arguments);
         match command.as_str() {
             // What is rare and large has memory of its own: each request is moved about as often as the largest.
             "launch" | "attach" => Box::pin(self.launch(command == "attach", &arguments, &cancel)).await,
@@ -239,7 +257,7 @@ impl Session {
                 Box::pin(self.end_program()).await;
                 Ok(Value::Null)
             }
-            "terminate" => Box::pin(self.ask_to_end(arguments[STANDS] == true)).await,
+            "terminate" => Box::pin(self.ask_to_end(arguments[STOPPED] == true)).await,
             "setExceptionBreakpoints" => {
                 let capabilities = self.capabilities();
                 translate::exception_filters(&mut arguments, &capabilities);
@@ -260,10 +278,15 @@ impl Session {
                 {
                     return Ok(info);
                 }
-                if requests::RESUMING.contains(&command.as_str()) && self.is_core() {
+                if requests::resumes(&command) && self.is_core() {
                     return Err(requests::core_does_not_run(&command));
                 }
-                offered::check(&command, &self.capabilities(), profile.own_requests(), profile.name())?;
+                capability_gate::check(
+                    &command,
+                    &self.capabilities(),
+                    profile.own_requests(),
+                    profile.name(),
+                )?;
                 if let Some(thread) = self.unknown_thread(&command, &arguments) {
                     Box::pin(self.look_for_thread(thread, &cancel)).await?;
                 }
@@ -276,12 +299,13 @@ impl Session {
                     }
                     "continue" => {
                         let answer = Box::pin(self.go_on(arguments, &cancel)).await?;
-                        self.send_owed_signal();
+                        self.handle(Event::Resumed);
                         return Ok(answer);
                     }
-                    "pause" => {
-                        self.conditions.pausing(true);
-                        return Box::pin(self.pause(arguments, &cancel)).await;
+                    "pause" => return Box::pin(self.pause(arguments, &cancel)).await,
+                    "scopes" | "evaluate" => {
+                        self.prepare_summaries(&arguments["frameId"], &cancel).await;
+                        return self.ask(&command, arguments, &cancel).await;
                     }
                     "variables" => return Box::pin(self.variables(arguments, &cancel)).await,
                     "setVariable" => {
@@ -297,7 +321,7 @@ impl Session {
                     translate::put_back(&mut answer, taken);
                     return Ok(answer);
                 }
-                if !offered::is_standard(&command) {
+                if !capability_gate::is_standard(&command) {
                     return Box::pin(self.ask_its_own(&command, arguments, &cancel)).await;
                 }
                 self.ask(&command, arguments, &cancel).await

@@ -1,7 +1,7 @@
 //! DAP over sockets, set for small messages: TCP_NODELAY, and TCP_QUICKACK again after each read. With delayed
 //! acknowledgements each request of debugpy takes 40 ms longer.
 //!
-//! Whoever speaks DAP with us may ask us to start programs. A TCP port of this machine is open to all its users, so it is
+//! An adapter that speaks DAP with us may ask us to start programs. A TCP port of this machine is open to all its users, so it is
 //! looked up whose the other end is ([`peers`]); only our own user's, and root's, are spoken with.
 
 use std::collections::{BTreeSet, HashSet};
@@ -40,7 +40,7 @@ pub(super) async fn accept(listener: &TcpListener) -> std::io::Result<(Ends, u64
 
 /// Where an adapter listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Endpoint {
     /// On a port of this machine, which must be our user's.
     Port(u16),
     /// On a socket in a folder of ours, or where the user said.
@@ -49,7 +49,7 @@ pub(super) enum Place {
     Named(SocketAddr),
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for Endpoint {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Port(port) => write!(formatter, "127.0.0.1:{port}"),
@@ -59,7 +59,7 @@ impl std::fmt::Display for Place {
     }
 }
 
-impl Place {
+impl Endpoint {
     /// Where it has another port, for one more program.
     pub(super) fn with_port(&self, port: u16) -> Self {
         match self {
@@ -118,7 +118,7 @@ pub(super) fn listening(wanted: impl Fn(u64) -> bool) -> HashSet<u16> {
     tcp::rows(|row| row.local_port().filter(|_| row.listens() && wanted(row.inode)))
 }
 
-/// Whether somebody is connected to this port of the sockets with these inodes.
+/// Whether another socket is connected to this port of the sockets with these inodes.
 pub(super) fn connected(port: u16, wanted: impl Fn(u64) -> bool) -> bool {
     let end = |row: &Row<'_>| row.is_connected() && row.local_port() == Some(port) && wanted(row.inode);
     let found: Vec<()> = tcp::rows(|row| end(row).then_some(()));
@@ -148,7 +148,7 @@ fn plain(address: &str) -> String {
     }
 }
 
-/// A socket that acknowledges at once; the kernel forgets the wish with each read.
+/// A socket that acknowledges at once; the kernel resets the option with each read.
 struct QuickAck(OwnedReadHalf);
 
 impl AsyncRead for QuickAck {

@@ -7,7 +7,8 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::{Map, Value};
 
 use super::find;
-use super::socket::Place;
+use super::socket::Endpoint;
+use super::test_files::{Run, Runner};
 use crate::engine::console::Console;
 use crate::engine::path_map;
 use crate::io::executable::{self, Able};
@@ -20,7 +21,7 @@ pub(super) const WORKSPACE: &str = "__workspaceFolder";
 pub(super) const ECHO: &str = "__ptyEcho";
 
 /// Attributes that mean something to Tandem alone.
-const OURS: [&str; 12] = [
+const OURS: [&str; 13] = [
     "engine",
     "enginePath",
     "engineOptions",
@@ -29,6 +30,7 @@ const OURS: [&str; 12] = [
     "consoleInputPrefix",
     "pty",
     "console",
+    "stdio",
     "project",
     "terminateTimeout",
     WORKSPACE,
@@ -46,7 +48,7 @@ const DOTNET_PROJECTS: [&str; 5] = ["csproj", "fsproj", "vbproj", "sln", "slnx"]
 #[derive(Debug, Clone)]
 pub(super) struct Target {
     attributes: Value,
-    /// `program`, absolute; a bare name that is no file may be a command's.
+    /// `program`, absolute; a bare name that is not a file may be a command's.
     pub(super) program: PathBuf,
     /// `args`.
     pub(super) args: Vec<String>,
@@ -56,7 +58,7 @@ pub(super) struct Target {
     pub(super) env: Vec<(String, Option<String>)>,
     /// `pty`.
     pub(super) pty: Pty,
-    /// `console` asks for a client's terminal.
+    /// `console` names a client's terminal.
     pub(super) console: Console,
     /// `noDebug`.
     pub(super) no_debug: bool,
@@ -95,7 +97,7 @@ impl Target {
         }
         target.pty = Pty::of(target.flag("pty", false)?, target.flag(ECHO, false)?);
         target.console = Console::parse(target.text("console")?)?;
-        // An adapter that runs in this folder and is told of it as well would look for it inside itself.
+        // An adapter that runs in this folder and also gets it as an attribute would look for it inside itself.
         let whole = |path: &str| std::path::absolute(path).unwrap_or_else(|_| path.into());
         let workspace = target.text(WORKSPACE)?.map(whole);
         let in_workspace = |path: &str| workspace.as_ref().map_or_else(|| whole(path), |at| at.join(path));
@@ -144,6 +146,30 @@ impl Target {
     /// The same with another program: the one that was built.
     pub(super) fn with_program(self, program: PathBuf) -> Self {
         Self { program, ..self }
+    }
+
+    /// The same with a runner of tests in the place of the program.
+    pub(super) fn with_runner(mut self, runner: Runner) -> Self {
+        self.args = runner.args.into_iter().chain(self.args).collect();
+        if !self.names_any(&["cwd", WORKSPACE]) {
+            self.cwd = runner.cwd;
+        }
+        self.env = runner.env.into_iter().chain(self.env).collect();
+        let args = Value::from(self.args.clone());
+        if let Some(attributes) = self.attributes.as_object_mut() {
+            attributes.insert("args".into(), args);
+            match runner.run {
+                Run::Module(name) => {
+                    attributes.remove("program");
+                    attributes.insert("module".into(), name.into());
+                }
+                Run::Program(program) => {
+                    attributes.insert("program".into(), Value::from(program.display().to_string()));
+                    self.program = program;
+                }
+            }
+        }
+        self
     }
 
     /// All attributes, as they came.
@@ -220,14 +246,14 @@ impl Target {
     /// `connect: { host, port }` or `{ socket }`: where an adapter listens that runs already.
     ///
     /// # Errors
-    /// `INVALID_PARAMETER` for a place that is none, `PROCESS_NOT_FOUND` for a host nobody knows.
-    pub(super) fn connect(&self) -> Result<Option<Place>, Failure> {
+    /// `INVALID_PARAMETER` for a place that is none, `PROCESS_NOT_FOUND` for an unknown host.
+    pub(super) fn connect(&self) -> Result<Option<Endpoint>, Failure> {
         let connect = &self.attributes["connect"];
         if connect.is_null() {
             return Ok(None);
         }
         if let Some(socket) = connect["socket"].as_str() {
-            return Ok(Some(Place::Folder(self.cwd.join(socket))));
+            return Ok(Some(Endpoint::Folder(self.cwd.join(socket))));
         }
         let port = connect["port"].as_u64().or_else(|| connect["port"].as_str()?.trim().parse().ok());
         let Some(port) = port.and_then(|port| u16::try_from(port).ok()).filter(|port| *port > 0) else {
@@ -246,7 +272,7 @@ impl Target {
         let mut found = (host, port).to_socket_addrs().map_err(|error| unknown(error.to_string()))?;
         found
             .next()
-            .map(|address| Some(Place::Named(address)))
+            .map(|address| Some(Endpoint::Named(address)))
             .ok_or_else(|| unknown("it has no address".into()))
     }
 

@@ -49,7 +49,7 @@ mod tests {
     use crate::io::terminal::Pty;
 
     #[test]
-    fn the_environment_is_the_adapters_then_the_launchs_then_the_requests() {
+    fn the_environment_merges_that_of_adapter_launch_and_request_in_this_order() {
         let target = Target::parse(&json!({ "env": { "A": "2", "B": "2" }, "cwd": "/" })).unwrap();
         let adapter = SpawnSpec {
             program: "/bin/adapter".into(),

@@ -72,22 +72,22 @@ pub(super) fn assigned(mut answer: Value) -> Value {
     answer
 }
 
-/// Takes out the data breakpoints the adapter must not see; gives the index of each, and the answer to it.
+/// Takes out the data breakpoints the adapter must not see; returns the index of each, and the answer to it.
 pub(super) fn take_data_breakpoints(
     arguments: &mut Value,
     takes: impl Fn(&str) -> bool,
 ) -> Vec<(usize, Value)> {
-    let Some(wishes) = arguments["breakpoints"].as_array_mut() else { return Vec::new() };
+    let Some(requests) = arguments["breakpoints"].as_array_mut() else { return Vec::new() };
     let mut taken = Vec::new();
-    for (index, wish) in std::mem::take(wishes).into_iter().enumerate() {
-        match wish["dataId"].as_str() {
+    for (index, request) in std::mem::take(requests).into_iter().enumerate() {
+        match request["dataId"].as_str() {
             Some(id) if !takes(id) => {
                 let message = format!(
                     "the debug adapter never gave the `dataId` `{id}`; ask `dataBreakpointInfo` for one"
                 );
                 taken.push((index, json!({ "verified": false, "message": message, "reason": "failed" })));
             }
-            _ => wishes.push(wish),
+            _ => requests.push(request),
         }
     }
     taken

@@ -112,7 +112,7 @@ pub(super) fn compiled(program: &Path, folders: &[PathBuf]) -> Option<PathBuf> {
         let told = options["outDir"].as_str().map(|out| folder.join(out));
         let usual = USUAL.iter().map(|usual| folder.join(usual));
         for out in told.into_iter().chain(usual).filter(|out| out.is_dir()) {
-            // Below it lies what lies below `rootDir`, which is the deepest folder with all sources unless it is told.
+            // Below it lies what lies below `rootDir`, which is by default the deepest folder with all sources.
             let Ok(inside) = name.strip_prefix(folder) else { continue };
             let parts: Vec<Component<'_>> = inside.components().collect();
             candidates

@@ -1,10 +1,11 @@
 //! The attributes of a launch or attach that mean something here, and those of an editor's own bookkeeping; whatever else a
 //! configuration has is named to its author. Not their values: who uses an attribute checks it.
 
+use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
 
 /// What docs/launch-configuration.md describes, for any engine: a configuration may be one for several.
-const KNOWN: [&str; 50] = [
+const KNOWN: [&str; 62] = [
     "agentAccess",
     "args",
     "buildArguments",
@@ -14,13 +15,16 @@ const KNOWN: [&str; 50] = [
     "console",
     "consoleInputPrefix",
     "cwd",
+    "decompiler",
     "enableStepFiltering",
     "engine",
     "engineOptions",
     "enginePath",
     "env",
     "envFile",
+    "expressionCompiler",
     "expressionEvaluationOptions",
+    "followChildren",
     "framework",
     "handOver",
     "justMyCode",
@@ -28,26 +32,35 @@ const KNOWN: [&str; 50] = [
     "launchSettingsFilePath",
     "launchSettingsProfile",
     "localRoot",
+    "logging",
     "module",
     "noBuild",
     "noDebug",
     "outputBufferBytes",
     "pathMappings",
+    "pipeTransport",
     "processId",
+    "processName",
     "program",
     "project",
     "pty",
     "python",
     "pythonArgs",
     "remoteRoot",
+    "requireExactSource",
     "runtimeIdentifier",
     "session",
     "sourceFileMap",
+    "sourceLinkOptions",
     "sourceMap",
+    "stdio",
     "stopAtEntry",
     "stopOnEntry",
     "substitutePath",
+    "suppressJITOptimizations",
+    "symbolOptions",
     "symbolPaths",
+    "targetArchitecture",
     "terminateTimeout",
     "token",
     // What other editors and their plug-ins add.
@@ -86,7 +99,8 @@ pub(super) fn complaint(arguments: &Value) -> Option<String> {
         !name.starts_with("__") && !KNOWN.contains(&name.as_str()) && !EDITORS.contains(&name.as_str())
     };
     let given = arguments.as_object()?.iter().filter(|(_, value)| !value.is_null()).map(|(name, _)| name);
-    let unknown: Vec<String> = given.filter(is_unknown).take(MOST).map(|name| format!("`{name}`")).collect();
+    let unknown: Vec<String> =
+        given.filter(is_unknown).take(MAX_NAMED).map(|name| format!("`{name}`")).collect();
     let (are, them) = match unknown.len() {
         0 => return None,
         1 => ("attribute means", "it is"),
@@ -95,8 +109,30 @@ pub(super) fn complaint(arguments: &Value) -> Option<String> {
     Some(format!("{}: the {are} nothing to the .NET engine; {them} ignored", unknown.join(", ")))
 }
 
+/// Refuses attributes that ask for what there is not, and without which the configuration would mean something else.
+///
+/// # Errors
+/// `UNSUPPORTED` naming the attribute.
+pub(super) fn refuse(arguments: &Value) -> Result<(), Failure> {
+    if !arguments["pipeTransport"].is_null() {
+        let message = "`pipeTransport` is not offered: Tandem debugs programs of the machine it runs on";
+        return Err(Failure::new(ErrorCode::Unsupported, message)
+            .hint("open the folder there with the editor's own remote support (SSH, containers), or connect to `tandem-dap --listen` there"));
+    }
+    match arguments["targetArchitecture"].as_str() {
+        _ if arguments["targetArchitecture"].is_null() => Ok(()),
+        Some("x86_64" | "x64" | "amd64") => Ok(()),
+        _ => {
+            let asked = &arguments["targetArchitecture"];
+            let message = format!("`targetArchitecture` is {asked}; the .NET engine debugs x86_64 programs");
+            Err(Failure::new(ErrorCode::Unsupported, message)
+                .hint("leave it out: Tandem determines it from the program"))
+        }
+    }
+}
+
 /// Most attributes that are named.
-const MOST: usize = 20;
+const MAX_NAMED: usize = 20;
 
 #[cfg(test)]
 mod tests {
@@ -107,21 +143,35 @@ mod tests {
     #[test]
     fn attributes_that_mean_nothing_are_named_and_no_others() {
         let sound = json!({ "program": "a.dll", "type": "coreclr", "__sessionId": "1", "preLaunchTask": "build",
-            "stopAtEntry": true, "requireExactSource": null });
+            "stopAtEntry": true, "requireExact": null });
         assert_eq!(complaint(&sound), None);
-        let odd = json!({ "program": "a.dll", "stopOnEntri": true, "requireExactSource": false });
+        let odd = json!({ "program": "a.dll", "stopOnEntri": true, "requireExact": false });
         let told = complaint(&odd).unwrap();
-        assert!(
-            told.starts_with("`stopOnEntri`, `requireExactSource`: the attributes mean nothing"),
-            "{told}"
-        );
-        let one = complaint(&json!({ "pipeTransport": {} })).unwrap();
-        assert_eq!(one, "`pipeTransport`: the attribute means nothing to the .NET engine; it is ignored");
+        assert!(told.starts_with("`stopOnEntri`, `requireExact`: the attributes mean nothing"), "{told}");
+        let one = complaint(&json!({ "checkForDevCert": true })).unwrap();
+        assert_eq!(one, "`checkForDevCert`: the attribute means nothing to the .NET engine; it is ignored");
+    }
+
+    #[test]
+    fn what_there_is_not_is_refused_by_name() {
+        for fine in [json!({}), json!({ "targetArchitecture": "x86_64", "pipeTransport": null })] {
+            assert_eq!(refuse(&fine), Ok(()));
+        }
+        for (wrong, named) in [
+            (json!({ "pipeTransport": { "pipeProgram": "ssh" } }), "`pipeTransport`"),
+            (json!({ "targetArchitecture": "arm64" }), "`targetArchitecture` is \"arm64\""),
+            (json!({ "targetArchitecture": 64 }), "`targetArchitecture` is 64"),
+        ] {
+            let refused = refuse(&wrong).unwrap_err();
+            assert!(refused.code == ErrorCode::Unsupported && refused.message.contains(named), "{refused}");
+        }
     }
 
     #[test]
     fn every_attribute_that_is_documented_is_known() {
+        // Other debuggers' are translated before.
         let documented = include_str!("../../../../docs/launch-configuration.md");
+        let (documented, _theirs) = documented.split_once("<!-- configurations -->").unwrap();
         let rows = documented.lines().filter_map(|line| line.strip_prefix("| `")?.split(" |").next());
         for name in rows.flat_map(|cell| cell.split('`').step_by(2)) {
             assert_eq!(complaint(&json!({ name: 1 })), None);

@@ -5,34 +5,55 @@
 mod instructions;
 mod methods;
 
+use std::rc::Rc;
+
 use dap_wire::Failure;
 use serde_json::{Value, json};
 
+use super::debuggee::Debuggee;
 use super::memory;
-use super::session::Session;
+use super::types::TypeSystem;
+use crate::engine::coreclr::retrieval::Retrieval;
+use crate::engine::coreclr::sources::Sources;
 use instructions::Instruction;
 pub(super) use methods::Compiled;
 
 /// Most instructions one request gets.
-const MOST: i64 = 10_000;
+const MAX_INSTRUCTIONS: i64 = 10_000;
 
-impl Session {
+/// What is known of machine code.
+#[derive(Default)]
+pub(super) struct Disassembly {
+    /// Methods whose code was shown.
+    compiled: Vec<Rc<Compiled>>,
+}
+
+impl Disassembly {
     /// `disassemble`: `instructionCount` instructions from `memoryReference` + `offset` bytes + `instructionOffset` instructions
     /// on. Where there is none, before a method or behind it, a row says so (DAP: exactly as many as asked for).
-    pub(super) fn disassemble(&mut self, arguments: &Value) -> Result<Value, Failure> {
+    pub(super) fn disassemble(
+        &mut self,
+        debuggee: &Debuggee,
+        types: &TypeSystem,
+        sources: &Sources,
+        retrieval: &Retrieval,
+        arguments: &Value,
+    ) -> Result<Value, Failure> {
         let address = memory::address(arguments, "memoryReference")?;
         let first = arguments["instructionOffset"].as_i64().unwrap_or(0);
         let count = arguments["instructionCount"].as_i64().unwrap_or(-1);
-        if !(0..=MOST).contains(&count) || !(-MOST..=MOST).contains(&first) {
+        if !(0..=MAX_INSTRUCTIONS).contains(&count)
+            || !(-MAX_INSTRUCTIONS..=MAX_INSTRUCTIONS).contains(&first)
+        {
             return Err(Failure::invalid(format!(
-                "`instructionCount` must be from 0 to {MOST}, `instructionOffset` from -{MOST} to {MOST}"
+                "`instructionCount` must be from 0 to {MAX_INSTRUCTIONS}, `instructionOffset` from -{MAX_INSTRUCTIONS} to {MAX_INSTRUCTIONS}"
             )));
         }
-        self.must_stand("code can be disassembled")?;
-        let method = self.method_around(address);
+        debuggee.must_stand("code can be disassembled")?;
+        let method = self.method_around(debuggee, types, address);
         let list = match &method {
-            Some(method) => self.instructions_of(method),
-            None => self.instructions_around(address, first, count),
+            Some(method) => debuggee.instructions_of(method),
+            None => debuggee.instructions_around(address, first, count),
         };
         // An address within an instruction stands for that one.
         let at = list.partition_point(|instruction| instruction.end() <= address);
@@ -41,15 +62,23 @@ impl Session {
         for place in first..first + count {
             let index = (at as i64).checked_add(place).and_then(|index| usize::try_from(index).ok());
             rows.push(match index.and_then(|index| list.get(index)) {
-                Some(instruction) => self.row(instruction, method.as_deref(), &mut shown),
+                Some(instruction) => sources.row(retrieval, instruction, method.as_deref(), &mut shown),
                 None => nothing(&list, address, at as i64 + place),
             });
         }
         Ok(json!({ "instructions": rows }))
     }
+}
 
+impl Sources {
     /// DAP `DisassembledInstruction`. `shown` is the document of the row before: its name need not be said again.
-    fn row(&self, instruction: &Instruction, method: Option<&Compiled>, shown: &mut Option<u32>) -> Value {
+    fn row(
+        &self,
+        retrieval: &Retrieval,
+        instruction: &Instruction,
+        method: Option<&Compiled>,
+        shown: &mut Option<u32>,
+    ) -> Value {
         let mut row = json!({ "address": memory::reference(instruction.address),
             "instructionBytes": instruction.spelled_bytes(), "instruction": instruction.text });
         if !instruction.is_valid {
@@ -57,14 +86,14 @@ impl Session {
         }
         let Some(method) = method else { return row };
         if method.begins_at(instruction.address) {
-            row["symbol"] = json!(self.method_display(&method.loaded, method.token));
+            row["symbol"] = json!(method.loaded.method_display(method.token));
         }
         let il = method.il_at(instruction.address);
         let point =
             il.and_then(|il| method.loaded.pdb.as_ref().ok().and_then(|pdb| pdb.point_at(method.token, il)));
         if let Some(point) = point {
             if *shown != Some(point.document) {
-                row["location"] = self.source_body(&method.loaded, point.document);
+                row["location"] = self.source_body(retrieval, &method.loaded, point.document);
                 *shown = Some(point.document);
             }
             row["line"] = json!(point.line);

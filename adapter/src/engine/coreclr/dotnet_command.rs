@@ -41,6 +41,16 @@ pub(super) fn meant(attributes: &Value) -> Option<Value> {
     Some(meant)
 }
 
+/// Whether what a launch runs is a command of the SDK, which starts the programs that people mean: `dotnet test`, `dotnet run`.
+pub(super) fn starts_programs(attributes: &Value) -> bool {
+    let is_dotnet = attributes["program"]
+        .as_str()
+        .is_some_and(|program| Path::new(program).file_name().is_some_and(|name| name == "dotnet"));
+    let first = attributes["args"][0].as_str();
+    is_dotnet
+        && first.is_some_and(|first| first != "exec" && !first.ends_with(".dll") && !first.starts_with('-'))
+}
+
 fn of_assembly(words: &[&str]) -> Option<Value> {
     let (first, rest) = words.split_first()?;
     first.ends_with(".dll").then(|| json!({ "program": first, "args": rest }))
@@ -156,5 +166,24 @@ mod tests {
             assert_eq!(of(other), Value::Null, "{other:?}");
         }
         assert_eq!(meant(&json!({ "program": "app.dll", "args": ["run"] })), None);
+    }
+
+    #[test]
+    fn commands_of_the_sdk_start_what_people_mean() {
+        let starts =
+            |program: &str, args: Value| starts_programs(&json!({ "program": program, "args": args }));
+        for command in ["test", "run", "watch"] {
+            assert!(starts("/usr/bin/dotnet", json!([command, "-c", "Release"])), "{command}");
+        }
+        for args in [
+            json!(["app.dll", "test"]),
+            json!(["exec", "app.dll"]),
+            json!(["--info"]),
+            json!([]),
+            json!(null),
+        ] {
+            assert!(!starts("dotnet", args.clone()), "{args}");
+        }
+        assert!(!starts("app", json!(["test"])));
     }
 }

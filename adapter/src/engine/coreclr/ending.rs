@@ -1,7 +1,6 @@
-//! The end of a debugged program: let go of, asked to end, killed, or gone by itself, and told once.
+//! The end of a debugged program: detached from, asked to end, killed, or ended by itself; reported once.
 
 use std::rc::Rc;
-use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use cordebug::callback::Callback;
@@ -11,17 +10,20 @@ use dap_wire::{ErrorCode, Failure};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
+use super::compiled::Compiler;
 use super::cor;
+use super::debuggee::Run;
 use super::exceptions::Silence;
-use super::session::{Input, Run, Session};
-use crate::engine::HEARS_WHEN_IT_RUNS;
+use super::inbox::Input;
+use super::session::Session;
+use crate::engine::SIGNAL_PENDING;
 use crate::io::ExitInfo;
 use crate::io::child::{is_suspended, signal_group};
 
-/// How long nothing is told before a program counts as quiet, and how long that is waited for, when it is let go.
+/// How long nothing is reported before a program counts as quiet, and how long that is waited for, before detaching.
 const QUIET: Duration = Duration::from_millis(50);
 const QUIET_LIMIT: Duration = Duration::from_secs(2);
-/// How long a call that could not be aborted may take to end when the program is let go.
+/// How long a call that could not be aborted may take to end when the program is detached from.
 const LAST_CALL_LIMIT: Duration = Duration::from_secs(5);
 /// How long a killed program may take to end.
 const KILL_LIMIT: Duration = Duration::from_secs(3);
@@ -30,52 +32,54 @@ const WAKE_LIMIT: Duration = Duration::from_secs(3);
 /// How often it is looked at meanwhile.
 const WAKE_LOOK: Duration = Duration::from_millis(50);
 /// How often one that is suspended again meanwhile is resumed.
-const MOST_SUSPENSIONS: u32 = 5;
+const MAX_SUSPENSIONS: u32 = 5;
 
 impl Session {
-    /// Ends the program or lets it go on alone; the hub waits for this answer.
-    pub(super) fn disconnect(
-        &mut self,
-        arguments: &Value,
-        inputs: &Receiver<Input>,
-    ) -> Result<Value, Failure> {
+    /// Ends the program or lets it continue alone; the hub waits for this answer.
+    pub(super) fn disconnect(&mut self, arguments: &Value) -> Result<Value, Failure> {
+        self.retrieval.stop();
         // A program we started has our pipes for its stdio: it cannot outlive the session.
-        let kill = self.child.is_some() || arguments["terminateDebuggee"].as_bool().unwrap_or(false);
-        match (kill, self.process.take()) {
+        let kill = self.debuggee.child.is_some() || arguments["terminateDebuggee"].as_bool().unwrap_or(false);
+        match (kill, self.debuggee.process.take()) {
             (_, None) => {
-                if let Some(child) = self.child.as_ref().filter(|child| child.exited().is_none()) {
-                    let info = killed(child)?;
-                    self.end(Some(info));
+                let running = self.debuggee.child.as_ref().filter(|child| child.exited().is_none());
+                let info = running.map(killed).transpose()?;
+                self.end_children(kill);
+                if info.is_some() || self.debuggee.run == Run::Over {
+                    self.end(info);
                 }
             }
             (false, Some(process)) => {
-                let let_go = self.let_go(&process, inputs);
+                self.end_children(false);
+                let let_go = self.let_go(&process);
                 if let Err(failure) = &let_go {
-                    self.note(&failure.to_string());
+                    self.outbox.note(&failure.to_string());
                 }
                 self.end(None);
                 let_go?;
             }
             (true, Some(process)) => {
-                match &self.child {
+                match &self.debuggee.child {
                     Some(child) => {
                         // The debugging library does not survive the end of a program it is just talking to, and the next
                         // one is debugged by the same library in the same process: it must be at rest.
-                        if arguments["restart"] == true && self.run == Run::Running {
-                            self.stand(&process).unwrap_or_default();
+                        if arguments["restart"] == true && self.debuggee.run == Run::Running {
+                            self.debuggee.stand(&process).unwrap_or_default();
                         }
                         let info = killed(child)?;
                         if arguments["restart"] == true {
                             // Its transport may wait in these for the program; the library only removes their names.
                             cordebug::startup::remove_leftovers(child.pid());
-                            self.library_rests(&process, inputs);
+                            self.library_rests(&process);
                         }
+                        self.end_children(true);
                         self.end(Some(info));
                     }
                     None => {
                         // Not our child: the runtime ends it, which it must stand for.
                         process.stop().unwrap_or_default();
                         process.terminate(1).map_err(cor("end the program"))?;
+                        self.end_children(true);
                         self.end(None);
                     }
                 }
@@ -86,14 +90,14 @@ impl Session {
 
     /// Waits until the debugging library has noticed the end of the program and can be shut down: this process goes on, and an
     /// instance that was not shut down keeps its threads, descriptors and memory.
-    fn library_rests(&mut self, process: &Process, inputs: &Receiver<Input>) {
+    fn library_rests(&mut self, process: &Process) {
         let deadline = Instant::now() + KILL_LIMIT;
-        while self.debugger.is_some() {
-            match inputs.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+        while self.debuggee.debugger.is_some() {
+            match self.inbox.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(Input::Callback(Callback::ExitProcess)) => self.process_ended(),
                 // What was said before the end is in its way. There is no program any more that could refuse.
                 Ok(Input::Callback(_)) => process.resume().unwrap_or_default(),
-                Ok(other) => self.postponed.push_back(other),
+                Ok(other) => self.inbox.postpone(other),
                 Err(_) => {
                     tracing::warn!("the debugging library has not noticed the end of the program");
                     return;
@@ -103,20 +107,20 @@ impl Session {
     }
 
     /// Leaves the program as if there had been no debugger. One that ends meanwhile needs no more.
-    fn let_go(&mut self, process: &Rc<Process>, inputs: &Receiver<Input>) -> Result<(), Failure> {
+    fn let_go(&mut self, process: &Rc<Process>) -> Result<(), Failure> {
         let mut steps = || -> Result<(), Failure> {
-            if self.run == Run::Running {
-                self.stand(process).map_err(cor("stop the program to detach from it"))?;
+            if self.debuggee.run == Run::Running {
+                self.debuggee.stand(process).map_err(cor("stop the program to detach from it"))?;
             }
             self.breakpoints.remove_all();
-            self.give_up_step();
+            self.stepping.give_up(self.debuggee.process.as_deref());
             process.hold_nobody().unwrap_or_default();
             self.forget_stop();
-            let silence = self.silence_exceptions(process);
-            if !self.settle(process, inputs)? {
+            let silence = self.exceptions.silence_exceptions(&self.debuggee, &self.types, process);
+            if !self.settle(process)? {
                 return Ok(());
             }
-            self.detach(process, inputs)?;
+            self.detach(process)?;
             silence.iter().for_each(Silence::end);
             Ok(())
         };
@@ -126,24 +130,26 @@ impl Session {
     /// Lets what threads have run into already be told, and to nobody's interest: a thread that waits at a breakpoint to be
     /// heard when the debugger leaves crashes or stays there for ever. The program stands again in the end; `false` when it
     /// has ended.
-    fn settle(&mut self, process: &Rc<Process>, inputs: &Receiver<Input>) -> Result<bool, Failure> {
+    fn settle(&mut self, process: &Rc<Process>) -> Result<bool, Failure> {
         let deadline = Instant::now() + QUIET_LIMIT;
-        let resume = || process.resume().map_err(cor("let the program go on"));
-        for _ in 0..=self.deferred.drain(..).len() {
+        let resume = || process.resume().map_err(cor("resume the program"));
+        // What it stands for is answered, too; one that is not configured stands for the first of these.
+        let stands = usize::from(self.debuggee.run != Run::Held);
+        for _ in 0..self.inbox.forget_deferred() + stands {
             resume()?;
         }
         loop {
-            match inputs.recv_timeout(QUIET) {
+            match self.inbox.recv_timeout(QUIET) {
                 Ok(Input::Callback(Callback::ExitProcess)) => {
-                    self.postponed.push_back(Input::Callback(Callback::ExitProcess));
+                    self.inbox.postpone(Input::Callback(Callback::ExitProcess));
                     return Ok(false);
                 }
                 Ok(Input::Callback(_)) if Instant::now() < deadline => resume()?,
                 // It stands where it told this.
                 Ok(Input::Callback(_)) => return Ok(true),
-                Ok(other) => self.postponed.push_back(other),
+                Ok(other) => self.inbox.postpone(other),
                 Err(_) => {
-                    self.stand(process).map_err(cor("stop the program to detach from it"))?;
+                    self.debuggee.stand(process).map_err(cor("stop the program to detach from it"))?;
                     if process.has_queued_callbacks() != Ok(true) || Instant::now() > deadline {
                         return Ok(true);
                     }
@@ -155,26 +161,26 @@ impl Session {
 
     /// Lets go of the program, which stands. A call of an evaluation that is still on a thread keeps the runtime from it:
     /// then the program runs until that has ended.
-    fn detach(&mut self, process: &Rc<Process>, inputs: &Receiver<Input>) -> Result<(), Failure> {
+    fn detach(&mut self, process: &Rc<Process>) -> Result<(), Failure> {
         let deadline = Instant::now() + LAST_CALL_LIMIT;
         loop {
             match process.detach() {
                 Err(error) if error.hresult == CORDBG_E_DETACH_FAILED_OUTSTANDING_EVALS => {}
                 done => return done.map_err(cor("detach")),
             }
-            process.resume().map_err(cor("let the program go on"))?;
+            process.resume().map_err(cor("resume the program"))?;
             loop {
-                let Ok(input) = inputs.recv_timeout(deadline.saturating_duration_since(Instant::now()))
+                let Ok(input) = self.inbox.recv_timeout(deadline.saturating_duration_since(Instant::now()))
                 else {
                     // It runs; nothing more can be done for it.
                     return Err(Failure::new(
                         ErrorCode::EngineFailed,
                         format!(
                             "cannot detach in order: {} is still under way in the program",
-                            self.left.named()
+                            self.calls.stuck.named()
                         ),
                     )
-                    .hint("the program goes on, but may stand still at its next new thread or module"));
+                    .hint("the program is resumed, but may hang at its next new thread or module"));
                 };
                 let Input::Callback(callback) = input else { continue };
                 if matches!(callback, Callback::ExitProcess) {
@@ -182,30 +188,33 @@ impl Session {
                 }
                 let ended =
                     matches!(callback, Callback::EvalComplete { .. } | Callback::EvalException { .. });
-                if self.of_left_call(&callback) && ended {
+                if self.calls.stuck.of_left_call(&mut self.debuggee.threads, &callback) && ended {
                     break;
                 }
-                process.resume().map_err(cor("let the program go on"))?;
+                process.resume().map_err(cor("resume the program"))?;
             }
         }
     }
 
     /// Ends the program whatever it wants; its end is told when it comes.
-    pub(super) fn end_by_force(&mut self, inputs: &Receiver<Input>) -> Result<Value, Failure> {
-        match &self.child {
+    pub(super) fn end_by_force(&mut self) -> Result<Value, Failure> {
+        match &self.debuggee.child {
             Some(child) => {
                 child.signal(Signal::KILL);
+                self.end_children(true);
+                // The program may have ended before, and the session waited for its child processes alone.
+                self.children_ended();
                 Ok(Value::Null)
             }
-            None => self.disconnect(&json!({ "terminateDebuggee": true }), inputs),
+            None => self.disconnect(&json!({ "terminateDebuggee": true })),
         }
     }
 
     /// Asks the program to end. How long it may take is the hub's to know.
     pub(super) fn ask_to_end(&self) -> Result<Value, Failure> {
-        let asked = Ok(json!({ HEARS_WHEN_IT_RUNS: true }));
-        let Some(child) = &self.child else {
-            let process = self.pid.and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
+        let asked = Ok(json!({ SIGNAL_PENDING: true }));
+        let Some(child) = &self.debuggee.child else {
+            let process = self.debuggee.pid.and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
             let Some(process) = process else { return asked };
             for signal in [Signal::TERM, Signal::CONT] {
                 kill_process(process, signal).map_err(|error| {
@@ -214,7 +223,7 @@ impl Session {
                         process.as_raw_nonzero()
                     );
                     Failure::new(ErrorCode::EngineFailed, what)
-                        .hint("disconnect with `terminateDebuggee` to end it by force")
+                        .hint("disconnect with `terminateDebuggee` to kill it")
                 })?;
             }
             return asked;
@@ -235,7 +244,7 @@ impl Session {
                         Ok(_) => return false,
                         // One that reads in the background of its terminal is suspended again and again (SIGTTIN), and
                         // hears nobody.
-                        Err(_) if suspended > MOST_SUSPENSIONS => return true,
+                        Err(_) if suspended > MAX_SUSPENSIONS => return true,
                         Err(_) if look >= patience => return false,
                         Err(_) if is_suspended(pid) => {
                             suspended += 1;
@@ -257,32 +266,81 @@ impl Session {
         )
     }
 
-    /// The program has ended.
-    pub(super) fn exited(&mut self, info: ExitInfo) {
-        self.end(Some(info));
+    /// The child processes end with the session, or it detaches from them.
+    fn end_children(&mut self, kill: bool) {
+        match kill {
+            true => self.children.kill(),
+            false => self.children.detach(),
+        }
     }
 
-    /// Tells the end once.
+    /// The program has ended.
+    pub(super) fn exited(&mut self, info: ExitInfo) {
+        self.ended_by_itself(Some(info));
+    }
+
+    /// The program has ended; the session lasts as long as its child processes are debugged, whose input and output belong to it.
+    pub(super) fn ended_by_itself(&mut self, info: Option<ExitInfo>) {
+        self.close(info);
+        let how = info.map_or_else(String::new, |info| format!(" with exit code {}", info.code));
+        match self.children.count() {
+            0 => self.report_end(),
+            1 => self.outbox.note(&format!("The program has ended{how}. A child process is still debugged.")),
+            count => self
+                .outbox
+                .note(&format!("The program has ended{how}. {count} child processes are still debugged.")),
+        }
+    }
+
+    /// No child process is debugged any more.
+    pub(super) fn children_ended(&mut self) {
+        if self.debuggee.run == Run::Over {
+            self.report_end();
+        }
+    }
+
+    /// The session ends.
     pub(super) fn end(&mut self, info: Option<ExitInfo>) {
-        if self.run == Run::Over {
+        self.close(info);
+        self.report_end();
+    }
+
+    /// There is no program any more, or it is no longer debugged.
+    fn close(&mut self, info: Option<ExitInfo>) {
+        if self.debuggee.run == Run::Over {
             return;
         }
-        self.run = Run::Over;
-        if let Some(child) = self.child.as_ref().filter(|child| child.exited().is_some()) {
+        self.debuggee.run = Run::Over;
+        // Its process and what it made for this session alone end with the program.
+        self.compiler = Compiler::default();
+        if let Some(child) = self.debuggee.child.as_ref().filter(|child| child.exited().is_some()) {
             cordebug::startup::remove_leftovers(child.pid());
         }
-        self.references.clear();
-        self.deferred.clear();
+        self.values.references.clear();
+        self.inbox.forget_deferred();
         if let Some(info) = info {
-            if self.child.as_ref().is_some_and(crate::io::Child::lost_terminal) {
-                self.note("The program's terminal was closed, and so the program has ended.");
+            if self.debuggee.child.as_ref().is_some_and(crate::io::Child::lost_terminal) {
+                self.outbox.note("The program's terminal was closed, and so the program has ended.");
             }
             if let Some(signal) = info.signal {
-                self.note(&format!("The program was ended by signal {signal}."));
+                self.outbox.note(&format!("The program was ended by signal {signal}."));
             }
-            self.tell("exited", json!({ "exitCode": info.code }));
         }
-        self.tell("terminated", Value::Null);
+        self.debuggee.exit = info;
+    }
+
+    /// Reports the end once.
+    fn report_end(&mut self) {
+        if std::mem::replace(&mut self.debuggee.end_reported, true) {
+            return;
+        }
+        if let Some(info) = self.debuggee.exit {
+            if self.options.logging.process_exit {
+                self.outbox.note(&format!("The program has ended with exit code {}.", info.code));
+            }
+            self.outbox.tell("exited", json!({ "exitCode": info.code }));
+        }
+        self.outbox.tell("terminated", Value::Null);
     }
 }
 
@@ -300,6 +358,6 @@ fn killed(child: &crate::io::Child) -> Result<ExitInfo, Failure> {
         let message =
             format!("process {} did not end within {} s of SIGKILL", child.pid(), KILL_LIMIT.as_secs());
         Failure::new(ErrorCode::EngineFailed, message)
-            .hint("it may wait for a disk or a file server; it ends when that answers")
+            .hint("it may be waiting for a disk or a file server; it ends when that answers")
     })
 }

@@ -1,7 +1,7 @@
 //! A program in a client's terminal: asking for one, and waiting until the program is held there.
 //!
 //! From then on it is launched, debugged and ended as any other ([`super::start`]). How it gets there and is watched:
-//! [`crate::io::invitation`].
+//! [`crate::io::terminal_launch`].
 
 use std::sync::mpsc::TryRecvError;
 use std::time::{Duration, Instant};
@@ -24,21 +24,21 @@ impl Session {
     /// Starts the program held, with pipes of ours or in a client's terminal.
     pub(super) fn start_held(&self, program: &Program, give_up: &dyn Fn() -> bool) -> Result<Child, Failure> {
         let Console::Terminal { external } = program.console else { return self.broker.spawn(&program.spec) };
-        let invitation = self.broker.invite(program.spec.clone())?;
+        let launch = self.broker.offer_terminal(program.spec.clone())?;
         let name = program.assembly.as_deref().unwrap_or(&program.spec.program);
         let title = name.file_name().unwrap_or(name.as_os_str()).to_string_lossy();
-        self.ask_client(
+        self.outbox.ask_client(
             "runInTerminal",
             json!({ "kind": if external { "external" } else { "integrated" }, "title": title,
-            "cwd": program.spec.cwd.to_string_lossy(), "args": invitation.command() }),
+            "cwd": program.spec.cwd.to_string_lossy(), "args": launch.command() }),
         );
         let mut deadline = None;
         // It may come before the client answers, and then the answer tells nothing new.
         let child = loop {
-            if let Some(child) = self.broker.accept(&invitation, SLICE)? {
+            if let Some(child) = self.broker.accept(&launch, SLICE)? {
                 break child;
             }
-            match self.answers.try_recv() {
+            match self.inbox.client_answer() {
                 Ok(Ok(_)) => deadline = Some(Instant::now() + COME_LIMIT),
                 Ok(Err(failure)) => return Err(no_terminal(&title, failure)),
                 // The engine is gone, and its host with it.
@@ -54,10 +54,10 @@ impl Session {
                     COME_LIMIT.as_secs()
                 );
                 return Err(Failure::new(ErrorCode::LaunchFailed, message)
-                    .hint("the terminal must be on the debugger's machine; what does it say?"));
+                    .hint("the terminal must be on the debugger's machine; check its output"));
             }
         };
-        if !self.undebugged {
+        if !self.debuggee.no_debug {
             services::refuse(child.pid())?;
         }
         Ok(child)
@@ -71,5 +71,5 @@ fn no_terminal(title: &str, failure: Failure) -> Failure {
         _ => ErrorCode::LaunchFailed,
     };
     Failure::new(code, format!("there is no terminal of a client for `{title}`: {}", failure.message))
-        .hint("leave `console` out: the program's input and output are Tandem's then")
+        .hint("leave `console` out: Tandem then owns the program's input and output")
 }

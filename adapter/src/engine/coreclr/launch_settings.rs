@@ -35,7 +35,7 @@ pub(super) enum Profile<'a> {
 pub(super) fn read(file: &Path, wanted: Profile<'_>) -> Result<Option<LaunchSettings>, Failure> {
     let unusable = |reason: String| {
         Failure::new(ErrorCode::LaunchFailed, format!("cannot use `{}`: {reason}", file.display()))
-            .hint("mend it, or launch with `launchSettingsProfile: \"\"` to do without")
+            .hint("correct it, or launch with `launchSettingsProfile: \"\"` to ignore it")
     };
     let size = file.metadata().map_err(|error| unusable(error.to_string()))?.len();
     if size > LARGEST {
@@ -43,7 +43,7 @@ pub(super) fn read(file: &Path, wanted: Profile<'_>) -> Result<Option<LaunchSett
     }
     let text = std::fs::read_to_string(file).map_err(|error| unusable(error.to_string()))?;
     let settings: Value =
-        serde_json::from_str(&strict(&text)).map_err(|error| unusable(format!("it is no JSON: {error}")))?;
+        serde_json::from_str(&strict(&text)).map_err(|error| unusable(format!("it is not JSON: {error}")))?;
     let profiles = settings["profiles"].as_object();
     let runs = |profile: &Value| profile["commandName"] == "Project";
     let found = match wanted {
@@ -72,7 +72,8 @@ pub(super) fn read(file: &Path, wanted: Profile<'_>) -> Result<Option<LaunchSett
         env.push(("ASPNETCORE_URLS".into(), urls.to_owned()));
     }
     for (name, value) in profile["environmentVariables"].as_object().into_iter().flatten() {
-        let value = value.as_str().ok_or_else(|| unusable(format!("`{name}` of `{value}` is no string")))?;
+        let value =
+            value.as_str().ok_or_else(|| unusable(format!("`{name}` of `{value}` is not a string")))?;
         env.push((name.clone(), expanded(value)));
     }
     // The file lies in the project's `Properties`.

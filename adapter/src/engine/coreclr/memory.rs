@@ -1,15 +1,16 @@
 //! The program's memory by address: `readMemory`, and the addresses clients hand back. Values and instructions in it are shown
 //! elsewhere.
 
+use crate::engine::coreclr::debuggee::Debuggee;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
-use super::session::{Run, Session};
+use super::debuggee::Run;
 
 /// Most bytes one request reads.
-const MOST: u64 = 1 << 20;
+const MAX_READ: u64 = 1 << 20;
 
 /// How an address is written for clients: DAP's memory references.
 pub(super) fn reference(address: u64) -> String {
@@ -23,16 +24,16 @@ pub(super) fn reference(address: u64) -> String {
 pub(super) fn address(arguments: &Value, key: &str) -> Result<u64, Failure> {
     let text = arguments[key].as_str().unwrap_or_default();
     let address = text.strip_prefix("0x").and_then(|hex| u64::from_str_radix(hex, 16).ok());
-    let address = address.ok_or_else(|| Failure::invalid(format!("`{text}` is no memory reference")))?;
+    let address = address.ok_or_else(|| Failure::invalid(format!("`{text}` is not a memory reference")))?;
     let address = address.checked_add_signed(arguments["offset"].as_i64().unwrap_or(0));
     address.ok_or_else(|| Failure::invalid("the offset leads out of memory"))
 }
 
-impl Session {
+impl Debuggee {
     /// `readMemory`: up to where memory can be read.
     pub(super) fn read_memory(&self, arguments: &Value) -> Result<Value, Failure> {
         let address = address(arguments, "memoryReference")?;
-        let count = arguments["count"].as_u64().unwrap_or(0).min(MOST) as u32;
+        let count = arguments["count"].as_u64().unwrap_or(0).min(MAX_READ) as u32;
         self.must_stand("memory can be read")?;
         let bytes = match count {
             0 => Vec::new(),

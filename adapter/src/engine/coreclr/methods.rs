@@ -6,12 +6,12 @@ use clr_metadata::pdb::Pdb;
 
 use super::modules::Loaded;
 use super::names::{is_generated, without_arity};
-use super::session::Session;
+use super::stack::LIGHTWEIGHT;
 
 /// What a lambda is called.
 pub(super) const LAMBDA: &str = "<lambda>";
 /// Deepest nesting of compiler-generated names.
-const DEEPEST: usize = 16;
+const MAX_DEPTH: usize = 16;
 
 /// The type and the name a method has in the source.
 pub(super) struct Written {
@@ -35,18 +35,18 @@ pub(super) fn written(metadata: &Metadata, pdb: Option<&Pdb>, method: u32) -> Wr
     let step = step.unwrap_or(method);
     let method = pdb.map_or_else(|| metadata.kickoff(step), |pdb| pdb.kickoff(step)).unwrap_or(method);
     let mut owner = metadata.owner_of(method);
-    for _ in 0..DEEPEST {
+    for _ in 0..MAX_DEPTH {
         match metadata.enclosing_type(owner).filter(|_| is_generated(metadata.simple_name(owner))) {
             Some(outer) => owner = outer,
             None => break,
         }
     }
-    Written { owner, name: source_name(metadata.method_name(method), DEEPEST), method }
+    Written { owner, name: source_name(metadata.method_name(method), MAX_DEPTH), method }
 }
 
 /// What a method is called without the type and method it is in: `Total`, `Count.get`, `Local`. `name` is its name in the metadata.
 pub(super) fn short_name(name: &str) -> String {
-    let written = source_name(name, DEEPEST);
+    let written = source_name(name, MAX_DEPTH);
     match written.rsplit_once('.') {
         Some((property, accessor @ ("get" | "set"))) => {
             format!("{}.{accessor}", property.rsplit('.').next().unwrap_or(property))
@@ -117,17 +117,21 @@ fn constructor(metadata: &Metadata, written: &Written) -> String {
     }
 }
 
-impl Session {
+impl Loaded {
     /// `Type.Method<T>(int count)`, as C# declares it.
-    pub(super) fn method_display(&self, loaded: &Loaded, method: u32) -> String {
-        self.method_display_with(loaded, method, &[])
+    pub(super) fn method_display(&self, method: u32) -> String {
+        self.method_display_with(method, &[])
     }
 
     /// The same with the generic arguments a frame has: its class's, then its own.
-    pub(super) fn method_display_with(&self, loaded: &Loaded, method: u32, actual: &[String]) -> String {
-        let Some(image) = loaded.image() else { return format!("[method 0x{method:08x}]") };
+    pub(super) fn method_display_with(&self, method: u32, actual: &[String]) -> String {
+        // Made at run time: it belongs to the module, but is not in its metadata.
+        if method & 0x00ff_ffff == 0 {
+            return LIGHTWEIGHT.to_owned();
+        }
+        let Some(image) = self.image() else { return format!("[method 0x{method:08x}]") };
         let metadata = &image.metadata;
-        let written = written(metadata, loaded.pdb.as_ref().ok(), method);
+        let written = written(metadata, self.pdb.as_ref().ok(), method);
         // Closures take over the parameters of what they are in, under their own numbers; a state machine has those of its
         // method's class and then its method's, like the method itself.
         let is_plain = [method, written.method].iter().any(|at| metadata.owner_of(*at) == written.owner);
@@ -172,7 +176,7 @@ mod tests {
             (".ctor", ".ctor"),
             ("System.Collections.IEnumerator.get_Current", "System.Collections.IEnumerator.get_Current"),
         ] {
-            assert_eq!(source_name(name, DEEPEST), written, "{name}");
+            assert_eq!(source_name(name, MAX_DEPTH), written, "{name}");
         }
     }
 }

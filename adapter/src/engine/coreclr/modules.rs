@@ -3,7 +3,7 @@
 mod coming;
 mod framework;
 
-use std::cell::{Cell, OnceCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -17,8 +17,21 @@ use cordebug::runtime::Runtime;
 use dap_wire::Failure;
 use serde_json::{Value, json};
 
+use super::compiled::is_ours;
+use super::retrieval::Retrieval;
+use super::retrieval::symbol_files::PdbIdentity;
+use super::retrieval::symbol_options::Scope;
 use super::runtime_async;
 use framework::Framework;
+
+/// Where the symbols of a module come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// Who built it.
+    Builder,
+    /// A decompiler.
+    Decompiler,
+}
 
 /// One module.
 pub(super) struct Loaded {
@@ -32,6 +45,9 @@ pub(super) struct Loaded {
     /// Opened when first needed, or ahead of time by another thread.
     image: Arc<OnceLock<Option<Image>>>,
     pub(super) pdb: Result<Pdb, PdbProblem>,
+    origin: Origin,
+    /// What symbol servers said, or that they are being asked.
+    servers: RefCell<Option<String>>,
     pub(super) is_user_code: bool,
     pub(super) is_optimized: bool,
     pub(super) is_framework: bool,
@@ -67,6 +83,11 @@ impl Loaded {
         self.is_framework && self.path.ends_with("System.Private.CoreLib.dll")
     }
 
+    /// Whether what is in it grows while the program runs.
+    pub(super) fn is_dynamic(&self) -> bool {
+        self.is_dynamic
+    }
+
     /// Whether it belongs to the runtime.
     pub(super) fn is_framework(&self) -> bool {
         self.is_framework
@@ -99,7 +120,37 @@ impl Loaded {
             // Made at run time, without a source.
             return None;
         }
-        Some(format!("`{}` has no symbols: {problem}", self.name()))
+        Some(format!("`{}` has no symbols: {problem}{}", self.name(), self.by_servers()))
+    }
+
+    /// What symbol servers said, to go on a sentence with.
+    fn by_servers(&self) -> String {
+        self.servers.borrow().as_ref().map(|said| format!("; {said}")).unwrap_or_default()
+    }
+
+    /// What symbol servers said of it, if they were asked.
+    pub(super) fn said_by_servers(&self) -> Option<String> {
+        self.servers.borrow().clone()
+    }
+
+    /// Keeps what symbol servers say.
+    pub(super) fn hear_servers(&self, said: Option<String>) {
+        *self.servers.borrow_mut() = said;
+    }
+
+    /// Whether a decompiler has made its symbols.
+    pub(super) fn is_decompiled(&self) -> bool {
+        self.pdb.is_ok() && self.origin == Origin::Decompiler
+    }
+
+    /// What it says of its PDB; `None` for one whose file was not opened yet, or that has none.
+    pub(super) fn identity(&self) -> Option<PdbIdentity> {
+        self.image.get()?.as_ref().and_then(PdbIdentity::of)
+    }
+
+    /// The same, and opens its file.
+    pub(super) fn identity_of_file(&self) -> Option<PdbIdentity> {
+        self.image().and_then(PdbIdentity::of)
     }
 
     /// Whether it is optimised code that the program uses, as packages have it: not the framework's, hardly the user's.
@@ -111,13 +162,43 @@ impl Loaded {
         self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
-    fn body(&self) -> Value {
+    /// The same module with other symbols, as one that came just now: neither the user's nor known to the runtime.
+    fn again(
+        &self,
+        image: Arc<OnceLock<Option<Image>>>,
+        pdb: Result<Pdb, PdbProblem>,
+        origin: Origin,
+    ) -> Self {
+        Self {
+            id: self.id,
+            module: self.module.clone(),
+            path: self.path.clone(),
+            is_in_memory: self.is_in_memory,
+            is_dynamic: self.is_dynamic,
+            image,
+            pdb,
+            origin,
+            servers: RefCell::new(None),
+            is_user_code: false,
+            is_optimized: true,
+            is_framework: self.is_framework,
+            is_marked: Cell::new(false),
+            hidden: OnceCell::new(),
+            unseen: OnceCell::new(),
+        }
+    }
+
+    pub(super) fn body(&self) -> Value {
         let status = match &self.pdb {
+            Ok(_) if self.is_decompiled() => "Symbols made by a decompiler".to_owned(),
             Ok(_) if self.is_optimized => "Symbols loaded; the code is optimised".to_owned(),
             Ok(_) => "Symbols loaded".to_owned(),
-            Err(_) if self.is_framework => "Framework code, no symbols needed".to_owned(),
+            Err(_) if self.is_framework && self.servers.borrow().is_none() => {
+                "Framework code, no symbols needed".to_owned()
+            }
+            Err(_) if self.is_framework => format!("No symbols{}", self.by_servers()),
             Err(_) if self.is_dynamic => "Made at run time, without symbols".to_owned(),
-            Err(problem) => format!("No symbols: {problem}"),
+            Err(problem) => format!("No symbols: {problem}{}", self.by_servers()),
         };
         let mut body = json!({ "id": self.id, "name": self.name(), "path": self.path,
             "isUserCode": self.is_user_code, "isOptimized": self.is_optimized, "symbolStatus": status });
@@ -179,11 +260,11 @@ impl Modules {
         &self.symbol_paths
     }
 
-    /// The attribute `symbolPaths`.
+    /// The attribute `symbolPaths`, and more folders.
     ///
     /// # Errors
     /// When it is no list of strings.
-    pub(super) fn set_symbol_paths(&mut self, attribute: &Value) -> Result<(), Failure> {
+    pub(super) fn set_symbol_paths(&mut self, attribute: &Value, more: Vec<PathBuf>) -> Result<(), Failure> {
         let wrong =
             || Failure::invalid(format!("`symbolPaths` must be an array of folders, not {attribute}"));
         self.symbol_paths = match attribute {
@@ -194,6 +275,7 @@ impl Modules {
                 .collect::<Result<_, _>>()?,
             _ => return Err(wrong()),
         };
+        self.symbol_paths.extend(more);
         Ok(())
     }
 
@@ -250,31 +332,28 @@ impl Modules {
     pub(super) fn list(&self, arguments: &Value) -> Value {
         let number = |key: &str| arguments[key].as_u64().and_then(|number| usize::try_from(number).ok());
         let count = number("moduleCount").filter(|count| *count > 0).unwrap_or(usize::MAX);
-        let page = self.list.iter().skip(number("startModule").unwrap_or(0)).take(count);
+        let shown = || self.list.iter().filter(|loaded| !is_ours(&loaded.path));
+        let page = shown().skip(number("startModule").unwrap_or(0)).take(count);
         let list: Vec<Value> = page.map(|loaded| loaded.full_body()).collect();
-        json!({ "modules": list, "totalModules": self.list.len() })
+        json!({ "modules": list, "totalModules": shown().count() })
     }
 
-    /// Symbols for a module that came without; none when it is not there, or they belong to another build.
+    /// Symbols that the program gave for a module that came without; none when it is not there, or they belong to another build.
     fn give_symbols(&mut self, module: &Module, pdb: Pdb) -> Option<Rc<Loaded>> {
-        let entry = self.list.iter_mut().find(|loaded| loaded.module.is(module))?;
-        let image = entry.image()?;
-        let is_its = image.code_view.as_ref().is_none_or(|(_, id)| pdb.is_of(id));
-        let is_optimized = image.metadata.is_optimized();
+        let entry = self.list.iter().find(|loaded| loaded.module.is(module))?;
+        let is_its = entry.image()?.code_view.as_ref().is_none_or(|(_, id)| pdb.is_of(id));
+        let id = entry.id;
+        is_its.then(|| self.adopt(id, pdb, Origin::Builder)).flatten()
+    }
+
+    /// Symbols for a module that is loaded already.
+    pub(super) fn adopt(&mut self, id: usize, pdb: Pdb, origin: Origin) -> Option<Rc<Loaded>> {
+        let entry = self.list.iter_mut().find(|loaded| loaded.id == id)?;
+        let is_optimized = entry.image()?.metadata.is_optimized();
         let loaded = Rc::new(Loaded {
-            id: entry.id,
-            module: entry.module.clone(),
-            path: entry.path.clone(),
-            is_in_memory: entry.is_in_memory,
-            is_dynamic: entry.is_dynamic,
-            image: entry.image.clone(),
-            pdb: is_its.then_some(Ok(pdb))?,
-            is_user_code: !is_optimized,
+            is_user_code: !is_optimized && !entry.is_framework && origin == Origin::Builder,
             is_optimized,
-            is_framework: false,
-            is_marked: Cell::new(false),
-            hidden: OnceCell::new(),
-            unseen: OnceCell::new(),
+            ..entry.again(entry.image.clone(), Ok(pdb), origin)
         });
         *entry = loaded.clone();
         Some(loaded)
@@ -283,21 +362,7 @@ impl Modules {
     /// The program runs: what is made at run time may be more at the next stop.
     pub(super) fn forget_dynamic(&mut self) {
         for entry in self.list.iter_mut().filter(|entry| entry.is_dynamic && entry.image.get().is_some()) {
-            *entry = Rc::new(Loaded {
-                id: entry.id,
-                module: entry.module.clone(),
-                path: entry.path.clone(),
-                is_in_memory: entry.is_in_memory,
-                is_dynamic: true,
-                image: Arc::default(),
-                pdb: Err(PdbProblem::NotFound { looked: Vec::new() }),
-                is_user_code: false,
-                is_optimized: true,
-                is_framework: false,
-                is_marked: Cell::new(false),
-                hidden: OnceCell::new(),
-                unseen: OnceCell::new(),
-            });
+            *entry = Rc::new(entry.again(Arc::default(), Err(not_looked_for()), Origin::Builder));
         }
     }
 
@@ -307,7 +372,7 @@ impl Modules {
     }
 
     /// `in_memory`: the assembly, when it has no file.
-    fn load(&mut self, module: Module, in_memory: Option<Image>) -> Rc<Loaded> {
+    fn load(&mut self, module: Module, in_memory: Option<Image>, retrieval: &Retrieval) -> Rc<Loaded> {
         self.next += 1;
         let path = PathBuf::from(module.name().unwrap_or_default());
         let is_in_memory = in_memory.is_some() || !path.is_absolute();
@@ -322,7 +387,9 @@ impl Modules {
             is_dynamic,
             image: image.clone(),
             // Framework modules come without symbols; looking for them would cost each start.
-            pdb: Err(PdbProblem::NotFound { looked: Vec::new() }),
+            pdb: Err(not_looked_for()),
+            origin: Origin::Builder,
+            servers: RefCell::new(None),
             is_user_code: false,
             is_optimized: true,
             is_framework,
@@ -340,12 +407,34 @@ impl Modules {
             }
         } else if !is_dynamic && let Some(image) = loaded.image() {
             let (pdb, is_optimized) =
-                (Pdb::open_for(image, &self.symbol_paths), image.metadata.is_optimized());
+                (self.local_symbols(image, &loaded.name(), retrieval), image.metadata.is_optimized());
             (loaded.pdb, loaded.is_optimized) = (pdb, is_optimized);
+            if retrieval.scope_of(&loaded.name()) == Scope::Nowhere {
+                loaded.hear_servers(Some("`symbolOptions.moduleFilter` leaves it out".into()));
+            }
             loaded.is_user_code = loaded.pdb.is_ok() && !loaded.is_optimized;
+        }
+        if loaded.pdb.is_err()
+            && let Some(identity) = loaded.identity()
+            && let Some(pdb) = retrieval.decompiled_before(&identity)
+        {
+            (loaded.pdb, loaded.origin) = (Ok(pdb), Origin::Decompiler);
         }
         let loaded = Rc::new(loaded);
         self.list.push(loaded.clone());
         loaded
     }
+
+    /// The symbols of an assembly, as far as they are on this machine.
+    fn local_symbols(&self, image: &Image, name: &str, retrieval: &Retrieval) -> Result<Pdb, PdbProblem> {
+        match retrieval.scope_of(name) {
+            Scope::Everywhere => Pdb::open_for(image, &self.symbol_paths),
+            Scope::Beside => Pdb::open_for(image, &[]),
+            Scope::Nowhere => Err(not_looked_for()),
+        }
+    }
+}
+
+fn not_looked_for() -> PdbProblem {
+    PdbProblem::NotFound { looked: Vec::new() }
 }

@@ -160,15 +160,10 @@ pub(super) fn keyword(kind: u32) -> Option<&'static str> {
     })
 }
 
-/// The element type a keyword stands for.
-pub(super) fn element_of_keyword(text: &str) -> Option<u32> {
-    (1..=element::OBJECT).find(|kind| keyword(*kind) == Some(text))
-}
-
 #[cfg(test)]
 mod tests {
     #[test]
-    fn arity_is_left_out_wherever_it_stands() {
+    fn arity_is_left_out_wherever_it_occurs() {
         assert_eq!(super::without_arity("A.Outer`1.Inner`12"), "A.Outer.Inner");
     }
 }

@@ -25,6 +25,8 @@ pub(super) struct Program {
     pub(super) assembly: Option<PathBuf>,
     /// Where it is to run.
     pub(super) console: Console,
+    /// The programs that it starts are what people mean, as those of `dotnet test`.
+    pub(super) starts_programs: bool,
 }
 
 /// Where a project, or a folder, has its launch profiles.
@@ -81,7 +83,7 @@ impl Attributes<'_> {
     }
 
     /// A variable as the program will see it.
-    fn variable(&self, name: &str) -> Option<String> {
+    pub(super) fn variable(&self, name: &str) -> Option<String> {
         match &self.0["env"][name] {
             Value::Null if self.0["env"].get(name).is_some() => None,
             Value::String(text) => Some(text.clone()),
@@ -97,6 +99,7 @@ pub(super) fn resolve(
     tell: Tell<'_>,
     give_up: &dyn Fn() -> bool,
 ) -> Result<Program, Failure> {
+    let runs_sdk = dotnet_command::starts_programs(attributes.0);
     let meant = dotnet_command::meant(attributes.0);
     let attributes = &meant.as_ref().map_or(Attributes(attributes.0), Attributes);
     let console = Console::parse(attributes.text("console")?)?;
@@ -152,7 +155,10 @@ pub(super) fn resolve(
             Some(folder) if !place.is_dir() => folder.to_path_buf(),
             _ => place,
         });
+    let starts_programs =
+        launchable.as_ref().is_some_and(|launchable| launchable.starts_programs) || runs_sdk;
     let mut program = command(attributes, target, launchable, settings, home, console)?;
+    program.starts_programs = starts_programs;
     if debugged {
         refuse_native(&program.spec.program)?;
         let SpawnSpec { env, cwd, .. } = &mut program.spec;
@@ -269,7 +275,7 @@ fn command(
     };
     let pty = Pty::of(attributes.flag("pty", false)?, attributes.flag("__ptyEcho", false)?);
     let spec = SpawnSpec { program, args, cwd, env, pty, ends_by_itself: false };
-    Ok(Program { spec, assembly, console })
+    Ok(Program { spec, assembly, console, starts_programs: false })
 }
 
 /// The `dotnet` of DOTNET_ROOT, of PATH, or of the usual places.

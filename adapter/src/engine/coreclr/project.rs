@@ -6,6 +6,7 @@ mod kind;
 mod options;
 mod outputs;
 mod sdk;
+mod test_project;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -14,12 +15,13 @@ use dap_wire::{ErrorCode, Failure};
 
 use super::launch_settings;
 use crate::engine::builds;
-use kind::several;
 pub(super) use kind::{Kind, is_buildable};
+use kind::{only_tests, several};
 pub(super) use options::Options;
-use outputs::{is_its, is_runnable, newest};
+use outputs::{is_its, is_of_tests, is_runnable, newest};
 pub(super) use sdk::Sdk;
 use sdk::{Properties, folder_of};
+use test_project::Runner;
 
 /// The first SDK that runs a C# file without a project.
 const RUNS_FILES: u32 = 10;
@@ -35,6 +37,8 @@ pub(super) struct Launchable {
     pub(super) project: PathBuf,
     /// Where the project says that its program runs.
     pub(super) cwd: Option<PathBuf>,
+    /// The programs that it starts are what is meant: it is the SDK, which runs tests in a host.
+    pub(super) starts_programs: bool,
 }
 
 /// Builds what a launch names, unless it says not to, and finds out what is started.
@@ -85,7 +89,37 @@ fn of_project(sdk: &Sdk<'_>, project: &Path, options: &Options) -> Result<Launch
             properties = sdk.properties(project, &options)?;
         }
     }
-    started(project, &properties, &options)
+    let Some(runner) = test_project::runner(&properties) else {
+        return started(project, &properties, &options);
+    };
+    builds::say(sdk.tell, &test_project::announcement(project, runner));
+    match runner {
+        Runner::Itself => started(project, &properties, &options),
+        // What the project's own program does, if it has one, is nothing.
+        Runner::VsTest => {
+            let assembly = PathBuf::from(properties.text("TargetPath"));
+            let cwd = assembly.parent().map(Path::to_path_buf);
+            let arguments = test_project::vstest(existing(project, assembly, &options)?);
+            let path = sdk.dotnet.clone();
+            Ok(Launchable { path, arguments, project: project.to_path_buf(), cwd, starts_programs: true })
+        }
+    }
+}
+
+/// The assembly of a project, if it is there.
+fn existing(project: &Path, assembly: PathBuf, options: &Options) -> Result<PathBuf, Failure> {
+    if assembly.is_file() {
+        return Ok(assembly);
+    }
+    let message = format!(
+        "cannot start `{}`: it is not built{}: there is no `{}`",
+        project.display(),
+        options.described(),
+        assembly.display()
+    );
+    Err(Failure::new(ErrorCode::LaunchFailed, message).hint(
+        "leave `noBuild` out to have it built, or check `configuration`, `framework` and `runtimeIdentifier`",
+    ))
 }
 
 /// What is started for a project with these properties.
@@ -117,16 +151,8 @@ fn started(project: &Path, properties: &Properties, options: &Options) -> Result
     }
     let is_usual = command == host || executes || command.as_os_str().is_empty();
     let path = match (is_program, is_usual) {
-        (true, true) if !target.is_file() => {
-            let name = target.display();
-            let for_what = options.described();
-            return failed(
-                format!("it is not built{for_what}: there is no `{name}`"),
-                "leave `noBuild` out to have it built, or check `configuration`, `framework` and `runtimeIdentifier`",
-            );
-        }
-        (true, true) if properties.is("SelfContained") && command.is_file() => command,
-        (true, true) => target,
+        (true, true) if properties.is("SelfContained") && command.is_file() && target.is_file() => command,
+        (true, true) => existing(project, target, options)?,
         (_, false) if by_dotnet => {
             // A server of its own starts the project (Blazor's, for one): `dotnet server.dll …`.
             let assembly = arguments.iter().position(|word| word.ends_with(".dll"));
@@ -142,13 +168,13 @@ fn started(project: &Path, properties: &Properties, options: &Options) -> Result
         (_, false) => folder_of(project).join(command),
         (false, true) => {
             return failed(
-                "it is a library, which has nothing to start".into(),
+                "it is a library, which cannot be started".into(),
                 "launch the project of a program that uses it",
             );
         }
     };
     let arguments = arguments.into_iter().map(OsString::from).collect();
-    Ok(Launchable { path, arguments, project: project.to_path_buf(), cwd })
+    Ok(Launchable { path, arguments, project: project.to_path_buf(), cwd, starts_programs: false })
 }
 
 fn of_solution(
@@ -159,21 +185,26 @@ fn of_solution(
 ) -> Result<Launchable, Failure> {
     let built = if options.no_build { None } else { Some(sdk.build(solution, options, false)?.outputs) };
     let projects = sdk.projects(solution)?;
-    let mut programs = Vec::new();
+    let (mut programs, mut tests) = (Vec::new(), Vec::new());
     for project in &projects {
-        let is_program = match &built {
+        let (is_program, has_tests) = match &built {
             Some(outputs) => {
-                outputs.iter().any(|output| is_its(output, project) && is_runnable(&output.assembly))
+                let mut own =
+                    outputs.iter().filter(|output| is_its(output, project)).map(|output| &output.assembly);
+                (own.clone().any(|own| is_runnable(own)), own.any(|own| is_of_tests(own)))
             }
             None if answers => {
                 let properties = sdk.properties(project, options)?;
+                let has_tests = test_project::runner(&properties).is_some();
                 let kind = properties.text("OutputType");
-                ["Exe", "WinExe"].contains(&kind) && !properties.is("IsTestProject")
+                (["Exe", "WinExe"].contains(&kind) && !has_tests, has_tests)
             }
-            None => true,
+            None => (true, false),
         };
         if is_program {
             programs.push(project.clone());
+        } else if has_tests {
+            tests.push(project.clone());
         }
     }
     match programs.as_slice() {
@@ -182,6 +213,7 @@ fn of_solution(
             let outputs = built.unwrap_or_default();
             Ok(assembly_of(project, newest(project, &outputs, options)?))
         }
+        [] if !tests.is_empty() => Err(only_tests(solution, &tests, folder_of(solution))),
         [] => {
             let what = match projects.len() {
                 0 => "it has no projects".to_owned(),
@@ -189,12 +221,18 @@ fn of_solution(
             };
             let message = format!("cannot start `{}`: {what}", solution.display());
             Err(Failure::new(ErrorCode::LaunchFailed, message)
-                .hint("name a project or a built .dll as `program`; tests are run by the test tools"))
+                .hint("name a project, also one of tests, or a built .dll as `program`"))
         }
         programs => Err(several(solution, programs, folder_of(solution))),
     }
 }
 
 fn assembly_of(project: &Path, assembly: PathBuf) -> Launchable {
-    Launchable { path: assembly, arguments: Vec::new(), project: project.to_path_buf(), cwd: None }
+    Launchable {
+        path: assembly,
+        arguments: Vec::new(),
+        project: project.to_path_buf(),
+        cwd: None,
+        starts_programs: false,
+    }
 }

@@ -1,11 +1,12 @@
 //! What a request is refused with because of how the program is: it runs, or has ended, be it while the request was answered.
 
+use crate::engine::coreclr::debuggee::Debuggee;
+use dap_wire::command::needs_stop;
 use dap_wire::{ErrorCode, Failure};
 
-use super::session::{Run, Session};
-use crate::engine::NEED_STOP;
+use super::debuggee::Run;
 
-impl Session {
+impl Debuggee {
     /// Whether a request can be answered as the program is now. While it runs what needs a stop is refused, though the program may
     /// stand already: at a stop that was not dealt with yet, and would be passed by.
     pub(super) fn check_run(&self, command: &str) -> Result<(), Failure> {
@@ -13,7 +14,7 @@ impl Session {
         if self.run != Run::None && has_died() {
             return Err(Failure::new(ErrorCode::NoSession, "the program has ended").quiet());
         }
-        if !self.undebugged && self.run == Run::Running && NEED_STOP.contains(&command) {
+        if !self.no_debug && self.run == Run::Running && needs_stop(command) {
             let message = format!("`{command}` needs a stopped program; it runs");
             return Err(Failure::new(ErrorCode::NotStopped, message).hint("wait for the next stop").quiet());
         }
@@ -23,7 +24,7 @@ impl Session {
     /// What a request failed with, or that the program has ended meanwhile, which is then why: the debugging library only knows that
     /// it could not read something.
     pub(super) fn unless_ended(&self, command: &str, failure: Failure) -> Failure {
-        let is_debugged = !self.undebugged && !matches!(self.run, Run::None | Run::Over);
+        let is_debugged = !self.no_debug && !matches!(self.run, Run::None | Run::Over);
         // An evaluation that has seen the end says so itself.
         let ended = || is_debugged && !self.dead && self.pid.is_some_and(cordebug::alive::is_ending);
         if failure.code == ErrorCode::Cancelled || !ended() {

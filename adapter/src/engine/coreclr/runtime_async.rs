@@ -18,7 +18,7 @@ pub(super) const FIRST_KNOWING: u32 = 11;
 /// .NET 10 loads types with such methods only when one of these is not 0.
 const SWITCHES: [&str; 2] = ["DOTNET_RuntimeAsync", "COMPlus_RuntimeAsync"];
 /// Most assemblies that are looked at.
-const MOST: usize = 1000;
+const MAX_ASSEMBLIES: usize = 1000;
 
 /// Whether the debugging library of a runtime knows such methods.
 pub(super) fn is_known_to(runtime: &Runtime) -> bool {
@@ -48,7 +48,7 @@ pub(super) fn refuse(pid: u32, runtime: &Runtime, entry: Option<&Path>) -> Resul
     let is_assembly = |file: &PathBuf| file.extension().is_some_and(|ending| ending == "dll");
     let Some(found) = candidates
         .filter(is_assembly)
-        .take(MOST)
+        .take(MAX_ASSEMBLIES)
         .find(|file| Image::open(file).is_ok_and(|image| is_in(&image)))
     else {
         return Ok(());

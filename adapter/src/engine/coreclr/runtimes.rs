@@ -27,9 +27,9 @@ pub(super) fn only_runtime(pid: u32, named: &[PathBuf]) -> Result<Runtime, Failu
         (None, _) => inside(pid, named)?.ok_or_else(|| {
             Failure::new(
                 ErrorCode::NotDebuggable,
-                format!("process {pid} has no .NET runtime loaded: it is no .NET program"),
+                format!("process {pid} has no .NET runtime loaded: it is not a .NET program"),
             )
-            .hint("if it is one, its runtime has not started yet: try again")
+            .hint("if it is a .NET program, its runtime has not started yet: try again")
         }),
     }
 }
@@ -47,7 +47,7 @@ fn unseen(error: &RuntimeError) -> Failure {
 /// The runtime that is linked into the executable, if one is.
 fn inside(pid: u32, named: &[PathBuf]) -> Result<Option<Runtime>, Failure> {
     let Some(needs) = Needs::of(&PathBuf::from(format!("/proc/{pid}/exe"))) else { return Ok(None) };
-    let Some(folder) = folders(named).into_iter().find(|folder| needs.are_in(folder)) else {
+    let Some(folder) = libraries_for(&needs, named) else {
         return Err(Failure::new(
             ErrorCode::NotDebuggable,
             format!(
@@ -63,21 +63,47 @@ fn inside(pid: u32, named: &[PathBuf]) -> Result<Option<Runtime>, Failure> {
     runtime::inside(pid, &folder).map_err(|error| unseen(&error))
 }
 
-/// Folders that may have the libraries of a runtime.
-fn folders(named: &[PathBuf]) -> Vec<PathBuf> {
-    let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
-    let home = variable("HOME");
+/// The folder with the libraries that debug a runtime which is linked into an executable, if there is one.
+pub(super) fn libraries_for(needs: &Needs, named: &[PathBuf]) -> Option<PathBuf> {
+    folders(named).into_iter().find(|folder| needs.are_in(folder))
+}
+
+/// The folders of the runtimes that a user has installed, by version, each once.
+pub(crate) fn installed_runtimes() -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = shared().filter_map(|folder| folder.canonicalize().ok()).collect();
+    found.sort();
+    found.dedup();
+    found
+}
+
+fn variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).map(PathBuf::from)
+}
+
+/// Folders of installed runtimes, one for each version of each installation.
+fn shared() -> impl Iterator<Item = PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     // A library is code: none from wherever we happen to be.
-    let on_path = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
-    let roots = variable("DOTNET_ROOT")
+    let on_path: Vec<PathBuf> = std::env::split_paths(&path).filter(|folder| folder.is_absolute()).collect();
+    variable("DOTNET_ROOT")
         .into_iter()
-        .chain(on_path)
-        .chain(home.as_ref().map(|home| home.join(".dotnet")))
-        .chain(USUAL.map(PathBuf::from));
-    let packages = variable("NUGET_PACKAGES").or_else(|| home.map(|home| home.join(".nuget/packages")));
+        // A `dotnet` on PATH is often a link into the installation.
+        .chain(on_path.into_iter().flat_map(|folder| {
+            let linked = folder.join("dotnet").canonicalize().ok();
+            let linked = linked.and_then(|dotnet| dotnet.parent().map(PathBuf::from));
+            std::iter::once(folder).chain(linked)
+        }))
+        .chain(variable("HOME").map(|home| home.join(".dotnet")))
+        .chain(USUAL.map(PathBuf::from))
+        .flat_map(|root| below(&root.join("shared/Microsoft.NETCore.App")))
+}
+
+/// Folders that may have the libraries of a runtime.
+fn folders(named: &[PathBuf]) -> Vec<PathBuf> {
+    let packages =
+        variable("NUGET_PACKAGES").or_else(|| variable("HOME").map(|home| home.join(".nuget/packages")));
     let mut folders = named.to_vec();
-    folders.extend(roots.flat_map(|root| below(&root.join("shared/Microsoft.NETCore.App"))));
+    folders.extend(shared());
     let packaged = packages.into_iter().flat_map(|packages| below(&packages.join(PACKAGE)));
     folders.extend(packaged.map(|version| version.join("runtimes/linux-x64/native")));
     folders

@@ -1,5 +1,5 @@
 //! Variables that a runtime reads as it starts and that keep a debugger from it: they switch its debugging services off, have it
-//! wait for another tool, or put its debugging pipes where none can be made.
+//! wait for another tool, or put its debugging pipes where none can be made. And those that let it see more.
 //!
 //! Not here: how a debugger reaches the pipes ([`cordebug::startup`]). Runtimes know these by the names with `DOTNET_` (from .NET 6
 //! on) and with `COMPlus_`, in exactly this spelling, and take none of them from `runtimeconfig.json`.
@@ -46,6 +46,16 @@ fn without_waiting(ports: &str) -> Option<String> {
         None => format!("{port},nosuspend"),
     };
     ports.split(';').any(waits).then(|| ports.split(';').map(changed).collect::<Vec<_>>().join(";"))
+}
+
+/// They have a runtime compile everything itself when they are 0, also what was compiled ahead of time: the framework, first of all.
+const AHEAD_OF_TIME: [&str; 2] = ["DOTNET_ReadyToRun", "COMPlus_ReadyToRun"];
+
+/// Changes an environment so that a runtime compiles everything itself, unless it says something about that already.
+pub(super) fn compile_everything(env: &mut Vec<(String, Option<String>)>) {
+    if AHEAD_OF_TIME.iter().all(|name| variable_in(env, name).is_none()) {
+        env.extend(AHEAD_OF_TIME.map(|name| (name.to_owned(), Some("0".to_owned()))));
+    }
 }
 
 /// What a variable is in an environment that changes ours: the last change counts.
@@ -107,7 +117,7 @@ pub(super) fn refuse_without_folder(named: Option<&str>, cwd: &Path) -> Result<(
     let folder = cwd.join(named);
     let wrong = match folder.metadata() {
         Err(error) => error.to_string(),
-        Ok(found) if !found.is_dir() => "it is no folder".into(),
+        Ok(found) if !found.is_dir() => "it is not a folder".into(),
         Ok(_) => match access(&folder, Access::WRITE_OK | Access::EXEC_OK) {
             Ok(()) => return Ok(()),
             Err(error) => error.to_string(),

@@ -1,45 +1,184 @@
-//! Source files: where they are here, whether they are what was compiled, and their text when only the PDB has it.
+//! Source files: where they are here, whether they are what was compiled, and their text when only the PDB has it. Those that must be
+//! fetched or decompiled: [`retrieval`](super::retrieval).
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use clr_metadata::pdb::Pdb;
-use clr_metadata::pdb::documents::Checksum;
-use dap_wire::{ErrorCode, Failure};
+use dap_wire::Failure;
+use download::Cache;
+use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
-use sha1::Digest;
+use tokio_util::sync::CancellationToken;
 
+use super::checksums;
 use super::modules::Loaded;
+use super::program::Attributes;
+use super::retrieval::source_files::{self, Remote};
+use super::retrieval::{Document, Waiting, text_body, ways};
 use super::session::Session;
+use crate::engine::coreclr::retrieval::Retrieval;
+use crate::engine::coreclr::types::TypeSystem;
 use crate::engine::path_map;
 
-/// A document of a module: its id and the document's row.
-type Key = (usize, u32);
+/// In the engine's reference of a source: it is of a method whose source is not known; then the module's id and the method's row follow.
+const OF_METHOD: i64 = 1 << 48;
+/// It is one that a decompiler made.
+const DECOMPILED: i64 = 1 << 47;
 
 /// Where sources are, and what was found out about them.
 #[derive(Default)]
 pub(super) struct Sources {
     /// `sourceFileMap`: what compiled paths begin with, and what stands there here. Longest first.
     map: Vec<(String, String)>,
+    /// The same for the addresses of Source Link; a `*` stands for one name between slashes.
+    addresses: Vec<(String, String)>,
+    /// `requireExactSource`: a file that is not what was compiled counts as absent.
+    is_exact: bool,
+    /// Where fetched sources are.
+    cache: Option<Arc<Cache>>,
     /// Folders or files that clients reach by links: where the compiler saw them, and how the clients spell them.
     links: RefCell<Vec<(String, String)>>,
     /// Files that a client spells as the compiler did: that spelling is everybody's then.
     plain: RefCell<Vec<String>>,
-    bodies: RefCell<HashMap<Key, Value>>,
+    bodies: RefCell<HashMap<Document, Value>>,
 }
 
 impl Sources {
-    /// Reads `sourceFileMap` and its other spellings.
+    /// DAP `Source` of a document: the same one as long as the module has the same symbols.
+    pub(super) fn source_body(&self, retrieval: &Retrieval, loaded: &Loaded, document: u32) -> Value {
+        let key = (loaded.id, document);
+        if let Some(body) = self.bodies.borrow().get(&key) {
+            return body.clone();
+        }
+        let Ok(pdb) = &loaded.pdb else { return Value::Null };
+        let path = self.path_of(pdb, document);
+        let mut body = json!({ "name": path.rsplit(['/', '\\']).next(), "path": path });
+        let is_here = self.is_there(pdb, document, &path);
+        let is_kept = self.cache.as_deref().is_some_and(|cache| Path::new(&path).starts_with(cache.folder()));
+        let url = || pdb.source_link()?.url(pdb.document(document));
+        match url() {
+            _ if loaded.is_decompiled() => {
+                body["origin"] = json!("decompiled");
+                if !is_here {
+                    body["sourceReference"] = json!(reference(loaded, document));
+                }
+            }
+            Some(url) if is_here && is_kept => body["origin"] = json!(format!("fetched from {url}")),
+            _ if is_here => {}
+            _ if pdb.has_embedded_source(document) => {
+                body["sourceReference"] = json!(reference(loaded, document));
+                body["origin"] = json!("embedded in the PDB");
+            }
+            Some(url) => {
+                body["sourceReference"] = json!(reference(loaded, document));
+                body["origin"] = json!(format!("at {url}"));
+                if !retrieval.is_fetched(key) {
+                    body["adapterData"] = json!({ "notHere": true });
+                }
+            }
+            None if retrieval.can_decompile(loaded) => {
+                body["sourceReference"] = json!(reference(loaded, document));
+                body["origin"] = json!("not found here; decompiled when it is opened");
+                body["adapterData"] = json!({ "notHere": true });
+            }
+            None if Path::new(&path).exists() => {
+                body["origin"] = json!("the file here is not what was compiled (`requireExactSource`)");
+                body["adapterData"] = json!({ "notHere": true });
+            }
+            None => body["origin"] = json!("not found here; `sourceFileMap` can map it"),
+        }
+        if let Some(checksum) = pdb.checksum(document) {
+            let (algorithm, digits) = checksums::spelled(&checksum);
+            body["checksums"] = json!([{ "algorithm": algorithm, "checksum": digits }]);
+        }
+        self.bodies.borrow_mut().insert(key, body.clone());
+        body
+    }
+
+    /// `loadedSources`: every document of the user's modules.
+    pub(super) fn loaded_sources(&self, retrieval: &Retrieval, types: &TypeSystem) -> Value {
+        let mut list = Vec::new();
+        for loaded in types.modules.with_symbols() {
+            let Ok(pdb) = &loaded.pdb else { continue };
+            for (row, _) in pdb.documents() {
+                list.push(self.source_body(retrieval, &loaded, row));
+            }
+        }
+        json!({ "sources": list })
+    }
+
+    /// The path of a source that the engine gave this number.
+    pub(super) fn path_of_reference(&self, types: &TypeSystem, number: i64) -> Option<String> {
+        types.modules.with_symbols().iter().find_map(|loaded| {
+            let pdb = loaded.pdb.as_ref().ok()?;
+            let (row, _) = pdb.documents().find(|(row, _)| reference(loaded, *row) == number)?;
+            Some(self.path_of(pdb, row))
+        })
+    }
+
+    /// Reads `sourceFileMap` and its other spellings, and `requireExactSource`.
     ///
     /// # Errors
     /// When it is no object of strings.
-    pub(super) fn parse(attributes: &Value) -> Result<Self, Failure> {
+    pub(super) fn parse(attributes: &Value, cache: Option<Arc<Cache>>) -> Result<Self, Failure> {
         let trimmed = |path: String| path.trim_end_matches(['/', '\\']).to_owned();
         let map = path_map::read(attributes)?.into_iter();
         let mut map: Vec<_> = map.map(|(from, to)| (trimmed(from), trimmed(to))).collect();
         map.sort_by_key(|(from, _)| std::cmp::Reverse(from.len()));
-        Ok(Self { map, ..Self::default() })
+        let (addresses, map) = map.into_iter().partition(|(from, _)| from.contains("://"));
+        let is_exact = Attributes(attributes).flag("requireExactSource", false)?;
+        Ok(Self { map, addresses, is_exact, cache, ..Self::default() })
+    }
+
+    /// Where a document of a PDB is here, as the clients spell it: where `sourceFileMap` says its path or its address is, else in the
+    /// cache; else what would be the place.
+    pub(super) fn path_of(&self, pdb: &Pdb, document: u32) -> String {
+        let compiled = pdb.document(document);
+        let path = self.local(compiled);
+        if self.is_there(pdb, document, &path) {
+            return path;
+        }
+        if let Some(path) = self.by_address(pdb, compiled).filter(|path| self.is_there(pdb, document, path)) {
+            return path;
+        }
+        let fetched = || source_files::cached(self.cache.as_deref()?, &pdb.checksum(document)?, compiled);
+        fetched().map_or(path, |fetched| fetched.display().to_string())
+    }
+
+    /// Whether there is a file that counts as this source.
+    fn is_there(&self, pdb: &Pdb, document: u32, path: &str) -> bool {
+        Path::new(path).exists() && !(self.is_exact && Self::differs(pdb, document, path))
+    }
+
+    /// Where `sourceFileMap` says that what has the document's address is.
+    fn by_address(&self, pdb: &Pdb, compiled: &str) -> Option<String> {
+        if self.addresses.is_empty() {
+            return None;
+        }
+        let url = pdb.source_link()?.url(compiled)?;
+        self.addresses.iter().find_map(|(from, to)| mapped_address(&url, from, to))
+    }
+
+    /// Whether a breakpoint does not bind because a file is not what was compiled.
+    pub(super) fn is_refused(&self, pdb: &Pdb, document: u32, path: &str) -> bool {
+        self.is_exact && Self::differs(pdb, document, path)
+    }
+
+    /// A source was fetched: it is shown where it was, and can be read now.
+    pub(super) fn fetched(&self, document: Document) {
+        if let Some(body) = self.bodies.borrow_mut().get_mut(&document)
+            && let Some(body) = body.as_object_mut()
+        {
+            body.shift_remove("adapterData");
+        }
+    }
+
+    /// The symbols of a module are others now.
+    pub(super) fn forget_module(&self, module: usize) {
+        self.bodies.borrow_mut().retain(|(of, _), _| *of != module);
     }
 
     /// Where a compiled path is here, as the clients spell it.
@@ -65,6 +204,7 @@ impl Sources {
     /// little for that, when the document is here: every program has a `Program.cs`.
     pub(super) fn find_or_guess(&self, pdb: &Pdb, path: &str) -> Option<(u32, bool)> {
         let exact = pdb.documents().find(|(_, document)| *document == path || self.mapped(document) == path);
+        let exact = exact.or_else(|| self.find_kept(pdb, path));
         if let Some((row, document)) = exact {
             self.keep_plain(self.mapped(document));
             return Some((row, false));
@@ -98,6 +238,17 @@ impl Sources {
         let (is_here, is_given) = (Path::new(&self.mapped(document)).exists(), given.exists());
         let is_another = is_here && (is_given || alike(document) < 2 && given.is_absolute());
         (!is_another).then_some((row, !is_given))
+    }
+
+    /// The document that a file in the cache is, or one in a clone of what Source Link names.
+    fn find_kept<'a>(&self, pdb: &'a Pdb, path: &str) -> Option<(u32, &'a str)> {
+        if let Some(wanted) = self.cache.as_deref().and_then(|cache| source_files::checksum_in(cache, path)) {
+            let has = |row: u32| {
+                pdb.checksum(row).is_some_and(|checksum| checksums::spelled(&checksum).1 == wanted)
+            };
+            return pdb.documents().find(|(row, _)| has(*row));
+        }
+        pdb.documents().find(|(_, document)| self.by_address(pdb, document).is_some_and(|here| here == path))
     }
 
     /// A client reaches a file by links: what is shown from the same folder is spelled its way.
@@ -138,112 +289,156 @@ impl Sources {
     /// Whether the file here is another than what was compiled; line ends alone do not count.
     pub(super) fn differs(pdb: &Pdb, document: u32, path: &str) -> bool {
         let Some(wanted) = pdb.checksum(document) else { return false };
-        let Ok(text) = std::fs::read(path) else { return false };
-        let hash = |text: &[u8]| match &wanted {
-            Checksum::Sha1(hash) => sha1::Sha1::digest(text).as_slice() == hash.as_slice(),
-            Checksum::Sha256(hash) => sha2::Sha256::digest(text).as_slice() == hash.as_slice(),
-        };
-        if hash(&text) {
-            return false;
-        }
-        let mut unix = Vec::with_capacity(text.len());
-        for (at, byte) in text.iter().enumerate() {
-            if !(*byte == b'\r' && text.get(at + 1) == Some(&b'\n')) {
-                unix.push(*byte);
-            }
-        }
-        let mut dos = Vec::with_capacity(text.len());
-        for byte in &unix {
-            if *byte == b'\n' {
-                dos.push(b'\r');
-            }
-            dos.push(*byte);
-        }
-        !(hash(&unix) || hash(&dos))
+        std::fs::read(path).is_ok_and(|text| checksums::as_compiled(&wanted, &text).is_none())
     }
 }
 
-/// Whether the text of a `Source` that [`Session::source_body`] gives can be had: its file is here, or its PDB has it.
+/// Whether the text of a `Source` that [`Sources::source_body`] gives can be had at once: its file is here, or its PDB has it.
 pub(super) fn is_here(source: &Value) -> bool {
-    source["origin"].is_null() || !source["sourceReference"].is_null()
+    let is_file = || source["path"].as_str().is_some_and(|path| Path::new(path).exists());
+    source["adapterData"]["notHere"] != true
+        && (source["origin"].is_null() || !source["sourceReference"].is_null() || is_file())
 }
 
-/// The engine's number of a document whose text is in its PDB.
-fn reference((module, document): Key) -> i64 {
-    module as i64 * 0x10_0000 + i64::from(document)
+/// The engine's number of a document that has no file here.
+fn reference(loaded: &Loaded, document: u32) -> i64 {
+    let number = loaded.id as i64 * 0x10_0000 + i64::from(document);
+    if loaded.is_decompiled() { number | DECOMPILED } else { number }
+}
+
+/// The engine's number of the source of a method that nobody has symbols of.
+pub(super) fn reference_of_method(module: usize, method: u32) -> i64 {
+    OF_METHOD | (module as i64) << 24 | i64::from(method & 0x00ff_ffff)
+}
+
+/// The module and the MethodDef token behind such a number.
+fn method_of(reference: i64) -> Option<(usize, u32)> {
+    let rest = reference.checked_sub(OF_METHOD).filter(|rest| *rest >= 0)?;
+    Some((
+        usize::try_from(rest >> 24).ok()?,
+        clr_metadata::metadata::method_token(u32::try_from(rest & 0x00ff_ffff).ok()?),
+    ))
 }
 
 impl Session {
-    /// DAP `Source` of a document.
-    pub(super) fn source_body(&self, loaded: &Loaded, document: u32) -> Value {
-        let key = (loaded.id, document);
-        if let Some(body) = self.sources.bodies.borrow().get(&key) {
-            return body.clone();
-        }
-        let Ok(pdb) = &loaded.pdb else { return Value::Null };
-        let path = self.sources.local(pdb.document(document));
-        let mut body = json!({ "name": path.rsplit(['/', '\\']).next(), "path": path });
-        if !Path::new(&path).exists() {
-            if pdb.has_embedded_source(document) {
-                body["sourceReference"] = json!(reference(key));
-                body["origin"] = json!("embedded in the PDB");
-            } else {
-                body["origin"] = json!("not found here; `sourceFileMap` can say where it is");
-            }
-        }
-        if let Some(checksum) = pdb.checksum(document) {
-            let (algorithm, bytes) = match checksum {
-                Checksum::Sha1(bytes) => ("SHA1", bytes),
-                Checksum::Sha256(bytes) => ("SHA256", bytes),
-            };
-            let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-            body["checksums"] = json!([{ "algorithm": algorithm, "checksum": text }]);
-        }
-        self.sources.bodies.borrow_mut().insert(key, body.clone());
-        body
-    }
-
-    /// `loadedSources`: every document of the user's modules.
-    pub(super) fn loaded_sources(&self) -> Value {
-        let mut list = Vec::new();
-        for loaded in self.modules.with_symbols() {
-            let Ok(pdb) = &loaded.pdb else { continue };
-            for (row, _) in pdb.documents() {
-                list.push(self.source_body(&loaded, row));
-            }
-        }
-        json!({ "sources": list })
-    }
-
-    /// `source`: the text of a document that is embedded in its PDB, or of a file.
-    pub(super) fn source(&self, arguments: &Value) -> Result<Value, Failure> {
+    /// `source`: a text that is here, embedded in a PDB, fetched or decompiled. What takes time answers later, and others are answered
+    /// meanwhile. `moduleId` (of a frame) without a source asks for the code of that module, or why there is none.
+    pub(super) fn source(&mut self, arguments: &Value, cancel: &CancellationToken) -> Result<Value, Failure> {
         let asked = arguments["source"]["sourceReference"].as_i64().filter(|number| *number > 0);
         let asked = asked.or_else(|| arguments["sourceReference"].as_i64().filter(|number| *number > 0));
         let path = arguments["source"]["path"].as_str();
-        for loaded in self.modules.with_symbols() {
+        if let Some((module, method)) = asked.and_then(method_of) {
+            let loaded = self.types.modules.by_id(module).ok_or_else(|| unknown(arguments))?;
+            return self.decompiled_source(&loaded, Some(method), None, cancel);
+        }
+        for loaded in self.types.modules.with_symbols() {
             let Ok(pdb) = &loaded.pdb else { continue };
             let found = match (asked, path) {
-                (Some(number), _) => pdb.documents().find(|(row, _)| reference((loaded.id, *row)) == number),
+                (Some(number), _) => pdb.documents().find(|(row, _)| reference(&loaded, *row) == number),
                 (None, Some(path)) => pdb
                     .documents()
-                    .find(|(_, document)| *document == path || self.sources.local(document) == path),
-                (None, None) => {
-                    return Err(Failure::invalid("`source` names neither a reference nor a path"));
-                }
+                    .find(|(_, document)| *document == path || self.sources.local(document) == path)
+                    .or_else(|| self.sources.find_kept(pdb, path)),
+                (None, None) => None,
             };
-            let Some((row, document)) = found else { continue };
-            let text = std::fs::read_to_string(self.sources.local(document)).ok();
-            if let Some(text) = text.or_else(|| pdb.embedded_source(row)) {
-                return Ok(json!({ "content": text, "mimeType": "text/x-csharp" }));
+            if let Some((row, _)) = found {
+                return self.source_of(&loaded, row, cancel);
             }
-            return Err(Failure::new(
-                ErrorCode::InvalidParameter,
-                format!("there is no file `{document}` here, and its text is not in the PDB"),
-            )
-            .hint("`sourceFileMap` can say where it is; `<EmbedAllSources>` puts it into the PDB"));
         }
-        Err(Failure::invalid(format!("no loaded module was compiled from {}", arguments["source"])))
+        let module = arguments["moduleId"].as_u64().and_then(|id| usize::try_from(id).ok());
+        match module.and_then(|id| self.types.modules.by_id(id)) {
+            Some(loaded) => Err(self.retrieval.no_source(&loaded, None)),
+            None if asked.is_none() && path.is_none() => {
+                Err(Failure::invalid("`source` names neither a reference nor a path"))
+            }
+            None => Err(unknown(arguments)),
+        }
     }
+
+    fn source_of(
+        &mut self,
+        loaded: &Loaded,
+        document: u32,
+        cancel: &CancellationToken,
+    ) -> Result<Value, Failure> {
+        let (key, no_symbols) = ((loaded.id, document), || self.retrieval.no_source(loaded, None));
+        let pdb = loaded.pdb.as_ref().map_err(|_| no_symbols())?;
+        let path = self.sources.path_of(pdb, document);
+        let is_there = self.sources.is_there(pdb, document, &path);
+        let text = is_there.then(|| std::fs::read_to_string(&path).ok()).flatten();
+        let text = text.or_else(|| pdb.embedded_source(document)).or_else(|| self.retrieval.text_of(key));
+        if let Some(text) = text {
+            return Ok(text_body(text.strip_prefix('\u{feff}').unwrap_or(&text)));
+        }
+        if let Some(remote) = remote(pdb, document) {
+            match remote.allowed(&self.retrieval.source_link) {
+                Ok(_) => {
+                    if let Some(reply) = self.hang_watchdog.take() {
+                        self.retrieval.fetch_source(key, remote, cancel.clone(), reply);
+                    }
+                    return Ok(Value::Null);
+                }
+                // Whoever forbids it wants what else there is.
+                Err(_)
+                    if self.retrieval.source_link.forbids(&remote.url)
+                        && self.retrieval.can_decompile(loaded) => {}
+                Err(failure) => {
+                    self.retrieval.refused.borrow_mut().insert(key);
+                    return Err(ways::with_others(failure, &self.retrieval.ways(loaded, Some(document))));
+                }
+            }
+        }
+        let method = pdb.statements(document, 1..=u32::MAX).first().map(|first| first.method);
+        self.decompiled_source(loaded, method, Some(document), cancel)
+    }
+
+    /// The text of what has a method, in a module that is decompiled first.
+    fn decompiled_source(
+        &mut self,
+        loaded: &Loaded,
+        method: Option<u32>,
+        document: Option<u32>,
+        cancel: &CancellationToken,
+    ) -> Result<Value, Failure> {
+        let Some(method) = method.filter(|_| loaded.is_decompiled() || self.retrieval.can_decompile(loaded))
+        else {
+            return Err(self.retrieval.no_source(loaded, document));
+        };
+        if loaded.is_decompiled() {
+            return loaded.decompiled_text(method);
+        }
+        if let Some(reply) = self.hang_watchdog.take() {
+            self.decompile(loaded, Some(Waiting { method, cancel: cancel.clone(), reply }));
+        }
+        Ok(Value::Null)
+    }
+}
+
+/// Where a document is said to be, if anywhere.
+pub(super) fn remote(pdb: &Pdb, document: u32) -> Option<Remote> {
+    let compiled = pdb.document(document);
+    let url = pdb.source_link()?.url(compiled)?;
+    Some(Remote { url, document: compiled.to_owned(), checksum: pdb.checksum(document) })
+}
+
+fn unknown(arguments: &Value) -> Failure {
+    Failure::invalid(format!("no loaded module was compiled from {}", arguments["source"]))
+}
+
+/// An address below another one, in the place of that; `*` in `from` stands for one name.
+fn mapped_address(url: &str, from: &str, to: &str) -> Option<String> {
+    let (mut names, mut path) = (url.split('/'), to.to_owned());
+    for wanted in from.split('/') {
+        let name = names.next()?;
+        (wanted == "*" || wanted == name).then_some(())?;
+    }
+    for name in names {
+        let name = percent_decode_str(name.split('?').next().unwrap_or_default()).decode_utf8().ok()?;
+        let is_plain = !matches!(&*name, "." | "..") && !name.contains(['/', '\0']);
+        is_plain.then_some(())?;
+        path = format!("{path}/{name}");
+    }
+    Some(path)
 }
 
 /// A path below another one, in the place of that.
@@ -259,10 +454,8 @@ mod tests {
 
     #[test]
     fn the_longest_mapping_wins_and_only_whole_folders_count() {
-        let sources = Sources::parse(
-            &json!({ "sourceFileMap": { "/src/": "/home/me", "/src/lib": "/lib/", "C:\\work": "/w" } }),
-        )
-        .unwrap();
+        let map = json!({ "sourceFileMap": { "/src/": "/home/me", "/src/lib": "/lib/", "C:\\work": "/w" } });
+        let sources = Sources::parse(&map, None).unwrap();
         for (compiled, here) in [
             ("/src/a/b.cs", "/home/me/a/b.cs"),
             ("/src/lib/x.cs", "/lib/x.cs"),
@@ -272,7 +465,35 @@ mod tests {
         ] {
             assert_eq!(sources.local(compiled), here);
         }
-        assert!(Sources::parse(&json!({ "sourceFileMap": [1] })).is_err());
-        assert!(Sources::parse(&json!({ "sourceFileMap": { "/a": 1 } })).is_err());
+        assert!(Sources::parse(&json!({ "sourceFileMap": [1] }), None).is_err());
+        assert!(Sources::parse(&json!({ "sourceFileMap": { "/a": 1 } }), None).is_err());
+        assert!(Sources::parse(&json!({ "requireExactSource": 1 }), None).is_err());
+    }
+
+    #[test]
+    fn an_address_is_mapped_to_a_clone_whatever_the_commit() {
+        let url = "https://raw.example/me/it/0123abcd/src/a%20b.cs?x=1";
+        for (from, here) in [
+            ("https://raw.example/me/it/0123abcd", Some("/clone/src/a b.cs")),
+            ("https://raw.example/me/it/*", Some("/clone/src/a b.cs")),
+            ("https://raw.example/*/*/*", Some("/clone/src/a b.cs")),
+            ("https://raw.example/me/i", None),
+            ("https://raw.example/you/it/*", None),
+        ] {
+            assert_eq!(mapped_address(url, from, "/clone").as_deref(), here, "{from}");
+        }
+        for hostile in
+            ["https://raw.example/%2e%2e/x", "https://raw.example/../x", "https://raw.example/a%2fb"]
+        {
+            assert_eq!(mapped_address(hostile, "https://raw.example", "/clone"), None, "{hostile}");
+        }
+    }
+
+    #[test]
+    fn numbers_of_methods_are_distinguished_from_those_of_documents() {
+        assert_eq!(method_of(reference_of_method(7, 0x0600_0123)), Some((7, 0x0600_0123)));
+        assert_eq!(method_of(7 * 0x10_0000 + 12), None);
+        assert_eq!(method_of(DECOMPILED | (7 * 0x10_0000 + 12)), None);
+        assert_eq!(method_of(-1), None);
     }
 }

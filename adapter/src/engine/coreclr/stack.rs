@@ -2,26 +2,32 @@
 //! that wait for the async one the thread runs ([`awaiting`]), and those that first threw the exception it stopped at.
 
 pub(super) mod awaiting;
-mod marks;
+mod transitions;
 
+use clr_metadata::pdb::Pdb;
 use cordebug::frame::Frame;
 use cordebug::thread::Thread;
 use dap_wire::Failure;
 use serde_json::{Value, json};
 
-use super::cor;
-use super::exceptions::Place;
+use super::exceptions::ThrowLocation;
 use super::memory;
 use super::modules::Loaded;
 use super::session::Session;
 use super::sources;
 use super::types::Ty;
 use super::values::Node;
+use crate::engine::coreclr::modules::Modules;
+use crate::engine::coreclr::options::Options;
+use crate::engine::coreclr::retrieval::Retrieval;
+use crate::engine::coreclr::sources::Sources;
+use crate::engine::coreclr::types::TypeSystem;
+use crate::engine::coreclr::values::Values;
 use awaiting::Waiting;
-pub(super) use marks::LIGHTWEIGHT;
+pub(super) use transitions::LIGHTWEIGHT;
 
 /// Deepest stack that is walked.
-pub(super) const DEEPEST: usize = 10_000;
+pub(super) const MAX_DEPTH: usize = 10_000;
 /// What stands where the walk ended before the stack did.
 const MORE: &str = "[More Frames]";
 /// Numbers of frames from here on are those of async callers; those of the thread's own frames count from 0.
@@ -43,32 +49,56 @@ enum Row {
     Mark(&'static str),
 }
 
+/// Refuses a frame whose method has ended.
+pub(super) fn is_alive(frame: usize) -> Result<(), Failure> {
+    if frame < ENDED {
+        return Ok(());
+    }
+    let text = "this method has thrown the exception and ended: it has no variables any more";
+    Err(Failure::invalid(text).hint("look at `$exception` in the top frame of the thread").quiet())
+}
+
+/// Where code stands, and what its generic parameters are.
+struct CodePlace<'a> {
+    loaded: &'a Loaded,
+    /// MethodDef token.
+    method: u32,
+    il: Option<u32>,
+    arguments: &'a [String],
+}
+
+/// How a frame is shown: under which number, and whether the thread stands there.
+struct Shown {
+    reference: i64,
+    on_top: bool,
+}
+
 impl Session {
     /// `stackTrace`. As long as nobody asked how far the async callers go, `totalFrames` says that there are more.
     pub(super) fn stack_trace(&mut self, arguments: &Value) -> Result<Value, Failure> {
-        let id = self.thread_of(arguments)?;
+        let id = self.debuggee.thread_of(arguments)?;
         let number =
             |key: &str| arguments[key].as_u64().map_or(0, |number| usize::try_from(number).unwrap_or(0));
         let (start, levels) = (number("startFrame"), number("levels"));
-        let frames = self.frames(id)?;
-        let mut rows = self.marked(id, &frames);
-        if frames.len() == DEEPEST {
+        let frames = self.debuggee.frames(id)?;
+        let mut rows = self.debuggee.marked(id, &frames);
+        if frames.len() == MAX_DEPTH {
             rows.push(Row::Mark(MORE));
         }
-        let origin = self.origin(id, &frames);
+        let origin = self.exceptions.origin(&self.debuggee, &self.types, id, &frames);
         let wanted = if levels == 0 { usize::MAX } else { levels };
         // Each caller takes a while to find: editors ask for the top frame first, and for the others when somebody looks.
-        if start.saturating_add(wanted) <= rows.len() && !self.is_known_who_waits(id) {
-            let more = usize::from(self.is_resumed(&frames) || !origin.is_empty());
+        if start.saturating_add(wanted) <= rows.len() && !self.values.is_known_who_waits(id) {
+            let more = usize::from(self.types.is_resumed(&frames) || !origin.is_empty());
             let total = rows.len() + more;
-            let list = self.page(id, &rows, start, wanted, &frames, &[], &[]);
+            let list = self.page(id, &rows, start, wanted, &frames, &[], &origin);
             return Ok(json!({ "stackFrames": list, "totalFrames": total }));
         }
-        let waiting = self.waiting(id, &frames);
+        let waiting = self.at_stop().waiting(id, &frames);
         if !waiting.is_empty() {
             rows.push(Row::Mark("[Async Call Stack]"));
             rows.extend((0..waiting.len()).map(Row::Waiting));
-            if waiting.len() == awaiting::LONGEST {
+            if waiting.len() == awaiting::MAX_CHAIN_LEN {
                 rows.push(Row::Mark("[More Async Callers]"));
             }
         }
@@ -90,32 +120,53 @@ impl Session {
         count: usize,
         frames: &[Frame],
         waiting: &[Waiting],
-        origin: &[Place],
+        origin: &[ThrowLocation],
     ) -> Vec<Value> {
         let mut list = Vec::new();
         for (place, row) in rows.iter().enumerate().skip(start).take(count) {
             list.extend(match row {
                 Row::Own(index) => frames.get(*index).map(|frame| {
-                    let reference = self.references.frame(thread, *index);
-                    let mut body = self.frame_body(frame, reference, *index == 0);
+                    let reference = self.values.references.frame(thread, *index);
+                    let il = self.types.il_shown(frame, origin);
+                    let mut body = self.types.frame_body(
+                        &self.options,
+                        &self.sources,
+                        &self.retrieval,
+                        frame,
+                        il,
+                        Shown { reference, on_top: *index == 0 },
+                    );
                     if let Ok((_, address)) = frame.native() {
                         body["instructionPointerReference"] = memory::reference(address).into();
                     }
                     body
                 }),
                 Row::Waiting(index) => waiting.get(*index).map(|at| {
-                    let reference = self.references.frame(thread, WAITING + index);
-                    let arguments: Vec<String> = at.arguments.iter().map(|ty| self.csharp(ty)).collect();
-                    self.method_body(&at.loaded, at.method, at.il, &arguments, reference, false)
+                    let reference = self.values.references.frame(thread, WAITING + index);
+                    let arguments: Vec<String> =
+                        at.arguments.iter().map(|ty| self.types.csharp(ty)).collect();
+                    self.types.method_body(
+                        &self.options,
+                        &self.sources,
+                        &self.retrieval,
+                        CodePlace { loaded: &at.loaded, method: at.method, il: at.il, arguments: &arguments },
+                        Shown { reference, on_top: false },
+                    )
                 }),
                 Row::Ended(index) => origin.get(*index).map(|at| {
-                    let reference = self.references.frame(thread, ENDED + index);
-                    let mut body = self.method_body(&at.loaded, at.method, at.il, &[], reference, false);
+                    let reference = self.values.references.frame(thread, ENDED + index);
+                    let mut body = self.types.method_body(
+                        &self.options,
+                        &self.sources,
+                        &self.retrieval,
+                        CodePlace { loaded: &at.loaded, method: at.method, il: at.il, arguments: &[] },
+                        Shown { reference, on_top: false },
+                    );
                     body["hasEnded"] = json!(true);
                     body
                 }),
                 Row::Mark(text) => {
-                    let reference = self.references.frame(thread, MARK + place);
+                    let reference = self.values.references.frame(thread, MARK + place);
                     Some(json!({ "id": reference, "name": text, "line": 0, "column": 0,
                         "presentationHint": "label" }))
                 }
@@ -123,28 +174,34 @@ impl Session {
         }
         list
     }
+}
 
-    /// All managed frames of a thread, top first.
-    pub(super) fn frames(&self, thread: u32) -> Result<Vec<Frame>, Failure> {
-        let frames = self.thread(thread)?.frames(DEEPEST).map_err(cor("walk the stack"))?;
-        Ok(self.without_left(thread, frames))
-    }
-
-    fn frame_body(&self, frame: &Frame, reference: i64, on_top: bool) -> Value {
+impl TypeSystem {
+    fn frame_body(
+        &self,
+        options: &Options,
+        sources: &Sources,
+        retrieval: &Retrieval,
+        frame: &Frame,
+        il: Option<u32>,
+        Shown { reference, on_top }: Shown,
+    ) -> Value {
         let unknown = |name: &str| {
             json!({ "id": reference, "name": name, "line": 0, "column": 0, "presentationHint": "subtle",
                 "source": external(name) })
         };
         let Ok(function) = frame.function() else {
             let made = if frame.is_compiled() { LIGHTWEIGHT } else { "[Native Code]" };
-            return unknown(frame.internal().map_or(made, marks::name));
+            return unknown(frame.internal().map_or(made, transitions::name));
         };
         let (Ok(token), Ok(module)) = (function.token(), function.module()) else {
             return unknown("[Unknown Code]");
         };
         let Some(loaded) = self.modules.of(&module) else { return unknown("[Unknown Module]") };
         let arguments = self.generic_arguments(frame);
-        self.method_body(&loaded, token, frame.il_offset().ok(), &arguments, reference, on_top)
+        let il = il.map(|il| if on_top { il } else { calling(&loaded, token, il) });
+        let place = CodePlace { loaded: &loaded, method: token, il, arguments: &arguments };
+        self.method_body(options, sources, retrieval, place, Shown { reference, on_top })
     }
 
     /// DAP `StackFrame` of a place in a method. Editors fold frames whose source is `deemphasize`d, and do not go there at a
@@ -152,47 +209,43 @@ impl Session {
     /// is nothing, just-my-code or not, they go to the nearest frame that has something.
     fn method_body(
         &self,
-        loaded: &Loaded,
-        method: u32,
-        il: Option<u32>,
-        arguments: &[String],
-        reference: i64,
-        on_top: bool,
+        options: &Options,
+        sources: &Sources,
+        retrieval: &Retrieval,
+        CodePlace { loaded, method, il, arguments }: CodePlace<'_>,
+        Shown { reference, on_top }: Shown,
     ) -> Value {
-        let name = self.method_display_with(loaded, method, arguments);
+        let name = loaded.method_display_with(method, arguments);
         let point = loaded.pdb.as_ref().ok().and_then(|pdb| pdb.point_at(method, il?));
         let Some(point) = point else {
+            let mut source = external(&loaded.name());
+            if loaded.pdb.is_err() && retrieval.can_decompile(loaded) {
+                source["sourceReference"] = json!(sources::reference_of_method(loaded.id, method));
+                source["origin"] = json!("decompiled when it is opened");
+                source["adapterData"] = json!({ "notHere": true });
+            }
             return json!({ "id": reference, "name": name, "line": 0, "column": 0, "presentationHint": "subtle",
-                "source": external(&loaded.name()), "moduleId": loaded.id });
+                "source": source, "moduleId": loaded.id });
         };
         let mut body = json!({ "id": reference, "name": name,
-            "source": self.source_body(loaded, point.document),
+            "source": sources.source_body(retrieval, loaded, point.document),
             "line": point.line, "column": point.column, "endLine": point.end_line,
             "endColumn": point.end_column, "moduleId": loaded.id });
-        if self.is_users(loaded, method) {
+        if self.modules.is_users(loaded, method) {
             return body;
         }
-        let is_shown = !self.just_my_code && !loaded.hidden().contains(&method);
+        let is_shown = !options.just_my_code && !loaded.hidden().contains(&method);
         if !is_shown {
             body["presentationHint"] = json!("subtle");
         }
         if !(is_shown || on_top) || !sources::is_here(&body["source"]) {
             body["source"]["presentationHint"] = json!("deemphasize");
-            body["source"]["origin"] = json!(EXTERNAL);
+            // Where it could be had from is worth more.
+            if body["source"]["sourceReference"].is_null() && !loaded.is_decompiled() {
+                body["source"]["origin"] = json!(EXTERNAL);
+            }
         }
         body
-    }
-
-    /// Whether a method is the user's own code.
-    pub(super) fn is_users(&self, loaded: &Loaded, method: u32) -> bool {
-        loaded.is_user_code && !loaded.hidden().contains(&method)
-    }
-
-    /// Whether a frame is in the user's own code; none when that cannot be known.
-    pub(super) fn is_user_frame(&self, frame: &Frame) -> Option<bool> {
-        let function = frame.function().ok()?;
-        let loaded = self.modules.of(&function.module().ok()?)?;
-        Some(self.is_users(&loaded, function.token().ok()?))
     }
 
     /// The generic arguments of a frame, as C# spells them: its class's, then its own. None when they are not known.
@@ -204,29 +257,15 @@ impl Session {
         let known = spelled.iter().all(|name| !name.contains("__Canon"));
         if known { spelled } else { Vec::new() }
     }
+}
 
-    pub(super) fn has_user_code(&self, thread: &Thread) -> bool {
-        thread.frames(64).unwrap_or_default().iter().any(|frame| {
-            let module = frame.function().and_then(|function| function.module());
-            module.ok().and_then(|module| self.modules.of(&module)).is_some_and(|loaded| loaded.is_user_code)
-        })
-    }
-
-    /// Refuses a frame whose method has ended.
-    pub(super) fn is_alive(frame: usize) -> Result<(), Failure> {
-        if frame < ENDED {
-            return Ok(());
-        }
-        let text = "this method has thrown the exception and ended: it has no variables any more";
-        Err(Failure::invalid(text).hint("look at `$exception` in the top frame of the thread").quiet())
-    }
-
+impl Values {
     pub(super) fn scopes(&mut self, arguments: &Value) -> Result<Value, Failure> {
         let frame = arguments["frameId"].as_i64().and_then(|id| self.references.frame_of(id));
         let Some((thread, index)) = frame else {
             return Err(Failure::invalid(format!("there is no frame {}", arguments["frameId"])));
         };
-        Self::is_alive(index)?;
+        is_alive(index)?;
         if index >= MARK {
             return Ok(json!({ "scopes": [] }));
         }
@@ -236,6 +275,35 @@ impl Session {
             "expensive": false }] }),
         )
     }
+}
+
+impl Modules {
+    /// Whether a method is the user's own code.
+    pub(super) fn is_users(&self, loaded: &Loaded, method: u32) -> bool {
+        loaded.is_user_code && !loaded.hidden().contains(&method)
+    }
+
+    /// Whether a frame is in the user's own code; none when that cannot be known.
+    pub(super) fn is_user_frame(&self, frame: &Frame) -> Option<bool> {
+        let function = frame.function().ok()?;
+        let loaded = self.of(&function.module().ok()?)?;
+        Some(self.is_users(&loaded, function.token().ok()?))
+    }
+
+    pub(super) fn has_user_code(&self, thread: &Thread) -> bool {
+        thread.frames(64).unwrap_or_default().iter().any(|frame| {
+            let module = frame.function().and_then(|function| function.module());
+            module.ok().and_then(|module| self.of(&module)).is_some_and(|loaded| loaded.is_user_code)
+        })
+    }
+}
+
+/// An IL offset in the statement that a caller is in. It returns behind the call, and in optimised code, which has no `nop` there, the next
+/// statement may begin at that very offset.
+fn calling(loaded: &Loaded, method: u32, il: u32) -> u32 {
+    let begins = |pdb: &Pdb| pdb.points(method).iter().any(|point| point.il == il);
+    let is_behind = loaded.is_optimized && il > 0 && loaded.pdb.as_ref().is_ok_and(begins);
+    if is_behind { il - 1 } else { il }
 }
 
 /// Where code is that is not the user's and has no source.

@@ -5,7 +5,6 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use cordebug::runtime::{self, Runtime};
@@ -16,16 +15,23 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::attributes;
+use super::children::{Following, HELD, PROGRAM, Root};
+use super::compiled::Compiler;
 use super::cor;
-use super::env_file;
+use super::debuggee::Run;
+use super::inbox::Input;
+use super::options::Options;
 use super::overflow;
 use super::program::{self, Attributes};
 use super::runtime_async;
 use super::runtimes::only_runtime;
 use super::services;
-use super::session::{Input, Run, Session};
+use super::session::Session;
 use super::sources::Sources;
 use crate::engine::console::Console;
+use crate::engine::coreclr::types::TypeSystem;
+use crate::engine::env_file;
+use crate::engine::process_name;
 
 /// How long a runtime may take to start. A cold disk is slow.
 const START_LIMIT: Duration = Duration::from_secs(60);
@@ -35,25 +41,24 @@ const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
 const HANG_UP_LIMIT: Duration = Duration::from_secs(2);
 
 impl Session {
-    pub(super) fn launch(
-        &mut self,
-        arguments: &Value,
-        cancel: &CancellationToken,
-        inputs: &Receiver<Input>,
-    ) -> Result<Value, Failure> {
-        let arguments = &env_file::merged(arguments, &mut |line| self.note(line))?;
+    pub(super) fn launch(&mut self, arguments: &Value, cancel: &CancellationToken) -> Result<Value, Failure> {
+        let arguments = &env_file::merged(arguments, &mut |line| self.outbox.note(line))?;
         let attributes = Attributes(arguments);
-        self.stop_on_entry = attributes.flag("stopOnEntry", false)?;
+        self.breakpoints.stop_on_entry = attributes.flag("stopOnEntry", false)?;
         self.attributes(arguments)?;
         let (ending, cancel) = (self.ending.clone(), cancel.clone());
         let give_up = || ending.load(Ordering::Relaxed) || cancel.is_cancelled();
-        let program = program::resolve(&attributes, &|event, body| self.tell(event, body), &give_up)?;
-        if attributes.flag("noDebug", false)? {
-            return self.launch_undebugged(&program, &give_up);
+        let mut program =
+            program::resolve(&attributes, &|event, body| self.outbox.tell(event, body), &give_up)?;
+        if self.options.suppress_optimizations {
+            services::compile_everything(&mut program.spec.env);
         }
-        self.entry_module.clone_from(&program.assembly);
+        if attributes.flag("noDebug", false)? {
+            return self.launch_without_debugger(&program, &give_up);
+        }
+        self.debuggee.entry_module.clone_from(&program.assembly);
         // Clients configure while the runtime starts.
-        self.tell("initialized", Value::Null);
+        self.outbox.tell("initialized", Value::Null);
         let mut child = self.start_held(&program, &give_up)?;
         let pid = child.pid();
         let failed = |reason: String| {
@@ -64,6 +69,9 @@ impl Session {
         };
         let hold =
             StartupHold::create(pid).map_err(|error| failed(format!("no startup semaphores: {error}")))?;
+        let follow = attributes.flag("followChildren", program.starts_programs)?;
+        let following = Following::new(follow, arguments, self.types.modules.symbol_paths());
+        self.watch_children(Root { pid, launched: true }, following);
         child.release()?;
         tracing::debug!(pid, "the program begins");
         let starting = preload(pid);
@@ -75,7 +83,7 @@ impl Session {
             {
                 true => {
                     failed("a .NET runtime started in it, but no debugging services of that runtime".into())
-                        .hint("can it make files in its TMPDIR? Is a variable `DOTNET_…` in the way?")
+                        .hint("check that it can create files in its TMPDIR, and that no variable `DOTNET_…` prevents debugging")
                 }
                 false => self.why_not_started(&child, started, &failed, give_up()),
             };
@@ -83,7 +91,7 @@ impl Session {
             return Err(failure);
         }
         tracing::debug!(pid, "its runtime is up and held");
-        let runtime = only_runtime(pid, self.modules.symbol_paths());
+        let runtime = only_runtime(pid, self.types.modules.symbol_paths());
         let able = runtime.and_then(|runtime| {
             runtime_async::refuse(pid, &runtime, program.assembly.as_deref())?;
             Ok(runtime)
@@ -95,22 +103,22 @@ impl Session {
                 return Err(failure);
             }
         };
-        self.child = Some(child);
+        self.debuggee.child = Some(child);
         self.take_control(pid, &runtime, &failed)?;
         tracing::debug!(pid, "the debugging library is attached");
         // Its callbacks wait in the inbox until the clients have configured; the runtime may go on to the first.
         drop(hold);
-        self.run = Run::Held;
+        self.debuggee.run = Run::Held;
         self.watch_exit();
         let in_terminal = matches!(program.console, Console::Terminal { .. });
-        overflow::watch(&self.broker, pid, in_terminal, self.notes());
-        self.standstill.watch(pid, runtime, self.notes());
-        self.wait_for_first_callback(inputs);
-        self.beginners.start(pid);
+        overflow::watch(&self.broker, pid, in_terminal, self.outbox.notes());
+        self.hang_watchdog.watch(pid, runtime, self.outbox.notes());
+        self.wait_for_first_callback();
+        self.calls.first_calls.start(pid);
         tracing::debug!(pid, "the first callback came");
-        let assembly = self.entry_module.as_deref().filter(|assembly| assembly.is_absolute());
+        let assembly = self.debuggee.entry_module.as_deref().filter(|assembly| assembly.is_absolute());
         let name = assembly.unwrap_or(&program.spec.program).display().to_string();
-        self.tell(
+        self.outbox.tell(
             "process",
             json!({ "name": name, "systemProcessId": pid, "isLocalProcess": true,
             "startMethod": "launch", "pointerSize": 64 }),
@@ -120,33 +128,34 @@ impl Session {
 
     /// What `launch` and `attach` have in common.
     fn attributes(&mut self, arguments: &Value) -> Result<(), Failure> {
+        attributes::refuse(arguments)?;
         if let Some(complaint) = attributes::complaint(arguments) {
-            self.note(&complaint);
+            self.outbox.note(&complaint);
         }
-        self.just_my_code = Attributes(arguments).flag("justMyCode", true)?;
-        self.step_filters = Attributes(arguments).flag("enableStepFiltering", true)?;
-        self.allow_to_string = match &arguments["expressionEvaluationOptions"] {
-            Value::Null => true,
-            options @ Value::Object(_) => Attributes(options).flag("allowToString", true)?,
-            other => {
-                let text = format!("`expressionEvaluationOptions` must be an object, not {other}");
-                return Err(Failure::invalid(text));
-            }
-        };
-        self.modules.set_symbol_paths(&arguments["symbolPaths"])?;
-        self.sources = Sources::parse(arguments)?;
+        let mut ignored = Vec::new();
+        self.options = Options::parse(arguments, &mut ignored)?;
+        self.retrieval.configure(arguments, &mut ignored)?;
+        if !ignored.is_empty() {
+            self.outbox.note(&format!(
+                "{}: the .NET engine has no such options; they are ignored",
+                ignored.join(", ")
+            ));
+        }
+        self.types.modules.set_symbol_paths(&arguments["symbolPaths"], self.retrieval.symbol_folders())?;
+        self.sources = Sources::parse(arguments, self.retrieval.cache().cloned())?;
+        self.compiler = Compiler::parse(arguments, &|name| Attributes(arguments).variable(name))?;
         Ok(())
     }
 
     /// The debugging library does not survive the program's end before its own handshake is over, which the first
     /// callback shows.
-    fn wait_for_first_callback(&mut self, inputs: &Receiver<Input>) {
+    fn wait_for_first_callback(&mut self) {
         let deadline = Instant::now() + HANDSHAKE_LIMIT;
-        while self.deferred.is_empty() {
-            match inputs.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-                Ok(Input::Callback(callback)) => self.deferred.push_back(callback),
-                Ok(Input::Exited(info)) => return self.postponed.push_back(Input::Exited(info)),
-                Ok(other) => self.postponed.push_back(other),
+        while !self.inbox.has_deferred() {
+            match self.inbox.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(Input::Callback(callback)) => self.inbox.defer(callback),
+                Ok(Input::Exited(info)) => return self.inbox.postpone(Input::Exited(info)),
+                Ok(other) => self.inbox.postpone(other),
                 Err(_) => return,
             }
         }
@@ -175,7 +184,7 @@ impl Session {
             }
             (_, Some(info)) if info.code == 0 => Failure::new(
                 ErrorCode::NotDebuggable,
-                "the program ran to its end without starting a .NET runtime: it is no .NET program",
+                "the program ran to its end without starting a .NET runtime: it is not a .NET program",
             )
             .hint("the .NET engine debugs .dll files, app hosts, .csproj files and project folders"),
             (_, Some(info)) => {
@@ -196,10 +205,10 @@ impl Session {
         runtime: &Runtime,
         failed: &dyn Fn(String) -> Failure,
     ) -> Result<(), Failure> {
-        self.pid = Some(pid);
+        self.debuggee.pid = Some(pid);
         let debugger = runtime::create_debugger(pid, runtime).map_err(|error| failed(error.to_string()))?;
         tracing::debug!(pid, "the debugging library is loaded");
-        let inbox = self.inbox.clone();
+        let inbox = self.inbox.sender();
         debugger
             .start(move |callback| {
                 // After the session's end nobody needs to know.
@@ -207,23 +216,27 @@ impl Session {
             })
             .map_err(cor("start the debugging library"))?;
         let process = debugger.attach(pid).map_err(|error| {
+            if cordebug::alive::has_ended(pid) {
+                return failed(format!("it ended while the debugger attached to it ({error})"))
+                    .hint("run it without a debugger to see whether it starts, and what ends it");
+            }
             failed(error.to_string()).hint(
                 "is another debugger attached? Is the program's TMPDIR a folder that the debugger can enter?",
             )
         })?;
-        self.modules.set_runtime(runtime);
+        self.types.modules.set_runtime(runtime);
         let executable = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
         if let Some(folder) = executable.parent().filter(|_| !executable.ends_with("dotnet")) {
-            self.modules.set_program_folder(folder);
+            self.types.modules.set_program_folder(folder);
         }
-        self.debugger = Some(debugger);
-        self.process = Some(Rc::new(process));
+        self.debuggee.debugger = Some(debugger);
+        self.debuggee.process = Some(Rc::new(process));
         Ok(())
     }
 
     pub(super) fn watch_exit(&self) {
-        let Some(child) = &self.child else { return };
-        let (mut exit, inbox) = (child.exit(), self.inbox.clone());
+        let Some(child) = &self.debuggee.child else { return };
+        let (mut exit, inbox) = (child.exit(), self.inbox.sender());
         let watch = move || {
             let ended = futures::executor::block_on(exit.wait_for(Option::is_some)).map(|info| *info);
             if let Ok(Some(info)) = ended {
@@ -235,9 +248,13 @@ impl Session {
         }
     }
 
-    pub(super) fn attach(&mut self, arguments: &Value, inputs: &Receiver<Input>) -> Result<Value, Failure> {
+    pub(super) fn attach(&mut self, arguments: &Value) -> Result<Value, Failure> {
         self.attributes(arguments)?;
-        let pid = arguments["processId"].as_u64().or_else(|| arguments["processId"].as_str()?.parse().ok());
+        super::DESCRIPTION.check_attach(arguments)?;
+        let pid = match process_name::process_of(arguments)? {
+            Some(pid) => Some(pid),
+            None => arguments["processId"].as_u64().or_else(|| arguments["processId"].as_str()?.parse().ok()),
+        };
         let Some(pid) = pid.and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid > 0) else {
             return Err(Failure::invalid(format!(
                 "`processId` must be a process id, not {}",
@@ -247,6 +264,67 @@ impl Session {
         if !Path::new("/proc").join(pid.to_string()).exists() {
             return Err(Failure::new(ErrorCode::ProcessNotFound, format!("there is no process {pid}")));
         }
+        let follow = Attributes(arguments).flag("followChildren", false)?;
+        let hold = match arguments[HELD] == true {
+            true => Some(held(pid)?),
+            false => None,
+        };
+        let program = arguments[PROGRAM].as_str().map(Path::new);
+        let controlled = reach(&self.types, pid, hold.as_ref(), program).and_then(|runtime| {
+            self.take_control(pid, &runtime, &|reason| {
+                Failure::new(ErrorCode::NotDebuggable, format!("cannot attach to process {pid}: {reason}"))
+            })?;
+            Ok(runtime)
+        });
+        let (runtime, was_held) = match (controlled, hold) {
+            (Ok(runtime), hold) => (runtime, hold.is_some()),
+            (Err(failure), hold) => {
+                // The parent session releases it.
+                hold.into_iter().for_each(StartupHold::abandon);
+                return Err(failure);
+            }
+        };
+        if self.options.suppress_optimizations {
+            self.outbox.note(
+                "`suppressJITOptimizations` only affects code that is compiled from now on: code that the process has already compiled, and code compiled ahead of time, stays optimized.",
+            );
+        }
+        self.broker.set_not_owned();
+        self.debuggee.run = Run::Held;
+        let version = runtime.version();
+        self.hang_watchdog.watch(pid, runtime, self.outbox.notes());
+        self.wait_for_first_callback();
+        if !was_held
+            && let Err(failure) =
+                self.debuggee.process().and_then(|process| self.exceptions.hear_of_all(&process))
+        {
+            tracing::debug!(%failure, "exceptions are told as the debugger before this one has asked");
+        }
+        self.calls.first_calls.start(pid);
+        if program.is_none() {
+            let following = Following::new(follow, arguments, self.types.modules.symbol_paths());
+            self.watch_children(Root { pid, launched: false }, following);
+        }
+        self.outbox.tell("initialized", Value::Null);
+        let executable = || std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
+        let name = program.map_or_else(executable, Path::to_path_buf).display().to_string();
+        self.outbox.tell(
+            "process",
+            json!({ "name": name, "systemProcessId": pid, "isLocalProcess": true,
+            "startMethod": "attach", "pointerSize": 64 }),
+        );
+        Ok(json!({ "runtimeVersion": version }))
+    }
+}
+
+/// The runtime of a process that is to be attached to, as soon as that is possible. `hold` is on one that has just started.
+fn reach(
+    types: &TypeSystem,
+    pid: u32,
+    hold: Option<&StartupHold>,
+    program: Option<&Path>,
+) -> Result<Runtime, Failure> {
+    if hold.is_none() {
         if !cordebug::startup::wait_until_hung_up(pid, HANG_UP_LIMIT) {
             let message = format!("another debugger is attached to process {pid}");
             return Err(Failure::new(ErrorCode::AlreadyAttached, message).hint("detach it first"));
@@ -254,31 +332,22 @@ impl Session {
         cordebug::startup::wait_until_ready(pid);
         if let Some(failure) = services::unreachable_because(pid) {
             // Unless it has none.
-            return only_runtime(pid, self.modules.symbol_paths()).and(Err(failure));
+            return only_runtime(pid, types.modules.symbol_paths()).and(Err(failure));
         }
-        let runtime = only_runtime(pid, self.modules.symbol_paths())?;
-        runtime_async::refuse(pid, &runtime, None)?;
-        self.take_control(pid, &runtime, &|reason| {
-            Failure::new(ErrorCode::NotDebuggable, format!("cannot attach to process {pid}: {reason}"))
-        })?;
-        self.broker.set_not_owned();
-        self.run = Run::Held;
-        let version = runtime.version();
-        self.standstill.watch(pid, runtime, self.notes());
-        self.wait_for_first_callback(inputs);
-        if let Err(failure) = self.hear_of_all_exceptions() {
-            tracing::debug!(%failure, "exceptions are told as the debugger before this one has asked");
-        }
-        self.beginners.start(pid);
-        self.tell("initialized", Value::Null);
-        let name = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default().display().to_string();
-        self.tell(
-            "process",
-            json!({ "name": name, "systemProcessId": pid, "isLocalProcess": true,
-            "startMethod": "attach", "pointerSize": 64 }),
-        );
-        Ok(json!({ "runtimeVersion": version }))
     }
+    let runtime = only_runtime(pid, types.modules.symbol_paths())?;
+    runtime_async::refuse(pid, &runtime, program)?;
+    Ok(runtime)
+}
+
+/// The hold on a child process that the parent session has found, once its runtime is at rest.
+fn held(pid: u32) -> Result<StartupHold, Failure> {
+    let hold = StartupHold::join(pid).map_err(|error| {
+        let message = format!("cannot attach to process {pid} at its start: {error}");
+        Failure::new(ErrorCode::ProcessNotFound, message)
+    })?;
+    hold.rest();
+    Ok(hold)
 }
 
 /// What is known of a runtime that starts.

@@ -1,11 +1,12 @@
 //! Steps: over, into and out of statements of user code, on one thread or across threads.
 //!
 //! A step is one [`Step`] from the request to its stop. The runtime's stepper does the plain part; where it comes down
-//! is judged ([`landing`]) and may need another go; an `await` ([`awaits`]) leads through breakpoints of our own, and so does
-//! what calls return ([`returns`]). Any other stop gives the step up.
+//! is checked ([`landing`]) and may need another go; an `await` ([`awaits`]) leads through breakpoints of our own, and so do
+//! what calls return ([`returns`]) and what they pass on ([`callbacks`]). Any other stop gives the step up.
 
 mod alone;
 mod awaits;
+mod callbacks;
 mod consumers;
 mod goto;
 mod landing;
@@ -13,24 +14,27 @@ mod returns;
 mod targets;
 
 use std::rc::Rc;
-use std::sync::mpsc::Receiver;
 
 use clr_metadata::il;
 use clr_metadata::pdb::{AwaitStep, SequencePoint};
+use cordebug::debugger::Process;
 use cordebug::frame::{Frame, Function};
 use cordebug::thread::{Stepper, Thread};
 use dap_wire::Failure;
 use serde_json::Value;
 
 use super::cor;
-use super::modules::Loaded;
-use super::session::{Input, Session};
+use super::modules::{Loaded, Modules};
+use super::session::Session;
+use crate::engine::coreclr::options::Options;
+use crate::engine::coreclr::types::TypeSystem;
 use awaits::Awaiting;
+use callbacks::Callbacks;
 use returns::Returns;
-pub(super) use targets::Target;
+use targets::Target;
 
 /// How deep a statement is looked for below code without source.
-const MOST_FRAMES: usize = 200;
+const MAX_FRAMES: usize = 200;
 
 /// Which way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,6 +79,9 @@ pub(super) struct Step {
     returning: bool,
     awaiting: Awaiting,
     returns: Returns,
+    callbacks: Callbacks,
+    /// The method and the statement that they belong to.
+    callbacks_of: Option<(u32, (u32, u32))>,
 }
 
 impl Step {
@@ -85,7 +92,49 @@ impl Step {
             stepper.deactivate().unwrap_or_default();
         }
         self.returns.disarm();
+        self.callbacks.disarm();
         self.awaiting.clear();
+    }
+}
+
+/// The step under way, and what steps were offered at this stop.
+#[derive(Default)]
+pub(super) struct Stepping {
+    step: Option<Step>,
+    /// Calls and statements that clients were offered at this stop.
+    targets: Vec<Target>,
+    /// The thread that runs alone until the next stop.
+    alone: Option<u32>,
+}
+
+impl Stepping {
+    /// The program runs on: its targets belong to the last stop.
+    pub(super) fn forget_targets(&mut self) {
+        self.targets.clear();
+    }
+
+    /// The program has ended, and the step with it.
+    pub(super) fn forget(&mut self) {
+        self.step = None;
+    }
+
+    /// Whether a thread makes a call of the very statement that it steps over or into.
+    pub(super) fn steps_over_here(&self, modules: &Modules, thread: &Thread) -> bool {
+        let Some(step) = self.step.as_ref().filter(|step| step.way != Way::Out) else { return false };
+        let place = modules.calling_statement(thread).as_ref().and_then(Position::began);
+        step.thread == thread.id().unwrap_or(0)
+            && step.began.as_ref().zip(place).is_some_and(|(began, at)| {
+                (began.module, began.method, began.point, began.frame)
+                    == (at.module, at.method, at.point, at.frame)
+            })
+    }
+
+    /// The step under way is overtaken by another stop, or over.
+    pub(super) fn give_up(&mut self, process: Option<&Process>) {
+        if let Some(step) = self.step.take() {
+            step.give_up();
+        }
+        self.let_others_go(process);
     }
 }
 
@@ -180,14 +229,9 @@ impl Position {
 
 impl Session {
     /// `next`, `stepIn`, `stepOut`.
-    pub(super) fn step(
-        &mut self,
-        command: &str,
-        arguments: &Value,
-        inputs: &Receiver<Input>,
-    ) -> Result<Value, Failure> {
-        let id = self.thread_of(arguments)?;
-        let thread = self.thread(id)?;
+    pub(super) fn step(&mut self, command: &str, arguments: &Value) -> Result<Value, Failure> {
+        let id = self.debuggee.thread_of(arguments)?;
+        let thread = self.debuggee.thread(id)?;
         let way = match command {
             "next" => Way::Over,
             "stepIn" => Way::Into,
@@ -200,39 +244,36 @@ impl Session {
             began: None,
             origin: None,
             is_instruction: way != Way::Out && arguments["granularity"] == "instruction",
-            target: self.chosen_call(arguments, id)?,
+            target: self.stepping.chosen_call(arguments, id)?,
             is_async: false,
             returning: false,
             awaiting: Awaiting::Nothing,
             returns: Returns::default(),
+            callbacks: Callbacks::default(),
+            callbacks_of: None,
         };
-        match self.position(&thread) {
+        match self.types.modules.position(&thread) {
             _ if step.is_instruction => step.stepper = Some(instruction_stepper(&thread, way)?),
             Some(position) if position.statement().is_some() => {
                 step.began = position.began();
-                self.set_out(&mut step, &thread, &position, inputs)?;
+                self.set_out(&mut step, &thread, &position)?;
             }
             _ => {
                 // Code without source has no statements: it is left, for the rest of the statement that called it.
-                step.origin = self.calling_statement(&thread).as_ref().and_then(Position::origin);
+                step.origin =
+                    self.types.modules.calling_statement(&thread).as_ref().and_then(Position::origin);
                 step.returning = way != Way::Out && step.origin.is_some();
-                step.stepper = Some(self.stepper_out(&thread)?);
+                step.stepper = Some(self.types.stepper_out(&self.options, &thread)?);
             }
         }
-        self.hold_others(arguments)?;
-        self.step = Some(step);
-        self.go_on(inputs)?;
+        self.stepping.hold_others(&self.debuggee, arguments)?;
+        self.stepping.step = Some(step);
+        self.go_on()?;
         Ok(Value::Null)
     }
 
     /// Prepares a step from a place in the source.
-    fn set_out(
-        &mut self,
-        step: &mut Step,
-        thread: &Thread,
-        from: &Position,
-        inputs: &Receiver<Input>,
-    ) -> Result<(), Failure> {
+    fn set_out(&mut self, step: &mut Step, thread: &Thread, from: &Position) -> Result<(), Failure> {
         step.origin = from.origin();
         (step.is_async, step.returning) = (false, false);
         std::mem::replace(&mut step.awaiting, Awaiting::Nothing).clear();
@@ -243,16 +284,19 @@ impl Session {
             (step.way, step.target) = (Way::Into, Some(call));
         }
         // What the preparation runs makes every frame stale, but neither the thread nor `from`.
-        if !self.prepare_awaits(step, thread, from, inputs) {
+        if !self.prepare_awaits(step, thread, from) && !self.prepare_end(step, thread, from) {
             step.stepper = Some(match step.way {
-                Way::Out => self.stepper_out(thread)?,
-                way => self.stepper(thread, way, from, step.is_async)?,
+                Way::Out => self.types.stepper_out(&self.options, thread)?,
+                way => self.options.stepper(thread, way, from, step.is_async)?,
             });
         }
-        self.await_returns(step, thread, from);
+        self.types.await_returns(step, thread, from);
+        self.types.await_callbacks(step, from);
         Ok(())
     }
+}
 
+impl Options {
     /// A stepper of the runtime that leaves a place, over or into what it calls.
     fn stepper(
         &self,
@@ -267,36 +311,33 @@ impl Session {
         stepper.step_ranges(way == Way::Into, &from.ranges(is_async)).map_err(cor("step"))?;
         Ok(stepper)
     }
+}
 
+impl TypeSystem {
     /// A stepper that leaves the method on top, to whatever can be stopped in.
-    fn stepper_out(&self, thread: &Thread) -> Result<Stepper, Failure> {
-        let is_marked =
-            || self.position(thread).is_none_or(|at| at.loaded.is_framework || at.loaded.is_marked.get());
-        let only_users = self.just_my_code || is_marked();
+    fn stepper_out(&self, options: &Options, thread: &Thread) -> Result<Stepper, Failure> {
+        let is_marked = || {
+            self.modules.position(thread).is_none_or(|at| at.loaded.is_framework || at.loaded.is_marked.get())
+        };
+        let only_users = options.just_my_code || is_marked();
         let stepper = thread.create_stepper(only_users).map_err(cor("prepare a step"))?;
         stepper.step_out().map_err(cor("step"))?;
         Ok(stepper)
     }
 
-    /// Whether a thread makes a call of the very statement that it steps over or into.
-    pub(super) fn steps_over_here(&self, thread: &Thread) -> bool {
-        let Some(step) = self.step.as_ref().filter(|step| step.way != Way::Out) else { return false };
-        let place = self.calling_statement(thread).as_ref().and_then(Position::began);
-        step.thread == thread.id().unwrap_or(0)
-            && step.began.as_ref().zip(place).is_some_and(|(began, at)| {
-                (began.module, began.method, began.point, began.frame)
-                    == (at.module, at.method, at.point, at.frame)
-            })
-    }
-
-    /// The step under way is overtaken by another stop, or over.
-    pub(super) fn give_up_step(&mut self) {
-        if let Some(step) = self.step.take() {
-            step.give_up();
+    /// A stepper that runs through the rest of a method, over what it calls, to its caller, or to what a library that called it calls next: a
+    /// stepper that goes out would pass that.
+    fn stepper_through(&self, options: &Options, thread: &Thread, at: &Position) -> Result<Stepper, Failure> {
+        if at.size == 0 {
+            return self.stepper_out(options, thread);
         }
-        self.let_others_go();
+        let stepper = thread.create_stepper(options.just_my_code).map_err(cor("prepare a step"))?;
+        stepper.step_ranges(false, &[(0, at.size)]).map_err(cor("step"))?;
+        Ok(stepper)
     }
+}
 
+impl Modules {
     fn position(&self, thread: &Thread) -> Option<Position> {
         // The active frame is found through chains, which cost milliseconds; a stack walk does not.
         self.position_of(&thread.frames(1).ok()?.into_iter().next()?)
@@ -304,7 +345,7 @@ impl Session {
 
     /// The statement of the user's that leads to where a thread stands.
     fn calling_statement(&self, thread: &Thread) -> Option<Position> {
-        let frames = thread.frames(MOST_FRAMES).ok()?;
+        let frames = thread.frames(MAX_FRAMES).ok()?;
         let positions = frames.iter().filter_map(|frame| self.position_of(frame));
         let mut own = positions.filter(|at| self.is_users(&at.loaded, at.method));
         own.next().filter(|at| at.statement().is_some())
@@ -312,7 +353,7 @@ impl Session {
 
     fn position_of(&self, frame: &Frame) -> Option<Position> {
         let function = frame.function().ok()?;
-        let loaded = self.modules.of(&function.module().ok()?)?;
+        let loaded = self.of(&function.module().ok()?)?;
         let size = if loaded.pdb.is_ok() { function.il_size().unwrap_or(0) } else { 0 };
         let (method, il) = (function.token().ok()?, frame.il_offset().ok()?);
         let frame = frame.stack_range().ok().map(|(_, end)| end);

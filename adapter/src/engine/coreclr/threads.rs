@@ -3,17 +3,33 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 
+use cordebug::frame::Frame;
 use cordebug::thread::Thread;
+use cordebug::value::{Handle, Value as ClrValue};
 use dap_wire::{Failure, types};
 use serde_json::{Value, json};
 
 use super::cor;
 use super::session::Session;
+use crate::engine::coreclr::debuggee::Debuggee;
+use crate::engine::coreclr::types::TypeSystem;
 
 /// What the runtime calls its own threads begins like that.
 const RUNTIME: &str = ".NET ";
 /// The kernel keeps 15 letters of a name, and this thread has it nowhere else.
 const TIERED: [&str; 2] = [".NET Tiered Com", ".NET Tiered Compilation Worker"];
+
+/// Lowest and highest address of a frame.
+pub(super) type StackRange = (u64, u64);
+
+/// What a thread that stopped at an exception stands with.
+struct AtException {
+    thread: u32,
+    /// What the stop is about where the thread throws nothing: the program has caught it already.
+    given: Option<Handle>,
+    /// Of the frame that has thrown, where the runtime is about to tell handlers: what it does above is no place of the program's.
+    below: Option<StackRange>,
+}
 
 /// What is known of the program's threads.
 #[derive(Default)]
@@ -23,6 +39,9 @@ pub(super) struct Threads {
     /// The last list. A running program is held for each, which takes the runtime up to 20 ms, so it serves all who ask until
     /// something may have changed it.
     listed: Option<Value>,
+    /// By thread, the frame below a call that could not be ended.
+    left: HashMap<u32, StackRange>,
+    at_exception: Option<AtException>,
 }
 
 impl Threads {
@@ -37,6 +56,61 @@ impl Threads {
     pub(super) fn forget_list(&mut self) {
         self.listed = None;
     }
+
+    /// A call stays on a thread, above this frame.
+    pub(super) fn leave_call(&mut self, thread: u32, below: StackRange) {
+        self.left.insert(thread, below);
+    }
+
+    /// The call that stayed on a thread has ended.
+    pub(super) fn forget_call(&mut self, thread: u32) {
+        self.left.remove(&thread);
+    }
+
+    /// A thread stops at an exception; `given`: which, where it throws none.
+    pub(super) fn stop_at_exception(&mut self, thread: u32, given: Option<Handle>) {
+        self.forget_exception();
+        self.at_exception = Some(AtException { thread, given, below: None });
+    }
+
+    /// The thread at the exception stands where handlers are about to hear of it; this frame has thrown.
+    pub(super) fn exception_thrown_below(&mut self, below: StackRange) {
+        if let Some(at) = &mut self.at_exception {
+            at.below = Some(below);
+        }
+    }
+
+    /// No thread is at an exception stop any more.
+    pub(super) fn forget_exception(&mut self) {
+        if let Some(given) = self.at_exception.take().and_then(|at| at.given) {
+            given.dispose().unwrap_or_default();
+        }
+    }
+
+    /// The frame a thread's own stack begins with, where there are others above it.
+    pub(super) fn own_top(&self, thread: u32) -> Option<StackRange> {
+        let at_exception = self.at_exception.as_ref().filter(|at| at.thread == thread);
+        self.left.get(&thread).copied().or_else(|| at_exception?.below)
+    }
+
+    /// Frames of a call that could not be ended are not the program's own: they are left out. So are those of a runtime that is
+    /// about to tell handlers of an exception.
+    pub(super) fn without_left(&self, thread: u32, frames: Vec<Frame>) -> Vec<Frame> {
+        let Some(top) = self.own_top(thread) else { return frames };
+        match frames.iter().position(|frame| frame.stack_range() == Ok(top)) {
+            Some(at) => frames.into_iter().skip(at).collect(),
+            None => frames,
+        }
+    }
+
+    /// The exception a thread throws, or has stopped at.
+    pub(super) fn exception_of(&self, thread: &Thread) -> cordebug::Result<ClrValue> {
+        let at = self.at_exception.as_ref().filter(|at| thread.id() == Ok(at.thread));
+        match at.and_then(|at| at.given.as_ref()) {
+            Some(given) => given.value(),
+            None => thread.current_exception(),
+        }
+    }
 }
 
 /// A thread as it is listed.
@@ -48,31 +122,36 @@ struct Named {
 
 impl Session {
     pub(super) fn list_threads(&mut self) -> Result<Value, Failure> {
-        if let Some(list) = &self.threads.listed {
+        if let Some(list) = &self.debuggee.threads.listed {
             return Ok(list.clone());
         }
         // Callbacks that came meanwhile are dealt with afterwards, and forget the list.
         self.while_standing(|session| {
-            let threads = session.process()?.threads().map_err(cor("list the threads"))?;
-            let named = threads.iter().filter_map(|thread| Some((thread.id().ok()?, session.named(thread))));
-            // In the order they were made, the main thread first: the runtime's own order changes from stop to stop.
-            let list = json!({ "threads": rows(&named.collect()) });
-            session.threads.listed = Some(list.clone());
+            let threads = session.debuggee.process()?.threads().map_err(cor("list the threads"))?;
+            let named = threads.iter().filter_map(|thread| {
+                Some((thread.id().ok()?, session.types.named(&session.debuggee, thread)))
+            });
+            // The runtime's own order changes from stop to stop.
+            let list = json!({ "threads": rows(&named.collect(), session.debuggee.pid) });
+            session.debuggee.threads.listed = Some(list.clone());
             Ok(list)
         })
     }
+}
 
-    fn named(&self, thread: &Thread) -> Named {
+impl TypeSystem {
+    fn named(&self, debuggee: &Debuggee, thread: &Thread) -> Named {
         let id = thread.id().unwrap_or(0);
         let object = thread.object().ok();
         let managed = object.as_ref().and_then(|object| self.number_field(object, "_managedThreadId"));
         let given = object.and_then(|object| self.text_field(&object, "_name"));
         let name = given.filter(|name| !name.trim().is_empty()).unwrap_or_else(|| {
             // The operating system's name, where the runtime gave it one.
-            let comm =
-                self.pid.and_then(|pid| std::fs::read_to_string(format!("/proc/{pid}/task/{id}/comm")).ok());
+            let comm = debuggee
+                .pid
+                .and_then(|pid| std::fs::read_to_string(format!("/proc/{pid}/task/{id}/comm")).ok());
             match comm.as_deref().map(str::trim) {
-                _ if self.pid == Some(id) => "Main Thread".into(),
+                _ if debuggee.pid == Some(id) => "Main Thread".into(),
                 Some(comm) if comm == TIERED[0] => TIERED[1].into(),
                 Some(comm) if comm.starts_with(RUNTIME) => comm.to_owned(),
                 _ => match managed {
@@ -86,8 +165,9 @@ impl Session {
     }
 }
 
-/// DAP `Thread[]`; threads that share a name get their number behind it.
-fn rows(threads: &BTreeMap<u32, Named>) -> Vec<Value> {
+/// DAP `Thread[]`: the main thread, whose number is that of the process, then the others by number. The kernel's numbers start again at
+/// their end, so the main thread's is not always the lowest. Threads that share a name get their number behind it.
+fn rows(threads: &BTreeMap<u32, Named>, process: Option<u32>) -> Vec<Value> {
     let shared = |name: &str| threads.values().filter(|thread| thread.name == name).count() > 1;
     let row = |(id, thread): (&u32, &Named)| {
         let is_ambiguous = thread.name.starts_with(RUNTIME) || shared(&thread.name);
@@ -97,12 +177,28 @@ fn rows(threads: &BTreeMap<u32, Named>) -> Vec<Value> {
         };
         types::body(&types::Thread { id: i64::from(*id), name })
     };
-    threads.iter().map(row).collect()
+    let (main, others): (Vec<_>, Vec<_>) = threads.iter().partition(|(id, _)| process == Some(**id));
+    main.into_iter().chain(others).map(row).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_main_thread_is_first_whatever_its_number() {
+        let named = |name: &str| Named { name: name.into(), managed: None };
+        let threads =
+            [(301, named(".NET Finalizer")), (32_760, named("Main Thread")), (32_767, named("worker"))];
+        let ids = |process| -> Vec<Value> {
+            rows(&threads.iter().map(|(id, one)| (*id, named(&one.name))).collect(), process)
+                .into_iter()
+                .map(|row| row["id"].clone())
+                .collect()
+        };
+        assert_eq!(ids(Some(32_760)), [32_760, 301, 32_767]);
+        assert_eq!(ids(None), [301, 32_760, 32_767]);
+    }
 
     #[test]
     fn a_list_is_shared_until_something_may_have_changed_it() {

@@ -1,19 +1,22 @@
 //! What is in a variable: its text, its type, and what is inside it.
 //!
-//! In reading order: [`path`] (ways to values), [`references`] (what clients hold of a stop), [`locals`] and
-//! [`hoisted`] (where ways start), [`constants`] (which have none), [`show`], [`primitive`], [`numbers`], [`framework`], [`reflection`] and [`composed`] (texts), [`members`] (fields), [`items`], [`chains`], [`together`], [`computed`] and [`contiguous`] (collections), [`inside`] (all that a value opens to),
+//! In reading order: [`path`] (ways to values), [`loading`] (from ways to values), [`tuples`] (names of their elements), [`references`] (what clients hold of a stop), [`locals`] and
+//! [`hoisted`] (where ways start), [`constants`] (which have none), [`show`], [`primitive`], [`numbers`], [`framework`], [`reflection`] and [`composed`] (texts), [`members`] (fields), [`items`], [`chains`], [`together`], [`computed`] and [`contiguous`] (collections), [`inside`] (all that a value opens to), [`groups`] (of members),
 //! [`properties`] and [`displays`] (what runs when it is asked for), [`rows`] (what clients see), [`setting`].
 
 pub(super) mod chains;
 mod composed;
 mod computed;
 pub(super) mod constants;
-mod contiguous;
+pub(super) mod contiguous;
 pub(super) mod displays;
 mod framework;
+pub(super) mod groups;
 pub(super) mod hoisted;
 pub(super) mod inside;
 pub(super) mod items;
+mod lightweight;
+mod loading;
 pub(super) mod locals;
 pub(super) mod members;
 mod numbers;
@@ -26,16 +29,68 @@ pub(super) mod rows;
 pub(super) mod setting;
 pub(super) mod show;
 pub(super) mod together;
+pub(super) mod tuples;
 
-pub(super) use path::{Path, Root, Step, bare, class_up};
+use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use cordebug::frame::Frame;
+use cordebug::module::Class;
+use cordebug::value::Value as ClrValue;
+
+use super::evaluator::{BindContext, Prepared};
+use super::types::Ty;
+pub(super) use path::{Path, Root, Step, bare};
 pub(super) use references::{Node, References, Returned};
 
 /// In place of the expression that leads to a value, where there is none: to what a call returned.
 pub(crate) const UNNAMED: &str = "$returned";
 /// Longest string shown, UTF-16 units; longer ones are cut and say so.
-pub(crate) const LONGEST_TEXT: u32 = 4096;
+pub(crate) const MAX_TEXT_LEN: u32 = 4096;
 /// Most rows of one answer, when the client says how many it wants, and when it does not. More are behind a row that opens.
-pub(crate) const MOST_ROWS: usize = 10_000;
-pub(crate) const MOST_UNASKED: usize = 1_000;
+pub(crate) const MAX_ROWS: usize = 10_000;
+pub(crate) const MAX_UNASKED: usize = 1_000;
 /// Longest string given to somebody who copies it, UTF-16 units.
-pub(crate) const LONGEST_COPY: u32 = 1 << 20;
+pub(crate) const MAX_COPY: u32 = 1 << 20;
+
+/// Frames of a thread at one stop, from the top.
+pub(crate) struct Stack {
+    /// `Process::resumes` when they were walked.
+    pub(crate) resumes: u64,
+    pub(crate) thread: u32,
+    /// How many were asked for.
+    pub(crate) asked: usize,
+    pub(crate) frames: Vec<Frame>,
+}
+
+/// The values on the way to the one fetched last: rows of one object or array are fetched one after the other.
+pub(crate) struct Holder {
+    /// `Process::resumes` when it was fetched.
+    pub(crate) resumes: u64,
+    pub(crate) root: Root,
+    pub(crate) steps: Vec<Step>,
+    /// Where it starts and after each step, behind references and out of boxes.
+    pub(crate) values: Vec<ClrValue>,
+    /// The class so many base types up from the last, which declares the field fetched last.
+    pub(crate) class: Option<(usize, Class)>,
+}
+
+/// What clients were shown at this stop, and what was read for that.
+#[derive(Default)]
+pub(super) struct Values {
+    pub(super) references: References,
+    pub(super) stack: RefCell<Option<Stack>>,
+    /// What the value fetched last is in.
+    pub(super) holder: RefCell<Option<Holder>>,
+    /// Types whose display took too long, or broke: they are not asked again.
+    pub(super) mute: RefCell<HashSet<String>>,
+    /// Classes whose static constructors were run.
+    pub(super) initialised: RefCell<HashSet<Ty>>,
+    /// How deep members that are shown as their own members are in each other.
+    rooted: Cell<usize>,
+    /// How deep displays are in displays.
+    depth: Cell<u32>,
+    /// What expressions mean at places where they were asked for.
+    pub(super) prepared: RefCell<HashMap<String, HashMap<BindContext, Rc<Prepared>>>>,
+}

@@ -1,9 +1,9 @@
-//! When requests to the engine must be answered: one timer for all of them.
+//! Deadlines of requests to the engine: one timer for all of them.
 //!
-//! It also runs for a while after each message without being needed. A timer that becomes the first of all makes the runtime
-//! write to itself, so that it looks at its timers anew, and wake up once more for that, also on its own thread. Each
-//! request has a deadline on its way to the adapter, too: without this, most of those are the only ones there are, and so
-//! the first: two system calls and a wake-up for each.
+//! The timer also runs for a while after each message without being needed. A timer that becomes the earliest of all makes
+//! the runtime write to itself, so that it checks its timers again, and wake up once more for that, also on its own thread.
+//! Each request to a child adapter has a deadline of its own, too: without this timer, most of those would be the only one,
+//! and so the earliest: two system calls and a wake-up for each.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -13,59 +13,59 @@ use tokio::time::{Instant, Sleep};
 
 use crate::hub::event::Ticket;
 
-/// Below the deadlines of nearly all requests.
-const SOONER: Duration = Duration::from_secs(4);
+/// How long the timer runs without being needed: less than the deadlines of nearly all requests.
+const IDLE_PERIOD: Duration = Duration::from_secs(4);
 
-/// A request whose time is up.
+/// A request that has timed out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Late {
+pub(super) struct TimedOut {
     pub(super) ticket: Ticket,
     pub(super) command: String,
-    /// How long it had.
+    /// The time it had.
     pub(super) limit: Duration,
 }
 
-/// When a request must be answered.
+/// When a request must have its reply.
 pub(super) type Due = (Instant, Ticket);
 
-/// Requests that wait for their answer.
+/// The deadlines of all requests without a reply.
 pub(super) struct Deadlines {
-    due: BTreeMap<Due, Late>,
+    due: BTreeMap<Due, TimedOut>,
     timer: Pin<Box<Sleep>>,
-    /// Whether the timer is looked at; an idle session wakes nobody.
+    /// Whether the timer is polled; an idle session wakes no core.
     runs: bool,
 }
 
 impl Deadlines {
-    /// Must be called inside a tokio runtime.
+    /// No deadlines. Must be called inside a tokio runtime.
     pub(super) fn new() -> Self {
-        Self { due: BTreeMap::new(), timer: Box::pin(tokio::time::sleep(SOONER)), runs: true }
+        Self { due: BTreeMap::new(), timer: Box::pin(tokio::time::sleep(IDLE_PERIOD)), runs: true }
     }
 
-    /// There is work: the timer runs from now on, if it did not.
+    /// Starts the timer, if it does not run: there is work.
     pub(super) fn start(&mut self) {
         if !self.runs {
-            self.run_until(Instant::now() + SOONER);
+            self.run_until(Instant::now() + IDLE_PERIOD);
         }
     }
 
-    /// From now on the request has so long.
+    /// Adds a request that may take so long from now on.
     pub(super) fn add(&mut self, ticket: Ticket, command: &str, limit: Duration) -> Due {
         let at = Instant::now() + limit;
-        self.due.insert((at, ticket), Late { ticket, command: command.to_owned(), limit });
+        self.due.insert((at, ticket), TimedOut { ticket, command: command.to_owned(), limit });
         if !self.runs || at < self.timer.deadline() {
-            self.run_until(at.min(Instant::now() + SOONER));
+            self.run_until(at.min(Instant::now() + IDLE_PERIOD));
         }
         (at, ticket)
     }
 
-    /// The request was answered.
+    /// Removes a request that has its reply.
     pub(super) fn remove(&mut self, due: Due) {
         self.due.remove(&due);
     }
 
-    /// Ends with a request whose time is up. May be dropped and called anew at any time.
-    pub(super) async fn late(&mut self) -> Late {
+    /// Waits for the next request that times out. Cancellation safe.
+    pub(super) async fn next_timeout(&mut self) -> TimedOut {
         loop {
             if !self.runs {
                 return std::future::pending().await;
@@ -73,10 +73,10 @@ impl Deadlines {
             self.timer.as_mut().await;
             let now = Instant::now();
             match self.due.first_entry() {
-                // The timer stays as it is: there may be more.
+                // The timer is not reset: there may be more.
                 Some(first) if first.key().0 <= now => return first.remove(),
                 Some(first) => {
-                    let next = first.key().0.min(now + SOONER);
+                    let next = first.key().0.min(now + IDLE_PERIOD);
                     self.run_until(next);
                 }
                 None => self.runs = false,
@@ -97,7 +97,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(3600);
 
     #[tokio::test(start_paused = true)]
-    async fn each_is_late_in_its_turn_and_what_was_answered_never() {
+    async fn each_times_out_in_its_turn_and_one_with_a_reply_never() {
         let mut deadlines = Deadlines::new();
         let start = Instant::now();
         let seconds = |seconds| Duration::from_secs(seconds);
@@ -108,24 +108,27 @@ mod tests {
             }
         }
         for (ticket, limit) in [(2, 1), (4, 9), (1, 30), (5, 600)] {
-            let late = deadlines.late().await;
-            assert_eq!(late, Late { ticket: Ticket(ticket), command: "next".into(), limit: seconds(limit) });
+            let late = deadlines.next_timeout().await;
+            assert_eq!(
+                late,
+                TimedOut { ticket: Ticket(ticket), command: "next".into(), limit: seconds(limit) }
+            );
             assert!(start.elapsed() >= seconds(limit) && start.elapsed() < seconds(limit) + seconds(1));
         }
-        tokio::time::timeout(LONG, deadlines.late()).await.unwrap_err();
+        tokio::time::timeout(LONG, deadlines.next_timeout()).await.unwrap_err();
         assert!(!deadlines.runs);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn one_that_is_added_while_nothing_runs_is_late_too() {
+    async fn one_that_is_added_while_no_timer_runs_times_out_too() {
         let mut deadlines = Deadlines::new();
-        tokio::time::timeout(LONG, deadlines.late()).await.unwrap_err();
+        tokio::time::timeout(LONG, deadlines.next_timeout()).await.unwrap_err();
         let start = Instant::now();
         deadlines.add(Ticket(1), "threads", Duration::from_secs(2));
-        assert_eq!(deadlines.late().await.ticket, Ticket(1));
+        assert_eq!(deadlines.next_timeout().await.ticket, Ticket(1));
         assert!(start.elapsed() < Duration::from_secs(3));
         deadlines.start();
         deadlines.add(Ticket(2), "threads", Duration::from_secs(20));
-        assert_eq!(deadlines.late().await.ticket, Ticket(2));
+        assert_eq!(deadlines.next_timeout().await.ticket, Ticket(2));
     }
 }

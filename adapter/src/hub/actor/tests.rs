@@ -7,13 +7,14 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::codec::{FramedRead, FramedWrite};
 
 use super::*;
-use crate::engine::{EngineRequest, Reply};
-use crate::hub::event::{self, Publication, StartedEngine};
+use crate::engine::{EngineRequest, Reply, StartedEngine};
+use crate::hub::event::{self, Publication};
+use crate::hub::inbox::MAX_WAITING;
 
 /// More events than the actor's inbox holds.
-const MANY: usize = 2 * inbox::ROOM;
+const MANY: usize = 2 * MAX_WAITING;
 
-/// Answers everything but `modules` with nothing and tells the test what it gets. Before it lets go, it has much to say.
+/// Answers every request except `modules` with an empty body, and reports to the test what it gets. Before it is dropped, it reports a lot.
 struct Scripted {
     heard: UnboundedSender<(i64, Result<Value, Failure>)>,
     events: UnboundedSender<EngineEvent>,
@@ -41,7 +42,7 @@ impl Engine for Scripted {
         reply.send(Ok(Value::Null));
     }
 
-    fn answer(&self, ask: i64, result: Result<Value, Failure>) {
+    fn reverse_reply(&self, ask: i64, result: Result<Value, Failure>) {
         drop(self.heard.send((ask, result)));
     }
 }
@@ -61,10 +62,8 @@ impl Host for Memory {
         events: UnboundedSender<EngineEvent>,
     ) -> Result<(StartedEngine, Arc<dyn Engine>), Failure> {
         drop(self.events.send(events.clone()));
-        Ok((
-            StartedEngine { name: "scripted".into(), several_per_line: true },
-            Arc::new(Scripted { heard: self.heard.clone(), kept: self.kept.clone(), events }),
-        ))
+        let scripted = Scripted { heard: self.heard.clone(), kept: self.kept.clone(), events };
+        Ok((StartedEngine::scripted(true), Arc::new(scripted)))
     }
 
     fn connect(&mut self, session: &str) -> Result<Connection, Failure> {
@@ -119,14 +118,14 @@ impl Client {
 }
 
 /// A launched session of the scripted engine: the client, the engine's voice, what it hears, what it does not answer.
-struct Stage {
+struct Scenario {
     client: Client,
     engine: UnboundedSender<EngineEvent>,
     hears: UnboundedReceiver<(i64, Result<Value, Failure>)>,
     kept: UnboundedReceiver<(CancellationToken, Reply)>,
 }
 
-async fn launched() -> Stage {
+async fn launched() -> Scenario {
     let ((heard, hears), (events, mut handed)) = (unbounded_channel(), unbounded_channel());
     let (keep, kept) = unbounded_channel();
     let (actor, inbox) =
@@ -136,15 +135,17 @@ async fn launched() -> Stage {
     client.ask("initialize", json!({ "supportsRunInTerminalRequest": true })).await;
     client.ask("launch", json!({ "program": "x" })).await;
     let engine = handed.recv().await.unwrap();
-    Stage { client, engine, hears, kept }
+    Scenario { client, engine, hears, kept }
 }
 
 #[tokio::test]
 async fn the_answer_to_a_reverse_request_finds_its_way_whatever_number_it_went_out_under() {
-    let Stage { mut client, engine, mut hears, .. } = launched().await;
+    let Scenario { mut client, engine, mut hears, .. } = launched().await;
     for (ask, pid) in [(40, 7), (41, 8)] {
         let arguments = json!({ "cwd": "/", "args": ["x"] });
-        engine.send(EngineEvent::Asks { ask, command: "runInTerminal".into(), arguments }).unwrap();
+        engine
+            .send(EngineEvent::ReverseRequest { id: ask, command: "runInTerminal".into(), arguments })
+            .unwrap();
         let Message::Request(asked) = client.take(|message| matches!(message, Message::Request(_))).await
         else {
             panic!()
@@ -167,13 +168,13 @@ async fn the_answer_to_a_reverse_request_finds_its_way_whatever_number_it_went_o
 
 #[tokio::test(start_paused = true)]
 async fn a_request_the_engine_never_answers_is_late_once_and_the_session_goes_on() {
-    let Stage { mut client, mut kept, .. } = launched().await;
+    let Scenario { mut client, mut kept, .. } = launched().await;
     client.ask("modules", Value::Null).await;
     let (cancel, reply) = kept.recv().await.unwrap();
     let modules =
         |message: &Message| matches!(message, Message::Response(answer) if answer.command == "modules");
     let start = tokio::time::Instant::now();
-    // The clock stands while anybody has something to do, and leaps to the next timer when nobody has.
+    // The clock is paused while any task has something to do, and jumps to the next timer when none has.
     let answer = loop {
         let message = client.reader.next().await.unwrap().unwrap().unwrap();
         if modules(&message) {
@@ -181,7 +182,7 @@ async fn a_request_the_engine_never_answers_is_late_once_and_the_session_goes_on
         }
     };
     let Message::Response(answer) = answer else { panic!() };
-    assert_eq!(Failure::from_response(&answer).code, ErrorCode::Timeout);
+    assert_eq!(answer.into_result().unwrap_err().code, ErrorCode::Timeout);
     assert!(start.elapsed() >= crate::hub::state::ENGINE_DEADLINE, "{:?}", start.elapsed());
     tokio::time::timeout(Duration::from_secs(1), cancel.cancelled()).await.unwrap();
     reply.send(Ok(Value::Null));
@@ -195,8 +196,8 @@ async fn a_request_the_engine_never_answers_is_late_once_and_the_session_goes_on
 }
 
 #[tokio::test]
-async fn all_that_an_engine_said_before_it_let_go_is_told_before_the_session_ends() {
-    let Stage { mut client, .. } = launched().await;
+async fn all_events_of_an_engine_before_it_detached_are_sent_before_the_session_ends() {
+    let Scenario { mut client, .. } = launched().await;
     client.take(|message| matches!(message, Message::Event(event) if event.event == "initialized")).await;
     client.ask("configurationDone", Value::Null).await;
     client.ask("disconnect", Value::Null).await;
@@ -205,7 +206,9 @@ async fn all_that_an_engine_said_before_it_let_go_is_told_before_the_session_end
         Message::Response(answer) => answer.command == "disconnect",
         Message::Request(_) => false,
     });
-    let Message::Event(told) = told.await else { panic!("it was hung up on before it was told of the end") };
+    let Message::Event(told) = told.await else {
+        panic!("it was hung up on before it was told about the end")
+    };
     assert_eq!((told.event.as_str(), &told.body["exitCode"]), ("exited", &json!(7)));
 }
 
@@ -220,7 +223,7 @@ impl Engine for Silent {
         std::mem::forget(reply);
     }
 
-    fn answer(&self, _: i64, _: Result<Value, Failure>) {}
+    fn reverse_reply(&self, _: i64, _: Result<Value, Failure>) {}
 }
 
 impl Host for Programs {
@@ -232,7 +235,7 @@ impl Host for Programs {
     ) -> Result<(StartedEngine, Arc<dyn Engine>), Failure> {
         let program = broker.spawn(&crate::io::SpawnSpec { cwd: "/".into(), ..Default::default() })?;
         self.0.send((events, program)).unwrap();
-        Ok((StartedEngine { name: "silent".into(), several_per_line: true }, Arc::new(Silent)))
+        Ok((StartedEngine::scripted(true), Arc::new(Silent)))
     }
 
     fn connect(&mut self, session: &str) -> Result<Connection, Failure> {
@@ -263,21 +266,21 @@ async fn a_program_that_was_started_again_survives_the_late_answer_of_the_engine
         }
     };
     let (ticket, command, limit) = (event::Ticket(1), "disconnect".to_owned(), Duration::from_secs(6));
-    actor.ask_engine(ticket, command.clone(), Value::Null, limit);
-    talk(inbox::ROOM);
-    // The clock leaps when nobody has anything to do any more.
+    actor.request_engine(ticket, command.clone(), Value::Null, limit);
+    talk(MAX_WAITING);
+    // The clock jumps when no task has anything to do.
     tokio::time::sleep(Duration::from_secs(1)).await;
-    actor.is_late(deadlines::Late { ticket, command: command.clone(), limit });
-    actor.answered(Answer { number: ticket.0, command, result: Err(Failure::cancelled()) });
+    actor.time_out(deadlines::TimedOut { ticket, command: command.clone(), limit });
+    actor.receive_reply(EngineReply { number: ticket.0, command, result: Err(Failure::cancelled()) });
     tokio::time::sleep(Duration::from_secs(10)).await;
     while old.exited().is_none() {
         std::thread::sleep(Duration::from_millis(1));
     }
     talk(MANY);
-    while !matches!(actor.wakes.recv().await, Some(Wake::Event(Event::EngineAnswered { .. }))) {}
+    while !matches!(actor.items.recv().await, Some(InboxItem::Event(Event::EngineReplied { .. }))) {}
     actor.start_engine(&json!({}));
     let (_, new) = starts.recv().await.unwrap();
-    while tokio::time::timeout(Duration::from_secs(60), actor.wakes.recv()).await.is_ok() {}
+    while tokio::time::timeout(Duration::from_secs(60), actor.items.recv()).await.is_ok() {}
     // What was killed takes a moment to be gone.
     std::thread::sleep(Duration::from_millis(200));
     assert_eq!(new.exited(), None);

@@ -1,94 +1,98 @@
-//! Who may make the program run, step and stop, and who is told.
+//! Resuming and pausing: who may do it, and which clients are notified.
 //!
-//! Of two that want the same thing at once the first does it. A second resume is refused, with the name of who was
-//! first: what it wanted to step over is gone. A second pause succeeds: the program stands, as it wanted.
+//! Of two clients that want the same thing at once the first does it. A second resume is refused, with the name of the first:
+//! what it wanted to step over is gone. A second pause succeeds: the program is stopped, as it wanted.
 
+use dap_wire::types::{self, ContinueResponseBody, ContinuedEventBody};
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
 use super::{ENGINE_DEADLINE, Phase, State};
-use crate::hub::clients::Stage;
-use crate::hub::event::ClientId;
-use crate::hub::pending::{Asked, Waiter};
+use crate::hub::clients::HandshakeStage;
+use crate::hub::event::{ClientId, ClientRequest};
+use crate::hub::follow::Ended;
+use crate::hub::pending::Waiter;
 
 impl State {
-    /// `continue`, the steps, and whatever else lets the program run.
-    pub(super) fn resume(&mut self, asked: Asked, mut arguments: Value) {
+    /// `continue`, the steps, and whatever else resumes the program.
+    pub(super) fn resume(&mut self, request: ClientRequest, mut arguments: Value) {
         let first = match (self.pending.resume(), &self.phase, &self.resumed_by) {
             (Some((_, first)), _, _) => Some(self.name_of(first.client)),
             (None, Phase::Running, Some(first)) => Some(first.clone()),
             _ => None,
         };
-        let checked = match first {
+        let prepared = match first {
             Some(first) => Err(already_resumed(&first)),
-            None => self.check(&asked, &mut arguments),
+            None => self.prepare(&request, &mut arguments),
         };
-        if let Err(failure) = checked {
-            return self.refuse(&asked, failure);
+        if let Err(failure) = prepared {
+            return self.refuse(&request, failure);
         }
-        let command = asked.command.clone();
-        self.ask_engine(Waiter::Resume(asked), &command, arguments, ENGINE_DEADLINE);
+        let command = request.command.clone();
+        self.request_engine(Waiter::Resume(request), &command, arguments, ENGINE_DEADLINE);
     }
 
-    /// The engine let the program run, or would not.
-    pub(super) fn resumed(&mut self, asked: &Asked, result: Result<Value, Failure>) {
-        let mut body = match result {
+    /// The engine resumed the program, or would not.
+    pub(super) fn receive_resume_reply(&mut self, request: &ClientRequest, result: Result<Value, Failure>) {
+        let terminates = request.command == "terminate";
+        let body = match result {
+            Ok(_) if terminates => Value::Null,
+            Ok(body) if request.command == "continue" => {
+                types::body(&ContinueResponseBody { all_threads_continued: Some(true), ..types::read(&body) })
+            }
             Ok(body) => body,
             // What was to end has ended.
-            Err(_) if asked.command == "terminate" && !self.is_live() => {
-                return self.answer(asked, Ok(Value::Null));
-            }
-            Err(failure) => return self.refuse(asked, failure),
+            Err(_) if terminates && !self.is_live() => Value::Null,
+            Err(failure) => return self.refuse(request, failure),
         };
-        // DAP: whoever resumed knows from the answer; everybody else needs the event.
-        let terminates = asked.command == "terminate";
-        let knows = (!terminates).then_some(asked.client);
-        if terminates {
-            body = Value::Null;
-        } else if asked.command == "continue" {
-            if !body.is_object() {
-                body = json!({});
-            }
-            body["allThreadsContinued"] = json!(true);
-        }
-        self.answer(asked, Ok(body));
-        if !matches!(self.phase, Phase::Stopped { .. }) {
+        self.respond(request, Ok(body));
+        if !self.is_stopped() {
             return;
         }
-        self.stop_judging();
-        self.judging.last_resume = if terminates { "continue".into() } else { asked.command.clone() };
-        let thread = self.stopped_thread();
-        self.running(Some(self.name_of(asked.client)));
-        let continued = json!({ "threadId": thread, "allThreadsContinued": true });
-        self.tell_all_but(knows, "continued", &continued);
-        if knows.is_some() && asked.command != "continue" && self.takes_a_step_for_its_threads(asked.client) {
-            self.tell(asked.client, "continued", &continued);
+        self.abandon_checks();
+        self.checks.last_resume = if terminates { "continue".into() } else { request.command.clone() };
+        let continued = self.continued();
+        self.set_running(Some(self.name_of(request.client)));
+        // DAP: the client that resumed knows from the response; all others need the event.
+        let knows = (!terminates).then_some(request.client);
+        self.broadcast_except(knows, "continued", &continued);
+        if knows.is_some() && request.command != "continue" && self.assumes_one_thread_steps(request.client) {
+            self.send_event(request.client, "continued", &continued);
         }
-        self.tell_deed(asked.client, "resumed", &json!({ "command": asked.command }));
+        self.report_change(request.client, "resumed", &json!({ "command": request.command }));
     }
 
-    /// Whether it has a step let the stepped thread alone run, and shows the others as paused, until it hears otherwise.
-    fn takes_a_step_for_its_threads(&self, client: ClientId) -> bool {
-        let client = self.clients.get(client).filter(|client| client.stage == Stage::Ready);
-        let id = client.map(|client| &client.introduction["clientID"]);
-        id.and_then(Value::as_str).is_some_and(|id| id == "vscode")
+    /// Whether the client assumes that only the stepped thread runs during a step, and shows the others as paused until an
+    /// event says otherwise.
+    fn assumes_one_thread_steps(&self, client: ClientId) -> bool {
+        let client = self.clients.get(client).filter(|client| client.stage == HandshakeStage::Ready);
+        client.is_some_and(|client| client.client_id.as_deref() == Some("vscode"))
     }
 
     /// The thread of the current stop.
-    pub(super) fn stopped_thread(&self) -> Value {
+    pub(super) fn stopped_thread(&self) -> Option<i64> {
         match &self.phase {
-            Phase::Stopped { body } => body["threadId"].clone(),
-            _ => Value::Null,
+            Phase::Stopped { stop } => stop.thread_id,
+            _ => None,
         }
     }
 
-    /// From here on every frame and variable of the last stop is stale.
-    pub(super) fn running(&mut self, by: Option<String>) {
-        self.leave_stop(by);
-        self.start_ending_clock();
+    /// The body of the `continued` event that ends the current stop.
+    pub(super) fn continued(&self) -> Value {
+        types::body(&ContinuedEventBody {
+            thread_id: self.stopped_thread().unwrap_or_default(),
+            all_threads_continued: Some(true),
+            ..ContinuedEventBody::default()
+        })
     }
 
-    /// The same, when the next stop is told at once.
+    /// The program runs: every frame and variable of the last stop is stale.
+    pub(super) fn set_running(&mut self, by: Option<String>) {
+        self.leave_stop(by);
+        self.start_termination_timer();
+    }
+
+    /// The same, when the next stop is reported at once.
     pub(super) fn leave_stop(&mut self, by: Option<String>) {
         self.phase = Phase::Running;
         self.resumed_by = by;
@@ -99,42 +103,41 @@ impl State {
     }
 
     /// `pause` goes straight to the engine, past anything slow.
-    pub(super) fn pause(&mut self, asked: Asked, mut arguments: Value) {
-        let stands = matches!(self.phase, Phase::Stopped { .. }) && self.pending.resume().is_none();
-        let checked = if stands {
-            Err(Failure::new(ErrorCode::NotRunning, "the program is stopped already")
+    pub(super) fn pause(&mut self, request: ClientRequest, mut arguments: Value) {
+        let prepared = if self.is_stopped() && self.pending.resume().is_none() {
+            Err(Failure::new(ErrorCode::NotRunning, "the program is already stopped")
                 .hint("ask for the stack, or continue it")
                 .quiet())
         } else {
-            self.check(&asked, &mut arguments)
+            self.prepare(&request, &mut arguments)
         };
-        match checked {
-            Ok(()) if self.pause_while_judging() => self.answer(&asked, Ok(Value::Null)),
-            Ok(()) => self.ask_engine(Waiter::Pause(asked), "pause", arguments, ENGINE_DEADLINE),
-            Err(failure) => self.refuse(&asked, failure),
+        match prepared {
+            Ok(()) if self.interrupt_following(Ended::Stopped) => self.respond(&request, Ok(Value::Null)),
+            Ok(()) if self.pause_during_check() => self.respond(&request, Ok(Value::Null)),
+            Ok(()) => self.request_engine(Waiter::Pause(request), "pause", arguments, ENGINE_DEADLINE),
+            Err(failure) => self.refuse(&request, failure),
         }
     }
 
-    /// A pause that came too late, because somebody's pause or a breakpoint was quicker, has what it wants.
-    pub(super) fn paused(&mut self, asked: &Asked, result: Result<Value, Failure>) {
-        let stands = matches!(self.phase, Phase::Stopped { .. });
+    /// A pause that came too late, because another client's pause or a breakpoint was quicker, has what it wants.
+    pub(super) fn receive_pause_reply(&mut self, request: &ClientRequest, result: Result<Value, Failure>) {
         if result.is_err() {
-            self.judging.pause_wanted = false;
+            self.checks.pause_wanted = false;
         }
         let result = match result {
-            Err(failure) if failure.code == ErrorCode::NotRunning && stands => Ok(Value::Null),
+            Err(failure) if failure.code == ErrorCode::NotRunning && self.is_stopped() => Ok(Value::Null),
             other => other,
         };
         let paused = result.is_ok();
-        self.answer(asked, result);
+        self.respond(request, result);
         if paused {
-            self.tell_deed(asked.client, "paused", &Value::Null);
+            self.report_change(request.client, "paused", &Value::Null);
         }
     }
 }
 
 fn already_resumed(name: &str) -> Failure {
-    Failure::new(ErrorCode::NotStopped, format!("the program runs: already resumed by {name}"))
+    Failure::new(ErrorCode::NotStopped, format!("the program is running: already resumed by {name}"))
         .hint("wait for the next stop")
         .quiet()
 }

@@ -1,139 +1,168 @@
-//! What is asked of the engine as it is: only the ids change on the way.
+//! Requests that pass to the engine: only the ids change on the way.
 
+use dap_wire::command::{self, Changes, Needs};
+use dap_wire::types::{self, CancelArguments, EvaluateArguments, MemoryEventBody};
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
-use super::deeds::excerpt;
-use super::{ENGINE_DEADLINE, State};
-use crate::engine::{NEED_STOP, builds};
+use super::session_changes::excerpt;
+use super::{ENGINE_DEADLINE, SOURCE_DEADLINE, State, invalidated};
+use crate::engine::{LOOK_ONLY, builds};
 use crate::hub::access::AgentAccess;
-use crate::hub::clients::Kind;
-use crate::hub::event::{ClientId, Effect};
-use crate::hub::pending::{Asked, Waiter};
+use crate::hub::clients::ClientKind;
+use crate::hub::event::{ClientId, ClientRequest, Effect};
+use crate::hub::pending::{SideEffect, Waiter};
 
-/// What an answered request changed in the program, for everybody else.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Touched {
-    /// Nothing.
-    Nothing,
-    /// Values of variables, perhaps: what the others are told of it, `change` and details.
-    Values(&'static str, Value),
-    /// Memory: body of the `memory` event.
-    Memory(Value),
-}
-
-impl Touched {
-    fn by(kind: Kind, command: &str, arguments: &Value) -> Self {
-        let text = |key: &str| arguments[key].as_str().map(excerpt);
-        match command {
-            "setVariable" => {
-                Self::Values("valueSet", json!({ "name": text("name"), "value": text("value") }))
-            }
-            "setExpression" => {
-                Self::Values("valueSet", json!({ "name": text("expression"), "value": text("value") }))
-            }
-            // What a person types may assign or call; a watch or a hover is asked to do neither, and an editor asks for them at each
-            // stop. An agent asks for what it wants to know, whatever it calls that.
-            "evaluate"
-                if matches!(arguments["context"].as_str(), None | Some("repl"))
-                    || kind == Kind::Agent && arguments["context"] != "hover" =>
-            {
-                Self::Values("evaluated", json!({ "expression": text("expression") }))
-            }
-            "writeMemory" => Self::Memory(json!({ "memoryReference": arguments["memoryReference"],
-                "offset": arguments["offset"].as_i64().unwrap_or(0), "count": 0 })),
-            _ => Self::Nothing,
+/// What a request of this kind of client will have changed.
+fn side_effect(kind: ClientKind, command: &str, arguments: &Value) -> SideEffect {
+    let text = |key: &str| arguments[key].as_str().map(excerpt);
+    match command::find(command).map_or(Changes::Nothing, |row| row.changes) {
+        Changes::Value(name) => {
+            SideEffect::Values("valueSet", json!({ "name": text(name), "value": text("value") }))
         }
+        Changes::Evaluation => {
+            let evaluate: EvaluateArguments = types::read(arguments);
+            // What a person types may assign or call; a watch or a hover shall do neither, and an editor evaluates them at each
+            // stop. An agent evaluates what it wants to know, in whatever context.
+            let may_change = match evaluate.context.as_deref() {
+                _ if arguments["allowSideEffects"] == false || arguments[LOOK_ONLY] == true => false,
+                None | Some("repl") => true,
+                Some("hover") => false,
+                Some(_) => kind == ClientKind::Agent,
+            };
+            if may_change {
+                SideEffect::Values("evaluated", json!({ "expression": text("expression") }))
+            } else {
+                SideEffect::None
+            }
+        }
+        Changes::Memory => SideEffect::Memory(MemoryEventBody {
+            memory_reference: arguments["memoryReference"].as_str().unwrap_or_default().to_owned(),
+            offset: arguments["offset"].as_i64().unwrap_or(0),
+            count: 0,
+        }),
+        Changes::Breakpoints | Changes::Nothing => SideEffect::None,
     }
 }
 
 impl State {
-    /// What every request passes before an engine sees it: the program stands where the command needs it to, and the
-    /// arguments have the engine's ids.
-    pub(super) fn check(&self, asked: &Asked, arguments: &mut Value) -> Result<(), Failure> {
-        if NEED_STOP.contains(&asked.command.as_str()) {
-            self.need_stop(&asked.command)?;
-        } else {
-            self.need_program()?;
+    /// Prepares a request for the engine: the program is in the phase that the command needs, and the arguments get the
+    /// engine's ids.
+    pub(super) fn prepare(&self, request: &ClientRequest, arguments: &mut Value) -> Result<(), Failure> {
+        match command::needs(&request.command) {
+            Needs::Stop => self.need_stop(&request.command)?,
+            Needs::Program | Needs::Nothing => self.need_program()?,
         }
-        match self.clients.get(asked.client) {
+        if request.command == "evaluate" && arguments["allowSideEffects"] == false {
+            self.need_known_effects()?;
+        }
+        match self.clients.get(request.client) {
             Some(client) => client.ids.to_engine(arguments),
             None => Ok(()),
         }
     }
 
-    /// Passes a request to the engine with the engine's ids.
-    pub(super) fn inspect(&mut self, asked: Asked, mut arguments: Value) {
-        if let Err(failure) = self.check(&asked, &mut arguments) {
-            return self.refuse(&asked, failure);
+    /// Refuses an evaluation without side effects where the engine does not know what an expression does.
+    fn need_known_effects(&self) -> Result<(), Failure> {
+        match &self.engine {
+            Some(engine) if !engine.look_only.include("evaluate") => Err(Failure::new(
+                ErrorCode::Unsupported,
+                format!("the engine {} does not know whether an expression has side effects", engine.name),
+            )
+            .hint("evaluate it without `allowSideEffects: false`, or look at variables")),
+            _ => Ok(()),
         }
-        let command = asked.command.clone();
-        let kind = self.clients.get(asked.client).map_or(Kind::Editor, |client| client.kind);
-        let touched = Touched::by(kind, &command, &arguments);
-        let stop = NEED_STOP.contains(&command.as_str()).then_some(self.stops);
-        self.ask_engine(Waiter::Inspect { asked, stop, touched }, &command, arguments, ENGINE_DEADLINE);
     }
 
-    /// Passes the engine's answer back with the client's ids; `stop` is the stop it was asked at.
-    pub(super) fn inspected(
+    /// Passes a request to the engine with the engine's ids.
+    pub(super) fn inspect(&mut self, request: ClientRequest, mut arguments: Value) {
+        if let Err(failure) = self.prepare(&request, &mut arguments) {
+            return self.refuse(&request, failure);
+        }
+        let command = request.command.clone();
+        let kind = self.clients.get(request.client).map_or(ClientKind::Editor, |client| client.kind);
+        let effect = side_effect(kind, &command, &arguments);
+        let stop = command::needs_stop(&command).then_some(self.stops);
+        let fetches =
+            command == "source" && self.engine.as_ref().is_some_and(|engine| engine.fetches_sources);
+        let deadline = if fetches { SOURCE_DEADLINE } else { ENGINE_DEADLINE };
+        self.request_engine(Waiter::Inspect { request, stop, effect }, &command, arguments, deadline);
+    }
+
+    /// Passes the engine's reply to the client with the client's ids; `stop` is the stop of the request.
+    pub(super) fn receive_inspect_reply(
         &mut self,
-        asked: &Asked,
+        request: &ClientRequest,
         stop: Option<u64>,
-        touched: Touched,
+        effect: SideEffect,
         result: Result<Value, Failure>,
     ) {
         let result = result.and_then(|mut body| {
-            // It was asked at a stop that is over: its frames and variables would be stale from the start.
+            // The stop of the request is over: its frames and variables would be stale from the start.
             if stop.is_some_and(|stop| stop != self.stops) {
-                let message = format!("the program went on before `{}` was answered", asked.command);
+                let message = format!("the program went on before `{}` was answered", request.command);
                 return Err(Failure::new(ErrorCode::NotStopped, message).quiet());
             }
-            if asked.command == "dataBreakpointInfo" {
-                self.learn_data_id(&body);
+            if request.command == "dataBreakpointInfo" {
+                self.record_data_id(&body);
             }
-            if let Some(client) = self.clients.get_mut(asked.client) {
-                client.ids.to_client(&mut self.counter, &asked.command, &mut body);
+            if let Some(client) = self.clients.get_mut(request.client) {
+                client.ids.to_client(&mut self.counter, &request.command, &mut body);
             }
             Ok(body)
         });
-        let written = result.as_ref().ok().map(|body| body["bytesWritten"].clone());
-        self.answer(asked, result);
-        let Some(written) = written else { return };
-        match &touched {
-            Touched::Memory(body) => {
-                let mut body = body.clone();
-                body["count"] = written.clone();
-                self.tell_all_but(Some(asked.client), "memory", &body);
-                let details = json!({ "name": body["memoryReference"], "bytes": written });
-                self.tell_deed(asked.client, "valueSet", &details);
+        let looks_only = self
+            .clients
+            .get(request.client)
+            .is_some_and(|client| self.access_of(client) != AgentAccess::Full);
+        if looks_only && result.as_ref().is_err_and(|failure| failure.code == ErrorCode::AccessDenied) {
+            self.report_refused(request);
+        }
+        let written = result.as_ref().ok().map(|body| body["bytesWritten"].as_i64().unwrap_or_default());
+        self.respond(request, result);
+        if let Some(written) = written {
+            self.report_side_effect(request.client, effect, written);
+        }
+    }
+
+    /// Notifies all other clients of what a request changed. `written`: bytes of memory.
+    fn report_side_effect(&mut self, by: ClientId, effect: SideEffect, written: i64) {
+        match effect {
+            SideEffect::None => return,
+            SideEffect::Memory(body) => {
+                let body = MemoryEventBody { count: written, ..body };
+                self.broadcast_except(Some(by), "memory", &types::body(&body));
+                let details = json!({ "name": body.memory_reference, "bytes": written });
+                self.report_change(by, "valueSet", &details);
             }
-            Touched::Values(change, details) => self.tell_deed(asked.client, change, details),
-            Touched::Nothing => {}
+            SideEffect::Values(change, details) => self.report_change(by, change, &details),
         }
-        if touched != Touched::Nothing {
-            self.tell_all_but(Some(asked.client), "invalidated", &json!({ "areas": ["variables"] }));
-        }
+        self.broadcast_except(Some(by), "invalidated", &invalidated("variables"));
     }
 
-    /// A build goes on for the launch or restart that waits for it, and is cancelled with that, by whoever may end the program.
-    fn cancel_build(&mut self, by: ClientId, progress: &str) {
+    /// A build continues for the launch or restart that waits for it, and is cancelled with that, by whoever may end the
+    /// program.
+    fn cancel_build(&mut self, by: ClientId, progress_id: &str) {
         let may = self.clients.get(by).is_some_and(|client| self.access_of(client) == AgentAccess::Full);
-        if may && progress.starts_with(builds::PROGRESS) && self.facts.goes_on(progress) {
-            let tickets = self.pending.launches();
-            self.effects.extend(tickets.into_iter().map(|ticket| Effect::Cancel { ticket }));
+        if may && progress_id.starts_with(builds::PROGRESS) && self.replay_state.is_in_progress(progress_id) {
+            self.cancel_all(self.pending.launches());
         }
     }
 
-    /// `cancel`: the cancelled request answers for itself; cancelling what is over is no error.
-    pub(super) fn cancel(&mut self, asked: &Asked, arguments: &Value) {
-        if let Some(seq) = arguments["requestId"].as_i64()
-            && let Some(ticket) = self.pending.of_request(asked.client, seq)
+    /// `cancel`: the cancelled request gets its own response; cancelling what is over is not an error.
+    pub(super) fn cancel(&mut self, request: &ClientRequest, arguments: &Value) {
+        let cancel: CancelArguments = types::read(arguments);
+        if let Some(seq) = cancel.request_id
+            && let Some(ticket) = self.pending.of_request(request.client, seq)
         {
             self.effects.push(Effect::Cancel { ticket });
         }
-        if let Some(id) = arguments["progressId"].as_str() {
-            self.cancel_build(asked.client, id);
+        if cancel.request_id.is_some() {
+            self.cancel_following(request.client, cancel.request_id);
         }
-        self.answer(asked, Ok(Value::Null));
+        if let Some(id) = cancel.progress_id {
+            self.cancel_build(request.client, &id);
+        }
+        self.respond(request, Ok(Value::Null));
     }
 }

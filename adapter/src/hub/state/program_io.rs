@@ -1,4 +1,4 @@
-//! The program's stdin and output as requests: checked here, done by the broker.
+//! Requests for the program's stdin and output: validated here, carried out by the broker.
 
 use std::time::Duration;
 
@@ -6,36 +6,36 @@ use base64::Engine as _;
 use dap_wire::Failure;
 use serde_json::{Value, json};
 
-use super::{Phase, State};
-use crate::hub::event::{IoRequest, ReadOutput};
-use crate::hub::pending::Asked;
+use super::State;
+use crate::hub::event::{ClientRequest, IoRequest, ReadOutput, Ticket};
+use crate::hub::pending::Waiter;
 
-/// Most that one request may write, bytes.
+/// Maximum size of what one request may write, bytes.
 const MAX_INPUT: usize = 16 * 1024 * 1024;
-/// Longest wait a client may ask for.
+/// Maximum wait that a client may ask for.
 const MAX_WAIT: Duration = Duration::from_secs(24 * 3600);
 
 impl State {
-    pub(super) fn write_input(&mut self, asked: Asked, arguments: &Value) {
+    pub(super) fn write_input(&mut self, request: ClientRequest, arguments: &Value) {
         match write_arguments(arguments) {
-            Ok(request) => self.ask_io(asked, request),
-            Err(failure) => self.refuse(&asked, failure),
+            Ok(io) => self.request_io(request, io),
+            Err(failure) => self.refuse(&request, failure),
         }
     }
 
-    pub(super) fn read_output(&mut self, asked: Asked, arguments: &Value) {
+    pub(super) fn read_output(&mut self, request: ClientRequest, arguments: &Value) {
         match read_arguments(arguments) {
-            Ok(mut request) => {
-                request.stands = matches!(self.phase, Phase::Stopped { .. });
-                self.ask_io(asked, IoRequest::Read(request));
+            Ok(mut read) => {
+                read.stopped = self.is_stopped();
+                self.request_io(request, IoRequest::Read(read));
             }
-            Err(failure) => self.refuse(&asked, failure),
+            Err(failure) => self.refuse(&request, failure),
         }
     }
 
     /// A line with the prefix in the debug console is for the program; everything else is for the engine.
-    pub(super) fn evaluate(&mut self, asked: Asked, arguments: Value) {
-        let prefix = self.launch["consoleInputPrefix"].as_str().unwrap_or(">");
+    pub(super) fn evaluate(&mut self, request: ClientRequest, arguments: Value) {
+        let prefix = self.launch.console_input_prefix();
         let typed = arguments["expression"].as_str().unwrap_or_default();
         if arguments["context"] == "repl"
             && !prefix.is_empty()
@@ -43,22 +43,30 @@ impl State {
         {
             let close = line == prefix;
             let data = if close { Vec::new() } else { format!("{line}\n").into_bytes() };
-            return self.ask_io(asked, IoRequest::Write { data, close });
+            return self.request_io(request, IoRequest::Write { data, close });
         }
         if !arguments["expression"].is_string() {
-            return self.refuse(&asked, Failure::invalid("`expression` is missing; it must be a string"));
+            return self.refuse(&request, Failure::invalid("`expression` is missing; it must be a string"));
         }
-        self.inspect(asked, arguments);
+        self.inspect(request, arguments);
     }
 
-    /// Tells those who asked when stdin was closed; gives the console its own kind of answer.
-    pub(super) fn io_answered(&mut self, asked: &Asked, result: &Result<Value, Failure>) {
-        if let Ok(body) = result
+    /// Sends the broker's reply to the client; reports input to the others.
+    pub(super) fn receive_io_reply(&mut self, ticket: Ticket, result: Result<Value, Failure>) {
+        let waiter = self.pending.take(ticket);
+        if let Some(Waiter::Write { request, text, closes }) = &waiter
+            && let Ok(body) = &result
+        {
+            self.report_input(request, text, *closes, body);
+        }
+        let Some(Waiter::Io(request) | Waiter::Write { request, .. }) = waiter else { return };
+        if let Ok(body) = &result
             && body["stdinClosed"] == true
         {
-            let name = self.name_of(asked.client);
-            self.tell_all("inputClosed", &json!({ "client": name }));
+            let name = self.name_of(request.client);
+            self.broadcast("inputClosed", &json!({ "client": name }));
         }
+        self.respond(&request, result);
     }
 }
 
@@ -98,7 +106,7 @@ fn read_arguments(arguments: &Value) -> Result<ReadOutput, Failure> {
     let wait_for = text(arguments, "waitFor")?;
     if let Some(pattern) = &wait_for {
         regex::Regex::new(pattern)
-            .map_err(|error| Failure::invalid(format!("`waitFor` is no regular expression: {error}")))?;
+            .map_err(|error| Failure::invalid(format!("`waitFor` is not a regular expression: {error}")))?;
     }
     let number = |key: &str| match &arguments[key] {
         Value::Null => Ok(None),
@@ -117,7 +125,7 @@ fn read_arguments(arguments: &Value) -> Result<ReadOutput, Failure> {
         wait_for,
         timeout: number("timeoutMs")?.map(|ms| Duration::from_millis(ms).min(MAX_WAIT)),
         screen: flag(arguments, "screen")?,
-        stands: false,
+        stopped: false,
     })
 }
 

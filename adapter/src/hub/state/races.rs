@@ -4,106 +4,114 @@ use dap_wire::{Failure, Message, Request};
 use serde_json::{Value, json};
 
 use super::State;
-use crate::engine::EngineEvent;
-use crate::hub::event::{ClientId, Effect, Event, Origin, StartedEngine, Ticket, Timer};
+use crate::engine::{EngineEvent, StartedEngine};
+use crate::hub::event::{ClientId, Effect, Event, Origin, Ticket, Timer};
 
 pub(super) const EDITOR: ClientId = ClientId(1);
 pub(super) const AGENT: ClientId = ClientId(2);
 
-pub(super) struct Table {
+pub(super) struct TwoClients {
     pub(super) state: State,
     seq: i64,
-    /// What the engine was asked and has not answered.
-    asks: Vec<(Ticket, String, Value)>,
+    /// Requests that the engine has not answered.
+    requests: Vec<(Ticket, String, Value)>,
     /// What each client got, as short lines.
-    told: Vec<String>,
+    received: Vec<String>,
     /// Timers that run.
     pub(super) timers: Vec<Timer>,
 }
 
-impl Table {
+impl TwoClients {
     /// An editor that launched, an agent that joined; `several` says what kind of engine it is.
-    fn laid(several: bool) -> Self {
-        Self::laid_for("launch", several, json!({}))
+    fn launched(several: bool) -> Self {
+        Self::started_with("launch", several, json!({}))
     }
 
     /// The same after this request with these attributes.
-    pub(super) fn laid_for(command: &str, several: bool, attributes: Value) -> Self {
-        let mut table = Self {
+    pub(super) fn started_with(command: &str, several: bool, attributes: Value) -> Self {
+        let mut session = Self {
             state: State::new("fox1"),
             seq: 0,
-            asks: Vec::new(),
-            told: Vec::new(),
+            requests: Vec::new(),
+            received: Vec::new(),
             timers: Vec::new(),
         };
-        table.feed(Event::ClientJoined { client: EDITOR, origin: Origin::First });
-        table.ask(EDITOR, "initialize", json!({ "clientID": "vscode", "supportsInvalidatedEvent": true }));
-        table.ask(EDITOR, command, attributes);
-        table.feed(Event::EngineStarted(Ok(StartedEngine {
-            name: "scripted".into(),
-            several_per_line: several,
-        })));
-        table.say("initialized", Value::Null);
-        table.ask(EDITOR, "configurationDone", Value::Null);
-        table.say("process", json!({}));
-        table.feed(Event::ClientJoined { client: AGENT, origin: Origin::Socket });
-        table.ask(AGENT, "initialize", json!({ "clientID": "tandem-mcp" }));
-        table.ask(AGENT, "attach", json!({}));
-        table.ask(AGENT, "configurationDone", Value::Null);
-        table.answer(command, Ok(Value::Null));
-        table.answer("configurationDone", Ok(Value::Null));
-        table.told.clear();
-        table.timers.clear();
-        table
+        session.feed(Event::ClientJoined { client: EDITOR, origin: Origin::First });
+        session.request(
+            EDITOR,
+            "initialize",
+            json!({ "clientID": "vscode", "supportsInvalidatedEvent": true }),
+        );
+        session.request(EDITOR, command, attributes);
+        session.feed(Event::EngineStarted(Ok(StartedEngine::scripted(several))));
+        session.emit("initialized", Value::Null);
+        session.request(EDITOR, "configurationDone", Value::Null);
+        session.emit("process", json!({}));
+        session.feed(Event::ClientJoined { client: AGENT, origin: Origin::Socket });
+        session.request(AGENT, "initialize", json!({ "clientID": "tandem-mcp" }));
+        session.request(AGENT, "attach", json!({}));
+        session.request(AGENT, "configurationDone", Value::Null);
+        session.reply(command, Ok(Value::Null));
+        session.reply("configurationDone", Ok(Value::Null));
+        session.received.clear();
+        session.timers.clear();
+        session
     }
 
-    pub(super) fn ask(&mut self, client: ClientId, command: &str, arguments: Value) {
+    pub(super) fn request(&mut self, client: ClientId, command: &str, arguments: Value) {
         self.seq += 1;
         let request = Request { seq: self.seq, command: command.into(), arguments };
-        self.feed(Event::ClientSaid { client, message: Message::Request(request) });
+        self.feed(Event::ClientMessage { client, message: Message::Request(request) });
     }
 
-    pub(super) fn set(&mut self, client: ClientId, wishes: Value) {
-        self.ask(client, "setBreakpoints", json!({ "source": { "path": "/x.c" }, "breakpoints": wishes }));
+    pub(super) fn set(&mut self, client: ClientId, requests: Value) {
+        self.request(
+            client,
+            "setBreakpoints",
+            json!({ "source": { "path": "/x.c" }, "breakpoints": requests }),
+        );
     }
 
-    pub(super) fn say(&mut self, event: &str, body: Value) {
-        self.feed(Event::EngineSaid(EngineEvent::Dap { event: event.into(), body }));
+    pub(super) fn emit(&mut self, event: &str, body: Value) {
+        self.feed(Event::EngineEvent(EngineEvent::Dap { event: event.into(), body }));
     }
 
-    fn say_all(&mut self, capabilities: Value) {
-        self.feed(Event::EngineSaid(EngineEvent::Capabilities(capabilities)));
+    fn report_capabilities(&mut self, capabilities: Value) {
+        self.feed(Event::EngineEvent(EngineEvent::Capabilities(capabilities)));
     }
 
     /// The engine answers the oldest question of this name.
-    pub(super) fn answer(&mut self, command: &str, result: Result<Value, Failure>) {
-        let at = self.asks.iter().position(|(_, asked, _)| asked == command);
-        let at = at.unwrap_or_else(|| panic!("the engine was not asked `{command}` but {:?}", self.asks));
-        let (ticket, ..) = self.asks.remove(at);
-        self.feed(Event::EngineAnswered { ticket, result });
+    pub(super) fn reply(&mut self, command: &str, result: Result<Value, Failure>) {
+        let at = self.requests.iter().position(|(_, asked, _)| asked == command);
+        let at = at.unwrap_or_else(|| panic!("the engine was not asked `{command}` but {:?}", self.requests));
+        let (ticket, ..) = self.requests.remove(at);
+        self.feed(Event::EngineReplied { ticket, result });
     }
 
     /// The engine takes a list and gives these ids.
-    pub(super) fn take(&mut self, ids: &[i64]) -> Value {
-        let list =
-            self.asks.iter().find(|(_, asked, _)| asked == "setBreakpoints").map(|(_, _, list)| list.clone());
+    pub(super) fn accept_list(&mut self, ids: &[i64]) -> Value {
+        let list = self
+            .requests
+            .iter()
+            .find(|(_, asked, _)| asked == "setBreakpoints")
+            .map(|(_, _, list)| list.clone());
         let list = list.expect("no list")["breakpoints"].clone();
-        let told: Vec<Value> = ids
+        let received: Vec<Value> = ids
             .iter()
             .zip(list.as_array().into_iter().flatten())
-            .map(|(id, wish)| json!({ "id": id, "verified": true, "line": wish["line"] }))
+            .map(|(id, request)| json!({ "id": id, "verified": true, "line": request["line"] }))
             .collect();
-        self.answer("setBreakpoints", Ok(json!({ "breakpoints": told })));
+        self.reply("setBreakpoints", Ok(json!({ "breakpoints": received })));
         list
     }
 
-    pub(super) fn asked(&self) -> Vec<&str> {
-        self.asks.iter().map(|(_, command, _)| command.as_str()).collect()
+    pub(super) fn requested(&self) -> Vec<&str> {
+        self.requests.iter().map(|(_, command, _)| command.as_str()).collect()
     }
 
-    /// What the engine was asked last of this name, and has not answered.
-    pub(super) fn asked_for(&self, command: &str) -> Value {
-        let asked = self.asks.iter().rev().find(|(_, asked, _)| asked == command);
+    /// The last unanswered request of this name to the engine.
+    pub(super) fn requested_arguments(&self, command: &str) -> Value {
+        let asked = self.requests.iter().rev().find(|(_, asked, _)| asked == command);
         asked.map(|(_, _, arguments)| arguments.clone()).unwrap_or_default()
     }
 
@@ -132,10 +140,10 @@ impl Table {
                         },
                         Message::Request(request) => request.command,
                     };
-                    self.told.push(format!("{who}: {}", what.replace('"', "")));
+                    self.received.push(format!("{who}: {}", what.replace('"', "")));
                 }
-                Effect::AskEngine { ticket, command, arguments, .. } => {
-                    self.asks.push((ticket, command, arguments))
+                Effect::RequestEngine { ticket, command, arguments, .. } => {
+                    self.requests.push((ticket, command, arguments))
                 }
                 Effect::StartTimer { timer, .. } => self.timers.push(timer),
                 _ => {}
@@ -143,148 +151,148 @@ impl Table {
         }
     }
 
-    /// What was told since the last look.
-    pub(super) fn look(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.told)
+    /// What was received since the last look.
+    pub(super) fn take_received(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.received)
     }
 
     /// An engine that keeps one per line holds line 5 for both: the editor when `a`, the agent when `b`. Gives our ids.
-    fn torn() -> (Self, [i64; 2]) {
-        let mut table = Self::laid(false);
-        table.set(EDITOR, json!([{ "line": 5, "condition": "a" }]));
-        table.take(&[1]);
-        table.set(AGENT, json!([{ "line": 5, "condition": "b" }]));
-        assert_eq!(table.take(&[2]), json!([{ "line": 5 }]));
-        table.look();
-        let id = |client| table.state.ledger.owned_by(client)[0]["id"].as_i64().unwrap_or_default();
+    fn sharing_line_five() -> (Self, [i64; 2]) {
+        let mut session = Self::launched(false);
+        session.set(EDITOR, json!([{ "line": 5, "condition": "a" }]));
+        session.accept_list(&[1]);
+        session.set(AGENT, json!([{ "line": 5, "condition": "b" }]));
+        assert_eq!(session.accept_list(&[2]), json!([{ "line": 5 }]));
+        session.take_received();
+        let id = |client| session.state.breakpoints.owned_by(client)[0]["id"].as_i64().unwrap_or_default();
         let ids = [id(EDITOR), id(AGENT)];
-        (table, ids)
+        (session, ids)
     }
 
     /// The program comes by line 5.
-    fn come_by(&mut self) {
-        self.say("stopped", json!({ "reason": "breakpoint", "threadId": 1, "hitBreakpointIds": [2] }));
-        self.answer(
+    fn hit_line_five(&mut self) {
+        self.emit("stopped", json!({ "reason": "breakpoint", "threadId": 1, "hitBreakpointIds": [2] }));
+        self.reply(
             "stackTrace",
             Ok(json!({ "stackFrames": [{ "id": 70, "line": 5, "source": { "path": "/x.c" } }] })),
         );
     }
 
-    fn holds(&mut self, value: &str) {
-        self.answer("evaluate", Ok(json!({ "result": value, "variablesReference": 0 })));
+    fn reply_value(&mut self, value: &str) {
+        self.reply("evaluate", Ok(json!({ "result": value, "variablesReference": 0 })));
     }
 }
 
 #[test]
 fn one_list_is_under_way_and_the_latest_wins() {
-    let mut table = Table::laid(true);
-    table.set(EDITOR, json!([{ "line": 1 }]));
-    table.set(AGENT, json!([{ "line": 2 }]));
-    table.set(EDITOR, json!([{ "line": 3 }]));
-    assert_eq!(table.asked(), ["setBreakpoints"]);
-    assert_eq!(table.take(&[1]), json!([{ "line": 1 }]));
-    assert_eq!(table.look()[0], "editor: ok setBreakpoints");
-    assert_eq!(table.take(&[2, 3]), json!([{ "line": 2 }, { "line": 3 }]));
-    assert_eq!(table.look()[..2], ["agent: ok setBreakpoints", "editor: ok setBreakpoints"]);
-    assert_eq!(table.asked(), [""; 0]);
+    let mut session = TwoClients::launched(true);
+    session.set(EDITOR, json!([{ "line": 1 }]));
+    session.set(AGENT, json!([{ "line": 2 }]));
+    session.set(EDITOR, json!([{ "line": 3 }]));
+    assert_eq!(session.requested(), ["setBreakpoints"]);
+    assert_eq!(session.accept_list(&[1]), json!([{ "line": 1 }]));
+    assert_eq!(session.take_received()[0], "editor: ok setBreakpoints");
+    assert_eq!(session.accept_list(&[2, 3]), json!([{ "line": 2 }, { "line": 3 }]));
+    assert_eq!(session.take_received()[..2], ["agent: ok setBreakpoints", "editor: ok setBreakpoints"]);
+    assert_eq!(session.requested(), [""; 0]);
 }
 
 #[test]
 fn others_see_a_breakpoint_once_the_engine_has_placed_it() {
-    let mut table = Table::laid(true);
-    table.set(EDITOR, json!([{ "line": 1 }]));
-    table.take(&[1]);
-    table.look();
-    table.set(AGENT, json!([{ "line": 5 }]));
+    let mut session = TwoClients::launched(true);
+    session.set(EDITOR, json!([{ "line": 1 }]));
+    session.accept_list(&[1]);
+    session.take_received();
+    session.set(AGENT, json!([{ "line": 5 }]));
     // What makes the hub look at everybody's view meanwhile.
-    table.say(
+    session.emit(
         "breakpoint",
         json!({ "reason": "changed", "breakpoint": { "id": 1, "verified": true, "line": 2 } }),
     );
-    let shown = |told: Vec<String>| told.iter().any(|told| told == "editor: new 5");
-    assert!(!shown(table.look()));
-    table.take(&[1, 6]);
-    assert!(shown(table.look()));
+    let shown = |received: Vec<String>| received.iter().any(|received| received == "editor: new 5");
+    assert!(!shown(session.take_received()));
+    session.accept_list(&[1, 6]);
+    assert!(shown(session.take_received()));
 }
 
 #[test]
-fn who_set_a_list_that_the_engine_refuses_is_told_and_the_next_list_has_it_again() {
-    let mut table = Table::laid(true);
-    table.set(EDITOR, json!([{ "line": 1 }]));
-    table.answer("setBreakpoints", Err(Failure::cancelled()));
-    assert_eq!(table.look()[0], "editor: no setBreakpoints: CANCELLED");
-    table.set(AGENT, json!([{ "line": 2 }]));
-    assert_eq!(table.take(&[1, 2]), json!([{ "line": 1 }, { "line": 2 }]));
+fn a_client_whose_list_the_engine_refuses_is_notified_and_the_next_list_has_it_again() {
+    let mut session = TwoClients::launched(true);
+    session.set(EDITOR, json!([{ "line": 1 }]));
+    session.reply("setBreakpoints", Err(Failure::cancelled()));
+    assert_eq!(session.take_received()[0], "editor: no setBreakpoints: CANCELLED");
+    session.set(AGENT, json!([{ "line": 2 }]));
+    assert_eq!(session.accept_list(&[1, 2]), json!([{ "line": 1 }, { "line": 2 }]));
 }
 
 #[test]
-fn a_stop_nobody_wants_is_never_seen() {
-    let (mut table, _) = Table::torn();
-    table.come_by();
-    table.holds("false");
-    table.holds("0");
-    table.answer("continue", Ok(Value::Null));
-    table.say("continued", json!({ "threadId": 1 }));
-    assert_eq!(table.look(), [""; 0]);
+fn an_unwanted_stop_is_never_seen() {
+    let (mut session, _) = TwoClients::sharing_line_five();
+    session.hit_line_five();
+    session.reply_value("false");
+    session.reply_value("0");
+    session.reply("continue", Ok(Value::Null));
+    session.emit("continued", json!({ "threadId": 1 }));
+    assert_eq!(session.take_received(), [""; 0]);
 }
 
 #[test]
 fn a_stop_somebody_wants_names_who_wants_it() {
-    let (mut table, [_, agents]) = Table::torn();
-    table.come_by();
-    table.holds("false");
-    table.holds("true");
+    let (mut session, [_, agents]) = TwoClients::sharing_line_five();
+    session.hit_line_five();
+    session.reply_value("false");
+    session.reply_value("true");
     let stopped = format!("stopped breakpoint [{agents}]");
-    assert_eq!(table.look(), [format!("editor: {stopped}"), format!("agent: {stopped}")]);
-    assert_eq!(table.asked(), [""; 0]);
+    assert_eq!(session.take_received(), [format!("editor: {stopped}"), format!("agent: {stopped}")]);
+    assert_eq!(session.requested(), [""; 0]);
 }
 
 #[test]
-fn an_engine_that_does_not_name_what_was_hit_is_asked_where_it_stands() {
-    let (mut table, [editors, _]) = Table::torn();
-    table.say("stopped", json!({ "reason": "breakpoint", "threadId": 1 }));
-    table.answer(
+fn an_engine_that_does_not_name_what_was_hit_is_asked_where_it_stopped() {
+    let (mut session, [editors, _]) = TwoClients::sharing_line_five();
+    session.emit("stopped", json!({ "reason": "breakpoint", "threadId": 1 }));
+    session.reply(
         "stackTrace",
         Ok(json!({ "stackFrames": [{ "id": 70, "line": 5, "source": { "path": "/x.c" } }] })),
     );
-    table.holds("true");
-    table.holds("false");
-    assert_eq!(table.look()[0], format!("editor: stopped breakpoint [{editors}]"));
-    // Elsewhere it is somebody else's affair.
-    table.ask(EDITOR, "continue", json!({ "threadId": 1 }));
-    table.answer("continue", Ok(Value::Null));
-    table.look();
-    table.say("stopped", json!({ "reason": "breakpoint", "threadId": 1 }));
-    table.answer(
+    session.reply_value("true");
+    session.reply_value("false");
+    assert_eq!(session.take_received()[0], format!("editor: stopped breakpoint [{editors}]"));
+    // Elsewhere it concerns another client.
+    session.request(EDITOR, "continue", json!({ "threadId": 1 }));
+    session.reply("continue", Ok(Value::Null));
+    session.take_received();
+    session.emit("stopped", json!({ "reason": "breakpoint", "threadId": 1 }));
+    session.reply(
         "stackTrace",
         Ok(json!({ "stackFrames": [{ "id": 71, "line": 9, "source": { "path": "/x.c" } }] })),
     );
-    assert_eq!(table.look()[0], "editor: stopped breakpoint null");
+    assert_eq!(session.take_received()[0], "editor: stopped breakpoint null");
 }
 
 #[test]
 fn a_condition_that_cannot_be_evaluated_stops_and_says_so() {
-    let (mut table, [editors, _]) = Table::torn();
-    table.come_by();
-    table.answer("evaluate", Err(Failure::cancelled()));
-    table.holds("false");
-    let told = table.look();
-    assert!(told[0].starts_with("editor: output The condition `a` cannot be evaluated"), "{told:?}");
-    assert_eq!(told[2], format!("editor: stopped breakpoint [{editors}]"));
+    let (mut session, [editors, _]) = TwoClients::sharing_line_five();
+    session.hit_line_five();
+    session.reply("evaluate", Err(Failure::cancelled()));
+    session.reply_value("false");
+    let received = session.take_received();
+    assert!(received[0].starts_with("editor: output The condition `a` cannot be evaluated"), "{received:?}");
+    assert_eq!(received[2], format!("editor: stopped breakpoint [{editors}]"));
 }
 
 #[test]
-fn a_step_that_comes_by_a_breakpoint_nobody_wants_ends_there_as_a_step() {
-    let (mut table, _) = Table::torn();
-    table.say("stopped", json!({ "reason": "entry", "threadId": 1 }));
-    table.ask(EDITOR, "next", json!({ "threadId": 1 }));
-    table.look();
+fn a_step_that_ends_at_an_unwanted_breakpoint_is_reported_as_a_step() {
+    let (mut session, _) = TwoClients::sharing_line_five();
+    session.emit("stopped", json!({ "reason": "entry", "threadId": 1 }));
+    session.request(EDITOR, "next", json!({ "threadId": 1 }));
+    session.take_received();
     // The stop overtakes the answer.
-    table.come_by();
-    table.holds("false");
-    table.holds("false");
+    session.hit_line_five();
+    session.reply_value("false");
+    session.reply_value("false");
     assert_eq!(
-        table.look(),
+        session.take_received(),
         [
             "editor: ok next",
             "agent: continued",
@@ -294,140 +302,143 @@ fn a_step_that_comes_by_a_breakpoint_nobody_wants_ends_there_as_a_step() {
             "agent: stopped step null"
         ]
     );
-    assert_eq!(table.asked(), ["next"]);
+    assert_eq!(session.requested(), ["next"]);
 }
 
 #[test]
-fn a_pause_while_a_stop_is_judged_is_that_stop() {
-    let (mut table, _) = Table::torn();
-    table.come_by();
-    table.ask(AGENT, "pause", json!({ "threadId": 1 }));
-    table.holds("false");
-    table.holds("false");
-    assert_eq!(table.look(), ["agent: ok pause", "editor: stopped pause null", "agent: stopped pause null"]);
-    assert_eq!(table.asked(), [""; 0]);
+fn a_pause_while_a_stop_is_evaluated_is_that_stop() {
+    let (mut session, _) = TwoClients::sharing_line_five();
+    session.hit_line_five();
+    session.request(AGENT, "pause", json!({ "threadId": 1 }));
+    session.reply_value("false");
+    session.reply_value("false");
+    assert_eq!(
+        session.take_received(),
+        ["agent: ok pause", "editor: stopped pause null", "agent: stopped pause null"]
+    );
+    assert_eq!(session.requested(), [""; 0]);
 }
 
 #[test]
-fn a_program_that_ends_while_a_stop_is_judged_has_ended() {
-    let (mut table, _) = Table::torn();
-    table.come_by();
-    table.say("exited", json!({ "exitCode": 0 }));
-    table.say("terminated", Value::Null);
-    table.holds("true");
-    let told = table.look();
-    assert!(told.iter().all(|line| !line.contains("stopped")), "{told:?}");
-    assert_eq!(table.asked(), [""; 0]);
+fn a_program_that_ends_while_a_stop_is_evaluated_has_ended() {
+    let (mut session, _) = TwoClients::sharing_line_five();
+    session.hit_line_five();
+    session.emit("exited", json!({ "exitCode": 0 }));
+    session.emit("terminated", Value::Null);
+    session.reply_value("true");
+    let received = session.take_received();
+    assert!(received.iter().all(|line| !line.contains("stopped")), "{received:?}");
+    assert_eq!(session.requested(), [""; 0]);
 }
 
 #[test]
-fn an_engine_that_will_not_go_on_after_a_stop_nobody_wants_shows_it() {
-    let (mut table, _) = Table::torn();
-    table.come_by();
-    table.holds("false");
-    table.holds("false");
-    table.answer("continue", Err(Failure::cancelled()));
-    assert_eq!(table.look()[0], "editor: stopped breakpoint []");
+fn an_engine_that_will_not_resume_after_an_unwanted_stop_shows_it() {
+    let (mut session, _) = TwoClients::sharing_line_five();
+    session.hit_line_five();
+    session.reply_value("false");
+    session.reply_value("false");
+    session.reply("continue", Err(Failure::cancelled()));
+    assert_eq!(session.take_received()[0], "editor: stopped breakpoint []");
 }
 
 #[test]
 fn an_engine_that_says_so_after_the_next_stop_shows_nothing() {
-    let (mut table, _) = Table::torn();
-    table.come_by();
-    table.holds("false");
-    table.holds("false");
-    table.say("stopped", json!({ "reason": "step", "threadId": 1 }));
-    table.ask(EDITOR, "stepOut", json!({ "threadId": 1 }));
-    table.answer("stepOut", Ok(Value::Null));
-    table.look();
-    table.answer("continue", Err(Failure::cancelled()));
-    assert_eq!(table.look(), [""; 0]);
+    let (mut session, _) = TwoClients::sharing_line_five();
+    session.hit_line_five();
+    session.reply_value("false");
+    session.reply_value("false");
+    session.emit("stopped", json!({ "reason": "step", "threadId": 1 }));
+    session.request(EDITOR, "stepOut", json!({ "threadId": 1 }));
+    session.reply("stepOut", Ok(Value::Null));
+    session.take_received();
+    session.reply("continue", Err(Failure::cancelled()));
+    assert_eq!(session.take_received(), [""; 0]);
 }
 
 #[test]
 fn log_messages_of_both_are_written_and_nobody_stops() {
-    let mut table = Table::laid(false);
-    table.set(EDITOR, json!([{ "line": 5, "logMessage": "x is {x}, y is {y}" }]));
-    table.take(&[1]);
-    table.set(AGENT, json!([{ "line": 5, "logMessage": "here", "hitCondition": "2" }]));
-    table.take(&[2]);
-    table.look();
+    let mut session = TwoClients::launched(false);
+    session.set(EDITOR, json!([{ "line": 5, "logMessage": "x is {x}, y is {y}" }]));
+    session.accept_list(&[1]);
+    session.set(AGENT, json!([{ "line": 5, "logMessage": "here", "hitCondition": "2" }]));
+    session.accept_list(&[2]);
+    session.take_received();
     for round in 0..2 {
-        table.come_by();
-        table.holds("1");
-        table.holds("2");
-        let told = table.look();
-        assert!(told[0].starts_with("editor: output x is 1, y is 2"), "{told:?}");
+        session.hit_line_five();
+        session.reply_value("1");
+        session.reply_value("2");
+        let received = session.take_received();
+        assert!(received[0].starts_with("editor: output x is 1, y is 2"), "{received:?}");
         assert_eq!(
-            told.get(2).is_some_and(|line| line.starts_with("editor: output here")),
+            received.get(2).is_some_and(|line| line.starts_with("editor: output here")),
             round == 1,
-            "{told:?}"
+            "{received:?}"
         );
-        table.answer("continue", Ok(Value::Null));
+        session.reply("continue", Ok(Value::Null));
     }
 }
 
 #[test]
-fn a_dot_removed_before_its_owner_was_answered_is_told_after_the_answer() {
-    let mut table = Table::laid(true);
-    table.set(AGENT, json!([{ "line": 5 }]));
-    table.take(&[1]);
-    assert_eq!(table.look(), ["agent: ok setBreakpoints", "editor: new 5", "editor: invalidated"]);
-    table.set(AGENT, json!([{ "line": 5 }, { "line": 6 }]));
+fn a_breakpoint_removed_before_its_owner_was_answered_is_reported_after_the_answer() {
+    let mut session = TwoClients::launched(true);
+    session.set(AGENT, json!([{ "line": 5 }]));
+    session.accept_list(&[1]);
+    assert_eq!(session.take_received(), ["agent: ok setBreakpoints", "editor: new 5", "editor: invalidated"]);
+    session.set(AGENT, json!([{ "line": 5 }, { "line": 6 }]));
     // The editor's user clicks the dot on line 5 away.
-    table.set(EDITOR, json!([]));
-    table.take(&[1, 2]);
-    assert_eq!(table.look()[..2], ["agent: ok setBreakpoints", "agent: removed null"]);
-    assert_eq!(table.take(&[2]), json!([{ "line": 6 }]));
+    session.set(EDITOR, json!([]));
+    session.accept_list(&[1, 2]);
+    assert_eq!(session.take_received()[..2], ["agent: ok setBreakpoints", "agent: removed null"]);
+    assert_eq!(session.accept_list(&[2]), json!([{ "line": 6 }]));
 }
 
 #[test]
-fn an_answer_that_belongs_to_an_earlier_stop_is_refused_even_when_the_program_stands_again() {
-    let mut table = Table::laid(true);
-    table.say("stopped", json!({ "reason": "entry", "threadId": 1 }));
-    table.ask(AGENT, "stackTrace", json!({ "threadId": 1 }));
-    table.ask(EDITOR, "next", json!({ "threadId": 1 }));
-    table.answer("next", Ok(Value::Null));
-    table.say("stopped", json!({ "reason": "step", "threadId": 1 }));
-    table.look();
-    table.answer("stackTrace", Ok(json!({ "stackFrames": [{ "id": 1 }] })));
-    assert_eq!(table.look(), ["agent: no stackTrace: NOT_STOPPED"]);
+fn an_answer_that_belongs_to_an_earlier_stop_is_refused_even_when_the_program_is_stopped_again() {
+    let mut session = TwoClients::launched(true);
+    session.emit("stopped", json!({ "reason": "entry", "threadId": 1 }));
+    session.request(AGENT, "stackTrace", json!({ "threadId": 1 }));
+    session.request(EDITOR, "next", json!({ "threadId": 1 }));
+    session.reply("next", Ok(Value::Null));
+    session.emit("stopped", json!({ "reason": "step", "threadId": 1 }));
+    session.take_received();
+    session.reply("stackTrace", Ok(json!({ "stackFrames": [{ "id": 1 }] })));
+    assert_eq!(session.take_received(), ["agent: no stackTrace: NOT_STOPPED"]);
 }
 
 #[test]
 fn what_a_client_types_in_the_console_or_writes_to_memory_is_news_for_the_others() {
-    let mut table = Table::laid(true);
-    table.say("stopped", json!({ "reason": "entry", "threadId": 1 }));
-    table.look();
-    table.ask(AGENT, "evaluate", json!({ "expression": "x = 1", "context": "repl" }));
-    table.answer("evaluate", Ok(json!({ "result": "1", "variablesReference": 0 })));
-    assert_eq!(table.look(), ["agent: ok evaluate", "editor: invalidated"]);
-    table.ask(AGENT, "evaluate", json!({ "expression": "x", "context": "watch" }));
-    table.answer("evaluate", Ok(json!({ "result": "1", "variablesReference": 0 })));
-    // An agent calls all that it asks for a watch; only hovering changes nothing for sure.
-    assert_eq!(table.look(), ["agent: ok evaluate", "editor: invalidated"]);
+    let mut session = TwoClients::launched(true);
+    session.emit("stopped", json!({ "reason": "entry", "threadId": 1 }));
+    session.take_received();
+    session.request(AGENT, "evaluate", json!({ "expression": "x = 1", "context": "repl" }));
+    session.reply("evaluate", Ok(json!({ "result": "1", "variablesReference": 0 })));
+    assert_eq!(session.take_received(), ["agent: ok evaluate", "editor: invalidated"]);
+    session.request(AGENT, "evaluate", json!({ "expression": "x", "context": "watch" }));
+    session.reply("evaluate", Ok(json!({ "result": "1", "variablesReference": 0 })));
+    // An agent calls all that it requests for a watch; only hovering changes nothing for sure.
+    assert_eq!(session.take_received(), ["agent: ok evaluate", "editor: invalidated"]);
     for (who, context) in [(AGENT, "hover"), (EDITOR, "watch")] {
-        table.ask(who, "evaluate", json!({ "expression": "x", "context": context }));
-        table.answer("evaluate", Ok(json!({ "result": "1", "variablesReference": 0 })));
-        assert_eq!(table.look().len(), 1, "{context}");
+        session.request(who, "evaluate", json!({ "expression": "x", "context": context }));
+        session.reply("evaluate", Ok(json!({ "result": "1", "variablesReference": 0 })));
+        assert_eq!(session.take_received().len(), 1, "{context}");
     }
 }
 
 #[test]
 fn a_data_id_means_nothing_at_the_next_stop_unless_the_engine_holds_it() {
-    let mut table = Table::laid(false);
-    table.say_all(json!({ "supportsDataBreakpoints": true }));
-    table.say("stopped", json!({ "reason": "entry", "threadId": 1 }));
+    let mut session = TwoClients::launched(false);
+    session.report_capabilities(json!({ "supportsDataBreakpoints": true }));
+    session.emit("stopped", json!({ "reason": "entry", "threadId": 1 }));
     for id in ["held", "stale"] {
-        table.ask(EDITOR, "dataBreakpointInfo", json!({ "name": id }));
-        table.answer("dataBreakpointInfo", Ok(json!({ "dataId": id, "description": id })));
+        session.request(EDITOR, "dataBreakpointInfo", json!({ "name": id }));
+        session.reply("dataBreakpointInfo", Ok(json!({ "dataId": id, "description": id })));
     }
-    table.ask(EDITOR, "setDataBreakpoints", json!({ "breakpoints": [{ "dataId": "held" }] }));
-    table.answer("setDataBreakpoints", Ok(json!({ "breakpoints": [{ "id": 1, "verified": true }] })));
-    table.ask(EDITOR, "continue", json!({ "threadId": 1 }));
-    table.answer("continue", Ok(Value::Null));
+    session.request(EDITOR, "setDataBreakpoints", json!({ "breakpoints": [{ "dataId": "held" }] }));
+    session.reply("setDataBreakpoints", Ok(json!({ "breakpoints": [{ "id": 1, "verified": true }] })));
+    session.request(EDITOR, "continue", json!({ "threadId": 1 }));
+    session.reply("continue", Ok(Value::Null));
     let both = json!([{ "dataId": "stale" }, { "dataId": "held" }, { "dataId": "of an earlier session" }]);
-    table.ask(EDITOR, "setDataBreakpoints", json!({ "breakpoints": both }));
-    let (_, _, list) = table.asks.last().expect("no list");
+    session.request(EDITOR, "setDataBreakpoints", json!({ "breakpoints": both }));
+    let (_, _, list) = session.requests.last().expect("no list");
     assert_eq!(list["breakpoints"], json!([{ "dataId": "held" }, { "dataId": "of an earlier session" }]));
 }

@@ -1,143 +1,146 @@
-//! `restart`: another program in the same session. Clients, their breakpoints and the output stay; nobody is told that
-//! the session ended, because it did not.
+//! `restart`: another program in the same session. Clients, their breakpoints and the output stay; no client is notified of an
+//! end of the session, because it does not end.
 //!
-//! The hub does it for every engine: the old engine lets go of its program, a new one is made and gets the launch and
-//! everybody's breakpoints. What an adapter calls restart differs too much (some forget breakpoints, or whose stdio it is).
+//! The hub does it for every engine: the old engine ends its program, a new one is made and gets the launch and all
+//! breakpoints. What adapters call restart differs too much (some forget breakpoints, or whose stdio it is).
 
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
 use super::lifecycle::{ENDING_DEADLINE, LAUNCH_DEADLINE};
-use super::{ENGINE_DEADLINE, Phase, State, terminate};
+use super::{Configuration, ENGINE_DEADLINE, Phase, State, output_line};
 use crate::engine::EngineEvent;
-use crate::hub::event::Effect;
-use crate::hub::pending::{Asked, Waiter};
+use crate::hub::event::{ClientRequest, Effect};
+use crate::hub::launch::Launch;
+use crate::hub::pending::Waiter;
 
-/// A restart under way.
+/// A restart in progress.
 #[derive(Debug)]
 pub(super) struct Restart {
-    /// Who is owed the answer.
-    asked: Asked,
+    /// The request that waits for its response.
+    request: ClientRequest,
     /// What the new program is launched with.
-    arguments: Value,
-    /// The old engine has let go; what is said now is said by the new one.
+    launch: Launch,
+    /// The old engine has ended its program; events are the new engine's.
     relaunched: bool,
 }
 
 impl State {
-    pub(super) fn restart(&mut self, asked: Asked, arguments: &Value) {
+    pub(super) fn restart(&mut self, request: ClientRequest, arguments: &Value) {
         let checked = self.need_program().and_then(|()| match &self.restart {
-            // Not every engine can come back to a process it let go of; a new host always can.
-            None if self.attached => Err(Failure::new(
+            // Not every engine can attach again to a process from which it detached; a new host always can.
+            None if self.launch.attached => Err(Failure::new(
                 ErrorCode::Unsupported,
                 "a process that was attached to cannot be restarted: this session did not start it",
             )
             .hint("disconnect, and attach again")),
             Some(restart) => {
-                let name = self.name_of(restart.asked.client);
+                let name = self.name_of(restart.request.client);
                 Err(not_now(format!("{name} restarts the program already")))
             }
-            None if !self.configured || self.phase == Phase::Starting || self.ending => {
+            None if !self.is_configured() || self.phase == Phase::Starting || self.ending => {
                 Err(not_now("the program is just being started or ended".into()))
             }
             None => Ok(()),
         });
-        if let Err(failure) = checked {
-            return self.refuse(&asked, failure);
-        }
-        // A client that joined has its own `attach` for its arguments: only what can stand alone replaces the launch.
+        // A client that joined sends its own `attach` arguments here: only attributes that can launch replace the launch.
         let new = &arguments["arguments"];
-        let whole = ["program", "project"].iter().any(|key| !new[key].is_null());
-        let arguments = if whole { new.clone() } else { self.launch.clone() };
-        self.limit = match terminate::limit(&arguments, false) {
-            Ok(limit) => limit,
-            Err(failure) => return self.refuse(&asked, failure),
+        let launches = ["program", "project"].iter().any(|key| !new[key].is_null());
+        let attributes = if launches { new } else { &self.launch.attributes };
+        let launch = checked.and_then(|()| Launch::parse(attributes.clone(), false));
+        let launch = match launch {
+            Ok(launch) => launch,
+            Err(failure) => return self.refuse(&request, failure),
         };
-        let by = self.name_of(asked.client);
+        self.launch.terminate_timeout = launch.terminate_timeout;
+        let by = self.name_of(request.client);
         self.forget_program(&by);
-        self.tell_deed(asked.client, "restarted", &Value::Null);
-        self.restart = Some(Restart { asked, arguments, relaunched: false });
-        let goodbye = json!({ "restart": true, "terminateDebuggee": true });
-        self.ask_engine(Waiter::Restarting, "disconnect", goodbye, ENDING_DEADLINE);
+        self.report_change(request.client, "restarted", &Value::Null);
+        self.restart = Some(Restart { request, launch, relaunched: false });
+        let disconnect = json!({ "restart": true, "terminateDebuggee": true });
+        self.request_engine(Waiter::RestartDisconnect, "disconnect", disconnect, ENDING_DEADLINE);
     }
 
-    /// Nothing that was said of the old program holds for the new one.
+    /// Forgets the old program: nothing that was reported of it holds for the new one.
     fn forget_program(&mut self, by: &str) {
-        self.abandon_asks(&Failure::cancelled());
-        self.forget_questions(by);
+        self.abandon_reverse_requests();
+        self.abandon_following();
+        self.refuse_engine_requests(by);
         self.terminating = None;
-        self.judging.stopped_at.clear();
-        if matches!(self.phase, Phase::Stopped { .. }) {
-            let continued = json!({ "threadId": self.stopped_thread(), "allThreadsContinued": true });
-            self.tell_all("continued", &continued);
+        self.checks.stopped_at.clear();
+        if self.is_stopped() {
+            let continued = self.continued();
+            self.broadcast("continued", &continued);
         }
-        self.running(None);
+        self.set_running(None);
         self.phase = Phase::Starting;
         self.end_progress();
-        for (event, body) in self.facts.farewell() {
-            self.tell_all(event, &body);
+        for (event, body) in self.replay_state.retract() {
+            self.broadcast(event, &body);
         }
-        self.facts = Default::default();
+        self.replay_state = Default::default();
         self.forget_engine_breakpoints();
-        (self.engine_ready, self.told_exit, self.farewell) = (false, false, Value::Null);
+        self.engine_initialized = false;
     }
 
-    /// The engine of the old program answers nothing any more.
-    fn forget_questions(&mut self, by: &str) {
-        for (ticket, waiter) in self.pending.take_engines() {
+    /// Refuses all requests in flight: the engine of the old program replies to nothing any more.
+    fn refuse_engine_requests(&mut self, by: &str) {
+        for (ticket, waiter) in self.pending.take_engine_requests() {
             self.effects.push(Effect::Cancel { ticket });
             match waiter {
-                Waiter::SessionInfo(asked) => self.session_info_with_place(&asked, None),
+                Waiter::SessionInfo(request) => self.respond_with_session_info(&request, None),
                 other => {
-                    if let Some(asked) = other.asked() {
+                    if let Some(request) = other.request() {
                         let message =
-                            format!("{by} restarted the program before `{}` was answered", asked.command);
-                        self.refuse(asked, Failure::new(ErrorCode::Cancelled, message).quiet());
+                            format!("{by} restarted the program before `{}` was answered", request.command);
+                        self.refuse(request, Failure::new(ErrorCode::Cancelled, message).quiet());
                     }
                 }
             }
         }
     }
 
-    /// What the engine of the old program still says is nobody's news. Its output is.
-    pub(super) fn is_old_news(&self, event: &EngineEvent) -> bool {
+    /// Whether an event is the old engine's, and so means nothing any more. Its output does.
+    pub(super) fn is_outdated(&self, event: &EngineEvent) -> bool {
         let is_output = matches!(event, EngineEvent::Dap { event, .. } if event == "output");
         self.restart.as_ref().is_some_and(|restart| !restart.relaunched) && !is_output
     }
 
-    /// The old engine has let go of its program; the actor has seen to it when it did not.
+    /// The old engine has ended its program; the actor has killed it when the engine did not.
     pub(super) fn relaunch(&mut self) {
         let Some(mut restart) = self.restart.take() else { return };
-        // What was asked while it let go.
-        self.forget_questions(&self.name_of(restart.asked.client));
+        // Requests that came meanwhile.
+        self.refuse_engine_requests(&self.name_of(restart.request.client));
         restart.relaunched = true;
-        self.unconfigured = true;
-        self.launch = restart.arguments.clone();
+        self.configuration = Configuration::Repeat;
+        self.launch = restart.launch.clone();
         self.restart = Some(restart);
-        self.effects.push(Effect::StartEngine { arguments: self.launch.clone() });
-        self.ask_engine(Waiter::Relaunched, "launch", self.launch.clone(), LAUNCH_DEADLINE);
+        let arguments = self.launch.attributes.clone();
+        self.effects.push(Effect::StartEngine { arguments: arguments.clone() });
+        self.request_engine(Waiter::RestartLaunch, "launch", arguments, LAUNCH_DEADLINE);
     }
 
-    /// The new engine has everybody's breakpoints; the clients have configured long ago. It may have answered the launch
-    /// already (DAP leaves the order open), and with it the restart.
+    /// Configures the new engine, which has all breakpoints; the clients have configured long ago. It may have replied to the
+    /// launch already (DAP leaves the order open), and with it the restart has its response.
     pub(super) fn configure_relaunched(&mut self) {
-        if std::mem::take(&mut self.unconfigured) {
-            self.ask_engine(Waiter::Nobody, "configurationDone", Value::Null, ENGINE_DEADLINE);
+        if self.configuration == Configuration::Repeat {
+            self.configuration = Configuration::Done;
+            self.request_engine(Waiter::Ignore, "configurationDone", Value::Null, ENGINE_DEADLINE);
         }
     }
 
-    /// The new program runs, or there is none: then the session is over, for the old one is gone.
-    pub(super) fn relaunched(&mut self, result: Result<Value, Failure>) {
+    /// The new program runs, or there is none: then the session has ended, for the old one is gone.
+    pub(super) fn receive_relaunch_reply(&mut self, result: Result<Value, Failure>) {
         let Some(restart) = self.restart.take() else { return };
         if let Err(failure) = &result {
-            let text = format!("the program could not be started again: {failure}\n");
-            self.note_all(&json!({ "category": "important", "output": text }));
+            let line = format!("the program could not be started again: {failure}");
+            self.broadcast_to_joined("output", &output_line("important", &line));
         }
         let failed = result.is_err();
-        self.answer(&restart.asked, result.map(|_| Value::Null));
+        self.respond(&restart.request, result.map(|_| Value::Null));
         if failed {
             self.effects.push(Effect::KillProgram);
-            self.over(None);
+            self.finish_program(Value::Null);
             self.end_if_done();
         }
     }
@@ -147,7 +150,7 @@ impl State {
         if let Some(restart) = self.restart.take() {
             let failure =
                 Failure::new(ErrorCode::Cancelled, "the session ends before the program was restarted");
-            self.refuse(&restart.asked, failure);
+            self.refuse(&restart.request, failure);
         }
     }
 }

@@ -1,8 +1,8 @@
-//! What the engine asks of a client: `runInTerminal` and `startDebugging` go to one that said it can.
+//! Reverse requests of the engine: `runInTerminal` and `startDebugging` go to one client that supports them.
 //!
-//! The client that launched comes first, then whoever came first. Agents do not run things on a person's screen, so
-//! one that did not launch is asked only with full access. A client that leaves before it answers is followed by the
-//! next; one that is only silent is not, since it may have opened the terminal already. The engine gets one answer.
+//! The client that launched comes first, then whichever connected first. Agents do not run things on a person's screen, so
+//! one that did not launch gets a request only with full access. When a client leaves before it responds, the next gets the request;
+//! a client that is only silent keeps it, since it may have opened the terminal already. The engine gets one reply.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -10,135 +10,170 @@ use std::time::Duration;
 use dap_wire::{ErrorCode, Failure, Message, Request, Response};
 use serde_json::{Value, json};
 
-use super::{Phase, State};
-use crate::engine::CHILD_SESSION;
+use super::State;
+use crate::engine::CHILD_SESSION_REQUEST;
 use crate::hub::access::AgentAccess;
-use crate::hub::clients::Stage;
-use crate::hub::event::{Ask, ClientId, Effect, Timer};
+use crate::hub::clients::{Client, HandshakeStage};
+use crate::hub::event::{ClientId, Effect, ReverseRequestId, Timer};
 
-/// How long a client may take to open a terminal or to start a session.
-const ASK_DEADLINE: Duration = Duration::from_secs(30);
+/// Maximum time of a client to open a terminal or to start a session.
+const MAX_RESPONSE_TIME: Duration = Duration::from_secs(30);
 
-/// Reverse requests without an answer.
+/// Reverse requests without a response.
 #[derive(Debug, Default)]
-pub(super) struct Reverse {
-    pub(super) open: BTreeMap<Ask, Open>,
+pub(super) struct ReverseRequests {
+    open: BTreeMap<ReverseRequestId, OpenReverseRequest>,
     last: i64,
 }
 
-/// One of them, while a client has it.
+/// A reverse request.
 #[derive(Debug)]
-pub(super) struct Open {
+struct OpenReverseRequest {
     /// The engine's number for it.
-    engine: i64,
+    engine_id: i64,
     command: String,
     arguments: Value,
+    /// The client that has it.
     client: ClientId,
-    /// Who has been asked, so that nobody is asked twice.
-    asked: BTreeSet<ClientId>,
+    /// All clients that had it, so that none gets it twice.
+    sent_to: BTreeSet<ClientId>,
 }
 
-impl State {
-    pub(super) fn engine_asks(&mut self, engine: i64, command: String, arguments: Value) {
-        if self.ending || matches!(self.phase, Phase::Over { .. }) {
-            return self
-                .effects
-                .push(Effect::AnswerEngine { ask: engine, result: Err(Failure::cancelled()) });
-        }
-        if engine == CHILD_SESSION {
-            self.child_came(&arguments["configuration"]);
-        }
-        self.reverse.last += 1;
-        let ask = Ask(self.reverse.last);
-        let open = Open { engine, command, arguments, client: ClientId(0), asked: BTreeSet::new() };
-        if self.ask_next_client(ask, open) {
-            self.effects.push(Effect::StartTimer { timer: Timer::Ask(ask), after: ASK_DEADLINE });
-        }
+impl OpenReverseRequest {
+    fn reply(&self, result: Result<Value, Failure>) -> Effect {
+        Effect::ReplyToEngine { id: self.engine_id, result }
+    }
+}
+
+impl ReverseRequests {
+    fn next_id(&mut self) -> ReverseRequestId {
+        self.last += 1;
+        ReverseRequestId(self.last)
     }
 
-    /// A program that this one started has a session now. One client is asked to open it; all who subscribed are told, so
-    /// that whoever waits for a stop can wait there, too.
-    fn child_came(&mut self, configuration: &Value) {
-        let id = &configuration["session"];
-        let name = configuration["name"].as_str().unwrap_or_default();
-        let name = name.strip_suffix(&format!(" ({})", id.as_str().unwrap_or_default())).unwrap_or(name);
-        let child = json!({ "session": id, "name": name });
-        self.facts.note_child(child.clone());
-        let changed = json!({ "session": self.session, "change": "child", "child": child });
-        self.tell_all("sessionChanged", &changed);
+    /// Takes a request from the client that has it; `None` when another has it, or none.
+    fn take_from(&mut self, id: ReverseRequestId, client: ClientId) -> Option<OpenReverseRequest> {
+        self.open.get(&id).filter(|open| open.client == client)?;
+        self.open.remove(&id)
     }
 
-    /// Passes the request to the first capable client that has not had it; without one the engine is told so.
-    fn ask_next_client(&mut self, ask: Ask, mut open: Open) -> bool {
-        let mut capable: Vec<_> = self
-            .clients
-            .iter()
-            .filter(|client| (Stage::Joined..Stage::Leaving).contains(&client.stage))
-            .filter(|client| self.access_of(client) == AgentAccess::Full)
-            .filter(|client| client.serves(&open.command) && !open.asked.contains(&client.id))
-            .collect();
-        capable.sort_by_key(|client| (!client.launched, client.id));
-        let Some(client) = capable.first() else {
+    fn of_client(&self, client: ClientId) -> Vec<ReverseRequestId> {
+        self.open.iter().filter(|(_, open)| open.client == client).map(|(id, _)| *id).collect()
+    }
+
+    /// Gives up all of them; the engine gets a reply to each.
+    fn abandon(&mut self) -> Vec<Effect> {
+        let open = std::mem::take(&mut self.open).into_values();
+        open.map(|open| open.reply(Err(Failure::cancelled()))).collect()
+    }
+
+    /// Sends a request to a client that supports it, or replies to the engine that none does.
+    fn send(&mut self, id: ReverseRequestId, mut open: OpenReverseRequest, to: Option<&Client>) -> Effect {
+        let Some(client) = to else {
             let message = format!("no client of this session can carry out `{}`", open.command);
-            let failure = Failure::new(ErrorCode::Unsupported, message)
-                .hint("a client says that it can when it introduces itself in `initialize`");
-            self.effects.push(Effect::AnswerEngine { ask: open.engine, result: Err(failure) });
-            return false;
+            let failure =
+                Failure::new(ErrorCode::Unsupported, message).hint("a client announces this in `initialize`");
+            return open.reply(Err(failure));
         };
         let mut arguments = open.arguments.clone();
-        if !client.announced.shell
+        if !client.supports.shell
             && let Some(arguments) = arguments.as_object_mut()
         {
             arguments.shift_remove("argsCanBeInterpretedByShell");
         }
         open.client = client.id;
-        open.asked.insert(client.id);
-        // The writer numbers it anew and the reader undoes that: in here its number is ours.
-        let request = Request { seq: ask.0, command: open.command.clone(), arguments };
-        self.effects.push(Effect::Send { client: client.id, message: Message::Request(request) });
-        self.reverse.open.insert(ask, open);
-        true
+        open.sent_to.insert(client.id);
+        // The writer numbers it anew and the reader undoes that: here its number is the hub's.
+        let request = Request { seq: id.0, command: open.command.clone(), arguments };
+        self.open.insert(id, open);
+        Effect::Send { client: client.id, message: Message::Request(request) }
     }
+}
 
-    /// A client answered a reverse request. Too late, or not asked, is no answer.
-    pub(super) fn client_answered(&mut self, client: ClientId, response: Response) {
-        let ask = Ask(response.request_seq);
-        if self.reverse.open.get(&ask).is_none_or(|open| open.client != client) {
-            tracing::debug!(%client, command = response.command, "an answer nobody waits for");
+impl State {
+    pub(super) fn receive_reverse_request(&mut self, engine_id: i64, command: String, arguments: Value) {
+        if self.ending || self.is_over() {
+            self.effects.push(Effect::ReplyToEngine { id: engine_id, result: Err(Failure::cancelled()) });
             return;
         }
-        if let Some(open) = self.reverse.open.remove(&ask) {
-            self.effects.push(Effect::AnswerEngine { ask: open.engine, result: response.into_result() });
+        if engine_id == CHILD_SESSION_REQUEST {
+            self.announce_child_session(&arguments["configuration"]);
+        }
+        let id = self.reverse.next_id();
+        let open = OpenReverseRequest {
+            engine_id,
+            command,
+            arguments,
+            client: ClientId(0),
+            sent_to: BTreeSet::new(),
+        };
+        self.send_to_next_client(id, open);
+        if self.reverse.open.contains_key(&id) {
+            let timer = Timer::ReverseRequest(id);
+            self.effects.push(Effect::StartTimer { timer, after: MAX_RESPONSE_TIME });
         }
     }
 
-    pub(super) fn ask_timed_out(&mut self, ask: Ask) {
-        let Some(open) = self.reverse.open.remove(&ask) else { return };
+    /// A child process has a session now. One client is requested to open it; all subscribers are notified, so that a client that
+    /// waits for a stop can wait there, too.
+    fn announce_child_session(&mut self, configuration: &Value) {
+        let id = &configuration["session"];
+        let name = configuration["name"].as_str().unwrap_or_default();
+        let name = name.strip_suffix(&format!(" ({})", id.as_str().unwrap_or_default())).unwrap_or(name);
+        self.announce_child(json!({ "session": id, "name": name }));
+    }
+
+    /// The program has started another: all subscribers are notified.
+    pub(super) fn announce_child(&mut self, child: Value) {
+        self.replay_state.record_child(child.clone());
+        let changed = json!({ "session": self.session, "change": "child", "child": child });
+        self.broadcast("sessionChanged", &changed);
+    }
+
+    /// Sends the request to the first client that supports it and has not had it.
+    fn send_to_next_client(&mut self, id: ReverseRequestId, open: OpenReverseRequest) {
+        let can = |client: &&Client| {
+            (HandshakeStage::Joined..HandshakeStage::Leaving).contains(&client.stage)
+                && self.access_of(client) == AgentAccess::Full
+                && client.supports_reverse_request(&open.command)
+                && !open.sent_to.contains(&client.id)
+        };
+        let next = self.clients.iter().filter(can).min_by_key(|client| (!client.launched, client.id));
+        let effect = self.reverse.send(id, open, next);
+        self.effects.push(effect);
+    }
+
+    /// A client responded to a reverse request. A response that is too late, or to no request, means nothing.
+    pub(super) fn receive_reverse_response(&mut self, client: ClientId, response: Response) {
+        match self.reverse.take_from(ReverseRequestId(response.request_seq), client) {
+            Some(open) => self.effects.push(open.reply(response.into_result())),
+            None => tracing::debug!(%client, command = response.command, "a response to no reverse request"),
+        }
+    }
+
+    pub(super) fn time_out_reverse_request(&mut self, id: ReverseRequestId) {
+        let Some(open) = self.reverse.open.remove(&id) else { return };
         let message = format!(
             "{} did not answer `{}` within {} s",
             self.name_of(open.client),
             open.command,
-            ASK_DEADLINE.as_secs()
+            MAX_RESPONSE_TIME.as_secs()
         );
-        let failure = Failure::new(ErrorCode::Timeout, message);
-        self.effects.push(Effect::AnswerEngine { ask: open.engine, result: Err(failure) });
+        self.effects.push(open.reply(Err(Failure::new(ErrorCode::Timeout, message))));
     }
 
-    /// A client left: what it was asked goes to the next one.
-    pub(super) fn pass_asks_of(&mut self, client: ClientId) {
-        let its: Vec<Ask> =
-            self.reverse.open.iter().filter(|(_, open)| open.client == client).map(|(ask, _)| *ask).collect();
-        for ask in its {
-            if let Some(open) = self.reverse.open.remove(&ask) {
-                self.ask_next_client(ask, open);
+    /// A client left: its reverse requests go to the next one.
+    pub(super) fn pass_on_reverse_requests_of(&mut self, client: ClientId) {
+        for id in self.reverse.of_client(client) {
+            if let Some(open) = self.reverse.open.remove(&id) {
+                self.send_to_next_client(id, open);
             }
         }
     }
 
-    /// Nobody needs the answers any more; the engine still gets one for each.
-    pub(super) fn abandon_asks(&mut self, failure: &Failure) {
-        for open in std::mem::take(&mut self.reverse.open).into_values() {
-            self.effects.push(Effect::AnswerEngine { ask: open.engine, result: Err(failure.clone()) });
-        }
+    /// Nobody needs the responses any more.
+    pub(super) fn abandon_reverse_requests(&mut self) {
+        let replies = self.reverse.abandon();
+        self.effects.extend(replies);
     }
 }

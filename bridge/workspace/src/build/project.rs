@@ -3,13 +3,13 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use dap_wire::{ErrorCode, Failure};
+use tandem_error::{ErrorCode, Failure};
 
 use crate::bounded;
 use crate::roots::Roots;
 
 /// Files of one folder that are looked at.
-const MOST_FILES: usize = 10_000;
+const MAX_FILES: usize = 10_000;
 
 /// A build tool. In this order when a folder holds files of several; makefiles often only call the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,7 +68,7 @@ impl Kind {
             _ if python => Some(Self::Pytest),
             _ => {
                 let ending = Path::new(name).extension()?.to_str()?;
-                matches!(ending, "sln" | "slnx" | "csproj" | "fsproj" | "vbproj" | "proj")
+                matches!(ending, "sln" | "slnx" | "slnf" | "csproj" | "fsproj" | "vbproj" | "proj")
                     .then_some(Self::Dotnet)
             }
         }
@@ -80,7 +80,7 @@ impl Kind {
 pub struct Project {
     /// With what.
     pub kind: Kind,
-    /// Where.
+    /// The project's folder.
     pub folder: PathBuf,
     /// The project file that was named, or the only one there is to name.
     pub file: Option<PathBuf>,
@@ -107,7 +107,7 @@ impl Project {
         let failed = |error: std::io::Error| {
             Failure::new(ErrorCode::IoFailed, format!("cannot list `{}`: {error}", path.display()))
         };
-        let files = std::fs::read_dir(&path).map_err(failed)?.flatten().take(MOST_FILES);
+        let files = std::fs::read_dir(&path).map_err(failed)?.flatten().take(MAX_FILES);
         let mut files: Vec<(Kind, PathBuf)> = files
             .filter(|file| !file.file_type().is_ok_and(|kind| kind.is_dir()))
             .filter_map(|file| Some((Kind::of(file.file_name().to_str()?)?, file.path())))
@@ -121,8 +121,8 @@ impl Project {
     }
 
     /// The project as its tests run. pytest runs from the folder that it would choose as its root: the nearest one that
-    /// configures it, else the highest one in the roots with a `conftest.py`. From below, that file is not loaded, and the
-    /// project's modules are not found.
+    /// configures it, else the highest one in the roots with a `conftest.py`, else the one that has the package it is in. From
+    /// below, that file is not loaded, and the project's modules are not found.
     #[must_use]
     pub fn for_tests(mut self, roots: &Roots) -> Self {
         if self.kind != Kind::Pytest {
@@ -131,7 +131,10 @@ impl Project {
         let inside = |folder: &&Path| roots.paths().any(|root| folder.starts_with(root));
         let above: Vec<&Path> = self.folder.ancestors().take_while(inside).collect();
         let configured = above.iter().find(|folder| configures_pytest(folder));
-        let top = configured.or_else(|| above.iter().rfind(|folder| folder.join("conftest.py").is_file()));
+        let conftest = || above.iter().rfind(|folder| folder.join("conftest.py").is_file());
+        // What is in a package is imported from the folder that has the package.
+        let package = || above.iter().find(|folder| !folder.join("__init__.py").is_file());
+        let top = configured.or_else(conftest).or_else(package);
         if let Some(top) = top.map(|top| top.to_path_buf()).filter(|top| *top != self.folder) {
             self.file.get_or_insert(self.folder);
             self.folder = top;
@@ -161,17 +164,22 @@ fn named(name: &str) -> Result<Kind, Failure> {
 }
 
 fn nothing(path: &Path) -> Failure {
-    Failure::new(ErrorCode::NotFound, format!("`{}` holds nothing to build", path.display())).hint(
+    Failure::new(ErrorCode::NotFound, format!("`{}` contains nothing to build", path.display())).hint(
         "name a folder with a .sln or .csproj, Cargo.toml, go.mod, package.json, CMakeLists.txt, Makefile, pyproject.toml or Gemfile",
     )
 }
 
-/// `dotnet` refuses a folder with several: a solution wins over projects, and of several the caller chooses.
+/// `dotnet` refuses a folder with several: a solution wins over projects, and of several the caller chooses. A filter of a solution
+/// counts when there is nothing else: `dotnet` wants it named.
 fn only(files: Vec<PathBuf>) -> Result<Option<PathBuf>, Failure> {
-    let solution =
-        |file: &PathBuf| file.extension().is_some_and(|ending| ending == "sln" || ending == "slnx");
-    let (solutions, projects): (Vec<_>, Vec<_>) = files.into_iter().partition(solution);
-    let candidates = if solutions.is_empty() { projects } else { solutions };
+    let ends = |file: &PathBuf, endings: &[&str]| {
+        file.extension().is_some_and(|ending| endings.iter().any(|one| ending == *one))
+    };
+    let (solutions, others): (Vec<_>, Vec<_>) =
+        files.into_iter().partition(|file| ends(file, &["sln", "slnx"]));
+    let (filters, projects) = others.into_iter().partition(|file| ends(file, &["slnf"]));
+    let mut candidates = [solutions, projects, filters].into_iter();
+    let candidates = candidates.find(|some| !some.is_empty()).unwrap_or_default();
     if let [_, _, ..] = candidates.as_slice() {
         let names: Vec<_> = candidates.iter().map(|file| format!("`{}`", file.display())).collect();
         return Err(Failure::invalid(format!("there are several projects: {}", names.join(", ")))

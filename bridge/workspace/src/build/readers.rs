@@ -1,12 +1,10 @@
 //! Readers of what tools print. Where a tool has a format for machines, that is read; else the lines that compilers agree on.
 //!
-//! In the children: [`compiler`] (MSBuild, tsc, gcc, clang, go, make), [`cmake`], [`cargo`] (its JSON and libtest), [`go_test`]
-//! (its JSON), [`tap`], [`minitest`], [`python`] (tracebacks), [`results`] (files that test runners leave).
+//! In the children: [`compiler`] (MSBuild, tsc, gcc, clang, go, make), [`cmake`], [`cargo`] (its JSON), [`tap`], [`minitest`], [`python`] (tracebacks), [`results`] (files that test runners leave).
 
 pub mod cargo;
 pub mod cmake;
 pub mod compiler;
-pub mod go_test;
 pub mod minitest;
 pub mod python;
 pub mod results;
@@ -30,7 +28,6 @@ enum Format {
     Compiler(&'static str),
     Cmake(cmake::Cmake),
     Cargo(Box<cargo::Cargo>),
-    GoTest(go_test::GoTest),
     Tap(tap::Tap),
     Python(python::Python),
     Minitest(minitest::Minitest),
@@ -47,14 +44,9 @@ impl Reader {
         Self { format: Format::Cmake(cmake::Cmake::default()), results: None }
     }
 
-    /// `cargo --message-format=json`, and libtest.
+    /// `cargo --message-format=json`.
     pub fn cargo(folder: &Path) -> Self {
         Self { format: Format::Cargo(Box::new(cargo::Cargo::new(folder))), results: None }
-    }
-
-    /// `go test -json`.
-    pub fn go_test(folder: &Path) -> Self {
-        Self { format: Format::GoTest(go_test::GoTest::new(folder)), results: None }
     }
 
     /// TAP, among lines of a compiler.
@@ -88,7 +80,6 @@ impl Reader {
             }
             Format::Cmake(cmake) => cmake.line(line, report),
             Format::Cargo(cargo) => cargo.line(line, report),
-            Format::GoTest(go) => go.line(line, report),
             Format::Tap(tap) => tap.line(line, report),
             Format::Python(python) => python.line(line, report),
             Format::Minitest(minitest) => minitest.line(line, report),
@@ -99,10 +90,9 @@ impl Reader {
     pub fn end(&mut self, report: &mut Report) {
         match &mut self.format {
             Format::Cmake(cmake) => cmake.end(report),
-            Format::Cargo(cargo) => cargo.end(report),
             Format::Tap(tap) => tap.end(report),
             Format::Minitest(minitest) => minitest.end(report),
-            Format::Compiler(_) | Format::GoTest(_) | Format::Python(_) => {}
+            Format::Compiler(_) | Format::Cargo(_) | Format::Python(_) => {}
         }
         if let Some(results) = &self.results {
             results.read(report);

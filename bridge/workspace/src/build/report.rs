@@ -6,17 +6,18 @@ use std::path::{Path, PathBuf};
 
 use lsp_types::{Diagnostic, DiagnosticSeverity, NumberOrString, Position, Range};
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::process::kept::Kept;
 
 /// Diagnostics of one answer.
-const MOST_DIAGNOSTICS: usize = 100;
+const MAX_DIAGNOSTICS: usize = 100;
 /// Failed tests of one answer.
-const MOST_FAILURES: usize = 50;
-/// Bytes of output beside failed tests that are listed with their messages, which stand in it, too.
+const MAX_FAILURES: usize = 50;
+/// Bytes of output beside failed tests that are listed with their messages, which the output repeats.
 const BRIEF: usize = 2 << 10;
 /// Bytes of one message.
-const MOST_MESSAGE: usize = 4 << 10;
+const MAX_MESSAGE: usize = 4 << 10;
 
 /// A finding, as its tool places it: lines and columns from 1, 0 when unknown.
 #[derive(Debug, Clone, Default)]
@@ -68,7 +69,7 @@ pub struct Failed {
     /// Where it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// From 1.
+    /// The line of the failure, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
 }
@@ -89,12 +90,14 @@ pub struct Report {
     warnings: u64,
     /// What came out of the tests, once there was one.
     pub tests: Option<Tests>,
+    /// Programs that were built, as their tool describes them.
+    pub artifacts: Vec<Value>,
 }
 
-/// As it is answered.
+/// The report in the form of an answer.
 #[derive(Debug, Serialize)]
 pub struct Written {
-    /// The tool's own words; a note stands where some are missing.
+    /// The tool's own output, with a note where a part is missing.
     pub output: String,
     /// By file, relative to the folder; what has no file is under an empty name.
     pub diagnostics: BTreeMap<String, Vec<Diagnostic>>,
@@ -129,6 +132,7 @@ impl Report {
             errors: 0,
             warnings: 0,
             tests: None,
+            artifacts: Vec::new(),
         }
     }
 
@@ -161,7 +165,7 @@ impl Report {
         }
         *(if finding.error { &mut self.errors } else { &mut self.warnings }) += 1;
         // Errors push warnings out.
-        if self.listed >= MOST_DIAGNOSTICS && !(finding.error && self.drop_warning()) {
+        if self.listed >= MAX_DIAGNOSTICS && !(finding.error && self.drop_warning()) {
             return;
         }
         self.listed += 1;
@@ -210,7 +214,7 @@ impl Report {
         failed.message = shorten(failed.message.trim());
         failed.file = failed.file.filter(|file| !file.is_empty()).map(|file| self.relative(&file));
         let failures = &mut self.tests().failures;
-        if failures.len() < MOST_FAILURES {
+        if failures.len() < MAX_FAILURES {
             failures.push(failed);
         }
     }
@@ -223,7 +227,7 @@ impl Report {
         inside.unwrap_or(path).display().to_string()
     }
 
-    /// As it is answered.
+    /// Converts the report into the form of an answer.
     pub fn written(self) -> Written {
         let told = self.tests.as_ref().is_some_and(|tests| {
             tests.failed > 0
@@ -245,7 +249,7 @@ impl Report {
     }
 }
 
-/// The output without the lines that stand in the failures' messages.
+/// The output without the lines that the failures' messages contain.
 fn without_told(output: &str, tests: &Tests) -> String {
     let messages = tests.failures.iter().flat_map(|failed| failed.message.lines());
     let told: HashSet<&str> = messages.map(str::trim).filter(|line| !line.is_empty()).collect();
@@ -253,10 +257,10 @@ fn without_told(output: &str, tests: &Tests) -> String {
 }
 
 fn shorten(text: &str) -> String {
-    if text.len() <= MOST_MESSAGE {
+    if text.len() <= MAX_MESSAGE {
         return text.to_owned();
     }
-    let end = text.floor_char_boundary(MOST_MESSAGE);
+    let end = text.floor_char_boundary(MAX_MESSAGE);
     format!("{}… ({} bytes left out)", text.get(..end).unwrap_or_default(), text.len() - end)
 }
 
@@ -265,7 +269,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_failed_test_says_is_not_told_a_second_time() {
+    fn the_message_of_a_failed_test_is_not_repeated() {
         let report = |message: &str| {
             let mut report = Report::new(Path::new("/w"), 10_000);
             for line in ["== FAILURES ==", "E   assert 1 == 2", "printed by the test", "== 1 failed =="] {
@@ -279,7 +283,7 @@ mod tests {
             report("test_a.py:3: in test_bad\nE   assert 1 == 2"),
             "== FAILURES ==\nprinted by the test\n== 1 failed ==\n"
         );
-        // Where nobody else says why, the output does.
+        // If nothing else says why, the output does.
         assert!(report("").contains("assert"));
     }
 }

@@ -5,8 +5,8 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use dap_wire::{ErrorCode, Failure};
 use quick_xml::escape::escape;
+use tandem_error::{ErrorCode, Failure};
 
 use super::project::{Kind, Project};
 use super::readers::{Reader, Results};
@@ -24,7 +24,7 @@ const LARGEST: u64 = 4 << 20;
 /// One command.
 #[derive(Debug)]
 pub struct Step {
-    /// What to run.
+    /// The command to run.
     pub command: Command,
     /// Who reads it.
     pub reader: Reader,
@@ -40,13 +40,18 @@ pub fn of(
     chosen: &Selection,
     scratch: &Path,
 ) -> Result<Vec<Step>, Failure> {
+    if action == Action::Test && matches!(project.kind, Kind::Dotnet | Kind::Cargo | Kind::Go | Kind::Pytest)
+    {
+        let message = format!("tests of {} are run by their framework", project.kind.name());
+        return Err(Failure::new(ErrorCode::Unsupported, message).hint("run_tests does"));
+    }
     match project.kind {
-        Kind::Dotnet => dotnet(project, action, chosen, scratch),
-        Kind::Cargo => Ok(cargo(project, action, chosen)),
-        Kind::Go => Ok(go(project, action, chosen)),
+        Kind::Dotnet => dotnet(project, action, scratch),
+        Kind::Cargo => Ok(cargo(project, action)),
+        Kind::Go => Ok(go(project, action)),
         Kind::Npm => node::steps(project, action, chosen, scratch),
         Kind::Cmake => Ok(cmake(project, action, chosen, scratch)),
-        Kind::Pytest => python::steps(project, action, chosen, scratch),
+        Kind::Pytest => python::steps(project, action, scratch),
         Kind::Ruby => ruby::steps(project, action, chosen, scratch),
         Kind::Make => make(project, action, chosen),
     }
@@ -55,24 +60,14 @@ pub fn of(
 /// A runner that has no way to choose tests by name.
 fn no_filter(what: &str) -> Failure {
     Failure::new(ErrorCode::Unsupported, format!("{what} cannot be given a `filter`"))
-        .hint("give the runner's own options as `args`")
+        .hint("pass the runner's own options in `args`")
 }
 
-fn dotnet(
-    project: &Project,
-    action: Action,
-    chosen: &Selection,
-    scratch: &Path,
-) -> Result<Vec<Step>, Failure> {
+/// `dotnet VERB` for a project, in an environment in which its words can be read and no server stays behind.
+pub fn dotnet_command(project: &Project, verb: &str) -> Command {
     let own = std::env::var_os("DOTNET_ROOT").map(|root| PathBuf::from(root).join("dotnet"));
     let program = own.filter(|program| program.is_file()).unwrap_or_else(|| PathBuf::from("dotnet"));
-    let verb = match action {
-        Action::Build | Action::Check => "build",
-        Action::Test => "test",
-        Action::Restore => "restore",
-    };
-    let mut command = Command::new(program, &project.folder).arg(verb);
-    command = command.args(&project.file);
+    let mut command = Command::new(program, &project.folder).arg(verb).args(&project.file);
     // No server of MSBuild or the compiler stays behind.
     command = command.args(["-nologo", "-v:m", "-nodeReuse:false", "-p:UseSharedCompilation=false"]);
     for (name, value) in [
@@ -84,27 +79,19 @@ fn dotnet(
     ] {
         command = command.env(name, value);
     }
-    let mut reader = Reader::compiler("msbuild");
-    match action {
-        // An incremental build does not repeat the warnings of what it does not compile again, and one that is not
-        // incremental deletes what was built first: so all is compiled, into a place of its own.
-        Action::Check => {
-            let mut elsewhere = OsString::from("-p:CustomAfterMicrosoftCommonProps=");
-            elsewhere.push(output_elsewhere(scratch)?);
-            command = command.arg(elsewhere);
-        }
-        Action::Test => {
-            command = command.args(["--logger", "trx", "--results-directory"]).arg(scratch);
-            if let Some(filter) = &chosen.filter {
-                // A bare name selects every test whose name contains it; the rest is the platform's own language.
-                let whole = filter.contains(['=', '~', '|', '&', '(']);
-                let filter = if whole { filter.clone() } else { format!("FullyQualifiedName~{filter}") };
-                command = command.arg("--filter").arg(filter);
-            }
-            command = command.args(&chosen.arguments);
-            reader = reader.with(Results::Trx(scratch.to_owned()));
-        }
-        Action::Build | Action::Restore => {}
+    command
+}
+
+fn dotnet(project: &Project, action: Action, scratch: &Path) -> Result<Vec<Step>, Failure> {
+    let verb = if action == Action::Restore { "restore" } else { "build" };
+    let mut command = dotnet_command(project, verb);
+    let reader = Reader::compiler("msbuild");
+    // An incremental build does not repeat the warnings of what it does not compile again, and one that is not
+    // incremental deletes what was built first: so all is compiled, into a place of its own.
+    if action == Action::Check {
+        let mut elsewhere = OsString::from("-p:CustomAfterMicrosoftCommonProps=");
+        elsewhere.push(output_elsewhere(scratch)?);
+        command = command.arg(elsewhere);
     }
     Ok(vec![Step { command, reader }])
 }
@@ -126,12 +113,11 @@ fn output_elsewhere(scratch: &Path) -> Result<PathBuf, Failure> {
     Ok(file)
 }
 
-fn cargo(project: &Project, action: Action, chosen: &Selection) -> Vec<Step> {
+fn cargo(project: &Project, action: Action) -> Vec<Step> {
     let mut command = Command::new("cargo", &project.folder);
     command = match action {
-        Action::Build => command.arg("build"),
+        Action::Build | Action::Test => command.arg("build"),
         Action::Check => command.args(["check", "--all-targets"]),
-        Action::Test => command.args(["test", "--no-fail-fast"]),
         Action::Restore => command.arg("fetch"),
     };
     if action != Action::Restore {
@@ -140,26 +126,18 @@ fn cargo(project: &Project, action: Action, chosen: &Selection) -> Vec<Step> {
     if let Some(manifest) = &project.file {
         command = command.arg("--manifest-path").arg(manifest);
     }
-    if action == Action::Test {
-        command = command.args(&chosen.filter).args(&chosen.arguments);
-    }
     let command = command.env("CARGO_TERM_COLOR", "never").env("CARGO_TERM_PROGRESS_WHEN", "never");
     vec![Step { command, reader: Reader::cargo(&project.folder) }]
 }
 
-fn go(project: &Project, action: Action, chosen: &Selection) -> Vec<Step> {
+fn go(project: &Project, action: Action) -> Vec<Step> {
     let command = Command::new("go", &project.folder);
-    let (command, reader) = match action {
-        Action::Build => (command.args(["build", "./..."]), Reader::compiler("go")),
-        Action::Check => (command.args(["vet", "./..."]), Reader::compiler("go")),
-        Action::Restore => (command.args(["mod", "download"]), Reader::compiler("go")),
-        Action::Test => {
-            let filter = chosen.filter.iter().map(|filter| format!("-run={filter}"));
-            let command = command.args(["test", "-json"]).args(filter);
-            (command.arg("./...").args(&chosen.arguments), Reader::go_test(&project.folder))
-        }
+    let command = match action {
+        Action::Build | Action::Test => command.args(["build", "./..."]),
+        Action::Check => command.args(["vet", "./..."]),
+        Action::Restore => command.args(["mod", "download"]),
     };
-    vec![Step { command, reader }]
+    vec![Step { command, reader: Reader::compiler("go") }]
 }
 
 fn cmake(project: &Project, action: Action, chosen: &Selection, scratch: &Path) -> Vec<Step> {

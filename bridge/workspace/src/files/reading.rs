@@ -1,25 +1,25 @@
-//! `read_file`: text by lines, bounded, with a cursor to go on; what is no text is refused with the reason.
+//! `read_file`: text by lines, bounded, with a cursor to continue; a file that is not text is refused with the reason.
 
 use std::io::{self, Read};
 
 use base64::Engine;
 use cap_std::fs::{OpenOptions, OpenOptionsExt};
-use dap_wire::{ErrorCode, Failure};
 use serde::Serialize;
 use serde_json::json;
+use tandem_error::{ErrorCode, Failure};
 
 use crate::roots::Roots;
 
 /// Larger files are not read at all.
 pub const FILE_LIMIT: u64 = 64 << 20;
-/// How much of a text one answer holds unless asked otherwise.
+/// How much of a text one answer holds by default.
 pub const ANSWER_BYTES: usize = 64 << 10;
 /// How much of it at most.
-pub const MOST_ANSWER_BYTES: usize = 4 << 20;
+pub const MAX_ANSWER_BYTES: usize = 4 << 20;
 
 /// What to read.
 #[derive(Debug, Clone)]
-pub struct Wish {
+pub struct Selection {
     /// First line, 1-based, or a cursor of an earlier answer (`LINE` or `LINE:BYTE`).
     pub start: Option<String>,
     /// How many lines at most.
@@ -49,12 +49,12 @@ pub struct Text {
 ///
 /// # Errors
 /// `PATH_NOT_ALLOWED`, `NOT_FOUND`, `UNSUPPORTED` when it is not text, or too large, `INVALID_PARAMETER` for a folder.
-pub fn read(roots: &Roots, path: &str, wish: &Wish) -> Result<Text, Failure> {
-    let cursor = Cursor::parse(wish.start.as_deref())?;
+pub fn read(roots: &Roots, path: &str, selection: &Selection) -> Result<Text, Failure> {
+    let cursor = Cursor::parse(selection.start.as_deref())?;
     let bytes = whole(roots, path)?;
     let size = bytes.len() as u64;
-    let limit = wish.max_bytes.clamp(1, MOST_ANSWER_BYTES);
-    if wish.base64 {
+    let limit = selection.max_bytes.clamp(1, MAX_ANSWER_BYTES);
+    if selection.base64 {
         let from = cursor.byte.min(bytes.len());
         // Whole groups of three, so that parts can be put together.
         let end = from.saturating_add((limit / 4 * 3).max(3)).min(bytes.len());
@@ -67,7 +67,7 @@ pub fn read(roots: &Roots, path: &str, wish: &Wish) -> Result<Text, Failure> {
         });
     }
     let text = decode(path, &bytes)?;
-    let (content, lines, next) = part(text, cursor, wish.count.unwrap_or(usize::MAX), limit);
+    let (content, lines, next) = part(text, cursor, selection.count.unwrap_or(usize::MAX), limit);
     Ok(Text { content: content.to_owned(), size, lines: Some(lines), next })
 }
 

@@ -2,7 +2,7 @@
 //! never half of it, whatever happens meanwhile.
 //!
 //! Git's own folder is not written to: its configuration and hooks name programs that git then runs. A folder is opened first, and
-//! where it is then is asked of the system: a path may lead elsewhere by the time it is used.
+//! its actual location is read from the system: a path may lead elsewhere by the time it is used.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
@@ -13,10 +13,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use base64::Engine;
 use cap_std::fs::{Dir, OpenOptions, Permissions};
-use dap_wire::{ErrorCode, Failure};
 use serde::Serialize;
+use tandem_error::{ErrorCode, Failure};
 
-use crate::git::quote::quote;
+use crate::quoted_path::quote;
 use crate::roots::Roots;
 
 /// More is not written in one call.
@@ -26,9 +26,9 @@ pub const WRITE_LIMIT: usize = 64 << 20;
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Written {
-    /// Where, links resolved; quoted as git does when it is no plain text.
+    /// Where, links resolved; quoted as git does when it is not plain text.
     pub path: String,
-    /// Bytes.
+    /// How many bytes were written.
     pub bytes_written: usize,
     /// There was no file before.
     pub created: bool,
@@ -37,7 +37,7 @@ pub struct Written {
 /// `delete_file` and `create_directory`.
 #[derive(Debug, Serialize)]
 pub struct Changed {
-    /// What was deleted or made; quoted as git does when it is no plain text.
+    /// What was deleted or made; quoted as git does when it is not plain text.
     pub path: String,
     /// `create_directory`: false when it was there before.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -143,7 +143,7 @@ fn made(root: &Dir, path: &Path) -> io::Result<(Dir, bool)> {
             let (folder, _) = made(root, &folder)?;
             keep_out_of_git(root, &folder, &name)?;
             match folder.create_dir(&name) {
-                // Somebody else was quicker.
+                // Another process was faster.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 done => done?,
             }

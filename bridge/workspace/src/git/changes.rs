@@ -5,13 +5,13 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use dap_wire::{ErrorCode, Failure};
 use serde::Serialize;
+use tandem_error::{ErrorCode, Failure};
 
-use super::quote::quote;
 use super::repository::{Repository, refused};
-use super::status::MOST_PATHS;
+use super::status::MAX_PATHS;
 use super::submodules;
+use crate::quoted_path::quote;
 
 /// Hooks of a commit.
 const HOOKS: [&str; 4] = ["pre-commit", "prepare-commit-msg", "commit-msg", "post-commit"];
@@ -28,7 +28,7 @@ pub struct Added {
 /// `git_commit`.
 #[derive(Debug, Serialize)]
 pub struct Committed {
-    /// In full.
+    /// The full hash of the commit.
     pub hash: String,
     /// Empty when detached.
     pub branch: String,
@@ -69,7 +69,7 @@ pub async fn add(repository: &Repository<'_>, files: &[String]) -> Result<Added,
     arguments.extend(repository.paths(&[])?);
     let out = repository.need(arguments).await?;
     let names = out.split(|byte| *byte == 0).filter(|name| !name.is_empty());
-    Ok(Added { staged: names.clone().take(MOST_PATHS).map(quote).collect(), total: names.count() })
+    Ok(Added { staged: names.clone().take(MAX_PATHS).map(quote).collect(), total: names.count() })
 }
 
 /// Commits what is staged.
@@ -127,7 +127,7 @@ async fn keep_large_files(repository: &Repository<'_>) -> Result<(), Failure> {
 /// What a commit would run by its configuration, and will not.
 async fn left_out(repository: &Repository<'_>) -> Result<Vec<String>, Failure> {
     let mut notes = Vec::new();
-    // The setting that turns hooks off hides where they are, so it is asked for where it stands.
+    // The setting that turns hooks off hides their folder, so that is read from its own setting.
     let global = async |name: &str| {
         let said = repository.run(["config", "--global", "--type=path", "--get", name]).await?;
         Ok::<_, Failure>(said.ended.success().then(|| path(&said.out)))

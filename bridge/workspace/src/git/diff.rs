@@ -2,14 +2,14 @@
 
 use std::ffi::OsString;
 
-use dap_wire::Failure;
 use serde::Serialize;
+use tandem_error::Failure;
 
-use super::quote::quote;
 use super::repository::{Repository, refused, revision};
-use super::status::MOST_PATHS;
+use super::status::MAX_PATHS;
 use crate::process::kept::Kept;
 use crate::process::{Sink, Stream};
+use crate::quoted_path::quote;
 
 /// Options that make a patch what everybody expects, and run no program.
 const OPTIONS: [&str; 5] =
@@ -44,7 +44,7 @@ pub struct Touched {
 
 /// What to compare.
 #[derive(Debug, Clone, Default)]
-pub struct Wish {
+pub struct Selection {
     /// What is staged, against HEAD; else what is not, against what is.
     pub staged: bool,
     /// Against this instead, or `A..B`.
@@ -61,24 +61,24 @@ pub struct Wish {
 ///
 /// # Errors
 /// `COMMAND_FAILED`, `INVALID_PARAMETER` for a revision that is none.
-pub async fn diff(repository: &Repository<'_>, wish: &Wish) -> Result<Diff, Failure> {
+pub async fn diff(repository: &Repository<'_>, selection: &Selection) -> Result<Diff, Failure> {
     super::submodules::check(repository).await?;
     let mut rest: Vec<OsString> = Vec::new();
-    if wish.staged {
+    if selection.staged {
         rest.push("--cached".into());
     }
-    if let Some(text) = &wish.revision {
+    if let Some(text) = &selection.revision {
         rest.extend(["--end-of-options".into(), revision(text)?.into()]);
     }
     rest.push("--".into());
-    rest.extend(repository.paths(&wish.files)?);
+    rest.extend(repository.paths(&selection.files)?);
     let with = |more: &[&str]| {
         let options = OPTIONS.iter().chain(more).map(OsString::from);
         repository.command(options.chain(rest.clone()))
     };
     let mut window = Window {
-        skip: wish.start,
-        most: wish.max_bytes.max(1),
+        skip: selection.start,
+        most: selection.max_bytes.max(1),
         kept: Vec::new(),
         more: false,
         err: Kept::new(4096),
@@ -90,7 +90,7 @@ pub async fn diff(repository: &Repository<'_>, wish: &Wish) -> Result<Diff, Fail
     let counted = repository.run_command(&with(&["--numstat", "-z"])).await;
     let (files, total) = touched(&counted?.out);
     let (output, length) = window.text();
-    Ok(Diff { output, files, total, next: window.more.then_some(wish.start + length) })
+    Ok(Diff { output, files, total, next: window.more.then_some(selection.start + length) })
 }
 
 /// Reads `--numstat -z`: `added TAB removed TAB path NUL`, or for a rename `… TAB NUL from NUL to NUL`.
@@ -115,7 +115,7 @@ fn touched(out: &[u8]) -> (Vec<Touched>, usize) {
             continue;
         }
         total += 1;
-        if files.len() < MOST_PATHS {
+        if files.len() < MAX_PATHS {
             files.push(one);
         }
     }

@@ -2,20 +2,20 @@
 
 use std::ffi::OsString;
 
-use dap_wire::Failure;
 use serde::Serialize;
+use tandem_error::Failure;
 
 use super::repository::{Repository, refused, revision};
 
 /// Most commits of one answer.
-const MOST_COMMITS: u64 = 1000;
+const MAX_COMMITS: u64 = 1000;
 
 /// `git_log`.
 #[derive(Debug, Default, Serialize)]
 pub struct Log {
     /// As `git log --oneline` prints it.
     pub output: String,
-    /// The same, in full.
+    /// The commits of `output`, with all their fields.
     pub commits: Vec<Commit>,
     /// `start` of the next part, when there may be more.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -25,7 +25,7 @@ pub struct Log {
 /// One commit.
 #[derive(Debug, Serialize)]
 pub struct Commit {
-    /// In full.
+    /// The full hash of the commit.
     pub hash: String,
     /// Name and address.
     pub author: String,
@@ -40,7 +40,7 @@ pub struct Commit {
 pub struct Branches {
     /// As `git branch -a` prints it.
     pub output: String,
-    /// The same, in full.
+    /// The branches of `output`, with all their fields.
     pub branches: Vec<Branch>,
 }
 
@@ -64,7 +64,7 @@ pub struct Branch {
 
 /// What to list.
 #[derive(Debug, Clone)]
-pub struct Wish {
+pub struct Selection {
     /// Commits at most.
     pub count: u64,
     /// How many to skip.
@@ -79,20 +79,21 @@ pub struct Wish {
 ///
 /// # Errors
 /// `COMMAND_FAILED`, `INVALID_PARAMETER` for a revision that is none.
-pub async fn log(repository: &Repository<'_>, wish: &Wish) -> Result<Log, Failure> {
-    let count = wish.count.min(MOST_COMMITS);
+pub async fn log(repository: &Repository<'_>, selection: &Selection) -> Result<Log, Failure> {
+    let count = selection.count.min(MAX_COMMITS);
     let mut arguments: Vec<OsString> = vec!["log".into(), "-z".into(), "--no-show-signature".into()];
     arguments.push("--format=tformat:%H%n%h%n%an <%ae>%n%aI%n%s".into());
-    // One more tells whether there are more.
-    arguments.extend([format!("--max-count={}", count + 1).into(), format!("--skip={}", wish.start).into()]);
-    if let Some(text) = &wish.revision {
+    // One more shows whether there are more.
+    arguments
+        .extend([format!("--max-count={}", count + 1).into(), format!("--skip={}", selection.start).into()]);
+    if let Some(text) = &selection.revision {
         arguments.extend(["--end-of-options".into(), revision(text)?.into()]);
     }
     arguments.push("--".into());
-    arguments.extend(repository.paths(&wish.files)?);
+    arguments.extend(repository.paths(&selection.files)?);
     let said = repository.run(arguments).await?;
     if !said.ended.success() {
-        let unborn = wish.revision.is_none()
+        let unborn = selection.revision.is_none()
             && !repository.run(["rev-parse", "--verify", "--quiet", "HEAD"]).await?.ended.success();
         return if unborn { Ok(Log::default()) } else { Err(refused("log", &said.err)) };
     }
@@ -100,7 +101,7 @@ pub async fn log(repository: &Repository<'_>, wish: &Wish) -> Result<Log, Failur
     let mut log = Log::default();
     for record in text.split('\0').filter(|record| !record.is_empty()) {
         if log.commits.len() as u64 == count {
-            log.next = Some(wish.start + count);
+            log.next = Some(selection.start + count);
             break;
         }
         let mut fields = record.splitn(5, '\n').map(str::to_owned);

@@ -11,24 +11,24 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use dap_wire::{ErrorCode, Failure};
+use tandem_error::{ErrorCode, Failure};
 
-use super::quote::unquote;
 use crate::bounded;
+use crate::quoted_path::unquote;
 
 /// Larger pointer files are not git's.
 const POINTER: u64 = 64 << 10;
 /// Entries of git's folder that are looked at; a folder with more is refused.
-const MOST_ENTRIES: usize = 2_000_000;
+const MAX_ENTRIES: usize = 2_000_000;
 /// As git itself: alternates of alternates, so deep.
-const DEEPEST: usize = 6;
+const MAX_DEPTH: usize = 6;
 
 /// The places where a repository may keep anything.
 #[derive(Debug, Clone)]
 pub struct Fence {
     /// The roots, links resolved.
     pub roots: Vec<PathBuf>,
-    /// The folder of a repository that begins above a root: whoever chose the root chose it.
+    /// The folder of a repository that begins above a root: choosing the root chose it, too.
     above: Option<PathBuf>,
 }
 
@@ -65,7 +65,7 @@ impl Fence {
         let message =
             format!("git would leave the allowed folders: `{from}` leads to `{real}`, so git is not run");
         Err(Failure::new(ErrorCode::PathNotAllowed, message).hint(
-            "whoever starts tandem-mcp can allow that place, too, with another `--root DIR`, if it is trusted",
+            "the user who starts tandem-mcp can also allow that folder with another `--root DIR`, if it is trusted",
         ))
     }
 
@@ -149,11 +149,11 @@ impl Layout {
     /// # Errors
     /// `PATH_NOT_ALLOWED` when one leads out, `UNSUPPORTED` when there are too many to look at.
     pub fn check(&self, fence: &Fence) -> Result<(), Failure> {
-        let mut walk = Walk { fence, seen: HashSet::new(), left: MOST_ENTRIES };
+        let mut walk = Walk { fence, seen: HashSet::new(), left: MAX_ENTRIES };
         walk.tree(&self.common_dir)?;
         walk.tree(&self.git_dir)?;
         let mut stores = vec![self.objects()];
-        for _ in 0..DEEPEST {
+        for _ in 0..MAX_DEPTH {
             let mut more = Vec::new();
             for store in stores {
                 more.extend(alternates(fence, &store)?);
@@ -199,7 +199,7 @@ fn allow_above(fence: &mut Fence, top: &Path) -> Result<(), Failure> {
     if metadata.uid() != rustix::process::geteuid().as_raw() {
         let message = format!("`{}` belongs to another user", own.display());
         return Err(Failure::new(ErrorCode::PathNotAllowed, message)
-            .hint("whoever starts tandem-mcp can allow it with `--root DIR`, if it is trusted"));
+            .hint("the user who starts tandem-mcp can allow it with `--root DIR`, if it is trusted"));
     }
     fence.above = Some(own);
     Ok(())
@@ -277,7 +277,7 @@ impl Walk<'_> {
             // What is gone meanwhile, or cannot be read, git cannot read either.
             for entry in folder.read_dir().into_iter().flatten().flatten() {
                 self.left = self.left.checked_sub(1).ok_or_else(|| {
-                    let message = format!("`{}` has more than {MOST_ENTRIES} entries", top.display());
+                    let message = format!("`{}` has more than {MAX_ENTRIES} entries", top.display());
                     Failure::new(ErrorCode::Unsupported, message).hint("`git gc` packs them")
                 })?;
                 // The submodules' own folders: looked at when one is entered.
@@ -312,5 +312,5 @@ fn broken(place: &Path, why: &str) -> Failure {
         ErrorCode::CommandFailed,
         format!("the repository is broken at `{}`: {why}", place.display()),
     )
-    .hint("git itself says more in a terminal")
+    .hint("run git in a terminal for details")
 }

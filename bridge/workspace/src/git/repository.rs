@@ -11,15 +11,15 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use dap_wire::{ErrorCode, Failure};
+use tandem_error::{ErrorCode, Failure};
 use tokio_util::sync::CancellationToken;
 
 use super::layout::{Fence, Layout};
-use super::quote::path_bytes;
 use super::run::{Said, bare, ran, ran_into};
 use super::settings::Settings;
 use super::stand_in::StandIn;
 use crate::process::{Command, Ended, Sink};
+use crate::quoted_path::path_bytes;
 use crate::roots::Roots;
 
 /// A repository.
@@ -147,7 +147,7 @@ impl<'a> Repository<'a> {
         command
     }
 
-    /// Runs git; its exit code is the caller's to judge.
+    /// Runs git; the caller interprets its exit code.
     ///
     /// # Errors
     /// `TIMEOUT`, `CANCELLED`, `COMMAND_FAILED` when there is no git.
@@ -171,7 +171,7 @@ impl<'a> Repository<'a> {
         ran_into(command, sink, &self.cancel).await
     }
 
-    /// Runs git, which must succeed; gives its stdout.
+    /// Runs git, which must succeed; returns its stdout.
     ///
     /// # Errors
     /// As [`run`](Self::run), and `COMMAND_FAILED` with git's own words.
@@ -259,7 +259,7 @@ pub fn refused(verb: &str, said: &str) -> Failure {
     let hints: Vec<&str> =
         said.lines().filter_map(|line| line.strip_prefix("hint:")).map(str::trim).collect();
     if said.contains("index.lock") {
-        failure.hint("another git is at work there; try again when it is done")
+        failure.hint("another git process is working there; try again when it has finished")
     } else if said.contains("Please tell me who you are") || said.contains("empty ident name") {
         failure.hint("git needs user.name and user.email in its configuration")
     } else if hints.is_empty() {
@@ -275,7 +275,7 @@ pub fn refused(verb: &str, said: &str) -> Failure {
 /// `INVALID_PARAMETER`.
 pub fn revision(text: &str) -> Result<&str, Failure> {
     if text.is_empty() || text.starts_with('-') || text.contains(['\0', '\n']) {
-        return Err(Failure::invalid(format!("`{text}` is no revision")));
+        return Err(Failure::invalid(format!("`{text}` is not a revision")));
     }
     Ok(text)
 }

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
-use dap_wire::{ErrorCode, Failure};
+use tandem_error::{ErrorCode, Failure};
 use tokio_util::sync::CancellationToken;
 
 use crate::process::kept::Apart;
@@ -28,14 +28,14 @@ const PASSED: [&str; 6] = [
     "GIT_EXEC_PATH",
 ];
 
-/// What git said.
+/// The result of a run of git.
 #[derive(Debug)]
 pub struct Said {
-    /// How it ended.
+    /// The exit code or signal.
     pub ended: Ended,
-    /// stdout, whole.
+    /// What git wrote to stdout.
     pub out: Vec<u8>,
-    /// stderr.
+    /// What git wrote to stderr.
     pub err: String,
 }
 
@@ -61,7 +61,7 @@ pub fn bare(folder: &Path, arguments: impl IntoIterator<Item = impl AsRef<OsStr>
     command
 }
 
-/// Runs git and keeps what it says; its exit code is the caller's to judge.
+/// Runs git and keeps what it says; the caller interprets its exit code.
 ///
 /// # Errors
 /// `TIMEOUT`, `CANCELLED`, `COMMAND_FAILED` when there is no git.
@@ -70,7 +70,8 @@ pub async fn ran(command: &Command, cancel: &CancellationToken) -> Result<Said, 
     let ended = ran_into(command, &mut sink, cancel).await?;
     let err = sink.err.text();
     let out = sink.out.whole().ok_or_else(|| {
-        Failure::new(ErrorCode::Unsupported, format!("git says more than {WHOLE} bytes")).hint("ask for less")
+        Failure::new(ErrorCode::Unsupported, format!("git's output exceeds {WHOLE} bytes"))
+            .hint("ask for less")
     })?;
     Ok(Said { ended, out, err })
 }

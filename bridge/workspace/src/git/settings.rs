@@ -1,12 +1,12 @@
 //! A repository's own configuration: which of it counts.
 //!
-//! A configuration can name programs to run and files to read, under keys that nobody can list for all versions of git. So
+//! A configuration can name programs to run and files to read, under keys that no list covers for all versions of git. So
 //! git is not shown it: git gets a copy that holds only the keys listed here, none of which names a program or a file. Git
 //! itself parses the original, as bytes; what it cannot parse is refused.
 
 use std::path::Path;
 
-use dap_wire::{ErrorCode, Failure};
+use tandem_error::{ErrorCode, Failure};
 use tokio_util::sync::CancellationToken;
 
 use super::run::{bare, ran};
@@ -60,7 +60,7 @@ const PLAIN: [(&str, &[&str]); 11] = [
 /// Keys with a subsection that count.
 const WITH_SUBSECTION: [(&str, &[&str]); 2] =
     [("branch", &["remote", "merge"]), ("remote", &["url", "fetch"])];
-/// Extensions that git is not told of, because they are done here or change nothing for what is offered.
+/// Extensions that are not passed to git, because we implement them or because they do not affect the tools.
 const HANDLED: [&str; 2] = ["worktreeconfig", "partialclone"];
 
 /// One setting.
@@ -81,7 +81,7 @@ impl Settings {
     /// Reads a repository's configuration, with that of its working tree.
     ///
     /// # Errors
-    /// `COMMAND_FAILED` when git cannot parse it or it is no file, `UNSUPPORTED` for a format of repository that is not known.
+    /// `COMMAND_FAILED` when git cannot parse it or it is not a file, `UNSUPPORTED` for a format of repository that is not known.
     pub async fn read(common: &Path, git_dir: &Path, cancel: &CancellationToken) -> Result<Self, Failure> {
         let mut own = Self::of_file(&common.join("config"), cancel).await?;
         if own.flag("extensions", "worktreeconfig") {
@@ -95,7 +95,7 @@ impl Settings {
         let refuse = |why: &str| {
             let message = format!("the repository's configuration `{}` is not read: {why}", file.display());
             Failure::new(ErrorCode::CommandFailed, message)
-                .hint("`git config --list` in a terminal says more")
+                .hint("run `git config --list` in a terminal for details")
         };
         let text = match bounded::read(file, LARGEST) {
             Ok(text) => text,
@@ -127,7 +127,7 @@ impl Settings {
             Some(unknown) => {
                 let message = format!("the repository needs `{}`, which is not known here", unknown.key());
                 Err(Failure::new(ErrorCode::Unsupported, message)
-                    .hint("with `--allow-commands`, git uses the repository's configuration as it is"))
+                    .hint("with `--allow-commands`, git uses the repository's configuration unchanged"))
             }
         }
     }
@@ -203,14 +203,14 @@ impl Setting {
         }
     }
 
-    /// For people.
+    /// Returns the key as people write it.
     fn key(&self) -> String {
         let mut key = self.section.clone();
         for part in self.subsection.iter().chain([&self.name]) {
             key.push(b'.');
             key.extend_from_slice(part);
         }
-        super::quote::quote(&key)
+        crate::quoted_path::quote(&key)
     }
 
     /// As git reads it back. Only what is listed comes here, so section and name are plain words.

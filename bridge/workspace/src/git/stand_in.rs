@@ -7,7 +7,7 @@
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use dap_wire::{ErrorCode, Failure};
+use tandem_error::{ErrorCode, Failure};
 use tempfile::TempDir;
 
 use super::layout::Layout;
@@ -53,7 +53,7 @@ impl StandIn {
         Ok(Self(folder))
     }
 
-    /// Where it is.
+    /// Returns the folder.
     pub fn path(&self) -> &Path {
         self.0.path()
     }

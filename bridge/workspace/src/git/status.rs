@@ -1,14 +1,19 @@
 //! `git_status` and `git_current_branch`.
 
-use dap_wire::Failure;
-use serde::Serialize;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
-use super::quote::quote;
+use serde::Serialize;
+use tandem_error::Failure;
+
 use super::repository::Repository;
 use super::submodules;
+use crate::quoted_path::quote;
 
 /// Paths of one answer.
-pub const MOST_PATHS: usize = 500;
+pub const MAX_PATHS: usize = 500;
+/// Submodules that one answer looks into.
+const MAX_SUBMODULES: usize = 50;
 
 /// `git_status`.
 #[derive(Debug, Default, Serialize)]
@@ -45,7 +50,7 @@ pub struct Status {
 pub struct Changed {
     /// Two letters, index and working tree, as git prints them (` M`, `A `, `??`, `UU`).
     pub status: String,
-    /// Relative to the top, quoted as git does when it is no plain text.
+    /// Relative to the top, quoted as git does when it is not plain text.
     pub path: String,
     /// Where it was before it was renamed or copied.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -87,9 +92,62 @@ pub async fn status(repository: &Repository<'_>) -> Result<Status, Failure> {
     arguments.extend(repository.paths(&[])?);
     let out = repository.need(arguments).await?;
     let mut status = parse(&out);
-    submodules::add_changed(repository, &submodules, &mut status).await?;
+    add_changed(repository, &submodules, &mut status).await?;
     status.output = status.files.iter().map(Changed::line).collect();
     Ok(status)
+}
+
+/// Adds the submodules in which something is changed.
+///
+/// # Errors
+/// Those of opening a submodule and of running git.
+async fn add_changed(
+    repository: &Repository<'_>,
+    paths: &[PathBuf],
+    found: &mut Status,
+) -> Result<(), Failure> {
+    if repository.depth >= submodules::MAX_DEPTH {
+        return Ok(());
+    }
+    if paths.len() > MAX_SUBMODULES {
+        found
+            .notes
+            .push(format!("of {} submodules, only the first {MAX_SUBMODULES} were looked into", paths.len()));
+    }
+    for path in paths.iter().take(MAX_SUBMODULES) {
+        let Some(own) = repository.submodule(path).await? else { continue };
+        let inner = Box::pin(status(&own)).await?;
+        if inner.clean {
+            continue;
+        }
+        let untracked = inner.files.iter().any(|file| file.status == "??");
+        let modified = inner.files.iter().any(|file| file.status != "??");
+        let what = match (modified, untracked) {
+            (true, true) => "modified content, untracked content",
+            (_, true) => "untracked content",
+            _ => "modified content",
+        };
+        let below = repository.below_top(path);
+        note(found, &quote(below.as_os_str().as_bytes()), what);
+    }
+    Ok(())
+}
+
+/// Marks one path as changed inside.
+fn note(found: &mut Status, path: &str, what: &'static str) {
+    found.clean = false;
+    if let Some(file) = found.files.iter_mut().find(|file| file.path == path) {
+        if file.status.ends_with(' ') {
+            file.status.truncate(1);
+            file.status.push('M');
+        }
+        file.submodule = Some(what);
+        return;
+    }
+    found.total += 1;
+    let tracked = found.files.iter().position(|file| file.status == "??").unwrap_or(found.files.len());
+    let changed = Changed { status: " M".into(), path: path.to_owned(), from: None, submodule: Some(what) };
+    found.files.insert(tracked, changed);
 }
 
 impl Changed {
@@ -122,7 +180,7 @@ fn parse(out: &[u8]) -> Status {
     let mut status = Status { clean: true, ..Status::default() };
     let mut records = out.split(|byte| *byte == 0);
     while let Some(record) = records.next() {
-        // How many fields, apart by spaces, stand before the path.
+        // How many fields, separated by spaces, precede the path.
         let fields = match record.first() {
             Some(b'#') => {
                 header(&mut status, &String::from_utf8_lossy(record));
@@ -145,7 +203,7 @@ fn parse(out: &[u8]) -> Status {
         let from = (kind == b"2").then(|| quote(records.next().unwrap_or_default()));
         status.clean = false;
         status.total += 1;
-        if status.files.len() < MOST_PATHS {
+        if status.files.len() < MAX_PATHS {
             status.files.push(Changed { status: letters, path, from, submodule: None });
         }
     }

@@ -8,21 +8,17 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use dap_wire::Failure;
+use tandem_error::Failure;
 
 use super::layout::Layout;
-use super::quote::quote;
 use super::repository::{Repository, refused};
-use super::status::{Changed, Status, status};
 use crate::process::kept::Kept;
 use crate::process::{Sink, Stream};
 
-/// Submodules that one answer looks into.
-const MOST: usize = 50;
 /// Submodules of submodules, so deep.
-pub const DEEPEST: usize = 4;
-/// A longer record is no path.
-const LONGEST: usize = 64 << 10;
+pub const MAX_DEPTH: usize = 4;
+/// A longer record is not a path.
+const MAX_RECORD_LEN: usize = 64 << 10;
 
 /// The submodules below what the call sees, relative to where git works. All that git reads of them is in the roots.
 ///
@@ -81,59 +77,6 @@ pub async fn check_untracked(repository: &Repository<'_>, paths: &[OsString]) ->
     Ok(())
 }
 
-/// Adds the submodules in which something is changed.
-///
-/// # Errors
-/// Those of opening a submodule and of running git.
-pub async fn add_changed(
-    repository: &Repository<'_>,
-    submodules: &[PathBuf],
-    found: &mut Status,
-) -> Result<(), Failure> {
-    if repository.depth >= DEEPEST {
-        return Ok(());
-    }
-    if submodules.len() > MOST {
-        found
-            .notes
-            .push(format!("of {} submodules, only the first {MOST} were looked into", submodules.len()));
-    }
-    for path in submodules.iter().take(MOST) {
-        let Some(own) = repository.submodule(path).await? else { continue };
-        let inner = Box::pin(status(&own)).await?;
-        if inner.clean {
-            continue;
-        }
-        let untracked = inner.files.iter().any(|file| file.status == "??");
-        let modified = inner.files.iter().any(|file| file.status != "??");
-        let what = match (modified, untracked) {
-            (true, true) => "modified content, untracked content",
-            (_, true) => "untracked content",
-            _ => "modified content",
-        };
-        let below = repository.below_top(path);
-        note(found, &quote(below.as_os_str().as_bytes()), what);
-    }
-    Ok(())
-}
-
-/// Marks one path as changed inside.
-fn note(found: &mut Status, path: &str, what: &'static str) {
-    found.clean = false;
-    if let Some(file) = found.files.iter_mut().find(|file| file.path == path) {
-        if file.status.ends_with(' ') {
-            file.status.truncate(1);
-            file.status.push('M');
-        }
-        file.submodule = Some(what);
-        return;
-    }
-    found.total += 1;
-    let tracked = found.files.iter().position(|file| file.status == "??").unwrap_or(found.files.len());
-    let changed = Changed { status: " M".into(), path: path.to_owned(), from: None, submodule: Some(what) };
-    found.files.insert(tracked, changed);
-}
-
 /// Whether all that git reads at a submodule's place is in the roots.
 fn inside(repository: &Repository<'_>, path: &Path) -> Result<(), Failure> {
     let folder = repository.top.join(path);
@@ -176,7 +119,7 @@ impl<F: Fn(&[u8]) -> Option<Vec<u8>> + Send> Sink for Records<F> {
             return self.err.push(bytes);
         }
         for part in bytes.split_inclusive(|byte| *byte == 0) {
-            let room = LONGEST.saturating_sub(self.record.len()).min(part.len());
+            let room = MAX_RECORD_LEN.saturating_sub(self.record.len()).min(part.len());
             self.record.extend_from_slice(part.get(..room).unwrap_or_default());
             if part.ends_with(&[0]) {
                 let record = self.record.strip_suffix(&[0]).unwrap_or(&self.record);

@@ -5,19 +5,19 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use dap_wire::ErrorCode;
+use tandem_error::ErrorCode;
 use tokio_util::sync::CancellationToken;
 
 use super::repository::Repository;
 use super::*;
 use crate::roots::Roots;
 
-struct Place {
+struct TestRepository {
     folder: tempfile::TempDir,
     roots: Roots,
 }
 
-impl Place {
+impl TestRepository {
     fn path(&self) -> &Path {
         self.folder.path()
     }
@@ -41,25 +41,25 @@ fn git(folder: &Path, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&done.stdout).into_owned()
 }
 
-fn repository() -> Place {
+fn repository() -> TestRepository {
     let folder = tempfile::tempdir().unwrap();
     git(folder.path(), &["init", "-q", "-b", "main"]);
     git(folder.path(), &["config", "user.name", "A Person"]);
     git(folder.path(), &["config", "user.email", "a@example.com"]);
     let roots = Roots::open(&[folder.path().to_owned()]).unwrap();
-    Place { folder, roots }
+    TestRepository { folder, roots }
 }
 
 fn names(list: &[&str]) -> Vec<String> {
     list.iter().map(|name| (*name).to_owned()).collect()
 }
 
-fn log_wish() -> history::Wish {
-    history::Wish { count: 10, start: 0, revision: None, files: Vec::new() }
+fn log_selection() -> history::Selection {
+    history::Selection { count: 10, start: 0, revision: None, files: Vec::new() }
 }
 
-fn diff_wish() -> diff::Wish {
-    diff::Wish { max_bytes: 10_000, ..diff::Wish::default() }
+fn diff_selection() -> diff::Selection {
+    diff::Selection { max_bytes: 10_000, ..diff::Selection::default() }
 }
 
 #[tokio::test]
@@ -71,9 +71,9 @@ async fn from_an_empty_repository_to_a_commit_and_a_diff() {
         (empty.branch.as_str(), empty.commit, empty.clean, empty.output.as_str()),
         ("main", None, true, "")
     );
-    assert!(history::log(&git, &log_wish()).await.unwrap().commits.is_empty());
+    assert!(history::log(&git, &log_selection()).await.unwrap().commits.is_empty());
     assert!(history::branches(&git).await.unwrap().branches.is_empty());
-    assert!(diff::diff(&git, &diff_wish()).await.unwrap().output.is_empty());
+    assert!(diff::diff(&git, &diff_selection()).await.unwrap().output.is_empty());
     let branch = status::current_branch(&git).await.unwrap();
     assert_eq!((branch.branch.as_str(), branch.commit, branch.detached), ("main", None, false));
     let failure = changes::commit(&git, "nothing").await.unwrap_err();
@@ -88,13 +88,13 @@ async fn from_an_empty_repository_to_a_commit_and_a_diff() {
     assert_eq!((committed.branch.as_str(), committed.hash.len()), ("main", 40));
     assert_eq!(committed.summary, "1 file changed, 2 insertions(+)");
     place.write("a.txt", "one\nzwei\n");
-    let diff = diff::diff(&git, &diff_wish()).await.unwrap();
+    let diff = diff::diff(&git, &diff_selection()).await.unwrap();
     assert!(diff.output.contains("-two\n+zwei\n"), "{}", diff.output);
     assert_eq!(
         (diff.files[0].path.as_str(), diff.files[0].added, diff.files[0].removed),
         ("a.txt", Some(1), Some(1))
     );
-    let log = history::log(&git, &log_wish()).await.unwrap();
+    let log = history::log(&git, &log_selection()).await.unwrap();
     assert_eq!(log.commits[0].subject, "First");
     assert_eq!(log.commits[0].author, "A Person <a@example.com>");
     assert_eq!(log.output, format!("{} First\n", &committed.hash[..log.output.find(' ').unwrap()]));
@@ -110,11 +110,12 @@ async fn a_long_patch_comes_in_parts_and_a_long_log_too() {
         git(place.path(), &["commit", "-qm", &format!("number {number}")]);
     }
     let git = place.open(None).await;
-    let wish = diff::Wish { revision: Some("HEAD~1..HEAD".into()), ..diff_wish() };
-    let whole = diff::diff(&git, &wish).await.unwrap().output;
+    let selection = diff::Selection { revision: Some("HEAD~1..HEAD".into()), ..diff_selection() };
+    let whole = diff::diff(&git, &selection).await.unwrap().output;
     let (mut parts, mut start) = (String::new(), 0);
     loop {
-        let part = diff::diff(&git, &diff::Wish { start, max_bytes: 700, ..wish.clone() }).await.unwrap();
+        let part =
+            diff::diff(&git, &diff::Selection { start, max_bytes: 700, ..selection.clone() }).await.unwrap();
         parts += &part.output;
         match part.next {
             Some(next) => start = next,
@@ -122,10 +123,11 @@ async fn a_long_patch_comes_in_parts_and_a_long_log_too() {
         }
     }
     assert_eq!(parts, whole);
-    let log = history::log(&git, &history::Wish { count: 2, start: 1, ..log_wish() }).await.unwrap();
+    let log =
+        history::log(&git, &history::Selection { count: 2, start: 1, ..log_selection() }).await.unwrap();
     assert_eq!((log.commits.len(), log.commits[0].subject.as_str(), log.next), (2, "number 3", Some(3)));
     assert_eq!(
-        history::log(&git, &history::Wish { count: 4, start: 1, ..log_wish() }).await.unwrap().next,
+        history::log(&git, &history::Selection { count: 4, start: 1, ..log_selection() }).await.unwrap().next,
         None
     );
 }
@@ -155,7 +157,10 @@ async fn names_of_any_bytes_can_be_seen_and_staged() {
     changes::add(&git, &names(&["-rf", "."])).await.unwrap();
     let renamed = status::status(&git).await.unwrap();
     assert!(renamed.files.iter().any(|file| file.path == "-rf" && file.status == "D "), "{}", renamed.output);
-    assert_eq!(diff::diff(&git, &diff::Wish { staged: true, ..diff_wish() }).await.unwrap().total, 3);
+    assert_eq!(
+        diff::diff(&git, &diff::Selection { staged: true, ..diff_selection() }).await.unwrap().total,
+        3
+    );
 }
 
 #[tokio::test]
@@ -163,13 +168,13 @@ async fn what_looks_like_an_option_is_none() {
     let place = repository();
     let git = place.open(None).await;
     for text in ["--output=/tmp/x", "-p", ""] {
-        let wish = diff::Wish { revision: Some(text.into()), ..diff_wish() };
-        assert_eq!(diff::diff(&git, &wish).await.unwrap_err().code, ErrorCode::InvalidParameter);
-        let wish = history::Wish { revision: Some(text.into()), ..log_wish() };
-        assert_eq!(history::log(&git, &wish).await.unwrap_err().code, ErrorCode::InvalidParameter);
+        let selection = diff::Selection { revision: Some(text.into()), ..diff_selection() };
+        assert_eq!(diff::diff(&git, &selection).await.unwrap_err().code, ErrorCode::InvalidParameter);
+        let selection = history::Selection { revision: Some(text.into()), ..log_selection() };
+        assert_eq!(history::log(&git, &selection).await.unwrap_err().code, ErrorCode::InvalidParameter);
     }
-    let wish = history::Wish { revision: Some("no-such".into()), ..log_wish() };
-    assert_eq!(history::log(&git, &wish).await.unwrap_err().code, ErrorCode::CommandFailed);
+    let selection = history::Selection { revision: Some("no-such".into()), ..log_selection() };
+    assert_eq!(history::log(&git, &selection).await.unwrap_err().code, ErrorCode::CommandFailed);
 }
 
 #[tokio::test]
@@ -213,7 +218,7 @@ async fn a_repository_above_the_root_is_seen_as_far_as_the_root_reaches() {
     let git = Repository::open(&roots, None, false, &CancellationToken::new()).await.unwrap();
     assert!(git.narrowed);
     assert_eq!(status::status(&git).await.unwrap().output, " M sub/a.txt\n");
-    assert!(!diff::diff(&git, &diff_wish()).await.unwrap().output.contains("secret"));
+    assert!(!diff::diff(&git, &diff_selection()).await.unwrap().output.contains("secret"));
     for path in ["../secret.txt", "secret.txt", &place.path().join("secret.txt").display().to_string()] {
         assert!(changes::add(&git, &names(&[path])).await.is_err(), "{path}");
     }
@@ -264,8 +269,8 @@ async fn a_configuration_cannot_run_programs_unless_commands_are_allowed() {
     place.write("a.txt", "2");
     let git_here = place.open(None).await;
     status::status(&git_here).await.unwrap();
-    diff::diff(&git_here, &diff_wish()).await.unwrap();
-    history::log(&git_here, &log_wish()).await.unwrap();
+    diff::diff(&git_here, &diff_selection()).await.unwrap();
+    history::log(&git_here, &log_selection()).await.unwrap();
     history::branches(&git_here).await.unwrap();
     let refused = changes::add(&git_here, &names(&["a.txt"])).await.unwrap_err();
     assert_eq!(refused.code, ErrorCode::AccessDenied);

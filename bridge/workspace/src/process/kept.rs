@@ -44,7 +44,7 @@ impl Kept {
         self.total - (self.head.len() + self.tail.len()) as u64
     }
 
-    /// As text; a note stands where bytes are missing.
+    /// As text, with a note where bytes are missing.
     pub fn text(&self) -> String {
         let mut bytes = self.head.clone();
         if self.dropped() > 0 {
@@ -106,6 +106,11 @@ impl Lines {
                 self.flush(&mut each);
             }
         }
+    }
+
+    /// The beginning of a line that has no end yet.
+    pub fn rest(&self) -> String {
+        String::from_utf8_lossy(&self.0).into_owned()
     }
 
     /// The last line, if it has no end.

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use proptest::prelude::*;
 
 use super::*;
-use crate::files::reading::{self, Wish};
+use crate::files::reading::{self, Selection};
 use crate::files::{self, Kind, writing};
 
 /// A root with a secret beside it.
@@ -35,8 +35,8 @@ impl Trap {
     }
 
     fn read(&self, path: &str) -> Result<String, Failure> {
-        let wish = Wish { start: None, count: None, max_bytes: 1000, base64: false };
-        reading::read(&self.roots, path, &wish).map(|text| text.content)
+        let selection = Selection { start: None, count: None, max_bytes: 1000, base64: false };
+        reading::read(&self.roots, path, &selection).map(|text| text.content)
     }
 }
 

@@ -1,4 +1,4 @@
-//! A CMake project: configured into `build`, built, and asked for its programs (cmake-file-api(7)).
+//! A CMake project: configured into `build`, built, and queried for its programs (cmake-file-api(7)).
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,8 @@ use serde_json::Value;
 use super::{Build, readers, the_only};
 
 impl Build<'_> {
-    /// Builds it; gives its program if it has only one, and builds nothing if it has several. When `program` says what to run, it may have any number.
+    /// Builds it; returns its program if it has only one, and builds nothing if it has several. When `program` says what to run, it
+    /// may have any number.
     pub(super) fn cmake(&self, folder: &Path) -> Result<Option<PathBuf>, Failure> {
         let out = folder.join("build");
         let query = out.join(".cmake/api/v1/query");

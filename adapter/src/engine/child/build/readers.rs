@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 /// Bytes of a message, after which no line is added to it.
-const LONGEST_MESSAGE: usize = 1 << 10;
+const MAX_MESSAGE_LEN: usize = 1 << 10;
 
 /// What a compiler said.
 #[derive(Default)]
@@ -21,7 +21,7 @@ pub(super) struct Told {
     goes_on: bool,
 }
 
-/// Cargo's JSON messages (The Cargo Book, "External tools"); gives what a person is shown.
+/// Cargo's JSON messages (The Cargo Book, "External tools"); returns what a person is shown.
 pub(super) fn rustc(line: &str, folder: &Path, told: &mut Told) -> Option<String> {
     let Ok(message) = serde_json::from_str::<Value>(line) else { return Some(line.to_owned()) };
     match message["reason"].as_str() {
@@ -70,7 +70,7 @@ pub(super) fn cmake(line: &str, folder: &Path, told: &mut Told) -> Option<String
         if let Some(last) = told.diagnostics.last_mut().filter(|_| !line.is_empty()) {
             let said = last["message"].as_str().unwrap_or_default();
             let between = if said.contains(": ") { " " } else { ": " };
-            if said.len() < LONGEST_MESSAGE {
+            if said.len() < MAX_MESSAGE_LEN {
                 last["message"] = json!(format!("{said}{between}{}", line.trim()));
             }
         }
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cmake_finds_wrong_stands_behind_its_place() {
+    fn an_error_of_cmake_follows_its_place() {
         let mut told = Told::default();
         for line in [
             "CMake Error at CMakeLists.txt:1 (cmake_minimum_required):",

@@ -1,4 +1,4 @@
-//! A port that Node opened for us is closed again when we have no more use for it: whoever may connect to it can run anything in
+//! A port that Node opened for us is closed again when we no longer need it: anyone who can connect to it can run anything in
 //! the program. Node has no signal for that, so the program is asked over the port itself, in Node's inspector protocol: one
 //! evaluation over a WebSocket (RFC 6455).
 //!
@@ -99,7 +99,7 @@ fn frame(text: &str) -> std::io::Result<Vec<u8>> {
     Ok([&[0x81, 0x80 | length, 0, 0, 0, 0], text.as_bytes()].concat())
 }
 
-/// Sends a request; gives the connection and the body of the answer.
+/// Sends a request; returns the connection and the body of the answer.
 fn ask(port: u16, request: &str) -> std::io::Result<(TcpStream, Vec<u8>)> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let mut socket = TcpStream::connect_timeout(&address, LIMIT)?;

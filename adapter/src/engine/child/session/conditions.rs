@@ -1,10 +1,9 @@
 //! Breakpoints whose conditions fail. What an adapter makes of those differs: some take them for false, some stop without a word.
 //! Here the text of a condition is checked before the adapter gets it where the language can, and a stop at one that failed says
-//! why ([`CONDITION_FAILURE`]). Conditions that the hub judges never come here.
+//! why ([`CONDITION_FAILURE`]). Conditions that the hub evaluates never come here.
 
-use std::collections::HashMap;
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use dap_wire::Failure;
@@ -13,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::connection::WORDS_BYTES;
 use super::super::profile::FailedCondition;
+use super::super::state::Event;
 use super::super::translate;
 use super::Session;
 use crate::engine::{CONDITION_FAILURE, JOINED_CONDITIONS};
@@ -21,79 +21,18 @@ use crate::engine::{CONDITION_FAILURE, JOINED_CONDITIONS};
 const CHECK_LIMIT: Duration = Duration::from_secs(5);
 /// How long the question why a condition failed may take.
 const QUERY_LIMIT: Duration = Duration::from_secs(2);
-/// Texts whose check is remembered.
-const CHECKED: usize = 256;
 /// Most of what is said about one, characters.
 const SAID: usize = 400;
-
-/// What is known of the session's conditions.
-#[derive(Debug, Default)]
-pub(super) struct Conditions(Mutex<Known>);
-
-#[derive(Debug, Default)]
-struct Known {
-    /// What is wrong with a text, if anything is.
-    checked: HashMap<String, Option<String>>,
-    /// By the adapter's id: the conditions of the breakpoints it holds, per place.
-    held: HashMap<String, HashMap<i64, String>>,
-    /// The adapter said that one failed; the stop follows.
-    failed: Option<FailedCondition>,
-    /// A client asked for a pause that has not come.
-    pausing: bool,
-}
 
 /// A breakpoint as the adapter gets it.
 struct Sent {
     /// Its position in the list that came.
     index: usize,
     breakpoint: Value,
-    /// Its condition as the client has it, unless the hub judges.
+    /// Its condition as the client has it, unless the hub evaluates it.
     condition: Option<String>,
-    /// Whether its condition stands for several.
+    /// Whether its condition joins several.
     joined: bool,
-}
-
-impl Conditions {
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// A client asked for a pause, or the program stopped.
-    pub(super) fn pausing(&self, pausing: bool) -> bool {
-        std::mem::replace(&mut self.known().pausing, pausing)
-    }
-
-    /// The adapter said so.
-    pub(super) fn failed(&self, failed: FailedCondition) {
-        self.known().failed = Some(failed);
-    }
-
-    fn of_stop(&self, body: &Value) -> Option<String> {
-        let known = self.known();
-        let ids = body["hitBreakpointIds"].as_array().into_iter().flatten().filter_map(Value::as_i64);
-        let mut all = ids.filter_map(|id| known.held.values().find_map(|place| place.get(&id)));
-        all.next().cloned()
-    }
-
-    /// The only condition there is, for an adapter that does not say which breakpoint it stopped at.
-    fn only(&self) -> Option<String> {
-        let known = self.known();
-        let mut all = known.held.values().flat_map(HashMap::values);
-        let first = all.next()?;
-        all.all(|other| other == first).then(|| first.clone())
-    }
-
-    fn any(&self) -> bool {
-        self.known().held.values().any(|place| !place.is_empty())
-    }
-
-    /// The adapter holds these at a place: its ids, with their conditions. It may not name again what is as it was.
-    fn hold(&self, place: String, told: Vec<(i64, String)>, wanted: &[Option<String>]) {
-        let mut known = self.known();
-        let held = known.held.entry(place).or_default();
-        held.retain(|_, condition| wanted.iter().flatten().any(|wanted| wanted == condition));
-        held.extend(told);
-    }
 }
 
 impl Session {
@@ -106,7 +45,7 @@ impl Session {
     ) -> Result<Value, Failure> {
         let place = arguments["source"]["path"].as_str().unwrap_or(command).to_owned();
         if command == "setFunctionBreakpoints" {
-            self.panics.note_functions(&arguments);
+            self.learn(|known| known.panics.note_functions(&arguments));
         }
         let asked = arguments["breakpoints"].as_array_mut().map(std::mem::take).unwrap_or_default();
         let (mut taken, mut sent) = (Vec::new(), Vec::new());
@@ -142,7 +81,7 @@ impl Session {
                 if !refused.contains(&at) {
                     sent.push(one);
                 } else if one.joined {
-                    // One that cannot be read must not take away the breakpoint of the others: the hub judges each hit.
+                    // One that cannot be read must not take away the breakpoint of the others: the hub evaluates each hit.
                     drop_condition(&mut one.breakpoint);
                     again.push(one);
                 } else {
@@ -164,7 +103,8 @@ impl Session {
             let id = told["id"].as_i64().unwrap_or_else(|| -1 - i64::try_from(at).unwrap_or_default());
             Some((id, condition.clone()?))
         });
-        self.conditions.hold(place, ids.collect(), &conditions);
+        let told = ids.collect();
+        self.learn(|known| known.conditions.hold(place, told, &conditions));
         translate::put_back(&mut answer, taken);
         Ok(answer)
     }
@@ -183,7 +123,7 @@ impl Session {
         let panics = command == "setFunctionBreakpoints" && self.add_panic_breakpoint(&mut arguments);
         let mut answer = self.ask(command, arguments, cancel).await?;
         if panics {
-            self.panics.take_own(&mut answer);
+            self.learn(|known| known.panics.take_own(&mut answer));
         }
         Ok(answer)
     }
@@ -200,26 +140,24 @@ impl Session {
 
     /// What is wrong with the text of a condition, as far as the language's own tools say without the program.
     async fn problem_of(self: &Arc<Self>, condition: &str) -> Option<String> {
-        if let Some(known) = self.conditions.known().checked.get(condition) {
-            return known.clone();
+        if let Some(problem) = self.known(|known| known.conditions.checked(condition)) {
+            return problem;
         }
         let (session, text) = (self.clone(), condition.to_owned());
         let target = self.live().as_ref().map(|live| live.target.clone())?;
         let finding = tokio::task::spawn_blocking(move || session.profile.syntax_check(&target, &text));
         let problem = said_by(finding.await.ok()??).await;
-        let mut known = self.conditions.known();
-        if known.checked.len() >= CHECKED {
-            known.checked.clear();
-        }
-        known.checked.insert(condition.to_owned(), problem.clone());
+        self.learn(|known| known.conditions.remember_check(condition.to_owned(), problem.clone()));
         problem
     }
 
-    /// The program stands: why, if it is because a condition failed.
-    pub(super) async fn judge_stop(self: &Arc<Self>, mut body: Value) {
-        self.profile.correct_stop(&mut body, self.conditions.pausing(false));
-        self.panics.judge(&mut body, || self.broker.last_words(WORDS_BYTES));
-        let said = self.conditions.known().failed.take();
+    /// The program is stopped: finds out why, if a condition failed. `paused`: a client wants the stop.
+    pub(super) async fn examine(self: Arc<Self>, mut body: Value, paused: bool) {
+        self.profile.correct_stop(&mut body, paused);
+        let said = self.learn(|known| {
+            known.panics.describe(&mut body, || self.broker.last_words(WORDS_BYTES));
+            known.conditions.take_failed()
+        });
         if body["reason"] == "breakpoint" && body[CONDITION_FAILURE].is_null() {
             let failed = match said {
                 Some(failed) => Some(failed),
@@ -230,17 +168,17 @@ impl Session {
             }
         }
         if body[CONDITION_FAILURE].is_object() && body[CONDITION_FAILURE]["condition"].is_null() {
-            body[CONDITION_FAILURE]["condition"] = json!(self.conditions.only());
+            body[CONDITION_FAILURE]["condition"] = json!(self.known(|known| known.conditions.only()));
         }
-        self.stopped(body);
+        self.handle(Event::Stopped(body));
     }
 
-    /// Asks for the reason, of an adapter that stopped at a breakpoint with a condition and does not say so itself.
+    /// Finds out the reason for an adapter that stopped at a breakpoint with a condition and does not report it.
     async fn why_it_failed(&self, body: &Value) -> Option<FailedCondition> {
-        if !self.conditions.any() {
+        if !self.known(|known| known.conditions.any()) {
             return None;
         }
-        let condition = self.conditions.of_stop(body);
+        let condition = self.known(|known| known.conditions.of_stop(body));
         let query = match (self.profile.failure_query(), &condition) {
             (Some(query), _) => query,
             (None, Some(condition)) if self.profile.rechecks_conditions() => condition.as_str(),

@@ -3,17 +3,17 @@
 
 use std::sync::{Arc, PoisonError};
 
-use registry::Scratch;
 use rustix::process::Signal;
 use serde_json::json;
+use session_registry::Scratch;
 use tokio::sync::watch;
 
 use super::super::connection::{self, LAST_WORDS, Process};
 use super::super::debuggee::{self, Debuggee};
 use super::super::inspector::Opened;
 use super::super::profile::ProgramIo;
+use super::super::state::{ChildState, EndKind, Event};
 use super::{GOODBYE_LIMIT, LAST_STEPS, LATE_WORD, Live, PROBE, RELEASE_LIMIT, Session};
-use crate::engine::EngineEvent;
 use crate::io::Child;
 use crate::io::child::is_suspended;
 
@@ -23,7 +23,7 @@ impl Session {
         let (session, mut exit) = (self.clone(), child.exit());
         tokio::spawn(async move {
             connection::ended(&mut exit).await;
-            session.reached(LATE_WORD, |now| now.terminated || now.closed || now.over).await;
+            session.reached(LATE_WORD, |now| now.is_terminated() || now.has_hung_up() || now.is_over()).await;
             session.finish().await;
         });
     }
@@ -42,10 +42,7 @@ impl Session {
 
     /// Whether the adapter, which is a process of its own, hung up because it crashed or was killed.
     async fn adapter_crashed(&self) -> bool {
-        let said = {
-            let now = self.progress.borrow();
-            !now.closed || now.terminated || now.exit.is_some()
-        };
+        let said = !self.state(ChildState::hung_up_without_a_word);
         let silent = |live: &&Live| live.plan.quirks.ends_silently;
         let exits = self.live().as_ref().filter(|live| !said && !silent(live)).and_then(|live| {
             let Process::Adapter(child, _) = &live.connection.process else { return None };
@@ -59,11 +56,13 @@ impl Session {
         }
     }
 
-    /// Sees to the end, once, whatever made it noticed.
+    /// Sees to the end, if nothing does yet.
     pub(super) async fn finish(self: Arc<Self>) {
-        if !self.progress.send_if_modified(|now| !std::mem::replace(&mut now.ending, true)) {
-            return;
-        }
+        self.handle_in_place(Event::EndNoticed).await;
+    }
+
+    /// Sees to the end, whatever made it noticed.
+    pub(super) async fn end_session(self: Arc<Self>) {
         // A program that ends because its adapter was killed has not ended by itself, and one that does not is not waited for.
         let own = if self.adapter_crashed().await { None } else { self.own_exit() };
         let mut code = None;
@@ -71,46 +70,28 @@ impl Session {
             // A program with the debugger inside it (Python) says that debugging is over before it has shut down: its last
             // steps are not to be cut short.
             let inside = self.live().as_ref().is_some_and(|live| live.program.is_none());
-            let limit = if inside && self.progress.borrow().terminated { LAST_STEPS } else { LATE_WORD };
+            let limit = if inside && self.state(ChildState::is_terminated) { LAST_STEPS } else { LATE_WORD };
             code = tokio::time::timeout(limit, connection::ended(&mut exit)).await.ok().map(|info| info.code);
         }
-        let now = self.progress.borrow().clone();
         let silent = self.live().as_ref().is_some_and(|live| live.plan.quirks.ends_silently);
-        if code.is_none() && now.exit.is_none() && now.closed && !now.terminated && !silent {
-            let failure = self.why_it_broke("while the program was being debugged").await;
-            self.kill();
-            self.close_opened().await;
-            if !self.progress.borrow().launched {
-                // The answer to the launch says so, and the same client may launch again.
-                return;
+        match self.state(|state| state.end_kind(code.is_some(), silent)) {
+            EndKind::AdapterBroke => {
+                let failure = self.why_it_broke("while the program was being debugged").await;
+                self.kill();
+                self.close_opened().await;
+                return self.handle(Event::AdapterBroke(failure));
             }
-            self.progress.send_modify(|now| now.over = true);
-            // A hub that has gone needs no telling.
-            drop(self.events.send(EngineEvent::Died(failure)));
-            return;
-        }
-        if code.is_none() && now.exit.is_none() {
-            // Some say how it ended only when they are told goodbye.
-            self.say_goodbye(true).await;
-        } else {
-            self.reached(LATE_WORD, |now| now.terminated || now.closed).await;
+            EndKind::NoExitCode => self.say_goodbye(true).await,
+            EndKind::ExitCode => {
+                self.reached(LATE_WORD, |now| now.is_terminated() || now.has_hung_up()).await;
+            }
         }
         let code = match code {
             Some(code) => Some(i64::from(code)),
             None => self.told_code().await,
         };
         self.program_ended(code);
-        let [mut exited, terminated] =
-            std::mem::take(&mut *self.farewell.lock().unwrap_or_else(PoisonError::into_inner));
-        if let Some(code) = code {
-            match exited.as_object_mut() {
-                Some(body) => drop(body.insert("exitCode".into(), code.into())),
-                None => exited = json!({ "exitCode": code }),
-            }
-            self.tell("exited", exited);
-        }
-        self.tell("terminated", terminated);
-        self.progress.send_modify(|now| now.over = true);
+        self.handle(Event::EndKnown(code));
         if self.live().as_ref().is_some_and(|live| live.plan.launched) {
             self.end_before_helpers().await;
         }
@@ -135,10 +116,10 @@ impl Session {
         }
     }
 
-    /// The adapter's word on how the program ended; of a signal as the kernel's own is told, 128 more than its number. Delve
+    /// The exit code that the adapter reports; for a signal, 128 plus its number, as for one that the kernel reports. Delve
     /// says it as a negative one, and -1 of any signal when it only runs the program.
     async fn told_code(&self) -> Option<i64> {
-        let code = self.progress.borrow().exit;
+        let code = self.state(ChildState::exit_code);
         if let Some(signal @ ..-1) = code {
             return Some(128 - signal);
         }
@@ -160,24 +141,27 @@ impl Session {
         }
     }
 
-    async fn say_goodbye(&self, kill: bool) {
+    async fn say_goodbye(self: &Arc<Self>, kill: bool) {
         let Ok(peer) = self.peer() else { return };
         if kill {
             self.wake_program();
         }
-        if !peer.is_closed() {
+        // The program's end and the hub's request to leave may come at the same time.
+        let _only_one = self.goodbye.lock().await;
+        if !peer.is_closed() && !self.state(ChildState::is_disconnected) {
             let arguments = json!({ "restart": false, "terminateDebuggee": kill });
             let limit = if kill { GOODBYE_LIMIT } else { RELEASE_LIMIT };
             let answer = peer.request("disconnect", arguments, limit).await;
-            if let Err(failure) = answer {
-                tracing::debug!(%failure, "the adapter did not say goodbye");
+            match answer {
+                Ok(_) => self.handle(Event::Disconnected),
+                Err(failure) => tracing::debug!(%failure, "the adapter did not say goodbye"),
             }
         }
     }
 
     /// The hub wants the end: an attached program lives on, one we launched ends with its pipes.
-    pub(in super::super) async fn let_go(&self, terminate: bool) {
-        self.progress.send_modify(|now| (now.ending, now.over) = (true, true));
+    pub(in super::super) async fn let_go(self: &Arc<Self>, terminate: bool) {
+        self.handle(Event::LetGo);
         self.planning.close();
         // A build looks every few milliseconds whether it is to give up.
         drop(tokio::time::timeout(GOODBYE_LIMIT, self.planning.wait()).await);
@@ -197,7 +181,7 @@ impl Session {
             drop(tokio::time::timeout(GOODBYE_LIMIT, connection::ended(&mut exit)).await);
         }
         if self.live().as_ref().is_some_and(Live::began_delegated) {
-            self.reached(GOODBYE_LIMIT, |now| now.gone).await;
+            self.reached(GOODBYE_LIMIT, ChildState::is_gone).await;
         }
         self.close_opened().await;
         self.program_ended(None);
@@ -227,7 +211,7 @@ impl Session {
         }
     }
 
-    /// A program that was stopped from its terminal's keyboard hears nobody: it goes on, to end.
+    /// A program that was suspended from its terminal's keyboard handles no signal: resumes it so that it can end.
     pub(super) fn wake_program(&self) {
         if let Some(live) = self.live().as_ref()
             && live.processes().any(is_suspended)
@@ -236,7 +220,7 @@ impl Session {
         }
     }
 
-    /// Ends the program whatever it wants, and tells of it as of any end.
+    /// Kills the program, and reports its end like any other.
     pub(super) async fn end_program(self: Arc<Self>) {
         self.end_before_helpers().await;
         self.say_goodbye(true).await;
@@ -246,7 +230,7 @@ impl Session {
         self.finish().await;
     }
 
-    /// The adapter and the program are no more.
+    /// The adapter and the program have ended.
     pub(super) fn kill(&self) {
         self.closing.cancel();
         if let Some(live) = self.live().as_mut() {
@@ -267,10 +251,10 @@ impl Session {
         }
     }
 
-    /// The handle was dropped: nobody asks or listens any more.
-    pub(in super::super) fn abandon(&self) {
+    /// The handle was dropped: no more requests come, and nobody listens.
+    pub(in super::super) fn abandon(self: &Arc<Self>) {
         self.give_up.cancel();
-        self.progress.send_modify(|now| (now.ending, now.over) = (true, true));
+        self.handle(Event::LetGo);
         self.kill();
         let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let (Some(opened), Ok(runtime)) = (opened, tokio::runtime::Handle::try_current()) {
@@ -317,7 +301,7 @@ impl Live {
             launcher.signal(Signal::STOP);
             debuggee::children_of(launcher.pid())
         } else {
-            // Somebody killed it: its child has another parent now, and its stdin still.
+            // It was killed: its child now has another parent, but still its stdin.
             debuggee::with_stdin(launcher.stdin())
         };
         started.into_iter().filter_map(Debuggee::of).collect()

@@ -15,7 +15,7 @@ use super::{PROBE, Session};
 const LIMIT: Duration = Duration::from_secs(3);
 
 impl Session {
-    /// Kills a program that has helpers, and waits until those have ended. One without is left to who asks.
+    /// Kills a program that has helpers, and waits until those have ended. A program without helpers is left to the caller.
     pub(super) async fn end_before_helpers(&self) {
         if !self.profile.has_helpers() {
             return;
@@ -30,7 +30,7 @@ impl Session {
 
 fn end_before(profile: &Arc<dyn Profile>, programs: &[u32]) {
     let is_helper = |pid: u32| profile.is_helper(&debuggee::words_of(pid));
-    // Whoever loses its parent gets another one: all are noted before any is killed.
+    // A process that loses its parent gets another one, so all are recorded before any is killed.
     let mut all: Vec<u32> = programs.to_vec();
     let mut at = 0;
     while let Some(pid) = all.get(at).copied() {

@@ -10,13 +10,15 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::connection::{self, Connection, with_last_words};
 use super::super::find;
-use super::super::profile::{Plan, ProgramIo, Transport};
+use super::super::profile::{Plan, Profile, ProgramIo, Transport};
+use super::super::registry;
+use super::super::state::{ChildState, Event, Link};
 use super::super::target::Target;
-use super::family::Adopted;
+use super::subprocesses::Adopted;
 use super::{FOREVER, HELLO_LIMIT, LAUNCH_LIMIT, Live, Session};
-use crate::engine::EngineEvent;
 use crate::engine::console::Console;
-use crate::io::Offer;
+use crate::engine::{EngineEvent, env_file};
+use crate::io::NamedPipes;
 
 impl Session {
     pub(super) async fn launch(
@@ -31,7 +33,7 @@ impl Session {
             () = cancel.cancelled() => Err(Failure::cancelled()),
         };
         if outcome.is_err() {
-            // A build goes on in a thread of its own.
+            // A build runs in its own thread.
             self.give_up.cancel();
             // What was to be attached to is not ours to end.
             self.let_go(!attach).await;
@@ -48,7 +50,16 @@ impl Session {
                 (plan, target, None, connection, incoming)
             }
             None => {
-                let target = Target::parse(attributes)?;
+                let mut wrong = Vec::new();
+                let mut attributes = env_file::merged(attributes, &mut |line| wrong.push(line.to_owned()))?;
+                for line in wrong {
+                    self.tell("output", json!({ "category": "console", "output": format!("{line}\n") }));
+                }
+                if attach {
+                    self.profile.description().check_attach(&attributes)?;
+                    say_where_it_listens(&*self.profile, &mut attributes);
+                }
+                let target = Target::parse(&attributes)?;
                 let mut plan = self.plan(attach, &target).await?;
                 let offer = match &plan.program_io {
                     // A described adapter may have a `console` of its own.
@@ -57,7 +68,7 @@ impl Session {
                     {
                         let what = "run a program in a client's terminal";
                         return Err(find::unsupported(self.profile.name(), &target, what)
-                            .hint("leave `console` out; `pty: true` gives it a terminal of Tandem's"));
+                            .hint("leave `console` out; `pty: true` gives it Tandem's own terminal"));
                     }
                     _ if attach || target.console != Console::Piped => {
                         self.broker.set_not_owned();
@@ -107,7 +118,7 @@ impl Session {
             };
             session.keep_opened(plan.opened.take(), give_up.is_cancelled());
             if !matches!(plan.transport, Transport::Runs(_)) {
-                find::has_interpreter(profile.name(), &plan.spec)?;
+                find::has_interpreter(profile.name(), &plan.spec, registry::package_of)?;
             }
             Ok(plan)
         });
@@ -116,13 +127,13 @@ impl Session {
         })?
     }
 
-    /// Shakes hands with an adapter that can be talked to, and asks it to launch.
+    /// Initializes a connected adapter, and sends it `launch`.
     async fn take_in(
         self: &Arc<Self>,
         mut connection: Connection,
         plan: Plan,
         target: Target,
-        offer: Option<Offer>,
+        offer: Option<NamedPipes>,
         incoming: mpsc::UnboundedReceiver<Incoming>,
     ) -> Result<Value, Failure> {
         let peer = connection.peer.clone();
@@ -141,7 +152,7 @@ impl Session {
             debuggee: None,
             parent: None,
         });
-        tokio::spawn(self.clone().listen(peer.clone(), incoming));
+        tokio::spawn(self.clone().listen(Link::First, peer.clone(), incoming));
         let introduced = peer.request("initialize", hello, HELLO_LIMIT).await;
         let capabilities = match introduced {
             Ok(capabilities) => capabilities,
@@ -151,7 +162,7 @@ impl Session {
             }
         };
         self.learn_capabilities(&capabilities);
-        self.progress.send_modify(|now| now.asked = true);
+        self.handle(Event::LaunchSent);
         let answer = tokio::select! {
             answer = peer.request(command, arguments, FOREVER) => answer,
             stalled = self.stalled() => Err(with_last_words(stalled, &self.last_words().await)),
@@ -163,7 +174,7 @@ impl Session {
         if self.live().as_ref().is_some_and(|live| live.plan.quirks.starts_when_configured) {
             self.until_started().await?;
         }
-        self.progress.send_modify(|now| now.launched = true);
+        self.handle(Event::Launched);
         tokio::spawn(self.clone().say_what_the_adapter_does_not());
         Ok(body)
     }
@@ -171,10 +182,10 @@ impl Session {
     /// Waits until the adapter that was configured has started the program, or says that it cannot.
     async fn until_started(&self) -> Result<(), Failure> {
         tokio::select! {
-            _ = self.reached(FOREVER, |now| now.configured || now.closed) => {}
+            _ = self.reached(FOREVER, |now| now.is_configured() || now.has_hung_up()) => {}
             stalled = self.stalled() => return Err(with_last_words(stalled, &self.last_words().await)),
         }
-        match self.refusal() {
+        match self.state(|state| state.refusal().cloned()) {
             Some(failure) if failure.code == ErrorCode::EngineFailed => {
                 let message = format!("`{}` cannot debug it: {}", self.profile.name(), failure.message);
                 Err(self.launch_failed(Failure { message, ..failure }).hint(
@@ -182,19 +193,20 @@ impl Session {
                 ))
             }
             Some(failure) => Err(failure),
-            None if self.progress.borrow().closed => Err(self.why_it_broke("before the program ran").await),
+            None if self.state(ChildState::has_hung_up) => {
+                Err(self.why_it_broke("before the program ran").await)
+            }
             None => Ok(()),
         }
     }
 
     /// Resolves when the adapter takes too long to get ready or, once configured, to launch.
     async fn stalled(&self) -> String {
-        if !self.reached(LAUNCH_LIMIT, |now| now.initialized).await {
+        if !self.reached(LAUNCH_LIMIT, ChildState::is_initialized).await {
             return format!("the debug adapter was not ready within {} s", LAUNCH_LIMIT.as_secs());
         }
-        let mut progress = self.progress.subscribe();
-        // The sender lives as long as we do; clients may take their time to configure.
-        drop(progress.wait_for(|now| now.configured).await);
+        // Clients may take their time to configure.
+        self.until(ChildState::is_configured).await;
         tokio::time::sleep(LAUNCH_LIMIT).await;
         format!("the debug adapter did not launch the program within {} s", LAUNCH_LIMIT.as_secs())
     }
@@ -215,9 +227,9 @@ impl Session {
             Ok(Value::Null)
         };
         if let Err(failure) = &outcome {
-            self.refuse(failure.clone());
+            self.handle(Event::Refused(failure.clone()));
         }
-        self.progress.send_modify(|now| now.configured = true);
+        self.handle(Event::Configured);
         outcome
     }
 
@@ -226,13 +238,29 @@ impl Session {
         if failure.code != ErrorCode::EngineFailed {
             return failure;
         }
-        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        let words = said.trim();
+        let words = self.state(|state| state.printed().trim().to_owned());
         if words.is_empty() {
             return Failure { code: ErrorCode::LaunchFailed, ..failure };
         }
         let message = format!("{}; it said: {words}", failure.message.trim_end_matches('.'));
         Failure::new(ErrorCode::LaunchFailed, message).data(failure.data)
+    }
+}
+
+/// Sets the adapter's own attributes for the debugger that `connect` names by host and port; what is said in these already
+/// stays.
+fn say_where_it_listens(profile: &dyn Profile, attributes: &mut Value) {
+    let connect = &attributes["connect"];
+    let host = connect["host"].as_str().unwrap_or("127.0.0.1");
+    let own = match &connect["port"] {
+        Value::Null => None,
+        port => profile.connect_attributes(host, port),
+    };
+    if let (Some(Value::Object(own)), Some(attributes)) = (own, attributes.as_object_mut()) {
+        attributes.shift_remove("connect");
+        for (key, value) in own {
+            attributes.entry(key).or_insert(value);
+        }
     }
 }
 

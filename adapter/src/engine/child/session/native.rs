@@ -1,5 +1,5 @@
 //! Values and frames of machine code (lldb, gdb): what an adapter would answer without bound is bounded, what it shows as nothing
-//! is summed up, and what nobody can look at is said to be so.
+//! is summed up, and a value that cannot be read is marked as such.
 
 use std::path::Path;
 
@@ -7,6 +7,7 @@ use dap_wire::Failure;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use super::super::rust;
 use super::Session;
 
 /// Most rows of one answer: an adapter makes them all before it answers, and an array may have a hundred million.
@@ -16,10 +17,10 @@ const SUMMED_UP: usize = 40;
 /// Parts that a summary shows.
 const PARTS: u64 = 6;
 /// Longest summary, characters.
-const LONGEST: usize = 120;
+const MAX_SUMMARY_LEN: usize = 120;
 
 impl Session {
-    /// Asks for values or frames.
+    /// A request for values or frames.
     pub(super) async fn ask_native(
         &self,
         command: &str,
@@ -39,7 +40,14 @@ impl Session {
             false => self.ask(command, arguments, cancel).await?,
         };
         match command {
-            "stackTrace" => rows_of(&mut answer, "stackFrames").for_each(without_source),
+            "stackTrace" => {
+                for frame in rows_of(&mut answer, "stackFrames") {
+                    without_source(frame);
+                    if let Some(name) = frame["name"].as_str().and_then(rust::without_hash) {
+                        frame["name"] = json!(name);
+                    }
+                }
+            }
             "evaluate" => {
                 close_null(&mut answer, "result");
                 self.sum_up(&mut answer, "result", cancel).await;
@@ -48,6 +56,7 @@ impl Session {
                 let mut left = SUMMED_UP;
                 for row in rows_of(&mut answer, "variables") {
                     close_null(row, "value");
+                    name_unit(row);
                     if left > 0 && self.sum_up(row, "value", cancel).await {
                         left -= 1;
                     }
@@ -81,7 +90,7 @@ impl Session {
     }
 }
 
-/// Bounds how much is asked for; says whether it did.
+/// Limits the requested amount; returns whether it changed anything.
 fn bound(arguments: &mut Value) -> bool {
     let count = arguments["count"].as_u64().filter(|count| *count > 0);
     let unbounded = count.is_none_or(|count| count > ROWS);
@@ -109,8 +118,8 @@ fn summary(parts: &Value) -> String {
         let value = if value.is_empty() && opens { "{…}" } else { value };
         text.push_str(if at > 0 { ", " } else { "" });
         text.push_str(&if value.is_empty() { name.to_owned() } else { format!("{name} = {value}") });
-        if text.chars().count() > LONGEST {
-            text = text.chars().take(LONGEST).collect::<String>() + "…";
+        if text.chars().count() > MAX_SUMMARY_LEN {
+            text = text.chars().take(MAX_SUMMARY_LEN).collect::<String>() + "…";
             return text + "}";
         }
     }
@@ -133,6 +142,13 @@ fn close_null(row: &mut Value, key: &str) {
             row.shift_remove("indexedVariables");
             row.shift_remove("namedVariables");
         }
+    }
+}
+
+/// lldb reads a value of no size as an error.
+fn name_unit(row: &mut Value) {
+    if row["type"] == "void" && row["value"] == "<error: Unable to determine byte size.>" {
+        row["value"] = json!("()");
     }
 }
 

@@ -3,9 +3,6 @@
 //! what has none. So an adapter is asked for elements only where it has announced them (`indexedVariables`), else for all
 //! children, of which the page is cut.
 
-use std::collections::HashMap;
-use std::sync::PoisonError;
-
 use dap_wire::Failure;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -13,52 +10,15 @@ use tokio_util::sync::CancellationToken;
 use super::super::rows::{self, Filter, Page};
 use super::Session;
 
-/// How many values are remembered to have elements.
-const KNOWN: usize = 50_000;
 /// How many elements are read for who does not say how many.
-const MOST: usize = 10_000;
-
-/// How many elements a value has announced, by its reference.
-#[derive(Debug, Default)]
-pub(super) struct Elements(HashMap<i64, usize>);
-
-impl Elements {
-    fn learn(&mut self, value: &Value) {
-        let Some(reference) = value["variablesReference"].as_i64().filter(|reference| *reference != 0) else {
-            return;
-        };
-        match value["indexedVariables"].as_u64().and_then(|count| usize::try_from(count).ok()) {
-            Some(count @ 1..) => {
-                if self.0.len() >= KNOWN {
-                    self.0.clear();
-                }
-                self.0.insert(reference, count);
-            }
-            // References are used again.
-            _ => drop(self.0.remove(&reference)),
-        }
-    }
-}
+const MAX_ELEMENTS: usize = 10_000;
 
 impl Session {
-    /// Learns from an answer which values have elements.
-    pub(super) fn learn_elements(&self, command: &str, answer: &Value) {
-        let mut elements = self.elements.lock().unwrap_or_else(PoisonError::into_inner);
-        match command {
-            "scopes" | "variables" => {
-                answer[command].as_array().into_iter().flatten().for_each(|row| elements.learn(row));
-            }
-            "evaluate" | "setVariable" | "setExpression" => elements.learn(answer),
-            _ => {}
-        }
-    }
-
     pub(super) fn elements_of(&self, reference: &Value) -> usize {
-        let elements = self.elements.lock().unwrap_or_else(PoisonError::into_inner);
-        reference.as_i64().and_then(|reference| elements.0.get(&reference).copied()).unwrap_or(0)
+        self.known(|known| known.elements.of(reference))
     }
 
-    /// Children of a value: all, or the page that is asked for.
+    /// Children of a value: all, or the requested page.
     pub(super) async fn variables(
         &self,
         arguments: Value,
@@ -68,7 +28,7 @@ impl Session {
         let page = match Page::of(&arguments) {
             Some(page) => page,
             None if count > 0 && self.profile.hides_elements() => {
-                Page { filter: Filter::All, start: 0, count: MOST }
+                Page { filter: Filter::All, start: 0, count: MAX_ELEMENTS }
             }
             None => return self.ask("variables", arguments, cancel).await,
         };
@@ -90,7 +50,7 @@ impl Asking<'_> {
     async fn announced(&self, page: Page, count: usize) -> Result<Vec<Value>, Failure> {
         let mut rows = Vec::new();
         if page.filter != Filter::Named {
-            let wanted = page.count.min(count.saturating_sub(page.start)).min(MOST);
+            let wanted = page.count.min(count.saturating_sub(page.start)).min(MAX_ELEMENTS);
             rows = self.elements(page.start, wanted).await?;
         }
         let others = match page.filter {
@@ -140,7 +100,7 @@ impl Asking<'_> {
         Ok(page.of_children((elements, others)))
     }
 
-    /// Elements that are told behind a row of their own, or behind one for each range of them. Those before the page are not
+    /// Elements that are below a row of their own, or behind one for each range of them. Those before the page are not
     /// read, and the page begins that much earlier in what is.
     async fn read_further(
         &self,
@@ -148,7 +108,7 @@ impl Asking<'_> {
         further: &Value,
         page: Page,
     ) -> Result<Page, Failure> {
-        let end = page.end().min(page.start.saturating_add(MOST));
+        let end = page.end().min(page.start.saturating_add(MAX_ELEMENTS));
         let told = self.ask_of(further, json!({})).await?;
         if !told.iter().any(|row| rows::range_of(row).is_some()) {
             elements.extend(told);
@@ -174,19 +134,19 @@ impl Asking<'_> {
         Ok(Page { start: page.start.saturating_sub(skipped), ..page })
     }
 
-    async fn ask(&self, wish: Value) -> Result<Vec<Value>, Failure> {
-        self.ask_of(self.arguments, wish).await
+    async fn ask(&self, page: Value) -> Result<Vec<Value>, Failure> {
+        self.ask_of(self.arguments, page).await
     }
 
-    /// The children of what `parent` refers to; `wish` is the page as the adapter is asked.
-    async fn ask_of(&self, parent: &Value, wish: Value) -> Result<Vec<Value>, Failure> {
+    /// The children of what `parent` refers to; `page` is the page as the adapter is asked.
+    async fn ask_of(&self, parent: &Value, page: Value) -> Result<Vec<Value>, Failure> {
         let mut arguments = self.arguments.clone();
-        if let (Some(arguments), Value::Object(wish)) = (arguments.as_object_mut(), wish) {
+        if let (Some(arguments), Value::Object(page)) = (arguments.as_object_mut(), page) {
             for key in ["filter", "start", "count"] {
                 arguments.shift_remove(key);
             }
             arguments.insert("variablesReference".into(), parent["variablesReference"].clone());
-            arguments.extend(wish);
+            arguments.extend(page);
         }
         let mut answer = self.session.ask("variables", arguments, self.cancel).await?;
         match answer["variables"].take() {

@@ -1,9 +1,9 @@
-//! `pause`, with an end: an adapter that answers it with success may never say that the program stands, because none of the
-//! program's own code runs. Then the stop is told here, or the request is refused with the reason.
+//! `pause`, with an end: an adapter that answers it with success may never report that the program is stopped, because none of the
+//! program's own code runs. Then this module reports the stop, or refuses the request with the reason.
 //!
-//! Not here: stops that nobody wants, which the hub judges.
+//! Not here: unwanted stops, which the hub handles.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use dap_wire::{ErrorCode, Failure};
@@ -13,7 +13,8 @@ use tokio_util::sync::CancellationToken;
 use super::super::debuggee::{self, Debuggee};
 use super::super::nodelay;
 use super::super::profile::IdlePause;
-use super::{Progress, Session};
+use super::super::state::{ChildState, Event};
+use super::Session;
 use crate::io::Child;
 
 /// How long a pause may take until it is said why the program does not stop. debugpy waits 0.5 s for the main thread.
@@ -28,44 +29,14 @@ const UNSAID_LIMIT: Duration = Duration::from_millis(100);
 /// What a person may be shown of a command line.
 const SHOWN_CHARS: usize = 60;
 
-/// How the program was set going, and whether somebody wants it to stop. A stop ends both.
-#[derive(Debug, Default)]
-pub(super) struct Motion {
-    stepping: bool,
-    pausing: bool,
-    /// The last stop was told here, not by the adapter.
-    unsaid: bool,
-}
-
 impl Session {
-    /// Notes a request that sets the program going, or is to stop it.
-    pub(super) fn note_motion(&self, command: &str) {
-        let mut motion = self.motion.lock().unwrap_or_else(PoisonError::into_inner);
-        match command {
-            "next" | "stepIn" | "stepOut" | "stepBack" | "goto" => motion.stepping = true,
-            "continue" | "reverseContinue" => motion.stepping = false,
-            "pause" => motion.pausing = true,
-            _ => {}
-        }
-    }
-
-    /// The adapter says that the program stands. js-debug steps out of Node's own code after a pause, and calls that a step.
-    pub(super) fn stopped(&self, mut body: Value) {
-        let motion = std::mem::take(&mut *self.motion.lock().unwrap_or_else(PoisonError::into_inner));
-        if motion.pausing && !motion.stepping && body["reason"] == "step" {
-            body["reason"] = json!("pause");
-        }
-        self.progress.send_modify(|now| now.stops += 1);
-        self.tell("stopped", body);
-    }
-
-    /// Pauses the program, and answers when it stands or when it is known why it does not.
+    /// Pauses the program, and answers when it is stopped or when it is known why it is not.
     pub(super) async fn pause(
         self: &Arc<Self>,
         arguments: Value,
         cancel: &CancellationToken,
     ) -> Result<Value, Failure> {
-        let before = self.progress.borrow().stops;
+        let before = self.state(ChildState::stops);
         let answer = self.ask("pause", arguments.clone(), cancel).await?;
         let how = self.profile.idle_pause();
         if how == IdlePause::Comes {
@@ -74,7 +45,7 @@ impl Session {
             }
             return Ok(answer);
         }
-        let stands = self.reached(PAUSE_LIMIT, |now| now.stops != before || now.ending || now.over);
+        let stands = self.reached(PAUSE_LIMIT, |now| now.stops() != before || now.is_ending());
         let stands = tokio::select! {
             stands = stands => stands,
             // The adapter has taken the pause; nothing takes it back.
@@ -90,7 +61,7 @@ impl Session {
 
     /// Pauses once more when the program has not stopped: it was only about to run when the first pause came.
     async fn pause_again(self: Arc<Self>, arguments: Value, before: u64) {
-        let has_stopped = |now: &Progress| now.stops != before || now.ending || now.over;
+        let has_stopped = |now: &ChildState| now.stops() != before || now.is_ending();
         if !self.reached(MISSED_LIMIT, has_stopped).await
             && let Err(failure) = self.ask("pause", arguments, &self.give_up).await
         {
@@ -98,22 +69,14 @@ impl Session {
         }
     }
 
-    /// Each thread waits in a call and will stop when that returns: as far as the program's own code goes, it stands.
-    async fn say_it_stands(&self, before: u64, cancel: &CancellationToken) -> Result<(), Failure> {
+    /// Each thread waits in a call and will stop when that returns: the program's own code does not run.
+    async fn say_it_stands(self: &Arc<Self>, before: u64, cancel: &CancellationToken) -> Result<(), Failure> {
         let answer = self.ask("threads", Value::Null, cancel).await?;
         let thread = answer["threads"][0]["id"].clone();
-        // Meanwhile it may have stopped by itself.
-        if self.progress.send_if_modified(|now| {
-            let first = now.stops == before;
-            now.stops += u64::from(first);
-            first
-        }) {
-            let description = "Paused: each thread waits in a call that has not returned";
-            let body = json!({ "reason": "pause", "description": description, "threadId": thread,
-                "allThreadsStopped": true });
-            self.motion.lock().unwrap_or_else(PoisonError::into_inner).unsaid = true;
-            self.tell("stopped", body);
-        }
+        let description = "Paused: each thread waits in a call that has not returned";
+        let body = json!({ "reason": "pause", "description": description, "threadId": thread,
+            "allThreadsStopped": true });
+        self.handle(Event::FoundStopped { before, body });
         Ok(())
     }
 
@@ -124,7 +87,7 @@ impl Session {
         arguments: Value,
         cancel: &CancellationToken,
     ) -> Result<Value, Failure> {
-        if !std::mem::take(&mut self.motion.lock().unwrap_or_else(PoisonError::into_inner).unsaid) {
+        if !self.state(ChildState::is_stop_unsaid) {
             return self.ask("continue", arguments, cancel).await;
         }
         let (session, never) = (self.clone(), CancellationToken::new());
@@ -158,7 +121,8 @@ impl Session {
         };
         let limit = PAUSE_LIMIT.as_secs_f32();
         let message = format!("the program did not stop within {limit} s: {why}");
-        Failure::new(ErrorCode::Timeout, message)
-            .hint(format!("the pause holds: the program stops as soon as its own code runs again; {remedy}"))
+        Failure::new(ErrorCode::Timeout, message).hint(format!(
+            "the pause is pending: the program stops as soon as its own code runs again; {remedy}"
+        ))
     }
 }

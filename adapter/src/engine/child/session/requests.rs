@@ -3,25 +3,26 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use dap_wire::command::{Execution, execution, find};
 use dap_wire::peer::Peer;
 use dap_wire::{ErrorCode, Failure};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use super::super::capability_gate;
 use super::super::connection::{self, LAST_WORDS, LastLines, Process, WORDS_BYTES, with_last_words};
-use super::super::offered;
 use super::super::profile::Profile;
+use super::super::state::Event;
 use super::{REQUEST_LIMIT, Session};
 use crate::io::{Broker, Child, ExitInfo};
 
-/// Requests whose refusal is about what was typed: nothing that a person must be shown a dialog for.
-const TYPED: [&str; 4] = ["completions", "evaluate", "setExpression", "setVariable"];
+/// Whether the program runs after this request.
+pub(super) fn resumes(command: &str) -> bool {
+    matches!(execution(command), Execution::Continue | Execution::Step)
+}
 
-/// Requests after which the program runs.
-pub(super) const RESUMING: [&str; 4] = ["continue", "next", "stepIn", "stepOut"];
-
-/// What died cannot go on; an adapter may answer that it does.
+/// A dead adapter cannot resume anything, even if it has answered that it does.
 pub(super) fn core_does_not_run(command: &str) -> Failure {
     let message = format!("`{command}` needs a program that runs; this session looks at a core file");
     Failure::new(ErrorCode::Unsupported, message).hint("launch the program to run it").quiet()
@@ -43,11 +44,11 @@ impl Session {
     }
 
     pub(super) fn peer(&self) -> Result<Peer, Failure> {
-        let gone = || Failure::new(ErrorCode::EngineFailed, "the debug adapter does not run");
+        let gone = || Failure::new(ErrorCode::EngineFailed, "the debug adapter is not running");
         self.live().as_ref().map(|live| live.connection.peer.clone()).ok_or_else(gone)
     }
 
-    /// Asks the adapter; a failure of the adapter itself quotes its last words.
+    /// Sends a request to the adapter; a failure of the adapter itself quotes the last lines of its stderr.
     pub(super) async fn ask(
         &self,
         command: &str,
@@ -55,13 +56,20 @@ impl Session {
         cancel: &CancellationToken,
     ) -> Result<Value, Failure> {
         self.profile.adapt_request(command, &mut arguments);
-        self.note_motion(command);
+        match execution(command) {
+            Execution::Unchanged => {}
+            // It has no effects.
+            moves => drop(self.decide(Event::RequestSent(moves))),
+        }
         let (peer, witness) = (self.peer()?, self.witness());
         let outcome = peer.request_or_cancel(command, arguments, REQUEST_LIMIT, cancel).await;
-        let silent = self.live().as_ref().is_some_and(|live| live.plan.quirks.ends_silently);
+        let silent = self.live().as_ref().is_some_and(|live| {
+            // An adapter inside the program ends with it, wherever the program calls `_exit`.
+            live.plan.quirks.ends_silently || matches!(live.connection.process, Process::Program(_))
+        });
         match outcome {
             // It went on, and was gone before it could say so.
-            Err(_) if silent && peer.is_closed() && RESUMING.contains(&command) => Ok(Value::Null),
+            Err(_) if silent && peer.is_closed() && resumes(command) => Ok(Value::Null),
             Err(failure) if peer.is_closed() && failure.code == ErrorCode::EngineFailed => {
                 let when = format!("before it answered `{command}`");
                 Err(match witness {
@@ -74,17 +82,33 @@ impl Session {
                 let quoted = if words.is_empty() { words } else { format!("; its last words: {words}") };
                 Err(Failure { message: format!("{}{quoted}", failure.message), ..failure })
             }
-            Err(failure) if TYPED.contains(&command) => Err(evaluation_failed(failure, command)),
+            // A refusal of what was typed: no dialog for the user.
+            Err(failure) if find(command).is_some_and(|spec| spec.typed) => {
+                Err(evaluation_failed(failure, command))
+            }
             Err(failure) => Err(failure),
             Ok(mut answer) => {
                 self.profile.adapt_said(command, &mut answer);
-                self.learn_elements(command, &answer);
+                self.learn(|known| known.elements.learn(command, &answer));
                 Ok(answer)
             }
         }
     }
 
-    /// Asks what DAP does not know, of an adapter that may not know it either.
+    /// Before the first look at variables: has objects shown by their fields. Where that fails they are shown as ever.
+    pub(super) async fn prepare_summaries(&self, frame: &Value, cancel: &CancellationToken) {
+        if !frame.is_number() || self.learn(|known| std::mem::replace(&mut known.summarizes, true)) {
+            return;
+        }
+        let Some(expression) = self.profile.summaries() else { return };
+        let asked = json!({ "expression": expression, "frameId": frame, "context": "watch" });
+        if let Err(failure) = self.ask("evaluate", asked, cancel).await {
+            tracing::debug!(%failure, "objects are shown without their fields");
+            self.learn(|known| known.summarizes = !cancel.is_cancelled());
+        }
+    }
+
+    /// Sends a request that is not DAP's, to an adapter that may not know it either.
     pub(super) async fn ask_its_own(
         &self,
         command: &str,
@@ -98,11 +122,11 @@ impl Session {
             biased;
             outcome = self.ask(command, arguments, cancel) => outcome,
             () = lines.said(before, |line| self.profile.unknown_request_in(line) == Some(command)) =>
-                Err(offered::refusal(command, self.profile.name())),
+                Err(capability_gate::refusal(command, self.profile.name())),
         }
     }
 
-    /// What tells why the adapter broke, also after the session has let go of it.
+    /// The source of the reason why the adapter broke, also after the session has released it.
     fn witness(&self) -> Option<Witness> {
         self.live().as_ref().map(|live| Witness {
             program: live.plan.spec.program.clone(),

@@ -1,23 +1,25 @@
-//! What an adapter asks: to start the program, which we do unless a client's terminal is wanted, and to debug another.
+//! Reverse requests of an adapter: to start the program, which we do unless the launch wants a client's terminal, and to debug another.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use dap_wire::peer::Peer;
 use dap_wire::{ErrorCode, Failure, Request};
 use serde_json::{Value, json};
 
 use super::super::profile::ProgramIo;
+use super::super::state::{Event, Link};
 use super::super::terminal;
 use super::Session;
-use crate::engine::EngineEvent;
 use crate::engine::console::Console;
 
 impl Session {
-    pub(super) fn wanted(self: &Arc<Self>, peer: &Peer, request: Request) {
+    pub(super) fn wanted(self: &Arc<Self>, link: Link, peer: &Peer, request: Request) {
         let outcome = match request.command.as_str() {
             "runInTerminal" => match self.console() {
                 Console::Piped => self.run_program(&request.arguments),
-                Console::Terminal { external } => return self.ask_client(peer, request, external),
+                Console::Terminal { external } => {
+                    return self.handle(Event::WantsTerminal { link, request, external });
+                }
             },
             "startDebugging" => self.start_debugging(&request.arguments),
             other => {
@@ -28,7 +30,7 @@ impl Session {
         if let Err(failure) = &outcome {
             tracing::warn!(%failure, command = request.command, "an adapter's request was refused");
         }
-        peer.answer(&request, outcome);
+        peer.respond(&request, outcome);
     }
 
     fn console(&self) -> Console {
@@ -56,24 +58,8 @@ impl Session {
         Ok(json!({ "processId": pid }))
     }
 
-    /// The program gets the terminal of a client that has one.
-    fn ask_client(&self, peer: &Peer, request: Request, external: bool) {
-        let mut asks = self.asks.lock().unwrap_or_else(PoisonError::into_inner);
-        let number = i64::try_from(asks.len()).unwrap_or(0) + 1;
-        let (command, mut arguments) = (request.command.clone(), request.arguments.clone());
-        if external {
-            arguments["kind"] = json!("external");
-        }
-        asks.insert(number, (peer.clone(), request));
-        // A hub that has gone ends the session anyway.
-        drop(self.events.send(EngineEvent::Asks { ask: number, command, arguments }));
-    }
-
     /// What the client answered.
-    pub(in super::super) fn answered(&self, ask: i64, result: Result<Value, Failure>) {
-        let asks = self.asks.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((peer, request)) = asks.get(&ask) {
-            peer.answer(request, result);
-        }
+    pub(in super::super) fn answered(self: &Arc<Self>, id: i64, result: Result<Value, Failure>) {
+        self.handle(Event::ClientAnswered { id, result });
     }
 }

@@ -1,9 +1,13 @@
 //! Function breakpoints: methods by a (partly) qualified name, and by the types of their parameters.
 
+use clr_metadata::metadata::Metadata;
 use clr_metadata::metadata::spelling::Names;
+use clr_metadata::pdb::Pdb;
 
+use super::operators::{self, Operator};
 use crate::engine::coreclr::methods;
 use crate::engine::coreclr::modules::Loaded;
+use crate::engine::coreclr::names::without_arity;
 
 /// Types that C# has keywords for.
 const KEYWORDS: [(&str, &str); 17] = [
@@ -30,7 +34,10 @@ const KEYWORDS: [(&str, &str); 17] = [
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Name {
     module: Option<String>,
-    path: String,
+    /// What the name ends with; several where it may mean several methods.
+    paths: Vec<String>,
+    /// What a conversion converts to.
+    returns: Option<String>,
     parameters: Option<Vec<String>>,
 }
 
@@ -54,14 +61,28 @@ impl Name {
             }
             None => (rest, None),
         };
-        let path = without_generics(path).replace("::", ".");
-        let sound = !path.is_empty() && !path.contains(char::is_whitespace) && !path.ends_with('.');
-        sound.then_some(Self { module, path, parameters }).ok_or_else(wrong)
+        let (owner, operator) = match operators::split(path) {
+            Some(read) => read.map(|(owner, operator)| (owner, Some(operator))).map_err(|()| wrong())?,
+            None => (path, None),
+        };
+        let owner = without_generics(owner).replace("::", ".");
+        let (paths, returns) = match operator {
+            Some(Operator { methods, to }) => {
+                let behind = |method| if owner.is_empty() { method } else { format!("{owner}.{method}") };
+                (methods.into_iter().map(behind).collect(), to.map(|to| split_types(&to).concat()))
+            }
+            None if owner.is_empty() => return Err(wrong()),
+            None => (vec![owner], None),
+        };
+        let is_sound = |path: &String| !path.contains(char::is_whitespace) && !path.ends_with('.');
+        let sound = paths.iter().all(is_sound);
+        sound.then_some(Self { module, paths, returns, parameters }).ok_or_else(wrong)
     }
 
     /// Whether it may be in the framework, whose many methods are only looked through when they are meant.
     pub(super) fn is_frameworks(&self) -> bool {
-        ["System.", "Microsoft."].iter().any(|prefix| self.path.starts_with(prefix))
+        let is = |path: &String| ["System.", "Microsoft."].iter().any(|prefix| path.starts_with(prefix));
+        self.paths.iter().any(is)
     }
 
     /// The methods of a module it means; and the signatures of those with the right name but other parameters.
@@ -70,21 +91,20 @@ impl Name {
         let Some(image) = loaded.image().filter(|_| self.fits_module(loaded)) else { return (found, others) };
         let (metadata, pdb) = (&image.metadata, loaded.pdb.as_ref().ok());
         // The last part must occur in the raw name, whatever the compiler made of it.
-        let own = self.path.rsplit('.').find(|part| !part.is_empty()).unwrap_or_default();
-        let accessor = matches!(own, "get" | "set" | "add" | "remove");
+        let own: Vec<&str> = self.paths.iter().map(|path| last_part(path)).collect();
         for method in metadata.all_methods() {
             let raw = metadata.method_name(method);
-            let lambda = own == methods::LAMBDA && raw.contains(">b__");
-            if !(accessor || lambda || raw.contains(own) || raw.ends_with("ctor")) {
+            let may_be = own.iter().any(|own| {
+                let accessor = matches!(*own, "get" | "set" | "add" | "remove" | "this" | "this[]");
+                let lambda = *own == methods::LAMBDA && raw.contains(">b__");
+                accessor || lambda || raw.contains(own)
+            });
+            if !may_be && !raw.ends_with("ctor") {
                 continue;
             }
-            // `.ctor` and accessors by their metadata names are known to people, too.
-            let qualified = methods::qualified(metadata, pdb, method);
-            let owner = qualified.rsplit_once('.').map_or("", |(owner, _)| owner);
-            let raw_qualified = format!("{owner}.{raw}");
-            let property = [".get", ".set"].iter().find_map(|accessor| qualified.strip_suffix(accessor));
-            let names = [Some(qualified.as_str()), Some(raw_qualified.as_str()), property];
-            if !names.into_iter().flatten().any(|name| ends_with_path(name, &self.path)) {
+            let names = called(metadata, pdb, method);
+            let fits = |path: &String| names.iter().any(|name| ends_with_path(name, path));
+            if !self.paths.iter().any(fits) {
                 continue;
             }
             // A state machine's own method stands behind the one that was written, which is found itself.
@@ -96,6 +116,10 @@ impl Name {
                 all.filter(|kind| !methods::is_closure(kind)).collect::<Vec<String>>()
             };
             let (short, full) = (parameters(Names::Short), parameters(Names::Full));
+            let returns = || metadata.spelled(method, Names::Full, &[]).returns.replace(' ', "");
+            if self.returns.as_ref().is_some_and(|wanted| !ends_with_path(&returns(), wanted)) {
+                continue;
+            }
             let fits = self.parameters.as_ref().is_none_or(|wanted| {
                 wanted.len() == full.len()
                     && wanted.iter().zip(short.iter().zip(&full)).all(|(wanted, (short, full))| {
@@ -107,7 +131,8 @@ impl Name {
             if fits {
                 found.push(pdb.and_then(|pdb| pdb.move_next(method)).unwrap_or(method));
             } else {
-                others.push(format!("{qualified}({})", short.join(", ")));
+                let name = methods::qualified(metadata, pdb, method);
+                others.push(format!("{name}({})", short.join(", ")));
             }
         }
         (found, others)
@@ -118,6 +143,30 @@ impl Name {
         let stem = name.strip_suffix(".dll").or_else(|| name.strip_suffix(".exe")).unwrap_or(&name);
         self.module.as_deref().is_none_or(|module| module == name || module == stem)
     }
+}
+
+/// What a method may be called by: as it was written, by its name in the metadata, an accessor as its property or event, that of an
+/// indexer as `this[]`.
+fn called(metadata: &Metadata, pdb: Option<&Pdb>, method: u32) -> Vec<String> {
+    let written = methods::written(metadata, pdb, method);
+    let owner = without_arity(&metadata.type_name(written.owner));
+    let qualified = methods::qualified(metadata, pdb, method);
+    let accessors = [".get", ".set", ".add", ".remove"];
+    let member = accessors.iter().find_map(|accessor| qualified.strip_suffix(accessor)).map(str::to_owned);
+    // A constructor's name in the metadata begins with a dot, and that of an explicit implementation has some.
+    let raw = metadata.method_name(written.method);
+    let mut names = vec![format!("{owner}.{raw}")];
+    if matches!(raw, "get_Item" | "set_Item") {
+        names.extend(["this", "this[]"].map(|indexer| format!("{owner}.{indexer}")));
+    }
+    names.extend(member);
+    names.push(qualified);
+    names
+}
+
+/// What stands behind the last dot.
+fn last_part(path: &str) -> &str {
+    path.rsplit('.').find(|part| !part.is_empty()).unwrap_or_default()
 }
 
 /// Whether `name` is `path`, or ends with it behind a dot.
@@ -181,14 +230,20 @@ mod tests {
             name("app.dll!N.Type<T>.Method<U>( System.Int32, Dictionary<int, string>, out string )"),
             Name {
                 module: Some("app.dll".into()),
-                path: "N.Type.Method".into(),
+                paths: vec!["N.Type.Method".into()],
+                returns: None,
                 parameters: Some(vec!["int".into(), "Dictionary<int,string>".into(), "refstring".into()])
             }
         );
         assert_eq!(name("Main()").parameters, Some(vec![]));
         assert_eq!(name("Main").parameters, None);
-        assert_eq!(name("Main.<lambda>").path, "Main.<lambda>");
-        for bad in ["", "  ", "Main(", "Main(int", "two words", "Type."] {
+        assert_eq!(name("Main.<lambda>").paths, ["Main.<lambda>"]);
+        let minus = name("Money.operator -(Money)");
+        assert_eq!(minus.paths, ["Money.op_Subtraction", "Money.op_UnaryNegation"]);
+        assert_eq!(minus.parameters, Some(vec!["Money".into()]));
+        let to = name("Money.explicit operator System.Int32");
+        assert_eq!((to.paths, to.returns), (vec!["Money.op_Explicit".into()], Some("int".into())));
+        for bad in ["", "  ", "Main(", "Main(int", "two words", "Type.", "Type.operator ?"] {
             assert!(Name::parse(bad).is_err(), "{bad}");
         }
     }

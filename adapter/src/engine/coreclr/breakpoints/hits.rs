@@ -1,16 +1,15 @@
 //! What a hit of a breakpoint means: conditions, hit counts, log messages.
 
-use std::sync::mpsc::Receiver;
-
 use cordebug::frame::Breakpoint;
 use serde_json::Value;
 
-use crate::engine::coreclr::session::{Input, Session};
+use super::Breakpoints;
+use crate::engine::coreclr::session::Session;
 use crate::engine::hit_condition::{condition_failed, hit_condition};
-use crate::engine::log_message::{Piece, pieces};
+use crate::engine::log_message::{Piece, line_body, pieces};
 
 /// What a hit means.
-pub(crate) enum Verdict {
+pub(crate) enum HitOutcome {
     /// Nothing: a condition does not hold, or only something was logged.
     GoOn,
     /// The program stops for these breakpoints.
@@ -22,13 +21,33 @@ pub(crate) enum Verdict {
     },
 }
 
+impl Breakpoints {
+    fn counts(&mut self, id: i64, condition: &Value) -> bool {
+        let wanted = self.places.values_mut().flatten().find(|wanted| wanted.id == id);
+        let Some(wanted) = wanted else { return false };
+        wanted.hits += 1;
+        let hits = wanted.hits;
+        hit_condition(condition).is_ok_and(|test| test.is_none_or(|test| test.holds(hits)))
+    }
+
+    /// Whether a breakpoint's condition failed otherwise the last time.
+    fn is_new_problem(&mut self, id: i64, problem: &str) -> bool {
+        let Some(wanted) = self.places.values_mut().flatten().find(|wanted| wanted.id == id) else {
+            return true;
+        };
+        let is_new = wanted.condition_problem.as_deref() != Some(problem);
+        wanted.condition_problem = Some(problem.to_owned());
+        is_new
+    }
+}
+
 impl Session {
-    /// Judges a hit for every breakpoint that wants its site.
-    pub(crate) fn judge(&mut self, thread: u32, hit: &Breakpoint, inputs: &Receiver<Input>) -> Verdict {
+    /// Evaluates a hit for every breakpoint that wants its site.
+    pub(crate) fn evaluate_hit(&mut self, thread: u32, hit: &Breakpoint) -> HitOutcome {
         let Some(key) =
             self.breakpoints.sites.iter().find(|site| site.breakpoint.is(hit)).map(|site| site.key)
         else {
-            return Verdict::GoOn;
+            return HitOutcome::GoOn;
         };
         let wants: Vec<(i64, Value)> = self
             .breakpoints
@@ -36,58 +55,134 @@ impl Session {
             .values()
             .flatten()
             .filter(|wanted| wanted.sites.contains(&key))
-            .map(|wanted| (wanted.id, wanted.wish.clone()))
+            .map(|wanted| (wanted.id, wanted.request.clone()))
             .collect();
         let (mut hit, mut failed) = (Vec::new(), Vec::new());
-        for (id, wish) in wants {
-            let condition = wish["condition"].as_str().map(|text| self.condition_holds(text, thread, inputs));
+        for (id, request) in wants {
+            let il = if let super::Spot::Il(il) = key.2 { Some(il) } else { None };
+            let condition = request["condition"]
+                .as_str()
+                .map(|text| self.condition_holds(text, thread, (key.0, key.1, il)));
             match condition {
                 Some(Ok(false)) => continue,
                 // Neither a count nor a log message hides it: nobody knows what they should have done.
                 Some(Err(failure)) => {
-                    let text = wish["condition"].as_str().unwrap_or_default();
+                    let text = request["condition"].as_str().unwrap_or_default();
                     let problem = condition_failed(text, &failure.to_string());
-                    self.note(&problem);
+                    if self.breakpoints.is_new_problem(id, &problem) {
+                        self.outbox.note(&problem);
+                    }
                     failed.push(problem);
                     hit.push(id);
                     continue;
                 }
                 _ => {}
             }
-            if !self.counts(id, &wish["hitCondition"]) {
+            if !self.breakpoints.counts(id, &request["hitCondition"]) {
                 continue;
             }
-            match wish["logMessage"].as_str() {
+            match request["logMessage"].as_str() {
                 Some(message) => {
-                    let line = self.interpolate(message, thread, inputs);
-                    self.note(&line);
+                    let line = self.interpolate(message, thread);
+                    self.outbox.tell("output", line_body(&line));
                 }
                 None => hit.push(id),
             }
         }
-        if hit.is_empty() { Verdict::GoOn } else { Verdict::Stop { hit, failed } }
-    }
-
-    fn counts(&mut self, id: i64, condition: &Value) -> bool {
-        let wanted = self.breakpoints.places.values_mut().flatten().find(|wanted| wanted.id == id);
-        let Some(wanted) = wanted else { return false };
-        wanted.hits += 1;
-        let hits = wanted.hits;
-        hit_condition(condition).is_ok_and(|test| test.is_none_or(|test| test.holds(hits)))
+        if hit.is_empty() { HitOutcome::GoOn } else { HitOutcome::Stop { hit, failed } }
     }
 
     /// Replaces each `{expression}` of a log message by its value.
-    fn interpolate(&mut self, message: &str, thread: u32, inputs: &Receiver<Input>) -> String {
+    fn interpolate(&mut self, message: &str, thread: u32) -> String {
         let mut line = String::new();
         for piece in pieces(message) {
             match piece {
                 Piece::Text(text) => line.push_str(&text),
-                Piece::Expression(expression) => match self.evaluate_to_text(&expression, thread, inputs) {
-                    Ok(text) => line.push_str(&text),
-                    Err(failure) => line.push_str(&format!("{{{expression}: {failure}}}")),
-                },
+                Piece::Expression(expression) => {
+                    match self.evaluate_to_text(&in_csharp(&expression), thread) {
+                        Ok(text) => line.push_str(&text),
+                        Err(failure) => line.push_str(&format!("{{{expression}: {failure}}}")),
+                    }
+                }
             }
         }
         line
+    }
+}
+
+/// What is in the braces of a log message, as an expression: with an alignment or a format it is written as C# would.
+pub(super) fn in_csharp(expression: &str) -> String {
+    match clauses(expression) {
+        Some((value, clauses)) => format!("$\"{{({value}){clauses}}}\""),
+        None => expression.to_owned(),
+    }
+}
+
+/// Cuts `total,8:F2` before its alignment or format; `None` where there is neither. The colon of `a ? b : c` is no format.
+fn clauses(expression: &str) -> Option<(&str, &str)> {
+    let (mut open, mut choices) = (0usize, 0usize);
+    let mut letters = expression.char_indices().peekable();
+    while let Some((at, letter)) = letters.next() {
+        let next = letters.peek().map(|(_, next)| *next);
+        match letter {
+            '"' | '\'' => skip_literal(letter, &mut letters),
+            '(' | '[' | '{' => open += 1,
+            ')' | ']' | '}' => open = open.saturating_sub(1),
+            _ if open > 0 => {}
+            '?' if matches!(next, Some('?' | '.' | '[')) => {
+                letters.next_if(|(_, next)| *next == '?');
+            }
+            '?' => choices += 1,
+            ':' if next == Some(':') => {
+                letters.next();
+            }
+            ':' if choices > 0 => choices -= 1,
+            ':' => return expression.split_at_checked(at),
+            ',' => {
+                let width = expression.get(at + 1..)?.split(':').next()?.trim();
+                if width.parse::<i32>().is_ok() {
+                    return expression.split_at_checked(at);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Goes on behind the quote that ends a literal.
+fn skip_literal(quote: char, letters: &mut impl Iterator<Item = (usize, char)>) {
+    while let Some((_, letter)) = letters.next() {
+        match letter {
+            '\\' => drop(letters.next()),
+            _ if letter == quote => return,
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_alignment_and_a_format_are_distinguished_from_what_looks_like_them() {
+        for (text, cut) in [
+            ("x:D3", Some(("x", ":D3"))),
+            ("total,8:F2", Some(("total", ",8:F2"))),
+            ("name, -6", Some(("name", ", -6"))),
+            ("when:HH:mm:ss", Some(("when", ":HH:mm:ss"))),
+            ("map[\"a:b\"]:X", Some(("map[\"a:b\"]", ":X"))),
+            ("a?.B ?? c:D2", Some(("a?.B ?? c", ":D2"))),
+            ("f(a, 5)", None),
+            ("a ? b : c", None),
+            ("(a ? b : c):D3", Some(("(a ? b : c)", ":D3"))),
+            ("global::N.C.Field", None),
+            ("x,h", None),
+            ("'\\'', 3", Some(("'\\''", ", 3"))),
+            ("", None),
+        ] {
+            assert_eq!(clauses(text), cut, "{text}");
+        }
     }
 }

@@ -3,28 +3,45 @@
 
 use clr_metadata::pdb::Location;
 
-use super::{Spot, Wanted};
+use super::{Breakpoints, Spot, Wanted};
+use crate::engine::coreclr::debuggee::{Debuggee, Run};
+use crate::engine::coreclr::disassembly::Disassembly;
 use crate::engine::coreclr::memory;
-use crate::engine::coreclr::session::{Run, Session};
+use crate::engine::coreclr::sources::Sources;
+use crate::engine::coreclr::types::TypeSystem;
 
-impl Session {
+impl Breakpoints {
     /// Binds one where its instruction is, or says why there is none.
-    pub(super) fn bind_instruction(&mut self, wanted: &mut Wanted) {
-        if wanted.problem.is_some() || matches!(self.run, Run::None | Run::Held) {
+    pub(super) fn bind_instruction(
+        &mut self,
+        disassembly: &mut Disassembly,
+        debuggee: &Debuggee,
+        types: &TypeSystem,
+        sources: &Sources,
+        wanted: &mut Wanted,
+    ) {
+        if wanted.problem.is_some() || matches!(debuggee.run, Run::None | Run::Held) {
             return;
         }
-        if let Err(problem) = self.bind_at_address(wanted) {
+        if let Err(problem) = self.bind_at_address(disassembly, debuggee, types, sources, wanted) {
             wanted.problem = Some(problem);
         }
     }
 
-    fn bind_at_address(&mut self, wanted: &mut Wanted) -> Result<(), String> {
-        let address =
-            memory::address(&wanted.wish, "instructionReference").map_err(|failure| failure.to_string())?;
+    fn bind_at_address(
+        &mut self,
+        disassembly: &mut Disassembly,
+        debuggee: &Debuggee,
+        types: &TypeSystem,
+        sources: &Sources,
+        wanted: &mut Wanted,
+    ) -> Result<(), String> {
+        let address = memory::address(&wanted.request, "instructionReference")
+            .map_err(|failure| failure.to_string())?;
         let spelled = memory::reference(address);
-        let method = self.method_around(address);
+        let method = disassembly.method_around(debuggee, types, address);
         let method = method.ok_or_else(|| format!("no method that is known has its code at {spelled}"))?;
-        let offset = method.offset_of(address).filter(|_| self.is_instruction(&method, address));
+        let offset = method.offset_of(address).filter(|_| debuggee.is_instruction(&method, address));
         let offset = offset.ok_or_else(|| format!("no instruction begins at {spelled}"))?;
         // Where a statement begins somebody may have a breakpoint on its line: two at one instruction would stop twice.
         let il = method.il_that_begins_at(offset);
@@ -33,14 +50,14 @@ impl Session {
             Some(il) => method.code.function()?.set_breakpoint(il),
             None => method.code.set_breakpoint(offset),
         };
-        let site = self.breakpoints.place_site((method.loaded.id, method.token, spot), set);
+        let site = self.place_site((method.loaded.id, method.token, spot), set);
         wanted.sites.push(site.map_err(|failure| failure.to_string())?);
         let il = method.il_at(address);
         if let Ok(pdb) = &method.loaded.pdb
             && let Some(point) = il.and_then(|il| pdb.point_at(method.token, il))
         {
             wanted.place = Some(Location { method: method.token, point });
-            wanted.document = self.sources.local(pdb.document(point.document));
+            wanted.document = sources.path_of(pdb, point.document);
         }
         Ok(())
     }

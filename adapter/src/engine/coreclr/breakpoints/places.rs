@@ -3,24 +3,29 @@
 use dap_wire::Failure;
 use serde_json::{Value, json};
 
-use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::sources::Sources;
+use crate::engine::coreclr::types::TypeSystem;
 
 /// Most lines looked through at once.
-const MOST_LINES: u32 = 10_000;
+const MAX_LINES: u32 = 10_000;
 
-impl Session {
+impl Sources {
     /// `breakpointLocations`: the statements that begin in a range of a source.
-    pub(crate) fn breakpoint_locations(&self, arguments: &Value) -> Result<Value, Failure> {
+    pub(crate) fn breakpoint_locations(
+        &self,
+        types: &TypeSystem,
+        arguments: &Value,
+    ) -> Result<Value, Failure> {
         let path = arguments["source"]["path"].as_str();
         let path = path.ok_or_else(|| Failure::invalid("`source.path` is missing"))?;
         let number = |key: &str| arguments[key].as_u64().and_then(|number| u32::try_from(number).ok());
         let first = number("line").ok_or_else(|| Failure::invalid("`line` is missing"))?;
-        let last = number("endLine").unwrap_or(first).min(first.saturating_add(MOST_LINES));
+        let last = number("endLine").unwrap_or(first).min(first.saturating_add(MAX_LINES));
         let (from, to) = (number("column").unwrap_or(0), number("endColumn").unwrap_or(u32::MAX));
         let mut found = Vec::new();
-        for loaded in self.modules.with_symbols() {
+        for loaded in types.modules.with_symbols() {
             let Ok(pdb) = &loaded.pdb else { continue };
-            let Some(document) = self.sources.find(pdb, path) else { continue };
+            let Some(document) = self.find(pdb, path) else { continue };
             for at in pdb.statements(document, first..=last) {
                 let point = at.point;
                 let before = point.line == first && point.column < from;

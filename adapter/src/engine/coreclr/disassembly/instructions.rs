@@ -3,7 +3,7 @@
 use iced_x86::{Decoder, DecoderOptions, Formatter, IntelFormatter};
 
 /// Longest instruction, bytes (Intel SDM, volume 2, 2.3.11).
-pub(super) const LONGEST: u64 = 15;
+pub(super) const MAX_INSTRUCTION_LEN: u64 = 15;
 
 /// One instruction.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,7 +66,7 @@ pub(super) fn decode_around(bytes: &[u8], address: u64, known: u64) -> Vec<Instr
         let ends_there = list.last().is_none_or(|last| last.is_valid && last.end() == known);
         ends_there.then_some(list)
     };
-    let most = (LONGEST as usize).min(before.len());
+    let most = (MAX_INSTRUCTION_LEN as usize).min(before.len());
     let mut list = (0..most).find_map(|skip| leads(&skip)).unwrap_or_default();
     list.extend(decode(after, known));
     list

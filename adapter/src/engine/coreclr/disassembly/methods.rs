@@ -4,17 +4,19 @@ use std::rc::Rc;
 
 use cordebug::code::{Chunk, IlToNative, NativeCode};
 
-use super::instructions::{self, Instruction, LONGEST};
+use super::Disassembly;
+use super::instructions::{self, Instruction, MAX_INSTRUCTION_LEN};
+use crate::engine::coreclr::debuggee::Debuggee;
 use crate::engine::coreclr::modules::Loaded;
-use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::types::TypeSystem;
 
 /// Most bytes of one method that are shown.
 const LARGEST: u32 = 1 << 20;
 /// Most threads and frames of each that are looked at for an address.
-const MOST_THREADS: usize = 256;
-const MOST_FRAMES: usize = 1024;
+const MAX_THREADS: usize = 256;
+const MAX_FRAMES: usize = 1024;
 /// Most memory around an address in no method that is read, bytes.
-const MOST_AROUND: u64 = 256 * 1024;
+const MAX_AROUND: u64 = 256 * 1024;
 /// Memory is mapped in pages.
 const PAGE: u64 = 4096;
 
@@ -68,32 +70,28 @@ impl Compiled {
     }
 }
 
-impl Session {
+impl Disassembly {
     /// The method whose code has this address.
-    pub(in crate::engine::coreclr) fn method_around(&mut self, address: u64) -> Option<Rc<Compiled>> {
+    pub(in crate::engine::coreclr) fn method_around(
+        &mut self,
+        debuggee: &Debuggee,
+        types: &TypeSystem,
+        address: u64,
+    ) -> Option<Rc<Compiled>> {
         let known = self.compiled.iter().find(|method| method.has(address));
         if let Some(known) = known {
             return Some(known.clone());
         }
-        let found = self.frame_code(address).and_then(|code| self.compiled_of(&code)).map(Rc::new)?;
+        let found = debuggee.frame_code(address).and_then(|code| types.compiled_of(&code)).map(Rc::new)?;
         if !found.has(address) {
             return None;
         }
         self.compiled.push(found.clone());
         Some(found)
     }
+}
 
-    fn frame_code(&self, address: u64) -> Option<NativeCode> {
-        let threads = self.process().ok()?.threads().ok()?;
-        threads.iter().take(MOST_THREADS).find_map(|thread| {
-            let frames = thread.frames(MOST_FRAMES).ok()?;
-            frames.iter().filter_map(|frame| frame.native().ok()).map(|(code, _)| code).find(|code| {
-                let has = |chunk: &Chunk| address.wrapping_sub(chunk.start) < u64::from(chunk.size);
-                code.chunks().is_ok_and(|chunks| chunks.iter().any(has))
-            })
-        })
-    }
-
+impl TypeSystem {
     fn compiled_of(&self, code: &NativeCode) -> Option<Compiled> {
         let function = code.function().ok()?;
         let loaded = self.modules.of(&function.module().ok()?)?;
@@ -102,6 +100,19 @@ impl Session {
         map.sort_by_key(|part| part.start);
         let (token, chunks) = (function.token().ok()?, code.chunks().ok()?);
         Some(Compiled { loaded, token, code: code.clone(), chunks, map })
+    }
+}
+
+impl Debuggee {
+    fn frame_code(&self, address: u64) -> Option<NativeCode> {
+        let threads = self.process().ok()?.threads().ok()?;
+        threads.iter().take(MAX_THREADS).find_map(|thread| {
+            let frames = thread.frames(MAX_FRAMES).ok()?;
+            frames.iter().filter_map(|frame| frame.native().ok()).map(|(code, _)| code).find(|code| {
+                let has = |chunk: &Chunk| address.wrapping_sub(chunk.start) < u64::from(chunk.size);
+                code.chunks().is_ok_and(|chunks| chunks.iter().any(has))
+            })
+        })
     }
 
     /// Whether an instruction begins at this address of the method.
@@ -123,14 +134,14 @@ impl Session {
     /// Instructions around an address that is in no method we know, as far as the memory can be read.
     pub(super) fn instructions_around(&self, address: u64, first: i64, count: i64) -> Vec<Instruction> {
         let Ok(process) = self.process() else { return Vec::new() };
-        let room = |instructions: i64| (instructions.max(0) as u64 * LONGEST).min(MOST_AROUND);
+        let room = |instructions: i64| (instructions.max(0) as u64 * MAX_INSTRUCTION_LEN).min(MAX_AROUND);
         let after = room(first.saturating_add(count)) as u32;
         let after = process.read_memory(address, after).unwrap_or_default();
         if after.is_empty() {
             return Vec::new();
         }
         // What lies before may begin in the middle of what can be read.
-        let mut start = address.saturating_sub(room(-first) + u64::from(first < 0) * LONGEST);
+        let mut start = address.saturating_sub(room(-first) + u64::from(first < 0) * MAX_INSTRUCTION_LEN);
         let mut before = Vec::new();
         while start < address {
             before = process.read_memory(start, (address - start) as u32).unwrap_or_default();

@@ -9,20 +9,42 @@ use cordebug::frame::{Frame, Function};
 use cordebug::thread::Thread;
 use cordebug::value::{Handle, Value as ClrValue};
 
-use super::When;
-use super::heard::{object, same};
+use super::unhandled::{object, same};
+use super::{MAX_STACK_DEPTH, When};
+use crate::engine::coreclr::breakpoints::Breakpoints;
+use crate::engine::coreclr::debuggee::Debuggee;
+use crate::engine::coreclr::exceptions::Exceptions;
 use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::types::TypeSystem;
 
 /// Most exceptions that are kept in mind; the oldest is forgotten.
-const MOST: usize = 32;
+const MAX_KEPT: usize = 32;
 /// Most other exceptions that are told for the sake of one.
-const MOST_OTHERS: u32 = 200;
+const MAX_OTHERS: u32 = 200;
 /// Most bytes of a method's exception clauses that are read.
 const LARGEST_SECTION: u32 = 64 * 1024;
 /// What ends a task without failure.
 const CANCELLATION: &str = "System.OperationCanceledException";
 /// On methods of libraries that catch what is no concern of the user's.
 const UNCONCERNED: &str = "System.Diagnostics.DebuggerDisableUserUnhandledExceptionsAttribute";
+/// Where assertions catch the exceptions that they expect: the outermost class, or a namespace that ends in a dot. What tests throw
+/// otherwise is caught elsewhere in their frameworks.
+const EXPECTING: [&str; 10] = [
+    "Xunit.Assert",
+    "Xunit.Record",
+    "NUnit.Framework.Assert",
+    "NUnit.Framework.Internal.ExceptionHelper",
+    "NUnit.Framework.Constraints.",
+    "Microsoft.VisualStudio.TestTools.UnitTesting.Assert",
+    "TUnit.Assertions.",
+    "FluentAssertions.",
+    "AwesomeAssertions.",
+    "Shouldly.",
+];
+/// Where reflection catches what a method that it calls throws, to wrap it; a call of a delegate whose type is not known goes by it.
+const REFLECTION: &str = "System.Reflection.";
+/// Frames below reflection's that may be an assertion's.
+const MAX_CALLERS: usize = 24;
 /// Where a library asks for a stop at an exception, by class and name.
 const REQUEST: (&str, &str) = ("System.Diagnostics.Debugger", "BreakForUserUnhandledException");
 
@@ -54,7 +76,7 @@ impl Carried {
     /// An exception is told that may be any.
     pub(super) fn another_is_thrown(&mut self) {
         self.others = self.others.saturating_add(1);
-        if self.others > MOST_OTHERS {
+        if self.others > MAX_OTHERS {
             self.list.retain(|one| one.is_forced || one.is_told);
         }
     }
@@ -70,7 +92,7 @@ impl Carried {
     }
 
     fn add(&mut self, one: One) {
-        if self.list.len() >= MOST {
+        if self.list.len() >= MAX_KEPT {
             self.list.remove(0).put_down();
         }
         self.others = 0;
@@ -91,86 +113,37 @@ impl One {
 }
 
 impl Session {
-    /// Whether code that is not the user's catches for good what passed user code. `il`: where the handler begins. `passed`: it has
-    /// passed user code on this stack.
-    pub(super) fn is_caught_outside(
-        &mut self,
-        thread: &Thread,
-        frame: &Frame,
-        il: u32,
-        passed: bool,
-    ) -> bool {
-        if !self.filters.mind(When::UserUnhandled) || !passed && self.thrown.carried.list.is_empty() {
-            return false;
-        }
-        let (Some(is_users), Ok(thrown)) = (self.is_user_frame(frame), thread.current_exception()) else {
-            return false;
-        };
-        let known = self.thrown.carried.position(&thrown);
-        if !passed && known.is_none() {
-            return false;
-        }
-        // What leaves user code on this very stack is told while its frames are there, wherever the library lets it go.
-        if (is_users || !passed) && self.passes_on(frame, il) {
-            if known.is_none() {
-                self.carry(&thrown);
-            }
-            return false;
-        }
-        if is_users {
-            known.map(|at| self.thrown.carried.list.remove(at)).into_iter().for_each(One::put_down);
-            return false;
-        }
-        if self.is_unconcerned(frame) {
-            return false;
-        }
-        let was_told = match known.and_then(|at| self.thrown.carried.list.get_mut(at)) {
-            Some(one) => std::mem::replace(&mut one.is_told, true),
-            None => {
-                self.remember(&thrown, false, true);
-                false
-            }
-        };
-        !was_told
-    }
-
-    /// Keeps an exception in mind that goes into a task.
-    fn carry(&mut self, thrown: &ClrValue) {
-        let lineage = self.exception_types(thrown);
-        let cancels = lineage.iter().any(|name| name == CANCELLATION);
-        if cancels || !self.filters.stop(When::UserUnhandled, &lineage) {
+    /// A library asks for a stop at an exception.
+    pub(in crate::engine::coreclr) fn asked_to_stop(&mut self, thread: &Thread) {
+        let frames = thread.frames(1).unwrap_or_default();
+        let Some(thrown) = frames.first().and_then(|frame| frame.argument(0).ok()) else { return };
+        let Some(object) = object(&thrown) else { return };
+        let known = self.exceptions.thrown.carried.position(&thrown);
+        let one = known.and_then(|at| self.exceptions.thrown.carried.list.get_mut(at));
+        let was_told = one.is_some_and(|one| std::mem::replace(&mut one.is_told, true));
+        if was_told
+            || !self.exceptions.filters.stop(When::UserUnhandled, &self.types.exception_types(&thrown))
+        {
             return;
         }
-        let is_forced = match object(thrown).map(|object| object.tell_each_handler(true)) {
-            Some(Ok(())) => true,
-            Some(Err(error)) => {
-                tracing::debug!(%error, "all exceptions are told for one that a task carries");
-                false
-            }
-            None => return,
-        };
-        self.remember(thrown, is_forced, false);
-        if !is_forced && let Err(failure) = self.hear_of_all_exceptions() {
-            tracing::debug!(%failure, "what becomes of a carried exception is not told");
+        if known.is_none() {
+            self.exceptions.remember(&thrown, false, true);
+        }
+        if let Ok(handle) = object.handle() {
+            self.stopped_at_exception(thread, When::UserUnhandled, Some(handle));
         }
     }
+}
 
-    fn remember(&mut self, thrown: &ClrValue, is_forced: bool, is_told: bool) {
-        match object(thrown).map(|object| object.weak_handle()) {
-            Some(Ok(exception)) => self.thrown.carried.add(One { exception, is_forced, is_told }),
-            Some(Err(error)) => tracing::debug!(%error, "an exception cannot be kept in mind"),
-            None => {}
-        }
-    }
-
+impl TypeSystem {
     /// Whether a handler throws again what it catches: that of an async method keeps it in the task; that of a `finally` with an
     /// `await`, which catches every object, ends by throwing it.
-    fn passes_on(&self, frame: &Frame, il: u32) -> bool {
+    fn passes_on(&self, debuggee: &Debuggee, frame: &Frame, il: u32) -> bool {
         let look = || {
             let function = frame.function().ok()?;
             let loaded = self.modules.of(&function.module().ok()?)?;
             let metadata = &loaded.image()?.metadata;
-            let catch = self.catches(&function)?.into_iter().find(|catch| catch.il == il)?;
+            let catch = debuggee.catches(&function)?.into_iter().find(|catch| catch.il == il)?;
             if metadata.referenced_type(catch.class) == "System.Object" {
                 return Some(true);
             }
@@ -185,6 +158,143 @@ impl Session {
         look().unwrap_or(false)
     }
 
+    /// Whether the method of a frame, or the one it was written as, says that what it catches does not concern the user, or is an
+    /// assertion that expects it.
+    fn is_unconcerned(&self, frame: &Frame) -> bool {
+        let Some((loaded, method)) = self.method_of(frame) else { return false };
+        let Some(metadata) = loaded.image().map(|image| &image.metadata) else { return false };
+        let is_marked = |method: u32| metadata.has_attribute(method, UNCONCERNED);
+        let kickoff = metadata.kickoff(method);
+        is_marked(method)
+            || kickoff.is_some_and(is_marked)
+            || self.frame_class(frame).is_some_and(|class| expects(&class))
+    }
+
+    /// Whether reflection catches it in a call that an assertion has made, which expects it.
+    fn is_wrapped_for_assertion(&self, thread: &Thread, frame: &Frame) -> bool {
+        if !self.frame_class(frame).is_some_and(|class| class.starts_with(REFLECTION)) {
+            return false;
+        }
+        let Ok((_, end)) = frame.stack_range() else { return false };
+        let frames = thread.frames(MAX_STACK_DEPTH).unwrap_or_default();
+        let callers = frames.iter().skip_while(|frame| frame.stack_range().is_ok_and(|(_, at)| at <= end));
+        let mut callers =
+            callers.take(MAX_CALLERS).take_while(|frame| self.modules.is_user_frame(frame) != Some(true));
+        callers.any(|frame| self.frame_class(frame).is_some_and(|class| expects(&class)))
+    }
+
+    /// The full name of the class whose method a frame runs.
+    fn frame_class(&self, frame: &Frame) -> Option<String> {
+        let (loaded, method) = self.method_of(frame)?;
+        let metadata = &loaded.image()?.metadata;
+        Some(metadata.type_name(metadata.owner_of(method)))
+    }
+}
+
+impl Exceptions {
+    /// Whether code that is not the user's catches for good what passed user code. `il`: where the handler begins. `passed`: it has
+    /// passed user code on this stack.
+    pub(super) fn is_caught_outside(
+        &mut self,
+        debuggee: &Debuggee,
+        types: &TypeSystem,
+        thread: &Thread,
+        frame: &Frame,
+        il: u32,
+        passed: bool,
+    ) -> bool {
+        if !self.filters.mind(When::UserUnhandled) || !passed && self.thrown.carried.list.is_empty() {
+            return false;
+        }
+        let (Some(is_users), Ok(thrown)) = (types.modules.is_user_frame(frame), thread.current_exception())
+        else {
+            return false;
+        };
+        let known = self.thrown.carried.position(&thrown);
+        if !passed && known.is_none() {
+            return false;
+        }
+        // What leaves user code on this very stack is told while its frames are there, wherever the library releases it.
+        if (is_users || !passed) && types.passes_on(debuggee, frame, il) {
+            if known.is_none() {
+                self.carry(debuggee, types, &thrown);
+            }
+            return false;
+        }
+        if is_users {
+            known.map(|at| self.thrown.carried.list.remove(at)).into_iter().for_each(One::put_down);
+            return false;
+        }
+        if types.is_unconcerned(frame) || types.is_wrapped_for_assertion(thread, frame) {
+            return false;
+        }
+        let was_told = match known.and_then(|at| self.thrown.carried.list.get_mut(at)) {
+            Some(one) => std::mem::replace(&mut one.is_told, true),
+            None => {
+                self.remember(&thrown, false, true);
+                false
+            }
+        };
+        !was_told
+    }
+
+    /// Keeps an exception in mind that goes into a task.
+    fn carry(&mut self, debuggee: &Debuggee, types: &TypeSystem, thrown: &ClrValue) {
+        let lineage = types.exception_types(thrown);
+        let cancels = lineage.iter().any(|name| name == CANCELLATION);
+        if cancels || !self.filters.stop(When::UserUnhandled, &lineage) {
+            return;
+        }
+        let is_forced = match object(thrown).map(|object| object.tell_each_handler(true)) {
+            Some(Ok(())) => true,
+            Some(Err(error)) => {
+                tracing::debug!(%error, "all exceptions are told for one that a task carries");
+                false
+            }
+            None => return,
+        };
+        self.remember(thrown, is_forced, false);
+        if !is_forced && let Err(failure) = debuggee.process().and_then(|process| self.hear_of_all(&process))
+        {
+            tracing::debug!(%failure, "what becomes of a carried exception is not told");
+        }
+    }
+
+    /// Sets the breakpoint where libraries ask for a stop, the first time it matters; the program stands.
+    pub(in crate::engine::coreclr) fn watch_for_requested_stops(
+        &mut self,
+        types: &TypeSystem,
+        breakpoints: &mut Breakpoints,
+    ) {
+        if !self.is_to_watch_for_requests() {
+            return;
+        }
+        // Before the framework itself has come, it comes again.
+        let Some((loaded, class)) = types.type_named(REQUEST.0) else { return };
+        self.thrown.carried.is_watched = true;
+        let metadata = loaded.image().map(|image| &image.metadata);
+        let found = metadata.and_then(|metadata| {
+            metadata.methods(class).find(|method| metadata.method_name(*method) == REQUEST.1)
+        });
+        let function = found.and_then(|found| loaded.module.function(found).ok());
+        breakpoints.asked = function.and_then(|function| function.set_breakpoint(0).ok());
+    }
+
+    fn remember(&mut self, thrown: &ClrValue, is_forced: bool, is_told: bool) {
+        match object(thrown).map(|object| object.weak_handle()) {
+            Some(Ok(exception)) => self.thrown.carried.add(One { exception, is_forced, is_told }),
+            Some(Err(error)) => tracing::debug!(%error, "an exception cannot be kept in mind"),
+            None => {}
+        }
+    }
+
+    /// Whether libraries' requests for a stop matter, and nothing would tell of them yet.
+    pub(super) fn is_to_watch_for_requests(&self) -> bool {
+        !self.thrown.carried.is_watched && self.filters.mind(When::UserUnhandled)
+    }
+}
+
+impl Debuggee {
     /// What a method catches by type. The debugging library has the IL alone; the rest lies around it in the program.
     fn catches(&self, function: &Function) -> Option<Vec<Catch>> {
         let (process, code) = (self.process.as_ref()?, function.il_address().ok()?);
@@ -197,60 +307,40 @@ impl Session {
         let size = il::section_size(&process.read_memory(section, 4).ok()?)?;
         Some(il::catches(&process.read_memory(section, size.min(LARGEST_SECTION)).ok()?))
     }
+}
 
-    /// Whether the method of a frame, or the one it was written as, says that what it catches is no concern of the user's.
-    fn is_unconcerned(&self, frame: &Frame) -> bool {
-        let Some((loaded, method)) = self.method_of(frame) else { return false };
-        let is_marked = |method: u32| {
-            loaded.image().is_some_and(|image| image.metadata.has_attribute(method, UNCONCERNED))
-        };
-        let kickoff = loaded.image().and_then(|image| image.metadata.kickoff(method));
-        is_marked(method) || kickoff.is_some_and(is_marked)
-    }
-
-    /// Whether libraries' requests for a stop matter, and nothing would tell of them yet.
-    pub(super) fn is_to_watch_for_requests(&self) -> bool {
-        !self.thrown.carried.is_watched && self.filters.mind(When::UserUnhandled)
-    }
-
-    /// Sets the breakpoint where libraries ask for a stop, the first time it matters; the program stands.
-    pub(in crate::engine::coreclr) fn watch_for_requested_stops(&mut self) {
-        if !self.is_to_watch_for_requests() {
-            return;
-        }
-        // Before the framework itself has come, it comes again.
-        let Some((loaded, class)) = self.type_named(REQUEST.0) else { return };
-        self.thrown.carried.is_watched = true;
-        let metadata = loaded.image().map(|image| &image.metadata);
-        let found = metadata.and_then(|metadata| {
-            metadata.methods(class).find(|method| metadata.method_name(*method) == REQUEST.1)
-        });
-        let function = found.and_then(|found| loaded.module.function(found).ok());
-        self.breakpoints.asked = function.and_then(|function| function.set_breakpoint(0).ok());
-    }
-
-    /// A library asks for a stop at an exception.
-    pub(in crate::engine::coreclr) fn asked_to_stop(&mut self, thread: &Thread) {
-        let frames = thread.frames(1).unwrap_or_default();
-        let Some(thrown) = frames.first().and_then(|frame| frame.argument(0).ok()) else { return };
-        let Some(object) = object(&thrown) else { return };
-        let known = self.thrown.carried.position(&thrown);
-        let one = known.and_then(|at| self.thrown.carried.list.get_mut(at));
-        let was_told = one.is_some_and(|one| std::mem::replace(&mut one.is_told, true));
-        if was_told || !self.filters.stop(When::UserUnhandled, &self.exception_types(&thrown)) {
-            return;
-        }
-        if known.is_none() {
-            self.remember(&thrown, false, true);
-        }
-        if let Ok(handle) = object.handle() {
-            self.stopped_at_exception(thread, When::UserUnhandled, Some(handle));
-        }
-    }
+/// Whether a class, or the one that it is nested in, is one of those whose methods assert that something is thrown.
+fn expects(class: &str) -> bool {
+    EXPECTING.iter().any(|known| {
+        let rest = class.strip_prefix(known);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.') || known.ends_with('.'))
+    })
 }
 
 /// Whether a class with a method `SetException` is what async methods keep their outcome in.
 fn keeps_in_task(class: &str) -> bool {
     let name = class.split(['<', '`']).next().unwrap_or(class);
     name.ends_with("MethodBuilder") || name.ends_with("ManualResetValueTaskSourceCore")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn assertions_that_expect_exceptions_are_distinguished_from_runners() {
+        for class in [
+            "Xunit.Assert",
+            "Xunit.Record.<ExceptionAsync>d__2",
+            "NUnit.Framework.Constraints.ThrowsConstraint",
+            "TUnit.Assertions.Conditions.ThrowsAssertion`1",
+        ] {
+            assert!(expects(class), "{class}");
+        }
+        for class in
+            ["Xunit.Assertions", "Xunit.v3.TestRunner`2", "NUnit.Framework.Internal.Reflect", "Shop.Assert"]
+        {
+            assert!(!expects(class), "{class}");
+        }
+    }
 }

@@ -6,7 +6,7 @@ const BEGINS: [&str; 2] = ["Process terminated.", "Fatal error."];
 const STACK: &str = "\n   at ";
 /// So much of what was printed is looked at, and so much of a reason is told, bytes.
 pub(super) const LOOKED_AT: usize = 64 * 1024;
-const LONGEST: usize = 4096;
+const MAX_REASON_LEN: usize = 4096;
 
 /// The reason in what the program printed last: the argument of `Environment.FailFast`, or the runtime's own words.
 pub(super) fn reason(words: &str) -> Option<String> {
@@ -14,7 +14,7 @@ pub(super) fn reason(words: &str) -> Option<String> {
     let at = ends.max()?;
     let told = words.get(at..)?;
     let told = told.get(..told.find(STACK).unwrap_or(told.len()))?.trim();
-    let told = told.get(..told.floor_char_boundary(LONGEST))?;
+    let told = told.get(..told.floor_char_boundary(MAX_REASON_LEN))?;
     (!told.is_empty()).then(|| told.to_owned())
 }
 
@@ -23,7 +23,7 @@ mod tests {
     use super::reason;
 
     #[test]
-    fn the_reason_stands_between_the_runtimes_words_and_its_stack() {
+    fn the_reason_is_between_the_runtimes_message_and_its_stack() {
         let old = "ready\nProcess terminated. told to\n   at System.Environment.FailFast(System.String)\n";
         assert_eq!(reason(old).as_deref(), Some("told to"));
         let new =

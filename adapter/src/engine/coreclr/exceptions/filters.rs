@@ -41,7 +41,7 @@ impl Types {
             let sound = |letter: char| letter.is_alphanumeric() || "._*+`<>[]".contains(letter);
             if name.is_empty() || !name.chars().all(sound) {
                 return Err(format!(
-                    "`{part}` is no type name; write for example `System.IO.*, !System.OperationCanceledException`"
+                    "`{part}` is not a type name; write, for example, `System.IO.*, !System.OperationCanceledException`"
                 ));
             }
             list.push(name.replace('+', "."));
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn unhandled_is_user_unhandled_too_and_unknown_filters_are_told() {
+    fn unhandled_is_user_unhandled_too_and_unknown_filters_are_reported() {
         let mut filters = Filters::default();
         assert!(filters.mind(When::Unhandled) && !filters.mind(When::Thrown));
         let told = filters.set(&json!({ "filters": ["userUnhandled", "nope"],

@@ -5,13 +5,18 @@ use std::rc::Rc;
 
 use cordebug::frame::Frame;
 use cordebug::value::Value as ClrValue;
+use serde_json::{Value, json};
 
-use super::{MOST_FRAMES, When};
+use super::{MAX_FRAMES, When};
+use crate::engine::coreclr::debuggee::Debuggee;
+use crate::engine::coreclr::exceptions::Exceptions;
 use crate::engine::coreclr::modules::Loaded;
-use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::retrieval::Retrieval;
+use crate::engine::coreclr::sources::Sources;
+use crate::engine::coreclr::types::TypeSystem;
 
 /// A place an exception passed.
-pub(in crate::engine::coreclr) struct Place {
+pub(in crate::engine::coreclr) struct ThrowLocation {
     pub(in crate::engine::coreclr) loaded: Rc<Loaded>,
     /// MethodDef token.
     pub(in crate::engine::coreclr) method: u32,
@@ -19,7 +24,7 @@ pub(in crate::engine::coreclr) struct Place {
     pub(in crate::engine::coreclr) il: Option<u32>,
 }
 
-impl Place {
+impl ThrowLocation {
     fn has_source(&self) -> bool {
         let pdb = self.loaded.pdb.as_ref().ok();
         pdb.zip(self.il).is_some_and(|(pdb, il)| pdb.point_at(self.method, il).is_some())
@@ -35,9 +40,9 @@ impl Place {
     }
 }
 
-impl Session {
+impl TypeSystem {
     /// The places an exception carries with it, innermost first.
-    pub(super) fn places_of(&self, thrown: &ClrValue) -> Vec<Place> {
+    pub(super) fn places_of(&self, thrown: &ClrValue) -> Vec<ThrowLocation> {
         let object = thrown.as_reference().and_then(|reference| reference.dereference().ok());
         let places = object.map(|object| object.exception_places()).unwrap_or_default();
         let place = |(module, method, address): &(cordebug::module::Module, u32, u64)| {
@@ -45,59 +50,113 @@ impl Session {
             let function = module.function(*method).ok();
             // The address is the one to return to, behind the call.
             let il = function.and_then(|function| function.il_offset_of(address.checked_sub(1)?));
-            Some(Place { loaded, method: *method, il })
+            Some(ThrowLocation { loaded, method: *method, il })
         };
-        places.iter().take(MOST_FRAMES).filter_map(place).collect()
+        places.iter().take(MAX_FRAMES).filter_map(place).collect()
     }
 
+    /// The IL offset that a frame is shown at: its own, or where it has thrown when it only keeps the exception for its task
+    /// by now, in code without a place, and calls whoever awaits that.
+    pub(in crate::engine::coreclr) fn il_shown(
+        &self,
+        frame: &Frame,
+        origin: &[ThrowLocation],
+    ) -> Option<u32> {
+        let il = frame.il_offset().ok();
+        let has_thrown = || {
+            let method = self.method_of(frame)?;
+            let place = origin.iter().find(|place| place.is_in(&method))?;
+            let keeps = method.0.pdb.as_ref().ok()?.is_hidden(method.1, il?);
+            place.il.filter(|_| keeps)
+        };
+        has_thrown().or(il)
+    }
+}
+
+impl Exceptions {
     /// Where the exception a thread stopped at was first thrown, innermost first: the places with a source, if they lie in
     /// methods of the user's that the thread itself is not in; once in a task, not at that line. Empty for an exception that this stack has thrown.
-    pub(in crate::engine::coreclr) fn origin(&self, thread: u32, frames: &[Frame]) -> Vec<Place> {
+    pub(in crate::engine::coreclr) fn origin(
+        &self,
+        debuggee: &Debuggee,
+        types: &TypeSystem,
+        thread: u32,
+        frames: &[Frame],
+    ) -> Vec<ThrowLocation> {
         let Some((_, at)) = self.throwing.filter(|(thrower, _)| *thrower == thread) else {
             return Vec::new();
         };
-        let Some(thrown) = self.thread(thread).ok().and_then(|thread| self.exception_of(&thread).ok()) else {
+        let Some(thrown) =
+            debuggee.thread(thread).ok().and_then(|thread| debuggee.threads.exception_of(&thread).ok())
+        else {
             return Vec::new();
         };
-        let mut places = self.places_of(&thrown);
-        let live: Vec<_> = frames.iter().take(2 * MOST_FRAMES).map(|frame| self.method_of(frame)).collect();
+        let mut places = types.places_of(&thrown);
+        let live: Vec<_> = frames.iter().take(2 * MAX_FRAMES).map(|frame| types.method_of(frame)).collect();
         places.truncate(first_live(&places, &live));
         // An async method that keeps the exception in its task may call whoever awaits that: it stands elsewhere than where it
         // has thrown.
-        let stands_there = |place: &Place, frame: &Frame| {
+        let stands_there = |place: &ThrowLocation, frame: &Frame| {
             let line = || place_of(frame, place).line();
             at != When::UserUnhandled || place.line() == line()
         };
-        let is_live = |place: &Place| {
+        let is_live = |place: &ThrowLocation| {
             let mut live = live.iter().zip(frames);
             live.any(|(method, frame)| {
                 method.as_ref().is_some_and(|method| place.is_in(method)) && stands_there(place, frame)
             })
         };
-        let is_elsewhere = |place: &Place| !is_live(place);
-        places.retain(Place::has_source);
-        let is_told =
-            places.iter().any(|place| self.is_users(&place.loaded, place.method) && is_elsewhere(place));
+        let is_elsewhere = |place: &ThrowLocation| !is_live(place);
+        places.retain(ThrowLocation::has_source);
+        let is_told = places
+            .iter()
+            .any(|place| types.modules.is_users(&place.loaded, place.method) && is_elsewhere(place));
         if is_told { places } else { Vec::new() }
     }
 
-    /// For people: where the exception a thread stops at was thrown, if its own stack does not show it.
-    pub(super) fn origin_line(&self, thread: u32) -> Option<String> {
-        let frames = self.frames(thread).ok()?;
-        let places = self.origin(thread, &frames);
-        let users = places.iter().find(|place| self.is_users(&place.loaded, place.method))?;
-        Some(self.place_line(&users.loaded, users.method, users.il))
+    /// Where the user's code threw the exception a thread stops at, or let it pass, if its own stack does not show it.
+    fn users_origin(&self, debuggee: &Debuggee, types: &TypeSystem, thread: u32) -> Option<ThrowLocation> {
+        let frames = debuggee.frames(thread).ok()?;
+        let mut places = self.origin(debuggee, types, thread, &frames).into_iter();
+        places.find(|place| types.modules.is_users(&place.loaded, place.method))
+    }
+
+    /// The same for people.
+    pub(super) fn origin_line(
+        &self,
+        debuggee: &Debuggee,
+        types: &TypeSystem,
+        sources: &Sources,
+        thread: u32,
+    ) -> Option<String> {
+        let place = self.users_origin(debuggee, types, thread)?;
+        Some(sources.place_line(&place.loaded, place.method, place.il))
+    }
+
+    /// The same as a DAP `StackFrame` without an id.
+    pub(super) fn origin_frame(
+        &self,
+        debuggee: &Debuggee,
+        types: &TypeSystem,
+        sources: &Sources,
+        retrieval: &Retrieval,
+        thread: u32,
+    ) -> Option<Value> {
+        let place = self.users_origin(debuggee, types, thread)?;
+        let point = place.loaded.pdb.as_ref().ok()?.point_at(place.method, place.il?)?;
+        Some(json!({ "name": place.loaded.method_display(place.method),
+            "source": sources.source_body(retrieval, &place.loaded, point.document), "line": point.line }))
     }
 }
 
 /// Where a frame stands in the method of a place.
-fn place_of(frame: &Frame, place: &Place) -> Place {
-    Place { loaded: place.loaded.clone(), method: place.method, il: frame.il_offset().ok() }
+fn place_of(frame: &Frame, place: &ThrowLocation) -> ThrowLocation {
+    ThrowLocation { loaded: place.loaded.clone(), method: place.method, il: frame.il_offset().ok() }
 }
 
 /// The index of the first place from which on they are the frames of the thread, from its top down.
-fn first_live(places: &[Place], live: &[Option<(Rc<Loaded>, u32)>]) -> usize {
-    let is_frame = |(place, frame): (&Place, &Option<(Rc<Loaded>, u32)>)| {
+fn first_live(places: &[ThrowLocation], live: &[Option<(Rc<Loaded>, u32)>]) -> usize {
+    let is_frame = |(place, frame): (&ThrowLocation, &Option<(Rc<Loaded>, u32)>)| {
         frame.as_ref().is_some_and(|frame| place.is_in(frame))
     };
     let fits = |from: &usize| places.iter().skip(*from).zip(live).all(is_frame);

@@ -9,7 +9,9 @@ use std::os::unix::fs::FileExt;
 
 use cordebug::debugger::Process;
 
-use super::super::session::Session;
+use crate::engine::coreclr::debuggee::Debuggee;
+use crate::engine::coreclr::exceptions::Exceptions;
+use crate::engine::coreclr::types::TypeSystem;
 
 /// Where the runtime notes whether it reports exceptions that no user code sees: a number of four bytes, 0 or 1.
 pub(in super::super) struct Silence {
@@ -17,10 +19,15 @@ pub(in super::super) struct Silence {
     note: u64,
 }
 
-impl Session {
+impl Exceptions {
     /// Has the program report no exception that is caught; it stands. What is on its way is still reported.
-    pub(in super::super) fn silence_exceptions(&mut self, process: &Process) -> Option<Silence> {
-        for loaded in self.modules.all().iter().filter(|loaded| loaded.is_marked.replace(false)) {
+    pub(in super::super) fn silence_exceptions(
+        &mut self,
+        debuggee: &Debuggee,
+        types: &TypeSystem,
+        process: &Process,
+    ) -> Option<Silence> {
+        for loaded in types.modules.all().iter().filter(|loaded| loaded.is_marked.replace(false)) {
             if let Err(error) = loaded.module.set_user_code(false) {
                 tracing::debug!(%error, path = %loaded.path.display(), "still marked as user code");
             }
@@ -28,7 +35,7 @@ impl Session {
         self.thrown.carried.put_all_down();
         self.thrown.is_only_users = true;
         match process.tell_exceptions_outside_user_code(false) {
-            Ok(note) => Some(Silence { process: self.pid?, note: note? }),
+            Ok(note) => Some(Silence { process: debuggee.pid?, note: note? }),
             Err(error) => {
                 tracing::debug!(%error, "exceptions are reported until the debugger leaves");
                 None

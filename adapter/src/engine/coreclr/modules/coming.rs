@@ -1,4 +1,4 @@
-//! Modules that come and go: what the runtime is told of them, and what binds in them.
+//! Modules that come and go: what the runtime is told about them, and what binds in them.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -10,6 +10,10 @@ use cordebug::stream::Stream;
 use serde_json::json;
 
 use super::Loaded;
+use crate::engine::coreclr::children::is_of_sdk;
+use crate::engine::coreclr::compiled::is_ours;
+use crate::engine::coreclr::debuggee::Debuggee;
+use crate::engine::coreclr::options::Options;
 use crate::engine::coreclr::runtime_async::FIRST_KNOWING;
 use crate::engine::coreclr::session::Session;
 
@@ -21,56 +25,115 @@ const STEP_THROUGH: [&str; 2] = ["DebuggerHiddenAttribute", "DebuggerStepThrough
 impl Session {
     /// A module came: its code is the user's or not, and pending breakpoints may bind in it.
     pub(crate) fn module_loaded(&mut self, module: Module) {
-        let in_memory = self.image_in_memory(&module);
-        let loaded = self.modules.load(module, in_memory);
+        let in_memory = self.debuggee.image_in_memory(&module);
+        let loaded = self.types.modules.load(module, in_memory, &self.retrieval);
         tracing::debug!(path = %loaded.path.display(), "a module is read");
-        self.prepare_for_debugging(&loaded);
+        if is_ours(&loaded.path) {
+            return;
+        }
+        prepare_for_debugging(&loaded, &self.options);
         if loaded.is_user_code {
-            self.watch_for_requested_stops();
+            self.exceptions.watch_for_requested_stops(&self.types, &mut self.breakpoints);
             self.about_runtime_async(&loaded);
         }
-        self.tell("module", json!({ "reason": "new", "module": loaded.body() }));
+        if loaded.pdb.is_err() && !loaded.is_dynamic && self.retrieval.find_symbols(&loaded) {
+            loaded.hear_servers(Some("they are being requested from symbol servers".into()));
+        }
+        let body = loaded.body();
+        if self.options.logging.module_load {
+            self.outbox.note(&format!(
+                "Loaded `{}`. {}.",
+                loaded.path.display(),
+                body["symbolStatus"].as_str().unwrap_or_default()
+            ));
+        }
+        self.outbox.tell("module", json!({ "reason": "new", "module": body }));
         // Of a program in one file only the name is known.
-        let is_entry = self.entry_module.as_deref().is_some_and(|entry| loaded.path.ends_with(entry));
+        let is_entry =
+            self.debuggee.entry_module.as_deref().is_some_and(|entry| loaded.path.ends_with(entry));
         if is_entry {
             self.about_the_program(&loaded);
         }
-        self.bind_in(&loaded);
+        self.breakpoints.bind_in(&self.types, &self.sources, &self.options, &self.outbox, &loaded);
         if loaded.problem().is_some() && !loaded.is_library() {
-            self.tell_why_pending();
+            self.breakpoints.tell_why_pending(&self.types, &self.sources, &self.outbox);
         }
     }
 
-    /// A module with symbols: what is stopped and stepped in is not optimised.
-    fn prepare_for_debugging(&self, loaded: &Loaded) {
-        if !loaded.is_user_code && (loaded.pdb.is_err() || self.just_my_code) {
-            return;
-        }
-        if let Err(error) = loaded.module.disable_optimization() {
-            // After attaching, or when symbols come late, it is too late; a debug build is not optimised anyway.
-            tracing::debug!(%error, path = %loaded.path.display(), "the optimiser stays as it is");
-        }
-        self.mark_for_steps(loaded);
-    }
-
-    /// Tells the runtime where steps may end.
-    fn mark_for_steps(&self, loaded: &Loaded) {
-        match loaded.module.set_user_code(true) {
-            Ok(()) => loaded.is_marked.set(true),
-            Err(error) => tracing::debug!(%error, path = %loaded.path.display(), "not marked as user code"),
-        }
-        let passed = match (self.just_my_code, loaded.image()) {
-            (false, Some(image)) => image.metadata.methods_with_attribute(&STEP_THROUGH),
-            _ => loaded.hidden().iter().copied().collect(),
+    /// A module from bytes was given symbols, after it came.
+    pub(crate) fn symbols_given(&mut self, module: &Module, symbols: &Stream) {
+        let read = symbols.read().map_err(|error| error.to_string());
+        let parsed = read.and_then(|bytes| Pdb::parse(bytes).ok_or_else(|| "no sound portable PDB".into()));
+        let loaded = match parsed {
+            Ok(pdb) => self.types.modules.give_symbols(module, pdb),
+            Err(problem) => return tracing::debug!(problem, "symbols from memory are not used"),
         };
-        for method in passed {
-            let set = || loaded.module.function(method)?.set_user_code(false);
-            if let Err(error) = set() {
-                tracing::debug!(%error, method, "still marked as user code");
+        // Symbols of another build, or a module that is gone.
+        if let Some(loaded) = loaded {
+            self.given_symbols(&loaded);
+        }
+    }
+
+    /// A module that came without symbols has some now; the program stands.
+    pub(crate) fn given_symbols(&mut self, loaded: &Rc<Loaded>) {
+        prepare_for_debugging(loaded, &self.options);
+        if loaded.is_user_code {
+            self.exceptions.watch_for_requested_stops(&self.types, &mut self.breakpoints);
+        }
+        self.outbox.tell("module", json!({ "reason": "changed", "module": loaded.body() }));
+        self.breakpoints.bind_in(&self.types, &self.sources, &self.options, &self.outbox, loaded);
+    }
+
+    /// A module went.
+    pub(crate) fn module_unloaded(&mut self, module: &Module) {
+        if let Some(loaded) = self.types.modules.remove(module) {
+            if is_ours(&loaded.path) {
+                return;
+            }
+            self.outbox.tell("module", json!({ "reason": "removed", "module": loaded.body() }));
+            self.breakpoints.unbind_in(&self.types, &self.sources, &self.outbox, loaded.id);
+        }
+    }
+
+    /// An assembly that was loaded too late to be refused.
+    fn about_runtime_async(&self, loaded: &Loaded) {
+        if self.types.modules.crashes_on(loaded) {
+            self.outbox.note(&format!(
+                "`{}` has async methods that the runtime itself suspends (`runtime-async=on`). The debugging library of this \
+                 runtime crashes when one of them is on a stack, and the session ends with it. Build the assembly without \
+                 <Features>runtime-async=on</Features>, or run it on .NET {FIRST_KNOWING}.",
+                loaded.path.display()
+            ));
+        }
+    }
+
+    /// The program's own assembly: the entry stop, and notes about what will not work in it.
+    fn about_the_program(&mut self, loaded: &Rc<Loaded>) {
+        if is_of_sdk(&loaded.path) {
+            // Nobody means the program that starts theirs.
+        } else if let Err(problem) = &loaded.pdb {
+            self.outbox.note(&format!(
+                "`{}` has no symbols, so no breakpoint can bind in it and no source is shown: {problem}. Build it with \
+                 <DebugType>portable</DebugType>.",
+                loaded.path.display()
+            ));
+        } else if loaded.is_optimized {
+            self.outbox.note(&format!(
+                "`{}` is optimised: variables may be missing and lines may be skipped. Build it in the Debug \
+                 configuration; `justMyCode: false` steps into it anyway.",
+                loaded.path.display()
+            ));
+        }
+        if self.breakpoints.stop_on_entry {
+            self.breakpoints.stop_on_entry = false;
+            if let Err(failure) = self.breakpoints.set_entry_breakpoint(loaded) {
+                self.outbox.note(&format!("The program does not stop at its entry: {failure}"));
             }
         }
     }
+}
 
+impl Debuggee {
     /// The assembly a module was loaded from, when that was no file but bytes.
     fn image_in_memory(&self, module: &Module) -> Option<Image> {
         let is_elsewhere = || module.name().is_ok_and(|name| !Path::new(&name).exists());
@@ -83,65 +146,37 @@ impl Session {
         let bytes = self.process.as_ref()?.read_memory(address, size.min(LARGEST_IMAGE)).ok()?;
         Image::parse(Path::new(&module.name().ok()?), &bytes).ok()
     }
+}
 
-    /// A module from bytes was given symbols, after it came.
-    pub(crate) fn symbols_given(&mut self, module: &Module, symbols: &Stream) {
-        let read = symbols.read().map_err(|error| error.to_string());
-        let parsed = read.and_then(|bytes| Pdb::parse(bytes).ok_or_else(|| "no sound portable PDB".into()));
-        let loaded = match parsed {
-            Ok(pdb) => self.modules.give_symbols(module, pdb),
-            Err(problem) => return tracing::debug!(problem, "symbols from memory are not used"),
-        };
-        // Symbols of another build, or a module that is gone.
-        let Some(loaded) = loaded else { return };
-        self.prepare_for_debugging(&loaded);
-        if loaded.is_user_code {
-            self.watch_for_requested_stops();
-        }
-        self.tell("module", json!({ "reason": "changed", "module": loaded.body() }));
-        self.bind_in(&loaded);
+/// A module with symbols: what is stopped and stepped in is not optimised.
+fn prepare_for_debugging(loaded: &Loaded, options: &Options) {
+    let is_stepped_in = loaded.is_user_code || loaded.pdb.is_ok() && !options.just_my_code;
+    if !is_stepped_in && !options.suppress_optimizations {
+        return;
     }
-
-    /// A module went.
-    pub(crate) fn module_unloaded(&mut self, module: &Module) {
-        if let Some(loaded) = self.modules.remove(module) {
-            self.tell("module", json!({ "reason": "removed", "module": loaded.body() }));
-            self.unbind_in(loaded.id);
-        }
+    if let Err(error) = loaded.module.disable_optimization() {
+        // After attaching, or when symbols come late, it is too late; a debug build is not optimised anyway.
+        tracing::debug!(%error, path = %loaded.path.display(), "the optimiser stays as it is");
     }
-
-    /// An assembly that was loaded too late to be refused.
-    fn about_runtime_async(&self, loaded: &Loaded) {
-        if self.modules.crashes_on(loaded) {
-            self.note(&format!(
-                "`{}` has async methods that the runtime itself suspends (`runtime-async=on`). The debugging library of this \
-                 runtime crashes when one of them is on a stack, and the session ends with it. Build the assembly without \
-                 <Features>runtime-async=on</Features>, or run it on .NET {FIRST_KNOWING}.",
-                loaded.path.display()
-            ));
-        }
+    if is_stepped_in {
+        mark_for_steps(loaded, options);
     }
+}
 
-    /// The program's own assembly: the entry stop, and notes about what will not work in it.
-    fn about_the_program(&mut self, loaded: &Rc<Loaded>) {
-        if let Err(problem) = &loaded.pdb {
-            self.note(&format!(
-                "`{}` has no symbols, so no breakpoint can bind in it and no source is shown: {problem}. Build it with \
-                 <DebugType>portable</DebugType>.",
-                loaded.path.display()
-            ));
-        } else if loaded.is_optimized {
-            self.note(&format!(
-                "`{}` is optimised: variables may be missing and lines may be skipped. Build it in the Debug \
-                 configuration; `justMyCode: false` steps into it all the same.",
-                loaded.path.display()
-            ));
-        }
-        if self.stop_on_entry {
-            self.stop_on_entry = false;
-            if let Err(failure) = self.set_entry_breakpoint(loaded) {
-                self.note(&format!("The program does not stop at its entry: {failure}"));
-            }
+/// Tells the runtime where steps may end.
+fn mark_for_steps(loaded: &Loaded, options: &Options) {
+    match loaded.module.set_user_code(true) {
+        Ok(()) => loaded.is_marked.set(true),
+        Err(error) => tracing::debug!(%error, path = %loaded.path.display(), "not marked as user code"),
+    }
+    let passed = match (options.just_my_code, loaded.image()) {
+        (false, Some(image)) => image.metadata.methods_with_attribute(&STEP_THROUGH),
+        _ => loaded.hidden().iter().copied().collect(),
+    };
+    for method in passed {
+        let set = || loaded.module.function(method)?.set_user_code(false);
+        if let Err(error) = set() {
+            tracing::debug!(%error, method, "still marked as user code");
         }
     }
 }

@@ -8,7 +8,7 @@ use regex::Regex;
 use serde_json::{Value, json};
 
 /// Longer lines are nobody's finding, bytes.
-const LONGEST: usize = 16 << 10;
+const MAX_LINE_LEN: usize = 16 << 10;
 
 /// MSBuild's canonical form, `origin(line,column): error CODE: message [project]`, where the place and, of a task's own words, the
 /// code may be absent. Learn, "MSBuild and Visual Studio format for diagnostic messages".
@@ -39,7 +39,7 @@ pub(super) fn output(line: &str) -> Option<Output> {
 /// An error or a warning as `data.diagnostics` has it: `file`, 1-based `line` and `column`, `severity`, `code`, `message`. What has no
 /// place of its own is at the beginning of its project, or of `target`. `folder`: where relative names of files begin.
 pub(super) fn diagnostic(text: &str, target: &Path, folder: &Path) -> Option<Value> {
-    if text.len() > LONGEST || !(text.contains("error") || text.contains("warning")) {
+    if text.len() > MAX_LINE_LEN || !(text.contains("error") || text.contains("warning")) {
         return None;
     }
     let found = CANONICAL.captures(text)?;

@@ -127,6 +127,18 @@ pub(super) fn several(whole: &Path, programs: &[PathBuf], folder: &Path) -> Fail
         .data(json!({ "programs": programs }))
 }
 
+/// Refuses to choose among the projects of tests of a solution that has no program: `LAUNCH_FAILED` with `data.programs`.
+pub(super) fn only_tests(solution: &Path, projects: &[PathBuf], folder: &Path) -> Failure {
+    let message = format!(
+        "cannot start `{}`: it has no program, only projects of tests: {}",
+        solution.display(),
+        names(projects, folder)
+    );
+    Failure::new(ErrorCode::LaunchFailed, message)
+        .hint("name one of them as `program` to debug its tests; an agent's debug_launch_test debugs those of all")
+        .data(json!({ "programs": projects }))
+}
+
 /// The project that a C# file belongs to: the nearest one above it.
 fn project_above(file: &Path, open: Option<&Path>) -> Result<Option<PathBuf>, Failure> {
     for folder in file.ancestors().skip(1).take(ABOVE) {

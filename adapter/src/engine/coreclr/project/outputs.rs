@@ -9,7 +9,7 @@ use super::options::Options;
 use super::sdk::folder_of;
 
 /// How deep under `bin` a build is looked for, in folders.
-const DEEPEST: u32 = 6;
+const MAX_DEPTH: u32 = 6;
 
 /// Whether an output is this project's.
 pub(super) fn is_its(output: &Output, project: &Path) -> bool {
@@ -18,10 +18,14 @@ pub(super) fn is_its(output: &Output, project: &Path) -> bool {
 
 /// Whether an assembly is a program, and not one of tests, whose packages bring a program of their own.
 pub(super) fn is_runnable(assembly: &Path) -> bool {
+    assembly.with_extension("runtimeconfig.json").exists() && !is_of_tests(assembly)
+}
+
+/// Whether an assembly has tests, by the packages of a program with tests.
+pub(super) fn is_of_tests(assembly: &Path) -> bool {
     let dependencies = std::fs::read_to_string(assembly.with_extension("deps.json")).unwrap_or_default();
     let tests = ["\"Microsoft.NET.Test.Sdk/", "\"Microsoft.Testing.Platform/"];
-    assembly.with_extension("runtimeconfig.json").exists()
-        && !tests.iter().any(|name| dependencies.contains(name))
+    tests.iter().any(|name| dependencies.contains(name))
 }
 
 /// The program that a build of a project names; where it names none, the newest assembly with a
@@ -44,7 +48,7 @@ pub(super) fn newest(project: &Path, outputs: &[Output], options: &Options) -> R
         for file in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
             let path = file.path();
             if path.is_dir() {
-                if depth < DEEPEST {
+                if depth < MAX_DEPTH {
                     folders.push((path, depth + 1));
                 }
                 continue;

@@ -6,8 +6,8 @@ use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
 use dap_wire::Failure;
-use registry::Scratch;
 use serde_json::Value;
+use session_registry::Scratch;
 
 use super::Options;
 use super::findings::{self, Output};
@@ -18,12 +18,12 @@ const BUILD_LIMIT: Duration = Duration::from_secs(10 * 60);
 /// How long a question to MSBuild may take. The first after an installation is slow.
 const QUERY_LIMIT: Duration = Duration::from_secs(2 * 60);
 /// Lines kept of an answer.
-const MOST_LINES: usize = 10_000;
+const MAX_LINES: usize = 10_000;
 /// The first SDK whose MSBuild answers questions while it builds (17.8).
 const ANSWERS: u32 = 8;
 
 /// What is asked of a project.
-const PROPERTIES: [&str; 11] = [
+const PROPERTIES: [&str; 12] = [
     "TargetPath",
     "TargetFramework",
     "TargetFrameworks",
@@ -34,6 +34,7 @@ const PROPERTIES: [&str; 11] = [
     "RunArguments",
     "RunWorkingDirectory",
     "IsTestProject",
+    "IsTestingPlatformApplication",
     "Configuration",
 ];
 
@@ -42,6 +43,12 @@ const PROPERTIES: [&str; 11] = [
 pub(super) struct Properties(Value);
 
 impl Properties {
+    /// For tests: these properties.
+    #[cfg(test)]
+    pub(super) fn of(answer: Value) -> Self {
+        Self(answer)
+    }
+
     /// The text of a property, empty when it has none.
     pub(super) fn text(&self, name: &str) -> &str {
         self.0[name].as_str().unwrap_or_default().trim()
@@ -110,7 +117,9 @@ impl Sdk<'_> {
                 .to_vec();
         arguments.extend(options.of_build());
         let scratch = match asks {
-            true => Some(Scratch::new(&registry::folder()).map_err(|error| failed(error.to_string()))?),
+            true => {
+                Some(Scratch::new(&session_registry::folder()).map_err(|error| failed(error.to_string()))?)
+            }
             false => None,
         };
         let answer = scratch.as_ref().map(|scratch| scratch.path().join("properties.json"));
@@ -128,7 +137,7 @@ impl Sdk<'_> {
             outputs.extend(findings::output(line));
             if let Some(found) = findings::diagnostic(line, target, folder)
                 && !diagnostics.contains(&found)
-                && diagnostics.len() < MOST_LINES
+                && diagnostics.len() < MAX_LINES
             {
                 diagnostics.push(found);
             }
@@ -190,7 +199,7 @@ impl Sdk<'_> {
         let mut lines = Vec::new();
         let failed = |reason: String| builds::failure(folder, reason);
         let status = self.run(folder, arguments, QUERY_LIMIT, &failed, &mut |line| {
-            if lines.len() < MOST_LINES {
+            if lines.len() < MAX_LINES {
                 lines.push(line.to_owned());
             }
         });

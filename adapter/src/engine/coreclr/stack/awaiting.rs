@@ -8,19 +8,22 @@ use cordebug::frame::Frame;
 use cordebug::value::Value as ClrValue;
 
 use super::WAITING;
+use crate::engine::coreclr::at_stop::AtStop;
 use crate::engine::coreclr::modules::Loaded;
-use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::options::Options;
 use crate::engine::coreclr::types::Ty;
+use crate::engine::coreclr::types::TypeSystem;
+use crate::engine::coreclr::values::Values;
 use crate::engine::coreclr::values::{Path, Root, bare};
 
 /// Longest chain that is followed.
-pub(super) const LONGEST: usize = 200;
+pub(super) const MAX_CHAIN_LEN: usize = 200;
 /// Most objects that are looked at between a task and the state machine that awaits it.
-const MOST_LINKS: usize = 64;
+const MAX_LINKS: usize = 64;
 /// Most waiters for one task that are looked at.
-const MOST_WAITERS: u32 = 16;
+const MAX_WAITERS: u32 = 16;
 /// Most frames of a stack in which an async method is looked for.
-const MOST_FRAMES: usize = 256;
+const MAX_FRAMES: usize = 256;
 /// The field of a box with the state machine.
 const MACHINE: &str = "StateMachine";
 /// What whoever awaits an async iterator, or a pooled state machine, waits for instead of a task.
@@ -51,48 +54,45 @@ pub(crate) enum GoesOn {
     /// The method that awaits it.
     Directly,
     /// A method behind others that no step ends in, with its state machine.
-    In(Waiting, ClrValue),
+    In(Box<Waiting>, ClrValue),
     /// Only code that no step ends in awaits it.
     Nowhere,
     /// Nobody is known to await it.
     Unknown,
 }
 
-impl Session {
+impl AtStop<'_> {
     /// The async callers of the method a thread was resumed in, innermost first; found once per stop.
-    pub(super) fn waiting(&mut self, thread: u32, frames: &[Frame]) -> Rc<Vec<Waiting>> {
-        if let Some(known) = self.references.waiting(thread) {
+    pub(super) fn waiting(&self, thread: u32, frames: &[Frame]) -> Rc<Vec<Waiting>> {
+        if let Some(known) = self.values.references.waiting(thread) {
             return known;
         }
         let mut list = Vec::new();
-        let mut machine = self.resumed_machine(frames);
-        while let Some(current) = machine.take().filter(|_| list.len() < LONGEST) {
+        let mut machine = self.types.resumed_machine(frames);
+        while let Some(current) = machine.take().filter(|_| list.len() < MAX_CHAIN_LEN) {
             let Some((waiting, next)) = self.awaiter(&current) else { break };
             list.push(waiting);
             machine = Some(next);
         }
-        self.references.keep_waiting(thread, list)
+        self.values.references.keep_waiting(thread, list)
     }
 
     /// The method that awaits the one with this state machine, and its own.
-    fn awaiter(&mut self, machine: &ClrValue) -> Option<(Waiting, ClrValue)> {
-        let outcome = self.outcome_of(machine)?;
-        let holder = self.next_box(&outcome, &mut { MOST_LINKS })?;
+    fn awaiter(&self, machine: &ClrValue) -> Option<(Waiting, ClrValue)> {
+        let outcome = self.types.outcome_of(machine)?;
+        let holder = self.types.next_box(&outcome, &mut { MAX_LINKS })?;
         self.waits_in(&holder)
     }
 
     /// Who goes on in code that can be stopped in when the async method with this state machine ends.
-    pub(crate) fn goes_on_behind(&mut self, machine: &ClrValue) -> GoesOn {
+    pub(crate) fn goes_on_behind(&self, options: &Options, machine: &ClrValue) -> GoesOn {
         let mut found = GoesOn::Unknown;
         let mut machine = machine.clone();
-        for _ in 0..LONGEST {
+        for _ in 0..MAX_CHAIN_LEN {
             let Some((waiting, next)) = self.awaiter(&machine) else { break };
-            let has_source = waiting.il.is_some_and(|il| {
-                waiting.loaded.pdb.as_ref().is_ok_and(|pdb| pdb.point_at(waiting.method, il).is_some())
-            });
-            if has_source && (!self.just_my_code || self.is_users(&waiting.loaded, waiting.method)) {
+            if self.types.can_stop_in(options, &waiting) {
                 let is_direct = matches!(found, GoesOn::Unknown);
-                return if is_direct { GoesOn::Directly } else { GoesOn::In(waiting, next) };
+                return if is_direct { GoesOn::Directly } else { GoesOn::In(Box::new(waiting), next) };
             }
             found = GoesOn::Nowhere;
             machine = next;
@@ -100,23 +100,82 @@ impl Session {
         found
     }
 
+    /// The nearest method that can be stopped in and waits for what a stack leads through: an async method, or a task such as that of
+    /// `Task.Run`. The method on top is left out.
+    pub(crate) fn waits_behind(&self, options: &Options, frames: &[Frame]) -> Option<(Waiting, ClrValue)> {
+        for frame in frames.iter().skip(1) {
+            let Ok(object) = frame.argument(0) else { continue };
+            let mut next = self.awaiter(&object);
+            if next.is_none() && self.types.field_named(&object, CONTINUATION).is_some() {
+                let holder = self.types.next_box(&object, &mut { MAX_LINKS });
+                next = holder.and_then(|holder| self.waits_in(&holder));
+            }
+            for _ in 0..MAX_CHAIN_LEN {
+                let Some((waiting, machine)) = next else { break };
+                if self.types.can_stop_in(options, &waiting) {
+                    return Some((waiting, machine));
+                }
+                next = self.awaiter(&machine);
+            }
+        }
+        None
+    }
+
     /// The method that waits for the next item of the stream whose method was resumed and is on top, and its state machine.
     /// None for another method, or while nobody waits.
-    pub(crate) fn waits_for_item(&mut self, frames: &[Frame]) -> Option<(Waiting, ClrValue)> {
+    pub(crate) fn waits_for_item(&self, frames: &[Frame]) -> Option<(Waiting, ClrValue)> {
         let machine = frames.first()?.argument(0).ok()?;
-        let item = self.field_named(&machine, ITEM)?;
-        let holder = self.next_box(&item, &mut { MOST_LINKS })?;
+        let item = self.types.field_named(&machine, ITEM)?;
+        let holder = self.types.next_box(&item, &mut { MAX_LINKS })?;
         self.waits_in(&holder)
     }
 
+    /// The module, method and generic arguments of a frame, also of an async caller's.
+    pub(crate) fn code_at(&self, thread: u32, frame: usize) -> Option<(Rc<Loaded>, u32, Vec<Ty>)> {
+        if frame >= WAITING {
+            let take = |at: &Waiting| (at.loaded.clone(), at.method, at.arguments.clone());
+            return self.values.waiting_at(thread, frame, take);
+        }
+        let frame = self.frame_at(thread, frame).ok()?;
+        let (loaded, method) = self.types.method_of(&frame)?;
+        let arguments = frame.type_parameters().unwrap_or_default();
+        Some((loaded, method, arguments.iter().map(|of| self.types.ty_of_runtime(of)).collect()))
+    }
+
+    /// The module, method and IL offset of a frame, also of an async caller's; none where the offset is not known.
+    pub(crate) fn place_at(&self, thread: u32, frame: usize) -> Option<(Rc<Loaded>, u32, u32)> {
+        if frame >= WAITING {
+            let take = |at: &Waiting| Some((at.loaded.clone(), at.method, at.il?));
+            return self.values.waiting_at(thread, frame, take)?;
+        }
+        let frame = self.frame_at(thread, frame).ok()?;
+        let (loaded, method) = self.types.method_of(&frame)?;
+        Some((loaded, method, frame.il_offset().ok()?))
+    }
+
+    /// What waits in a box, and its state machine.
+    fn waits_in(&self, holder: &ClrValue) -> Option<(Waiting, ClrValue)> {
+        let object = bare(holder)?;
+        let step = self.types.member(&object, MACHINE)?;
+        let machine = self.types.field_at(&object, step)?;
+        let kind = bare(&machine)?.exact_type().ok()?;
+        let (loaded, class) = self.types.class_of(&kind)?;
+        let metadata = &loaded.image()?.metadata;
+        let method = metadata.methods(class).find(|method| metadata.method_name(*method) == "MoveNext")?;
+        let state = self.types.number_field(&machine, "<>1__state").map(|state| state as i32);
+        let il = state.and_then(|state| yield_of(&loaded, method, state));
+        let arguments = self.types.ty_of_runtime(&kind).arguments().to_vec();
+        // In optimised code the state machine is a struct: what can be held is its box.
+        let root = Root::Handle(self.values.references.keep(object.handle().ok()?));
+        let path = Path::new(root, "this").step(step, "this".into());
+        Some((Waiting { loaded, method, il, arguments, machine: path }, machine))
+    }
+}
+
+impl Values {
     /// Whether a thread's async callers were looked for at this stop.
     pub(super) fn is_known_who_waits(&self, thread: u32) -> bool {
         self.references.waiting(thread).is_some()
-    }
-
-    /// Whether a thread goes on with an async method, which may have async callers.
-    pub(super) fn is_resumed(&self, frames: &[Frame]) -> bool {
-        self.resumed_machine(frames).is_some()
     }
 
     /// An async caller by the number of its frame.
@@ -129,28 +188,26 @@ impl Session {
         let index = frame.checked_sub(WAITING)?;
         self.references.waiting(thread)?.get(index).map(look)
     }
+}
 
-    /// The module, method and generic arguments of a frame, also of an async caller's.
-    pub(crate) fn code_at(&self, thread: u32, frame: usize) -> Option<(Rc<Loaded>, u32, Vec<Ty>)> {
-        if frame >= WAITING {
-            let take = |at: &Waiting| (at.loaded.clone(), at.method, at.arguments.clone());
-            return self.waiting_at(thread, frame, take);
-        }
-        let frame = self.frame_at(thread, frame).ok()?;
-        let (loaded, method) = self.method_of(&frame)?;
-        let arguments = frame.type_parameters().unwrap_or_default();
-        Some((loaded, method, arguments.iter().map(|of| self.ty_of_runtime(of)).collect()))
+impl TypeSystem {
+    /// Whether a step may end where a method waits.
+    fn can_stop_in(&self, options: &Options, waiting: &Waiting) -> bool {
+        let has_source = waiting.il.is_some_and(|il| {
+            waiting.loaded.pdb.as_ref().is_ok_and(|pdb| pdb.point_at(waiting.method, il).is_some())
+        });
+        has_source && (!options.just_my_code || self.modules.is_users(&waiting.loaded, waiting.method))
     }
 
-    /// The module, method and IL offset of a frame, also of an async caller's; none where the offset is not known.
-    pub(crate) fn place_at(&self, thread: u32, frame: usize) -> Option<(Rc<Loaded>, u32, u32)> {
-        if frame >= WAITING {
-            let take = |at: &Waiting| Some((at.loaded.clone(), at.method, at.il?));
-            return self.waiting_at(thread, frame, take)?;
-        }
-        let frame = self.frame_at(thread, frame).ok()?;
-        let (loaded, method) = self.method_of(&frame)?;
-        Some((loaded, method, frame.il_offset().ok()?))
+    /// The task that a stack runs, such as that of `Task.Run`.
+    pub(crate) fn task_on(&self, frames: &[Frame]) -> Option<ClrValue> {
+        let tasks = frames.iter().skip(1).filter_map(|frame| frame.argument(0).ok());
+        tasks.into_iter().find(|object| self.field_named(object, CONTINUATION).is_some())
+    }
+
+    /// Whether a thread goes on with an async method, which may have async callers.
+    pub(super) fn is_resumed(&self, frames: &[Frame]) -> bool {
+        self.resumed_machine(frames).is_some()
     }
 
     pub(crate) fn method_of(&self, frame: &Frame) -> Option<(Rc<Loaded>, u32)> {
@@ -160,7 +217,7 @@ impl Session {
 
     /// The state machine of the topmost async method that was not begun by its caller on this stack.
     fn resumed_machine(&self, frames: &[Frame]) -> Option<ClrValue> {
-        let frames = frames.get(..frames.len().min(MOST_FRAMES))?;
+        let frames = frames.get(..frames.len().min(MAX_FRAMES))?;
         for (index, frame) in frames.iter().enumerate() {
             let Some((loaded, method)) = self.method_of(frame) else { continue };
             let Ok(pdb) = &loaded.pdb else { continue };
@@ -172,7 +229,7 @@ impl Session {
         None
     }
 
-    /// What whoever awaits a method waits for: its task, or what stands in for one.
+    /// What the awaiter of a method waits for: its task, or what represents one.
     fn outcome_of(&self, machine: &ClrValue) -> Option<ClrValue> {
         SOURCES.iter().find_map(|source| self.field_named(machine, source)).or_else(|| self.task_of(machine))
     }
@@ -202,28 +259,10 @@ impl Session {
         }
         if name == "List`1" {
             let items = bare(&self.field_named(&object, "_items")?)?.as_array()?;
-            let count = items.count().ok()?.min(MOST_WAITERS);
+            let count = items.count().ok()?.min(MAX_WAITERS);
             return (0..count).find_map(|at| self.box_behind(&items.element(at).ok()?, left));
         }
         self.next_box(&object, left)
-    }
-
-    /// What waits in a box, and its state machine.
-    fn waits_in(&mut self, holder: &ClrValue) -> Option<(Waiting, ClrValue)> {
-        let object = bare(holder)?;
-        let step = self.member(&object, MACHINE)?;
-        let machine = self.field_at(&object, step)?;
-        let kind = bare(&machine)?.exact_type().ok()?;
-        let (loaded, class) = self.class_of(&kind)?;
-        let metadata = &loaded.image()?.metadata;
-        let method = metadata.methods(class).find(|method| metadata.method_name(*method) == "MoveNext")?;
-        let state = self.number_field(&machine, "<>1__state").map(|state| state as i32);
-        let il = state.and_then(|state| yield_of(&loaded, method, state));
-        let arguments = self.ty_of_runtime(&kind).arguments().to_vec();
-        // In optimised code the state machine is a struct: what can be held is its box.
-        let root = Root::Handle(self.references.keep(object.handle().ok()?));
-        let path = Path::new(root, "this").step(step, "this".into());
-        Some((Waiting { loaded, method, il, arguments, machine: path }, machine))
     }
 }
 

@@ -5,8 +5,8 @@
 //! machine. Out of an async method that was resumed: the runtime is asked to call `Task.NotifyDebuggerOfWaitCompletion`
 //! when whoever awaits the method's task goes on, and a breakpoint waits there.
 
+use crate::engine::coreclr::types::TypeSystem;
 use std::rc::Rc;
-use std::sync::mpsc::Receiver;
 
 use clr_metadata::pdb::AwaitStep;
 use cordebug::frame::{Breakpoint, Frame};
@@ -16,10 +16,11 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
 
 use super::{Position, Step, Way};
-use crate::engine::coreclr::calls::{CALL_LIMIT, Site};
+use crate::engine::coreclr::calls::{CALL_LIMIT, EvalContext};
 use crate::engine::coreclr::cor;
+use crate::engine::coreclr::debuggee::Run;
 use crate::engine::coreclr::modules::Loaded;
-use crate::engine::coreclr::session::{Input, Run, Session};
+use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::values::bare;
 
 const TASK: &str = "System.Threading.Tasks.Task";
@@ -28,7 +29,7 @@ const NOTIFY: &str = "SetNotificationForWaitCompletion";
 /// What the runtime calls when an awaited task has completed.
 const NOTIFIED: &str = "NotifyDebuggerOfWaitCompletion";
 /// Deepest stack between a state machine and the method that began it.
-const MOST_FRAMES: usize = 32;
+const MAX_FRAMES: usize = 32;
 
 /// What a step waits for besides its stepper.
 pub(super) enum Awaiting {
@@ -131,13 +132,7 @@ pub(super) fn own_argument(thread: &Thread) -> Option<ClrValue> {
 
 impl Session {
     /// Prepares a step that begins in an async method. `true` when no stepper is needed.
-    pub(super) fn prepare_awaits(
-        &mut self,
-        step: &mut Step,
-        thread: &Thread,
-        from: &Position,
-        inputs: &Receiver<Input>,
-    ) -> bool {
+    pub(super) fn prepare_awaits(&mut self, step: &mut Step, thread: &Thread, from: &Position) -> bool {
         let Ok(pdb) = &from.loaded.pdb else { return false };
         let awaits = pdb.await_steps(from.method);
         if awaits.is_empty() {
@@ -149,9 +144,9 @@ impl Session {
         let ahead: Vec<_> = awaits.into_iter().filter(|at| is_ahead(at.yield_il)).collect();
         let last = pdb.last_statement(from.method).map(|last| last.il);
         let is_left = step.way == Way::Out || (last == Some(statement.0) && ahead.is_empty());
-        if (is_left || ahead.is_empty()) && self.gives_items(thread) {
+        if (is_left || ahead.is_empty()) && self.types.gives_items(thread) {
             // Its consumer goes on at any statement that gives an item; others are left to the stepper.
-            step.awaiting = self.consumer(thread).unwrap_or(Awaiting::Nothing);
+            step.awaiting = self.at_stop().consumer(thread).unwrap_or(Awaiting::Nothing);
             return is_left && !matches!(step.awaiting, Awaiting::Nothing);
         }
         if is_left && let Some(awaiting) = self.caller(thread) {
@@ -159,7 +154,7 @@ impl Session {
             return true;
         }
         if is_left {
-            return self.wait_for_completion(step, thread, inputs).unwrap_or_else(|failure| {
+            return self.wait_for_completion(step, thread).unwrap_or_else(|failure| {
                 // Whoever awaits a source of its own, not a task, is called on this thread as a rule.
                 tracing::debug!(%failure, "no notice of the task's completion");
                 false
@@ -182,20 +177,23 @@ impl Session {
 
     /// Asks for a call when the task of the method on top completes. `false`: its caller is on the stack, and a plain
     /// step finds it.
-    fn wait_for_completion(
-        &mut self,
-        step: &mut Step,
-        thread: &Thread,
-        inputs: &Receiver<Input>,
-    ) -> Result<bool, Failure> {
-        let frames = thread.frames(MOST_FRAMES).map_err(cor("walk the stack"))?;
-        if self.is_called_by_its_beginning(&frames) {
+    fn wait_for_completion(&mut self, step: &mut Step, thread: &Thread) -> Result<bool, Failure> {
+        let frames = thread.frames(MAX_FRAMES).map_err(cor("walk the stack"))?;
+        if self.types.is_called_by_its_beginning(&frames) {
             return Ok(false);
         }
         let lost = |what: &str| Failure::new(ErrorCode::EngineFailed, format!("{what} was not found"));
         let machine = frames.first().and_then(|frame| frame.argument(0).ok());
-        let task = machine.and_then(|machine| self.task_of(&machine)).ok_or_else(|| lost("its task"))?;
-        let (core, class) = self.type_named(TASK).ok_or_else(|| lost(TASK))?;
+        let task =
+            machine.and_then(|machine| self.types.task_of(&machine)).ok_or_else(|| lost("its task"))?;
+        self.notify_when_awaited(step, task)?;
+        Ok(true)
+    }
+
+    /// Asks for a call when whoever awaits a task goes on.
+    pub(super) fn notify_when_awaited(&mut self, step: &mut Step, task: ClrValue) -> Result<(), Failure> {
+        let lost = |what: &str| Failure::new(ErrorCode::EngineFailed, format!("{what} was not found"));
+        let (core, class) = self.types.type_named(TASK).ok_or_else(|| lost(TASK))?;
         let function = |name: &str| {
             let metadata = &core.image().ok_or_else(|| lost(TASK))?.metadata;
             let token = metadata.methods(class).find(|method| metadata.method_name(*method) == name);
@@ -203,8 +201,7 @@ impl Session {
             core.module.function(token).map_err(cor(format!("find `{name}`")))
         };
         let (notify, notified) = (function(NOTIFY)?, function(NOTIFIED)?);
-        let site =
-            Site { thread: step.thread, frame: 0, inputs, runs: true, supposes: false, limit: CALL_LIMIT };
+        let site = EvalContext { thread: step.thread, frame: 0, runs: true, limit: CALL_LIMIT };
         self.run_in(&site, NOTIFY, Some(&notify), |eval| {
             let on = eval.create_value(element::BOOLEAN)?;
             on.set_bytes(&[1])?;
@@ -212,14 +209,85 @@ impl Session {
         })?;
         let breakpoint = notified.set_breakpoint(0).map_err(cor("set a breakpoint"))?;
         step.awaiting = Awaiting::Completion(breakpoint);
-        Ok(true)
+        Ok(())
     }
 
+    /// A breakpoint of the step under way was met. `true` when it was one: it is nobody else's affair.
+    pub(crate) fn step_breakpoint(&mut self, thread: &Thread, hit: &Breakpoint) -> bool {
+        let Some(mut step) = self.stepping.step.take_if(|step| step.awaiting.is_met_by(hit)) else {
+            return false;
+        };
+        let id = thread.id().unwrap_or(0);
+        tracing::trace!(thread = id, of = step.thread, "a step comes to a breakpoint of its own");
+        let arrived = match &step.awaiting {
+            Awaiting::Yield { machine, .. } => id == step.thread && machine.runs_on(thread, false),
+            Awaiting::Resume { machine, .. } | Awaiting::Consumer { machine, .. } => {
+                machine.runs_on(thread, true)
+            }
+            Awaiting::Completion(_) => true,
+            Awaiting::Nothing => false,
+        };
+        let went = if arrived { self.arrived(&mut step, thread, hit) } else { Ok(()) };
+        if self.debuggee.run == Run::Running {
+            self.stepping.step = Some(step);
+        }
+        if let Err(failure) = went {
+            tracing::debug!(%failure, "the step stops early");
+            self.stop_at(thread, "step", Value::Null);
+        }
+        true
+    }
+
+    /// The step has come to the breakpoint it waited for.
+    fn arrived(&mut self, step: &mut Step, thread: &Thread, hit: &Breakpoint) -> Result<(), Failure> {
+        match std::mem::replace(&mut step.awaiting, Awaiting::Nothing) {
+            Awaiting::Nothing => {}
+            Awaiting::Yield { loaded, places, machine } => {
+                let at = places.iter().find(|(breakpoint, _)| breakpoint.is(hit)).map(|(_, at)| *at);
+                Awaiting::Yield { loaded: loaded.clone(), places, machine: Machine::Unknown }.clear();
+                let Some(at) = at else { return Ok(()) };
+                let set = || loaded.module.function(at.method)?.set_breakpoint(at.resume_il);
+                let breakpoint = set().map_err(cor("set a breakpoint where the method goes on"))?;
+                if let Some(stepper) = step.stepper.take() {
+                    stepper.deactivate().unwrap_or_default();
+                }
+                // Another call of the method may have its frame where this one's was.
+                step.returns.disarm();
+                step.awaiting = Awaiting::Resume { breakpoint, machine };
+            }
+            resume @ Awaiting::Resume { .. } => {
+                resume.clear();
+                step.thread = thread.id().unwrap_or(0);
+                // The rest of the statement, which may await again.
+                let lost = || Failure::new(ErrorCode::EngineFailed, "the method that goes on has no frame");
+                let position = self.types.modules.position(thread).ok_or_else(lost)?;
+                self.set_out(step, thread, &position)?;
+            }
+            consumer @ Awaiting::Consumer { .. } => {
+                consumer.clear();
+                if let Some(stepper) = step.stepper.take() {
+                    stepper.deactivate().unwrap_or_default();
+                }
+                self.stop_at(thread, "step", Value::Null);
+            }
+            completion @ Awaiting::Completion(_) => {
+                completion.clear();
+                (step.thread, step.way, step.origin) = (thread.id().unwrap_or(0), Way::Out, None);
+                step.stepper = Some(self.types.stepper_out(&self.options, thread)?);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl TypeSystem {
     /// Whether the async method on top has not yielded yet since its caller went into it: the method that began it, or
     /// asked a stream for its next item, is the next that is not the framework's.
     pub(crate) fn is_called_by_its_beginning(&self, frames: &[Frame]) -> bool {
-        let mut own =
-            frames.iter().filter_map(|frame| self.position_of(frame)).filter(|at| !at.loaded.is_framework);
+        let mut own = frames
+            .iter()
+            .filter_map(|frame| self.modules.position_of(frame))
+            .filter(|at| !at.loaded.is_framework);
         let (Some(top), Some(below)) = (own.next(), own.next()) else { return false };
         if below.loaded.id != top.loaded.id || below.method == top.method {
             return false;
@@ -242,81 +310,5 @@ impl Session {
             builder = inner.or_else(|| self.field_named(&builder, "_methodBuilder"))?;
         }
         None
-    }
-
-    /// A breakpoint of the step under way was met. `true` when it was one: it is nobody else's affair.
-    pub(crate) fn step_breakpoint(
-        &mut self,
-        thread: &Thread,
-        hit: &Breakpoint,
-        inputs: &Receiver<Input>,
-    ) -> bool {
-        let Some(mut step) = self.step.take_if(|step| step.awaiting.is_met_by(hit)) else { return false };
-        let id = thread.id().unwrap_or(0);
-        tracing::trace!(thread = id, of = step.thread, "a step comes to a breakpoint of its own");
-        let arrived = match &step.awaiting {
-            Awaiting::Yield { machine, .. } => id == step.thread && machine.runs_on(thread, false),
-            Awaiting::Resume { machine, .. } | Awaiting::Consumer { machine, .. } => {
-                machine.runs_on(thread, true)
-            }
-            Awaiting::Completion(_) => true,
-            Awaiting::Nothing => false,
-        };
-        let went = if arrived { self.arrived(&mut step, thread, hit, inputs) } else { Ok(()) };
-        if self.run == Run::Running {
-            self.step = Some(step);
-        }
-        if let Err(failure) = went {
-            tracing::debug!(%failure, "the step stops early");
-            self.stop_at(thread, "step", Value::Null);
-        }
-        true
-    }
-
-    /// The step has come to the breakpoint it waited for.
-    fn arrived(
-        &mut self,
-        step: &mut Step,
-        thread: &Thread,
-        hit: &Breakpoint,
-        inputs: &Receiver<Input>,
-    ) -> Result<(), Failure> {
-        match std::mem::replace(&mut step.awaiting, Awaiting::Nothing) {
-            Awaiting::Nothing => {}
-            Awaiting::Yield { loaded, places, machine } => {
-                let at = places.iter().find(|(breakpoint, _)| breakpoint.is(hit)).map(|(_, at)| *at);
-                Awaiting::Yield { loaded: loaded.clone(), places, machine: Machine::Unknown }.clear();
-                let Some(at) = at else { return Ok(()) };
-                let set = || loaded.module.function(at.method)?.set_breakpoint(at.resume_il);
-                let breakpoint = set().map_err(cor("set a breakpoint where the method goes on"))?;
-                if let Some(stepper) = step.stepper.take() {
-                    stepper.deactivate().unwrap_or_default();
-                }
-                // Another call of the method may have its frame where this one's was.
-                step.returns.disarm();
-                step.awaiting = Awaiting::Resume { breakpoint, machine };
-            }
-            resume @ Awaiting::Resume { .. } => {
-                resume.clear();
-                step.thread = thread.id().unwrap_or(0);
-                // The rest of the statement, which may await again.
-                let lost = || Failure::new(ErrorCode::EngineFailed, "the method that goes on has no frame");
-                let position = self.position(thread).ok_or_else(lost)?;
-                self.set_out(step, thread, &position, inputs)?;
-            }
-            consumer @ Awaiting::Consumer { .. } => {
-                consumer.clear();
-                if let Some(stepper) = step.stepper.take() {
-                    stepper.deactivate().unwrap_or_default();
-                }
-                self.stop_at(thread, "step", Value::Null);
-            }
-            completion @ Awaiting::Completion(_) => {
-                completion.clear();
-                (step.thread, step.way, step.origin) = (thread.id().unwrap_or(0), Way::Out, None);
-                step.stepper = Some(self.stepper_out(thread)?);
-            }
-        }
-        Ok(())
     }
 }

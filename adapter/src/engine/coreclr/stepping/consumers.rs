@@ -4,51 +4,39 @@
 
 use clr_metadata::il;
 use clr_metadata::pdb::AwaitStep;
-use cordebug::frame::Breakpoint;
+use cordebug::frame::{Breakpoint, Frame};
 use cordebug::thread::Thread;
 use cordebug::value::{Value as ClrValue, element};
 
 use super::awaits::{Awaiting, Machine, own_argument};
-use super::{MOST_FRAMES, Position};
+use super::{MAX_FRAMES, Position, Step, Way};
+use crate::engine::coreclr::at_stop::AtStop;
+use crate::engine::coreclr::debuggee::Debuggee;
 use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::stack::awaiting::{GoesOn, ITEM, Waiting};
+use crate::engine::coreclr::types::TypeSystem;
 use crate::engine::coreclr::values::bare;
 
 /// Most threads whose stacks are looked at.
-const MOST_THREADS: usize = 256;
+const MAX_THREADS: usize = 256;
 /// Most fields of a state machine that are looked at.
-const MOST_FIELDS: usize = 512;
+const MAX_FIELDS: usize = 512;
 
 impl Session {
-    /// Whether the method on top is that of a stream.
-    pub(super) fn gives_items(&self, thread: &Thread) -> bool {
-        own_argument(thread).is_some_and(|machine| self.field_named(&machine, ITEM).is_some())
-    }
-
-    /// Where whoever wants the next item of the stream on top goes on. None when it is on this stack, or nobody is known.
-    pub(super) fn consumer(&mut self, thread: &Thread) -> Option<Awaiting> {
-        let frames = thread.frames(MOST_FRAMES).ok()?;
-        if self.is_called_by_its_beginning(&frames) {
-            return None;
-        }
-        let Some((waiting, machine)) = self.waits_for_item(&frames) else { return self.coming(thread) };
-        resumes(&waiting, &machine)
-    }
-
     /// Where a step ends behind the code that awaits the async method on top. None when that code itself is such a place, is on
     /// this stack, or is not known. Where no step can end, people are told, and there is nothing to wait for.
     pub(super) fn caller(&mut self, thread: &Thread) -> Option<Awaiting> {
-        let frames = thread.frames(MOST_FRAMES).ok()?;
-        if self.is_called_by_its_beginning(&frames) {
+        let frames = thread.frames(MAX_FRAMES).ok()?;
+        if self.types.is_called_by_its_beginning(&frames) {
             return None;
         }
         let machine = own_argument(thread)?;
-        match self.goes_on_behind(&machine) {
+        match self.at_stop().goes_on_behind(&self.options, &machine) {
             GoesOn::In(waiting, machine) => resumes(&waiting, &machine),
             GoesOn::Nowhere => {
-                let (loaded, method) = self.method_of(frames.first()?)?;
-                let name = self.method_display(&loaded, method);
-                self.note(&format!(
+                let (loaded, method) = self.types.method_of(frames.first()?)?;
+                let name = loaded.method_display(method);
+                self.outbox.note_lost_step(&format!(
                     "The step out of `{name}` ends nowhere: none of your code awaits it. The program runs on."
                 ));
                 Some(Awaiting::Nothing)
@@ -57,19 +45,72 @@ impl Session {
         }
     }
 
+    /// Prepares a step that leaves the last method of the user's on a stack, which a library has called. It ends where the user's code that
+    /// waits for that library goes on; a stepper would end in whatever the thread runs next. `false` when it leaves no such method.
+    pub(super) fn prepare_end(&mut self, step: &mut Step, thread: &Thread, from: &Position) -> bool {
+        if !self.options.just_my_code || step.target.is_some() || !from.is_left_by(step.way) {
+            return false;
+        }
+        let frames = thread.frames(MAX_FRAMES).unwrap_or_default();
+        let is_known = |frame: &Frame| self.types.method_of(frame).is_some();
+        // Nobody has called the program's `Main`; a stack that is cut off may lead to anybody.
+        if frames.len() >= MAX_FRAMES || !frames.iter().skip(1).any(is_known) {
+            return false;
+        }
+        let is_users = |frame: &Frame| {
+            self.types
+                .method_of(frame)
+                .is_some_and(|(loaded, method)| self.types.modules.is_users(&loaded, method))
+        };
+        if frames.iter().skip(1).any(is_users) {
+            return false;
+        }
+        let waits = self
+            .at_stop()
+            .waits_behind(&self.options, &frames)
+            .and_then(|(waiting, machine)| resumes(&waiting, &machine));
+        if waits.is_none()
+            && let Some(task) = self.types.task_on(&frames)
+        {
+            // Whoever will await it may only be about to.
+            match self.notify_when_awaited(step, task) {
+                Ok(()) => return true,
+                Err(failure) => tracing::debug!(%failure, "no notice of the task's completion"),
+            }
+        }
+        if waits.is_none() {
+            let name = from.loaded.method_display(from.method);
+            self.outbox.note_lost_step(&format!(
+                "The step out of `{name}` ends nowhere: a library has called it, and none of your code is known to wait for that. The program \
+                 runs on."
+            ));
+        }
+        step.awaiting = waits.unwrap_or(Awaiting::Nothing);
+        true
+    }
+}
+
+impl TypeSystem {
+    /// Whether the method on top is that of a stream.
+    pub(super) fn gives_items(&self, thread: &Thread) -> bool {
+        own_argument(thread).is_some_and(|machine| self.field_named(&machine, ITEM).is_some())
+    }
+
     /// The same, of a consumer that does not wait yet: it runs on another thread.
-    fn coming(&self, thread: &Thread) -> Option<Awaiting> {
+    fn coming(&self, debuggee: &Debuggee, thread: &Thread) -> Option<Awaiting> {
         let (own, stream) = (thread.id().ok()?, place(&own_argument(thread)?)?);
-        let others = self.process().ok()?.threads().ok()?;
-        let others = others.into_iter().filter(|other| other.id() != Ok(own)).take(MOST_THREADS);
+        let others = debuggee.process().ok()?.threads().ok()?;
+        let others = others.into_iter().filter(|other| other.id() != Ok(own)).take(MAX_THREADS);
         others.into_iter().find_map(|other| self.coming_on(&other, stream))
     }
 
     /// Looks for it on one thread: the nearest async method below the stream's own, or one that keeps the stream.
     fn coming_on(&self, thread: &Thread, stream: u64) -> Option<Awaiting> {
         let mut is_called = false;
-        for frame in thread.frames(MOST_FRAMES).ok()? {
-            let Some(at) = self.position_of(&frame).filter(|at| !at.loaded.is_framework) else { continue };
+        for frame in thread.frames(MAX_FRAMES).ok()? {
+            let Some(at) = self.modules.position_of(&frame).filter(|at| !at.loaded.is_framework) else {
+                continue;
+            };
             let Ok(machine) = frame.argument(0) else { continue };
             if place(&machine) == Some(stream) {
                 is_called = true;
@@ -94,12 +135,38 @@ impl Session {
 
     fn values_inside(&self, value: &ClrValue) -> Vec<ClrValue> {
         let Some(inner) = bare(value) else { return Vec::new() };
-        let members = self.members(&inner).into_iter().take(MOST_FIELDS);
+        let members = self.members(&inner).into_iter().take(MAX_FIELDS);
         members.filter_map(|member| self.field_at(&inner, member.step)).collect()
     }
 }
 
+impl AtStop<'_> {
+    /// Where whoever wants the next item of the stream on top goes on. None when it is on this stack, or nobody is known.
+    pub(super) fn consumer(&self, thread: &Thread) -> Option<Awaiting> {
+        let frames = thread.frames(MAX_FRAMES).ok()?;
+        if self.types.is_called_by_its_beginning(&frames) {
+            return None;
+        }
+        let Some((waiting, machine)) = self.waits_for_item(&frames) else {
+            return self.types.coming(self.debuggee, thread);
+        };
+        resumes(&waiting, &machine)
+    }
+}
+
 impl Position {
+    /// Whether a step from here does nothing but leave the method.
+    fn is_left_by(&self, way: Way) -> bool {
+        let is_async = || self.loaded.pdb.as_ref().is_ok_and(|pdb| !pdb.await_steps(self.method).is_empty());
+        let Some((_, end)) = self.statement().filter(|_| !is_async()) else { return false };
+        let returns = || il::only_returns(&self.function.il_bytes().unwrap_or_default(), self.il, end);
+        match way {
+            Way::Out => true,
+            Way::Over => returns(),
+            Way::Into => returns() && self.calls().iter().all(|call| call.il < self.il),
+        }
+    }
+
     /// The `await` that the method here comes to next; none where it is no async method, or behind the last.
     fn await_ahead(&self) -> Option<AwaitStep> {
         let awaits = self.loaded.pdb.as_ref().ok()?.await_steps(self.method);

@@ -5,20 +5,56 @@ use dap_wire::{ErrorCode, Failure};
 use serde_json::{Value, json};
 
 use super::Target;
-use crate::engine::coreclr::session::{Run, Session};
+use crate::engine::coreclr::debuggee::Debuggee;
+use crate::engine::coreclr::debuggee::Run;
+use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::sources::Sources;
+use crate::engine::coreclr::stepping::Stepping;
+use crate::engine::coreclr::types::TypeSystem;
 
 impl Session {
+    /// `goto`.
+    pub(crate) fn goto(&mut self, arguments: &Value) -> Result<Value, Failure> {
+        let id = self.debuggee.thread_of(arguments)?;
+        let il = match self.stepping.target(arguments)? {
+            Some(Target::Statement { thread, il }) if thread == id => il,
+            Some(_) => {
+                return Err(Failure::invalid("`targetId` is not a location that this thread can go to"));
+            }
+            None => return Err(Failure::invalid("`targetId` is missing; `gotoTargets` returns it")),
+        };
+        let frame = self.at_stop().frame_at(id, 0)?;
+        let went = frame.can_set_il_offset(il).and_then(|()| frame.set_il_offset(il));
+        went.map_err(|error| {
+            Failure::new(ErrorCode::Unsupported, format!("the runtime refuses to go there: {error}"))
+                .hint("the runtime cannot jump into or out of `catch` and `finally`, or anywhere while an exception is thrown")
+        })?;
+        // Frames and values of before are stale, as if it had run.
+        self.forget_stop();
+        self.values.stack.take();
+        self.stopped("goto", id, Value::Null);
+        Ok(Value::Null)
+    }
+}
+
+impl Stepping {
     /// `gotoTargets`: statements of a line that the thread of the stop may go to: those of its own method.
-    pub(crate) fn goto_targets(&mut self, arguments: &Value) -> Result<Value, Failure> {
+    pub(crate) fn goto_targets(
+        &mut self,
+        debuggee: &Debuggee,
+        types: &TypeSystem,
+        sources: &Sources,
+        arguments: &Value,
+    ) -> Result<Value, Failure> {
         let path = arguments["source"]["path"].as_str();
         let path = path.ok_or_else(|| Failure::invalid("`source.path` is missing"))?;
         let number = |key: &str| arguments[key].as_u64().and_then(|number| u32::try_from(number).ok());
         let line = number("line").ok_or_else(|| Failure::invalid("`line` is missing"))?;
-        let Run::Stopped { thread } = self.run else { return Ok(json!({ "targets": [] })) };
+        let Run::Stopped { thread } = debuggee.run else { return Ok(json!({ "targets": [] })) };
         let mut list = Vec::new();
-        if let Some(position) = self.position(&self.thread(thread)?)
+        if let Some(position) = types.modules.position(&debuggee.thread(thread)?)
             && let Ok(pdb) = &position.loaded.pdb
-            && let Some(document) = self.sources.find(pdb, path)
+            && let Some(document) = sources.find(pdb, path)
         {
             let covers = |at: &Location, column: u32| {
                 at.point.column <= column && (column < at.point.end_column || at.point.end_line > line)
@@ -36,26 +72,5 @@ impl Session {
             }
         }
         Ok(json!({ "targets": list }))
-    }
-
-    /// `goto`.
-    pub(crate) fn goto(&mut self, arguments: &Value) -> Result<Value, Failure> {
-        let id = self.thread_of(arguments)?;
-        let il = match self.target(arguments)? {
-            Some(Target::Statement { thread, il }) if thread == id => il,
-            Some(_) => return Err(Failure::invalid("`targetId` is no place that this thread may go to")),
-            None => return Err(Failure::invalid("`targetId` is missing; `gotoTargets` gives it")),
-        };
-        let frame = self.frame_at(id, 0)?;
-        let went = frame.can_set_il_offset(il).and_then(|()| frame.set_il_offset(il));
-        went.map_err(|error| {
-            Failure::new(ErrorCode::Unsupported, format!("the runtime refuses to go there: {error}"))
-                .hint("it goes neither into nor out of `catch` and `finally`, and nowhere while an exception is thrown")
-        })?;
-        // Frames and values of before are stale, as if it had run.
-        self.forget_stop();
-        self.known.stack.take();
-        self.stopped("goto", id, Value::Null);
-        Ok(Value::Null)
     }
 }

@@ -1,7 +1,5 @@
 //! Where a step comes down: a stop, or a place people do not want to be.
 
-use std::sync::mpsc::Receiver;
-
 use clr_metadata::il::Call;
 use clr_metadata::metadata::Metadata;
 use cordebug::callback::step;
@@ -10,7 +8,9 @@ use dap_wire::Failure;
 use serde_json::Value;
 
 use super::{Began, Position, Step, Way};
-use crate::engine::coreclr::session::{Input, Session};
+use crate::engine::coreclr::options::Options;
+use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::types::TypeSystem;
 
 /// What the compiler calls the `finally` of an iterator.
 const FINALLY: &str = "<>m__Finally";
@@ -26,29 +26,23 @@ enum Next {
 
 impl Session {
     /// The runtime says that a step is complete.
-    pub(crate) fn step_completed(
-        &mut self,
-        thread: &Thread,
-        stepper: &Stepper,
-        reason: u32,
-        inputs: &Receiver<Input>,
-    ) {
+    pub(crate) fn step_completed(&mut self, thread: &Thread, stepper: &Stepper, reason: u32) {
         let is_current = |step: &Step| step.stepper.as_ref().is_some_and(|own| own.is(stepper));
         // Another one was given up while it was on its way.
-        let Some(mut step) = self.step.take_if(|step| is_current(step)) else { return };
+        let Some(mut step) = self.stepping.step.take_if(|step| is_current(step)) else { return };
         if !step.is_instruction
-            && let Some(position) = self.position(thread)
+            && let Some(position) = self.types.modules.position(thread)
         {
             tracing::trace!(reason, method = position.method, il = position.il, "a step comes down");
             self.returned_at(&mut step, thread, &position, reason);
-            match self.another_go(&mut step, thread, &position, reason, inputs) {
-                Ok(true) => return self.step = Some(step),
+            match self.another_go(&mut step, thread, &position, reason) {
+                Ok(true) => return self.stepping.step = Some(step),
                 Ok(false) => {}
                 Err(failure) => tracing::debug!(%failure, "the step stops early"),
             }
         }
-        self.show_returns(&mut step);
-        self.step = Some(step);
+        self.values.show_returns(&mut step);
+        self.stepping.step = Some(step);
         self.stop_at(thread, "step", Value::Null);
     }
 
@@ -59,35 +53,36 @@ impl Session {
         thread: &Thread,
         at: &Position,
         reason: u32,
-        inputs: &Receiver<Input>,
     ) -> Result<bool, Failure> {
         let is_call = !matches!(reason, step::NORMAL | step::RETURN);
-        if is_call && step.way == Way::Into && self.is_passed_over(step, thread, at) {
+        if is_call && step.way == Way::Into && self.types.is_passed_over(&self.options, step, thread, at) {
             step.returning = true;
-            step.stepper = Some(self.stepper_out(thread)?);
+            step.stepper = Some(self.types.stepper_through(&self.options, thread, at)?);
             return Ok(true);
         }
-        match judge(step, at, reason) {
+        match next_move(step, at, reason) {
             Next::Stop => return Ok(false),
-            Next::Go(Way::Out) => step.stepper = Some(self.stepper_out(thread)?),
-            Next::Go(way) => step.stepper = Some(self.stepper(thread, way, at, false)?),
+            Next::Go(Way::Out) => step.stepper = Some(self.types.stepper_out(&self.options, thread)?),
+            Next::Go(way) => step.stepper = Some(self.options.stepper(thread, way, at, false)?),
             // It has come out already.
             Next::SetOut if step.way == Way::Out => {
-                step.stepper = Some(self.stepper(thread, Way::Over, at, step.is_async)?);
+                step.stepper = Some(self.options.stepper(thread, Way::Over, at, step.is_async)?);
             }
-            Next::SetOut => self.set_out(step, thread, at, inputs)?,
+            Next::SetOut => self.set_out(step, thread, at)?,
         }
         Ok(true)
     }
+}
 
+impl TypeSystem {
     /// Whether a step into calls leaves out what it has come to: another call than the chosen one; without a choice,
     /// accessors and operators.
-    fn is_passed_over(&self, step: &Step, thread: &Thread, at: &Position) -> bool {
+    fn is_passed_over(&self, options: &Options, step: &Step, thread: &Thread, at: &Position) -> bool {
         if let (Some(target), Some(origin)) = (step.target, &step.origin) {
             return self.call_under_way(thread, origin).is_some_and(|call| call != target);
         }
         let image = at.loaded.image();
-        self.step_filters && image.is_some_and(|image| image.metadata.is_accessor_or_operator(at.method))
+        options.step_filters && image.is_some_and(|image| image.metadata.is_accessor_or_operator(at.method))
     }
 }
 
@@ -112,7 +107,7 @@ impl Position {
     }
 }
 
-fn judge(step: &mut Step, at: &Position, reason: u32) -> Next {
+fn next_move(step: &mut Step, at: &Position, reason: u32) -> Next {
     let Ok(pdb) = &at.loaded.pdb else { return Next::Stop };
     let Some(first) = pdb.first_statement(at.method) else {
         // What the compiler made: the constructor of a closure, the `Main` around an async one. What is stepped into may

@@ -12,14 +12,16 @@ use super::{Position, Step, Way};
 use crate::engine::coreclr::methods;
 use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::types::Ty;
+use crate::engine::coreclr::types::TypeSystem;
+use crate::engine::coreclr::values::Values;
 use crate::engine::coreclr::values::{Returned, UNNAMED};
 
 /// Most calls of a statement that are looked at, and of those, whose values are shown.
-const MOST_LOOKED_AT: usize = 40;
-const MOST_SHOWN: usize = 10;
+const MAX_LOOKED_AT: usize = 40;
+const MAX_SHOWN: usize = 10;
 /// How often other threads and deeper calls may come to the breakpoints before they are taken out: each time costs the program a
 /// stop, and a statement may call its own method a million times.
-const MOST_STRANGERS: usize = 32;
+const MAX_STRANGERS: usize = 32;
 
 /// A call, by its IL offset, and what it calls.
 struct Call {
@@ -47,13 +49,85 @@ impl Returns {
     fn add(&mut self, value: Returned) {
         // A statement may come to a call again: the last time counts.
         self.values.retain(|known| known.il != value.il);
-        if self.values.len() < MOST_SHOWN {
+        if self.values.len() < MAX_SHOWN {
             self.values.push(value);
         }
     }
 }
 
 impl Session {
+    /// A breakpoint behind a call was met. `true` when it was one: it is nobody else's affair.
+    pub(crate) fn call_returned(&mut self, thread: &Thread, hit: &Breakpoint) -> bool {
+        let is_own = |step: &Step| step.returns.armed.iter().any(|(breakpoint, _)| breakpoint.is(hit));
+        let Some(mut step) = self.stepping.step.take_if(|step| is_own(step)) else { return false };
+        if !self.read_returns(&mut step, thread) {
+            step.returns.strangers += 1;
+            if step.returns.strangers >= MAX_STRANGERS {
+                tracing::debug!("others come behind the calls of a step too often");
+                step.returns.disarm();
+            }
+        }
+        self.stepping.step = Some(step);
+        true
+    }
+
+    /// A step comes down: maybe right behind a call, or out of what was called.
+    pub(super) fn returned_at(&mut self, step: &mut Step, thread: &Thread, at: &Position, reason: u32) {
+        self.read_returns(step, thread);
+        if reason != step::RETURN {
+            return;
+        }
+        let top = thread.frames(1).ok().and_then(|frames| frames.into_iter().next());
+        let Some(frame) = top else { return };
+        for call in self.types.calls_with_values(at) {
+            if self.read_return(step, &frame, &call) {
+                return;
+            }
+        }
+    }
+
+    /// Reads what the call returned that the statement's own frame stands behind. `false` in any other frame.
+    fn read_returns(&mut self, step: &mut Step, thread: &Thread) -> bool {
+        if step.returns.armed.is_empty() || thread.id() != Ok(step.thread) {
+            return false;
+        }
+        let top = thread.frames(1).ok().and_then(|frames| frames.into_iter().next());
+        let home = step.origin.as_ref().and_then(|origin| origin.frame);
+        let is_home = |frame: &Frame| home.is_some() && frame.stack_range().ok().map(|(_, end)| end) == home;
+        let Some(frame) = top.filter(is_home) else { return false };
+        let armed = mem::take(&mut step.returns.armed);
+        for (_, call) in &armed {
+            if self.read_return(step, &frame, call) {
+                break;
+            }
+        }
+        step.returns.armed = armed;
+        true
+    }
+
+    /// Reads what a call returned, if a frame stands right behind it.
+    fn read_return(&mut self, step: &mut Step, frame: &Frame, call: &Call) -> bool {
+        // The runtime refuses it anywhere else.
+        let Ok(value) = frame.return_value(call.il) else { return false };
+        let kind = value.element_type().unwrap_or(element::VOID);
+        let is_enum = || self.types.enum_storage(&self.types.declared_ty(&value)).is_some();
+        // Structs may come in several registers, or in none: what the runtime reads then is something else.
+        let is_readable = match kind {
+            element::VOID | element::BYREF => false,
+            element::VALUETYPE => is_enum(),
+            _ => true,
+        };
+        if is_readable {
+            match self.at_stop().given(Some(value), &Ty::Other, UNNAMED) {
+                Ok(val) => step.returns.add(Returned { il: call.il, name: call.name.clone(), val }),
+                Err(failure) => tracing::debug!(%failure, "what a call returned is not shown"),
+            }
+        }
+        true
+    }
+}
+
+impl TypeSystem {
     /// Prepares to read what the rest of a statement's calls return.
     pub(super) fn await_returns(&self, step: &mut Step, thread: &Thread, from: &Position) {
         if step.way != Way::Over {
@@ -90,79 +164,11 @@ impl Session {
             self.call_label(&at.loaded, call.token)?;
             Some(Call { il: call.il, name: methods::short_name(name) })
         };
-        at.calls().into_iter().take(MOST_LOOKED_AT).filter_map(shown).take(MOST_SHOWN).collect()
+        at.calls().into_iter().take(MAX_LOOKED_AT).filter_map(shown).take(MAX_SHOWN).collect()
     }
+}
 
-    /// A breakpoint behind a call was met. `true` when it was one: it is nobody else's affair.
-    pub(crate) fn call_returned(&mut self, thread: &Thread, hit: &Breakpoint) -> bool {
-        let is_own = |step: &Step| step.returns.armed.iter().any(|(breakpoint, _)| breakpoint.is(hit));
-        let Some(mut step) = self.step.take_if(|step| is_own(step)) else { return false };
-        if !self.read_returns(&mut step, thread) {
-            step.returns.strangers += 1;
-            if step.returns.strangers >= MOST_STRANGERS {
-                tracing::debug!("others come behind the calls of a step too often");
-                step.returns.disarm();
-            }
-        }
-        self.step = Some(step);
-        true
-    }
-
-    /// A step comes down: maybe right behind a call, or out of what was called.
-    pub(super) fn returned_at(&mut self, step: &mut Step, thread: &Thread, at: &Position, reason: u32) {
-        self.read_returns(step, thread);
-        if reason != step::RETURN {
-            return;
-        }
-        let top = thread.frames(1).ok().and_then(|frames| frames.into_iter().next());
-        let Some(frame) = top else { return };
-        for call in self.calls_with_values(at) {
-            if self.read_return(step, &frame, &call) {
-                return;
-            }
-        }
-    }
-
-    /// Reads what the call returned that the statement's own frame stands behind. `false` in any other frame.
-    fn read_returns(&mut self, step: &mut Step, thread: &Thread) -> bool {
-        if step.returns.armed.is_empty() || thread.id() != Ok(step.thread) {
-            return false;
-        }
-        let top = thread.frames(1).ok().and_then(|frames| frames.into_iter().next());
-        let home = step.origin.as_ref().and_then(|origin| origin.frame);
-        let is_home = |frame: &Frame| home.is_some() && frame.stack_range().ok().map(|(_, end)| end) == home;
-        let Some(frame) = top.filter(is_home) else { return false };
-        let armed = mem::take(&mut step.returns.armed);
-        for (_, call) in &armed {
-            if self.read_return(step, &frame, call) {
-                break;
-            }
-        }
-        step.returns.armed = armed;
-        true
-    }
-
-    /// Reads what a call returned, if a frame stands right behind it.
-    fn read_return(&mut self, step: &mut Step, frame: &Frame, call: &Call) -> bool {
-        // The runtime refuses it anywhere else.
-        let Ok(value) = frame.return_value(call.il) else { return false };
-        let kind = value.element_type().unwrap_or(element::VOID);
-        let is_enum = || self.enum_storage(&self.declared_ty(&value)).is_some();
-        // Structs may come in several registers, or in none: what the runtime reads then is something else.
-        let is_readable = match kind {
-            element::VOID | element::BYREF => false,
-            element::VALUETYPE => is_enum(),
-            _ => true,
-        };
-        if is_readable {
-            match self.given(Some(value), &Ty::Other, UNNAMED) {
-                Ok(val) => step.returns.add(Returned { il: call.il, name: call.name.clone(), val }),
-                Err(failure) => tracing::debug!(%failure, "what a call returned is not shown"),
-            }
-        }
-        true
-    }
-
+impl Values {
     /// The step is over: what its calls returned is shown until the program runs on.
     pub(super) fn show_returns(&mut self, step: &mut Step) {
         let values = mem::take(&mut step.returns.values);

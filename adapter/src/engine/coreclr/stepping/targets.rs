@@ -6,11 +6,13 @@ use cordebug::thread::Thread;
 use dap_wire::Failure;
 use serde_json::{Value, json};
 
-use super::{MOST_FRAMES, Origin, Position};
+use super::{MAX_FRAMES, Origin, Position};
 use crate::engine::coreclr::methods;
 use crate::engine::coreclr::modules::Loaded;
 use crate::engine::coreclr::names::without_arity;
 use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::stepping::Stepping;
+use crate::engine::coreclr::types::TypeSystem;
 
 /// What a `targetId` stands for, until the program runs.
 #[derive(Debug, Clone, Copy)]
@@ -38,46 +40,12 @@ impl Position {
 }
 
 impl Session {
-    /// A number for a target.
-    pub(super) fn add_target(&mut self, target: Target) -> usize {
-        self.targets.push(target);
-        self.targets.len()
-    }
-
-    /// The target a request names.
-    pub(super) fn target(&self, arguments: &Value) -> Result<Option<Target>, Failure> {
-        let id = &arguments["targetId"];
-        if id.is_null() {
-            return Ok(None);
-        }
-        let at = id.as_u64().and_then(|id| usize::try_from(id).ok()?.checked_sub(1));
-        let found = at.and_then(|at| self.targets.get(at)).copied();
-        found.map(Some).ok_or_else(|| {
-            Failure::invalid(format!("there is no target {id}"))
-                .hint("targets are those of the last stop; ask for them again")
-        })
-    }
-
-    /// The call a `stepIn` shall go into.
-    pub(super) fn chosen_call(&self, arguments: &Value, of: u32) -> Result<Option<u32>, Failure> {
-        match self.target(arguments)? {
-            None => Ok(None),
-            Some(Target::Call { thread, il }) if thread == of => Ok(Some(il)),
-            Some(Target::Call { thread, .. }) => {
-                Err(Failure::invalid(format!("this target is a call of thread {thread}, not of thread {of}")))
-            }
-            Some(Target::Statement { .. }) => {
-                Err(Failure::invalid("this target is a place for `goto`, not a call for `stepIn`"))
-            }
-        }
-    }
-
     /// `stepInTargets`: what the rest of a statement calls and a step can go into.
     pub(crate) fn step_in_targets(&mut self, arguments: &Value) -> Result<Value, Failure> {
-        let (thread, index) = self.frame_asked(arguments)?;
+        let (thread, index) = self.at_stop().frame_asked(arguments)?;
         // Only the statement on top goes on with calls; the others are in one.
-        let top = if index == 0 { self.frame_at(thread, 0).ok() } else { None };
-        let position = top.as_ref().and_then(|frame| self.position_of(frame));
+        let top = if index == 0 { self.at_stop().frame_at(thread, 0).ok() } else { None };
+        let position = top.as_ref().and_then(|frame| self.types.modules.position_of(frame));
         let Some((position, frame)) = position.zip(top) else { return Ok(json!({ "targets": [] })) };
         // In the middle of a statement, the call it came back from is behind it.
         let is_behind = frame.is_exactly_mapped() != Ok(true);
@@ -87,18 +55,20 @@ impl Session {
             if call.il < position.il || made.is_some_and(|made| call.il <= made) {
                 continue;
             }
-            if let Some(label) = self.call_label(&position.loaded, call.token) {
-                let id = self.add_target(Target::Call { thread, il: call.il });
+            if let Some(label) = self.types.call_label(&position.loaded, call.token) {
+                let id = self.stepping.add_target(Target::Call { thread, il: call.il });
                 list.push(json!({ "id": id, "label": label }));
             }
         }
         Ok(json!({ "targets": list }))
     }
+}
 
+impl TypeSystem {
     /// The call a step is in, by the frame it began in.
     pub(super) fn call_under_way(&self, thread: &Thread, origin: &Origin) -> Option<u32> {
-        let frames = thread.frames(MOST_FRAMES).ok()?;
-        let mut below = frames.iter().skip(1).filter_map(|frame| self.position_of(frame));
+        let frames = thread.frames(MAX_FRAMES).ok()?;
+        let mut below = frames.iter().skip(1).filter_map(|frame| self.modules.position_of(frame));
         below.find(|at| (at.loaded.id, at.method) == (origin.module, origin.method))?.current_call()
     }
 
@@ -107,7 +77,7 @@ impl Session {
         let metadata = &loaded.image()?.metadata;
         let (owner, name, own) = metadata.called(token)?;
         if let Some(method) = own {
-            return self.reaches(loaded, method).then(|| self.method_display(loaded, method));
+            return self.reaches(loaded, method).then(|| loaded.method_display(method));
         }
         let owner = without_arity(owner.split('<').next().unwrap_or_default());
         if name == "Invoke" && (owner.starts_with("System.Func") || owner.starts_with("System.Action")) {
@@ -131,6 +101,42 @@ impl Session {
         let Ok(pdb) = &loaded.pdb else { return false };
         let body = pdb.move_next(method).unwrap_or(method);
         let is_abstract = || loaded.image().is_some_and(|image| image.metadata.method_rva(method) == 0);
-        pdb.first_statement(body).map_or_else(is_abstract, |_| self.is_users(loaded, body))
+        pdb.first_statement(body).map_or_else(is_abstract, |_| self.modules.is_users(loaded, body))
+    }
+}
+
+impl Stepping {
+    /// A number for a target.
+    pub(super) fn add_target(&mut self, target: Target) -> usize {
+        self.targets.push(target);
+        self.targets.len()
+    }
+
+    /// The target a request names.
+    pub(super) fn target(&self, arguments: &Value) -> Result<Option<Target>, Failure> {
+        let id = &arguments["targetId"];
+        if id.is_null() {
+            return Ok(None);
+        }
+        let at = id.as_u64().and_then(|id| usize::try_from(id).ok()?.checked_sub(1));
+        let found = at.and_then(|at| self.targets.get(at)).copied();
+        found.map(Some).ok_or_else(|| {
+            Failure::invalid(format!("there is no target {id}"))
+                .hint("targets belong to the last stop; request them again")
+        })
+    }
+
+    /// The call a `stepIn` shall go into.
+    pub(super) fn chosen_call(&self, arguments: &Value, of: u32) -> Result<Option<u32>, Failure> {
+        match self.target(arguments)? {
+            None => Ok(None),
+            Some(Target::Call { thread, il }) if thread == of => Ok(Some(il)),
+            Some(Target::Call { thread, .. }) => {
+                Err(Failure::invalid(format!("this target is a call of thread {thread}, not of thread {of}")))
+            }
+            Some(Target::Statement { .. }) => {
+                Err(Failure::invalid("this target is a place for `goto`, not a call for `stepIn`"))
+            }
+        }
     }
 }

@@ -1,66 +1,14 @@
 //! Types by name.
 
-use std::cell::RefCell;
-use std::collections::HashMap;
 use std::rc::Rc;
 
 use clr_metadata::imports::Imports;
-use cordebug::frame::Frame;
-use cordebug::module::Class;
-use cordebug::value::Value as ClrValue;
 
 use super::Ty;
+use crate::engine::coreclr::at_stop::AtStop;
 use crate::engine::coreclr::modules::Loaded;
 use crate::engine::coreclr::names::is_generated;
-use crate::engine::coreclr::session::Session;
-use crate::engine::coreclr::values::{Root, Step};
-
-/// A type's module and TypeDef token.
-type Place = (usize, u32);
-
-/// Frames of a thread at one stop, from the top.
-pub(crate) struct Stack {
-    /// `Process::resumes` when they were walked.
-    pub(crate) resumes: u64,
-    pub(crate) thread: u32,
-    /// How many were asked for.
-    pub(crate) asked: usize,
-    pub(crate) frames: Vec<Frame>,
-}
-
-/// The values on the way to the one fetched last: rows of one object or array are fetched one after the other.
-pub(crate) struct Holder {
-    /// `Process::resumes` when it was fetched.
-    pub(crate) resumes: u64,
-    pub(crate) root: Root,
-    pub(crate) steps: Vec<Step>,
-    /// Where it starts and after each step, behind references and out of boxes.
-    pub(crate) values: Vec<ClrValue>,
-    /// The class so many base types up from the last, which declares the field fetched last.
-    pub(crate) class: Option<(usize, Class)>,
-}
-
-/// What was looked up before. Modules never change; new ones only add.
-#[derive(Default)]
-pub(crate) struct Known {
-    /// (module, TypeRef) to (module, TypeDef).
-    pub(crate) references: RefCell<HashMap<Place, Place>>,
-    /// Full name to (module, TypeDef), with how many modules there were when it was not found.
-    names: RefCell<HashMap<String, Result<Place, usize>>>,
-    pub(crate) stack: RefCell<Option<Stack>>,
-    /// Types whose display took too long, or broke: they are not asked again.
-    pub(crate) mute: RefCell<std::collections::HashSet<String>>,
-    /// Classes whose static constructors were run.
-    pub(crate) initialised: RefCell<std::collections::HashSet<Ty>>,
-    /// What the value fetched last is in.
-    pub(crate) holder: RefCell<Option<Holder>>,
-    /// How deep members that are shown as their own members are in each other.
-    pub(crate) rooted: std::cell::Cell<usize>,
-    /// How deep displays are in displays.
-    pub(crate) depth: std::cell::Cell<u32>,
-    /// IL of short getters.
-    pub(crate) getters: RefCell<HashMap<Place, Option<Vec<u8>>>>,
-}
+use crate::engine::coreclr::types::TypeSystem;
 
 /// Namespaces that are searched besides those of the code.
 const NAMESPACES: [&str; 8] = [
@@ -74,11 +22,39 @@ const NAMESPACES: [&str; 8] = [
     "System.Collections",
 ];
 
-impl Session {
+impl AtStop<'_> {
+    /// The class whose method a frame runs, as people mean it: not a closure or state machine inside it.
+    pub(crate) fn class_at(&self, thread: u32, frame: usize) -> Option<Ty> {
+        let (loaded, method, arguments) = self.code_at(thread, frame)?;
+        let metadata = &loaded.image()?.metadata;
+        let mut owner = metadata.owner_of(method);
+        while is_generated(metadata.simple_name(owner)) {
+            owner = metadata.enclosing_type(owner)?;
+        }
+        let wanted = metadata.generic_parameters(owner).len();
+        let arguments = arguments.into_iter().take(wanted).collect();
+        Some(self.types.defined(&loaded, owner, None, arguments))
+    }
+
+    /// The `using` directives around a frame's code, with the module they are in.
+    pub(crate) fn imports_at(&self, thread: u32, frame: usize) -> Option<(Rc<Loaded>, Imports)> {
+        let (loaded, method, _) = self.code_at(thread, frame)?;
+        let pdb = loaded.pdb.as_ref().ok()?;
+        // Those of an async lambda are on its `MoveNext` alone.
+        let own = pdb.imports(method);
+        let imports = match pdb.kickoff(method).filter(|_| own == Imports::default()) {
+            Some(kickoff) => pdb.imports(kickoff),
+            None => own,
+        };
+        Some((loaded, imports))
+    }
+}
+
+impl TypeSystem {
     /// A type by its full name, in any module: the core library first, then the user's.
     pub(crate) fn type_named(&self, full: &str) -> Option<(Rc<Loaded>, u32)> {
         let count = self.modules.count();
-        match self.known.names.borrow().get(full) {
+        match self.names.borrow().get(full) {
             Some(Ok((module, token))) => return Some((self.modules.by_id(*module)?, *token)),
             Some(Err(then)) if *then == count => return None,
             _ => {}
@@ -90,7 +66,7 @@ impl Session {
         let found =
             ordered.find_map(|loaded| Some((loaded.clone(), loaded.image()?.metadata.find_type(full)?)));
         let entry = found.as_ref().map(|(loaded, token)| (loaded.id, *token)).ok_or(count);
-        self.known.names.borrow_mut().insert(full.to_owned(), entry);
+        self.names.borrow_mut().insert(full.to_owned(), entry);
         found
     }
 
@@ -121,76 +97,6 @@ impl Session {
     pub(crate) fn ty_generic(&self, full: &str, arguments: Vec<Ty>) -> Option<Ty> {
         let (loaded, token) = self.type_named(full)?;
         Some(self.defined(&loaded, token, None, arguments))
-    }
-
-    /// The class whose method a frame runs, as people mean it: not a closure or state machine inside it.
-    pub(crate) fn class_at(&self, thread: u32, frame: usize) -> Option<Ty> {
-        let (loaded, method, arguments) = self.code_at(thread, frame)?;
-        let metadata = &loaded.image()?.metadata;
-        let mut owner = metadata.owner_of(method);
-        while is_generated(metadata.simple_name(owner)) {
-            owner = metadata.enclosing_type(owner)?;
-        }
-        let wanted = metadata.generic_parameters(owner).len();
-        let arguments = arguments.into_iter().take(wanted).collect();
-        Some(self.defined(&loaded, owner, None, arguments))
-    }
-
-    /// A type by the name code in a frame would use, with this many generic arguments.
-    pub(crate) fn type_visible(
-        &self,
-        name: &str,
-        arity: usize,
-        class: Option<&Ty>,
-        imports: &Imports,
-    ) -> Option<(Rc<Loaded>, u32)> {
-        let name = if arity > 0 { format!("{name}`{arity}") } else { name.to_owned() };
-        // Classes around the code, then its namespaces from the inside out, then those in common use.
-        let mut prefixes: Vec<String> = Vec::new();
-        if let Some(class) = class {
-            let mut full = self.full_name(class);
-            loop {
-                prefixes.push(full.clone());
-                match full.rfind('.') {
-                    Some(at) => full.truncate(at),
-                    None => break,
-                }
-            }
-            // Nested types of base classes are visible too.
-            let mut base = self.base_of(class);
-            while let Some(ty) = base {
-                prefixes.push(self.full_name(&ty));
-                base = self.base_of(&ty);
-            }
-        }
-        prefixes.push(String::new());
-        prefixes.extend(imports.namespaces.iter().cloned());
-        prefixes.extend(NAMESPACES.map(str::to_owned));
-        let found = prefixes.iter().find_map(|prefix| {
-            let full = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
-            self.type_named(&full)
-        });
-        // Last, the only type of the user's that has this name, wherever it is.
-        found.or_else(|| {
-            let mut all =
-                self.modules.all().iter().filter(|loaded| !loaded.is_framework()).flat_map(|loaded| {
-                    let metadata = loaded.image().map(|image| &image.metadata);
-                    let tokens = metadata.into_iter().flat_map(|metadata| {
-                        metadata.type_tokens().filter(|token| metadata.simple_name(*token) == name)
-                    });
-                    tokens.map(|token| (loaded.clone(), token)).collect::<Vec<_>>()
-                });
-            let only = all.next();
-            if all.next().is_some() { None } else { only }
-        })
-    }
-
-    /// The `using` directives around a frame's code, with the module they are in.
-    pub(crate) fn imports_at(&self, thread: u32, frame: usize) -> Option<(Rc<Loaded>, Imports)> {
-        let (loaded, method, _) = self.code_at(thread, frame)?;
-        let pdb = loaded.pdb.as_ref().ok()?;
-        let imports = pdb.imports(pdb.kickoff(method).unwrap_or(method));
-        Some((loaded, imports))
     }
 
     /// Whether any type lies in this namespace.

@@ -4,12 +4,24 @@ use cordebug::value::element;
 
 use super::Ty;
 use super::ty::OBJECT;
-use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::types::TypeSystem;
 
 /// Deepest chain of base types that is followed.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 
-impl Session {
+impl TypeSystem {
+    pub(crate) fn is_span(&self, ty: &Ty) -> bool {
+        ["System.Span`1", "System.ReadOnlySpan`1"].contains(&self.full_name(ty).as_str())
+    }
+
+    /// Whether objects of a type can be gone through; `interfaces`: what it implements.
+    pub(crate) fn is_sequence(&self, ty: &Ty, interfaces: &[Ty]) -> bool {
+        matches!(ty, Ty::Named(named) if !named.is_value)
+            && interfaces
+                .iter()
+                .any(|interface| self.full_name(interface) == "System.Collections.Generic.IEnumerable`1")
+    }
+
     /// The base type; none for `object` and interfaces.
     pub(crate) fn base_of(&self, ty: &Ty) -> Option<Ty> {
         if matches!(ty, Ty::Primitive(element::OBJECT)) {
@@ -26,7 +38,7 @@ impl Session {
     /// A type and its bases, the type itself first.
     pub(crate) fn chain(&self, ty: &Ty) -> Vec<Ty> {
         let mut chain = vec![ty.direct().clone()];
-        while chain.len() < DEEPEST
+        while chain.len() < MAX_DEPTH
             && let Some(base) = chain.last().and_then(|last| self.base_of(last))
         {
             chain.push(base);
@@ -134,80 +146,4 @@ impl Session {
                         && (self.derives(from, to) || self.derives(to, from)))
             })
     }
-
-    /// Finds what the method's generic parameters must be for an argument of type `from` to fit `to`.
-    pub(crate) fn infer(&self, to: &Ty, from: &Ty, found: &mut Vec<Ty>) {
-        match (to, from) {
-            (_, Ty::Null | Ty::Other) => {}
-            (Ty::MethodVar(at), from) => {
-                let at = *at as usize;
-                if found.len() <= at {
-                    found.resize(at + 1, Ty::Other);
-                }
-                // The wider of two candidates.
-                if let Some(slot) = found.get_mut(at)
-                    && (*slot == Ty::Other || (slot != from && self.widens(slot, from)))
-                {
-                    *slot = from.clone();
-                }
-            }
-            (Ty::Vector(to), Ty::Vector(from))
-            | (Ty::Pointer(to), Ty::Pointer(from))
-            | (Ty::Reference(to), Ty::Reference(from)) => self.infer(to, from, found),
-            (Ty::Array(to, rank), Ty::Array(from, other)) if rank == other => self.infer(to, from, found),
-            (Ty::Reference(to), from) => self.infer(to, from, found),
-            (Ty::Named(wanted), from) if to.is_open() => {
-                let same = |ty: &Ty| matches!(ty, Ty::Named(own) if own.module == wanted.module && own.token == wanted.token);
-                let chain = self.chain(from);
-                let hit = chain.iter().find(|ty| same(ty)).cloned();
-                let hit = hit.or_else(|| self.interfaces_of(from).into_iter().find(same));
-                if let Some(Ty::Named(own)) = hit {
-                    for (to, from) in wanted.arguments.iter().zip(&own.arguments) {
-                        self.infer(to, from, found);
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// Whether every value of `from` is one of `to` without losing anything.
-    pub(crate) fn widens(&self, from: &Ty, to: &Ty) -> bool {
-        match (from, to) {
-            (Ty::Primitive(from), Ty::Primitive(to)) if numeric(*from) && numeric(*to) => widens(*from, *to),
-            (Ty::Primitive(from), to) if numeric(*from) && self.is_decimal(to) => {
-                !matches!(*from, element::R4 | element::R8)
-            }
-            (from, to) => match self.nullable(to) {
-                Some(inner) if self.nullable(from).is_none() => *from == inner || self.widens(from, &inner),
-                Some(inner) => self.nullable(from).is_some_and(|from| self.widens(&from, &inner)),
-                None => self.derives(from, to),
-            },
-        }
-    }
-}
-
-/// Numbers and characters.
-pub(crate) fn numeric(kind: u32) -> bool {
-    (element::CHAR..=element::R8).contains(&kind) || matches!(kind, element::I | element::U)
-}
-
-/// C#'s implicit numeric conversions (language specification, 10.2.3).
-pub(crate) fn widens(from: u32, to: u32) -> bool {
-    use element::{CHAR, I, I1, I2, I4, I8, R4, R8, U, U1, U2, U4, U8};
-    from == to
-        || match from {
-            I1 => matches!(to, I2 | I4 | I8 | I | R4 | R8),
-            U1 => matches!(to, I2 | U2 | I4 | U4 | I8 | U8 | I | U | R4 | R8),
-            I2 => matches!(to, I4 | I8 | I | R4 | R8),
-            U2 => matches!(to, I4 | U4 | I8 | U8 | I | U | R4 | R8),
-            CHAR => matches!(to, U2 | I4 | U4 | I8 | U8 | I | U | R4 | R8),
-            I4 => matches!(to, I8 | I | R4 | R8),
-            U4 => matches!(to, I8 | U8 | U | R4 | R8),
-            I => matches!(to, I8 | R4 | R8),
-            U => matches!(to, U8 | R4 | R8),
-            I8 | U8 => matches!(to, R4 | R8),
-            R4 => to == R8,
-            _ => false,
-        }
 }

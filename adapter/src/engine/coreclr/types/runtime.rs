@@ -7,18 +7,58 @@ use dap_wire::Failure;
 use super::ty::STRING;
 use super::{Named, Ty};
 use crate::engine::coreclr::cor;
-use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::debuggee::Debuggee;
+use crate::engine::coreclr::types::TypeSystem;
 use crate::engine::coreclr::values::bare;
 
 /// Deepest nesting of a type's parts, and most of them: a type that is in itself twice, and so on, is short in the runtime and
 /// endless when it is spelled.
-const DEEPEST: usize = 64;
-const MOST_PARTS: usize = 1000;
+const MAX_DEPTH: usize = 64;
+const MAX_PARTS: usize = 1000;
 
-impl Session {
+impl TypeSystem {
+    /// The runtime's type.
+    pub(crate) fn runtime_type(&self, debuggee: &Debuggee, thread: u32, ty: &Ty) -> Result<Type, Failure> {
+        let what = || format!("use the type `{}`", self.csharp(ty));
+        let lost = || Failure::invalid(format!("the type `{}` is not known to the runtime", self.csharp(ty)));
+        match ty {
+            Ty::Primitive(kind) if !matches!(*kind, element::STRING | element::OBJECT | element::VOID) => {
+                let eval = debuggee.thread(thread)?.create_eval().map_err(cor(what()))?;
+                eval.create_value(*kind).and_then(|value| value.exact_type()).map_err(cor(what()))
+            }
+            Ty::Primitive(_) => {
+                let (loaded, token) = self.definition(ty).ok_or_else(lost)?;
+                let class = loaded.module.class(token).map_err(cor(what()))?;
+                class.with(false, &[]).map_err(cor(what()))
+            }
+            Ty::Named(Named { module, token, is_value, arguments, .. }) => {
+                let loaded = self.modules.by_id(*module).ok_or_else(lost)?;
+                let arguments: Vec<Type> = arguments
+                    .iter()
+                    .map(|of| self.runtime_type(debuggee, thread, of))
+                    .collect::<Result<_, _>>()?;
+                let class = loaded.module.class(*token).map_err(cor(what()))?;
+                class.with(*is_value, &arguments).map_err(cor(what()))
+            }
+            Ty::Vector(of) => {
+                let of = self.runtime_type(debuggee, thread, of)?;
+                debuggee.thread(thread)?.array_of(element::SZARRAY, 1, &of).map_err(cor(what()))
+            }
+            Ty::Array(of, rank) => {
+                let of = self.runtime_type(debuggee, thread, of)?;
+                debuggee.thread(thread)?.array_of(element::ARRAY, *rank, &of).map_err(cor(what()))
+            }
+            Ty::Pointer(of) => {
+                let of = self.runtime_type(debuggee, thread, of)?;
+                debuggee.thread(thread)?.array_of(element::PTR, 0, &of).map_err(cor(what()))
+            }
+            _ => Err(lost()),
+        }
+    }
+
     /// A type of the runtime; parts of it beyond what anybody reads are left out.
     pub(crate) fn ty_of_runtime(&self, kind: &Type) -> Ty {
-        self.ty_within(kind, DEEPEST, &mut MOST_PARTS.clone())
+        self.ty_within(kind, MAX_DEPTH, &mut MAX_PARTS.clone())
     }
 
     fn ty_within(&self, kind: &Type, deeper: usize, left: &mut usize) -> Ty {
@@ -65,42 +105,5 @@ impl Session {
     pub(crate) fn actual_ty(&self, value: &ClrValue) -> Ty {
         let inner = bare(value);
         self.declared_ty(inner.as_ref().unwrap_or(value))
-    }
-
-    /// The runtime's type.
-    pub(crate) fn runtime_type(&self, thread: u32, ty: &Ty) -> Result<Type, Failure> {
-        let what = || format!("use the type `{}`", self.csharp(ty));
-        let lost = || Failure::invalid(format!("the type `{}` is not known to the runtime", self.csharp(ty)));
-        match ty {
-            Ty::Primitive(kind) if !matches!(*kind, element::STRING | element::OBJECT | element::VOID) => {
-                let eval = self.thread(thread)?.create_eval().map_err(cor(what()))?;
-                eval.create_value(*kind).and_then(|value| value.exact_type()).map_err(cor(what()))
-            }
-            Ty::Primitive(_) => {
-                let (loaded, token) = self.definition(ty).ok_or_else(lost)?;
-                let class = loaded.module.class(token).map_err(cor(what()))?;
-                class.with(false, &[]).map_err(cor(what()))
-            }
-            Ty::Named(Named { module, token, is_value, arguments }) => {
-                let loaded = self.modules.by_id(*module).ok_or_else(lost)?;
-                let arguments: Vec<Type> =
-                    arguments.iter().map(|of| self.runtime_type(thread, of)).collect::<Result<_, _>>()?;
-                let class = loaded.module.class(*token).map_err(cor(what()))?;
-                class.with(*is_value, &arguments).map_err(cor(what()))
-            }
-            Ty::Vector(of) => {
-                let of = self.runtime_type(thread, of)?;
-                self.thread(thread)?.array_of(element::SZARRAY, 1, &of).map_err(cor(what()))
-            }
-            Ty::Array(of, rank) => {
-                let of = self.runtime_type(thread, of)?;
-                self.thread(thread)?.array_of(element::ARRAY, *rank, &of).map_err(cor(what()))
-            }
-            Ty::Pointer(of) => {
-                let of = self.runtime_type(thread, of)?;
-                self.thread(thread)?.array_of(element::PTR, 0, &of).map_err(cor(what()))
-            }
-            _ => Err(lost()),
-        }
     }
 }

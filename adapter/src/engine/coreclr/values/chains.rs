@@ -4,17 +4,20 @@
 use cordebug::value::Value as ClrValue;
 
 use super::path::{Path, Step, bare};
-use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::at_stop::AtStop;
+use crate::engine::coreclr::debuggee::Debuggee;
+use crate::engine::coreclr::types::TypeSystem;
+use tokio_util::sync::CancellationToken;
 
 pub(super) const CONCURRENT: &str = "System.Collections.Concurrent.ConcurrentDictionary`2";
 /// Longest chain of nodes that is followed.
-const LONGEST_CHAIN: u32 = 2_000_000;
+const MAX_CHAIN_LEN: u32 = 2_000_000;
 /// A way of more steps begins anew at a handle: each is walked whenever what it leads to is looked at.
-const LONGEST_WAY: usize = 32;
+const MAX_WAY_LEN: usize = 32;
 /// How often a long walk looks whether somebody still waits for it, nodes.
 const LOOKS: u32 = 1 << 12;
 /// Most locks of a dictionary, each of which counts its items.
-const MOST_LOCKS: u32 = 1 << 16;
+const MAX_LOCKS: u32 = 1 << 16;
 /// Size of a reference, bytes.
 const REFERENCE: u64 = 8;
 
@@ -40,10 +43,11 @@ struct Shape {
     offset: u64,
 }
 
-impl Session {
+impl AtStop<'_> {
     /// Ways to the nodes of a chain, a page of them, with their positions.
     pub(super) fn linked_nodes(
-        &mut self,
+        &self,
+        cancel: &CancellationToken,
         list: &ClrValue,
         path: &Path,
         chain: &Chain,
@@ -51,87 +55,62 @@ impl Session {
     ) -> Option<Vec<(u32, Path)>> {
         let (mut node, mut value, length) = (path.clone(), list.clone(), chain.length);
         for field in chain.first {
-            node = node.step(self.member(&value, field)?, String::new());
+            node = node.step(self.types.member(&value, field)?, String::new());
             let Some(inner) = bare(&self.fetch(&node).ok()?) else { return Some(Vec::new()) };
             value = inner;
         }
-        let next = self.member(&value, chain.next)?;
+        let next = self.types.member(&value, chain.next)?;
         let (start, mut found) = (u32::try_from(start).unwrap_or(u32::MAX), Vec::new());
-        if start >= length.min(LONGEST_CHAIN) {
+        if start >= length.min(MAX_CHAIN_LEN) {
             return Some(found);
         }
         if start > 0 {
-            let address = self.node_after(&value, next, start)?;
-            value = self.process().ok()?.object_at(address).ok()?;
-            node = self.held(&value, "a node")?;
+            let address = self.types.node_after(self.debuggee, cancel, &value, next, start)?;
+            value = self.debuggee.process().ok()?.object_at(address).ok()?;
+            node = self.values.held(&value, "a node")?;
         }
-        for at in start..length.min(LONGEST_CHAIN) {
-            if found.len() >= count || self.cancel.is_cancelled() {
+        for at in start..length.min(MAX_CHAIN_LEN) {
+            if found.len() >= count || cancel.is_cancelled() {
                 break;
             }
-            if node.steps.len() > LONGEST_WAY {
-                node = self.held(&value, "a node")?;
+            if node.steps.len() > MAX_WAY_LEN {
+                node = self.values.held(&value, "a node")?;
             }
             found.push((at, node.clone()));
             node = node.step(next, String::new());
-            let Some(after) = bare(&self.field_at(&value, next)?) else { break };
+            let Some(after) = bare(&self.types.field_at(&value, next)?) else { break };
             value = after;
         }
         Some(found)
     }
 
-    /// The address of the node so many behind this one.
-    fn node_after(&self, node: &ClrValue, next: Step, count: u32) -> Option<u64> {
-        let process = self.process().ok()?;
-        let mut at = node.address().ok()?;
-        let offset = self.field_at(node, next)?.address().ok()?.checked_sub(at)?;
-        for passed in 0..count {
-            if passed % LOOKS == 0 && self.cancel.is_cancelled() {
-                return None;
-            }
-            at = reference(&process.read_memory(at + offset, REFERENCE as u32).ok()?)?;
-        }
-        (at != 0).then_some(at)
-    }
-
-    /// How many items a ConcurrentDictionary has: each of its locks counts some of them.
-    pub(super) fn concurrent_count(&self, value: &ClrValue) -> Option<u32> {
-        let tables = bare(&self.field_named(value, "_tables")?)?;
-        let counts = bare(&self.field_named(&tables, "_countPerLock")?)?;
-        let counts = counts.as_array()?;
-        let first = counts.element(0).ok()?.address().ok()?;
-        let bytes = counts.count().ok()?.min(MOST_LOCKS) * 4;
-        let bytes = self.process().ok()?.read_memory(first, bytes).ok()?;
-        let count = |four: &[u8]| four.try_into().map_or(0, u32::from_le_bytes);
-        Some(bytes.chunks_exact(4).map(count).fold(0, u32::saturating_add))
-    }
-
     /// A page of the items of a ConcurrentDictionary: its buckets hold chains.
     pub(super) fn concurrent_items(
-        &mut self,
+        &self,
+        cancel: &CancellationToken,
         value: &ClrValue,
         path: &Path,
         start: usize,
         count: usize,
     ) -> Option<Vec<(String, Path)>> {
-        let tables_step = self.member(value, "_tables")?;
-        let tables = bare(&self.field_at(value, tables_step)?)?;
-        let buckets_step = self.member(&tables, "_buckets")?;
-        let buckets = bare(&self.field_at(&tables, buckets_step)?)?;
+        let tables_step = self.types.member(value, "_tables")?;
+        let tables = bare(&self.types.field_at(value, tables_step)?)?;
+        let buckets_step = self.types.member(&tables, "_buckets")?;
+        let buckets = bare(&self.types.field_at(&tables, buckets_step)?)?;
         let array = buckets.as_array()?;
-        let heads = self.heads(array.element(0).ok()?.address().ok()?, array.count().ok()?)?;
+        let heads = self.debuggee.heads(array.element(0).ok()?.address().ok()?, array.count().ok()?)?;
         let all = path.step(tables_step, String::new()).step(buckets_step, String::new());
         let (mut passed, mut found) = (0, Vec::new());
         let mut shape: Option<Shape> = None;
         for (bucket, head) in (0u32..).zip(heads).filter(|(_, head)| *head != 0) {
-            if found.len() >= count || self.cancel.is_cancelled() {
+            if found.len() >= count || cancel.is_cancelled() {
                 break;
             }
             let shape = match shape {
                 Some(shape) => shape,
-                None => *shape.insert(self.shape_of(&array.element(bucket).ok()?)?),
+                None => *shape.insert(self.types.shape_of(&array.element(bucket).ok()?)?),
             };
-            let length = self.chain_from(head, shape.offset)?;
+            let length = self.debuggee.chain_from(cancel, head, shape.offset)?;
             if passed + length <= start {
                 passed += length;
                 continue;
@@ -144,18 +123,78 @@ impl Session {
                 if found.len() >= count {
                     break;
                 }
-                if node.steps.len() > LONGEST_WAY {
-                    node = self.held(&self.fetch(&node).ok()?, "a node")?;
+                if node.steps.len() > MAX_WAY_LEN {
+                    node = self.values.held(&self.fetch(&node).ok()?, "a node")?;
                 }
                 if passed >= start {
                     let value = bare(&self.fetch(&node).ok()?)?;
-                    found.extend(self.keyed(path, &node, &value));
+                    found.extend(self.types.keyed(self.debuggee, path, &node, &value));
                 }
                 passed += 1;
                 node = node.step(shape.next, String::new());
             }
         }
         Some(found)
+    }
+}
+
+impl Debuggee {
+    /// How many nodes are in a chain.
+    fn chain_from(&self, cancel: &CancellationToken, head: u64, offset: u64) -> Option<usize> {
+        let process = self.process().ok()?;
+        let (mut at, mut length) = (head, 0);
+        while at != 0 && length < MAX_CHAIN_LEN as usize && !cancel.is_cancelled() {
+            at = reference(&process.read_memory(at + offset, REFERENCE as u32).ok()?)?;
+            length += 1;
+        }
+        Some(length)
+    }
+
+    /// The references at this address.
+    fn heads(&self, first: u64, count: u32) -> Option<Vec<u64>> {
+        let process = self.process().ok()?;
+        let bytes = process.read_memory(first, count.checked_mul(REFERENCE as u32)?).ok()?;
+        Some(bytes.chunks_exact(REFERENCE as usize).filter_map(reference).collect())
+    }
+}
+
+impl TypeSystem {
+    /// The address of the node so many behind this one.
+    fn node_after(
+        &self,
+        debuggee: &Debuggee,
+        cancel: &CancellationToken,
+        node: &ClrValue,
+        next: Step,
+        count: u32,
+    ) -> Option<u64> {
+        let process = debuggee.process().ok()?;
+        let mut at = node.address().ok()?;
+        let offset = self.field_at(node, next)?.address().ok()?.checked_sub(at)?;
+        for passed in 0..count {
+            if passed % LOOKS == 0 && cancel.is_cancelled() {
+                return None;
+            }
+            at = reference(&process.read_memory(at + offset, REFERENCE as u32).ok()?)?;
+        }
+        (at != 0).then_some(at)
+    }
+
+    /// How many items a ConcurrentDictionary has: each of its locks counts some of them.
+    pub(super) fn concurrent_count(&self, debuggee: &Debuggee, value: &ClrValue) -> Option<u32> {
+        let tables = bare(&self.field_named(value, "_tables")?)?;
+        let counts = bare(&self.field_named(&tables, "_countPerLock")?)?;
+        let counts = counts.as_array()?;
+        let first = counts.element(0).ok()?.address().ok()?;
+        let bytes = counts.count().ok()?.min(MAX_LOCKS) * 4;
+        let bytes = debuggee.process().ok()?.read_memory(first, bytes).ok()?;
+        let count = |four: &[u8]| four.try_into().map_or(0, u32::from_le_bytes);
+        Some(bytes.chunks_exact(4).map(count).fold(0, u32::saturating_add))
+    }
+
+    fn keyed(&self, debuggee: &Debuggee, path: &Path, way: &Path, node: &ClrValue) -> Option<(String, Path)> {
+        let (name, expression) = self.keyed_by(debuggee, path, &self.field_named(node, "_key")?);
+        Some((name, way.step(self.member(node, "_value")?, expression)))
     }
 
     /// How nodes lie in a bucket.
@@ -171,29 +210,6 @@ impl Session {
         let next = self.member(&node, "_next")?;
         let offset = self.field_at(&node, next)?.address().ok()?.checked_sub(node.address().ok()?)?;
         Some(Shape { wrapped, next, offset })
-    }
-
-    /// How many nodes are in a chain.
-    fn chain_from(&self, head: u64, offset: u64) -> Option<usize> {
-        let process = self.process().ok()?;
-        let (mut at, mut length) = (head, 0);
-        while at != 0 && length < LONGEST_CHAIN as usize && !self.cancel.is_cancelled() {
-            at = reference(&process.read_memory(at + offset, REFERENCE as u32).ok()?)?;
-            length += 1;
-        }
-        Some(length)
-    }
-
-    /// The references at this address.
-    fn heads(&self, first: u64, count: u32) -> Option<Vec<u64>> {
-        let process = self.process().ok()?;
-        let bytes = process.read_memory(first, count.checked_mul(REFERENCE as u32)?).ok()?;
-        Some(bytes.chunks_exact(REFERENCE as usize).filter_map(reference).collect())
-    }
-
-    fn keyed(&self, path: &Path, way: &Path, node: &ClrValue) -> Option<(String, Path)> {
-        let (name, expression) = self.keyed_by(path, &self.field_named(node, "_key")?);
-        Some((name, way.step(self.member(node, "_value")?, expression)))
     }
 }
 

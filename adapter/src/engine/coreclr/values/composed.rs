@@ -6,13 +6,15 @@ use cordebug::value::Value as ClrValue;
 
 use super::members::source_name;
 use super::path::{Path, Step};
-use crate::engine::coreclr::calls::Site;
-use crate::engine::coreclr::expression::{Data, Format};
+use crate::engine::coreclr::calls::EvalContext;
+use crate::engine::coreclr::debuggee::Debuggee;
+use crate::engine::coreclr::evaluator::{Data, Format};
 use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::types::Ty;
+use crate::engine::coreclr::types::TypeSystem;
 
 /// Most members that are shown in a row.
-const MOST: usize = 16;
+const MAX_MEMBERS: usize = 16;
 /// What a member shows that must run to be known.
 const UNKNOWN: &str = "…";
 const GENERATED: &str = "System.Runtime.CompilerServices.CompilerGeneratedAttribute";
@@ -42,7 +44,7 @@ enum Way {
 impl Composed {
     /// The whole text; `text_of` gives those of the members.
     fn text(&self, mut text_of: impl FnMut(&Way) -> Option<String>) -> String {
-        let shown = self.parts.iter().take(MOST).map(|part| {
+        let shown = self.parts.iter().take(MAX_MEMBERS).map(|part| {
             let text = text_of(&part.way).unwrap_or_else(|| UNKNOWN.into());
             // A record inside a record has no braces of its own.
             let inner = text
@@ -52,7 +54,7 @@ impl Composed {
             format!("{}{text}", part.label)
         });
         let mut shown: Vec<String> = shown.collect();
-        if self.parts.len() > MOST {
+        if self.parts.len() > MAX_MEMBERS {
             shown.push(UNKNOWN.into());
         }
         format!("{}{}{}", self.open, shown.join(", "), self.close)
@@ -60,32 +62,13 @@ impl Composed {
 }
 
 impl Session {
-    /// The text of what is made of members, from their fields alone.
-    pub(super) fn composed_text(
-        &self,
-        value: &ClrValue,
-        composed: &Composed,
-        format: &Format,
-        deeper: usize,
-    ) -> String {
-        let format = Format { bare: composed.is_record, ..*format };
-        composed.text(|way| match way {
-            Way::Steps(steps) => {
-                let field =
-                    steps.iter().try_fold(value.clone(), |value, step| self.field_at(&value, *step))?;
-                Some(self.show_as(&field, &format, deeper.checked_sub(1)?).text)
-            }
-            Way::Property(..) => None,
-        })
-    }
-
     /// The same with the displays of what is inside, and with properties that compute from fields.
     pub(super) fn composed_display(
         &mut self,
         path: &Path,
         composed: &Composed,
         format: &Format,
-        site: &Site<'_>,
+        site: &EvalContext,
     ) -> String {
         let format = Format { bare: composed.is_record, ..*format };
         composed.text(|way| match way {
@@ -96,10 +79,34 @@ impl Session {
             Way::Property(owner, name) => {
                 let val = self.known_property(path, owner, name, site)?;
                 match &val.data {
-                    Data::Constant(constant) => Some(self.show_constant(constant, &val.ty, &format).text),
+                    Data::Constant(constant) => {
+                        Some(self.types.show_constant(constant, &val.ty, &format).text)
+                    }
                     Data::At(inner) => Some(self.present(inner, &format, site).ok()?.0.text),
                 }
             }
+        })
+    }
+}
+
+impl TypeSystem {
+    /// The text of what is made of members, from their fields alone.
+    pub(super) fn composed_text(
+        &self,
+        debuggee: &Debuggee,
+        value: &ClrValue,
+        composed: &Composed,
+        format: &Format,
+        deeper: usize,
+    ) -> String {
+        let format = Format { bare: composed.is_record, ..*format };
+        composed.text(|way| match way {
+            Way::Steps(steps) => {
+                let field =
+                    steps.iter().try_fold(value.clone(), |value, step| self.field_at(&value, *step))?;
+                Some(self.show_as(debuggee, &field, &format, deeper.checked_sub(1)?).text)
+            }
+            Way::Property(..) => None,
         })
     }
 

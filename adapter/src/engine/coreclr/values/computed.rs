@@ -6,17 +6,20 @@ use cordebug::value::Value as ClrValue;
 use super::inside::{Row, What};
 use super::path::{Path, Step, bare};
 use super::rows::Page;
-use crate::engine::coreclr::calls::Site;
-use crate::engine::coreclr::expression::{Constant, Val};
+use crate::engine::coreclr::calls::EvalContext;
+use crate::engine::coreclr::debuggee::Debuggee;
+use crate::engine::coreclr::evaluator::{Constant, Val};
 use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::types::Ty;
+use crate::engine::coreclr::types::TypeSystem;
 use crate::engine::coreclr::types::ty::{BOOL, STRING};
 
 pub(super) const BITS: &str = "System.Collections.BitArray";
 pub(super) const NAMES: &str = "System.Collections.Specialized.NameValueCollection";
+const TUPLE: &str = "System.ValueTuple`";
 const EXPANDO: &str = "System.Dynamic.ExpandoObject";
 /// Most items that are looked through: names and members are few.
-const MOST: u32 = 10_000;
+const MAX_ITEMS: u32 = 10_000;
 
 impl Session {
     /// The items of such a value, a page of them, and how many there are in all; none for any other.
@@ -25,17 +28,115 @@ impl Session {
         value: &ClrValue,
         path: &Path,
         page: &Page<'_>,
-        site: &Site<'_>,
+        site: &EvalContext,
     ) -> Option<Vec<Row>> {
-        let ty = self.declared_ty(value);
-        let name = self.full_name(&ty);
+        let ty = self.types.declared_ty(value);
+        let name = self.types.full_name(&ty);
         match name.as_str() {
-            BITS => self.bit_rows(value, path, page),
+            BITS => self.types.bit_rows(&self.debuggee, value, path, page),
             EXPANDO => self.expando_rows(value, path, &ty, site).map(|rows| page.cut(rows)),
-            "System.ValueTuple`8" => self.tuple_rows(value, path, &ty).map(|rows| page.cut(rows)),
-            _ if self.is_names(&ty) => self.name_rows(value, path).map(|rows| page.cut(rows)),
-            _ => self.contiguous_rows(value, path, page),
+            _ if name.starts_with(TUPLE) => {
+                self.types.tuple_rows(value, path, &ty).map(|rows| page.cut(rows))
+            }
+            _ if self.types.is_names(&ty) => {
+                self.types.name_rows(&self.debuggee, value, path).map(|rows| page.cut(rows))
+            }
+            _ => self.at_stop().contiguous_rows(value, path, page),
         }
+    }
+
+    /// The members that were given to it: names in one array, values in another, some of them removed.
+    fn expando_rows(
+        &mut self,
+        value: &ClrValue,
+        path: &Path,
+        ty: &Ty,
+        site: &EvalContext,
+    ) -> Option<Vec<Row>> {
+        let removed = self.removed_member(ty, site);
+        let data = bare(&self.types.field_named(value, "_data")?)?;
+        let class = bare(&self.types.field_named(&data, "Class")?)?;
+        let keys = bare(&self.types.field_named(&class, "_keys")?)?;
+        let values = bare(&self.types.field_named(&data, "_dataArray")?)?;
+        let (keys, all) = (keys.as_array()?, values.as_array()?);
+        let way = path.step(self.types.member(value, "_data")?, String::new());
+        let way = way.step(self.types.member(&data, "_dataArray")?, String::new());
+        let mut rows = Vec::new();
+        for at in 0..keys.count().ok()?.min(all.count().ok()?).min(MAX_ITEMS) {
+            let held = all.element(at).ok()?;
+            if removed.is_some() && held.as_reference().and_then(|held| held.target().ok()) == removed {
+                continue;
+            }
+            let name = bare(&keys.element(at).ok()?)?.as_string()?.text(super::MAX_TEXT_LEN).ok()?;
+            let quoted = super::primitive::quoted(&name);
+            let dictionary = "System.Collections.Generic.IDictionary<string, object>";
+            let inner = way.step(Step::Element(at), format!("(({dictionary}){})[{quoted}]", path.name));
+            rows.push(Row::new(name, What::At(inner), "data"));
+        }
+        Some(rows)
+    }
+
+    /// Where the object is that stands for a member that was removed.
+    fn removed_member(&mut self, ty: &Ty, site: &EvalContext) -> Option<u64> {
+        let (loaded, token) = self.types.definition(ty)?;
+        let fields = loaded.image()?.metadata.fields(token);
+        let field = fields.into_iter().find(|field| field.is_static && field.name == "Uninitialized")?;
+        let val = self.static_value(&loaded, ty, &field, site).ok()?;
+        self.at_stop().fetch(val.path()?).ok()?.as_reference()?.target().ok()
+    }
+}
+
+impl TypeSystem {
+    fn bit_rows(
+        &self,
+        debuggee: &Debuggee,
+        value: &ClrValue,
+        path: &Path,
+        page: &Page<'_>,
+    ) -> Option<Vec<Row>> {
+        if !page.wants_indexed() {
+            return Some(Vec::new());
+        }
+        let length = self.bit_count(value)?;
+        let array = self.field_named(value, "_array").or_else(|| self.field_named(value, "m_array"))?;
+        let start = u32::try_from(page.start).unwrap_or(u32::MAX).min(length);
+        let count = u32::try_from(page.count.min(page.most)).unwrap_or(u32::MAX).min(length - start);
+        let mut rows = Vec::new();
+        if count > 0 {
+            let first = bare(&array)?.as_array()?.element(0).ok()?.address().ok()?;
+            let (from, to) = (start / 8, (start + count).div_ceil(8));
+            let bytes = debuggee.process().ok()?.read_memory(first + u64::from(from), to - from).ok()?;
+            rows.extend((start..start + count).map_while(|at| {
+                let bit = bytes.get((at / 8 - from) as usize)? >> (at % 8) & 1;
+                let val = Val::constant_of(Constant::Bool(bit == 1), BOOL);
+                Some(Row::new(format!("[{at}]"), What::Here(val, format!("{}[{at}]", path.name)), "data"))
+            }));
+        }
+        if page.count > page.most && start + count < length {
+            let format = crate::engine::coreclr::evaluator::Format::default();
+            rows.push(super::inside::rest(path, &format, page.start.saturating_add(rows.len())));
+        }
+        Some(rows)
+    }
+
+    /// Each name with its values, which its indexer joins: entries with a key and a list of texts.
+    fn name_rows(&self, debuggee: &Debuggee, value: &ClrValue, path: &Path) -> Option<Vec<Row>> {
+        let entries = self.listed(&self.field_named(value, "_entriesArray")?)?;
+        let row = |entry: ClrValue| {
+            let key = self.show(debuggee, &self.field_named(&entry, "Key")?).text;
+            let values = self.field_named(&entry, "Value").and_then(|values| self.listed(&values));
+            let texts: Vec<String> = values
+                .unwrap_or_default()
+                .iter()
+                .filter_map(|text| bare(text)?.as_string()?.text(super::MAX_TEXT_LEN).ok())
+                .collect();
+            let val = match texts.is_empty() {
+                true => Val::constant_of(Constant::Null, STRING),
+                false => Val::text(texts.join(",")),
+            };
+            Some(Row::new(format!("[{key}]"), What::Here(val, format!("{}[{key}]", path.name)), "data"))
+        };
+        entries.into_iter().map(row).collect()
     }
 
     /// Whether a type is a NameValueCollection that keeps its items as such.
@@ -52,96 +153,16 @@ impl Session {
         self.number_field(value, "_bitLength").or_else(|| self.number_field(value, "m_length"))
     }
 
-    fn bit_rows(&self, value: &ClrValue, path: &Path, page: &Page<'_>) -> Option<Vec<Row>> {
-        if !page.wants_indexed() {
-            return Some(Vec::new());
-        }
-        let length = self.bit_count(value)?;
-        let array = self.field_named(value, "_array").or_else(|| self.field_named(value, "m_array"))?;
-        let start = u32::try_from(page.start).unwrap_or(u32::MAX).min(length);
-        let count = u32::try_from(page.count.min(page.most)).unwrap_or(u32::MAX).min(length - start);
-        let mut rows = Vec::new();
-        if count > 0 {
-            let first = bare(&array)?.as_array()?.element(0).ok()?.address().ok()?;
-            let (from, to) = (start / 8, (start + count).div_ceil(8));
-            let bytes = self.process().ok()?.read_memory(first + u64::from(from), to - from).ok()?;
-            rows.extend((start..start + count).map_while(|at| {
-                let bit = bytes.get((at / 8 - from) as usize)? >> (at % 8) & 1;
-                let val = Val::constant_of(Constant::Bool(bit == 1), BOOL);
-                Some(Row::new(format!("[{at}]"), What::Here(val, format!("{}[{at}]", path.name)), "data"))
-            }));
-        }
-        if page.count > page.most && start + count < length {
-            let format = crate::engine::coreclr::expression::Format::default();
-            rows.push(super::inside::rest(path, &format, page.start.saturating_add(rows.len())));
-        }
-        Some(rows)
-    }
-
-    /// Each name with its values, which its indexer joins: entries with a key and a list of texts.
-    fn name_rows(&self, value: &ClrValue, path: &Path) -> Option<Vec<Row>> {
-        let entries = self.listed(&self.field_named(value, "_entriesArray")?)?;
-        let row = |entry: ClrValue| {
-            let key = self.show(&self.field_named(&entry, "Key")?).text;
-            let values = self.field_named(&entry, "Value").and_then(|values| self.listed(&values));
-            let texts: Vec<String> = values
-                .unwrap_or_default()
-                .iter()
-                .filter_map(|text| bare(text)?.as_string()?.text(super::LONGEST_TEXT).ok())
-                .collect();
-            let val = match texts.is_empty() {
-                true => Val::constant_of(Constant::Null, STRING),
-                false => Val::text(texts.join(",")),
-            };
-            Some(Row::new(format!("[{key}]"), What::Here(val, format!("{}[{key}]", path.name)), "data"))
-        };
-        entries.into_iter().map(row).collect()
-    }
-
     /// The items of an ArrayList.
     fn listed(&self, list: &ClrValue) -> Option<Vec<ClrValue>> {
         let list = bare(list)?;
-        let length = self.number_field(&list, "_size")?.min(MOST);
+        let length = self.number_field(&list, "_size")?.min(MAX_ITEMS);
         let items = bare(&self.field_named(&list, "_items")?)?;
         let items = items.as_array()?;
         (0..length).map(|at| items.element(at).ok()).collect()
     }
 
-    /// The members that were given to it: names in one array, values in another, some of them removed.
-    fn expando_rows(&mut self, value: &ClrValue, path: &Path, ty: &Ty, site: &Site<'_>) -> Option<Vec<Row>> {
-        let removed = self.removed_member(ty, site);
-        let data = bare(&self.field_named(value, "_data")?)?;
-        let class = bare(&self.field_named(&data, "Class")?)?;
-        let keys = bare(&self.field_named(&class, "_keys")?)?;
-        let values = bare(&self.field_named(&data, "_dataArray")?)?;
-        let (keys, all) = (keys.as_array()?, values.as_array()?);
-        let way = path.step(self.member(value, "_data")?, String::new());
-        let way = way.step(self.member(&data, "_dataArray")?, String::new());
-        let mut rows = Vec::new();
-        for at in 0..keys.count().ok()?.min(all.count().ok()?).min(MOST) {
-            let held = all.element(at).ok()?;
-            if removed.is_some() && held.as_reference().and_then(|held| held.target().ok()) == removed {
-                continue;
-            }
-            let name = bare(&keys.element(at).ok()?)?.as_string()?.text(super::LONGEST_TEXT).ok()?;
-            let quoted = super::primitive::quoted(&name);
-            let dictionary = "System.Collections.Generic.IDictionary<string, object>";
-            let inner = way.step(Step::Element(at), format!("(({dictionary}){})[{quoted}]", path.name));
-            rows.push(Row::new(name, What::At(inner), "data"));
-        }
-        Some(rows)
-    }
-
-    /// Where the object is that stands for a member that was removed.
-    fn removed_member(&mut self, ty: &Ty, site: &Site<'_>) -> Option<u64> {
-        let (loaded, token) = self.definition(ty)?;
-        let fields = loaded.image()?.metadata.fields(token);
-        let field = fields.into_iter().find(|field| field.is_static && field.name == "Uninitialized")?;
-        let val = self.static_value(&loaded, ty, &field, site).ok()?;
-        self.fetch(val.path()?).ok()?.as_reference()?.target().ok()
-    }
-
-    /// The elements of a tuple of more than seven, which are in tuples inside each other.
+    /// The elements of a tuple: of one of more than seven they are in tuples inside each other.
     fn tuple_rows(&self, value: &ClrValue, path: &Path, ty: &Ty) -> Option<Vec<Row>> {
         let rows = self.tuple_elements(value, ty)?.into_iter().enumerate().map(|(at, steps)| {
             let named = path.tuple.as_ref().and_then(|names| names.get(at)?.clone());

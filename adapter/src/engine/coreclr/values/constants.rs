@@ -4,21 +4,24 @@
 use clr_metadata::pdb::Literal;
 use rust_decimal::Decimal;
 
-use crate::engine::coreclr::expression::{Constant, Val};
+use crate::engine::coreclr::at_stop::AtStop;
+use crate::engine::coreclr::evaluator::{Constant, Val};
 use crate::engine::coreclr::modules::Loaded;
-use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::types::Ty;
+use crate::engine::coreclr::types::TypeSystem;
 use crate::engine::coreclr::types::ty::STRING;
 
-impl Session {
+impl AtStop<'_> {
     /// The constants in scope in a frame, under the names of the source.
     pub(crate) fn constants(&self, thread: u32, index: usize) -> Vec<(String, Val)> {
         let Some((loaded, method, il)) = self.place_at(thread, index) else { return Vec::new() };
         let Ok(pdb) = &loaded.pdb else { return Vec::new() };
         let constants = pdb.constants(method, il).into_iter();
-        constants.filter_map(|one| Some((one.name, self.literal_val(&loaded, one.literal)?))).collect()
+        constants.filter_map(|one| Some((one.name, self.types.literal_val(&loaded, one.literal)?))).collect()
     }
+}
 
+impl TypeSystem {
     fn literal_val(&self, loaded: &Loaded, literal: Literal) -> Option<Val> {
         let named = |token: u32| match token >> 24 {
             0x1b => Some(self.ty_of(loaded, &loaded.image()?.metadata.type_spec(token)?)),
@@ -39,7 +42,7 @@ impl Session {
                 (self.is_decimal(&ty).then(|| decimal(&bytes))??, ty)
             }
         };
-        Some(Val { literal: true, ..Val::constant_of(constant, ty) })
+        Some(Val::constant_of(constant, ty))
     }
 }
 

@@ -2,13 +2,17 @@
 //! nothing runs.
 
 use cordebug::value::Value as ClrValue;
+use csharp_expr::bind::Elements;
 
 use super::inside::{Row, What};
-use super::path::{Path, Step, bare};
+use super::path::{Path, Root, Step, bare};
+use super::references::Node;
 use super::rows::Page;
-use crate::engine::coreclr::expression::{Constant, Format, Val, width};
-use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::at_stop::AtStop;
+use crate::engine::coreclr::evaluator::{Constant, Format, Val, width};
+use crate::engine::coreclr::modules::Loaded;
 use crate::engine::coreclr::types::Ty;
+use crate::engine::coreclr::types::TypeSystem;
 
 const INLINE: &str = "System.Runtime.CompilerServices.InlineArrayAttribute";
 /// What the compiler calls the struct of a fixed buffer, and the field it begins with.
@@ -19,58 +23,18 @@ const REFERENCE: u64 = 8;
 /// Elements side by side.
 pub(crate) struct Contiguous {
     pub(crate) count: u32,
-    of: Ty,
+    pub(crate) of: Ty,
     /// Of the first.
-    address: u64,
+    pub(crate) address: u64,
     size: u64,
     /// To the first.
     first: Step,
 }
 
-impl Session {
-    /// The elements of an inline array or a fixed buffer; none for any other value.
-    pub(crate) fn contiguous(&self, value: &ClrValue, ty: &Ty) -> Option<Contiguous> {
-        let Ty::Named(named) = ty else { return None };
-        named.is_value.then_some(())?;
-        let (loaded, token) = self.definition(ty)?;
-        let metadata = &loaded.image()?.metadata;
-        let is_buffer = metadata.simple_name(token).ends_with(BUFFER);
-        let declared = metadata.attribute_number(token, INLINE);
-        if declared.is_none() && !is_buffer {
-            return None;
-        }
-        let field = metadata.fields(token).into_iter().find(|field| !field.is_static)?;
-        let of = self.ty_of(&loaded, &metadata.field_type(field.token)?).with(ty.arguments(), &[]);
-        let first = Step::Field { up: 0, token: field.token };
-        let at = self.field_at(value, first)?;
-        let size = match self.number_kind(&of) {
-            Some(kind) => width(kind)? as u64,
-            None if of.is_value() => u64::from(at.size().ok()?),
-            None => REFERENCE,
-        };
-        let count = match declared {
-            Some(count) => u32::try_from(count).ok()?,
-            None => u32::try_from(u64::from(value.size().ok()?).checked_div(size)?).ok()?,
-        };
-        Some(Contiguous { count, of, address: value.address().ok()?, size, first })
-    }
-
-    /// The element type of numbers, letters, truth values and enums.
-    fn number_kind(&self, ty: &Ty) -> Option<u32> {
-        match ty {
-            Ty::Primitive(kind) => width(*kind).map(|_| *kind),
-            other => self.enum_storage(other),
-        }
-    }
-
+impl AtStop<'_> {
     /// A page of the elements.
-    pub(super) fn contiguous_rows(
-        &mut self,
-        value: &ClrValue,
-        path: &Path,
-        page: &Page<'_>,
-    ) -> Option<Vec<Row>> {
-        let elements = self.contiguous(value, &self.declared_ty(value))?;
+    pub(super) fn contiguous_rows(&self, value: &ClrValue, path: &Path, page: &Page<'_>) -> Option<Vec<Row>> {
+        let elements = self.types.contiguous(value, &self.types.declared_ty(value))?;
         if !page.wants_indexed() {
             return Some(Vec::new());
         }
@@ -81,10 +45,14 @@ impl Session {
             let way = format!("{}[{at}]", path.name);
             let what = match self.contiguous_at(&elements, path, at) {
                 Some(val) => match val.path() {
-                    Some(inner) => What::At(Path { name: way, ..inner.clone() }),
+                    Some(inner) => {
+                        let is_copy = inner.is_copy || matches!(inner.root, Root::Handle(_)) && at > 0;
+                        What::At(Path { name: way, is_copy, ..inner.clone() })
+                    }
                     None => What::Here(val, way),
                 },
-                None => What::Said("a struct that is not the first one cannot be read".into()),
+                // The debugging library does not find it; the program does.
+                None => What::Lazy(Node::Evaluated { name: format!("[{at}]"), way: way.clone() }, way),
             };
             rows.push(Row::new(format!("[{at}]"), what, "data"));
         }
@@ -95,15 +63,16 @@ impl Session {
     }
 
     /// One of the elements; none for a struct that is not the first, which the debugging library does not find.
-    pub(crate) fn contiguous_at(&mut self, elements: &Contiguous, path: &Path, at: u32) -> Option<Val> {
+    pub(crate) fn contiguous_at(&self, elements: &Contiguous, path: &Path, at: u32) -> Option<Val> {
         (at < elements.count).then_some(())?;
         let first = || path.step(elements.first, format!("{}[{at}]", path.name));
         if at == 0 {
             return Some(Val::at(first(), elements.of.clone()));
         }
         let address = elements.address.checked_add(u64::from(at) * elements.size)?;
-        let read = |size: u64| self.process().ok()?.read_memory(address, u32::try_from(size).ok()?).ok();
-        if let Some(kind) = self.number_kind(&elements.of) {
+        let read =
+            |size: u64| self.debuggee.process().ok()?.read_memory(address, u32::try_from(size).ok()?).ok();
+        if let Some(kind) = self.types.number_kind(&elements.of) {
             let constant = Constant::from_bytes(kind, &read(elements.size)?)?;
             return Some(Val::constant_of(constant, elements.of.clone()));
         }
@@ -114,8 +83,60 @@ impl Session {
         if target == 0 {
             return Some(Val::constant_of(Constant::Null, elements.of.clone()));
         }
-        let object = self.process().ok()?.object_at(target).ok()?;
-        let held = self.held(&bare(&object)?, &format!("{}[{at}]", path.name))?;
+        let object = self.debuggee.process().ok()?.object_at(target).ok()?;
+        let held = self.values.held(&bare(&object)?, &format!("{}[{at}]", path.name))?;
         Some(Val::at(held, elements.of.clone()))
+    }
+}
+
+impl TypeSystem {
+    /// What lies side by side in a struct, if it is an inline array or a fixed buffer. Of a buffer its size tells how many there are.
+    pub(crate) fn side_by_side(&self, loaded: &Loaded, token: u32) -> Option<Elements> {
+        let metadata = &loaded.image()?.metadata;
+        let count = metadata.attribute_number(token, INLINE);
+        if count.is_none() && !metadata.simple_name(token).ends_with(BUFFER) {
+            return None;
+        }
+        let field = metadata.fields(token).into_iter().find(|field| !field.is_static)?;
+        let of = self.ty_of(loaded, &metadata.field_type(field.token)?);
+        let count = match count {
+            Some(count) => u32::try_from(count).ok(),
+            None => metadata
+                .class_size(token)
+                .zip(self.number_kind(&of).and_then(width))
+                .map(|(size, of)| size / of as u32),
+        };
+        Some(Elements { of, count })
+    }
+
+    /// The elements of an inline array or a fixed buffer; none for any other value.
+    pub(crate) fn contiguous(&self, value: &ClrValue, ty: &Ty) -> Option<Contiguous> {
+        let Ty::Named(named) = ty else { return None };
+        named.is_value.then_some(())?;
+        let (loaded, token) = self.definition(ty)?;
+        let elements = self.side_by_side(&loaded, token)?;
+        let of = elements.of.with(ty.arguments(), &[]);
+        let fields = loaded.image()?.metadata.fields(token);
+        let field = fields.into_iter().find(|field| !field.is_static)?;
+        let first = Step::Field { up: 0, token: field.token };
+        let at = self.field_at(value, first)?;
+        let size = match self.number_kind(&of) {
+            Some(kind) => width(kind)? as u64,
+            None if of.is_value() => u64::from(at.size().ok()?),
+            None => REFERENCE,
+        };
+        let count = match elements.count {
+            Some(count) => count,
+            None => u32::try_from(u64::from(value.size().ok()?).checked_div(size)?).ok()?,
+        };
+        Some(Contiguous { count, of, address: value.address().ok()?, size, first })
+    }
+
+    /// The element type of numbers, letters, truth values and enums.
+    pub(crate) fn number_kind(&self, ty: &Ty) -> Option<u32> {
+        match ty {
+            Ty::Primitive(kind) => width(*kind).map(|_| *kind),
+            other => self.enum_storage(other),
+        }
     }
 }

@@ -9,19 +9,20 @@ use dap_wire::ErrorCode;
 
 use super::path::{Path, bare};
 use super::show::Shown;
-use crate::engine::coreclr::calls::Site;
-use crate::engine::coreclr::expression::{Constant, Format};
+use crate::engine::coreclr::calls::EvalContext;
+use crate::engine::coreclr::evaluator::{Constant, Format};
 use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::types::Ty;
+use crate::engine::coreclr::types::TypeSystem;
 
 const DISPLAY: &str = "System.Diagnostics.DebuggerDisplayAttribute";
 const PROXY: &str = "System.Diagnostics.DebuggerTypeProxyAttribute";
 /// Classes of the framework that have no display but deserve one, and what it is: what their `ToString` says.
 const UNDISPLAYED: [&str; 2] = ["System.Reflection.MemberInfo", "System.Reflection.Assembly"];
 /// Deepest nesting of displays that show objects with displays.
-const DEEPEST: u32 = 3;
+const MAX_DEPTH: u32 = 3;
 /// Longest display, characters.
-const LONGEST: usize = 1000;
+const MAX_DISPLAY_LEN: usize = 1000;
 
 /// The patterns of a `DebuggerDisplay`, or what they give: for the value, the row and the type.
 pub(super) struct Display {
@@ -36,14 +37,14 @@ impl Session {
         &mut self,
         path: &Path,
         format: &Format,
-        site: &Site<'_>,
+        site: &EvalContext,
         shown: &mut Shown,
     ) {
-        let deep = self.known.depth.get();
-        if deep >= DEEPEST {
+        let deep = self.values.depth.get();
+        if deep >= MAX_DEPTH {
             return;
         }
-        self.known.depth.set(deep + 1);
+        self.values.depth.set(deep + 1);
         let is_plain = shown.text == format!("{{{}}}", shown.kind.trim_end_matches('?'));
         if let Some(display) = self.displayed(path, is_plain, site) {
             shown.text = display.value.unwrap_or(std::mem::take(&mut shown.text));
@@ -54,32 +55,32 @@ impl Session {
         } else if is_plain && let Some(text) = self.own_text(path, site) {
             shown.text = format!("{{{text}}}");
         }
-        self.known.depth.set(deep);
+        self.values.depth.set(deep);
     }
 
     /// The text of a pair, tuple or record with the displays of what is inside; none where its fields have said all.
-    fn recomposed(&mut self, path: &Path, text: &str, format: &Format, site: &Site<'_>) -> Option<String> {
+    fn recomposed(&mut self, path: &Path, text: &str, format: &Format, site: &EvalContext) -> Option<String> {
         text.contains(['{', '…']).then_some(())?;
-        let value = bare(&self.fetch(path).ok()?)?;
-        let ty = self.declared_ty(&value);
-        let composed = self.composed(&value, &ty, &self.full_name(&ty))?;
+        let value = bare(&self.at_stop().fetch(path).ok()?)?;
+        let ty = self.types.declared_ty(&value);
+        let composed = self.types.composed(&value, &ty, &self.types.full_name(&ty))?;
         drop(value);
         Some(self.composed_display(path, &composed, format, site))
     }
 
     /// What the display of an object's type gives; that of a framework's type where the object says nothing without.
-    fn displayed(&mut self, path: &Path, is_plain: bool, site: &Site<'_>) -> Option<Display> {
-        let value = bare(&self.fetch(path).ok()?)?;
-        let ty = self.declared_ty(&value);
+    fn displayed(&mut self, path: &Path, is_plain: bool, site: &EvalContext) -> Option<Display> {
+        let value = bare(&self.at_stop().fetch(path).ok()?)?;
+        let ty = self.types.declared_ty(&value);
         drop(value);
-        let (owner, patterns) = self.display_of(&ty)?;
-        let key = self.full_name(&owner);
-        if self.known.mute.borrow().contains(&key) || !(is_plain || self.is_user_type(&owner)) {
+        let (owner, patterns) = self.types.display_of(&ty)?;
+        let key = self.types.full_name(&owner);
+        if self.values.mute.borrow().contains(&key) || !(is_plain || self.types.is_user_type(&owner)) {
             return None;
         }
         let mut fill = |pattern: Option<String>| {
             let filled = pattern.map(|pattern| self.filled(&pattern, path, &ty, site)).transpose();
-            filled.map(|text| text.map(|text| text.chars().take(LONGEST).collect()))
+            filled.map(|text| text.map(|text| text.chars().take(MAX_DISPLAY_LEN).collect()))
         };
         let all = || {
             Ok(Display {
@@ -99,19 +100,19 @@ impl Session {
     }
 
     /// What an object says of itself: its `ToString`, if it is its own, and if the launch said that it may be asked.
-    pub(super) fn own_text(&mut self, path: &Path, site: &Site<'_>) -> Option<String> {
-        if !self.allow_to_string || !site.runs {
+    pub(super) fn own_text(&mut self, path: &Path, site: &EvalContext) -> Option<String> {
+        if !self.options.allow_to_string || !site.runs {
             return None;
         }
-        let value = bare(&self.fetch(path).ok()?)?;
-        let ty = self.declared_ty(&value);
+        let value = bare(&self.at_stop().fetch(path).ok()?)?;
+        let ty = self.types.declared_ty(&value);
         drop(value);
-        let key = format!("{}.ToString()", self.full_name(&ty));
-        if self.known.mute.borrow().contains(&key) {
+        let key = format!("{}.ToString()", self.types.full_name(&ty));
+        if self.values.mute.borrow().contains(&key) {
             return None;
         }
         match self.said_by(path, &ty, site) {
-            Ok(text) => text.map(|text| text.chars().take(LONGEST).collect()),
+            Ok(text) => text.map(|text| text.chars().take(MAX_DISPLAY_LEN).collect()),
             Err(failure) => {
                 tracing::debug!(%failure, key, "an object gave no text");
                 self.mute(format!("`{key}`"), key, &failure);
@@ -123,28 +124,10 @@ impl Session {
     /// What took too long is not asked again.
     fn mute(&mut self, what: String, key: String, failure: &dap_wire::Failure) {
         if failure.code == ErrorCode::EvaluationTimeout {
-            self.note(&format!("{what} took too long and is not asked again in this session: {failure}"));
-            self.known.mute.borrow_mut().insert(key);
+            self.outbox
+                .note(&format!("{what} took too long and is not evaluated again in this session: {failure}"));
+            self.values.mute.borrow_mut().insert(key);
         }
-    }
-
-    /// The nearest type in the chain with a display, and what it says.
-    fn display_of(&self, ty: &Ty) -> Option<(Ty, Display)> {
-        self.chain(ty).into_iter().find_map(|owner| {
-            let (loaded, token) = self.definition(&owner)?;
-            if loaded.is_core() && UNDISPLAYED.contains(&self.full_name(&owner).as_str()) {
-                let said = Some("\\{{ToString(),nq}\\}".to_owned());
-                return Some((owner, Display { value: said, name: None, kind: None }));
-            }
-            let (first, named) = loaded.image()?.metadata.attribute_text(token, DISPLAY)?;
-            let text = |argument: &Argument| match argument {
-                Argument::Text(text) => text.clone().filter(|text| !text.is_empty()),
-                _ => None,
-            };
-            let named =
-                |wanted: &str| named.iter().find(|(name, _)| name == wanted).and_then(|(_, at)| text(at));
-            Some((owner, Display { value: text(&first), name: named("Name"), kind: named("Type") }))
-        })
     }
 
     /// `Name = {Name,nq}`: text with expressions in braces.
@@ -153,7 +136,7 @@ impl Session {
         pattern: &str,
         path: &Path,
         ty: &Ty,
-        site: &Site<'_>,
+        site: &EvalContext,
     ) -> Result<String, dap_wire::Failure> {
         let (mut text, mut rest) = (String::new(), pattern);
         while let Some(at) = rest.find(['{', '\\']) {
@@ -172,9 +155,9 @@ impl Session {
             let hole = after.get(1..end).unwrap_or_default();
             let (expression, format) = Format::split(hole);
             let val = self.value_on(expression, path, ty, site)?;
-            match self.load(&val)? {
+            match self.at_stop().load(&val)? {
                 Some(Constant::Null) => text.push_str("null"),
-                Some(constant) => text.push_str(&self.show_constant(&constant, &val.ty, &format).text),
+                Some(constant) => text.push_str(&self.types.show_constant(&constant, &val.ty, &format).text),
                 None => {
                     if let Some(inner) = val.path().cloned() {
                         text.push_str(&self.present(&inner, &format, site)?.0.text);
@@ -188,9 +171,9 @@ impl Session {
     }
 
     /// The proxy of an object, when its type has one: an object that is made now, for somebody looks inside.
-    pub(super) fn proxy(&mut self, path: &Path, ty: &Ty, site: &Site<'_>) -> Option<Path> {
-        let named = self.chain(ty).into_iter().find_map(|owner| {
-            let (loaded, token) = self.definition(&owner)?;
+    pub(super) fn proxy(&mut self, path: &Path, ty: &Ty, site: &EvalContext) -> Option<Path> {
+        let named = self.types.chain(ty).into_iter().find_map(|owner| {
+            let (loaded, token) = self.types.definition(&owner)?;
             match loaded.image()?.metadata.attribute_text(token, PROXY)?.0 {
                 Argument::Text(Some(name)) => Some((owner, loaded, name)),
                 _ => None,
@@ -202,12 +185,12 @@ impl Session {
         let token = loaded.image()?.metadata.find_type(&full);
         let (module, token) = match token {
             Some(token) => (loaded, token),
-            None => self.type_named(&full)?,
+            None => self.types.type_named(&full)?,
         };
-        let proxy = self.defined(&module, token, None, owner.arguments().to_vec());
+        let proxy = self.types.defined(&module, token, None, owner.arguments().to_vec());
         match self.made_of(&proxy, path, ty, site) {
             Ok(made) => made.path().map(|made| Path {
-                name: format!("new {}({})", self.csharp(&proxy), path.name),
+                name: format!("new {}({})", self.types.csharp(&proxy), path.name),
                 ..made.clone()
             }),
             Err(failure) => {
@@ -215,5 +198,26 @@ impl Session {
                 None
             }
         }
+    }
+}
+
+impl TypeSystem {
+    /// The nearest type in the chain with a display, and what it says.
+    fn display_of(&self, ty: &Ty) -> Option<(Ty, Display)> {
+        self.chain(ty).into_iter().find_map(|owner| {
+            let (loaded, token) = self.definition(&owner)?;
+            if loaded.is_core() && UNDISPLAYED.contains(&self.full_name(&owner).as_str()) {
+                let said = Some("\\{{ToString(),nq}\\}".to_owned());
+                return Some((owner, Display { value: said, name: None, kind: None }));
+            }
+            let (first, named) = loaded.image()?.metadata.attribute_text(token, DISPLAY)?;
+            let text = |argument: &Argument| match argument {
+                Argument::Text(text) => text.clone().filter(|text| !text.is_empty()),
+                _ => None,
+            };
+            let named =
+                |wanted: &str| named.iter().find(|(name, _)| name == wanted).and_then(|(_, at)| text(at));
+            Some((owner, Display { value: text(&first), name: named("Name"), kind: named("Type") }))
+        })
     }
 }

@@ -10,8 +10,9 @@ use super::numbers::{big_integer, half, wide};
 use super::path::bare;
 use super::primitive::{DAY, date, date_time, guid, rune, time_of_day, time_span};
 use super::show::shown_text;
-use crate::engine::coreclr::expression::{Constant, Format};
-use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::debuggee::Debuggee;
+use crate::engine::coreclr::evaluator::{Constant, Format};
+use crate::engine::coreclr::types::TypeSystem;
 
 /// Classes whose text is in a field, with that field. It is shown in braces, as what an object says of itself.
 const SAID: [(&str, &str); 7] = [
@@ -24,11 +25,11 @@ const SAID: [(&str, &str); 7] = [
     ("System.TimeZoneInfo", "_displayName"),
 ];
 /// Most attributes of an XML element that are shown in its row.
-const MOST_ATTRIBUTES: usize = 16;
+const MAX_ATTRIBUTES: usize = 16;
 /// Longest text of which a part is read, UTF-16 units.
-const LONGEST_WHOLE: u32 = 1 << 20;
+const MAX_WHOLE_LEN: u32 = 1 << 20;
 /// Longest BigInteger that is read, words.
-const MOST_WORDS: u32 = 1 << 16;
+const MAX_WORDS: u32 = 1 << 16;
 
 /// What a Task is in, by the bits of its state; the first that is set tells.
 const TASK_STATES: [(u32, &str); 7] = [
@@ -41,9 +42,15 @@ const TASK_STATES: [(u32, &str); 7] = [
     (0x200_0000, "WaitingForActivation"),
 ];
 
-impl Session {
+impl TypeSystem {
     /// The text of a struct of the framework's.
-    pub(super) fn struct_text(&self, value: &ClrValue, name: &str, format: &Format) -> Option<String> {
+    pub(super) fn struct_text(
+        &self,
+        debuggee: &Debuggee,
+        value: &ClrValue,
+        name: &str,
+        format: &Format,
+    ) -> Option<String> {
         let bytes = || value.bytes().ok();
         let word = || bytes()?.get(..4)?.try_into().ok().map(i32::from_le_bytes);
         let long = || bytes()?.get(..8)?.try_into().ok().map(i64::from_le_bytes);
@@ -57,7 +64,7 @@ impl Session {
             "System.Int128" => wide(&bytes()?, true, format.hex),
             "System.UInt128" => wide(&bytes()?, false, format.hex),
             "System.Half" => Some(half(bytes()?.get(..2)?.try_into().ok().map(u16::from_le_bytes)?)),
-            "System.Numerics.BigInteger" => self.big_integer(value, format),
+            "System.Numerics.BigInteger" => self.big_integer(debuggee, value, format),
             "System.Numerics.Complex" => {
                 let part = |field| Some(self.constant_of(&self.field_named(value, field)?)?.plain());
                 Some(format!("<{}; {}>", part("m_real")?, part("m_imaginary")?))
@@ -80,6 +87,7 @@ impl Session {
     /// The text of an object of a class of the framework's, or of one derived from it.
     pub(super) fn class_text(
         &self,
+        debuggee: &Debuggee,
         value: &ClrValue,
         name: &str,
         format: &Format,
@@ -90,7 +98,7 @@ impl Session {
             return Some(format!("{{{text}}}"));
         }
         match name {
-            "System.Text.StringBuilder" => self.built_text(value, format),
+            "System.Text.StringBuilder" => self.built_text(debuggee, value, format),
             "System.Version" => {
                 let part = |field| self.number_field(value, field).map(|part| part as i32);
                 let parts = [part("_Major")?, part("_Minor")?, part("_Build")?, part("_Revision")?];
@@ -102,34 +110,77 @@ impl Session {
                     (self.number_field(value, "Index")?, self.number_field(value, "Length")?);
                 let text = bare(&self.field_named(value, "Text")?)?;
                 let units =
-                    text.as_string()?.units(from.checked_add(length)?.min(super::LONGEST_TEXT)).ok()?;
+                    text.as_string()?.units(from.checked_add(length)?.min(super::MAX_TEXT_LEN)).ok()?;
                 Some(format!("{{{}}}", String::from_utf16_lossy(units.get(from as usize..)?)))
             }
-            "System.Net.IPAddress" => Some(format!("{{{}}}", self.ip_address(value)?)),
+            "System.Net.IPAddress" => Some(format!("{{{}}}", self.ip_address(debuggee, value)?)),
             "System.Net.IPEndPoint" => {
-                let address = self.ip_address(&bare(&self.field_named(value, "_address")?)?)?;
+                let address = self.ip_address(debuggee, &bare(&self.field_named(value, "_address")?)?)?;
                 let address = if address.contains(':') { format!("[{address}]") } else { address };
                 Some(format!("{{{address}:{}}}", self.number_field(value, "_port")?))
             }
             "System.Xml.Linq.XElement" => self.xml_element(value).map(|text| format!("{{{text}}}")),
             "System.Xml.Linq.XAttribute" => self.xml_attribute(value).map(|text| format!("{{{text}}}")),
             "System.Text.Json.Nodes.JsonValue`1" if deeper > 0 => {
-                Some(self.show_as(&self.field_named(value, "Value")?, format, deeper - 1).text)
+                Some(self.show_as(debuggee, &self.field_named(value, "Value")?, format, deeper - 1).text)
             }
             NAMES if self.is_names(&self.declared_ty(value)) => {
                 self.counted(value, name).map(|items| format!("Count = {items}"))
             }
-            "System.Threading.Tasks.Task" => self.task(value, format, deeper),
-            _ => self.member_text(value, name),
+            "System.Threading.Tasks.Task" => self.task(debuggee, value, format, deeper),
+            _ => self.member_text(debuggee, value, name),
         }
+    }
+
+    fn big_integer(&self, debuggee: &Debuggee, value: &ClrValue, format: &Format) -> Option<String> {
+        let sign = self.number_field(value, "_sign")? as i32;
+        let Some(bits) = bare(&self.field_named(value, "_bits")?) else {
+            return Some(big_integer(sign, &[], format.hex));
+        };
+        let array = bits.as_array()?;
+        let first = array.element(0).ok()?;
+        let words = array.count().ok()?.checked_mul(first.size().ok()? / 4)?;
+        (words <= MAX_WORDS).then_some(())?;
+        let bytes = debuggee.process().ok()?.read_memory(first.address().ok()?, words * 4).ok()?;
+        let word = |four: &[u8]| four.try_into().map_or(0, u32::from_le_bytes);
+        let words: Vec<u32> = bytes.chunks_exact(4).map(word).collect();
+        Some(big_integer(sign, &words, format.hex))
+    }
+
+    /// System.Net.IPAddress: four bytes, or eight numbers and the scope's id.
+    fn ip_address(&self, debuggee: &Debuggee, value: &ClrValue) -> Option<String> {
+        let address = self.number_field(value, "_addressOrScopeId")?;
+        let Some(numbers) = bare(&self.field_named(value, "_numbers")?) else {
+            return Some(Ipv4Addr::from(address.to_le_bytes()).to_string());
+        };
+        let array = numbers.as_array()?;
+        (array.count().ok()? == 8).then_some(())?;
+        let bytes = debuggee.process().ok()?.read_memory(array.element(0).ok()?.address().ok()?, 16).ok()?;
+        let number = |two: &[u8]| two.try_into().map_or(0, u16::from_le_bytes);
+        let numbers: Vec<u16> = bytes.chunks_exact(2).map(number).collect();
+        let text = Ipv6Addr::from(<[u16; 8]>::try_from(numbers).ok()?).to_string();
+        Some(if address == 0 { text } else { format!("{text}%{address}") })
+    }
+
+    /// What a task is in, and what it gave. Its `Id` would be made up for whoever asks.
+    fn task(&self, debuggee: &Debuggee, value: &ClrValue, format: &Format, deeper: usize) -> Option<String> {
+        let state = self.number_field(value, "m_stateFlags")?;
+        let status = TASK_STATES.iter().find(|(bit, _)| state & bit != 0).map_or("Created", |(_, name)| name);
+        let result =
+            self.field_named(value, "m_result").filter(|_| status == "RanToCompletion" && deeper > 0);
+        let result = result.map(|result| self.show_as(debuggee, &result, format, deeper - 1));
+        Some(match result.filter(|result| result.kind != "System.Threading.Tasks.VoidTaskResult") {
+            Some(result) => format!("Status = {status}, Result = {}", result.text),
+            None => format!("Status = {status}"),
+        })
     }
 
     /// The start of a part of a text, by the fields of a value that say where it begins and how long it is.
     fn part_of(&self, text: &ClrValue, (value, from, length): (&ClrValue, &str, &str)) -> Option<String> {
         let from = self.number_field(value, from)? & super::items::PLACE;
-        let length = self.number_field(value, length)?.min(super::LONGEST_TEXT);
+        let length = self.number_field(value, length)?.min(super::MAX_TEXT_LEN);
         let text = text.as_string()?;
-        let units = text.units(from.checked_add(length)?.min(LONGEST_WHOLE)).ok()?;
+        let units = text.units(from.checked_add(length)?.min(MAX_WHOLE_LEN)).ok()?;
         Some(String::from_utf16_lossy(units.get(from as usize..)?))
     }
 
@@ -150,36 +201,6 @@ impl Session {
         Some(format!("{text} {sign}{:02}:{:02}", minutes.abs() / 60, minutes.abs() % 60))
     }
 
-    fn big_integer(&self, value: &ClrValue, format: &Format) -> Option<String> {
-        let sign = self.number_field(value, "_sign")? as i32;
-        let Some(bits) = bare(&self.field_named(value, "_bits")?) else {
-            return Some(big_integer(sign, &[], format.hex));
-        };
-        let array = bits.as_array()?;
-        let first = array.element(0).ok()?;
-        let words = array.count().ok()?.checked_mul(first.size().ok()? / 4)?;
-        (words <= MOST_WORDS).then_some(())?;
-        let bytes = self.process().ok()?.read_memory(first.address().ok()?, words * 4).ok()?;
-        let word = |four: &[u8]| four.try_into().map_or(0, u32::from_le_bytes);
-        let words: Vec<u32> = bytes.chunks_exact(4).map(word).collect();
-        Some(big_integer(sign, &words, format.hex))
-    }
-
-    /// System.Net.IPAddress: four bytes, or eight numbers and the scope's id.
-    fn ip_address(&self, value: &ClrValue) -> Option<String> {
-        let address = self.number_field(value, "_addressOrScopeId")?;
-        let Some(numbers) = bare(&self.field_named(value, "_numbers")?) else {
-            return Some(Ipv4Addr::from(address.to_le_bytes()).to_string());
-        };
-        let array = numbers.as_array()?;
-        (array.count().ok()? == 8).then_some(())?;
-        let bytes = self.process().ok()?.read_memory(array.element(0).ok()?.address().ok()?, 16).ok()?;
-        let number = |two: &[u8]| two.try_into().map_or(0, u16::from_le_bytes);
-        let numbers: Vec<u16> = bytes.chunks_exact(2).map(number).collect();
-        let text = Ipv6Addr::from(<[u16; 8]>::try_from(numbers).ok()?).to_string();
-        Some(if address == 0 { text } else { format!("{text}%{address}") })
-    }
-
     /// `<item id="1">text</item>`; elements inside are an ellipsis.
     fn xml_element(&self, value: &ClrValue) -> Option<String> {
         let name = self.xml_name(value)?;
@@ -187,7 +208,7 @@ impl Session {
         // Attributes are a ring that begins behind its last.
         if let Some(last) = bare(&self.field_named(value, "lastAttr")?) {
             let mut at = last.clone();
-            for _ in 0..MOST_ATTRIBUTES {
+            for _ in 0..MAX_ATTRIBUTES {
                 at = bare(&self.field_named(&at, "next")?)?;
                 tag.push_str(&format!(" {}", self.xml_attribute(&at)?));
                 if at.address().ok()? == last.address().ok()? {
@@ -200,7 +221,7 @@ impl Session {
         };
         let text = match content.as_string() {
             Some(text) => shown_text(
-                text.text(super::LONGEST_TEXT).ok()?,
+                text.text(super::MAX_TEXT_LEN).ok()?,
                 text.length().ok()?,
                 &Format { bare: true, ..Format::default() },
             ),
@@ -215,19 +236,6 @@ impl Session {
 
     fn xml_name(&self, value: &ClrValue) -> Option<String> {
         self.text_field(&self.field_named(value, "name")?, "_localName")
-    }
-
-    /// What a task is in, and what it gave. Its `Id` would be made up for whoever asks.
-    fn task(&self, value: &ClrValue, format: &Format, deeper: usize) -> Option<String> {
-        let state = self.number_field(value, "m_stateFlags")?;
-        let status = TASK_STATES.iter().find(|(bit, _)| state & bit != 0).map_or("Created", |(_, name)| name);
-        let result =
-            self.field_named(value, "m_result").filter(|_| status == "RanToCompletion" && deeper > 0);
-        let result = result.map(|result| self.show_as(&result, format, deeper - 1));
-        Some(match result.filter(|result| result.kind != "System.Threading.Tasks.VoidTaskResult") {
-            Some(result) => format!("Status = {status}, Result = {}", result.text),
-            None => format!("Status = {status}"),
-        })
     }
 }
 

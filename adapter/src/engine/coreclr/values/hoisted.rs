@@ -4,15 +4,16 @@
 use cordebug::value::Value as ClrValue;
 
 use super::path::{Path, Step, bare};
-use crate::engine::coreclr::expression::tuple_names;
+use super::tuples::tuple_names;
+use crate::engine::coreclr::at_stop::AtStop;
 use crate::engine::coreclr::modules::Loaded;
 use crate::engine::coreclr::names::{is_closure, written_name};
-use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::types::TypeSystem;
 
 /// What locals and fields with the closure around a closure begin with: in C#, in Visual Basic.
 const CLOSURES: [&str; 3] = ["CS$<>8__locals", "$VB$Closure_", "$VB$NonLocal_"];
 /// Deepest nesting of closures that is followed.
-const DEEPEST: usize = 16;
+const MAX_DEPTH: usize = 16;
 
 /// Which variables of a state machine are in scope.
 pub(crate) enum Alive {
@@ -41,7 +42,7 @@ impl Alive {
 }
 
 /// Whether a local or field with this name holds a closure.
-pub(super) fn holds_closure(name: &str) -> bool {
+pub(crate) fn holds_closure(name: &str) -> bool {
     CLOSURES.iter().any(|begin| name.starts_with(begin))
 }
 
@@ -98,21 +99,21 @@ impl<'a> Kept<'a> {
     }
 }
 
-impl Session {
+impl AtStop<'_> {
     /// Variables that live in a closure or state machine; an inner one hides an outer one of the same name.
     pub(crate) fn hoisted(&self, path: &Path, alive: &Alive, found: &mut Vec<(String, Path)>) {
-        self.hoisted_in(path, alive, DEEPEST, found);
+        self.hoisted_in(path, alive, MAX_DEPTH, found);
     }
 
     fn hoisted_in(&self, path: &Path, alive: &Alive, deeper: usize, found: &mut Vec<(String, Path)>) {
         let Some(deeper) = deeper.checked_sub(1) else { return };
         let Some(value) = self.fetch(path).ok().as_ref().and_then(bare) else { return };
         let mut closures = Vec::new();
-        for field in self.members(&value) {
+        for field in self.types.members(&value) {
             let name = match Kept::in_field(&field.name) {
                 Kept::Variable(name, number) if alive.has(number) => name,
                 // `this` of a lambda is its closure.
-                Kept::This if self.is_closure_field(&value, field.step) => {
+                Kept::This if self.types.is_closure_field(&value, field.step) => {
                     closures.push(path.step(field.step, "this".into()));
                     continue;
                 }
@@ -124,16 +125,22 @@ impl Session {
                 _ => continue,
             };
             if !found.iter().any(|(known, _)| known == name) {
-                let names = field.loaded.image().map(|image| image.metadata.tuple_names(field.token));
+                let metadata = field.loaded.image().map(|image| &image.metadata);
+                let names = metadata.map(|metadata| metadata.tuple_names(field.token));
+                let parts = metadata.map(|metadata| metadata.dynamic_parts(field.token)).unwrap_or_default();
+                let is_dynamic = parts.first() == Some(&true);
                 let way = path.step(field.step, written_name(name));
-                found.push((name.to_owned(), Path { tuple: names.and_then(tuple_names), ..way }));
+                let tuple = names.and_then(tuple_names);
+                found.push((name.to_owned(), Path { tuple, is_dynamic, ..way }));
             }
         }
         for closure in closures {
             self.hoisted_in(&closure, &Alive::Everything, deeper, found);
         }
     }
+}
 
+impl TypeSystem {
     fn is_closure_field(&self, value: &ClrValue, step: Step) -> bool {
         let held = self.field_at(value, step).as_ref().and_then(bare);
         let class = held.and_then(|held| self.class_of(&held.exact_type().ok()?));

@@ -6,21 +6,24 @@ use clr_metadata::members::{Access, PropertyInfo};
 use dap_wire::Failure;
 
 use super::UNNAMED;
+use super::groups::{Part, is_group, is_grouped, non_public, raw_view};
 use super::path::{Path, bare};
 use super::references::{Node, Returned};
 use super::rows::Page;
-use crate::engine::coreclr::calls::Site;
-use crate::engine::coreclr::expression::{Constant, Format, Val};
+use crate::engine::coreclr::calls::EvalContext;
+use crate::engine::coreclr::evaluator::{Constant, Data, Format, Val};
 use crate::engine::coreclr::names::written_name;
 use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::types::Ty;
+use crate::engine::coreclr::types::TypeSystem;
+use crate::engine::coreclr::values::Values;
 
 /// DebuggerBrowsableState: never, and "its items instead of it".
-const NEVER: i64 = 0;
+pub(super) const NEVER: i64 = 0;
 const ROOT_HIDDEN: i64 = 3;
-const BROWSABLE: &str = "System.Diagnostics.DebuggerBrowsableAttribute";
+pub(super) const BROWSABLE: &str = "System.Diagnostics.DebuggerBrowsableAttribute";
 /// Deepest nesting of members that are shown as their own members.
-const DEEPEST: usize = 4;
+const MAX_DEPTH: usize = 4;
 
 /// A row before it is shown.
 pub(crate) struct Row {
@@ -41,8 +44,8 @@ pub(crate) enum What {
     Here(Val, String),
     /// Something that runs when it is asked for, and the expression that does the same.
     Lazy(Node, String),
-    /// Rows under a heading.
-    Group(Node, String),
+    /// Rows under a heading, its text, and the expression that opens to them.
+    Group(Node, String, Option<String>),
     /// A remark.
     Said(String),
     Failed(Failure),
@@ -60,39 +63,44 @@ impl Session {
         &mut self,
         node: &Node,
         page: &Page<'_>,
-        site: &Site<'_>,
+        site: &EvalContext,
     ) -> Result<Vec<Row>, Failure> {
         match node {
             Node::Locals { thread, index } => {
-                let mut rows: Vec<Row> = self.returned_rows(*thread, *index);
-                let locals = self.locals(*thread, *index)?;
+                let mut rows: Vec<Row> = self.values.returned_rows(*thread, *index);
+                let locals = self.at_stop().locals(*thread, *index)?;
                 let has_this = locals.iter().any(|(name, _)| name == "this");
                 rows.extend(locals.into_iter().map(|(name, path)| Row::new(name, What::At(path), "data")));
-                for (name, val) in self.constants(*thread, *index) {
+                for (name, val) in self.at_stop().constants(*thread, *index) {
                     let mut row = Row::new(name.clone(), What::Here(val, name), "data");
                     row.attributes.push("constant");
                     rows.push(row);
                 }
                 if !has_this
-                    && let Some(class) = self.class_at(*thread, *index)
-                    && self.has_statics(&class)
+                    && let Some(class) = self.at_stop().class_at(*thread, *index)
+                    && self.types.has_statics(&class)
                 {
-                    let text = self.csharp(&class);
-                    rows.push(Row::new("Static members", What::Group(Node::Statics(class), text), "class"));
+                    rows.push(self.types.static_members(class));
                 }
-                rows.extend(self.type_variables_row(*thread, *index));
+                rows.extend(self.at_stop().type_variables_row(*thread, *index));
                 Ok(page.cut(rows))
             }
             Node::Types { thread, index } => {
                 let row = |(name, text)| Row::new(name, What::Said(text), "data");
-                Ok(page.cut(self.type_variables(*thread, *index).into_iter().map(row).collect()))
+                Ok(page.cut(self.at_stop().type_variables(*thread, *index).into_iter().map(row).collect()))
             }
             Node::Inside(path, format) => self.inside(path, format, page, site),
             Node::Rest(path, format, from) => {
                 let page = Page { start: from.saturating_add(page.start), filter: Some("indexed"), ..*page };
                 self.inside(path, format, &page, site)
             }
-            Node::Raw(path) => self.fields_and_properties(path, DEEPEST, site).map(|rows| page.cut(rows)),
+            Node::Raw(path) => {
+                self.fields_and_properties(path, Part::Shown, MAX_DEPTH, site).map(|rows| page.cut(rows))
+            }
+            Node::NonPublic(path) => {
+                self.fields_and_properties(path, Part::NonPublic, MAX_DEPTH, site).map(|rows| page.cut(rows))
+            }
+            Node::Dynamic(path) => self.dynamic_rows(path, site).map(|rows| page.cut(rows)),
             Node::Property { of, name, way } => {
                 let what = match self.property_value(of, name, site) {
                     Ok(val) => What::Here(val, way.clone()),
@@ -104,20 +112,15 @@ impl Session {
                 let items = self.results(path, site)?;
                 Ok(page.cut(items))
             }
-            Node::Statics(ty) => self.statics(ty, site).map(|rows| page.cut(rows)),
+            Node::Statics(ty, part) => self.statics(ty, *part, site).map(|rows| page.cut(rows)),
+            Node::Evaluated { name, way } => {
+                let what = match self.value_of(way, site) {
+                    Ok(val) => What::Here(val, way.clone()),
+                    Err(failure) => What::Failed(failure),
+                };
+                Ok(vec![Row::new(name, what, "property")])
+            }
         }
-    }
-
-    /// What the calls of the step before returned, in the frame where it ended.
-    fn returned_rows(&self, thread: u32, index: usize) -> Vec<Row> {
-        let here = self.references.returned.iter().filter(|(of, _)| (*of, 0) == (thread, index));
-        let row = |returned: &Returned| {
-            let what = What::Here(returned.val.clone(), UNNAMED.into());
-            let mut row = Row::new(format!("{} returned", returned.name), what, "data");
-            row.attributes.push("readOnly");
-            row
-        };
-        here.flat_map(|(_, all)| all).map(row).collect()
     }
 
     fn inside(
@@ -125,39 +128,47 @@ impl Session {
         path: &Path,
         format: &Format,
         page: &Page<'_>,
-        site: &Site<'_>,
+        site: &EvalContext,
     ) -> Result<Vec<Row>, Failure> {
-        let value = self.fetch(path)?;
+        let value = self.at_stop().fetch(path)?;
         let Some(inner) = bare(&value) else { return Ok(Vec::new()) };
-        if let Ty::Pointer(_) = self.declared_ty(&inner) {
-            let way = path.step(super::path::Step::Behind, format!("*{}", path.name));
+        if let Ty::Pointer(_) = self.types.declared_ty(&inner) {
+            let way = path.step(super::path::Step::Behind, format!("(*{})", path.name));
             return Ok(vec![Row::new(format!("*{}", path.name), What::At(way), "data")]);
         }
         if format.results {
             return self.results(path, site).map(|rows| page.cut(rows));
         }
-        let ty = self.declared_ty(&inner);
+        let ty = self.types.declared_ty(&inner);
         // A nullable is what it holds.
-        if self.nullable(&ty).is_some()
-            && let Some(step) = self.member(&inner, "value")
+        if self.types.nullable(&ty).is_some()
+            && let Some(step) = self.types.member(&inner, "value")
         {
             return self.inside(&path.step(step, format!("{}.Value", path.name)), format, page, site);
         }
         let most = page.count.min(page.most);
         // One more than is shown, to know whether there is one.
         let wanted = if page.wants_indexed() { most.saturating_add(1) } else { 0 };
-        let items = if format.raw { None } else { self.items(&inner, path, page.start, wanted) };
+        let items = if format.raw {
+            None
+        } else {
+            self.at_stop().items(&self.cancel, &inner, path, page.start, wanted)
+        };
         if let Some(mut items) = items {
             let mut rows = Vec::new();
             let is_cut = items.len() > most && page.count > most;
             items.truncate(most);
             if page.wants_indexed() {
-                let read = self.read_together(&items).map(|(ty, read)| (ty, read.into_iter()));
+                let read = self.at_stop().read_together(&items).map(|(ty, read)| (ty, read.into_iter()));
                 let (ty_read, mut read) = read.unzip();
                 rows.extend(items.into_iter().map(|(name, item)| {
                     // Items have the names that the collection's declaration gives them.
                     let tuple = path.tuple.as_ref().and_then(|names| {
-                        self.names_within(names, &ty, &self.declared_ty(&self.fetch(&item).ok()?))
+                        self.types.names_within(
+                            names,
+                            &ty,
+                            &self.types.declared_ty(&self.at_stop().fetch(&item).ok()?),
+                        )
                     });
                     let mut row = Row::new(name, What::At(Path { tuple, ..item }), "data");
                     row.read = ty_read.clone().zip(read.as_mut().and_then(Iterator::next));
@@ -173,7 +184,7 @@ impl Session {
             return Ok(rows);
         }
         if !format.raw
-            && let Some(rows) = self.span_rows(&inner, path, page)
+            && let Some(rows) = self.types.span_rows(&self.debuggee, &inner, path, page)
         {
             return Ok(rows);
         }
@@ -191,28 +202,46 @@ impl Session {
         if !format.raw {
             drop((value, inner));
             if let Some(proxy) = self.proxy(path, &ty, site) {
-                let mut rows = self.fields_and_properties(&proxy, DEEPEST, site)?;
-                rows.retain(|row| row.access.is_none_or(|access| access == Access::Public));
+                let mut rows = self.fields_and_properties(&proxy, Part::Shown, MAX_DEPTH, site)?;
+                rows.retain(|row| row.access.is_none_or(|access| access == Access::Public) && !is_group(row));
+                if self.types.is_span(&ty) {
+                    // Without a variable around it a struct is read by way of the proxy alone.
+                    let of = ty.arguments().first();
+                    let is_read = of.is_some_and(|of| !of.is_value() || self.types.number_kind(of).is_some());
+                    rows.iter_mut().for_each(|row| element_of(path, row, is_read));
+                }
                 rows.push(raw_view(path));
                 return Ok(page.cut(rows));
             }
         }
-        self.fields_and_properties(path, DEEPEST, site).map(|rows| page.cut(rows))
+        let part = if format.hidden { Part::All } else { Part::Shown };
+        self.fields_and_properties(path, part, MAX_DEPTH, site).map(|rows| page.cut(rows))
     }
 
     /// Fields, then properties: those whose getters only read a field at once, others when they are asked for.
     fn fields_and_properties(
         &mut self,
         path: &Path,
+        part: Part,
         deeper: usize,
-        site: &Site<'_>,
+        site: &EvalContext,
     ) -> Result<Vec<Row>, Failure> {
-        let value = self.fetch(path)?;
+        let value = self.at_stop().fetch(path)?;
         let Some(inner) = bare(&value) else { return Ok(Vec::new()) };
-        let (mut rows, mut names) = (Vec::new(), Vec::<String>::new());
-        let actual = self.declared_ty(&inner);
-        let chain = self.chain(&actual);
-        let members = self.members(&inner);
+        let (mut rows, mut names, mut has_hidden) = (Vec::new(), Vec::<String>::new(), false);
+        let actual = self.types.declared_ty(&inner);
+        // The name of a dynamic object's own member may mean another one to itself.
+        let named = match path.is_dynamic && self.types.answers_itself(&actual) {
+            true => Some(Path {
+                name: format!("(({}){})", self.types.csharp(&actual), path.name),
+                is_dynamic: false,
+                ..path.clone()
+            }),
+            false => None,
+        };
+        let path = named.as_ref().unwrap_or(path);
+        let chain = self.types.chain(&actual);
+        let members = self.types.members(&inner);
         let mut all: Vec<&str> = members.iter().map(|member| member.name.as_str()).collect();
         all.sort_unstable();
         // Names that more than one class in the chain uses: which is meant depends on the type it is asked of.
@@ -249,90 +278,94 @@ impl Session {
             };
             // What the property gives now is not what is in the field of the one it overrides.
             if auto.and_then(|info| info.getter).is_some_and(|getter| {
-                metadata.is_virtual(getter) && derived.iter().any(|ty| self.overrides(ty, &member.name))
+                metadata.is_virtual(getter) && derived.iter().any(|ty| self.types.overrides(ty, &member.name))
             }) {
                 continue;
             }
             let hidden = names.contains(&member.name);
+            let access = auto.and_then(|info| info.getter).map(|getter| metadata.method_access(getter));
+            let access = access.unwrap_or(member.access);
+            let is_grouped = is_grouped(&member.loaded, access, browsable);
+            has_hidden |= is_grouped;
+            if !part.takes(is_grouped) {
+                names.push(member.name.clone());
+                continue;
+            }
             let owner = match member.step {
                 super::path::Step::Field { up, .. } => chain.get(up).cloned(),
                 _ => None,
             };
             let of = match (&owner, shared.contains(&member.name)) {
-                (Some(owner), true) => format!("(({}){})", self.csharp(owner), path.name),
+                (Some(owner), true) => format!("(({}){})", self.types.csharp(owner), path.name),
                 _ => path.name.clone(),
             };
             let shown = match (&owner, hidden) {
-                (Some(owner), true) => format!("{} ({})", member.name, self.csharp(owner)),
+                (Some(owner), true) => format!("{} ({})", member.name, self.types.csharp(owner)),
                 _ => member.name.clone(),
             };
             let mut way = path.step(member.step, format!("{of}.{}", written_name(&member.name)));
             let tuple_of = auto.map_or(member.token, |info| info.token);
-            way.tuple = crate::engine::coreclr::expression::tuple_names(metadata.tuple_names(tuple_of))
-                .or_else(|| {
-                    crate::engine::coreclr::expression::tuple_names(metadata.tuple_names(member.token))
-                });
+            way.tuple = super::tuples::tuple_names(metadata.tuple_names(tuple_of))
+                .or_else(|| super::tuples::tuple_names(metadata.tuple_names(member.token)));
             let position = || member.name.strip_prefix("Item")?.parse::<usize>().ok()?.checked_sub(1);
             if let (Some(names), Some(at)) = (&path.tuple, position()) {
-                way.tuple = self.names_of_element(names, &actual, at);
+                way.tuple = self.types.names_of_element(names, &actual, at);
             }
             names.push(member.name.clone());
             if browsable == Some(ROOT_HIDDEN) && deeper > 0 {
                 let inside = self.instead_of_it(&way, site)?;
-                rows.extend(inside.into_iter().filter(|row| row.name != "Raw View"));
+                rows.extend(inside.into_iter().filter(|row| !is_group(row)));
                 continue;
             }
             let tuple_name = path.tuple.as_ref().and_then(|names| {
                 let position: usize = member.name.strip_prefix("Item")?.parse().ok()?;
                 names.get(position.checked_sub(1)?)?.clone()
             });
-            let access = auto.and_then(|info| info.getter).map(|getter| metadata.method_access(getter));
             let kind = if is_auto { "property" } else { "data" };
             let mut row = Row::new(tuple_name.unwrap_or(shown), What::At(way), kind);
-            row.access = Some(access.unwrap_or(member.access));
+            row.access = Some(access);
             if member.read_only && auto.is_none_or(|info| info.setter.is_none()) {
                 row.attributes.push("readOnly");
             }
             rows.push(row);
         }
         for owner in &chain {
-            self.property_rows(path, owner, &mut names, &mut rows, deeper, site)?;
+            has_hidden |= self.property_rows(path, owner, part, &mut names, &mut rows, deeper, site)?;
         }
-        if self.is_user_type(&actual) && self.has_statics(&actual) {
-            let text = self.csharp(&actual);
-            rows.push(Row::new("Static members", What::Group(Node::Statics(actual.clone()), text), "class"));
-        }
-        if self.is_sequence(&actual) {
-            let way = format!("{},results", path.name);
-            rows.push(Row::new("Results View", What::Lazy(Node::Results(path.clone()), way), "method"));
+        if part != Part::NonPublic {
+            self.types.group_rows(path, &actual, has_hidden && part == Part::Shown, &mut rows);
         }
         Ok(rows)
     }
 
     /// What is in a member that is shown as its own members. One that holds itself has an end, too.
-    fn instead_of_it(&mut self, way: &Path, site: &Site<'_>) -> Result<Vec<Row>, Failure> {
-        let deep = self.known.rooted.get();
-        if deep >= DEEPEST {
+    fn instead_of_it(&mut self, way: &Path, site: &EvalContext) -> Result<Vec<Row>, Failure> {
+        let deep = self.values.rooted.get();
+        if deep >= MAX_DEPTH {
             return Ok(Vec::new());
         }
-        self.known.rooted.set(deep + 1);
+        self.values.rooted.set(deep + 1);
         let rows = self.inside(way, &Format::default(), &EVERYTHING, site);
-        self.known.rooted.set(deep);
+        self.values.rooted.set(deep);
         rows
     }
 
+    /// Adds the properties that a class declares; returns whether any of them stands in the group of what is not public.
+    #[expect(clippy::too_many_arguments, reason = "the rows so far, and what is wanted of the class")]
     fn property_rows(
         &mut self,
         path: &Path,
         owner: &Ty,
+        part: Part,
         names: &mut Vec<String>,
         rows: &mut Vec<Row>,
         deeper: usize,
-        site: &Site<'_>,
-    ) -> Result<(), Failure> {
-        let Some((loaded, token)) = self.definition(owner) else { return Ok(()) };
-        let Some(image) = loaded.image() else { return Ok(()) };
+        site: &EvalContext,
+    ) -> Result<bool, Failure> {
+        let Some((loaded, token)) = self.types.definition(owner) else { return Ok(false) };
+        let Some(image) = loaded.image() else { return Ok(false) };
         let metadata = &image.metadata;
+        let mut has_hidden = false;
         for info in metadata.property_infos(token) {
             let Some(getter) = info.getter else { continue };
             let is_plain = !metadata.is_static(getter) && metadata.parameter_count(getter) == 0;
@@ -342,6 +375,11 @@ impl Session {
             names.push(info.name.clone());
             let browsable = metadata.attribute_number(info.token, BROWSABLE);
             if browsable == Some(NEVER) {
+                continue;
+            }
+            let is_grouped = is_grouped(&loaded, metadata.method_access(getter), browsable);
+            has_hidden |= is_grouped;
+            if !part.takes(is_grouped) {
                 continue;
             }
             // An explicit implementation is reached through its interface.
@@ -357,18 +395,16 @@ impl Session {
                     Some(val) => Ok(val),
                     None => self.property_value(path, &info.name, site),
                 };
-                if let Ok(Val { data: crate::engine::coreclr::expression::Data::At(inner), .. }) = val {
+                if let Ok(Val { data: Data::At(inner), .. }) = val {
                     let inner = Path { name: way, ..inner };
                     let inside = self.instead_of_it(&inner, site)?;
-                    rows.extend(inside.into_iter().filter(|row| row.name != "Raw View"));
+                    rows.extend(inside.into_iter().filter(|row| !is_group(row)));
                 }
                 continue;
             }
             let what = match known {
                 Some(val) => match val.data {
-                    crate::engine::coreclr::expression::Data::At(inner) => {
-                        What::At(Path { name: way, ..inner })
-                    }
+                    Data::At(inner) => What::At(Path { name: way, ..inner }),
                     _ => What::Here(val, way),
                 },
                 None => What::Lazy(
@@ -383,7 +419,39 @@ impl Session {
             }
             rows.push(row);
         }
-        Ok(())
+        Ok(has_hidden)
+    }
+}
+
+impl Values {
+    /// What the calls of the step before returned, in the frame where it ended.
+    fn returned_rows(&self, thread: u32, index: usize) -> Vec<Row> {
+        let here = self.references.returned.iter().filter(|(of, _)| (*of, 0) == (thread, index));
+        let row = |returned: &Returned| {
+            let what = What::Here(returned.val.clone(), UNNAMED.into());
+            let mut row = Row::new(format!("{} returned", returned.name), what, "data");
+            row.attributes.push("readOnly");
+            row
+        };
+        here.flat_map(|(_, all)| all).map(row).collect()
+    }
+}
+
+impl TypeSystem {
+    /// The groups behind an object's members.
+    fn group_rows(&self, path: &Path, actual: &Ty, has_hidden: bool, rows: &mut Vec<Row>) {
+        if self.has_statics(actual) {
+            rows.push(self.static_members(actual.clone()));
+        }
+        if has_hidden {
+            rows.push(non_public(path));
+        }
+        let interfaces = self.interfaces_of(actual);
+        if self.is_sequence(actual, &interfaces) {
+            let way = format!("{},results", path.name);
+            rows.push(Row::new("Results View", What::Lazy(Node::Results(path.clone()), way), "method"));
+        }
+        rows.extend(self.dynamic_view(path, &interfaces));
     }
 
     /// Whether a type overrides a property of one of its bases.
@@ -402,27 +470,26 @@ impl Session {
     pub(super) fn is_user_type(&self, ty: &Ty) -> bool {
         matches!(ty, Ty::Named(_)) && self.definition(ty).is_some_and(|(loaded, _)| !loaded.is_framework())
     }
-
-    fn is_sequence(&self, ty: &Ty) -> bool {
-        matches!(ty, Ty::Named(named) if !named.is_value)
-            && self
-                .interfaces_of(ty)
-                .iter()
-                .any(|interface| self.full_name(interface) == "System.Collections.Generic.IEnumerable`1")
-    }
 }
 
 /// The row behind which the items from this one on are.
 pub(super) fn rest(path: &Path, format: &Format, from: usize) -> Row {
     let node = Node::Rest(path.clone(), *format, from);
-    Row::new(format!("[{from}…]"), What::Group(node, "more items".into()), "virtual")
-}
-
-/// The row behind which the fields are of what is shown otherwise.
-fn raw_view(path: &Path) -> Row {
-    Row::new("Raw View", What::Group(Node::Raw(path.clone()), String::new()), "virtual")
+    Row::new(format!("[{from}…]"), What::Group(node, "more items".into(), None), "virtual")
 }
 
 /// All rows, as many as are given at once.
 pub(super) const EVERYTHING: Page<'static> =
-    Page { start: 0, count: usize::MAX, most: super::MOST_ROWS, filter: None };
+    Page { start: 0, count: usize::MAX, most: super::MAX_ROWS, filter: None };
+
+/// A row of a span's proxy, which has copies of the elements, as one of the span's own where that can be read.
+fn element_of(span: &Path, row: &mut Row, is_read: bool) {
+    if let What::At(path) = &mut row.what
+        && row.name.starts_with('[')
+    {
+        if is_read {
+            path.name = format!("{}{}", span.name, row.name);
+        }
+        path.is_copy = true;
+    }
+}

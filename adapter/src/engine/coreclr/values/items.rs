@@ -5,7 +5,10 @@ use cordebug::value::{Array, Value as ClrValue};
 use super::chains::{CONCURRENT, Chain};
 use super::computed::{BITS, NAMES};
 use super::path::{Path, Step, bare};
-use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::at_stop::AtStop;
+use crate::engine::coreclr::debuggee::Debuggee;
+use crate::engine::coreclr::types::TypeSystem;
+use tokio_util::sync::CancellationToken;
 
 /// So much of the program's memory is looked through at a time, bytes.
 const CHUNK: u64 = 1 << 20;
@@ -52,7 +55,215 @@ enum Layout {
     Inner(&'static str),
 }
 
-impl Session {
+impl AtStop<'_> {
+    /// The items of an array or collection with the ways to them; `None` for anything else.
+    pub(crate) fn items(
+        &self,
+        cancel: &CancellationToken,
+        inner: &ClrValue,
+        path: &Path,
+        start: usize,
+        count: usize,
+    ) -> Option<Vec<(String, Path)>> {
+        let page = |length: u32| {
+            (start as u64..u64::from(length)).take(count).filter_map(|at| u32::try_from(at).ok())
+        };
+        let indexed = |at: u32| (format!("[{at}]"), format!("{}[{at}]", path.name));
+        // What has no indexer is reached by LINQ.
+        let counted = |at: u32| (format!("[{at}]"), format!("{}.ElementAt({at})", path.name));
+        if let Some(array) = inner.as_array() {
+            let lengths = array.dimensions().unwrap_or_default();
+            let lowest = array.lowest().unwrap_or_default();
+            let element = |at: u32| {
+                let name = format!("[{}]", indexes(at, &lengths, &lowest));
+                let way = path.step(Step::Element(at), format!("{}{name}", path.name));
+                (name, way)
+            };
+            return Some(page(array.count().ok()?).map(element).collect());
+        }
+        let name = self.types.full_name(&self.types.declared_ty(inner));
+        if name == CONCURRENT {
+            return self.concurrent_items(cancel, inner, path, start, count);
+        }
+        let within = |field: &str| Some(path.step(self.types.member(inner, field)?, String::new()));
+        match self.types.layout(inner, &name)? {
+            Layout::Front(field, length) => {
+                let array = within(field)?;
+                let item = |at| {
+                    let (name, way) = indexed(at);
+                    (name, array.step(Step::Element(at), way))
+                };
+                Some(page(length).map(item).collect())
+            }
+            Layout::Part(field, from, length, behind) => {
+                let array = within(field)?;
+                let item = |at| {
+                    let way = format!("{}{behind}[{at}]", path.name);
+                    (format!("[{at}]"), array.step(Step::Element(from.saturating_add(at)), way))
+                };
+                Some(page(length).map(item).collect())
+            }
+            Layout::Ring(field, head, length) => {
+                let array = within(field)?;
+                let capacity = bare(&self.fetch(&array).ok()?)?.as_array()?.count().ok()?.max(1);
+                let item = |at: u32| {
+                    let (name, way) = counted(at);
+                    let place = (u64::from(head) + u64::from(at)) % u64::from(capacity);
+                    (name, array.step(Step::Element(place as u32), way))
+                };
+                Some(page(length).map(item).collect())
+            }
+            Layout::Stack(field, length) => {
+                let array = within(field)?;
+                let item = |at: u32| {
+                    let (name, way) = counted(at);
+                    (name, array.step(Step::Element(length - 1 - at), way))
+                };
+                Some(page(length).map(item).collect())
+            }
+            Layout::Linked(chain) => {
+                let nodes = self.linked_nodes(cancel, inner, path, &chain, (start, count))?;
+                let item = |(at, node): (u32, Path)| {
+                    let value = bare(&self.fetch(&node).ok()?)?;
+                    let (name, way) = match chain.key {
+                        Some(key) => {
+                            self.types.keyed_by(self.debuggee, path, &self.types.field_named(&value, key)?)
+                        }
+                        None => counted(at),
+                    };
+                    Some(match chain.value {
+                        Some(field) => (name, node.step(self.types.member(&value, field)?, way)),
+                        None => (name, Path { name: way, ..node }),
+                    })
+                };
+                Some(nodes.into_iter().filter_map(item).collect())
+            }
+            Layout::Inner(field) => {
+                let way = within(field)?;
+                let value = bare(&self.fetch(&way).ok()?)?;
+                let items =
+                    self.items(cancel, &value, &Path { name: path.name.clone(), ..way }, start, count)?;
+                Some(items)
+            }
+            Layout::Entries { array: field, used, free, mark, live, key, value } => {
+                let entries = within(field)?;
+                let array = bare(&self.fetch(&entries).ok()?);
+                // An empty dictionary has no entries yet.
+                let Some(array) = array.as_ref().and_then(ClrValue::as_array) else {
+                    return Some(Vec::new());
+                };
+                let mut found = Vec::new();
+                let live_ones = match free {
+                    // Without free entries positions are known.
+                    0 => (start as u64..u64::from(used))
+                        .take(count)
+                        .filter_map(|at| u32::try_from(at).ok())
+                        .collect(),
+                    _ => self.types.live_entries(
+                        self.debuggee,
+                        cancel,
+                        &array,
+                        used,
+                        (mark, live),
+                        (start, count),
+                    )?,
+                };
+                for at in live_ones {
+                    let Ok(entry) = array.element(at) else { break };
+                    let item = entries.step(Step::Element(at), String::new());
+                    let (name, way) = match key {
+                        Some(key) => match self.types.field_named(&entry, key) {
+                            Some(key) => self.types.keyed_by(self.debuggee, path, &key),
+                            None => ("[?]".into(), format!("{}[?]", path.name)),
+                        },
+                        None => counted((start + found.len()) as u32),
+                    };
+                    found.push((name, item.step(self.types.member(&entry, value)?, way)));
+                }
+                Some(found)
+            }
+        }
+    }
+}
+
+impl TypeSystem {
+    /// How many items a collection has; `None` for anything that is none, or that must run to know.
+    pub(crate) fn count_of(&self, debuggee: &Debuggee, value: &ClrValue, name: &str) -> Option<u32> {
+        if name.contains("Span`1") {
+            return self.number_field(value, "_length");
+        }
+        match name {
+            CONCURRENT => return self.concurrent_count(debuggee, value),
+            BITS => return self.bit_count(value),
+            _ => {}
+        }
+        Some(match self.layout(value, name)? {
+            Layout::Front(_, count)
+            | Layout::Ring(_, _, count)
+            | Layout::Part(_, _, count, _)
+            | Layout::Stack(_, count)
+            | Layout::Linked(Chain { length: count, .. }) => count,
+            Layout::Entries { used, free, .. } => used.saturating_sub(free),
+            Layout::Inner(field) => {
+                let inner = bare(&self.field_named(value, field)?)?;
+                match inner.as_array() {
+                    Some(array) => array.count().ok()?,
+                    None => {
+                        let name = self.full_name(&self.declared_ty(&inner));
+                        self.count_of(debuggee, &inner, &name)?
+                    }
+                }
+            }
+        })
+    }
+
+    /// The name of an item with this key, and the expression that gives it.
+    pub(super) fn keyed_by(&self, debuggee: &Debuggee, path: &Path, key: &ClrValue) -> (String, String) {
+        let shown = self.show(debuggee, key).text;
+        (format!("[{shown}]"), format!("{}[{}]", path.name, literal_of(&shown)))
+    }
+
+    /// Positions of entries that are in use, a page of them. Whether one is, is read from memory in large pieces.
+    fn live_entries(
+        &self,
+        debuggee: &Debuggee,
+        cancel: &CancellationToken,
+        array: &Array,
+        used: u32,
+        (mark, live): (&str, i32),
+        (start, count): (usize, usize),
+    ) -> Option<Vec<u32>> {
+        let first = array.element(0).ok()?;
+        let from = first.address().ok()?;
+        let field = self.field_named(&first, mark)?.address().ok()?.checked_sub(from)?;
+        let size = match array.element(1) {
+            Ok(second) => second.address().ok()?.checked_sub(from)?,
+            Err(_) => u64::from(first.size().ok()?),
+        };
+        let process = debuggee.process().ok()?;
+        let (mut passed, mut found) = (0, Vec::new());
+        let at_once = (CHUNK / size.max(1)).max(1);
+        for chunk in (0..u64::from(used)).step_by(usize::try_from(at_once).ok()?) {
+            if cancel.is_cancelled() || found.len() >= count {
+                break;
+            }
+            let entries = at_once.min(u64::from(used) - chunk);
+            let bytes = process.read_memory(from + chunk * size, u32::try_from(entries * size).ok()?).ok()?;
+            for (at, entry) in (chunk..).zip(bytes.chunks_exact(usize::try_from(size).ok()?)) {
+                let field = usize::try_from(field).ok()?;
+                let state = entry.get(field..field + 4)?.try_into().ok().map(i32::from_le_bytes)?;
+                if state < live {
+                    continue;
+                }
+                if passed >= start && found.len() < count {
+                    found.push(u32::try_from(at).ok()?);
+                }
+                passed += 1;
+            }
+        }
+        Some(found)
+    }
+
     fn layout(&self, value: &ClrValue, name: &str) -> Option<Layout> {
         let number = |field: &str| self.number_field(value, field);
         Some(match name {
@@ -120,7 +331,7 @@ impl Session {
             "System.Linq.Grouping`2" => Layout::Front("_elements", number("_count")?),
             "System.ArraySegment`1" => Layout::Part("_array", number("_offset")?, number("_count")?, ""),
             "System.Memory`1" | "System.ReadOnlyMemory`1" => {
-                // Over a text or what somebody else manages there is no array.
+                // Over a text or what another allocator manages is not an array.
                 bare(&self.field_named(value, "_object")?)?.as_array()?;
                 Layout::Part("_object", number("_index")? & PLACE, number("_length")?, ".Span")
             }
@@ -133,36 +344,6 @@ impl Session {
         })
     }
 
-    /// How many items a collection has; `None` for anything that is none, or that must run to know.
-    pub(crate) fn count_of(&self, value: &ClrValue, name: &str) -> Option<u32> {
-        if name.contains("Span`1") {
-            return self.number_field(value, "_length");
-        }
-        match name {
-            CONCURRENT => return self.concurrent_count(value),
-            BITS => return self.bit_count(value),
-            _ => {}
-        }
-        Some(match self.layout(value, name)? {
-            Layout::Front(_, count)
-            | Layout::Ring(_, _, count)
-            | Layout::Part(_, _, count, _)
-            | Layout::Stack(_, count)
-            | Layout::Linked(Chain { length: count, .. }) => count,
-            Layout::Entries { used, free, .. } => used.saturating_sub(free),
-            Layout::Inner(field) => {
-                let inner = bare(&self.field_named(value, field)?)?;
-                match inner.as_array() {
-                    Some(array) => array.count().ok()?,
-                    None => {
-                        let name = self.full_name(&self.declared_ty(&inner));
-                        self.count_of(&inner, &name)?
-                    }
-                }
-            }
-        })
-    }
-
     /// How many items a collection has that must run to show them.
     pub(crate) fn counted(&self, value: &ClrValue, name: &str) -> Option<u32> {
         let (_, way) = COUNTED.iter().find(|(counted, _)| *counted == name)?;
@@ -172,169 +353,6 @@ impl Session {
             inner = bare(&self.field_named(&inner, field)?)?;
         }
         self.number_field(&inner, last)
-    }
-
-    /// The items of an array or collection with the ways to them; `None` for anything else.
-    pub(crate) fn items(
-        &mut self,
-        inner: &ClrValue,
-        path: &Path,
-        start: usize,
-        count: usize,
-    ) -> Option<Vec<(String, Path)>> {
-        let page = |length: u32| {
-            (start as u64..u64::from(length)).take(count).filter_map(|at| u32::try_from(at).ok())
-        };
-        let indexed = |at: u32| (format!("[{at}]"), format!("{}[{at}]", path.name));
-        // What has no indexer is reached by LINQ.
-        let counted = |at: u32| (format!("[{at}]"), format!("{}.ElementAt({at})", path.name));
-        if let Some(array) = inner.as_array() {
-            let lengths = array.dimensions().unwrap_or_default();
-            let lowest = array.lowest().unwrap_or_default();
-            let element = |at: u32| {
-                let name = format!("[{}]", indexes(at, &lengths, &lowest));
-                let way = path.step(Step::Element(at), format!("{}{name}", path.name));
-                (name, way)
-            };
-            return Some(page(array.count().ok()?).map(element).collect());
-        }
-        let name = self.full_name(&self.declared_ty(inner));
-        if name == CONCURRENT {
-            return self.concurrent_items(inner, path, start, count);
-        }
-        let within = |field: &str| Some(path.step(self.member(inner, field)?, String::new()));
-        match self.layout(inner, &name)? {
-            Layout::Front(field, length) => {
-                let array = within(field)?;
-                let item = |at| {
-                    let (name, way) = indexed(at);
-                    (name, array.step(Step::Element(at), way))
-                };
-                Some(page(length).map(item).collect())
-            }
-            Layout::Part(field, from, length, behind) => {
-                let array = within(field)?;
-                let item = |at| {
-                    let way = format!("{}{behind}[{at}]", path.name);
-                    (format!("[{at}]"), array.step(Step::Element(from.saturating_add(at)), way))
-                };
-                Some(page(length).map(item).collect())
-            }
-            Layout::Ring(field, head, length) => {
-                let array = within(field)?;
-                let capacity = bare(&self.fetch(&array).ok()?)?.as_array()?.count().ok()?.max(1);
-                let item = |at: u32| {
-                    let (name, way) = counted(at);
-                    let place = (u64::from(head) + u64::from(at)) % u64::from(capacity);
-                    (name, array.step(Step::Element(place as u32), way))
-                };
-                Some(page(length).map(item).collect())
-            }
-            Layout::Stack(field, length) => {
-                let array = within(field)?;
-                let item = |at: u32| {
-                    let (name, way) = counted(at);
-                    (name, array.step(Step::Element(length - 1 - at), way))
-                };
-                Some(page(length).map(item).collect())
-            }
-            Layout::Linked(chain) => {
-                let nodes = self.linked_nodes(inner, path, &chain, (start, count))?;
-                let item = |(at, node): (u32, Path)| {
-                    let value = bare(&self.fetch(&node).ok()?)?;
-                    let (name, way) = match chain.key {
-                        Some(key) => self.keyed_by(path, &self.field_named(&value, key)?),
-                        None => counted(at),
-                    };
-                    Some(match chain.value {
-                        Some(field) => (name, node.step(self.member(&value, field)?, way)),
-                        None => (name, Path { name: way, ..node }),
-                    })
-                };
-                Some(nodes.into_iter().filter_map(item).collect())
-            }
-            Layout::Inner(field) => {
-                let way = within(field)?;
-                let value = bare(&self.fetch(&way).ok()?)?;
-                let items = self.items(&value, &Path { name: path.name.clone(), ..way }, start, count)?;
-                Some(items)
-            }
-            Layout::Entries { array: field, used, free, mark, live, key, value } => {
-                let entries = within(field)?;
-                let array = bare(&self.fetch(&entries).ok()?);
-                // An empty dictionary has no entries yet.
-                let Some(array) = array.as_ref().and_then(ClrValue::as_array) else {
-                    return Some(Vec::new());
-                };
-                let mut found = Vec::new();
-                let live_ones = match free {
-                    // Without free entries positions are known.
-                    0 => (start as u64..u64::from(used))
-                        .take(count)
-                        .filter_map(|at| u32::try_from(at).ok())
-                        .collect(),
-                    _ => self.live_entries(&array, used, (mark, live), (start, count))?,
-                };
-                for at in live_ones {
-                    let Ok(entry) = array.element(at) else { break };
-                    let item = entries.step(Step::Element(at), String::new());
-                    let (name, way) = match key {
-                        Some(key) => match self.field_named(&entry, key) {
-                            Some(key) => self.keyed_by(path, &key),
-                            None => ("[?]".into(), format!("{}[?]", path.name)),
-                        },
-                        None => counted((start + found.len()) as u32),
-                    };
-                    found.push((name, item.step(self.member(&entry, value)?, way)));
-                }
-                Some(found)
-            }
-        }
-    }
-
-    /// The name of an item with this key, and the expression that gives it.
-    pub(super) fn keyed_by(&self, path: &Path, key: &ClrValue) -> (String, String) {
-        let shown = self.show(key).text;
-        (format!("[{shown}]"), format!("{}[{}]", path.name, literal_of(&shown)))
-    }
-
-    /// Positions of entries that are in use, a page of them. Whether one is, is read from memory in large pieces.
-    fn live_entries(
-        &self,
-        array: &Array,
-        used: u32,
-        (mark, live): (&str, i32),
-        (start, count): (usize, usize),
-    ) -> Option<Vec<u32>> {
-        let first = array.element(0).ok()?;
-        let from = first.address().ok()?;
-        let field = self.field_named(&first, mark)?.address().ok()?.checked_sub(from)?;
-        let size = match array.element(1) {
-            Ok(second) => second.address().ok()?.checked_sub(from)?,
-            Err(_) => u64::from(first.size().ok()?),
-        };
-        let process = self.process().ok()?;
-        let (mut passed, mut found) = (0, Vec::new());
-        let at_once = (CHUNK / size.max(1)).max(1);
-        for chunk in (0..u64::from(used)).step_by(usize::try_from(at_once).ok()?) {
-            if self.cancel.is_cancelled() || found.len() >= count {
-                break;
-            }
-            let entries = at_once.min(u64::from(used) - chunk);
-            let bytes = process.read_memory(from + chunk * size, u32::try_from(entries * size).ok()?).ok()?;
-            for (at, entry) in (chunk..).zip(bytes.chunks_exact(usize::try_from(size).ok()?)) {
-                let field = usize::try_from(field).ok()?;
-                let state = entry.get(field..field + 4)?.try_into().ok().map(i32::from_le_bytes)?;
-                if state < live {
-                    continue;
-                }
-                if passed >= start && found.len() < count {
-                    found.push(u32::try_from(at).ok()?);
-                }
-                passed += 1;
-            }
-        }
-        Some(found)
     }
 }
 
@@ -366,7 +384,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_position_is_told_by_its_indexes() {
+    fn a_position_is_given_by_its_indexes() {
         assert_eq!(indexes(5, &[2, 3], &[0, 0]), "1, 2");
         assert_eq!(indexes(0, &[2], &[5]), "5");
     }

@@ -2,30 +2,31 @@
 
 use std::rc::Rc;
 
-use clr_metadata::metadata::Field;
+use clr_metadata::metadata::{Field, Metadata};
+use clr_metadata::signature::Signature;
 use cordebug::frame::Frame;
 use dap_wire::Failure;
 
+use super::Stack;
 use super::hoisted::{Alive, holds_closure};
 use super::inside::{Row, What};
 use super::path::{Path, Root, Step};
 use super::references::Node;
+use super::tuples::tuple_names;
+use crate::engine::coreclr::at_stop::AtStop;
 use crate::engine::coreclr::cor;
-use crate::engine::coreclr::expression::tuple_names;
 use crate::engine::coreclr::modules::Loaded;
 use crate::engine::coreclr::names::{is_closure, written_name};
-use crate::engine::coreclr::session::Session;
-use crate::engine::coreclr::stack::DEEPEST;
-use crate::engine::coreclr::types::lookup::Stack;
+use crate::engine::coreclr::stack::MAX_DEPTH;
 
 /// What the fields of `Static` locals begin with.
 const KEPT: &str = "$STATIC$";
 
-impl Session {
+impl AtStop<'_> {
     /// A frame of a thread, counted from the top; looked up once per stop.
     pub(crate) fn frame_at(&self, thread: u32, index: usize) -> Result<Frame, Failure> {
-        let resumes = self.process()?.resumes();
-        let mut stack = self.known.stack.borrow_mut();
+        let resumes = self.debuggee.process()?.resumes();
+        let mut stack = self.values.stack.borrow_mut();
         let fresh = stack
             .as_ref()
             .filter(|stack| stack.resumes == resumes && stack.thread == thread && stack.asked > index);
@@ -33,9 +34,9 @@ impl Session {
             // The top frame alone is what conditions need, and each further one takes the runtime a while.
             let asked = if index == 0 { 1 } else { (index + 1).next_multiple_of(8) };
             // How much there is above the program's own frames nobody knows.
-            let deep = if self.own_top(thread).is_some() { DEEPEST } else { asked };
-            let frames = self.thread(thread)?.frames(deep).map_err(cor("walk the stack"))?;
-            let frames = self.without_left(thread, frames);
+            let deep = if self.debuggee.threads.own_top(thread).is_some() { MAX_DEPTH } else { asked };
+            let frames = self.debuggee.thread(thread)?.frames(deep).map_err(cor("walk the stack"))?;
+            let frames = self.debuggee.threads.without_left(thread, frames);
             *stack = Some(Stack { resumes, thread, asked, frames });
         }
         stack
@@ -46,7 +47,7 @@ impl Session {
 
     /// Arguments and locals of a frame, under the names of the source.
     pub(crate) fn locals(&self, thread: u32, index: usize) -> Result<Vec<(String, Path)>, Failure> {
-        let waiting = self.waiting_at(thread, index, |at| {
+        let waiting = self.values.waiting_at(thread, index, |at| {
             (at.machine.clone(), Alive::in_machine(&at.loaded, at.method, at.il))
         });
         if let Some((machine, alive)) = waiting {
@@ -58,7 +59,7 @@ impl Session {
         // Native code has no names.
         let Ok(function) = frame.function() else { return Ok(Vec::new()) };
         let (token, module) = (function.token().map_err(cor("find the frame's method"))?, function.module());
-        let Some(loaded) = module.ok().and_then(|module| self.modules.of(&module)) else {
+        let Some(loaded) = module.ok().and_then(|module| self.types.modules.of(&module)) else {
             return Ok(Vec::new());
         };
         let Some(image) = loaded.image() else { return Ok(Vec::new()) };
@@ -85,9 +86,16 @@ impl Session {
         for (position, name) in metadata.parameters(token).iter().enumerate() {
             let position = position as u32 + u32::from(has_this);
             let path = at(Root::Argument { thread, frame: index, index: position }, name);
+            // The variables that a local function takes from the method around it.
+            if takes_closure(metadata, token, position - u32::from(has_this)) {
+                self.hoisted(&path, &Alive::Everything, &mut found);
+                continue;
+            }
             let tuple =
                 tuple_names(metadata.tuple_names_of_parameter(token, Some(position - u32::from(has_this))));
-            found.push((name.clone(), Path { tuple, ..path }));
+            let parts = metadata.dynamic_parts_of_parameter(token, position - u32::from(has_this));
+            let is_dynamic = parts.first() == Some(&true);
+            found.push((name.clone(), Path { tuple, is_dynamic, ..path }));
         }
         if let Some(pdb) = pdb {
             for local in pdb.locals(token, il.unwrap_or(0)) {
@@ -96,7 +104,8 @@ impl Session {
                     self.hoisted(&path, &Alive::Everything, &mut found);
                 } else {
                     let tuple = tuple_names(pdb.tuple_names(local.row));
-                    found.push((local.name, Path { tuple, ..path }));
+                    let is_dynamic = pdb.dynamic_parts(local.row).first() == Some(&true);
+                    found.push((local.name, Path { tuple, is_dynamic, ..path }));
                 }
             }
         }
@@ -111,7 +120,7 @@ impl Session {
             let metadata = &loaded.image()?.metadata;
             let class = metadata.generic_parameters(metadata.owner_of(method));
             let names = class.into_iter().chain(metadata.generic_parameters(method));
-            Some(names.zip(arguments.iter().map(|of| self.csharp(of))).collect())
+            Some(names.zip(arguments.iter().map(|of| self.types.csharp(of))).collect())
         };
         found().unwrap_or_default()
     }
@@ -120,7 +129,7 @@ impl Session {
     pub(super) fn type_variables_row(&self, thread: u32, index: usize) -> Option<Row> {
         let all = self.type_variables(thread, index).into_iter();
         let all: Vec<String> = all.map(|(name, text)| format!("{name} = {text}")).collect();
-        let group = What::Group(Node::Types { thread, index }, all.join(", "));
+        let group = What::Group(Node::Types { thread, index }, all.join(", "), None);
         (!all.is_empty()).then(|| Row::new("Type variables", group, "virtual"))
     }
 
@@ -149,7 +158,9 @@ impl Session {
             };
             let way = match field.is_static {
                 true => {
-                    let ty = self.class_at(thread, frame).and_then(|ty| self.runtime_type(thread, &ty).ok());
+                    let ty = self
+                        .class_at(thread, frame)
+                        .and_then(|ty| self.types.runtime_type(self.debuggee, thread, &ty).ok());
                     let Some(ty) = ty else { continue };
                     Path::new(Root::Static { thread, frame, ty, token: field.token }, name)
                 }
@@ -158,6 +169,18 @@ impl Session {
             };
             found.push((name.to_owned(), way));
         }
+    }
+}
+
+/// Whether a parameter of a method is a closure that the compiler hands it.
+pub(crate) fn takes_closure(metadata: &Metadata, method: u32, position: u32) -> bool {
+    let signature = metadata.method_signature(method);
+    match signature.as_ref().and_then(|signature| signature.parameters.get(position as usize)) {
+        Some(Signature::Reference(of)) => match of.as_ref() {
+            Signature::Named { token, .. } if token >> 24 == 2 => is_closure(metadata.simple_name(*token)),
+            _ => false,
+        },
+        _ => false,
     }
 }
 

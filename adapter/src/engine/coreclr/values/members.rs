@@ -6,13 +6,13 @@ use clr_metadata::members::Access;
 use cordebug::types::Type;
 use cordebug::value::Value as ClrValue;
 
-use super::LONGEST_TEXT;
+use super::MAX_TEXT_LEN;
 use super::path::{Step, bare, class_up};
 use crate::engine::coreclr::modules::Loaded;
-use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::types::TypeSystem;
 
 /// Deepest chain of base types that is followed.
-pub(crate) const DEEPEST_BASE: usize = 64;
+pub(crate) const MAX_BASE_DEPTH: usize = 64;
 
 /// A field of an object, wherever it was declared.
 pub(crate) struct Member {
@@ -28,12 +28,12 @@ pub(crate) struct Member {
     pub(crate) read_only: bool,
 }
 
-impl Session {
+impl TypeSystem {
     /// The instance fields of an object, its base types' last.
     pub(crate) fn members(&self, value: &ClrValue) -> Vec<Member> {
         let mut members = Vec::new();
         let mut kind = value.exact_type().ok();
-        for up in 0..DEEPEST_BASE {
+        for up in 0..MAX_BASE_DEPTH {
             let Some(current) = kind else { break };
             if let Some((loaded, class)) = self.class_of(&current)
                 && let Some(image) = loaded.image()
@@ -64,7 +64,7 @@ impl Session {
     /// The way to a field by its name.
     pub(crate) fn member(&self, value: &ClrValue, name: &str) -> Option<Step> {
         let mut kind = value.exact_type().ok()?;
-        for up in 0..DEEPEST_BASE {
+        for up in 0..MAX_BASE_DEPTH {
             let (loaded, class) = self.class_of(&kind)?;
             let fields = loaded.image()?.metadata.fields(class);
             let hit = fields.into_iter().find(|field| !field.is_static && source_name(&field.name) == name);
@@ -90,7 +90,7 @@ impl Session {
     }
 
     pub(crate) fn text_field(&self, value: &ClrValue, name: &str) -> Option<String> {
-        bare(&self.field_named(value, name)?)?.as_string()?.text(LONGEST_TEXT).ok()
+        bare(&self.field_named(value, name)?)?.as_string()?.text(MAX_TEXT_LEN).ok()
     }
 
     pub(crate) fn number_field(&self, value: &ClrValue, name: &str) -> Option<u32> {

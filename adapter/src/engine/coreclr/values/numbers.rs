@@ -1,9 +1,9 @@
 //! The text of numbers that the framework makes of others: 128 bits, half precision, whole numbers of any size. Knows no program.
 
-use crate::engine::coreclr::expression::real;
+use crate::engine::coreclr::evaluator::real;
 
 /// Longest whole number that is written out, decimal digits.
-const LONGEST: usize = 4096;
+const MAX_DIGITS: usize = 4096;
 /// Half precision numbers of more digits before the point are written with an exponent, as their `ToString` does.
 const HALF_DIGITS: i32 = 5;
 
@@ -58,7 +58,7 @@ pub(super) fn big_integer(sign: i32, words: &[u32], hex: bool) -> String {
         let digits = digits.trim_start_matches('0');
         return format!("{minus}0x{}", if digits.is_empty() { "0" } else { digits });
     }
-    if words.len() * 32 > LONGEST * 10 / 3 {
+    if words.len() * 32 > MAX_DIGITS * 10 / 3 {
         return format!("{minus}{}", leading(words));
     }
     let (mut rest, mut groups) = (words.to_vec(), Vec::new());

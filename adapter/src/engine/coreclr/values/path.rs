@@ -10,13 +10,16 @@ use cordebug::types::Type;
 use cordebug::value::{Handle, Value as ClrValue, element};
 use dap_wire::Failure;
 
+use super::Holder;
+use crate::engine::coreclr::at_stop::AtStop;
 use crate::engine::coreclr::cor;
-use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::stack::WAITING;
-use crate::engine::coreclr::types::lookup::Holder;
+use crate::engine::coreclr::types::Ty;
+use crate::engine::coreclr::types::TypeSystem;
+use crate::engine::coreclr::values::Values;
 
 /// Longest way whose values are kept for the next that begins alike, steps.
-const LONGEST_KEPT: usize = 64;
+const MAX_KEPT_LEN: usize = 64;
 
 /// Where a path starts.
 #[derive(Clone)]
@@ -44,6 +47,11 @@ pub(crate) enum Root {
         ty: Type,
         token: u32,
     },
+    /// A number in memory that no variable is around; it is read and written as bytes.
+    Memory {
+        address: u64,
+        ty: Rc<Ty>,
+    },
 }
 
 /// One step inwards.
@@ -66,17 +74,36 @@ pub(crate) struct Path {
     pub(crate) name: String,
     /// Names of its elements, when it is a tuple that has some.
     pub(crate) tuple: Option<Rc<Vec<Option<String>>>>,
+    /// Whether it is a variable that was declared as `dynamic`.
+    pub(crate) is_dynamic: bool,
+    /// It leads into a copy of what its name means: what is assigned goes by the name.
+    pub(crate) is_copy: bool,
 }
 
 impl Path {
     pub(crate) fn new(root: Root, name: &str) -> Self {
-        Self { root, steps: Vec::new(), name: name.to_owned(), tuple: None }
+        Self {
+            root,
+            steps: Vec::new(),
+            name: name.to_owned(),
+            tuple: None,
+            is_dynamic: false,
+            is_copy: false,
+        }
     }
 
     pub(crate) fn step(&self, step: Step, name: String) -> Self {
         let mut steps = self.steps.clone();
         steps.push(step);
-        Self { root: self.root.clone(), steps, name, tuple: None }
+        let (root, is_copy) = (self.root.clone(), self.is_copy);
+        Self { root, steps, name, tuple: None, is_dynamic: false, is_copy }
+    }
+
+    /// The same, where it leads to a struct that the program has given away: a copy of one that it keeps, or of none.
+    pub(crate) fn given_away(self, ty: &Ty) -> Self {
+        let is_copy =
+            self.is_copy || matches!(self.root, Root::Handle(_)) && self.steps.is_empty() && ty.is_value();
+        Self { is_copy, ..self }
     }
 
     /// The frame it starts in.
@@ -85,8 +112,22 @@ impl Path {
             Root::Argument { thread, frame, .. }
             | Root::Local { thread, frame, .. }
             | Root::Static { thread, frame, .. } => Some((thread, frame)),
-            Root::Handle(_) | Root::Exception { .. } => None,
+            Root::Handle(_) | Root::Exception { .. } | Root::Memory { .. } => None,
         }
+    }
+
+    /// Where the number is that has no variable around it.
+    pub(crate) fn memory(&self) -> Option<u64> {
+        match self.root {
+            Root::Memory { address, .. } => Some(address),
+            _ => None,
+        }
+    }
+}
+
+impl std::fmt::Debug for Path {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        to.debug_struct("Path").field("name", &self.name).field("steps", &self.steps).finish_non_exhaustive()
     }
 }
 
@@ -108,42 +149,25 @@ impl Root {
     }
 }
 
-impl Session {
+impl AtStop<'_> {
     /// Walks a path.
     pub(crate) fn fetch(&self, path: &Path) -> Result<ClrValue, Failure> {
         let Some((last, before)) = path.steps.split_last() else { return self.start(path) };
-        if path.steps.contains(&Step::Behind) || before.len() > LONGEST_KEPT {
-            return self.one_step(&self.walked(path, before)?, *last, path);
+        if path.steps.contains(&Step::Behind) || before.len() > MAX_KEPT_LEN {
+            return self.types.one_step(&self.walked(path, before)?, *last, path);
         }
         let holder = self.holder(path, before)?;
-        let Step::Field { up, token } = *last else { return self.one_step(&holder, *last, path) };
+        let Step::Field { up, token } = *last else { return self.types.one_step(&holder, *last, path) };
         let what = || format!("read `{}`", path.name);
-        let class = self.class_of_holder(&holder, up).map_err(cor(what()))?;
+        let class = self.values.class_of_holder(&holder, up).map_err(cor(what()))?;
         holder.field(&class, token).map_err(cor(what()))
     }
 
-    /// The class of the value that [`Self::holder`] gave last, so many base types up: fields of one object are fetched one after
-    /// the other.
-    fn class_of_holder(&self, value: &ClrValue, up: usize) -> cordebug::Result<Class> {
-        let mut known = self.known.holder.borrow_mut();
-        let known = known.as_mut().map(|holder| &mut holder.class);
-        if let Some(Some((at, class))) = &known
-            && *at == up
-        {
-            return Ok(class.clone());
-        }
-        let class = class_up(value, up)?;
-        if let Some(known) = known {
-            *known = Some((up, class.clone()));
-        }
-        Ok(class)
-    }
-
     /// What the value at the end of a path is in, walked from where it parts from the path before.
-    pub(super) fn holder(&self, path: &Path, before: &[Step]) -> Result<ClrValue, Failure> {
-        let resumes = self.process()?.resumes();
+    pub(crate) fn holder(&self, path: &Path, before: &[Step]) -> Result<ClrValue, Failure> {
+        let resumes = self.debuggee.process()?.resumes();
         let null = || null_on_the_way(path);
-        let known = self.known.holder.take();
+        let known = self.values.holder.take();
         let known = known.filter(|holder| holder.resumes == resumes && holder.root.is_same(&path.root));
         let mut holder = match known {
             Some(holder) => holder,
@@ -166,17 +190,17 @@ impl Session {
         holder.values.truncate(same + 1);
         for step in before.get(same..).unwrap_or_default() {
             let last = holder.values.last().ok_or_else(null)?;
-            let value = bare(&self.one_step(last, *step, path)?).ok_or_else(null)?;
+            let value = bare(&self.types.one_step(last, *step, path)?).ok_or_else(null)?;
             holder.steps.push(*step);
             holder.values.push(value);
         }
         let found = holder.values.last().cloned().ok_or_else(null);
-        *self.known.holder.borrow_mut() = Some(holder);
+        *self.values.holder.borrow_mut() = Some(holder);
         found
     }
 
     fn walked(&self, path: &Path, steps: &[Step]) -> Result<ClrValue, Failure> {
-        steps.iter().try_fold(self.start(path)?, |value, step| self.one_step(&value, *step, path))
+        steps.iter().try_fold(self.start(path)?, |value, step| self.types.one_step(&value, *step, path))
     }
 
     /// What a path starts at.
@@ -190,7 +214,10 @@ impl Session {
                 self.frame_at(*thread, *frame)?.local(*slot).map_err(cor(what()))
             }
             Root::Handle(handle) => handle.value().map_err(cor(what())),
-            Root::Exception { thread } => self.exception_of(&self.thread(*thread)?).map_err(cor(what())),
+            Root::Memory { .. } => Err(Failure::invalid(format!("`{}` is not a variable", path.name))),
+            Root::Exception { thread } => {
+                self.debuggee.threads.exception_of(&self.debuggee.thread(*thread)?).map_err(cor(what()))
+            }
             Root::Static { thread, frame, ty, token } => {
                 // An async caller has no thread of its own.
                 let frame = if *frame < WAITING { *frame } else { 0 };
@@ -199,7 +226,28 @@ impl Session {
             }
         }
     }
+}
 
+impl Values {
+    /// The class of the value that [`Self::holder`] gave last, so many base types up: fields of one object are fetched one after
+    /// the other.
+    fn class_of_holder(&self, value: &ClrValue, up: usize) -> cordebug::Result<Class> {
+        let mut known = self.holder.borrow_mut();
+        let known = known.as_mut().map(|holder| &mut holder.class);
+        if let Some(Some((at, class))) = &known
+            && *at == up
+        {
+            return Ok(class.clone());
+        }
+        let class = class_up(value, up)?;
+        if let Some(known) = known {
+            *known = Some((up, class.clone()));
+        }
+        Ok(class)
+    }
+}
+
+impl TypeSystem {
     fn one_step(&self, value: &ClrValue, step: Step, path: &Path) -> Result<ClrValue, Failure> {
         let what = || format!("read `{}`", path.name);
         let null = || null_on_the_way(path);
@@ -212,7 +260,8 @@ impl Session {
             Step::Element(position) => {
                 let inner = bare(value).ok_or_else(null)?;
                 let array = inner.as_array();
-                let array = array.ok_or_else(|| Failure::invalid(format!("`{}` is no array", path.name)))?;
+                let array =
+                    array.ok_or_else(|| Failure::invalid(format!("`{}` is not an array", path.name)))?;
                 array.element(position).map_err(cor(what()))
             }
             Step::Behind => {

@@ -13,9 +13,10 @@ pub(crate) fn quoted(text: &str) -> String {
             '\r' => quoted.push_str("\\r"),
             '\t' => quoted.push_str("\\t"),
             '\0' => quoted.push_str("\\0"),
-            other if is_unseen(other) => {
-                quoted.push_str(&format!("\\u{:04x}", u32::from(other)));
-            }
+            other if is_unseen(other) => quoted.push_str(&match u32::from(other) {
+                code @ ..=0xffff => format!("\\u{code:04x}"),
+                code => format!("\\U{code:08x}"),
+            }),
             other => quoted.push(other),
         }
     }
@@ -23,10 +24,17 @@ pub(crate) fn quoted(text: &str) -> String {
     quoted
 }
 
-/// What does not show, moves a terminal's cursor, or turns the text around it. Letters are joined by some such signs, which stay.
+/// What does not show, looks like a plain space, moves a terminal's cursor, turns the text around it, or has no look that everybody knows
+/// (private use). Letters are joined by some such signs, which stay.
 fn is_unseen(letter: char) -> bool {
-    letter.is_control()
-        || matches!(letter, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202f}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+    // The wide space of East Asian texts is a sign like their others.
+    let is_space = ![' ', '\u{3000}'].contains(&letter) && letter.is_whitespace();
+    let is_format = matches!(letter,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180e}' | '\u{200b}'
+        | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}'
+        | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
+    let is_private = matches!(letter, '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..);
+    letter.is_control() || is_space || is_format || is_private
 }
 
 /// `120 'x'`.
@@ -129,6 +137,17 @@ mod tests {
         assert_eq!(
             quoted("a\0\u{7}\u{1b}[31m\u{85}\u{2028}ä\t\u{202e}b"),
             "\"a\\0\\u0007\\u001b[31m\\u0085\\u2028ä\\t\\u202eb\""
+        );
+        // What cannot be seen is written out, wherever it stands; what joins letters, and letters of all scripts, are not.
+        assert_eq!(
+            quoted("1\u{a0}2\u{202f}3\u{ad}4\u{e000}5\u{e0041}6\u{2003}"),
+            "\"1\\u00a02\\u202f3\\u00ad4\\ue0005\\U000e00416\\u2003\""
+        );
+        let kept = "e\u{301}क\u{94d}\u{200d}ष👩\u{200d}🔬☺\u{fe0f}漢\u{3000}字";
+        assert_eq!(quoted(kept), format!("\"{kept}\""));
+        assert_eq!(
+            (character(0xad, false), character(0xa0, true)),
+            ("173 '\\u00ad'".into(), "0x00a0 '\\u00a0'".into())
         );
     }
 

@@ -3,22 +3,26 @@
 use cordebug::value::{Value as ClrValue, element};
 use dap_wire::Failure;
 
-use super::inside::{Row, What};
+use super::groups::{NON_PUBLIC, Part, is_grouped};
+use super::inside::{BROWSABLE, NEVER, Row, What};
 use super::path::{Path, bare};
+use super::references::Node;
 use super::rows::Page;
-use crate::engine::coreclr::calls::Site;
-use crate::engine::coreclr::expression::{Constant, Format, Val};
+use crate::engine::coreclr::calls::EvalContext;
+use crate::engine::coreclr::debuggee::Debuggee;
+use crate::engine::coreclr::evaluator::{Constant, Format, Val};
 use crate::engine::coreclr::session::Session;
 use crate::engine::coreclr::types::Ty;
+use crate::engine::coreclr::types::TypeSystem;
 
 /// Most items of a sequence that must run to give them.
-const MOST_RESULTS: usize = 10_000;
+const MAX_RESULTS: usize = 10_000;
 
 impl Session {
     /// The items of a sequence, which runs to give them.
-    pub(super) fn results(&mut self, path: &Path, site: &Site<'_>) -> Result<Vec<Row>, Failure> {
-        let val = self.val_at(path.clone())?;
-        let items = self.sequence(&val, MOST_RESULTS + 1, site)?;
+    pub(super) fn results(&mut self, path: &Path, site: &EvalContext) -> Result<Vec<Row>, Failure> {
+        let val = self.at_stop().val_at(path.clone())?;
+        let items = self.sequence(&val, MAX_RESULTS + 1, site)?;
         let name = |at: usize| format!("[{at}]");
         let (items, is_cut) = items;
         let rows = items.into_iter().enumerate().map(|(at, item)| {
@@ -31,24 +35,47 @@ impl Session {
         });
         let mut rows: Vec<Row> = rows.collect();
         if is_cut {
-            let text = format!("more than {MOST_RESULTS} items: the others are not asked for");
+            let text = format!("more than {MAX_RESULTS} items: the others are not asked for");
             rows.push(Row::new("…", What::Said(text), "virtual"));
         }
         Ok(rows)
     }
 
-    /// Static fields and properties of a type.
-    pub(super) fn statics(&mut self, ty: &Ty, site: &Site<'_>) -> Result<Vec<Row>, Failure> {
-        let mut rows = Vec::new();
-        let Some((loaded, token)) = self.definition(ty) else { return Ok(rows) };
-        let Some(image) = loaded.image() else { return Ok(rows) };
+    /// Static fields and properties of a type and its bases.
+    pub(super) fn statics(&mut self, ty: &Ty, part: Part, site: &EvalContext) -> Result<Vec<Row>, Failure> {
+        let (mut rows, mut has_hidden) = (Vec::new(), false);
+        for owner in self.types.chain(ty) {
+            has_hidden |= self.statics_of(&owner, part, &mut rows, site);
+        }
+        if has_hidden && part == Part::Shown {
+            let node = Node::Statics(ty.clone(), Part::NonPublic);
+            rows.push(Row::new(NON_PUBLIC, What::Group(node, String::new(), None), "virtual"));
+        }
+        Ok(rows)
+    }
+
+    /// Adds those of one class; returns whether any of them stands in the group of what is not public.
+    fn statics_of(&mut self, ty: &Ty, part: Part, rows: &mut Vec<Row>, site: &EvalContext) -> bool {
+        let Some((loaded, token)) = self.types.definition(ty) else { return false };
+        let Some(image) = loaded.image() else { return false };
         let metadata = &image.metadata;
-        let spelled = self.csharp(ty);
-        let is_enum = self.enum_storage(ty).is_some();
+        let mut has_hidden = false;
+        let spelled = self.types.csharp(ty);
+        let is_enum = self.types.enum_storage(ty).is_some();
         for field in metadata.fields(token).into_iter().filter(|field| field.is_static) {
             let name = super::members::source_name(&field.name).to_owned();
             // Events' and lambdas' fields are the compiler's.
             if name.starts_with('<') {
+                continue;
+            }
+            let browsable = metadata.attribute_number(field.token, BROWSABLE);
+            if browsable == Some(NEVER) || rows.iter().any(|row| row.name == name) {
+                continue;
+            }
+            let access = metadata.field_access(field.token);
+            let is_grouped = is_grouped(&loaded, access, browsable);
+            has_hidden |= is_grouped;
+            if !part.takes(is_grouped) {
                 continue;
             }
             let way = format!("{spelled}.{name}");
@@ -59,7 +86,7 @@ impl Session {
                 },
                 Err(failure) => Row::new(name, What::Failed(failure), "data"),
             };
-            row.access = Some(metadata.field_access(field.token));
+            row.access = Some(access);
             row.attributes.push("static");
             if field.is_literal || is_enum {
                 row.attributes.push("constant");
@@ -68,22 +95,19 @@ impl Session {
             }
             rows.push(row);
         }
-        Ok(rows)
+        has_hidden | self.types.static_properties(ty, part, rows)
     }
+}
 
-    pub(super) fn has_statics(&self, ty: &Ty) -> bool {
-        self.definition(ty).is_some_and(|(loaded, token)| {
-            loaded.image().is_some_and(|image| {
-                let fields = image.metadata.fields(token);
-                fields
-                    .iter()
-                    .any(|field| field.is_static && !field.is_literal && !field.name.starts_with("<>"))
-            })
-        })
-    }
-
+impl TypeSystem {
     /// The elements of a span of primitives, read from memory.
-    pub(super) fn span_rows(&self, value: &ClrValue, path: &Path, page: &Page<'_>) -> Option<Vec<Row>> {
+    pub(super) fn span_rows(
+        &self,
+        debuggee: &Debuggee,
+        value: &ClrValue,
+        path: &Path,
+        page: &Page<'_>,
+    ) -> Option<Vec<Row>> {
         let ty = self.declared_ty(value);
         let name = self.full_name(&ty);
         matches!(name.as_str(), "System.Span`1" | "System.ReadOnlySpan`1").then_some(())?;
@@ -98,7 +122,7 @@ impl Session {
         let most = page.count.min(page.most) as u64;
         let count = most.min(length - start);
         let is_cut = page.count as u64 > most && length - start > most;
-        let bytes = self
+        let bytes = debuggee
             .process()
             .ok()?
             .read_memory(address + start * size, u32::try_from(count * size).ok()?)
@@ -116,8 +140,54 @@ impl Session {
         Some(rows)
     }
 
+    /// Static properties that have to run.
+    fn static_properties(&self, ty: &Ty, part: Part, rows: &mut Vec<Row>) -> bool {
+        let Some((loaded, token)) = self.definition(ty) else { return false };
+        let Some(image) = loaded.image() else { return false };
+        let metadata = &image.metadata;
+        let (spelled, mut has_hidden) = (self.csharp(ty), false);
+        for info in metadata.property_infos(token) {
+            let Some(getter) = info.getter else { continue };
+            let is_plain = metadata.is_static(getter) && metadata.parameter_count(getter) == 0;
+            let browsable = metadata.attribute_number(info.token, BROWSABLE);
+            if !is_plain || browsable == Some(NEVER) || rows.iter().any(|row| row.name == info.name) {
+                continue;
+            }
+            let access = metadata.method_access(getter);
+            let is_grouped = is_grouped(&loaded, access, browsable);
+            has_hidden |= is_grouped;
+            if !part.takes(is_grouped) {
+                continue;
+            }
+            let way = format!("{spelled}.{}", info.name);
+            let node = Node::Evaluated { name: info.name.clone(), way: way.clone() };
+            let mut row = Row::new(info.name, What::Lazy(node, way), "property");
+            row.access = Some(access);
+            row.attributes.push("static");
+            if info.setter.is_none() {
+                row.attributes.push("readOnly");
+            }
+            rows.push(row);
+        }
+        has_hidden
+    }
+
+    /// Whether a type, or one of its bases, has a static field that is not a constant.
+    pub(super) fn has_statics(&self, ty: &Ty) -> bool {
+        self.chain(ty).iter().any(|owner| {
+            self.definition(owner).is_some_and(|(loaded, token)| {
+                loaded.image().is_some_and(|image| {
+                    let fields = image.metadata.fields(token);
+                    fields
+                        .iter()
+                        .any(|field| field.is_static && !field.is_literal && !field.name.starts_with("<>"))
+                })
+            })
+        })
+    }
+
     /// Where a span's elements begin: a field in it, which older runtimes wrap in a struct.
-    fn span_address(&self, value: &ClrValue) -> Option<u64> {
+    pub(crate) fn span_address(&self, value: &ClrValue) -> Option<u64> {
         if let Some(reference) = self.field_named(value, "_reference") {
             return reference.as_reference()?.target().ok();
         }

@@ -1,12 +1,14 @@
 //! What clients hold of a stop: frames, and references to what can be opened.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
 use cordebug::value::Handle;
 
+use super::groups::Part;
 use super::path::Path;
-use crate::engine::coreclr::expression::{Format, Val};
+use crate::engine::coreclr::evaluator::{Format, Val};
 use crate::engine::coreclr::stack::awaiting::Waiting;
 use crate::engine::coreclr::types::Ty;
 
@@ -27,8 +29,21 @@ pub(crate) enum Node {
     Property { of: Path, name: String, way: String },
     /// The items of something that must run to give them.
     Results(Path),
+    /// What a library's object keeps for itself.
+    NonPublic(Path),
+    /// The members that a dynamic object says it has.
+    Dynamic(Path),
     /// Static members of a type.
-    Statics(Ty),
+    Statics(Ty, Part),
+    /// A static property, which runs code of the program when it is asked for: its name, and the expression.
+    Evaluated { name: String, way: String },
+}
+
+impl Node {
+    /// The static members of a type, those of a library that are not public in their group.
+    pub(crate) fn statics(ty: Ty) -> Self {
+        Self::Statics(ty, Part::Shown)
+    }
 }
 
 /// What a call returned in the step that led to this stop.
@@ -45,9 +60,9 @@ pub(crate) struct Returned {
 pub(crate) struct References {
     frames: Vec<(u32, usize)>,
     nodes: Vec<Node>,
-    handles: Vec<Rc<Handle>>,
+    handles: RefCell<Vec<Rc<Handle>>>,
     /// Async callers by thread, where they were looked for.
-    waiting: HashMap<u32, Rc<Vec<Waiting>>>,
+    waiting: RefCell<HashMap<u32, Rc<Vec<Waiting>>>>,
     /// What calls returned, and the thread whose top frame shows it.
     pub(crate) returned: Option<(u32, Vec<Returned>)>,
 }
@@ -57,7 +72,7 @@ impl References {
     pub(crate) fn clear(&mut self) {
         self.frames.clear();
         self.nodes.clear();
-        self.waiting.clear();
+        self.waiting.borrow_mut().clear();
         self.returned = None;
         self.release_from(0);
     }
@@ -76,12 +91,12 @@ impl References {
     }
 
     pub(crate) fn waiting(&self, thread: u32) -> Option<Rc<Vec<Waiting>>> {
-        self.waiting.get(&thread).cloned()
+        self.waiting.borrow().get(&thread).cloned()
     }
 
-    pub(crate) fn keep_waiting(&mut self, thread: u32, list: Vec<Waiting>) -> Rc<Vec<Waiting>> {
+    pub(crate) fn keep_waiting(&self, thread: u32, list: Vec<Waiting>) -> Rc<Vec<Waiting>> {
         let list = Rc::new(list);
-        self.waiting.insert(thread, list.clone());
+        self.waiting.borrow_mut().insert(thread, list.clone());
         list
     }
 
@@ -95,20 +110,25 @@ impl References {
     }
 
     /// Keeps an object alive until the program runs on.
-    pub(crate) fn keep(&mut self, handle: Handle) -> Rc<Handle> {
+    pub(crate) fn keep(&self, handle: Handle) -> Rc<Handle> {
         let handle = Rc::new(handle);
-        self.handles.push(handle.clone());
+        self.handles.borrow_mut().push(handle.clone());
         handle
     }
 
     /// How many objects are kept.
     pub(crate) fn kept(&self) -> usize {
-        self.handles.len()
+        self.handles.borrow().len()
     }
 
     /// Lets go of those that were kept since there were so many.
-    pub(crate) fn release_from(&mut self, kept: usize) {
-        for handle in self.handles.drain(kept.min(self.handles.len())..) {
+    pub(crate) fn release_from(&self, kept: usize) {
+        let released = {
+            let mut handles = self.handles.borrow_mut();
+            let kept = kept.min(handles.len());
+            handles.split_off(kept)
+        };
+        for handle in released {
             // A process that has ended has no objects to release.
             handle.dispose().unwrap_or_default();
         }

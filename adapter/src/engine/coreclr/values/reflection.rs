@@ -3,9 +3,11 @@
 use clr_metadata::metadata::method_token;
 use cordebug::value::Value as ClrValue;
 
+use super::lightweight;
 use super::path::bare;
-use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::debuggee::Debuggee;
 use crate::engine::coreclr::types::Ty;
+use crate::engine::coreclr::types::TypeSystem;
 
 /// How many bits of its token a method keeps itself: since .NET 8, in 6 and 7, before.
 const LOW_BITS: [u32; 3] = [12, 13, 14];
@@ -15,16 +17,18 @@ const BLOCK: u64 = 24;
 /// In the handle of a type that is no class or array.
 const DESCRIBED: u64 = 2;
 
-impl Session {
+impl TypeSystem {
     /// The text of a `System.Type`, `MethodInfo`, `FieldInfo` or the like, by the class in its chain that the name is of.
-    pub(super) fn member_text(&self, value: &ClrValue, name: &str) -> Option<String> {
+    pub(super) fn member_text(&self, debuggee: &Debuggee, value: &ClrValue, name: &str) -> Option<String> {
         match name {
-            "System.RuntimeType" => Some(format!("typeof({})", self.csharp(&self.type_behind(value)?))),
+            "System.RuntimeType" => {
+                Some(format!("typeof({})", self.csharp(&self.type_behind(debuggee, value)?)))
+            }
             "System.Reflection.RuntimeMethodInfo" | "System.Reflection.RuntimeConstructorInfo" => {
-                self.method_behind(value, &self.declaring(value)?)
+                self.method_behind(debuggee, value, &self.declaring(debuggee, value)?)
             }
             "System.Reflection.RuntimePropertyInfo" => {
-                let owner = self.declaring(value)?;
+                let owner = self.declaring(debuggee, value)?;
                 let token = self.number_field(value, "m_token")?;
                 let (loaded, class) = self.definition(&owner)?;
                 let properties = loaded.image()?.metadata.property_infos(class);
@@ -32,39 +36,38 @@ impl Session {
                 Some(format!("{{{}.{name}}}", self.csharp(&owner)))
             }
             "System.Reflection.RtFieldInfo" => {
-                let owner = self.declaring(value)?;
-                let name = self.field_behind(value, &owner)?;
+                let owner = self.declaring(debuggee, value)?;
+                let name = self.field_behind(debuggee, value, &owner)?;
                 Some(format!("{{{}.{name}}}", self.csharp(&owner)))
+            }
+            lightweight::METHOD | lightweight::GIVEN_OUT => {
+                Some(format!("{{{}}}", self.lightweight_method(debuggee, value)?))
             }
             _ => None,
         }
     }
 
     /// The type that a `System.RuntimeType` is of.
-    fn type_behind(&self, value: &ClrValue) -> Option<Ty> {
+    pub(super) fn type_behind(&self, debuggee: &Debuggee, value: &ClrValue) -> Option<Ty> {
         // A class of somebody else's that is called so may have anything in such a field.
         self.definition(&self.declared_ty(value)).filter(|(loaded, _)| loaded.is_core())?;
         let handle = self.word_field(value, "m_handle")?;
         // What is no class or array, such as a generic parameter, is marked so; the debugging library takes it for one and dies.
         (handle & DESCRIBED == 0).then_some(())?;
-        let kind = self.process().ok()?.type_at(handle).ok()?;
+        let kind = debuggee.process().ok()?.type_at(handle).ok()?;
         Some(self.ty_of_runtime(&kind)).filter(|ty| *ty != Ty::Other)
     }
 
-    fn declaring(&self, value: &ClrValue) -> Option<Ty> {
-        self.type_behind(&bare(&self.field_named(value, "m_declaringType")?)?)
-    }
-
-    fn word_field(&self, value: &ClrValue, name: &str) -> Option<u64> {
-        self.field_named(value, name)?.bytes().ok()?.get(..8)?.try_into().ok().map(u64::from_le_bytes)
+    fn declaring(&self, debuggee: &Debuggee, value: &ClrValue) -> Option<Ty> {
+        self.type_behind(debuggee, &bare(&self.field_named(value, "m_declaringType")?)?)
     }
 
     /// Reflection fills in a method's name when somebody asks for it first; which one it is stands in the runtime's own description of
     /// it: the low bits of its token in itself, the others in the block that it is in. How many are low depends on the
     /// runtime; a token that is none of the class's methods is not taken, nor one of several that may be meant.
-    fn method_behind(&self, value: &ClrValue, owner: &Ty) -> Option<String> {
+    fn method_behind(&self, debuggee: &Debuggee, value: &ClrValue, owner: &Ty) -> Option<String> {
         let handle = self.word_field(value, "m_handle")?;
-        let process = self.process().ok()?;
+        let process = debuggee.process().ok()?;
         let described = process.read_memory(handle, 4).ok()?;
         let low = u16::from_le_bytes(described.get(..2)?.try_into().ok()?);
         let before = u64::from(*described.get(2)?) * METHOD_ALIGNMENT;
@@ -82,18 +85,22 @@ impl Session {
             .collect();
         tokens.dedup();
         match tokens.as_slice() {
-            [token] => Some(format!("{{{}}}", self.method_display(&loaded, *token))),
+            [token] => Some(format!("{{{}}}", loaded.method_display(*token))),
             _ => None,
         }
     }
 
     /// Likewise: the runtime's description of a field begins with its class, then come the 24 bits of its token.
-    fn field_behind(&self, value: &ClrValue, owner: &Ty) -> Option<String> {
+    fn field_behind(&self, debuggee: &Debuggee, value: &ClrValue, owner: &Ty) -> Option<String> {
         let handle = self.word_field(value, "m_fieldHandle")?;
-        let described = self.process().ok()?.read_memory(handle.checked_add(8)?, 4).ok()?;
+        let described = debuggee.process().ok()?.read_memory(handle.checked_add(8)?, 4).ok()?;
         let row = u32::from_le_bytes(described.get(..4)?.try_into().ok()?) & 0x00ff_ffff;
         let (loaded, class) = self.definition(owner)?;
         let fields = loaded.image()?.metadata.fields(class);
         Some(fields.into_iter().find(|field| field.token & 0x00ff_ffff == row)?.name)
+    }
+
+    fn word_field(&self, value: &ClrValue, name: &str) -> Option<u64> {
+        self.field_named(value, name)?.bytes().ok()?.get(..8)?.try_into().ok().map(u64::from_le_bytes)
     }
 }

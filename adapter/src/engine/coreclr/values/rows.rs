@@ -1,6 +1,6 @@
 //! Rows of the variables view.
 
-use std::sync::mpsc::Receiver;
+use crate::engine::coreclr::debuggee::Debuggee;
 use std::time::{Duration, Instant};
 
 use clr_metadata::members::Access;
@@ -12,24 +12,22 @@ use super::path::{Path, bare};
 use super::references::Node;
 use super::show::Shown;
 use super::together::is_number;
-use super::{MOST_ROWS, MOST_UNASKED, UNNAMED};
-use crate::engine::coreclr::calls::{CALL_LIMIT, DISPLAY_LIMIT, Site};
-use crate::engine::coreclr::expression::{Data, Format, Val};
-use crate::engine::coreclr::session::{Input, Run, Session};
+use super::{MAX_ROWS, MAX_UNASKED, UNNAMED};
+use crate::engine::coreclr::calls::{CALL_LIMIT, DISPLAY_LIMIT, EvalContext};
+use crate::engine::coreclr::debuggee::Run;
+use crate::engine::coreclr::evaluator::{Data, Format, Val};
+use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::values::Values;
 
 /// How long items are read for one answer, and how much text it may have, bytes.
 const READING: Duration = Duration::from_secs(3);
-const MOST_TEXT: usize = 4 << 20;
+const MAX_TEXT: usize = 4 << 20;
 /// How long displays may run for one list of rows; rows behind that are shown plainly.
 const DISPLAYS: Duration = Duration::from_secs(1);
 
 impl Session {
-    pub(crate) fn variables(
-        &mut self,
-        arguments: &Value,
-        inputs: &Receiver<Input>,
-    ) -> Result<Value, Failure> {
-        let node = arguments["variablesReference"].as_i64().and_then(|id| self.references.node(id));
+    pub(crate) fn variables(&mut self, arguments: &Value) -> Result<Value, Failure> {
+        let node = arguments["variablesReference"].as_i64().and_then(|id| self.values.references.node(id));
         let Some(node) = node else {
             return Err(Failure::invalid(format!(
                 "there is no reference {}",
@@ -41,10 +39,10 @@ impl Session {
         let page = Page {
             start: number("start").unwrap_or(0),
             count: count.unwrap_or(usize::MAX),
-            most: if count.is_some() { MOST_ROWS } else { MOST_UNASKED },
+            most: if count.is_some() { MAX_ROWS } else { MAX_UNASKED },
             filter: arguments["filter"].as_str(),
         };
-        let site = self.site_of(&node, inputs);
+        let site = self.debuggee.site_of(&node);
         let hex = arguments["format"]["hex"] == true;
         let rows = self.rows_of(&node, &page, &site)?;
         let since = Instant::now();
@@ -54,11 +52,11 @@ impl Session {
             if self.cancel.is_cancelled() {
                 return Err(Failure::cancelled());
             }
-            let site = Site { runs: Instant::now() < until, ..site };
+            let site = EvalContext { runs: Instant::now() < until, ..site };
             // Others wait meanwhile: what takes long or much is given in parts, too.
             if let Node::Inside(path, format) | Node::Rest(path, format, _) = &node
                 && row.name.starts_with('[')
-                && (since.elapsed() > READING || given > MOST_TEXT)
+                && (since.elapsed() > READING || given > MAX_TEXT)
             {
                 let before = if let Node::Rest(_, _, from) = &node { *from } else { 0 };
                 let row = rest(path, format, before.saturating_add(page.start).saturating_add(told.len()));
@@ -75,31 +73,13 @@ impl Session {
         Ok(Value::Object(Map::from_iter([("variables".to_owned(), Value::Array(told))])))
     }
 
-    /// Where code of the program runs for a node, and whose names it sees.
-    pub(super) fn site_of<'a>(&self, node: &Node, inputs: &'a Receiver<Input>) -> Site<'a> {
-        let stopped = match self.run {
-            Run::Stopped { thread } => thread,
-            _ => 0,
-        };
-        let (thread, frame) = match node {
-            Node::Locals { thread, index } | Node::Types { thread, index } => (*thread, *index),
-            Node::Inside(path, _)
-            | Node::Rest(path, ..)
-            | Node::Raw(path)
-            | Node::Results(path)
-            | Node::Property { of: path, .. } => path.frame().unwrap_or((stopped, 0)),
-            Node::Statics(_) => (stopped, 0),
-        };
-        Site { thread, frame, inputs, runs: true, supposes: false, limit: CALL_LIMIT }
-    }
-
     /// A row as clients get it.
-    fn render(&mut self, row: &Row, hex: bool, is_variable: bool, site: &Site<'_>) -> Value {
+    fn render(&mut self, row: &Row, hex: bool, is_variable: bool, site: &EvalContext) -> Value {
         let mut told = match &row.what {
             What::At(path) => {
                 let format = Format { hex, ..Format::default() };
                 let presented = match &row.read {
-                    Some((ty, constant)) => Ok((self.show_constant(constant, ty, &format), json!({}))),
+                    Some((ty, constant)) => Ok((self.types.show_constant(constant, ty, &format), json!({}))),
                     None => self.present(path, &format, site),
                 };
                 match presented {
@@ -107,7 +87,7 @@ impl Session {
                         let name = shown.name.take().filter(|_| !is_variable);
                         let name = name.unwrap_or_else(|| row.name.clone());
                         let mut told = body(name, &mut shown, path.name.clone());
-                        self.open(&mut told, &shown, path, &format);
+                        self.values.open(&mut told, &shown, path, &format);
                         merge(&mut told, &more);
                         told
                     }
@@ -116,12 +96,16 @@ impl Session {
             }
             What::Here(val, way) => self.render_val(&row.name, val, way, hex, site),
             What::Lazy(node, way) => {
-                let reference = self.references.add(node.clone());
+                let reference = self.values.references.add(node.clone());
                 json!({ "name": row.name, "value": "", "evaluateName": way, "variablesReference": reference })
             }
-            What::Group(node, text) => {
-                let reference = self.references.add(node.clone());
-                json!({ "name": row.name, "value": text, "variablesReference": reference })
+            What::Group(node, text, way) => {
+                let reference = self.values.references.add(node.clone());
+                let mut told = json!({ "name": row.name, "value": text, "variablesReference": reference });
+                if let Some(way) = way {
+                    told["evaluateName"] = json!(way);
+                }
+                told
             }
             What::Said(text) => json!({ "name": row.name, "value": text, "variablesReference": 0 }),
             What::Failed(failure) => broken(&row.name, failure),
@@ -152,11 +136,11 @@ impl Session {
         told
     }
 
-    fn render_val(&mut self, name: &str, val: &Val, way: &str, hex: bool, site: &Site<'_>) -> Value {
+    fn render_val(&mut self, name: &str, val: &Val, way: &str, hex: bool, site: &EvalContext) -> Value {
         let format = Format { hex, ..Format::default() };
         match &val.data {
             Data::Constant(constant) => {
-                let shown = self.show_constant(constant, &val.ty, &format);
+                let shown = self.types.show_constant(constant, &val.ty, &format);
                 json!({ "name": name, "value": shown.text, "type": shown.kind, "evaluateName": way,
                     "variablesReference": 0 })
             }
@@ -165,7 +149,7 @@ impl Session {
                 match self.present(&path, &format, site) {
                     Ok((mut shown, more)) => {
                         let mut told = body(name.to_owned(), &mut shown, way.to_owned());
-                        self.open(&mut told, &shown, &path, &format);
+                        self.values.open(&mut told, &shown, &path, &format);
                         merge(&mut told, &more);
                         told
                     }
@@ -180,17 +164,17 @@ impl Session {
         &mut self,
         path: &Path,
         format: &Format,
-        site: &Site<'_>,
+        site: &EvalContext,
     ) -> Result<(Shown, Value), Failure> {
-        let value = match self.fetch(path) {
+        let value = match self.at_stop().fetch(path) {
             Ok(value) => value,
             Err(failure) => {
-                let kind = self.unloaded(path).map(|ty| self.csharp(&ty)).ok_or(failure)?;
+                let kind = self.at_stop().unloaded(path).map(|ty| self.types.csharp(&ty)).ok_or(failure)?;
                 let null = Shown { text: "null".into(), kind, items: 0, opens: false, name: None };
                 return Ok((null, json!({})));
             }
         };
-        let mut shown = self.show_as(&value, format, 3);
+        let mut shown = self.types.show_as(&self.debuggee, &value, format, 3);
         let mut more = json!({});
         // There is no more to a number than its text.
         let is_plain = !shown.opens && value.element_type().is_ok_and(is_number);
@@ -207,10 +191,10 @@ impl Session {
                 more["presentationHint"] = json!({ "attributes": ["rawString"] });
             }
             if shown.opens && shown.items == 0 && !format.raw {
-                let site = Site { limit: site.limit.min(DISPLAY_LIMIT), ..*site };
+                let site = EvalContext { limit: site.limit.min(DISPLAY_LIMIT), ..*site };
                 // A nullable is what it holds.
-                let is_nullable = self.nullable(&self.declared_ty(&inner)).is_some();
-                let held = self.member(&inner, "value").filter(|_| is_nullable);
+                let is_nullable = self.types.nullable(&self.types.declared_ty(&inner)).is_some();
+                let held = self.types.member(&inner, "value").filter(|_| is_nullable);
                 let held = held.map_or_else(|| path.clone(), |step| path.step(step, path.name.clone()));
                 drop((value, inner));
                 self.as_its_type_wants(&held, format, &site, &mut shown);
@@ -218,7 +202,9 @@ impl Session {
         }
         Ok((shown, more))
     }
+}
 
+impl Values {
     /// Adds what can be opened to a row or an evaluation's answer.
     pub(crate) fn open(&mut self, row: &mut Value, shown: &Shown, path: &Path, format: &Format) {
         let mut add = || self.references.add(Node::Inside(path.clone(), *format));
@@ -227,6 +213,28 @@ impl Session {
         if shown.items > 0 && !format.raw {
             row["indexedVariables"] = json!(shown.items);
         }
+    }
+}
+
+impl Debuggee {
+    /// Where code of the program runs for a node, and whose names it sees.
+    pub(super) fn site_of(&self, node: &Node) -> EvalContext {
+        let stopped = match self.run {
+            Run::Stopped { thread } => thread,
+            _ => 0,
+        };
+        let (thread, frame) = match node {
+            Node::Locals { thread, index } | Node::Types { thread, index } => (*thread, *index),
+            Node::Inside(path, _)
+            | Node::Rest(path, ..)
+            | Node::Raw(path)
+            | Node::NonPublic(path)
+            | Node::Dynamic(path)
+            | Node::Results(path)
+            | Node::Property { of: path, .. } => path.frame().unwrap_or((stopped, 0)),
+            Node::Statics(..) | Node::Evaluated { .. } => (stopped, 0),
+        };
+        EvalContext { thread, frame, runs: true, limit: CALL_LIMIT }
     }
 }
 

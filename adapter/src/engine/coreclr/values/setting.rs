@@ -1,7 +1,5 @@
 //! `setVariable` and `setExpression`.
 
-use std::sync::mpsc::Receiver;
-
 use dap_wire::Failure;
 use serde_json::{Value, json};
 
@@ -10,22 +8,18 @@ use super::inside::{EVERYTHING, What};
 use super::path::Path;
 use super::references::Node;
 use super::rows::Page;
-use crate::engine::coreclr::calls::{CALL_LIMIT, Site};
-use crate::engine::coreclr::expression::{Data, Format, Val};
-use crate::engine::coreclr::session::{Input, Session};
+use crate::engine::coreclr::calls::{CALL_LIMIT, EvalContext};
+use crate::engine::coreclr::evaluator::{Data, Format, Val};
+use crate::engine::coreclr::session::Session;
 
 impl Session {
-    pub(crate) fn set_variable(
-        &mut self,
-        arguments: &Value,
-        inputs: &Receiver<Input>,
-    ) -> Result<Value, Failure> {
+    pub(crate) fn set_variable(&mut self, arguments: &Value) -> Result<Value, Failure> {
         let (name, new) = (text(arguments, "name")?, text(arguments, "value")?);
-        let node = arguments["variablesReference"].as_i64().and_then(|id| self.references.node(id));
+        let node = arguments["variablesReference"].as_i64().and_then(|id| self.values.references.node(id));
         let node = node.ok_or_else(|| {
             Failure::invalid(format!("there is no reference {}", arguments["variablesReference"]))
         })?;
-        let site = self.site_of(&node, inputs);
+        let site = self.debuggee.site_of(&node);
         // One item of a long list is not worth making rows for all.
         let position =
             name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).and_then(|at| at.parse().ok());
@@ -49,14 +43,25 @@ impl Session {
             rows.iter().position(|row| !is_variable && called(&row.what).as_deref() == Some(name.as_str()))
         });
         let row = at.map(|at| rows.swap_remove(at));
+        if matches!(node, Node::Dynamic(_))
+            && row.as_ref().is_some_and(|row| row.attributes.contains(&"readOnly"))
+        {
+            let message = format!("cannot set `{name}`: what the view of a dynamic object shows is a copy");
+            return Err(Failure::invalid(message).hint("assign to the member of the object itself"));
+        }
         let way = match row.map(|row| row.what) {
+            Some(What::At(path)) if path.is_copy && path.name.contains(UNNAMED) => {
+                let message = format!("cannot set `{name}`: it is in a copy that the program does not keep");
+                return Err(Failure::invalid(message));
+            }
+            Some(What::At(path)) if path.is_copy => of_span(&path.name).unwrap_or(path.name),
             Some(What::At(path)) => {
-                let place = self.val_at(path)?;
-                let (value, _) = (self.assigned(&place, &new, &site)?, ());
+                let place = self.at_stop().val_at(path)?;
+                let value = self.assigned(&place, &new, &site)?;
                 return self.answer_set(&value, &place, arguments, &site);
             }
             Some(What::Here(_, way) | What::Lazy(_, way)) if way.contains(UNNAMED) => {
-                let message = format!("cannot set `{name}`: it is part of what a call returned");
+                let message = format!("cannot set `{name}`: it is part of the return value of a call");
                 return Err(Failure::invalid(message).hint("fields of a returned object can be set"));
             }
             Some(What::Here(_, way) | What::Lazy(_, way)) => way,
@@ -64,20 +69,16 @@ impl Session {
                 return Err(Failure::invalid(format!("there is no variable `{name}` to set")));
             }
         };
-        let value = self.value_of(&format!("{way} = {new}"), &site)?;
+        let value = self.assigned_to(&way, &new, &site)?;
         self.answer_set(&value, &value, arguments, &site)
     }
 
-    pub(crate) fn set_expression(
-        &mut self,
-        arguments: &Value,
-        inputs: &Receiver<Input>,
-    ) -> Result<Value, Failure> {
+    pub(crate) fn set_expression(&mut self, arguments: &Value) -> Result<Value, Failure> {
         let (expression, new) = (text(arguments, "expression")?, text(arguments, "value")?);
-        let (thread, frame) = self.frame_asked(arguments)?;
-        let site = Site { thread, frame, inputs, runs: true, supposes: false, limit: CALL_LIMIT };
+        let (thread, frame) = self.at_stop().frame_asked(arguments)?;
+        let site = EvalContext { thread, frame, runs: true, limit: CALL_LIMIT };
         let (expression, _) = Format::split(&expression);
-        let value = self.value_of(&format!("{expression} = {new}"), &site)?;
+        let value = self.assigned_to(expression, &new, &site)?;
         self.answer_set(&value, &value, arguments, &site)
     }
 
@@ -86,21 +87,21 @@ impl Session {
         value: &Val,
         place: &Val,
         arguments: &Value,
-        site: &Site<'_>,
+        site: &EvalContext,
     ) -> Result<Value, Failure> {
         let format = Format { hex: arguments["format"]["hex"] == true, ..Format::default() };
         // What was written is shown as it is now in its place.
         let shown_of = if place.path().is_some() { place } else { value };
         match &shown_of.data {
             Data::Constant(constant) => {
-                let shown = self.show_constant(constant, &shown_of.ty, &format);
+                let shown = self.types.show_constant(constant, &shown_of.ty, &format);
                 Ok(json!({ "value": shown.text, "type": shown.kind, "variablesReference": 0 }))
             }
             Data::At(path) => {
                 let path: Path = path.clone();
                 let (shown, _) = self.present(&path, &format, site)?;
                 let mut answer = json!({ "value": shown.text, "type": shown.kind });
-                self.open(&mut answer, &shown, &path, &format);
+                self.values.open(&mut answer, &shown, &path, &format);
                 Ok(answer)
             }
         }
@@ -110,4 +111,11 @@ impl Session {
 fn text(arguments: &Value, key: &str) -> Result<String, Failure> {
     let text = arguments[key].as_str().map(str::to_owned);
     text.ok_or_else(|| Failure::invalid(format!("`{key}` is missing; it must be a string")))
+}
+
+/// The name of what a span's proxy has a copy of: `new System.SpanDebugView<T>(span).Items[1].X` is `span[1].X`.
+fn of_span(name: &str) -> Option<String> {
+    let (made, rest) = name.strip_prefix("new System.SpanDebugView<")?.split_once(").Items")?;
+    let (_, span) = made.split_once(">(")?;
+    Some(format!("{span}{rest}"))
 }

@@ -5,15 +5,16 @@ use cordebug::value::{Value as ClrValue, element};
 use super::path::bare;
 use super::primitive::{character, hexadecimal, quoted};
 use super::together::is_number;
-use crate::engine::coreclr::expression::{Constant, Format};
-use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::debuggee::Debuggee;
+use crate::engine::coreclr::evaluator::{Constant, Format, longest};
 use crate::engine::coreclr::stack::LIGHTWEIGHT;
 use crate::engine::coreclr::types::Ty;
+use crate::engine::coreclr::types::TypeSystem;
 
 /// Longest chain of chunks of a StringBuilder.
-const MOST_CHUNKS: usize = 20_000;
+const MAX_CHUNKS: usize = 20_000;
 /// Deepest nesting of tuples and pairs that is shown in one row.
-const DEEPEST: usize = 3;
+const MAX_DEPTH: usize = 3;
 
 /// A value ready to be shown.
 pub(crate) struct Shown {
@@ -27,13 +28,19 @@ pub(crate) struct Shown {
     pub(crate) name: Option<String>,
 }
 
-impl Session {
+impl TypeSystem {
     /// A value's text and type.
-    pub(crate) fn show(&self, value: &ClrValue) -> Shown {
-        self.show_as(value, &Format::default(), DEEPEST)
+    pub(crate) fn show(&self, debuggee: &Debuggee, value: &ClrValue) -> Shown {
+        self.show_as(debuggee, value, &Format::default(), MAX_DEPTH)
     }
 
-    pub(crate) fn show_as(&self, value: &ClrValue, format: &Format, deeper: usize) -> Shown {
+    pub(crate) fn show_as(
+        &self,
+        debuggee: &Debuggee,
+        value: &ClrValue,
+        format: &Format,
+        deeper: usize,
+    ) -> Shown {
         // Most rows are numbers, and each question about a value costs.
         if let Ok(kind) = value.element_type()
             && is_number(kind)
@@ -51,7 +58,7 @@ impl Session {
         let plain = |text: String| Shown { text, kind: kind.clone(), items: 0, opens: false, name: None };
         if let Some(string) = inner.as_string() {
             let length = string.length().unwrap_or(0);
-            let text = string.text(format.longest()).unwrap_or_default();
+            let text = string.text(longest(format)).unwrap_or_default();
             return plain(shown_text(text, length, format));
         }
         if let Some(array) = inner.as_array() {
@@ -78,32 +85,40 @@ impl Session {
             let shown = self.show_constant(&constant, &ty, format);
             return Shown { kind, ..shown };
         }
-        self.show_object(&inner, &ty, kind, format, deeper)
+        self.show_object(debuggee, &inner, &ty, kind, format, deeper)
     }
 
-    fn show_object(&self, inner: &ClrValue, ty: &Ty, kind: String, format: &Format, deeper: usize) -> Shown {
+    fn show_object(
+        &self,
+        debuggee: &Debuggee,
+        inner: &ClrValue,
+        ty: &Ty,
+        kind: String,
+        format: &Format,
+        deeper: usize,
+    ) -> Shown {
         // A nullable is what it holds.
         if self.nullable(ty).is_some()
             && let Some(value) = self.field_named(inner, "value")
         {
-            return Shown { kind, ..self.show_as(&value, format, deeper) };
+            return Shown { kind, ..self.show_as(debuggee, &value, format, deeper) };
         }
         let name = self.full_name(ty);
         let plain = |text: String| Shown { text, kind: kind.clone(), items: 0, opens: false, name: None };
         let opens = |text: String| Shown { text, kind: kind.clone(), items: 0, opens: true, name: None };
         let nested = |name: &str| {
             let deeper = deeper.checked_sub(1)?;
-            Some(self.show_as(&self.field_named(inner, name)?, format, deeper).text)
+            Some(self.show_as(debuggee, &self.field_named(inner, name)?, format, deeper).text)
         };
-        if let Some(text) = self.struct_text(inner, &name, format) {
+        if let Some(text) = self.struct_text(debuggee, inner, &name, format) {
             return opens(text);
         }
         if deeper > 0
             && let Some(composed) = self.composed(inner, ty, &name)
         {
-            return opens(self.composed_text(inner, &composed, format, deeper));
+            return opens(self.composed_text(debuggee, inner, &composed, format, deeper));
         }
-        if let Some(items) = self.count_of(inner, &name) {
+        if let Some(items) = self.count_of(debuggee, inner, &name) {
             let parts = ["Span`", "Memory`", "ImmutableArray`"];
             let word = if parts.iter().any(|part| name.contains(part)) { "Length" } else { "Count" };
             let mut text = format!("{word} = {items}");
@@ -128,8 +143,8 @@ impl Session {
                 // Code made at run time has no metadata of its own.
                 loaded.image()?;
                 Some(match token & 0x00ff_ffff {
-                    0 => LIGHTWEIGHT.into(),
-                    _ => self.method_display(&loaded, token),
+                    0 => self.lightweight_target(debuggee, inner).unwrap_or_else(|| LIGHTWEIGHT.into()),
+                    _ => loaded.method_display(token),
                 })
             });
             drop(target);
@@ -139,7 +154,7 @@ impl Session {
         }
         for base in self.chain(ty) {
             let name = self.full_name(&base);
-            if let Some(text) = self.class_text(inner, &name, format, deeper) {
+            if let Some(text) = self.class_text(debuggee, inner, &name, format, deeper) {
                 return opens(text);
             }
             if name == "System.Exception"
@@ -152,6 +167,39 @@ impl Session {
         if has_fields { opens(format!("{{{kind}}}")) } else { plain(format!("{{{kind}}}")) }
     }
 
+    /// The text of a StringBuilder, whose chunks chain backwards. Only those at the start are read.
+    pub(super) fn built_text(
+        &self,
+        debuggee: &Debuggee,
+        value: &ClrValue,
+        format: &Format,
+    ) -> Option<String> {
+        let (first, own) =
+            (self.number_field(value, "m_ChunkOffset")?, self.number_field(value, "m_ChunkLength")?);
+        let length = first.checked_add(own)?;
+        let (mut chunk, mut parts) = (value.clone(), Vec::new());
+        for _ in 0..MAX_CHUNKS {
+            let offset = self.number_field(&chunk, "m_ChunkOffset")?;
+            let left = longest(format).saturating_sub(offset);
+            let wanted = self.number_field(&chunk, "m_ChunkLength")?.min(left);
+            if wanted > 0 {
+                let letters = bare(&self.field_named(&chunk, "m_ChunkChars")?)?;
+                let address = letters.as_array()?.element(0).ok()?.address().ok()?;
+                parts.push(debuggee.process().ok()?.read_memory(address, wanted * 2).ok()?);
+            }
+            match self.field_named(&chunk, "m_ChunkPrevious").as_ref().and_then(bare) {
+                Some(previous) => chunk = previous,
+                None => {
+                    let unit = |two: &[u8]| two.try_into().map_or(0, u16::from_le_bytes);
+                    let units: Vec<u16> =
+                        parts.iter().rev().flat_map(|part| part.chunks_exact(2).map(unit)).collect();
+                    return Some(shown_text(String::from_utf16_lossy(&units), length, format));
+                }
+            }
+        }
+        Some(format!("{{{length} characters}}"))
+    }
+
     /// A constant's text and type.
     pub(crate) fn show_constant(&self, constant: &Constant, ty: &Ty, format: &Format) -> Shown {
         let inside = self.nullable(ty).unwrap_or_else(|| ty.clone());
@@ -159,7 +207,7 @@ impl Session {
             Constant::Null => "null".into(),
             Constant::Bool(value) => value.to_string(),
             Constant::Text(text) => {
-                let units = text.encode_utf16().take(format.longest() as usize).collect::<Vec<_>>();
+                let units = text.encode_utf16().take(longest(format) as usize).collect::<Vec<_>>();
                 let length = u32::try_from(text.encode_utf16().count()).unwrap_or(u32::MAX);
                 shown_text(String::from_utf16_lossy(&units), length, format)
             }
@@ -232,38 +280,10 @@ impl Session {
         parts.reverse();
         (rest == 0).then_some(parts)
     }
-
-    /// The text of a StringBuilder, whose chunks chain backwards. Only those at the start are read.
-    pub(super) fn built_text(&self, value: &ClrValue, format: &Format) -> Option<String> {
-        let (first, own) =
-            (self.number_field(value, "m_ChunkOffset")?, self.number_field(value, "m_ChunkLength")?);
-        let length = first.checked_add(own)?;
-        let (mut chunk, mut parts) = (value.clone(), Vec::new());
-        for _ in 0..MOST_CHUNKS {
-            let offset = self.number_field(&chunk, "m_ChunkOffset")?;
-            let left = format.longest().saturating_sub(offset);
-            let wanted = self.number_field(&chunk, "m_ChunkLength")?.min(left);
-            if wanted > 0 {
-                let letters = bare(&self.field_named(&chunk, "m_ChunkChars")?)?;
-                let address = letters.as_array()?.element(0).ok()?.address().ok()?;
-                parts.push(self.process().ok()?.read_memory(address, wanted * 2).ok()?);
-            }
-            match self.field_named(&chunk, "m_ChunkPrevious").as_ref().and_then(bare) {
-                Some(previous) => chunk = previous,
-                None => {
-                    let unit = |two: &[u8]| two.try_into().map_or(0, u16::from_le_bytes);
-                    let units: Vec<u16> =
-                        parts.iter().rev().flat_map(|part| part.chunks_exact(2).map(unit)).collect();
-                    return Some(shown_text(String::from_utf16_lossy(&units), length, format));
-                }
-            }
-        }
-        Some(format!("{{{length} characters}}"))
-    }
 }
 
 /// The start of a text as it is shown; a longer one says how long it is.
 pub(super) fn shown_text(text: String, length: u32, format: &Format) -> String {
     let text = if format.bare { text } else { quoted(&text) };
-    if length > format.longest() { format!("{text} … ({length} characters)") } else { text }
+    if length > longest(format) { format!("{text} … ({length} characters)") } else { text }
 }

@@ -4,14 +4,14 @@
 use cordebug::value::element;
 
 use super::path::{Path, Step};
-use crate::engine::coreclr::expression::{Constant, width};
-use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::at_stop::AtStop;
+use crate::engine::coreclr::evaluator::{Constant, width};
 use crate::engine::coreclr::types::Ty;
 
 /// Most memory that is read at once, bytes.
-const MOST: u32 = 1 << 20;
+const MAX_READ: u32 = 1 << 20;
 
-impl Session {
+impl AtStop<'_> {
     /// The items at the ends of these ways, which begin at one place; none where they are no numbers of one array.
     pub(super) fn read_together(&self, items: &[(String, Path)]) -> Option<(Ty, Vec<Constant>)> {
         let first = items.first().map(|(_, path)| path)?;
@@ -28,8 +28,8 @@ impl Session {
         let lowest = self.holder(first, before).ok()?.as_array()?.element(low).ok()?;
         let kind = lowest.element_type().ok().filter(|kind| is_number(*kind))?;
         let size = u32::try_from(width(kind)?).ok()?;
-        let count = (high - low).checked_add(1)?.checked_mul(size).filter(|count| *count <= MOST)?;
-        let bytes = self.process().ok()?.read_memory(lowest.address().ok()?, count).ok()?;
+        let count = (high - low).checked_add(1)?.checked_mul(size).filter(|count| *count <= MAX_READ)?;
+        let bytes = self.debuggee.process().ok()?.read_memory(lowest.address().ok()?, count).ok()?;
         let size = size as usize;
         let constant = |at: u32| {
             let from = (at - low) as usize * size;

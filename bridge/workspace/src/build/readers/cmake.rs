@@ -8,7 +8,7 @@ use super::compiler;
 use crate::build::report::{Finding, Report};
 
 /// Lines of one message that are kept.
-const MOST_LINES: usize = 30;
+const MAX_LINES: usize = 30;
 
 static PLACE: LazyLock<Regex> = LazyLock::new(|| {
     compiler::pattern(
@@ -41,12 +41,12 @@ impl Cmake {
         if let Some(begun) = &mut self.begun
             && (line.is_empty() || line.starts_with("  "))
         {
-            if begun.said.len() < MOST_LINES {
+            if begun.said.len() < MAX_LINES {
                 begun.said.push(line.trim().to_owned());
             }
             return;
         }
-        // What it does meanwhile is told in the midst of a message.
+        // Progress lines appear in the middle of a message.
         if line.starts_with("-- ") {
             return;
         }

@@ -7,8 +7,8 @@ use regex::{Captures, Regex};
 
 use crate::build::report::{Finding, Report};
 
-/// Longer lines are nobody's finding.
-const LONGEST: usize = 16 << 10;
+/// Longer lines are not findings.
+const MAX_LINE_LEN: usize = 16 << 10;
 
 /// A constant pattern.
 pub(super) fn pattern(text: &str) -> Regex {
@@ -33,16 +33,16 @@ static MAKE: LazyLock<Regex> =
 
 /// Takes in what a line says, if it is a finding.
 pub fn line(line: &str, source: &str, report: &mut Report) {
-    // Most lines are no findings, and there may be millions.
+    // Most lines are not findings, and there may be millions.
     let worth = ["rror", "arning", ".go:", ": *** "].iter().any(|part| line.contains(part));
-    if !worth || line.len() > LONGEST {
+    if !worth || line.len() > MAX_LINE_LEN {
         return;
     }
     let patterns: [&LazyLock<Regex>; 4] = [&MSBUILD, &UNIX, &GO, &MAKE];
     let Some(found) = patterns.iter().find_map(|pattern| pattern.captures(line)) else { return };
     let text = |name: &str| found.name(name).map_or("", |part| part.as_str());
     let file = text("file").trim();
-    // The compiler itself, and MSBuild, are no files: then the project is the place.
+    // The compiler itself, and MSBuild, are not files: then the project is the place.
     let tool = matches!(file, "CSC" | "VBC" | "FSC" | "MSBUILD" | "NETSDK" | "LINK");
     report.find(&Finding {
         file: if tool { text("project") } else { file },

@@ -8,7 +8,7 @@ use super::compiler;
 use crate::build::report::{Failed, Report};
 
 /// Lines kept of one failure.
-const MOST_LINES: usize = 60;
+const MAX_LINES: usize = 60;
 
 static COUNTS: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?P<total>\d+) (?:runs|tests), \d+ assertions, (?P<failures>\d+) failures, (?P<errors>\d+) errors(?P<rest>.*)")
@@ -33,7 +33,7 @@ pub struct Minitest {
 }
 
 impl Minitest {
-    /// One line.
+    /// Reads a line of the output.
     pub fn line(&mut self, line: &str, report: &mut Report) {
         report.say(line);
         if let Some(found) = NUMBERED.captures(line) {
@@ -53,7 +53,7 @@ impl Minitest {
             (tests.failed, tests.skipped) = (failed, skipped);
             tests.passed = tests.total.saturating_sub(failed.saturating_add(skipped));
         } else if let Some(lines) = &mut self.entry {
-            if lines.len() < MOST_LINES {
+            if lines.len() < MAX_LINES {
                 lines.push(line.to_owned());
             }
         } else {

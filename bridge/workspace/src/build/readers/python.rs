@@ -9,7 +9,7 @@ pub struct Python {
 }
 
 impl Python {
-    /// One line.
+    /// Reads a line of the output.
     pub fn line(&mut self, line: &str, report: &mut Report) {
         report.say(line);
         let trimmed = line.strip_prefix("E ").unwrap_or(line).trim_start();

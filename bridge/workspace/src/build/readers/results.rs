@@ -27,13 +27,13 @@ static NODE_PLACE: LazyLock<Regex> = LazyLock::new(|| {
 pub enum Results {
     /// All `.trx` files of a folder.
     Trx(PathBuf),
-    /// A file.
+    /// A file of results in JUnit's XML.
     Junit(PathBuf),
-    /// A file.
+    /// A file of results in jest's JSON.
     Jest(PathBuf),
-    /// A file.
+    /// A file of results in mocha's JSON.
     Mocha(PathBuf),
-    /// A file.
+    /// A file of results in RSpec's JSON.
     Rspec(PathBuf),
 }
 

@@ -1,5 +1,5 @@
 //! TAP 13 and 14, as `node --test` prints it: `ok`, `not ok`, an indented YAML block with the reason, and counts at the end.
-//! Lines that are no TAP are read as a compiler's.
+//! Lines that are not TAP are read as a compiler's.
 
 use super::compiler;
 use crate::build::report::{Failed, Report, Tests};
@@ -26,7 +26,7 @@ struct Failing {
 }
 
 impl Tap {
-    /// One line.
+    /// Reads a line of the output.
     pub fn line(&mut self, line: &str, report: &mut Report) {
         report.say(line);
         let trimmed = line.trim_start();

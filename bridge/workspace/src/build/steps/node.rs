@@ -3,8 +3,8 @@
 use std::fmt::Display;
 use std::path::Path;
 
-use dap_wire::{ErrorCode, Failure};
 use serde_json::Value;
+use tandem_error::{ErrorCode, Failure};
 
 use super::{LARGEST, Step, no_filter};
 use crate::bounded;
@@ -57,13 +57,13 @@ pub(super) fn steps(
         }
         Action::Build | Action::Test | Action::Check => {
             let message = format!("package.json has no script for `{}`", action.name());
-            return Err(Failure::new(ErrorCode::Unsupported, message).hint("its `scripts` say what there is"));
+            return Err(Failure::new(ErrorCode::Unsupported, message).hint("see its `scripts`"));
         }
     };
     Ok(vec![step])
 }
 
-/// A test script, asked for a format that machines read when its runner is known.
+/// A test script, with a machine-readable format if its runner is known.
 fn test_script(command: Command, script: &str, chosen: &Selection, scratch: &Path) -> Result<Step, Failure> {
     let file = scratch.join("results.json");
     let to = |option: &str| format!("{option}={}", file.display());

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dap_wire::{ErrorCode, Failure};
+use tandem_error::{ErrorCode, Failure};
 
 use super::Step;
 use crate::build::project::Project;

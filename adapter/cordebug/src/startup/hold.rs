@@ -1,0 +1,292 @@
+//! The hold on a starting runtime: two named semaphores that it looks for before it runs any managed code.
+//!
+//! Their names carry the process id and its start time, which survive `exec`; so they are made while the process waits
+//! to become the program. The runtime posts one when its debugger transport is up and waits on the other.
+//!
+//! A runtime that was held counts as attached to from then on: it must be attached to before it is released, or it waits for
+//! its debugger at its first event, forever. Not here: attaching ([`crate::debugger`]).
+
+use std::ffi::CString;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::{REST_LIMIT, asleep, start_time, temporary};
+
+/// How long a wait sleeps before it looks whether the process still lives.
+const SLICE: Duration = Duration::from_millis(20);
+
+/// Nice value of a thread that may not have a real-time priority.
+const NICE: i32 = -10;
+
+/// How a wait for the runtime ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Started {
+    /// The runtime is up and held.
+    Held,
+    /// The process ended, or the caller gave up.
+    GivenUp,
+    /// The deadline passed.
+    TimedOut,
+}
+
+/// The two semaphores. Dropping it removes them, and lets the runtime go unless it was only prepared.
+#[derive(Debug)]
+pub struct StartupHold {
+    pid: u32,
+    /// None when it had been withdrawn before this was opened.
+    started: Option<Semaphore>,
+    go_on: Semaphore,
+    releases: bool,
+}
+
+impl StartupHold {
+    /// Makes both for a process that has not become the program yet.
+    ///
+    /// # Errors
+    /// When the process is gone, or from `sem_open`.
+    pub fn create(pid: u32) -> std::io::Result<Self> {
+        Self::make(pid, true)
+    }
+
+    /// Makes both for a process whose runtime another process of ours will attach to: that one calls [`StartupHold::join`]. This
+    /// one releases nobody when it is dropped.
+    ///
+    /// # Errors
+    /// As [`StartupHold::create`]; also when another debugger already holds the process.
+    pub fn prepare(pid: u32) -> std::io::Result<Self> {
+        Self::make(pid, false)
+    }
+
+    fn make(pid: u32, releases: bool) -> std::io::Result<Self> {
+        let [go_on, started] = names(pid)?;
+        temporary::remember(pid);
+        // The runtime opens this one second: when it finds the other, this must be there.
+        let go_on = Semaphore::create(&go_on)?;
+        let started = Some(Semaphore::create(&started)?);
+        Ok(Self { pid, started, go_on, releases })
+    }
+
+    /// Opens what another process has made, to release the runtime.
+    ///
+    /// # Errors
+    /// When the process is gone, or nobody holds it.
+    pub fn join(pid: u32) -> std::io::Result<Self> {
+        let [go_on, started] = names(pid)?;
+        temporary::remember(pid);
+        let go_on = Semaphore::existing(&go_on)?;
+        Ok(Self { pid, started: Semaphore::existing(&started).ok(), go_on, releases: true })
+    }
+
+    /// Waits until the runtime is up and at rest, at most `limit`, and only while `keep_waiting` says so.
+    pub fn wait(&self, limit: Duration, keep_waiting: &dyn Fn() -> bool) -> Started {
+        let deadline = Instant::now() + limit;
+        loop {
+            if self.started.as_ref().is_some_and(|started| started.wait(SLICE)) {
+                self.rest();
+                return Started::Held;
+            }
+            if !keep_waiting() {
+                return Started::GivenUp;
+            }
+            if Instant::now() > deadline {
+                return Started::TimedOut;
+            }
+        }
+    }
+
+    /// Waits until a runtime that is held is at rest, half a second at most.
+    ///
+    /// Its helper thread was only just made: it writes into the runtime's control block that it is ready, and
+    /// a debugging library that attaches reads that block and writes all of it back. When the thread comes in between, its word is
+    /// lost: the runtime takes over the helper's work while the helper does it too, and soon each waits for the other forever.
+    pub fn rest(&self) {
+        asleep::wait_until_asleep(self.pid, None, REST_LIMIT);
+    }
+
+    /// Whether the runtime is up and held. Does not wait; costs no system call.
+    pub fn has_started(&self) -> bool {
+        self.started.as_ref().is_some_and(|started| started.value() > 0)
+    }
+
+    /// From now on no runtime finds the two. One that has just found them may still come to be held, and is released as ever.
+    pub fn withdraw(&self) {
+        if let Some(started) = &self.started {
+            started.unlink();
+        }
+    }
+
+    /// Leaves everything as it is, for the debugger that joins it.
+    pub fn abandon(self) {
+        std::mem::forget(self);
+    }
+
+    /// Whether a debugger can still join the hold on this process: the one that releases the runtime removes the names.
+    pub fn is_open(pid: u32) -> bool {
+        let exists = |name: &String| Path::new("/dev/shm").join(format!("sem.{name}")).exists();
+        names(pid).is_ok_and(|[go_on, _]| exists(&go_on))
+    }
+
+    /// Whether a runtime in this process waits to be released, or is about to: it has the semaphores open as long (proc(5),
+    /// `/proc/PID/maps`).
+    pub fn is_waited_on(pid: u32) -> bool {
+        let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+        maps.lines().any(|line| line.contains("/sem.clrco") || line.contains("/sem.clrst"))
+    }
+}
+
+impl Drop for StartupHold {
+    fn drop(&mut self) {
+        // A held runtime that nobody releases would hang forever.
+        if self.releases {
+            self.go_on.post();
+        }
+    }
+}
+
+/// Has the calling thread run before others, where the user may do that (sched(7)): who holds runtimes has to be on time. What it starts
+/// is not affected.
+pub fn run_promptly() {
+    let priority = libc::sched_param { sched_priority: 1 };
+    // SAFETY: both calls concern this thread alone, and the structure is ours. Refused, they change nothing.
+    unsafe {
+        if libc::sched_setscheduler(0, libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, &raw const priority) != 0 {
+            libc::setpriority(libc::PRIO_PROCESS, 0, NICE);
+        }
+    }
+}
+
+/// What the two are called: first the one on which the runtime waits.
+fn names(pid: u32) -> std::io::Result<[String; 2]> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    let key =
+        start_time(&stat).ok_or_else(|| std::io::Error::other(format!("no start time of process {pid}")))?;
+    Ok(["clrco", "clrst"].map(|kind| format!("{kind}{pid:08x}{key:016x}")))
+}
+
+#[derive(Debug)]
+struct Semaphore {
+    pointer: *mut libc::sem_t,
+    name: CString,
+}
+
+// SAFETY: POSIX semaphores are made to be used from any thread.
+unsafe impl Send for Semaphore {}
+// SAFETY: as above.
+unsafe impl Sync for Semaphore {}
+
+impl Semaphore {
+    fn create(name: &str) -> std::io::Result<Self> {
+        Self::open(name, libc::O_CREAT | libc::O_EXCL)
+    }
+
+    fn existing(name: &str) -> std::io::Result<Self> {
+        Self::open(name, 0)
+    }
+
+    fn open(name: &str, flags: i32) -> std::io::Result<Self> {
+        let name = CString::new(format!("/{name}")).map_err(std::io::Error::other)?;
+        // SAFETY: the name ends with a zero; mode and value are what `sem_open` takes with O_CREAT.
+        let pointer = unsafe { libc::sem_open(name.as_ptr(), flags, 0o700 as libc::mode_t, 0u32) };
+        if pointer == libc::SEM_FAILED {
+            return Err(std::io::Error::last_os_error());
+        }
+        Ok(Self { pointer, name })
+    }
+
+    fn wait(&self, limit: Duration) -> bool {
+        let mut until = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: the semaphore is open until drop, and the time is ours.
+        unsafe {
+            libc::clock_gettime(libc::CLOCK_REALTIME, &raw mut until);
+            until.tv_nsec += i64::from(limit.subsec_nanos());
+            until.tv_sec += until.tv_nsec / 1_000_000_000;
+            until.tv_nsec %= 1_000_000_000;
+            libc::sem_timedwait(self.pointer, &raw const until) == 0
+        }
+    }
+
+    fn value(&self) -> i32 {
+        let mut value = 0;
+        // SAFETY: the semaphore is open until drop, and the number is ours.
+        unsafe { libc::sem_getvalue(self.pointer, &raw mut value) };
+        value
+    }
+
+    fn post(&self) {
+        // SAFETY: the semaphore is open until drop.
+        unsafe { libc::sem_post(self.pointer) };
+    }
+
+    fn unlink(&self) {
+        // SAFETY: the name ends with a zero. That it is gone already is as good.
+        unsafe { libc::sem_unlink(self.name.as_ptr()) };
+    }
+}
+
+impl Drop for Semaphore {
+    fn drop(&mut self) {
+        self.unlink();
+        // SAFETY: closed once, here.
+        unsafe { libc::sem_close(self.pointer) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn left_of(pid: u32) -> usize {
+        let part = format!("{pid:08x}");
+        let files = std::fs::read_dir("/dev/shm").unwrap().flatten();
+        files
+            .filter(|file| {
+                file.file_name().to_string_lossy().contains("clr")
+                    && file.file_name().to_string_lossy().contains(&part)
+            })
+            .count()
+    }
+
+    #[test]
+    fn a_hold_sees_the_runtime_and_leaves_nothing_behind() {
+        let pid = std::process::id();
+        let hold = StartupHold::create(pid).unwrap();
+        assert_eq!(left_of(pid), 2);
+        assert_eq!(hold.wait(Duration::from_secs(5), &|| false), Started::GivenUp);
+        assert_eq!(hold.wait(Duration::ZERO, &|| true), Started::TimedOut);
+        hold.started.as_ref().unwrap().post();
+        assert!(hold.has_started());
+        assert_eq!(hold.wait(Duration::from_secs(5), &|| true), Started::Held);
+        drop(hold);
+        assert_eq!(left_of(pid), 0);
+    }
+
+    #[test]
+    fn a_prepared_hold_is_released_by_the_client_that_joined_it() {
+        let mut other = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let pid = other.id();
+        assert!(StartupHold::join(pid).is_err() && !StartupHold::is_open(pid));
+        let prepared = StartupHold::prepare(pid).unwrap();
+        assert!(StartupHold::prepare(pid).is_err(), "somebody holds it already");
+        assert!(StartupHold::is_open(pid) && !prepared.has_started());
+        let joined = StartupHold::join(pid).unwrap();
+        joined.started.as_ref().unwrap().post();
+        assert!(prepared.has_started());
+        drop(joined);
+        assert!(!StartupHold::is_open(pid));
+        assert_eq!(prepared.go_on.value(), 1, "it was released");
+        drop(prepared);
+
+        let withdrawn = StartupHold::prepare(pid).unwrap();
+        let runtimes = StartupHold::join(pid).unwrap();
+        withdrawn.withdraw();
+        assert!(StartupHold::is_open(pid) && !StartupHold::is_waited_on(pid));
+        // It had found them before.
+        runtimes.started.as_ref().unwrap().post();
+        assert!(withdrawn.has_started());
+        drop(withdrawn);
+        assert!(!StartupHold::is_open(pid));
+        assert_eq!(runtimes.go_on.value(), 0, "nobody has released it");
+        other.kill().unwrap();
+        other.wait().unwrap();
+    }
+}

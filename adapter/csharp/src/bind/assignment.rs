@@ -1,0 +1,490 @@
+//! Assignments: plain, compound, `??=`, deconstructing, `++` and `--` (language specification, 12.21 and 12.8.16).
+
+use super::binder::{Bind, Binder, left, wrong};
+use super::typed::{Argument, Call, How, Kind, Passed, Typed};
+use crate::operators::{BinaryOp, Overflow};
+use crate::syntax::Span;
+use crate::syntax::tree::{Assign, Designation, Expr, ExprKind};
+use crate::types::Ty;
+
+impl Binder<'_> {
+    pub(super) fn assignment(&mut self, assign: Assign, to: &Expr, value: &Expr, span: Span) -> Bind<Typed> {
+        // `a?.b = c` writes only where `a` is not null.
+        if let ExprKind::Conditional(of, then) = &to.kind {
+            return self.conditional(of, span, |binder| {
+                binder.assignment(assign, then, value, span).map(super::binder::Part::Value)
+            });
+        }
+        match assign {
+            Assign::Plain => self.plain_assignment(to, value, span),
+            Assign::Compound(op) => {
+                let (place, wrap) = self.kept_place(to)?;
+                let right = self.value(value)?;
+                if let Some(call) = self.compound_operator(op, &place, &right, span)? {
+                    return Ok(wrap.around(call));
+                }
+                let new = self.binary(op, place.clone(), right, span)?;
+                let new = self.cast_back(new, &place.ty, span)?;
+                let written = self.written(place, new, span)?;
+                Ok(wrap.around(written))
+            }
+            Assign::Coalesce => self.coalesce_assignment(to, value, span),
+        }
+    }
+
+    pub(super) fn plain_assignment(&mut self, to: &Expr, value: &Expr, span: Span) -> Bind<Typed> {
+        if let ExprKind::Tuple(elements) = &super::equality::unparenthesized(to).kind {
+            return self.deconstruction(elements, value, span);
+        }
+        if let ExprKind::Declaration(_, names) = &to.kind {
+            // `_ = value` where nothing is called `_`.
+            if *names == Designation::Discard && self.variable("_", to.span).is_none() {
+                return self.value(value);
+            }
+        }
+        if let ExprKind::Name(name) = &to.kind
+            && &*name.text == "_"
+            && self.variable("_", to.span).is_none()
+        {
+            return self.value(value);
+        }
+        let place = self.value(to)?;
+        let value = self.converted_expr(value, &place.ty)?;
+        self.written(place, value, span)
+    }
+
+    /// The node that writes a value to a place; refused where that would change nothing.
+    pub(super) fn written(&mut self, place: Typed, value: Typed, span: Span) -> Bind<Typed> {
+        self.must_be_writable(&place)?;
+        let ty = place.ty.clone();
+        Ok(Typed::new(Kind::Assign(place.boxed(), value.boxed()), ty, span))
+    }
+
+    fn must_be_writable(&self, place: &Typed) -> Bind<()> {
+        let span = place.span;
+        match &place.kind {
+            Kind::Property(of, property) if !matches!(property.ty, Ty::Reference(_)) => {
+                let name = &property.property.name;
+                // An auto-property without a setter still has its field.
+                if property.property.setter.is_none() && property.property.backing.is_none() {
+                    return wrong(
+                        "CS0200",
+                        format!("Property or indexer '{name}' cannot be assigned to -- it is read only"),
+                        span,
+                    );
+                }
+                match of {
+                    Some(of) if is_a_copy(of) => self.is_copy(of),
+                    _ => Ok(()),
+                }
+            }
+            Kind::Indexer(of, property, _) if !matches!(property.ty, Ty::Reference(_)) => {
+                if property.property.setter.is_none() {
+                    return wrong(
+                        "CS0200",
+                        "Property or indexer 'this[]' cannot be assigned to -- it is read only",
+                        span,
+                    );
+                }
+                if is_a_copy(of) { self.is_copy(of) } else { Ok(()) }
+            }
+            Kind::Field(Some(of), _) | Kind::TupleElement(of, _) if is_a_copy(of) => self.is_copy(of),
+            Kind::Constant(_) => wrong(
+                "CS0131",
+                "The left-hand side of an assignment must be a variable, property or indexer",
+                span,
+            ),
+            _ if place.is_place() || is_kept(place) => Ok(()),
+            _ => wrong(
+                "CS0131",
+                "The left-hand side of an assignment must be a variable, property or indexer",
+                span,
+            ),
+        }
+    }
+
+    fn is_copy(&self, of: &Typed) -> Bind<()> {
+        wrong(
+            "CS1612",
+            "Cannot modify the return value because it is not a variable: it is in a copy, and writing to it would change nothing",
+            of.span,
+        )
+    }
+
+    /// What is assigned to, with the objects on the way to it evaluated once, and the bindings for that.
+    fn kept_place(&mut self, to: &Expr) -> Bind<(Typed, Wrap)> {
+        let place = self.value(to)?;
+        self.must_be_writable(&place)?;
+        let mut wrap = Wrap::default();
+        let kept = self.kept(place, &mut wrap);
+        Ok((kept, wrap))
+    }
+
+    fn kept(&mut self, place: Typed, wrap: &mut Wrap) -> Typed {
+        let (ty, span) = (place.ty.clone(), place.span);
+        let kind = match place.kind {
+            Kind::Field(Some(of), field) => Kind::Field(Some(self.kept_object(*of, wrap).boxed()), field),
+            Kind::Property(Some(of), property) => {
+                Kind::Property(Some(self.kept_object(*of, wrap).boxed()), property)
+            }
+            Kind::TupleElement(of, at) => Kind::TupleElement(self.kept_object(*of, wrap).boxed(), at),
+            Kind::Element(of, indexes) => {
+                let of = self.kept_object(*of, wrap).boxed();
+                let indexes = indexes.into_iter().map(|index| self.kept_value(index, wrap)).collect();
+                Kind::Element(of, indexes)
+            }
+            Kind::Indexer(of, property, arguments) => {
+                let of = self.kept_object(*of, wrap).boxed();
+                let keep = |passed: Passed| match passed.value {
+                    Argument::Value(value) => {
+                        Passed { value: Argument::Value(self.kept_value(value, wrap)), ..passed }
+                    }
+                    other => Passed { value: other, ..passed },
+                };
+                Kind::Indexer(of, property, arguments.into_iter().map(keep).collect())
+            }
+            other => other,
+        };
+        Typed::new(kind, ty, span)
+    }
+
+    /// The object that a place is in: itself kept, or, of a struct, the place it is in.
+    fn kept_object(&mut self, of: Typed, wrap: &mut Wrap) -> Typed {
+        match of.ty.is_value() && of.is_place() {
+            true => self.kept(of, wrap),
+            false => self.kept_value(of, wrap),
+        }
+    }
+
+    fn kept_value(&mut self, of: Typed, wrap: &mut Wrap) -> Typed {
+        if matches!(of.kind, Kind::Variable(_) | Kind::Slot(_) | Kind::This | Kind::Constant(_)) {
+            return of;
+        }
+        let slot = self.slot();
+        let kept = Typed::new(Kind::Slot(slot), of.ty.clone(), of.span);
+        wrap.bindings.push((slot, of));
+        kept
+    }
+
+    /// Compound assignment casts back: `byte += 1` works.
+    fn cast_back(&mut self, value: Typed, to: &Ty, span: Span) -> Bind<Typed> {
+        if self.implicit(&value, to).is_some() {
+            return self.converted(value, to);
+        }
+        let before = self.overflow;
+        if before != Overflow::Fails {
+            self.overflow = Overflow::Ignored;
+        }
+        let value = self.cast_value(value, to, span);
+        self.overflow = before;
+        value
+    }
+
+    /// `operator +=` that a type defines for itself.
+    fn compound_operator(
+        &mut self,
+        op: BinaryOp,
+        place: &Typed,
+        value: &Typed,
+        span: Span,
+    ) -> Bind<Option<Typed>> {
+        let Ty::Named(_) = &place.ty else { return Ok(None) };
+        let name = format!("{}Assignment", op.method());
+        let has_it = self.types.chain(&place.ty).iter().any(|owner| {
+            self.types.def(owner).is_some_and(|def| !self.types.system.members(def, &name).is_empty())
+        });
+        if !has_it {
+            return Ok(None);
+        }
+        let call = self.call_named(place, &name, vec![value.clone()], span)?;
+        let ty = place.ty.clone();
+        Ok(Some(Typed::new(Kind::Sequence(vec![call, place.clone()]), ty, span)))
+    }
+
+    /// `a ??= b`.
+    fn coalesce_assignment(&mut self, to: &Expr, value: &Expr, span: Span) -> Bind<Typed> {
+        let (place, wrap) = self.kept_place(to)?;
+        let inside = self.types.nullable(&place.ty);
+        if place.ty.is_value() && inside.is_none() {
+            let name = self.spelled(&place.ty);
+            return wrong(
+                "CS0019",
+                format!("Operator '??=' cannot be applied to operands of type '{name}'"),
+                span,
+            );
+        }
+        let slot = self.slot();
+        let old = Typed::new(Kind::Slot(slot), place.ty.clone(), span);
+        let bound = match &inside {
+            // The value's own type where that fits, else the nullable one.
+            Some(inner) => self
+                .within(|binder| binder.converted_expr(value, inner))
+                .or_else(|_| self.converted_expr(value, &place.ty))?,
+            None => self.converted_expr(value, &place.ty)?,
+        };
+        let ty = bound.ty.clone();
+        let stored = self.converted(bound, &place.ty)?;
+        let assigned = self.written(place.clone(), stored, span)?;
+        let out = |value: Typed| match ty == value.ty {
+            true => value,
+            false => Typed::new(Kind::Convert(value.boxed(), How::Unwrap), ty.clone(), span),
+        };
+        let kind = Kind::Coalesce(place.boxed(), slot, out(old).boxed(), out(assigned).boxed());
+        Ok(wrap.around(Typed::new(kind, ty.clone(), span)))
+    }
+
+    /// `(a, b) = value`.
+    fn deconstruction(
+        &mut self,
+        elements: &[(Option<std::rc::Rc<str>>, Expr)],
+        value: &Expr,
+        span: Span,
+    ) -> Bind<Typed> {
+        let mut places = Vec::new();
+        for (_, element) in elements {
+            places.push(self.target(element)?);
+        }
+        // `(a, b) = (b, a)`: all values first, as they are now.
+        if let ExprKind::Tuple(values) = &super::equality::unparenthesized(value).kind {
+            if values.len() != places.len() {
+                return wrong(
+                    "CS8132",
+                    format!(
+                        "Cannot deconstruct a tuple of '{}' elements into '{}' variables",
+                        values.len(),
+                        places.len()
+                    ),
+                    span,
+                );
+            }
+            let (mut bindings, mut steps, mut kept) = (Vec::new(), Vec::new(), Vec::new());
+            for ((_, value), target) in values.iter().zip(places) {
+                let value = match &target {
+                    Target::Place(place) => self.converted_expr(value, &place.ty)?,
+                    _ => self.value(value)?,
+                };
+                let slot = self.slot();
+                let copy = Typed::new(Kind::Slot(slot), value.ty.clone(), value.span);
+                let ty = value.ty.clone();
+                bindings.push((slot, Typed::new(Kind::Copy(value.boxed()), ty, span)));
+                self.assign_target(target, copy.clone(), &mut steps, span)?;
+                kept.push(copy);
+            }
+            let types = kept.iter().map(|value| value.ty.clone()).collect();
+            let Some(ty) = self.types.tuple_of(types, crate::types::TupleNames::default()) else {
+                return left("a tuple of more than 7 elements", span);
+            };
+            steps.push(Typed::new(Kind::Tuple(kept), ty.clone(), span));
+            let whole = Typed::new(Kind::Sequence(steps), ty, span);
+            return Ok(Wrap { bindings }.around(whole));
+        }
+        let value = self.value(value)?;
+        let slot = self.slot();
+        let kept = Typed::new(Kind::Slot(slot), value.ty.clone(), value.span);
+        let mut steps = Vec::new();
+        self.deconstruct_into(places, &kept, &mut steps, span)?;
+        let ty = value.ty.clone();
+        steps.push(kept);
+        let whole = Typed::new(Kind::Sequence(steps), ty, span);
+        Ok(Wrap { bindings: vec![(slot, value)] }.around(whole))
+    }
+
+    fn target(&mut self, element: &Expr) -> Bind<Target> {
+        match &super::equality::unparenthesized(element).kind {
+            ExprKind::Tuple(inner) => {
+                let inner = inner.iter().map(|(_, element)| self.target(element)).collect::<Bind<_>>()?;
+                Ok(Target::Tuple(inner))
+            }
+            ExprKind::Declaration(_, Designation::Discard) if self.variable("_", element.span).is_none() => {
+                Ok(Target::Nothing)
+            }
+            ExprKind::Declaration(_, names) if *names != Designation::Discard => wrong(
+                "CS8185",
+                "A declaration is not allowed in this context: this declares a variable, and only those of the program can be assigned to",
+                element.span,
+            ),
+            _ => {
+                let place = self.value(element)?;
+                self.must_be_writable(&place)?;
+                Ok(Target::Place(Box::new(place)))
+            }
+        }
+    }
+
+    fn assign_target(
+        &mut self,
+        target: Target,
+        value: Typed,
+        steps: &mut Vec<Typed>,
+        span: Span,
+    ) -> Bind<()> {
+        match target {
+            Target::Nothing => Ok(()),
+            Target::Place(place) => {
+                let value = self.converted(value, &place.ty)?;
+                steps.push(self.written(*place, value, span)?);
+                Ok(())
+            }
+            Target::Tuple(inner) => self.deconstruct_into(inner, &value, steps, span),
+        }
+    }
+
+    fn deconstruct_into(
+        &mut self,
+        targets: Vec<Target>,
+        of: &Typed,
+        steps: &mut Vec<Typed>,
+        span: Span,
+    ) -> Bind<()> {
+        let parts = self.deconstructed(of, targets.len(), steps, span)?;
+        for (target, part) in targets.into_iter().zip(parts) {
+            self.assign_target(target, part, steps, span)?;
+        }
+        Ok(())
+    }
+
+    /// The parts of a tuple, or what `Deconstruct` returns; the call for that is one of the steps before.
+    pub(super) fn deconstructed(
+        &mut self,
+        of: &Typed,
+        count: usize,
+        steps: &mut Vec<Typed>,
+        span: Span,
+    ) -> Bind<Vec<Typed>> {
+        if let Some(types) = self.types.tuple(&of.ty) {
+            if types.len() != count {
+                return wrong(
+                    "CS8132",
+                    format!(
+                        "Cannot deconstruct a tuple of '{}' elements into '{count}' variables",
+                        types.len()
+                    ),
+                    span,
+                );
+            }
+            let part = |(at, ty)| Typed::new(Kind::TupleElement(of.clone().boxed(), at), ty, span);
+            return Ok(types.into_iter().enumerate().map(part).collect());
+        }
+        let name =
+            crate::syntax::tree::Name { text: "Deconstruct".into(), arguments: Vec::new(), open: 0, span };
+        let found = self.member_of_value(of.clone(), &name, span);
+        let Ok(super::binder::Part::Group(group)) = found else {
+            let owner = self.spelled(&of.ty);
+            return wrong(
+                "CS8129",
+                format!(
+                    "No suitable 'Deconstruct' instance or extension method was found for type '{owner}', with {count} out parameters"
+                ),
+                span,
+            );
+        };
+        let names: Vec<Designation> = (0..count).map(|_| Designation::Discard).collect();
+        let given: Vec<_> = names
+            .iter()
+            .map(|name| super::overloads::Given {
+                name: None,
+                mode: crate::syntax::tree::Mode::Out,
+                value: super::overloads::GivenValue::Declared(None, name),
+                span,
+            })
+            .collect();
+        let call = self.call_given(&group, &given, span)?;
+        let mut parts = Vec::new();
+        if let Kind::Call(inner) = &call.kind {
+            let Call { arguments, .. } = inner.as_ref();
+            parts.extend(arguments.iter().filter_map(|passed| match &passed.value {
+                Argument::New(slot, ty) => Some(Typed::new(Kind::Slot(*slot), ty.clone(), span)),
+                _ => None,
+            }));
+        }
+        steps.push(call);
+        Ok(parts)
+    }
+
+    /// `x++` and its kin.
+    pub(super) fn step(&mut self, of: &Expr, up: bool, prefix: bool, span: Span) -> Bind<Typed> {
+        let (place, mut wrap) = self.kept_place(of)?;
+        let slot = self.slot();
+        let ty = place.ty.clone();
+        let old = Typed::new(Kind::Slot(slot), ty.clone(), span);
+        let name = if up { "op_Increment" } else { "op_Decrement" };
+        let new = match self.defined_step(name, &old, span)? {
+            Some(call) => call,
+            None => {
+                let one = self.int(1, span);
+                let op = if up { BinaryOp::Add } else { BinaryOp::Subtract };
+                let sum = match self.binary(op, old.clone(), one, span) {
+                    Ok(sum) if sum.ty != crate::types::STRING => sum,
+                    _ => {
+                        let (op, name) = (if up { "++" } else { "--" }, self.spelled(&ty));
+                        return wrong(
+                            "CS0023",
+                            format!("Operator '{op}' cannot be applied to operand of type '{name}'"),
+                            span,
+                        );
+                    }
+                };
+                self.cast_back(sum, &ty, span)?
+            }
+        };
+        wrap.bindings.push((slot, Typed::new(Kind::Copy(place.clone().boxed()), ty.clone(), span)));
+        let written = self.written(place, new, span)?;
+        let whole = match prefix {
+            true => written,
+            false => Typed::new(Kind::Sequence(vec![written, old]), ty, span),
+        };
+        Ok(wrap.around(whole))
+    }
+
+    fn defined_step(&mut self, name: &str, old: &Typed, span: Span) -> Bind<Option<Typed>> {
+        let inside = self.types.inside(&old.ty);
+        let Ty::Named(_) = &inside else { return Ok(None) };
+        let has_it =
+            self.types.def(&inside).is_some_and(|def| !self.types.system.members(def, name).is_empty());
+        if !has_it || inside != old.ty {
+            return Ok(None);
+        }
+        let group = match self.group(None, &inside, name, &[], span) {
+            super::binder::Part::Group(group) => group,
+            _ => return Ok(None),
+        };
+        let given = [super::overloads::Given {
+            name: None,
+            mode: crate::syntax::tree::Mode::Value,
+            value: super::overloads::GivenValue::Value(old.clone()),
+            span,
+        }];
+        self.call_given(&group, &given, span).map(Some)
+    }
+}
+
+enum Target {
+    Place(Box<Typed>),
+    Tuple(Vec<Target>),
+    Nothing,
+}
+
+/// What is evaluated before, into slots.
+#[derive(Default)]
+struct Wrap {
+    bindings: Vec<(u32, Typed)>,
+}
+
+impl Wrap {
+    fn around(self, inner: Typed) -> Typed {
+        self.bindings.into_iter().rev().fold(inner, |inner, (slot, value)| {
+            let (ty, span) = (inner.ty.clone(), inner.span);
+            Typed::new(Kind::Let(slot, value.boxed(), inner.boxed()), ty, span)
+        })
+    }
+}
+
+/// Whether writing to a member of it would change a copy only.
+fn is_a_copy(of: &Typed) -> bool {
+    of.ty.is_value() && !is_kept(of) && !of.is_place()
+}
+
+/// Whether it is what was evaluated into a slot: a struct that was just made is filled there.
+fn is_kept(of: &Typed) -> bool {
+    matches!(of.kind, Kind::Slot(_))
+}

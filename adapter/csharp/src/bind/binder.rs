@@ -1,0 +1,505 @@
+//! The binder: what each kind of expression means.
+
+use std::rc::Rc;
+
+use super::completions::Sight;
+use super::relations::Types;
+use super::scope::Scope;
+use super::system::{Method, TypeSystem};
+use super::typed::{How, Kind, Piece, Typed};
+use super::{Meaning, Refusal};
+use crate::constant::Constant;
+use crate::operators::Overflow;
+use crate::syntax::tree::{self, Expr, ExprKind};
+use crate::syntax::{Span, error};
+use crate::types::{BOOL, INT, OBJECT, STRING, Ty, kind};
+
+/// Most parts that are bound for one expression, those that are tried in vain among them.
+const MAX_STEPS: usize = 20_000;
+
+pub(super) type Bind<T> = Result<T, Box<Refusal>>;
+
+/// A variable that the expression itself declares.
+#[derive(Debug, Clone)]
+pub(super) struct Local {
+    pub(super) name: Rc<str>,
+    pub(super) slot: u32,
+    pub(super) ty: Ty,
+}
+
+/// What a part of an expression means.
+#[derive(Debug, Clone)]
+pub(super) enum Part {
+    Value(Typed),
+    Type(Ty),
+    Namespace(String),
+    Group(Group),
+}
+
+/// Methods of one name.
+#[derive(Debug, Clone)]
+pub(super) struct Group {
+    pub(super) name: Rc<str>,
+    /// What they are called on; none of static ones.
+    pub(super) of: Option<Typed>,
+    /// Where they are looked up.
+    pub(super) owner: Ty,
+    /// Generic arguments as written.
+    pub(super) types: Vec<Ty>,
+    pub(super) is_base: bool,
+    pub(super) span: Span,
+}
+
+pub(super) struct Binder<'a> {
+    pub(super) types: Types<'a>,
+    pub(super) scope: &'a Scope,
+    /// Names that are in sight, innermost last.
+    pub(super) locals: Vec<Local>,
+    pub(super) slots: u32,
+    pub(super) overflow: Overflow,
+    /// The receivers of the open `?.`, outermost first.
+    receivers: Vec<Typed>,
+    /// How many parts were bound: what is bound again and again has an end.
+    steps: usize,
+    /// What completions can offer, once the place for them was met.
+    pub(super) sight: Option<Sight>,
+}
+
+pub(super) fn wrong<T>(code: &'static str, message: impl Into<String>, span: Span) -> Bind<T> {
+    Err(Box::new(Refusal::Wrong(error(code, message, span))))
+}
+
+/// Refuses what only the compiler can mean.
+pub(super) fn left<T>(what: impl Into<String>, span: Span) -> Bind<T> {
+    Err(Box::new(Refusal::NeedsCompiler { what: what.into(), span }))
+}
+
+impl<'a> Binder<'a> {
+    pub(super) fn new(scope: &'a Scope, system: &'a dyn TypeSystem) -> Self {
+        Self {
+            types: Types::new(system),
+            scope,
+            locals: Vec::new(),
+            slots: 0,
+            overflow: Overflow::Wraps,
+            receivers: Vec::new(),
+            steps: 0,
+            sight: None,
+        }
+    }
+
+    pub(super) fn slot(&mut self) -> u32 {
+        self.slots += 1;
+        self.slots - 1
+    }
+
+    /// Declares a name.
+    pub(super) fn declare(&mut self, name: &Rc<str>, ty: Ty) -> u32 {
+        let slot = self.slot();
+        self.locals.push(Local { name: name.clone(), slot, ty });
+        slot
+    }
+
+    /// Binds with names in sight that vanish afterwards.
+    pub(super) fn within<T>(&mut self, what: impl FnOnce(&mut Self) -> Bind<T>) -> Bind<T> {
+        let before = self.locals.len();
+        let done = what(self);
+        self.locals.truncate(before);
+        done
+    }
+
+    pub(super) fn spelled(&self, ty: &Ty) -> String {
+        self.types.spelled(ty)
+    }
+
+    /// The meaning of a whole expression.
+    pub(super) fn meaning(&mut self, expr: &Expr) -> Bind<Meaning> {
+        Ok(match self.part(expr)? {
+            Part::Value(value) => Meaning::Value(value),
+            Part::Type(ty) => Meaning::Type(ty),
+            Part::Namespace(name) => Meaning::Namespace(name),
+            Part::Group(group) => return self.group_is_no_value(&group),
+        })
+    }
+
+    fn group_is_no_value<T>(&self, group: &Group) -> Bind<T> {
+        let name = &group.name;
+        wrong(
+            "CS0428",
+            format!(
+                "'{name}' is a method of '{}'; did you intend to call it? `{name}(…)`",
+                self.spelled(&group.owner)
+            ),
+            group.span,
+        )
+    }
+
+    /// A part that must have a value.
+    pub(super) fn value(&mut self, expr: &Expr) -> Bind<Typed> {
+        let part = self.part(expr)?;
+        let value = self.valued(part, expr.span)?;
+        if value.is_void() {
+            return wrong("CS0815", "A call that returns void has no value", expr.span);
+        }
+        Ok(value)
+    }
+
+    pub(super) fn valued(&mut self, part: Part, span: Span) -> Bind<Typed> {
+        match part {
+            Part::Value(value) => Ok(value),
+            Part::Type(ty) => {
+                let name = self.spelled(&ty);
+                wrong("CS0119", format!("'{name}' is a type, which is not valid in the given context"), span)
+            }
+            Part::Namespace(name) => {
+                wrong("CS0118", format!("'{name}' is a namespace but is used like a variable"), span)
+            }
+            Part::Group(group) => self.group_is_no_value(&group),
+        }
+    }
+
+    pub(super) fn part(&mut self, expr: &Expr) -> Bind<Part> {
+        let span = expr.span;
+        self.steps += 1;
+        if self.steps > MAX_STEPS {
+            return wrong("CS8078", "An expression is too long or complex to compile", span);
+        }
+        let value = match &expr.kind {
+            ExprKind::Name(name) => return self.simple_name(name),
+            ExprKind::Qualified(alias, name) => return self.qualified(alias, name),
+            ExprKind::Type(ty) => return self.type_of_name(ty).map(Part::Type),
+            ExprKind::Member(of, name) => return self.member(of, name, span),
+            ExprKind::Paren(of) => match self.part(of)? {
+                Part::Value(value) => Typed { span, ..value },
+                other => return Ok(other),
+            },
+            ExprKind::NotNull(of) => return self.part(of),
+            ExprKind::Literal(constant) => self.literal(constant.clone(), span),
+            ExprKind::Utf8 => return left("a UTF-8 literal", span),
+            ExprKind::Interpolated(pieces) => self.interpolated(pieces, span)?,
+            ExprKind::This => self.this(span)?,
+            ExprKind::Base => self.base(span)?,
+            ExprKind::PointerMember(of, name) => {
+                let pointer = self.value(of)?;
+                let of = self.deref(pointer, span)?;
+                return self.member_of_value(of, name, span);
+            }
+            ExprKind::Conditional(of, then) => self.conditional(of, span, |binder| binder.part(then))?,
+            ExprKind::Receiver => match self.receivers.last() {
+                Some(receiver) => receiver.clone(),
+                None => return wrong("CS1525", "Invalid expression term '.'", span),
+            },
+            ExprKind::Index(of, arguments) => self.index(of, arguments, span)?,
+            ExprKind::Call(of, arguments) => self.call(of, arguments, span)?,
+            ExprKind::Unary(op, of) => self.unary(*op, of, span)?,
+            ExprKind::Deref(of) => {
+                let pointer = self.value(of)?;
+                self.deref(pointer, span)?
+            }
+            ExprKind::AddressOf(of) => {
+                let of = self.value(of)?;
+                if !of.is_place() {
+                    return wrong("CS0211", "Cannot take the address of the given expression", span);
+                }
+                let ty = Ty::Pointer(Box::new(of.ty.clone()));
+                Typed::new(Kind::AddressOf(of.boxed()), ty, span)
+            }
+            ExprKind::FromEnd(of) => self.index_value(of, true, span)?,
+            ExprKind::Range(from, to) => self.range_value(from.as_deref(), to.as_deref(), span)?,
+            ExprKind::Step { of, up, prefix } => self.step(of, *up, *prefix, span)?,
+            ExprKind::Binary(op, a, b) => self.binary_expr(*op, a, b, span)?,
+            ExprKind::Logical(op, a, b) => self.logical(*op, a, b, span)?,
+            ExprKind::Assign(assign, to, value) => self.assignment(*assign, to, value, span)?,
+            ExprKind::Choice(condition, a, b) => self.choice((condition, a, b), None, span)?,
+            ExprKind::Is(of, pattern) => self.is(of, pattern, span)?,
+            ExprKind::As(of, ty) => self.as_type(of, ty, span)?,
+            ExprKind::Cast(ty, of) => self.cast(ty, of, span)?,
+            ExprKind::Switch(of, arms) => self.switch(of, arms, None, span)?,
+            ExprKind::With(of) => {
+                self.value(of)?;
+                return left("a `with` expression", span);
+            }
+            ExprKind::New { ty: Some(ty), arguments, initializer } => {
+                let ty = self.type_of_name(ty)?;
+                self.creation(&ty, arguments, initializer.as_ref(), span)?
+            }
+            ExprKind::New { ty: None, .. } => {
+                return wrong("CS8754", "There is no target type for 'new(...)'", span);
+            }
+            ExprKind::NewArray { of, lengths, rank, items } => {
+                self.new_array(of.as_ref(), lengths, *rank, items.as_deref(), span)?
+            }
+            ExprKind::Anonymous(members) => self.tuple(members, true, span)?,
+            ExprKind::Tuple(elements) => self.tuple(elements, false, span)?,
+            ExprKind::Collection(items) => {
+                for (_, item) in items.iter().filter(|(_, item)| !item.kind.takes_type()) {
+                    self.part(item)?;
+                }
+                return left("a collection expression", span);
+            }
+            ExprKind::StackAlloc => return left("`stackalloc`", span),
+            ExprKind::Lambda(lambda) => return left(lambda.special.unwrap_or("a lambda"), span),
+            ExprKind::TypeOf(ty) => {
+                let ty = self.type_of_name(ty)?;
+                let of_types = self.types.named("System.Type", Vec::new()).unwrap_or(OBJECT);
+                Typed::new(Kind::TypeOf(ty), of_types, span)
+            }
+            ExprKind::SizeOf(ty) => self.size_of(ty, span)?,
+            ExprKind::Default(Some(ty)) => {
+                let ty = self.type_of_name(ty)?;
+                self.default_of(&ty, span)
+            }
+            ExprKind::Default(None) => {
+                return wrong("CS8716", "There is no target type for the default literal", span);
+            }
+            ExprKind::NameOf(of) => self.name_of(of, span)?,
+            ExprKind::Checked(is_checked, of) => {
+                let overflow = if *is_checked { Overflow::Fails } else { Overflow::Ignored };
+                let before = std::mem::replace(&mut self.overflow, overflow);
+                let value = self.value(of);
+                self.overflow = before;
+                value?
+            }
+            ExprKind::Throw(of) => self.throw(of, Ty::Null, span)?,
+            ExprKind::Await(of) => {
+                self.value(of)?;
+                return left("`await`", span);
+            }
+            ExprKind::Ref(of) => return self.part(of),
+            ExprKind::Query(query) => self.query(query, span)?,
+            ExprKind::Declaration(_, tree::Designation::Discard) => {
+                let name = tree::Name { text: "_".into(), arguments: Vec::new(), open: 0, span };
+                return self.simple_name(&name);
+            }
+            ExprKind::Declaration(..) => {
+                return wrong("CS8185", "A declaration is not allowed in this context", span);
+            }
+            ExprKind::Cursor(of, word) => return self.cursor(of.as_deref(), word, span),
+        };
+        Ok(Part::Value(value))
+    }
+
+    pub(super) fn literal(&self, constant: Constant, span: Span) -> Typed {
+        let ty = match &constant {
+            Constant::Decimal(_) => self.types.decimal(),
+            other => other.ty(),
+        };
+        Typed::new(Kind::Constant(constant), ty, span)
+    }
+
+    pub(super) fn int(&self, value: i32, span: Span) -> Typed {
+        Typed::new(Kind::Constant(Constant::int(value)), INT, span)
+    }
+
+    pub(super) fn truth_value(&self, value: bool, span: Span) -> Typed {
+        Typed::new(Kind::Constant(Constant::Bool(value)), BOOL, span)
+    }
+
+    /// `default(T)`.
+    pub(super) fn default_of(&self, ty: &Ty, span: Span) -> Typed {
+        let zero = match ty {
+            Ty::Primitive(kind::BOOLEAN) => Some(Constant::Bool(false)),
+            _ if self.types.is_decimal(ty) => Some(Constant::Decimal(rust_decimal::Decimal::ZERO)),
+            _ => ty
+                .number()
+                .or_else(|| self.types.enum_storage(ty))
+                .and_then(|kind| Constant::int(0).cast(kind, false)),
+        };
+        match zero {
+            Some(zero) => Typed::new(Kind::Constant(zero), ty.clone(), span),
+            None => Typed::new(Kind::Default, ty.clone(), span),
+        }
+    }
+
+    fn size_of(&mut self, name: &tree::TypeName, span: Span) -> Bind<Typed> {
+        let ty = self.type_of_name(name)?;
+        let kind = match &ty {
+            Ty::Primitive(kind) if !matches!(*kind, kind::I | kind::U) => Some(*kind),
+            other => self.types.enum_storage(other),
+        };
+        let size = kind.and_then(crate::constant::width).or(self.types.is_decimal(&ty).then_some(16));
+        if let Some(size) = size.and_then(|size| i32::try_from(size).ok()) {
+            return Ok(self.int(size, span));
+        }
+        if !self.is_unmanaged(&ty, 16) {
+            let name = self.spelled(&ty);
+            return wrong(
+                "CS0208",
+                format!("Cannot take the size of a managed type ('{name}'): it has no size in C#"),
+                span,
+            );
+        }
+        Ok(Typed::new(Kind::SizeOf(ty), INT, span))
+    }
+
+    /// Whether a struct and those in it hold no references.
+    fn is_unmanaged(&self, ty: &Ty, deeper: usize) -> bool {
+        match ty {
+            Ty::Primitive(kind) => !matches!(*kind, kind::STRING | kind::OBJECT),
+            Ty::Pointer(_) => true,
+            Ty::Named(named) if named.is_value && deeper > 0 => {
+                self.types.enum_storage(ty).is_some()
+                    || self.types.system.all_members(named.def()).iter().all(|member| match member {
+                        super::Member::Field(field) if !field.is_static => {
+                            let of = field.ty.with(&named.arguments, &[]);
+                            of != *ty && self.is_unmanaged(&of, deeper - 1)
+                        }
+                        _ => true,
+                    })
+            }
+            _ => false,
+        }
+    }
+
+    fn name_of(&mut self, of: &Expr, span: Span) -> Bind<Typed> {
+        let mut inner = of;
+        while let ExprKind::Paren(of) = &inner.kind {
+            inner = of;
+        }
+        let name = match &inner.kind {
+            ExprKind::Name(name) | ExprKind::Member(_, name) | ExprKind::Qualified(_, name) => {
+                name.text.clone()
+            }
+            ExprKind::Conditional(_, then) => match &then.kind {
+                ExprKind::Member(_, name) => name.text.clone(),
+                _ => return wrong("CS8081", "Expression does not have a name", of.span),
+            },
+            _ => return wrong("CS8081", "Expression does not have a name", of.span),
+        };
+        if let ExprKind::Name(_) = &inner.kind {
+            // A name that does not exist is refused; one of a type with open arguments is not looked at.
+            if let Err(refusal) = self.part(inner)
+                && !matches!(&inner.kind, ExprKind::Name(name) if name.arity() > 0)
+            {
+                return Err(refusal);
+            }
+        }
+        Ok(Typed::new(Kind::Constant(Constant::Text(name.to_string())), STRING, span))
+    }
+
+    /// `throw e`, where a value of a type is wanted.
+    pub(super) fn throw(&mut self, of: &Expr, ty: Ty, span: Span) -> Bind<Typed> {
+        let of = self.value(of)?;
+        let base = self.types.named("System.Exception", Vec::new());
+        if base.is_some_and(|base| !self.types.derives(&of.ty, &base)) {
+            return wrong(
+                "CS0155",
+                "The type caught or thrown must be derived from System.Exception",
+                of.span,
+            );
+        }
+        Ok(Typed::new(Kind::Throw(of.boxed()), ty, span))
+    }
+
+    fn this(&self, span: Span) -> Bind<Typed> {
+        match &self.scope.this {
+            Some(ty) => Ok(Typed::new(Kind::This, ty.clone(), span)),
+            None => wrong(
+                "CS0026",
+                "Keyword 'this' is not valid in a static property, static method, or static field initializer",
+                span,
+            ),
+        }
+    }
+
+    fn base(&self, span: Span) -> Bind<Typed> {
+        let this = self.this(span)?;
+        let class = self.scope.class.as_ref().unwrap_or(&this.ty);
+        let ty = self.types.base(class).unwrap_or(OBJECT);
+        Ok(Typed::new(Kind::Convert(this.boxed(), How::Same), ty, span))
+    }
+
+    pub(super) fn deref(&self, pointer: Typed, span: Span) -> Bind<Typed> {
+        match pointer.ty.clone() {
+            Ty::Pointer(of) if *of != crate::types::VOID => {
+                Ok(Typed::new(Kind::Deref(pointer.boxed()), *of, span))
+            }
+            _ => wrong("CS0193", "The * or -> operator must be applied to a data pointer", span),
+        }
+    }
+
+    /// `of?.then`: the rest on a value that is not null.
+    pub(super) fn conditional(
+        &mut self,
+        of: &Expr,
+        span: Span,
+        then: impl FnOnce(&mut Self) -> Bind<Part>,
+    ) -> Bind<Typed> {
+        let of = self.value(of)?;
+        let inside = self.types.nullable(&of.ty);
+        if of.ty.is_value() && inside.is_none() {
+            let name = self.spelled(&of.ty);
+            return wrong(
+                "CS0023",
+                format!("Operator '?' cannot be applied to operand of type '{name}'"),
+                of.span,
+            );
+        }
+        let slot = self.slot();
+        let ty = inside.unwrap_or_else(|| of.ty.clone());
+        self.receivers.push(Typed::new(Kind::Slot(slot), ty, of.span));
+        let then = then(self).and_then(|part| self.valued(part, span));
+        self.receivers.pop();
+        let then = then?;
+        if matches!(then.ty, Ty::Pointer(_)) || self.types.is_by_ref(&then.ty) {
+            let name = self.spelled(&then.ty);
+            return wrong("CS8978", format!("'{name}' cannot be made nullable."), span);
+        }
+        let ty = if then.is_void() { then.ty.clone() } else { self.types.nullable_of(&then.ty) };
+        let then = if ty != then.ty {
+            Typed::new(Kind::Convert(then.boxed(), How::Wrap), ty.clone(), span)
+        } else {
+            then
+        };
+        Ok(Typed::new(Kind::Conditional(of.boxed(), slot, then.boxed()), ty, span))
+    }
+
+    fn interpolated(&mut self, pieces: &[tree::Piece], span: Span) -> Bind<Typed> {
+        let mut bound = Vec::new();
+        for piece in pieces {
+            match piece {
+                tree::Piece::Text(text) => bound.push(Piece::Text(text.clone())),
+                tree::Piece::Hole(hole) => {
+                    let value = self.value(&hole.value)?;
+                    let width = match &hole.width {
+                        None => 0,
+                        Some(width) => {
+                            let width = self.converted_expr(width, &INT)?;
+                            match width.constant() {
+                                Some(Constant::Int(_, width)) => i32::try_from(*width).unwrap_or(0),
+                                _ => return wrong("CS0150", "A constant value is expected", width.span),
+                            }
+                        }
+                    };
+                    let value = if hole.format.is_some() { value } else { self.as_text(value) };
+                    bound.push(Piece::Hole(Box::new(super::typed::Hole {
+                        value,
+                        width,
+                        format: hole.format.clone(),
+                    })));
+                }
+            }
+        }
+        let is_constant = bound.iter().all(|piece| match piece {
+            Piece::Text(_) => true,
+            Piece::Hole(hole) => {
+                hole.width == 0
+                    && hole.format.is_none()
+                    && matches!(hole.value.constant(), Some(Constant::Text(_)))
+            }
+        });
+        if is_constant {
+            let text = bound.iter().map(|piece| match piece {
+                Piece::Text(text) => text.clone(),
+                Piece::Hole(hole) => hole.value.constant().map(Constant::plain).unwrap_or_default(),
+            });
+            return Ok(self.literal(Constant::Text(text.collect()), span));
+        }
+        Ok(Typed::new(Kind::Interpolated(bound), STRING, span))
+    }
+
+    /// `new string(letter, count)`: the runtime makes strings itself, so there is no object a constructor could fill.
+    pub(super) fn is_text_constructor(&self, method: &Method) -> bool {
+        self.types.system.find("System.String") == Some(method.owner)
+    }
+}

@@ -1,0 +1,534 @@
+//! Calls (language specification, 12.8.10): what is called, and with what.
+
+use std::rc::Rc;
+
+use super::binder::{Bind, Binder, Group, Part, left, wrong};
+use super::overloads::{Candidate, Given, GivenValue, ParameterSource, is_other_number};
+use super::system::{Member, Method};
+use super::typed::{Argument as Value, Call, Kind, Passed, Typed};
+use crate::constant::Constant;
+use crate::syntax::Span;
+use crate::syntax::tree::{Argument, Designation, Expr, ExprKind, Mode, Name, TypeKind};
+use crate::types::{Ty, kind};
+
+impl Binder<'_> {
+    pub(super) fn call(&mut self, of: &Expr, arguments: &[Argument], span: Span) -> Bind<Typed> {
+        // `(x ?. F)(…)` is not it; a call in a chain is inside the `then` of its `?.`.
+        let callee = self.callee(of)?;
+        match callee {
+            Part::Group(group) => self.call_group(&group, arguments, span),
+            Part::Value(value) => self.call_delegate(value, arguments, span),
+            Part::Type(ty) => {
+                let name = self.spelled(&ty);
+                wrong(
+                    "CS1955",
+                    format!(
+                        "Non-invocable member '{name}' cannot be used like a method; make one with `new {name}(…)`"
+                    ),
+                    of.span,
+                )
+            }
+            Part::Namespace(name) => {
+                wrong("CS0118", format!("'{name}' is a namespace but is used like a variable"), of.span)
+            }
+        }
+    }
+
+    /// What is called: methods rather than a property of that name, as in `list.Count()`.
+    fn callee(&mut self, of: &Expr) -> Bind<Part> {
+        let (inner, name) = match &of.kind {
+            ExprKind::Member(inner, name) => (inner, name),
+            _ => return self.part(of),
+        };
+        let target = self.part(inner)?;
+        let found = self.member_of_part(target.clone(), inner, name, of.span)?;
+        match (&found, target) {
+            // What cannot be called is passed over.
+            (Part::Value(value), Part::Value(target))
+                if !self.types.is_delegate(&value.ty) && self.extends(&name.text) =>
+            {
+                let types =
+                    name.arguments.iter().map(|ty| self.type_of_name(ty)).collect::<Bind<Vec<_>>>()?;
+                Ok(self.group(Some(target.clone()), &target.ty, &name.text, &types, of.span))
+            }
+            _ => Ok(found),
+        }
+    }
+
+    fn extends(&self, name: &str) -> bool {
+        !self.types.system.extensions(name).is_empty()
+            || crate::linq::named(name, crate::linq::On::Sequence).next().is_some()
+    }
+
+    fn call_delegate(&mut self, value: Typed, arguments: &[Argument], span: Span) -> Bind<Typed> {
+        let value = match self.types.is_delegate(&value.ty) {
+            true => value,
+            false => match self.narrowed(&value).filter(|narrow| self.types.is_delegate(&narrow.ty)) {
+                Some(narrow) => narrow,
+                None => {
+                    return wrong("CS0149", "Method name expected: the value is not a delegate", value.span);
+                }
+            },
+        };
+        let owner = value.ty.clone();
+        let group = Group {
+            name: Rc::from("Invoke"),
+            of: Some(value),
+            owner,
+            types: Vec::new(),
+            is_base: false,
+            span,
+        };
+        self.call_group(&group, arguments, span)
+    }
+
+    pub(super) fn call_group(&mut self, group: &Group, arguments: &[Argument], span: Span) -> Bind<Typed> {
+        if let Some(value) = self.call_intrinsic(group, arguments, span)? {
+            return Ok(value);
+        }
+        let given = self.given(arguments)?;
+        self.call_given(group, &given, span)
+    }
+
+    /// Calls the method of a group that these arguments mean.
+    pub(super) fn call_given(&mut self, group: &Group, given: &[Given<'_>], span: Span) -> Bind<Typed> {
+        let (found, methods) = self.instance_methods(group, &group.owner, given, span)?;
+        if let Some(candidate) = found {
+            return self.call_candidate(candidate, group, given, span);
+        }
+        let (mut all, mut extensions) = (methods, Vec::new());
+        if let Some(of) = &group.of
+            && !group.is_base
+        {
+            let (found, methods) = self.extension_methods(of, group, given, span)?;
+            if let Some((candidate, given)) = found {
+                let group = Group { of: None, ..group.clone() };
+                return self.call_candidate(candidate, &group, &given, span);
+            }
+            extensions = methods;
+            // As the debugger sees that it is.
+            if let Some(narrow) = self.narrowed(of) {
+                let owner = narrow.ty.clone();
+                let (found, _) = self.instance_methods(group, &owner, given, span)?;
+                if let Some(candidate) = found {
+                    let group = Group { of: Some(narrow), owner, ..group.clone() };
+                    return self.call_candidate(candidate, &group, given, span);
+                }
+            }
+        }
+        // So are arguments.
+        if let Some(narrowed) = self.narrowed_arguments(given) {
+            let (found, _) = self.instance_methods(group, &group.owner, &narrowed, span)?;
+            if let Some(candidate) = found {
+                return self.call_candidate(candidate, group, &narrowed, span);
+            }
+        }
+        if let (true, Some((first, _)), Some(of)) = (all.is_empty(), extensions.first(), &group.of) {
+            let wanted = first.parameters.first().map(|parameter| parameter.ty.clone()).unwrap_or(Ty::Other);
+            let fits = self.implicit(of, &wanted).is_some() && !is_other_number(&of.ty, &wanted);
+            if !wanted.is_open() && !fits {
+                let (owner, wanted, name) = (self.spelled(&of.ty), self.spelled(&wanted), &group.name);
+                return wrong(
+                    "CS1929",
+                    format!(
+                        "'{owner}' does not contain a definition for '{name}' and the best extension method overload requires a receiver of type '{wanted}'"
+                    ),
+                    of.span,
+                );
+            }
+            let mut with_receiver = vec![Given {
+                name: None,
+                mode: Mode::Value,
+                value: GivenValue::Value(of.clone()),
+                span: of.span,
+            }];
+            with_receiver.extend(given.iter().map(Given::copied));
+            return self.no_overload(&group.name, &extensions, &with_receiver, span);
+        }
+        all.extend(extensions);
+        if all.is_empty() {
+            let owner = self.spelled(&group.owner);
+            return wrong(
+                "CS1061",
+                format!("'{owner}' does not contain a definition for '{}'", group.name),
+                group.span,
+            );
+        }
+        self.no_overload(&group.name, &all, given, span)
+    }
+
+    /// The best method that a type or its bases declare, those of the most derived first, and all of that name.
+    #[allow(clippy::type_complexity, reason = "a candidate, and the methods it was chosen among")]
+    fn instance_methods(
+        &self,
+        group: &Group,
+        owner: &Ty,
+        given: &[Given<'_>],
+        span: Span,
+    ) -> Bind<(Option<Candidate>, Vec<(Rc<Method>, Ty)>)> {
+        let mut all: Vec<(Rc<Method>, Ty)> = Vec::new();
+        for level in self.types.lineage(owner) {
+            let Some(def) = self.types.def(&level) else { continue };
+            let mut methods = Vec::new();
+            for member in self.types.system.members(def, &group.name).iter() {
+                if let Member::Method(method) = member
+                    && (group.of.is_some() || method.is_static)
+                {
+                    methods.push((method.clone(), level.clone()));
+                }
+            }
+            // What overrides is called by way of what it overrides.
+            let declared: Vec<_> =
+                methods.iter().filter(|(method, _)| !method.is_override).cloned().collect();
+            let candidates = self.applicable(&declared, &group.types, given);
+            all.extend(declared);
+            if let Some(best) = self.best(candidates, given, span)? {
+                return Ok((Some(best), all));
+            }
+        }
+        // The base of what overrides may not be loaded.
+        let mut rest = Vec::new();
+        for level in self.types.lineage(owner) {
+            let Some(def) = self.types.def(&level) else { continue };
+            for member in self.types.system.members(def, &group.name).iter() {
+                if let Member::Method(method) = member
+                    && method.is_override
+                    && group.of.is_some()
+                {
+                    rest.push((method.clone(), level.clone()));
+                }
+            }
+        }
+        let best = self.best(self.applicable(&rest, &group.types, given), given, span)?;
+        Ok((best, all))
+    }
+
+    /// The best extension method: of namespaces in sight, else of any.
+    #[allow(
+        clippy::type_complexity,
+        reason = "a candidate with its arguments, and the methods it was chosen among"
+    )]
+    fn extension_methods<'e>(
+        &self,
+        of: &Typed,
+        group: &Group,
+        given: &[Given<'e>],
+        span: Span,
+    ) -> Bind<(Option<(Candidate, Vec<Given<'e>>)>, Vec<(Rc<Method>, Ty)>)> {
+        let methods: Vec<(Rc<Method>, Ty)> = self
+            .types
+            .system
+            .extensions(&group.name)
+            .into_iter()
+            .map(|method| {
+                let owner = self.types.make(method.owner, Vec::new());
+                (method, owner)
+            })
+            .collect();
+        if methods.is_empty() {
+            return Ok((None, methods));
+        }
+        let mut all: Vec<Given<'e>> = vec![Given {
+            name: None,
+            mode: Mode::Value,
+            value: GivenValue::Value(of.clone()),
+            span: of.span,
+        }];
+        all.extend(given.iter().map(Given::copied));
+        let spaces = self.spaces();
+        let near = |(_, owner): &&(Rc<Method>, Ty)| {
+            self.types.info(owner).is_some_and(|info| spaces.iter().any(|space| **space == *info.namespace))
+        };
+        let in_sight: Vec<(Rc<Method>, Ty)> = methods.iter().filter(near).cloned().collect();
+        for methods in [&in_sight, &methods] {
+            let mut candidates = self.applicable(methods, &group.types, &all);
+            candidates.retain(|one| !one.converts_number(&of.ty));
+            if let Some(best) = self.best(candidates, &all, span)? {
+                return Ok((Some((best, all)), Vec::new()));
+            }
+        }
+        Ok((None, methods))
+    }
+
+    fn narrowed_arguments<'e>(&self, given: &[Given<'e>]) -> Option<Vec<Given<'e>>> {
+        let mut is_any = false;
+        let narrow = |given: &Given<'e>| {
+            let mut copy = given.copied();
+            if let GivenValue::Value(value) = &given.value
+                && given.mode == Mode::Value
+                && let Some(narrow) = self.narrowed(value)
+            {
+                is_any = true;
+                copy.value = GivenValue::Value(narrow);
+            }
+            copy
+        };
+        let all = given.iter().map(narrow).collect();
+        is_any.then_some(all)
+    }
+
+    fn call_candidate(
+        &mut self,
+        candidate: Candidate,
+        group: &Group,
+        given: &[Given<'_>],
+        span: Span,
+    ) -> Bind<Typed> {
+        let method = candidate.method.method.clone();
+        if given.iter().any(|given| matches!(given.value, GivenValue::Function)) {
+            return left("a lambda or a method as an argument", span);
+        }
+        if given.iter().any(|given| self.is_dynamic(given)) {
+            return left("a call with a `dynamic` argument", span);
+        }
+        let of = match (&group.of, method.is_static) {
+            (Some(of), true) if !matches!(of.kind, Kind::This) => {
+                let name = &group.name;
+                return wrong(
+                    "CS0176",
+                    format!(
+                        "Member '{name}' cannot be accessed with an instance reference; qualify it with a type name instead"
+                    ),
+                    of.span,
+                );
+            }
+            (_, true) => None,
+            (Some(of), false) => Some(of.clone()),
+            (None, false) => {
+                return wrong(
+                    "CS0120",
+                    format!("An object reference is required for the non-static method '{}'", group.name),
+                    span,
+                );
+            }
+        };
+        let arguments = self.passed(&candidate, given, span)?;
+        let ty = candidate.method.result.direct().clone();
+        let call = Call { of, method: candidate.method, arguments, is_base: group.is_base };
+        Ok(Typed::new(Kind::Call(Box::new(call)), ty, span))
+    }
+
+    fn is_dynamic(&self, given: &Given<'_>) -> bool {
+        match &given.value {
+            GivenValue::Value(value) => self.is_dynamic_value(value),
+            _ => false,
+        }
+    }
+
+    pub(super) fn is_dynamic_value(&self, value: &Typed) -> bool {
+        match &value.kind {
+            Kind::Variable(at) => {
+                self.scope.variables.get(*at as usize).is_some_and(|variable| variable.is_dynamic)
+            }
+            _ => false,
+        }
+    }
+
+    /// Arguments as they were written.
+    pub(super) fn given<'e>(&mut self, arguments: &'e [Argument]) -> Bind<Vec<Given<'e>>> {
+        let mut all = Vec::new();
+        for argument in arguments {
+            let value = self.given_value(&argument.value, argument.mode)?;
+            all.push(Given {
+                name: argument.name.clone(),
+                mode: argument.mode,
+                value,
+                span: argument.value.span,
+            });
+        }
+        Ok(all)
+    }
+
+    fn given_value<'e>(&mut self, expr: &'e Expr, mode: Mode) -> Bind<GivenValue<'e>> {
+        match &expr.kind {
+            ExprKind::Declaration(ty, names) => {
+                // `out _` where a variable is called so.
+                if *names == Designation::Discard
+                    && ty.kind == TypeKind::Inferred
+                    && let Some(variable) = self.variable("_", expr.span)
+                {
+                    return Ok(GivenValue::Value(variable));
+                }
+                let declared = match ty.kind {
+                    TypeKind::Inferred => None,
+                    _ => Some((ty, self.type_of_name(ty)?)),
+                };
+                Ok(GivenValue::Declared(declared, names))
+            }
+            ExprKind::Lambda(_) => Ok(GivenValue::Function),
+            ExprKind::New { ty: None, .. } | ExprKind::Default(None) | ExprKind::Collection(_) => {
+                Ok(GivenValue::Late(expr))
+            }
+            ExprKind::Paren(of) if of.kind.takes_type() => Ok(GivenValue::Late(of)),
+            ExprKind::Name(_) | ExprKind::Member(..) => match self.part(expr)? {
+                Part::Group(_) => Ok(GivenValue::Function),
+                part => self.given_place(part, expr, mode),
+            },
+            ExprKind::Tuple(elements)
+                if elements
+                    .iter()
+                    .any(|(_, element)| element.kind.takes_type() || self.is_null_literal(element)) =>
+            {
+                Ok(GivenValue::Late(expr))
+            }
+            ExprKind::Choice(..) | ExprKind::Switch(..) => {
+                // Without a type of its own it takes the parameter's.
+                match self.value(expr) {
+                    Ok(value) => Ok(GivenValue::Value(value)),
+                    Err(_) => Ok(GivenValue::Late(expr)),
+                }
+            }
+            _ => {
+                let part = self.part(expr)?;
+                self.given_place(part, expr, mode)
+            }
+        }
+    }
+
+    fn is_null_literal(&self, expr: &Expr) -> bool {
+        matches!(expr.kind, ExprKind::Literal(Constant::Null))
+    }
+
+    fn given_place<'e>(&mut self, part: Part, expr: &Expr, mode: Mode) -> Bind<GivenValue<'e>> {
+        let value = self.valued(part, expr.span)?;
+        if matches!(mode, Mode::Ref | Mode::Out) && !value.is_place() {
+            return wrong("CS1510", "A ref or out value must be an assignable variable", expr.span);
+        }
+        if matches!(mode, Mode::Ref | Mode::Out)
+            && matches!(value.kind, Kind::Property(..) | Kind::Indexer(..))
+        {
+            return wrong(
+                "CS0206",
+                "A non ref-returning property or indexer may not be used as an out or ref value",
+                expr.span,
+            );
+        }
+        Ok(GivenValue::Value(value))
+    }
+
+    /// The values of a method's parameters, each converted to its type.
+    pub(super) fn passed(
+        &mut self,
+        candidate: &Candidate,
+        given: &[Given<'_>],
+        span: Span,
+    ) -> Bind<Vec<Passed>> {
+        let method = &candidate.method;
+        let mut all = Vec::new();
+        for (at, place) in candidate.places.iter().enumerate() {
+            let ty = method.parameters.get(at).map(|ty| ty.direct().clone()).unwrap_or(Ty::Other);
+            let (value, turn) = match place {
+                ParameterSource::Argument(from) => {
+                    let Some(argument) = given.get(*from) else { continue };
+                    (self.passed_one(argument, &ty, span)?, *from)
+                }
+                ParameterSource::Default => {
+                    let constant =
+                        method.method.parameters.get(at).and_then(|parameter| parameter.default.clone());
+                    (Value::Value(self.default_argument(constant, &ty, span)), usize::MAX)
+                }
+                ParameterSource::Rest(list, of) => {
+                    let mut items = Vec::new();
+                    for from in list {
+                        let Some(argument) = given.get(*from) else { continue };
+                        match self.passed_one(argument, of, span)? {
+                            Value::Value(value) => items.push(value),
+                            _ => {
+                                return wrong(
+                                    "CS1615",
+                                    "An argument in a `params` array may not be passed by reference",
+                                    span,
+                                );
+                            }
+                        }
+                    }
+                    let kind = Kind::NewArray { of: of.clone(), lengths: Vec::new(), items: Some(items) };
+                    let turn = list.first().copied().unwrap_or(usize::MAX);
+                    (Value::Value(Typed::new(kind, of.clone().vector(), span)), turn)
+                }
+            };
+            all.push(Passed { value, turn });
+        }
+        Ok(all)
+    }
+
+    fn passed_one(&mut self, argument: &Given<'_>, ty: &Ty, span: Span) -> Bind<Value> {
+        Ok(match &argument.value {
+            GivenValue::Value(value) if matches!(argument.mode, Mode::Ref | Mode::Out) => {
+                Value::Place(value.clone())
+            }
+            GivenValue::Value(value) => Value::Value(self.converted(value.clone(), ty)?),
+            GivenValue::Late(expr) => Value::Value(self.converted_expr(expr, ty)?),
+            GivenValue::Function => return left("a lambda or a method as an argument", span),
+            GivenValue::Declared(_, Designation::Name(name)) => {
+                Value::New(self.declare(name, ty.clone()), ty.clone())
+            }
+            GivenValue::Declared(..) => Value::New(self.slot(), ty.clone()),
+        })
+    }
+
+    fn default_argument(&self, constant: Option<Constant>, ty: &Ty, span: Span) -> Typed {
+        match constant {
+            None | Some(Constant::Null) => self.default_of(ty, span),
+            Some(constant) => {
+                let inside = self.types.inside(ty);
+                let kind = inside.number().or_else(|| self.types.enum_storage(&inside));
+                let constant = kind.and_then(|kind| constant.cast(kind, false)).unwrap_or(constant);
+                let value = Typed::new(Kind::Constant(constant), inside.clone(), span);
+                match inside == *ty {
+                    true => value,
+                    false => {
+                        Typed::new(Kind::Convert(value.boxed(), super::typed::How::Wrap), ty.clone(), span)
+                    }
+                }
+            }
+        }
+    }
+
+    /// Calls a method by its name on a value, with values.
+    pub(super) fn call_named(
+        &mut self,
+        of: &Typed,
+        name: &str,
+        values: Vec<Typed>,
+        span: Span,
+    ) -> Bind<Typed> {
+        let name = Name { text: name.into(), arguments: Vec::new(), open: 0, span };
+        match self.member_of_value(of.clone(), &name, span)? {
+            Part::Group(group) => {
+                let given: Vec<Given<'_>> = values
+                    .into_iter()
+                    .map(|value| Given {
+                        name: None,
+                        mode: Mode::Value,
+                        span: value.span,
+                        value: GivenValue::Value(value),
+                    })
+                    .collect();
+                self.call_given(&group, &given, span)
+            }
+            _ => wrong(
+                "CS1955",
+                format!("Non-invocable member '{}' cannot be used like a method", name.text),
+                span,
+            ),
+        }
+    }
+
+    /// A truth: what a condition must be.
+    pub(super) fn truth(&mut self, expr: &Expr) -> Bind<Typed> {
+        self.converted_expr(expr, &Ty::Primitive(kind::BOOLEAN))
+    }
+}
+
+impl<'e> Given<'e> {
+    pub(super) fn copied(&self) -> Given<'e> {
+        let value = match &self.value {
+            GivenValue::Value(value) => GivenValue::Value(value.clone()),
+            GivenValue::Late(expr) => GivenValue::Late(expr),
+            GivenValue::Function => GivenValue::Function,
+            GivenValue::Declared(ty, names) => GivenValue::Declared(ty.clone(), names),
+        };
+        Given { name: self.name.clone(), mode: self.mode, value, span: self.span }
+    }
+}

@@ -1,0 +1,167 @@
+//! `a ? b : c`, `a ?? b` and `switch` expressions: one type whichever is chosen (language specification, 12.18, 12.15, 12.11).
+
+use super::binder::{Bind, Binder, left, wrong};
+use super::typed::{Arm, How, Kind, Typed};
+use crate::constant::Constant;
+use crate::syntax::Span;
+use crate::syntax::tree::{self, Expr, ExprKind};
+use crate::types::{Ty, is_numeric};
+
+impl Binder<'_> {
+    /// `a ? b : c`, of the type that is wanted, if one is.
+    pub(super) fn choice(
+        &mut self,
+        (condition, a, b): (&Expr, &Expr, &Expr),
+        wanted: Option<&Ty>,
+        span: Span,
+    ) -> Bind<Typed> {
+        let condition = self.truth(condition)?;
+        let (first, second) = match wanted {
+            Some(ty) => (self.converted_expr(a, ty)?, self.converted_expr(b, ty)?),
+            None => self.branches(a, b, span)?,
+        };
+        let ty = first.ty.clone();
+        if let Some(Constant::Bool(holds)) = condition.constant()
+            && first.constant().is_some()
+            && second.constant().is_some()
+        {
+            let chosen = if *holds { first } else { second };
+            return Ok(Typed { span, ..chosen });
+        }
+        Ok(Typed::new(Kind::Choice(condition.boxed(), first.boxed(), second.boxed()), ty, span))
+    }
+
+    /// Both branches in the type they have in common.
+    fn branches(&mut self, a: &Expr, b: &Expr, span: Span) -> Bind<(Typed, Typed)> {
+        let late = |expr: &Expr| {
+            let inner = super::equality::unparenthesized(expr);
+            inner.kind.takes_type() || matches!(inner.kind, ExprKind::Throw(_))
+        };
+        match (late(a), late(b)) {
+            (true, true) => wrong("CS0173", "Type of conditional expression cannot be determined", span),
+            (true, false) => {
+                let b = self.value(b)?;
+                Ok((self.converted_expr(a, &b.ty)?, b))
+            }
+            (false, true) => {
+                let a = self.value(a)?;
+                let b = self.converted_expr(b, &a.ty)?;
+                Ok((a, b))
+            }
+            (false, false) => {
+                let (a, b) = (self.value(a)?, self.value(b)?);
+                match self.common_type(&[a.clone(), b.clone()]) {
+                    Some(ty) => Ok((self.converted(a, &ty)?, self.converted(b, &ty)?)),
+                    None if a.is_null() && b.is_null() => Ok((a, b)),
+                    // As an operand it takes the type that the operator wants.
+                    None if a.ty.kind().is_some_and(is_numeric) && b.ty.kind().is_some_and(is_numeric) => {
+                        left("a choice between numbers of no common type", span)
+                    }
+                    None => {
+                        let (a, b) = (self.spelled(&a.ty), self.spelled(&b.ty));
+                        wrong(
+                            "CS0173",
+                            format!(
+                                "Type of conditional expression cannot be determined because there is no implicit conversion between '{a}' and '{b}'"
+                            ),
+                            span,
+                        )
+                    }
+                }
+            }
+        }
+    }
+
+    /// `a ?? b`.
+    pub(super) fn coalesce(&mut self, a: &Expr, b: &Expr, span: Span) -> Bind<Typed> {
+        let of = self.value(a)?;
+        let inside = self.types.nullable(&of.ty);
+        if of.ty.is_value() && inside.is_none() {
+            let name = self.spelled(&of.ty);
+            return wrong(
+                "CS0019",
+                format!("Operator '??' cannot be applied to operands of type '{name}': it is never null"),
+                of.span,
+            );
+        }
+        if of.is_null() {
+            return self.value(b);
+        }
+        let slot = self.slot();
+        let kept = Typed::new(Kind::Slot(slot), of.ty.clone(), of.span);
+        let inner = inside.clone().unwrap_or_else(|| of.ty.clone());
+        let unwrapped = match &inside {
+            Some(ty) => Typed::new(Kind::Convert(kept.clone().boxed(), How::Unwrap), ty.clone(), of.span),
+            None => kept.clone(),
+        };
+        let late = super::equality::unparenthesized(b);
+        if late.kind.takes_type() || matches!(late.kind, ExprKind::Throw(_) | ExprKind::Collection(_)) {
+            let other = self.converted_expr(b, &inner)?;
+            return Ok(Typed::new(
+                Kind::Coalesce(of.boxed(), slot, unwrapped.boxed(), other.boxed()),
+                inner,
+                span,
+            ));
+        }
+        let other = self.value(b)?;
+        let (value, other) = if self.implicit(&other, &inner).is_some() {
+            (unwrapped, self.converted(other, &inner)?)
+        } else if self.implicit(&other, &of.ty).is_some() {
+            (kept, self.converted(other, &of.ty)?)
+        } else if let Some(steps) = self.implicit(&unwrapped, &other.ty) {
+            (self.apply(unwrapped, steps)?, other)
+        } else {
+            let (a, b) = (self.spelled(&of.ty), self.spelled(&other.ty));
+            return wrong(
+                "CS0019",
+                format!("Operator '??' cannot be applied to operands of type '{a}' and '{b}'"),
+                span,
+            );
+        };
+        let ty = value.ty.clone();
+        Ok(Typed::new(Kind::Coalesce(of.boxed(), slot, value.boxed(), other.boxed()), ty, span))
+    }
+
+    /// `of switch { … }`.
+    pub(super) fn switch(
+        &mut self,
+        of: &Expr,
+        arms: &[tree::Arm],
+        wanted: Option<&Ty>,
+        span: Span,
+    ) -> Bind<Typed> {
+        let of = self.value(of)?;
+        let slot = self.slot();
+        let input = Typed::new(Kind::Slot(slot), of.ty.clone(), of.span);
+        let ty = match wanted {
+            Some(ty) => ty.clone(),
+            None => {
+                let mut values = Vec::new();
+                for arm in arms {
+                    let late = super::equality::unparenthesized(&arm.value);
+                    if late.kind.takes_type() || matches!(late.kind, ExprKind::Throw(_)) {
+                        continue;
+                    }
+                    values.push(self.within(|binder| {
+                        binder.pattern(&arm.pattern, &input)?;
+                        binder.value(&arm.value)
+                    })?);
+                }
+                match self.common_type(&values) {
+                    Some(ty) => ty,
+                    None => return wrong("CS8506", "No best type was found for the switch expression", span),
+                }
+            }
+        };
+        let mut bound = Vec::new();
+        for arm in arms {
+            bound.push(self.within(|binder| {
+                let (test, _) = binder.pattern(&arm.pattern, &input)?;
+                let when = arm.when.as_ref().map(|when| binder.truth(when)).transpose()?;
+                let value = binder.converted_expr(&arm.value, &ty)?;
+                Ok(Arm { test, when, value })
+            })?);
+        }
+        Ok(Typed::new(Kind::Switch(of.boxed(), slot, bound), ty, span))
+    }
+}

@@ -1,0 +1,226 @@
+//! What can be typed next: members behind a dot, names in sight elsewhere.
+
+use std::rc::Rc;
+
+use super::binder::{Bind, Binder, Part, wrong};
+use super::scope::{COMMON_NAMESPACES, Scope};
+use super::system::{Member, TypeKind, TypeSystem};
+use super::typed::Typed;
+use crate::syntax::tree::Expr;
+use crate::syntax::{Span, parse_until};
+use crate::types::Ty;
+
+/// Most completions that are listed.
+const MAX_COMPLETIONS: usize = 1000;
+
+/// Words that begin or join expressions.
+const KEYWORDS: [&str; 24] = [
+    "as",
+    "await",
+    "base",
+    "bool",
+    "checked",
+    "decimal",
+    "default",
+    "double",
+    "false",
+    "from",
+    "int",
+    "is",
+    "long",
+    "nameof",
+    "new",
+    "null",
+    "object",
+    "out",
+    "string",
+    "this",
+    "true",
+    "typeof",
+    "unchecked",
+    "var",
+];
+
+/// A completion.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Completion {
+    /// What is inserted.
+    pub label: String,
+    /// What it is, as DAP names kinds: `method`, `property`, `field`, `variable`, `class`, `module`, `keyword`.
+    pub kind: &'static str,
+}
+
+/// What is in sight where completions are wanted.
+#[derive(Debug, Clone)]
+pub(super) struct Sight {
+    of: Option<Part>,
+    locals: Vec<Rc<str>>,
+}
+
+/// Completions at a byte of a text, and the word there that they replace.
+pub fn complete(text: &str, cursor: usize, scope: &Scope, types: &dyn TypeSystem) -> (Vec<Completion>, Span) {
+    let Some(expr) = parse_until(text, cursor) else {
+        return (Vec::new(), Span { start: cursor, end: cursor });
+    };
+    let mut binder = Binder::new(scope, types);
+    let before = text.get(..cursor).unwrap_or_default();
+    let length: usize = before
+        .chars()
+        .rev()
+        .take_while(|letter| letter.is_alphanumeric() || matches!(letter, '_' | '$'))
+        .map(char::len_utf8)
+        .sum();
+    let span = Span { start: cursor - length, end: cursor };
+    let word = before.get(span.start..).unwrap_or_default();
+    // The tree has no value; what matters is what was in sight at its cursor.
+    drop(binder.meaning(&expr));
+    let Some(sight) = binder.sight.take() else { return (Vec::new(), span) };
+    let mut found = match &sight.of {
+        Some(Part::Value(value)) => binder.members_to_offer(value),
+        Some(Part::Type(ty)) => binder.statics_to_offer(ty, word),
+        Some(Part::Namespace(space)) => binder.types_to_offer(space, word),
+        Some(Part::Group(_)) => Vec::new(),
+        None => binder.names_to_offer(&sight.locals, word),
+    };
+    let wanted = word.to_lowercase();
+    found.retain(|one| one.label.to_lowercase().starts_with(&wanted));
+    found.sort_by(|a, b| (!a.label.starts_with(word), a).cmp(&(!b.label.starts_with(word), b)));
+    found.dedup_by(|a, b| a.label == b.label);
+    found.truncate(MAX_COMPLETIONS);
+    (found, span)
+}
+
+fn one(label: impl Into<String>, kind: &'static str) -> Completion {
+    Completion { label: label.into(), kind }
+}
+
+impl Binder<'_> {
+    pub(super) fn cursor(&mut self, of: Option<&Expr>, _word: &str, span: Span) -> Bind<Part> {
+        let of = match of {
+            Some(of) => Some(self.part(of)?),
+            None => None,
+        };
+        if self.sight.is_none() {
+            let locals = self.locals.iter().map(|local| local.name.clone()).collect();
+            self.sight = Some(Sight { of, locals });
+        }
+        wrong("CS1001", "Identifier expected", span)
+    }
+
+    fn members_to_offer(&self, value: &Typed) -> Vec<Completion> {
+        let mut found = Vec::new();
+        let narrow = self.narrowed(value);
+        for value in [Some(value), narrow.as_ref()].into_iter().flatten() {
+            for owner in self.types.lineage(&value.ty) {
+                self.declared(&owner, false, &mut found);
+            }
+            found.extend(
+                value
+                    .ty
+                    .names()
+                    .into_iter()
+                    .flat_map(|names| names.all())
+                    .flatten()
+                    .map(|name| one(name, "field")),
+            );
+            if self.types.item_of(&value.ty).is_some() {
+                found.extend(crate::linq::names().map(|name| one(name, "method")));
+            }
+            for method in self.types.system.extensions_to_offer() {
+                let Some(first) = method.parameters.first() else { continue };
+                let pair = (first.ty.clone(), value.ty.clone());
+                let types =
+                    self.inferred(method.generics.len(), std::slice::from_ref(&pair)).unwrap_or_default();
+                let wanted = first.ty.with(&[], &types);
+                if !wanted.is_open() && self.implicit(value, &wanted).is_some() {
+                    found.push(one(&*method.name, "method"));
+                }
+            }
+        }
+        found
+    }
+
+    fn statics_to_offer(&self, ty: &Ty, word: &str) -> Vec<Completion> {
+        let mut found = Vec::new();
+        for owner in self.types.chain(ty) {
+            self.declared(&owner, true, &mut found);
+            if let Some(def) = self.types.def(&owner) {
+                found.extend(
+                    self.types.system.type_names(Err(def), word).into_iter().map(|name| one(name, "class")),
+                );
+            }
+        }
+        found
+    }
+
+    /// What a type itself declares and code here could name.
+    fn declared(&self, owner: &Ty, is_static: bool, found: &mut Vec<Completion>) {
+        let Some(def) = self.types.def(owner) else { return };
+        let is_enum = self.types.system.info(def).is_some_and(|info| matches!(info.kind, TypeKind::Enum(_)));
+        let own = self.scope.class.as_ref().is_some_and(|class| self.types.chain(class).contains(owner));
+        let plain = |name: &str| !(name.contains(['<', '.']) || is_enum && name == "value__");
+        for member in self.types.system.all_members(def) {
+            let (name, kind, member_static, is_accessible) = match &member {
+                Member::Field(field) => (&field.name, "field", field.is_static, field.is_accessible),
+                Member::Property(property) if property.parameters.is_empty() => {
+                    (&property.name, "property", property.is_static, property.is_accessible)
+                }
+                Member::Property(_) => continue,
+                Member::Method(method) => (&method.name, "method", method.is_static, method.is_accessible),
+            };
+            let accessor = kind == "method"
+                && ["get_", "set_", "add_", "remove_", "op_"].iter().any(|start| name.starts_with(start));
+            if member_static == is_static && (is_accessible || own) && plain(name) && !accessor {
+                found.push(one(&**name, kind));
+            }
+        }
+    }
+
+    fn types_to_offer(&self, space: &str, word: &str) -> Vec<Completion> {
+        self.types.system.type_names(Ok(space), word).into_iter().map(|name| one(name, "class")).collect()
+    }
+
+    fn names_to_offer(&self, locals: &[Rc<str>], word: &str) -> Vec<Completion> {
+        let scope = self.scope;
+        let mut found: Vec<Completion> = locals.iter().map(|name| one(&**name, "variable")).collect();
+        found.extend(scope.variables.iter().map(|variable| one(&*variable.name, "variable")));
+        if let Some(this) = &scope.this {
+            found.push(one("this", "variable"));
+            for owner in self.types.chain(this) {
+                self.declared(&owner, false, &mut found);
+                self.parameters(&owner, &mut found);
+            }
+        }
+        if let Some(class) = &scope.class {
+            found.extend(self.statics_to_offer(class, word));
+        }
+        found.extend(scope.type_parameters.iter().map(|(name, _)| one(name, "class")));
+        found.extend(scope.imports.type_aliases.iter().map(|(name, _)| one(name, "class")));
+        found.extend(scope.imports.namespace_aliases.iter().map(|(name, _)| one(name, "module")));
+        for ty in &scope.imports.statics {
+            self.declared(ty, true, &mut found);
+        }
+        found.extend(KEYWORDS.map(|word| one(word, "keyword")));
+        let mut spaces = self.spaces();
+        spaces.extend(COMMON_NAMESPACES.iter().map(|space| (*space).to_owned()));
+        spaces.sort();
+        spaces.dedup();
+        for space in spaces {
+            found.extend(self.types_to_offer(&space, word));
+        }
+        found
+    }
+
+    /// Parameters of a primary constructor, which are fields that only the compiler can name.
+    fn parameters(&self, owner: &Ty, found: &mut Vec<Completion>) {
+        let Some(def) = self.types.def(owner) else { return };
+        for member in self.types.system.all_members(def) {
+            if let Member::Field(field) = member
+                && let Some(name) = field.name.strip_prefix('<').and_then(|name| name.strip_suffix(">P"))
+                && !name.is_empty()
+            {
+                found.push(one(name, "variable"));
+            }
+        }
+    }
+}

@@ -1,0 +1,385 @@
+//! Conversions (language specification, 10): which there are, and the nodes that carry them out. Constants are converted at once.
+
+use super::binder::{Bind, Binder, wrong};
+use super::typed::{How, Kind, Typed};
+use crate::constant::{Constant, fits};
+use crate::operators::Overflow;
+use crate::syntax::Span;
+use crate::syntax::tree::{Expr, ExprKind, TypeName};
+use crate::types::{OBJECT, STRING, Ty, is_integral, kind, widens};
+
+/// The nodes of a conversion, from the inside out, each with the type it gives.
+pub(super) type Steps = Vec<(How, Ty)>;
+
+/// Deepest nesting of conversions in conversions: of tuples in nullables in tuples.
+const MAX_DEPTH: usize = 6;
+
+impl Binder<'_> {
+    /// An expression as a value of a type, as an assignment would make it.
+    pub(super) fn converted_expr(&mut self, expr: &Expr, to: &Ty) -> Bind<Typed> {
+        if *to == Ty::Null || *to == Ty::Other {
+            return self.value(expr);
+        }
+        match &expr.kind {
+            ExprKind::Paren(of) => return self.converted_expr(of, to),
+            ExprKind::New { ty: None, arguments, initializer } => {
+                let made = self.types.inside(to);
+                let value = self.creation(&made, arguments, initializer.as_ref(), expr.span)?;
+                return self.converted(value, to);
+            }
+            ExprKind::Default(None) => return Ok(self.default_of(to, expr.span)),
+            ExprKind::Choice(condition, a, b) => {
+                return self.choice((condition, a, b), Some(to), expr.span);
+            }
+            ExprKind::Switch(of, arms) => return self.switch(of, arms, Some(to), expr.span),
+            ExprKind::Throw(of) => return self.throw(of, to.clone(), expr.span),
+            ExprKind::Tuple(elements) => {
+                if let Some(types) = self.types.tuple(to)
+                    && types.len() == elements.len()
+                {
+                    let mut values = Vec::new();
+                    for ((_, value), ty) in elements.iter().zip(&types) {
+                        values.push(self.converted_expr(value, ty)?);
+                    }
+                    return Ok(Typed::new(Kind::Tuple(values), to.clone(), expr.span));
+                }
+            }
+            ExprKind::Collection(_) => return super::binder::left("a collection expression", expr.span),
+            ExprKind::Lambda(_) => return super::binder::left("a lambda", expr.span),
+            _ => {}
+        }
+        if self.types.is_delegate(to)
+            && let ExprKind::Name(_) | ExprKind::Member(..) = &expr.kind
+            && let super::binder::Part::Group(_) = self.part(expr)?
+        {
+            return super::binder::left("a method as a delegate", expr.span);
+        }
+        let value = self.value(expr)?;
+        self.converted(value, to)
+    }
+
+    /// A value as one of a type; refused where there is no implicit conversion.
+    pub(super) fn converted(&mut self, value: Typed, to: &Ty) -> Bind<Typed> {
+        let to = to.direct();
+        match self.implicit(&value, to) {
+            Some(steps) => self.apply(value, steps),
+            None => self.not_converted(&value, to),
+        }
+    }
+
+    pub(super) fn not_converted<T>(&self, value: &Typed, to: &Ty) -> Bind<T> {
+        let (from, name) = (self.spelled(&value.ty), self.spelled(to));
+        if value.is_null() {
+            let code = if to.is_value() { "CS0037" } else { "CS0029" };
+            return wrong(
+                code,
+                format!("Cannot convert null to '{name}' because it is a non-nullable value type"),
+                value.span,
+            );
+        }
+        if let Some(constant) = value.constant()
+            && is_number_type(&value.ty)
+            && is_number_type(to)
+            && matches!(constant, Constant::Int(..))
+            && value.ty == crate::types::INT
+            && *to != crate::types::CHAR
+        {
+            return wrong(
+                "CS0031",
+                format!("Constant value '{}' cannot be converted to a '{name}'", constant.plain()),
+                value.span,
+            );
+        }
+        if self.explicit(value, to).is_some() {
+            return wrong(
+                "CS0266",
+                format!(
+                    "Cannot implicitly convert type '{from}' to '{name}'. An explicit conversion exists (are you missing a cast?)"
+                ),
+                value.span,
+            );
+        }
+        wrong("CS0029", format!("Cannot implicitly convert type '{from}' to '{name}'"), value.span)
+    }
+
+    /// The implicit conversion, if there is one.
+    pub(super) fn implicit(&self, value: &Typed, to: &Ty) -> Option<Steps> {
+        self.standard(value, to).or_else(|| self.user_defined(value, to, false))
+    }
+
+    /// An implicit conversion that no type defines.
+    pub(super) fn standard(&self, value: &Typed, to: &Ty) -> Option<Steps> {
+        if let Kind::Throw(_) = value.kind {
+            return Some(Vec::new());
+        }
+        if let Some(constant) = value.constant()
+            && let Some(steps) = self.of_constant(constant, &value.ty, to)
+        {
+            return Some(steps);
+        }
+        if value.is_null() {
+            return match to {
+                Ty::Pointer(_) => Some(vec![(How::Same, to.clone())]),
+                to if !to.is_value() || self.types.nullable(to).is_some() => {
+                    Some(vec![(How::Same, to.clone())])
+                }
+                _ => None,
+            };
+        }
+        self.implicit_of_types(&value.ty, to, MAX_DEPTH)
+    }
+
+    /// A constant of type int fits into whatever holds its value; 0 is every enum's.
+    fn of_constant(&self, constant: &Constant, from: &Ty, to: &Ty) -> Option<Steps> {
+        let inside = self.types.inside(to);
+        let fits_into = match (from, constant, &inside) {
+            (Ty::Primitive(kind::I4), Constant::Int(_, value), Ty::Primitive(kind)) => {
+                is_integral(*kind) && *kind != kind::CHAR && fits(*kind, *value)
+            }
+            (Ty::Primitive(kind::I8), Constant::Int(_, value), Ty::Primitive(kind::U8)) => *value >= 0,
+            (Ty::Primitive(_), Constant::Int(_, 0), inside) if from.number().is_some() => {
+                self.types.enum_storage(inside).is_some()
+            }
+            _ => false,
+        };
+        if !fits_into || inside == *from {
+            return None;
+        }
+        let mut steps = vec![(How::Number { checked: false }, inside.clone())];
+        if inside != *to {
+            steps.push((How::Wrap, to.clone()));
+        }
+        Some(steps)
+    }
+
+    /// Between types, whatever the value.
+    pub(super) fn implicit_of_types(&self, from: &Ty, to: &Ty, deeper: usize) -> Option<Steps> {
+        if from == to {
+            // Tuples may have other names.
+            return Some(if from.names().is_some() || to.names().is_some() {
+                vec![(How::Same, to.clone())]
+            } else {
+                Vec::new()
+            });
+        }
+        let deeper = deeper.checked_sub(1)?;
+        let types = &self.types;
+        if let (Some(a), Some(b)) = (from.number(), to.number()) {
+            return widens(a, b).then(|| vec![(How::Number { checked: false }, to.clone())]);
+        }
+        if from.number().is_some_and(|kind| !matches!(kind, kind::R4 | kind::R8)) && types.is_decimal(to) {
+            return Some(vec![(How::Number { checked: false }, to.clone())]);
+        }
+        if let Some(inner) = types.nullable(to) {
+            if let Some(own) = types.nullable(from) {
+                let steps = self.implicit_of_types(&own, &inner, deeper)?;
+                return Some(vec![(How::Lift(steps.into()), to.clone())]);
+            }
+            let mut steps = self.implicit_of_types(from, &inner, deeper)?;
+            steps.push((How::Wrap, to.clone()));
+            return Some(steps);
+        }
+        if let (Some(own), Some(wanted)) = (types.tuple(from), types.tuple(to)) {
+            if own.len() != wanted.len() {
+                return None;
+            }
+            let elements = own.iter().zip(&wanted).map(|(from, to)| self.implicit_of_types(from, to, deeper));
+            let elements: Vec<Steps> = elements.collect::<Option<_>>()?;
+            return Some(vec![(How::Tuple(elements.into()), to.clone())]);
+        }
+        if !types.widens(from, to) {
+            return None;
+        }
+        let boxes = from.is_value() && !to.is_value();
+        Some(vec![(if boxes { How::Box } else { How::Same }, to.clone())])
+    }
+
+    /// The explicit conversion that a cast makes.
+    pub(super) fn explicit(&self, value: &Typed, to: &Ty) -> Option<Steps> {
+        if let Some(steps) = self.standard(value, to) {
+            return Some(steps);
+        }
+        self.explicit_of_types(&value.ty, to, MAX_DEPTH).or_else(|| self.user_defined(value, to, true))
+    }
+
+    pub(super) fn explicit_of_types(&self, from: &Ty, to: &Ty, deeper: usize) -> Option<Steps> {
+        if let Some(steps) = self.implicit_of_types(from, to, deeper) {
+            return Some(steps);
+        }
+        let deeper = deeper.checked_sub(1)?;
+        let types = &self.types;
+        let is_number =
+            |ty: &Ty| is_number_type(ty) || types.enum_storage(ty).is_some() || types.is_decimal(ty);
+        if is_number(from) && is_number(to) {
+            return Some(vec![(How::Number { checked: self.overflow == Overflow::Fails }, to.clone())]);
+        }
+        if let (Ty::Pointer(_), Ty::Pointer(_)) = (from, to) {
+            return Some(vec![(How::Same, to.clone())]);
+        }
+        let is_whole = |ty: &Ty| ty.number().is_some_and(is_integral);
+        if matches!(from, Ty::Pointer(_)) && is_whole(to) || is_whole(from) && matches!(to, Ty::Pointer(_)) {
+            return Some(vec![(How::Number { checked: false }, to.clone())]);
+        }
+        match (types.nullable(from), types.nullable(to)) {
+            (Some(own), Some(inner)) => {
+                let steps = self.explicit_of_types(&own, &inner, deeper)?;
+                return Some(vec![(How::Lift(steps.into()), to.clone())]);
+            }
+            (Some(own), None) if to.is_value() => {
+                let mut steps = vec![(How::Unwrap, own.clone())];
+                steps.extend(self.explicit_of_types(&own, to, deeper)?);
+                return Some(steps);
+            }
+            (None, Some(inner)) if from.is_value() => {
+                let mut steps = self.explicit_of_types(from, &inner, deeper)?;
+                steps.push((How::Wrap, to.clone()));
+                return Some(steps);
+            }
+            _ => {}
+        }
+        if from.is_value() {
+            if let (Some(own), Some(wanted)) = (types.tuple(from), types.tuple(to))
+                && own.len() == wanted.len()
+            {
+                let elements =
+                    own.iter().zip(&wanted).map(|(from, to)| self.explicit_of_types(from, to, deeper));
+                let elements: Vec<Steps> = elements.collect::<Option<_>>()?;
+                return Some(vec![(How::Tuple(elements.into()), to.clone())]);
+            }
+            return None;
+        }
+        // From a reference: out of a box, or down to what it is.
+        if to.is_value() {
+            let inner = types.inside(to);
+            let holds = *from == OBJECT
+                || types.is_interface(from) && types.derives(&inner, from)
+                || types.derives(&inner, from);
+            return (holds && *from != STRING && !matches!(to, Ty::Pointer(_)))
+                .then(|| vec![(How::Unbox, to.clone())]);
+        }
+        let is_open = |ty: &Ty| types.is_interface(ty) || types.is_delegate(ty);
+        let related = types.derives(to, from)
+            || is_open(from)
+            || is_open(to)
+            || matches!((from, to), (Ty::Vector(_), Ty::Vector(_)));
+        (related && *from != STRING || types.derives(to, from)).then(|| vec![(How::Down, to.clone())])
+    }
+
+    /// A value with the nodes of its conversion around it.
+    pub(super) fn apply(&self, value: Typed, steps: Steps) -> Bind<Typed> {
+        let mut value = value;
+        for (how, to) in steps {
+            value = self.apply_one(value, how, to)?;
+        }
+        Ok(value)
+    }
+
+    fn apply_one(&self, value: Typed, how: How, to: Ty) -> Bind<Typed> {
+        let span = value.span;
+        if value.ty == to && matches!(how, How::Same) && to.names().is_none() {
+            return Ok(value);
+        }
+        if let (Some(constant), How::Number { .. }) = (value.constant(), &how) {
+            return self.fold_number(constant, &value, to, span);
+        }
+        // A constant keeps being one as the same reference: a text as a text, null as null.
+        if let (Some(constant), How::Same) = (value.constant(), &how)
+            && (*constant == Constant::Null || to == STRING)
+        {
+            return Ok(Typed::new(Kind::Constant(constant.clone()), to, span));
+        }
+        Ok(Typed::new(Kind::Convert(value.boxed(), how), to, span))
+    }
+
+    fn fold_number(&self, constant: &Constant, value: &Typed, to: Ty, span: Span) -> Bind<Typed> {
+        if self.types.is_decimal(&to) {
+            return match constant.to_decimal(true) {
+                Some(folded) => Ok(Typed::new(Kind::Constant(Constant::Decimal(folded)), to, span)),
+                None => self.does_not_fit(constant, &to, span),
+            };
+        }
+        let Some(kind) = to.number().or_else(|| self.types.enum_storage(&to)) else {
+            return Ok(Typed::new(
+                Kind::Convert(value.clone().boxed(), How::Number { checked: false }),
+                to,
+                span,
+            ));
+        };
+        let checked = self.overflow != Overflow::Ignored;
+        match constant.cast(kind, checked) {
+            Some(folded) => Ok(Typed::new(Kind::Constant(folded), to, span)),
+            // What an unchecked cast of a real gives is known when it runs, or refused then.
+            None if !checked => {
+                Ok(Typed::new(Kind::Convert(value.clone().boxed(), How::Number { checked: false }), to, span))
+            }
+            None => self.does_not_fit(constant, &to, span),
+        }
+    }
+
+    fn does_not_fit<T>(&self, constant: &Constant, to: &Ty, span: Span) -> Bind<T> {
+        let name = self.spelled(to);
+        let message = format!(
+            "Constant value '{}' cannot be converted to a '{name}' (use 'unchecked' syntax to override)",
+            constant.plain()
+        );
+        wrong("CS0221", message, span)
+    }
+
+    /// `(Type)value`.
+    pub(super) fn cast(&mut self, ty: &TypeName, of: &Expr, span: Span) -> Bind<Typed> {
+        let to = self.type_of_name(ty)?;
+        let mut inner = of;
+        while let ExprKind::Paren(deeper) = &inner.kind {
+            inner = deeper;
+        }
+        if inner.kind.takes_type()
+            || matches!(inner.kind, ExprKind::Throw(_) | ExprKind::Collection(_) | ExprKind::Lambda(_))
+        {
+            let value = self.converted_expr(of, &to)?;
+            return Ok(Typed { span, ..value });
+        }
+        let value = self.value(of)?;
+        self.cast_value(value, &to, span)
+    }
+
+    pub(super) fn cast_value(&mut self, value: Typed, to: &Ty, span: Span) -> Bind<Typed> {
+        match self.explicit(&value, to) {
+            Some(steps) => {
+                // A cast to the value's own type keeps a constant constant; an object's cast stays visible.
+                let value = self.apply(value, steps)?;
+                Ok(Typed { span, ..value })
+            }
+            None => {
+                let (from, name) = (self.spelled(&value.ty), self.spelled(to));
+                wrong("CS0030", format!("Cannot convert type '{from}' to '{name}'"), span)
+            }
+        }
+    }
+
+    /// `value as Type`.
+    pub(super) fn as_type(&mut self, of: &Expr, ty: &TypeName, span: Span) -> Bind<Typed> {
+        let (value, to) = (self.value(of)?, self.type_of_name(ty)?);
+        if to.is_value() && self.types.nullable(&to).is_none() {
+            let name = self.spelled(&to);
+            return wrong(
+                "CS0077",
+                format!(
+                    "The as operator must be used with a reference type or nullable type ('{name}' is a non-nullable value type)"
+                ),
+                span,
+            );
+        }
+        Ok(Typed::new(Kind::As(value.boxed()), to, span))
+    }
+
+    /// Whether an explicit conversion between two types is possible at all, for type tests.
+    pub(super) fn may_be(&self, from: &Ty, to: &Ty) -> bool {
+        *from == Ty::Null
+            || self.explicit_of_types(from, to, MAX_DEPTH).is_some()
+            || self.explicit_of_types(&self.types.inside(from), &self.types.inside(to), MAX_DEPTH).is_some()
+    }
+}
+
+fn is_number_type(ty: &Ty) -> bool {
+    ty.number().is_some()
+}

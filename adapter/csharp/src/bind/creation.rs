@@ -1,0 +1,348 @@
+//! `new`: objects with constructors and initialisers, arrays, tuples (language specification, 12.8.17 and 12.8.6).
+
+use std::rc::Rc;
+
+use super::binder::{Bind, Binder, Part, left, wrong};
+use super::system::{Member, Method, TypeKind};
+use super::typed::{Kind, Typed};
+use crate::constant::Constant;
+use crate::syntax::Span;
+use crate::syntax::tree::{
+    Argument, ArrayItem, Expr, ExprKind, Initializer, InitializerTarget, InitializerValue, MemberInitializer,
+    TypeName,
+};
+use crate::types::{OBJECT, STRING, TupleNames, Ty, kind};
+
+impl Binder<'_> {
+    /// `new T(arguments) { … }`.
+    pub(super) fn creation(
+        &mut self,
+        ty: &Ty,
+        arguments: &[Argument],
+        initializer: Option<&Initializer>,
+        span: Span,
+    ) -> Bind<Typed> {
+        let made = self.constructed(ty, arguments, span)?;
+        let Some(initializer) = initializer else { return Ok(made) };
+        let slot = self.slot();
+        let kept = Typed::new(Kind::Slot(slot), ty.clone(), span);
+        let mut steps = Vec::new();
+        self.initialize(&kept, initializer, &mut steps, span)?;
+        steps.push(kept);
+        let whole = Typed::new(Kind::Sequence(steps), ty.clone(), span);
+        Ok(Typed::new(Kind::Let(slot, made.boxed(), whole.boxed()), ty.clone(), span))
+    }
+
+    fn constructed(&mut self, ty: &Ty, arguments: &[Argument], span: Span) -> Bind<Typed> {
+        let name = self.spelled(ty);
+        if let Some(inner) = self.types.nullable(ty) {
+            let [only] = arguments else { return Ok(self.default_of(ty, span)) };
+            let value = self.converted_expr(&only.value, &inner)?;
+            return self.converted(value, ty);
+        }
+        let Some(info) = self.types.info(ty).filter(|_| matches!(ty, Ty::Named(_) | Ty::Primitive(_))) else {
+            return wrong("CS0246", format!("The type '{name}' cannot be made with `new`"), span);
+        };
+        if info.is_abstract {
+            return wrong(
+                "CS0144",
+                format!("Cannot create an instance of the abstract type or interface '{name}'"),
+                span,
+            );
+        }
+        if info.kind == TypeKind::Delegate {
+            return left("a new delegate", span);
+        }
+        if arguments.is_empty() && ty.is_value() && *ty != STRING && !self.has_own_constructor(ty) {
+            return Ok(self.default_of(ty, span));
+        }
+        let Some(def) = self.types.def(ty) else {
+            return wrong("CS0246", format!("The type '{name}' could not be found"), span);
+        };
+        let constructors: Vec<(Rc<Method>, Ty)> = self
+            .types
+            .system
+            .members(def, ".ctor")
+            .iter()
+            .filter_map(|member| match member {
+                Member::Method(method) if !method.is_static => Some((method.clone(), ty.clone())),
+                _ => None,
+            })
+            .collect();
+        let given = self.given(arguments)?;
+        let candidates = self.applicable(&constructors, &[], &given);
+        let Some(best) = self.best(candidates, &given, span)? else {
+            return self.no_overload(&name, &constructors, &given, span);
+        };
+        if given.iter().any(|given| matches!(given.value, super::overloads::GivenValue::Function)) {
+            return left("a lambda or a method as an argument", span);
+        }
+        let is_text = self.is_text_constructor(&best.method.method);
+        let passed = self.passed(&best, &given, span)?;
+        if is_text {
+            let values = passed.into_iter().filter_map(|one| match one.value {
+                super::typed::Argument::Value(value) => Some(value),
+                _ => None,
+            });
+            return Ok(Typed::new(Kind::NewText(values.collect()), STRING, span));
+        }
+        Ok(Typed::new(Kind::New(Box::new(best.method), passed), ty.clone(), span))
+    }
+
+    /// Whether a struct has a constructor without parameters.
+    fn has_own_constructor(&self, ty: &Ty) -> bool {
+        let Some(def) = self.types.def(ty) else { return false };
+        self.types.system.members(def, ".ctor").iter().any(|member| {
+            matches!(member, Member::Method(method) if !method.is_static && method.parameters.is_empty())
+        })
+    }
+
+    fn initialize(
+        &mut self,
+        of: &Typed,
+        initializer: &Initializer,
+        steps: &mut Vec<Typed>,
+        span: Span,
+    ) -> Bind<()> {
+        match initializer {
+            Initializer::Members(members) => {
+                for member in members {
+                    self.initialize_member(of, member, steps)?;
+                }
+            }
+            Initializer::Items(items) => {
+                for row in items {
+                    let arguments: Vec<Argument> = row
+                        .iter()
+                        .map(|value| Argument {
+                            name: None,
+                            mode: crate::syntax::tree::Mode::Value,
+                            value: value.clone(),
+                        })
+                        .collect();
+                    let name = crate::syntax::tree::Name {
+                        text: "Add".into(),
+                        arguments: Vec::new(),
+                        open: 0,
+                        span,
+                    };
+                    let Part::Group(group) = self.member_of_value(of.clone(), &name, span)? else {
+                        return wrong("CS1922", "Cannot initialize a type that has no 'Add' method", span);
+                    };
+                    let given = self.given(&arguments)?;
+                    steps.push(self.call_given(&group, &given, span)?);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn initialize_member(
+        &mut self,
+        of: &Typed,
+        member: &MemberInitializer,
+        steps: &mut Vec<Typed>,
+    ) -> Bind<()> {
+        let span = member.span;
+        let place = match &member.target {
+            InitializerTarget::Member(name) => {
+                let found = self.own_member(of, name, &[], span)?;
+                match found {
+                    Some(Part::Value(place)) => place,
+                    _ => {
+                        let owner = self.spelled(&of.ty);
+                        return wrong(
+                            "CS0117",
+                            format!("'{owner}' does not contain a definition for '{name}'"),
+                            span,
+                        );
+                    }
+                }
+            }
+            InitializerTarget::Index(arguments) => {
+                let given = self.given(arguments)?;
+                self.indexed(of.clone(), &given, span)?
+            }
+        };
+        match &member.value {
+            InitializerValue::Nested(initializer) => self.initialize(&place, initializer, steps, span),
+            InitializerValue::Value(value) => {
+                let value = self.converted_expr(value, &place.ty)?;
+                steps.push(self.written(place, value, span)?);
+                Ok(())
+            }
+        }
+    }
+
+    /// `new T[2] { … }`, `new[] { … }`, `new int[2, 3]`.
+    pub(super) fn new_array(
+        &mut self,
+        of: Option<&TypeName>,
+        lengths: &[Expr],
+        rank: u32,
+        items: Option<&[ArrayItem]>,
+        span: Span,
+    ) -> Bind<Typed> {
+        let of = of.map(|of| self.type_of_name(of)).transpose()?;
+        let mut bound = Vec::new();
+        for length in lengths {
+            let length = self.value(length)?;
+            let to = if self.implicit(&length, &crate::types::INT).is_some() { kind::I4 } else { kind::I8 };
+            let length = self.converted(length, &Ty::Primitive(to))?;
+            if matches!(length.constant(), Some(Constant::Int(_, length)) if *length < 0) {
+                return wrong("CS0248", "Cannot create an array with a negative size", length.span);
+            }
+            bound.push(length);
+        }
+        let Some(items) = items else {
+            let Some(of) = of else {
+                return wrong("CS0826", "No best type found for implicitly-typed array", span);
+            };
+            let ty = array_type(&of, rank);
+            return Ok(Typed::new(Kind::NewArray { of, lengths: bound, items: None }, ty, span));
+        };
+        let (mut written, mut shape) = (Vec::new(), vec![None; rank as usize]);
+        rows(items, &mut written, &mut shape, span)?;
+        let of = match of {
+            Some(of) => of,
+            None => self.best_common_type(&written, span)?,
+        };
+        let mut values = Vec::new();
+        for item in written {
+            values.push(self.converted_expr(item, &of)?);
+        }
+        let shape: Vec<i32> =
+            shape.into_iter().map(|length| i32::try_from(length.unwrap_or(0)).unwrap_or(i32::MAX)).collect();
+        for (length, is) in bound.iter().zip(&shape) {
+            if length.constant() != Some(&Constant::int(*is)) {
+                let wanted = length.constant().map(Constant::plain).unwrap_or_default();
+                return wrong(
+                    "CS0847",
+                    format!(
+                        "An array initializer of length '{wanted}' is expected: there are not as many items"
+                    ),
+                    length.span,
+                );
+            }
+        }
+        let lengths = if rank > 1 {
+            shape.into_iter().map(|length| self.int(length, span)).collect()
+        } else {
+            Vec::new()
+        };
+        let ty = array_type(&of, rank);
+        Ok(Typed::new(Kind::NewArray { of, lengths, items: Some(values) }, ty, span))
+    }
+
+    /// The type of one of these that all of them convert to (12.6.3.16).
+    fn best_common_type(&mut self, items: &[&Expr], span: Span) -> Bind<Ty> {
+        let mut values = Vec::new();
+        for item in items {
+            if !item.kind.takes_type() {
+                values.push(self.value(item)?);
+            }
+        }
+        match self.common_type(&values) {
+            Some(ty) => Ok(ty),
+            None => wrong("CS0826", "No best type found for implicitly-typed array", span),
+        }
+    }
+
+    pub(super) fn common_type(&self, values: &[Typed]) -> Option<Ty> {
+        let candidates =
+            values.iter().filter(|value| !value.is_null() && !matches!(value.kind, Kind::Throw(_)));
+        let fits = |ty: &Ty| values.iter().all(|value| self.implicit(value, ty).is_some());
+        let fitting: Vec<&Ty> = candidates.map(|value| &value.ty).filter(|ty| fits(ty)).collect();
+        let best = fitting.iter().find(|to| fitting.iter().all(|from| self.types.widens(from, to)));
+        best.or(fitting.first()).map(|ty| (*ty).clone())
+    }
+
+    /// `(a, b)` and `new { A = 1, b.Name }`: no type can be made in a program that is stopped, so an anonymous object is a tuple with
+    /// these names.
+    pub(super) fn tuple(
+        &mut self,
+        elements: &[(Option<Rc<str>>, Expr)],
+        is_anonymous: bool,
+        span: Span,
+    ) -> Bind<Typed> {
+        let (mut values, mut names) = (Vec::new(), Vec::<Option<Rc<str>>>::new());
+        for (name, element) in elements {
+            let inferred = || match &element.kind {
+                ExprKind::Name(name) | ExprKind::Member(_, name) => Some(name.text.clone()),
+                ExprKind::Conditional(_, then) => match &then.kind {
+                    ExprKind::Member(_, name) => Some(name.text.clone()),
+                    _ => None,
+                },
+                _ => None,
+            };
+            let inferred = || inferred().filter(|name| is_anonymous || !is_of_tuples(name));
+            let name = name.clone().or_else(inferred);
+            names.push(name.filter(|name| !names.contains(&Some(name.clone()))));
+            values.push(self.value(element)?);
+        }
+        let types: Vec<Ty> =
+            values.iter().map(|value| if value.is_null() { OBJECT } else { value.ty.clone() }).collect();
+        if types.len() > 7 {
+            return left("a tuple of more than 7 elements", span);
+        }
+        let Some(ty) = self.types.tuple_of(types.clone(), TupleNames::new(names)) else {
+            return wrong("CS8179", "Predefined type 'System.ValueTuple' is not defined or imported", span);
+        };
+        let mut converted = Vec::new();
+        for (value, ty) in values.into_iter().zip(&types) {
+            converted.push(self.converted(value, ty)?);
+        }
+        Ok(Typed::new(Kind::Tuple(converted), ty, span))
+    }
+}
+
+/// Whether a name is a member of all tuples, so that an element gets it only where it is written: `(pair.Item2, 1).Item2` is 1 (12.8.6).
+fn is_of_tuples(name: &str) -> bool {
+    let number = name.strip_prefix("Item").filter(|digits| !digits.is_empty() && !digits.starts_with('0'));
+    number.is_some_and(|digits| digits.bytes().all(|digit| digit.is_ascii_digit()))
+        || ["Rest", "CompareTo", "Deconstruct", "Equals", "GetHashCode", "ToString"].contains(&name)
+}
+
+fn array_type(of: &Ty, rank: u32) -> Ty {
+    if rank == 1 { of.clone().vector() } else { Ty::Array(Box::new(of.clone()), rank) }
+}
+
+/// The items between braces, row by row, and how many there are on each level.
+fn rows<'e>(
+    items: &'e [ArrayItem],
+    all: &mut Vec<&'e Expr>,
+    shape: &mut [Option<usize>],
+    span: Span,
+) -> Bind<()> {
+    let Some((length, deeper)) = shape.split_first_mut() else {
+        return wrong(
+            "CS0623",
+            "Array initializers can only be used in a variable or field initializer",
+            span,
+        );
+    };
+    if length.replace(items.len()).is_some_and(|known| known != items.len()) {
+        return wrong(
+            "CS0847",
+            "An array initializer of another length is expected: rows are equally long",
+            span,
+        );
+    }
+    for item in items {
+        match (item, deeper.is_empty()) {
+            (ArrayItem::Row(inner, span), false) => rows(inner, all, deeper, *span)?,
+            (ArrayItem::Value(value), true) => all.push(value),
+            (ArrayItem::Row(_, span), true) => {
+                return wrong(
+                    "CS0623",
+                    "Array initializers can only be used in a variable or field initializer",
+                    *span,
+                );
+            }
+            (ArrayItem::Value(value), false) => {
+                return wrong("CS0846", "A nested array initializer is expected", value.span);
+            }
+        }
+    }
+    Ok(())
+}

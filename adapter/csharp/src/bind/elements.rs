@@ -1,0 +1,341 @@
+//! Indexers, indexes from the end and ranges (language specification, 12.8.12, 12.9.6 and 12.10).
+
+use std::rc::Rc;
+
+use super::binder::{Bind, Binder, wrong};
+use super::operators::in_order;
+use super::overloads::{Given, GivenValue};
+use super::system::{Elements, Member, Method, Property};
+use super::typed::{Kind, MethodRef, PropertyRef, Typed};
+use crate::operators::BinaryOp;
+use crate::syntax::Span;
+use crate::syntax::tree::{Argument, Expr, ExprKind, Mode};
+use crate::types::{BOOL, CHAR, INT, STRING, Ty, kind};
+
+impl Binder<'_> {
+    /// `of[arguments]`.
+    pub(super) fn index(&mut self, of: &Expr, arguments: &[Argument], span: Span) -> Bind<Typed> {
+        let of = self.value(of)?;
+        if of.is_null() {
+            return wrong("CS0021", "Cannot apply indexing with [] to an expression of type '<null>'", span);
+        }
+        if let [only] = arguments
+            && only.name.is_none()
+        {
+            match &super::equality::unparenthesized(&only.value).kind {
+                ExprKind::FromEnd(by) => return self.counted_from_end(of, by, span),
+                ExprKind::Range(from, to) => return self.slice(of, from.as_deref(), to.as_deref(), span),
+                _ => {}
+            }
+        }
+        let given = self.given(arguments)?;
+        self.indexed(of, &given, span)
+    }
+
+    /// The element of a value at these indexes.
+    pub(super) fn indexed(&mut self, of: Typed, given: &[Given<'_>], span: Span) -> Bind<Typed> {
+        if let Some(value) = self.stored_element(&of, given, span)? {
+            return Ok(value);
+        }
+        if let Some((property, arguments)) = self.indexer(&of.ty, given, span)? {
+            let ty = property.ty.direct().clone();
+            return Ok(Typed::new(Kind::Indexer(of.boxed(), Box::new(property), arguments), ty, span));
+        }
+        // `System.Index` and `System.Range` as values, for what has a length.
+        if let [Given { value: GivenValue::Value(index), .. }] = given {
+            if self.types.is_named(&index.ty, "System.Index") {
+                return self.by_index_value(of, index.clone(), span);
+            }
+            if self.types.is_named(&index.ty, "System.Range") {
+                return self.by_range_value(of, index.clone(), span);
+            }
+        }
+        if let Some(narrow) = self.narrowed(&of) {
+            return self.indexed(narrow, given, span);
+        }
+        let name = self.spelled(&of.ty);
+        let any = self.types.lineage(&of.ty).iter().any(|owner| {
+            self.types.def(owner).is_some_and(|def| !self.types.system.indexers(def).is_empty())
+        });
+        if any || matches!(of.ty, Ty::Vector(_) | Ty::Array(..) | Ty::Primitive(kind::STRING)) {
+            let passed: Vec<String> = given
+                .iter()
+                .map(|given| match &given.value {
+                    GivenValue::Value(value) => self.spelled(&value.ty),
+                    _ => "default or new".into(),
+                })
+                .collect();
+            let passed = passed.join(", ");
+            return wrong(
+                "CS1503",
+                format!("Cannot convert from '{passed}' to what the indexer of '{name}' takes"),
+                span,
+            );
+        }
+        wrong("CS0021", format!("Cannot apply indexing with [] to an expression of type '{name}'"), span)
+    }
+
+    /// Of an array, a string or a pointer.
+    fn stored_element(&mut self, of: &Typed, given: &[Given<'_>], span: Span) -> Bind<Option<Typed>> {
+        let (element, rank) = match &of.ty {
+            Ty::Vector(element) => ((**element).clone(), 1),
+            Ty::Array(element, rank) => ((**element).clone(), *rank as usize),
+            Ty::Pointer(element) if **element != crate::types::VOID => ((**element).clone(), 1),
+            ty if *ty == STRING => (CHAR, 1),
+            ty => match self.side_by_side(ty) {
+                Some(elements) => (elements.of, 1),
+                None => return Ok(None),
+            },
+        };
+        if given.len() != rank {
+            return wrong("CS0022", format!("Wrong number of indices inside []; expected {rank}"), span);
+        }
+        let mut indexes = Vec::new();
+        for one in given {
+            let GivenValue::Value(value) = &one.value else { return Ok(None) };
+            // The first of these types that the index converts to (12.8.12.2).
+            let kinds = [kind::I4, kind::U4, kind::I8, kind::U8];
+            let found = kinds.into_iter().find_map(|kind| self.implicit(value, &Ty::Primitive(kind)));
+            match found {
+                Some(steps) => indexes.push(self.apply(value.clone(), steps)?),
+                None if self.types.is_named(&value.ty, "System.Index")
+                    || self.types.is_named(&value.ty, "System.Range") =>
+                {
+                    return Ok(None);
+                }
+                None => return self.not_converted(value, &INT),
+            }
+        }
+        Ok(Some(Typed::new(Kind::Element(of.clone().boxed(), indexes), element, span)))
+    }
+
+    /// What lies side by side in an inline array or a fixed buffer.
+    fn side_by_side(&self, ty: &Ty) -> Option<Elements> {
+        if !ty.is_value() {
+            return None;
+        }
+        let elements = self.types.info(ty)?.elements.clone()?;
+        Some(Elements { of: elements.of.with(ty.arguments(), &[]), ..elements })
+    }
+
+    /// The best indexer that a type or its bases declare.
+    #[allow(clippy::type_complexity, reason = "an indexer and what it is passed")]
+    fn indexer(
+        &mut self,
+        ty: &Ty,
+        given: &[Given<'_>],
+        span: Span,
+    ) -> Bind<Option<(PropertyRef, Vec<super::typed::Passed>)>> {
+        for owner in self.types.lineage(ty) {
+            let Some(def) = self.types.def(&owner) else { continue };
+            let own = self.types.system.indexers(def);
+            let methods: Vec<(Rc<Method>, Ty)> =
+                own.iter().map(|property| (Rc::new(as_method(property)), owner.clone())).collect();
+            let candidates = self.applicable(&methods, &[], given);
+            let Some(best) = self.best(candidates, given, span)? else { continue };
+            let token = best.method.method.token;
+            let Some(property) = own.iter().find(|property| token_of(property) == token) else { continue };
+            let reference = self.property_ref(property, &owner);
+            let arguments = self.passed(&best, given, span)?;
+            return Ok(Some((reference, arguments)));
+        }
+        Ok(None)
+    }
+
+    /// The number of elements of what is in a slot: `Length` or `Count`.
+    pub(super) fn length(&mut self, of: &Typed, span: Span) -> Bind<Typed> {
+        if matches!(of.ty, Ty::Vector(_) | Ty::Array(..) | Ty::Primitive(kind::STRING)) {
+            return Ok(Typed::new(Kind::Length(of.clone().boxed()), INT, span));
+        }
+        if let Some(count) = self.side_by_side(&of.ty).and_then(|elements| elements.count) {
+            return Ok(self.int(i32::try_from(count).unwrap_or(i32::MAX), span));
+        }
+        for name in ["Length", "Count"] {
+            if let Some(super::binder::Part::Value(value)) = self.own_member(of, name, &[], span)?
+                && value.ty == INT
+            {
+                return Ok(value);
+            }
+        }
+        let name = self.spelled(&of.ty);
+        wrong(
+            "CS0021",
+            format!(
+                "Cannot apply indexing with [] to an expression of type '{name}': it has no length to count from"
+            ),
+            span,
+        )
+    }
+
+    /// `of[^by]`.
+    fn counted_from_end(&mut self, of: Typed, by: &Expr, span: Span) -> Bind<Typed> {
+        let slot = self.slot();
+        let kept = Typed::new(Kind::Slot(slot), of.ty.clone(), of.span);
+        if let Ok(length) = self.length(&kept, span) {
+            let by = self.converted_expr(by, &INT)?;
+            let at = self.binary(BinaryOp::Subtract, length, by, span)?;
+            let given = [Given { name: None, mode: Mode::Value, value: GivenValue::Value(at), span }];
+            let element = self.indexed(kept, &given, span)?;
+            let ty = element.ty.clone();
+            return Ok(Typed::new(Kind::Let(slot, of.boxed(), element.boxed()), ty, span));
+        }
+        let index = self.index_value(by, true, span)?;
+        let given = [Given { name: None, mode: Mode::Value, value: GivenValue::Value(index), span }];
+        self.indexed(of, &given, span)
+    }
+
+    /// `of[from..to]`.
+    fn slice(&mut self, of: Typed, from: Option<&Expr>, to: Option<&Expr>, span: Span) -> Bind<Typed> {
+        let slot = self.slot();
+        let kept = Typed::new(Kind::Slot(slot), of.ty.clone(), of.span);
+        let length = self.length(&kept, span)?;
+        let start = match from {
+            Some(from) => self.position(from, &length)?,
+            None => self.int(0, span),
+        };
+        let end = match to {
+            Some(to) => self.position(to, &length)?,
+            None => length,
+        };
+        let sliced = self.sliced(kept, start, end, span)?;
+        let ty = sliced.ty.clone();
+        Ok(Typed::new(Kind::Let(slot, of.boxed(), sliced.boxed()), ty, span))
+    }
+
+    /// An end of a range as a position from the start.
+    fn position(&mut self, end: &Expr, length: &Typed) -> Bind<Typed> {
+        match &super::equality::unparenthesized(end).kind {
+            ExprKind::FromEnd(by) => {
+                let by = self.converted_expr(by, &INT)?;
+                self.binary(BinaryOp::Subtract, length.clone(), by, end.span)
+            }
+            _ => {
+                let value = self.value(end)?;
+                if self.types.is_named(&value.ty, "System.Index") {
+                    return self.call_named(&value, "GetOffset", vec![length.clone()], end.span);
+                }
+                self.converted(value, &INT)
+            }
+        }
+    }
+
+    /// What is from one position up to another, of what is in a slot.
+    pub(super) fn sliced(&mut self, of: Typed, start: Typed, end: Typed, span: Span) -> Bind<Typed> {
+        if of.ty == STRING || matches!(of.ty, Ty::Vector(_)) {
+            let ty = of.ty.clone();
+            return Ok(Typed::new(Kind::Slice(of.boxed(), start.boxed(), end.boxed()), ty, span));
+        }
+        let (from, to) = (self.slot(), self.slot());
+        let number = |slot: u32| Typed::new(Kind::Slot(slot), INT, span);
+        let count = self.binary(BinaryOp::Subtract, number(to), number(from), span)?;
+        let call = self.call_named(&of, "Slice", vec![number(from), count], span)?;
+        let ty = call.ty.clone();
+        let inner = Typed::new(Kind::Let(to, end.boxed(), call.boxed()), ty.clone(), span);
+        Ok(Typed::new(Kind::Let(from, start.boxed(), inner.boxed()), ty, span))
+    }
+
+    fn by_index_value(&mut self, of: Typed, index: Typed, span: Span) -> Bind<Typed> {
+        let slot = self.slot();
+        let kept = Typed::new(Kind::Slot(slot), of.ty.clone(), of.span);
+        let length = self.length(&kept, span)?;
+        let at = self.call_named(&index, "GetOffset", vec![length], span)?;
+        let given = [Given { name: None, mode: Mode::Value, value: GivenValue::Value(at), span }];
+        let element = self.indexed(kept, &given, span)?;
+        let ty = element.ty.clone();
+        Ok(Typed::new(Kind::Let(slot, of.boxed(), element.boxed()), ty, span))
+    }
+
+    fn by_range_value(&mut self, of: Typed, range: Typed, span: Span) -> Bind<Typed> {
+        let (slot, range_slot) = (self.slot(), self.slot());
+        let kept = Typed::new(Kind::Slot(slot), of.ty.clone(), of.span);
+        let kept_range = Typed::new(Kind::Slot(range_slot), range.ty.clone(), range.span);
+        let length = self.length(&kept, span)?;
+        let mut ends = Vec::new();
+        for name in ["Start", "End"] {
+            let Some(super::binder::Part::Value(end)) = self.own_member(&kept_range, name, &[], span)? else {
+                return wrong("CS0656", "Missing compiler required member 'System.Range'", span);
+            };
+            ends.push(self.call_named(&end, "GetOffset", vec![length.clone()], span)?);
+        }
+        let (end, start) = (ends.pop(), ends.pop());
+        let (Some(start), Some(end)) = (start, end) else {
+            return wrong("CS0656", "Missing compiler required member 'System.Range'", span);
+        };
+        let sliced = self.sliced(kept, start, end, span)?;
+        let ty = sliced.ty.clone();
+        let inner = Typed::new(Kind::Let(range_slot, range.boxed(), sliced.boxed()), ty.clone(), span);
+        Ok(Typed::new(Kind::Let(slot, of.boxed(), inner.boxed()), ty, span))
+    }
+
+    /// `^1` or a number as a `System.Index`.
+    pub(super) fn index_value(&mut self, of: &Expr, from_end: bool, span: Span) -> Bind<Typed> {
+        let at = self.value(of)?;
+        if self.types.is_named(&at.ty, "System.Index") && !from_end {
+            return Ok(at);
+        }
+        let at = self.converted(at, &INT)?;
+        self.made("System.Index", vec![at, self.truth_value(from_end, span)], &[INT, BOOL], span)
+    }
+
+    /// `a..b` as a `System.Range`.
+    pub(super) fn range_value(&mut self, from: Option<&Expr>, to: Option<&Expr>, span: Span) -> Bind<Typed> {
+        let mut ends = Vec::new();
+        for (end, is_last) in [(from, false), (to, true)] {
+            ends.push(match end {
+                Some(end) => match &super::equality::unparenthesized(end).kind {
+                    ExprKind::FromEnd(by) => self.index_value(by, true, span)?,
+                    _ => self.index_value(end, false, span)?,
+                },
+                None => {
+                    let zero = self.int(0, span);
+                    self.made(
+                        "System.Index",
+                        vec![zero, self.truth_value(is_last, span)],
+                        &[INT, BOOL],
+                        span,
+                    )?
+                }
+            });
+        }
+        let index = ends.first().map(|end| end.ty.clone()).unwrap_or(Ty::Other);
+        self.made("System.Range", ends, &[index.clone(), index], span)
+    }
+
+    /// `new T(values)` with the constructor that takes exactly these types.
+    fn made(&self, name: &str, values: Vec<Typed>, takes: &[Ty], span: Span) -> Bind<Typed> {
+        let ty = self.types.named(name, Vec::new());
+        let constructor = ty.as_ref().and_then(|ty| {
+            let members = self.types.system.members(self.types.def(ty)?, ".ctor");
+            members.iter().find_map(|member| match member {
+                Member::Method(method) => {
+                    let own: MethodRef = self.method_ref(method, ty, Vec::new());
+                    (!method.is_static && own.parameters == takes).then_some(own)
+                }
+                _ => None,
+            })
+        });
+        let (Some(ty), Some(constructor)) = (ty, constructor) else {
+            return wrong("CS0518", format!("Predefined type '{name}' is not defined or imported"), span);
+        };
+        Ok(Typed::new(Kind::New(Box::new(constructor), in_order(values)), ty, span))
+    }
+}
+
+/// An indexer as a method, so that it is chosen as one.
+fn as_method(property: &Property) -> Method {
+    Method {
+        owner: property.owner,
+        token: token_of(property),
+        name: property.name.clone(),
+        generics: Vec::new(),
+        parameters: property.parameters.clone(),
+        result: property.ty.clone(),
+        is_static: property.is_static,
+        is_override: property.is_override,
+        is_accessible: property.is_accessible,
+    }
+}
+
+fn token_of(property: &Property) -> u32 {
+    property.getter.or(property.setter).unwrap_or(0)
+}

@@ -1,0 +1,231 @@
+//! Equality of what has no operator of its own: nothing, references, delegates, tuples (language specification, 12.12).
+
+use std::rc::Rc;
+
+use super::binder::{Bind, Binder};
+use super::typed::{Kind, Typed};
+use crate::constant::Constant;
+use crate::operators::{BinaryOp, Overflow};
+use crate::syntax::Span;
+use crate::syntax::tree::{Expr, ExprKind};
+use crate::types::{BOOL, STRING, Ty};
+
+impl Binder<'_> {
+    fn truth_of(&self, value: Typed, op: BinaryOp, span: Span) -> Typed {
+        if op == BinaryOp::NotEqual { self.negated(value, span) } else { value }
+    }
+
+    /// Against `null` itself.
+    pub(super) fn null_equality(&self, op: BinaryOp, a: &Typed, b: &Typed, span: Span) -> Option<Typed> {
+        let is_nothing = |value: &Typed| value.is_null() || value.constant() == Some(&Constant::Null);
+        let of = match (is_nothing(a), is_nothing(b)) {
+            (true, true) => return Some(self.truth_value(op == BinaryOp::Equal, span)),
+            (false, true) => a,
+            (true, false) => b,
+            (false, false) => return None,
+        };
+        let may_be_null =
+            !of.ty.is_value() || self.types.nullable(&of.ty).is_some() || matches!(of.ty, Ty::Pointer(_));
+        // A class may have an operator that does something else with null.
+        let has_own = matches!(of.ty, Ty::Named(_))
+            && !self.types.is_delegate(&of.ty)
+            && self.types.chain(&of.ty).iter().any(|owner| {
+                self.types
+                    .def(owner)
+                    .is_some_and(|def| !self.types.system.members(def, op.method()).is_empty())
+            });
+        if !may_be_null || has_own {
+            return None;
+        }
+        let is_null = Typed::new(Kind::IsNull(of.clone().boxed()), BOOL, span);
+        Some(self.truth_of(is_null, op, span))
+    }
+
+    /// Texts by what they say; objects and delegates by identity; pointers by where they point to.
+    pub(super) fn reference_equality(
+        &mut self,
+        op: BinaryOp,
+        a: &Typed,
+        b: &Typed,
+        span: Span,
+    ) -> Bind<Option<Typed>> {
+        if a.ty == STRING && b.ty == STRING {
+            if let (Some(first), Some(second)) = (a.constant(), b.constant()) {
+                return Ok(Some(self.truth_value((first == second) == (op == BinaryOp::Equal), span)));
+            }
+            let kind = Kind::Binary(op, a.clone().boxed(), b.clone().boxed(), Overflow::Wraps);
+            return Ok(Some(Typed::new(kind, BOOL, span)));
+        }
+        let is_reference = |value: &Typed| !value.ty.is_value() && value.ty != Ty::Other;
+        let is_pointer = |value: &Typed| matches!(value.ty, Ty::Pointer(_)) || value.is_null();
+        let alike = is_reference(a)
+            && is_reference(b)
+            && (self.types.derives(&a.ty, &b.ty)
+                || self.types.derives(&b.ty, &a.ty)
+                || self.types.is_interface(&a.ty)
+                || self.types.is_interface(&b.ty));
+        if !(alike || is_pointer(a) && is_pointer(b)) {
+            return Ok(None);
+        }
+        let same = Typed::new(Kind::Same(a.clone().boxed(), b.clone().boxed()), BOOL, span);
+        Ok(Some(self.truth_of(same, op, span)))
+    }
+
+    /// `(a, b) == pair`: element by element (12.12.11). None where no tuples are compared.
+    pub(super) fn tuple_equality(
+        &mut self,
+        op: BinaryOp,
+        a: &Expr,
+        b: &Expr,
+        span: Span,
+    ) -> Bind<Option<Typed>> {
+        if !op.is_equality() {
+            return Ok(None);
+        }
+        if let (Some(first), Some(second)) = (elements_of(a), elements_of(b)) {
+            let (mut left, mut right, mut all) = (Slots::new(), Slots::new(), Vec::new());
+            self.compare_elements((first, second), (&mut left, &mut right), &mut all, span)?;
+            left.extend(right);
+            return Ok(Some(after(left, self.all_of(all, op, span), span)));
+        }
+        let (Some(elements), is_first) = (match (elements_of(a), elements_of(b)) {
+            (Some(elements), _) => (Some(elements), true),
+            (_, elements) => (elements, false),
+        }) else {
+            return Ok(None);
+        };
+        // A tuple that is written meets one that is a value: no tuple needs to be made.
+        let value = self.value(if is_first { b } else { a })?;
+        let Some(types) = self.types.tuple(&value.ty).filter(|types| types.len() == elements.len()) else {
+            return Ok(None);
+        };
+        let slot = self.slot();
+        let kept = Typed::new(Kind::Slot(slot), value.ty.clone(), value.span);
+        let (mut before, mut all) = (Vec::new(), Vec::new());
+        for (at, ((_, element), ty)) in elements.iter().zip(types).enumerate() {
+            let own = Typed::new(Kind::TupleElement(kept.clone().boxed(), at), ty, span);
+            let other = self.value(element)?;
+            let other = self.keep(other, &mut before);
+            let (one, other) = if is_first { (other, own) } else { (own, other) };
+            all.push(self.binary(BinaryOp::Equal, one, other, span)?);
+        }
+        let at = if is_first { before.len() } else { 0 };
+        before.insert(at, (slot, value));
+        Ok(Some(after(before, self.all_of(all, op, span), span)))
+    }
+
+    /// Compares the elements of two tuples that are written, and of those inside them. All of the left one's are evaluated, then all of
+    /// the right one's, before any are compared: each in a slot of its side.
+    fn compare_elements(
+        &mut self,
+        (first, second): (&[Element], &[Element]),
+        (left, right): (&mut Slots, &mut Slots),
+        all: &mut Vec<Typed>,
+        span: Span,
+    ) -> Bind<()> {
+        if first.len() != second.len() {
+            return super::binder::wrong(
+                "CS8384",
+                format!(
+                    "Tuple types used as operands of an == or != operator must have matching cardinalities. But this operator has tuple types of cardinality {} on the left and {} on the right",
+                    first.len(),
+                    second.len()
+                ),
+                span,
+            );
+        }
+        for ((_, one), (_, other)) in first.iter().zip(second) {
+            match (elements_of(one), elements_of(other)) {
+                (Some(one), Some(other)) => {
+                    self.compare_elements((one, other), (&mut *left, &mut *right), all, span)?;
+                }
+                (None, None) if !one.kind.takes_type() && !other.kind.takes_type() => {
+                    let (one, other) = (self.value(one)?, self.value(other)?);
+                    let (one, other) = (self.keep(one, left), self.keep(other, right));
+                    all.push(self.binary(BinaryOp::Equal, one, other, span)?);
+                }
+                _ => all.push(self.binary_expr(BinaryOp::Equal, one, other, span)?),
+            }
+        }
+        Ok(())
+    }
+
+    /// A value in a slot of its own, unless evaluating it does nothing.
+    fn keep(&mut self, value: Typed, slots: &mut Slots) -> Typed {
+        if value.is_null() || value.constant().is_some() {
+            return value;
+        }
+        let slot = self.slot();
+        let kept = Typed::new(Kind::Slot(slot), value.ty.clone(), value.span);
+        slots.push((slot, value));
+        kept
+    }
+
+    /// Two tuples that are values.
+    pub(super) fn tuple_values_equal(
+        &mut self,
+        op: BinaryOp,
+        a: Typed,
+        b: Typed,
+        span: Span,
+    ) -> Bind<Option<Typed>> {
+        let (Some(first), Some(second)) = (self.types.tuple(&a.ty), self.types.tuple(&b.ty)) else {
+            return Ok(None);
+        };
+        if first.len() != second.len() {
+            return Ok(None);
+        }
+        let (left_slot, right_slot) = (self.slot(), self.slot());
+        let element = |slot: u32, of: &Typed, at: usize, ty: &Ty| {
+            let kept = Typed::new(Kind::Slot(slot), of.ty.clone(), of.span);
+            Typed::new(Kind::TupleElement(kept.boxed(), at), ty.clone(), span)
+        };
+        let mut all = Vec::new();
+        for (at, (one, other)) in first.iter().zip(&second).enumerate() {
+            let (one, other) = (element(left_slot, &a, at, one), element(right_slot, &b, at, other));
+            all.push(match self.tuple_values_equal(BinaryOp::Equal, one.clone(), other.clone(), span)? {
+                Some(inner) => inner,
+                None => self.binary(BinaryOp::Equal, one, other, span)?,
+            });
+        }
+        let whole = self.all_of(all, op, span);
+        let inner = Typed::new(Kind::Let(right_slot, b.boxed(), whole.boxed()), BOOL, span);
+        Ok(Some(Typed::new(Kind::Let(left_slot, a.boxed(), inner.boxed()), BOOL, span)))
+    }
+
+    fn all_of(&self, all: Vec<Typed>, op: BinaryOp, span: Span) -> Typed {
+        let joined = all.into_iter().reduce(|a, b| Typed::new(Kind::And(a.boxed(), b.boxed()), BOOL, span));
+        let joined = joined.unwrap_or_else(|| self.truth_value(true, span));
+        self.truth_of(joined, op, span)
+    }
+}
+
+/// A tuple's element as it is written: its name and its value.
+type Element = (Option<Rc<str>>, Expr);
+
+/// Slots, and what is evaluated into each.
+type Slots = Vec<(u32, Typed)>;
+
+/// The elements of a tuple that is written.
+fn elements_of(expr: &Expr) -> Option<&[Element]> {
+    match &unparenthesized(expr).kind {
+        ExprKind::Tuple(elements) => Some(elements),
+        _ => None,
+    }
+}
+
+/// A truth that is evaluated when these slots have their values.
+fn after(slots: Slots, truth: Typed, span: Span) -> Typed {
+    slots.into_iter().rev().fold(truth, |truth, (slot, value)| {
+        Typed::new(Kind::Let(slot, value.boxed(), truth.boxed()), BOOL, span)
+    })
+}
+
+/// Without its parentheses.
+pub(super) fn unparenthesized(expr: &Expr) -> &Expr {
+    let mut inner = expr;
+    while let ExprKind::Paren(of) = &inner.kind {
+        inner = of;
+    }
+    inner
+}

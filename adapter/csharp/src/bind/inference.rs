@@ -1,0 +1,130 @@
+//! Generic arguments of a method, from the types of what it is given (language specification, 12.6.3). What lambdas would say is
+//! left to the compiler.
+
+use super::binder::Binder;
+use super::system::{Method, TypeKind, Variance};
+use crate::types::{OBJECT, Ty, kind};
+
+/// What is known of one generic parameter.
+#[derive(Debug, Default, Clone)]
+struct Bounds {
+    exact: Vec<Ty>,
+    lower: Vec<Ty>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Bound {
+    Exact,
+    Lower,
+}
+
+impl Binder<'_> {
+    /// The generic arguments for arguments of these types meeting these parameters; none where they cannot be known.
+    pub(super) fn inferred(&self, count: usize, met: &[(Ty, Ty)]) -> Option<Vec<Ty>> {
+        let mut bounds = vec![Bounds::default(); count];
+        for (parameter, argument) in met {
+            let bound = if matches!(parameter, Ty::Reference(_)) { Bound::Exact } else { Bound::Lower };
+            self.infer(parameter.direct(), argument.direct(), bound, &mut bounds, 8);
+        }
+        bounds.into_iter().map(|bounds| self.fixed(bounds)).collect()
+    }
+
+    fn infer(&self, to: &Ty, from: &Ty, bound: Bound, bounds: &mut [Bounds], deeper: usize) {
+        let Some(deeper) = deeper.checked_sub(1) else { return };
+        match (to, from) {
+            (_, Ty::Null | Ty::Other) => {}
+            (Ty::MethodVar(at), from) => {
+                if let Some(own) = bounds.get_mut(*at as usize) {
+                    let list = if bound == Bound::Exact { &mut own.exact } else { &mut own.lower };
+                    if !list.contains(from) {
+                        list.push(from.clone());
+                    }
+                }
+            }
+            (Ty::Vector(to), Ty::Vector(from)) => {
+                let inner = if from.is_value() { Bound::Exact } else { bound };
+                self.infer(to, from, inner, bounds, deeper);
+            }
+            (Ty::Array(to, rank), Ty::Array(from, other)) if rank == other => {
+                self.infer(to, from, bound, bounds, deeper);
+            }
+            (Ty::Pointer(to), Ty::Pointer(from)) => self.infer(to, from, Bound::Exact, bounds, deeper),
+            (Ty::Named(wanted), from) if to.is_open() => {
+                if let (Some(to), true) = (self.types.nullable(to), self.types.nullable(from).is_none()) {
+                    if from.is_value() {
+                        self.infer(&to, from, bound, bounds, deeper);
+                    }
+                    return;
+                }
+                let same = |ty: &Ty| matches!(ty, Ty::Named(own) if own.def() == wanted.def());
+                let chain = self.types.chain(from);
+                let hit = chain.into_iter().find(same).or_else(|| {
+                    let mut found = self.types.interfaces(from).into_iter().filter(same);
+                    let first = found.next();
+                    // Of a type that is a sequence of several kinds nobody knows which is meant.
+                    if found.any(|other| Some(&other) != first.as_ref()) { None } else { first }
+                });
+                let (Some(Ty::Named(own)), Some(info)) = (hit, self.types.system.info(wanted.def())) else {
+                    return;
+                };
+                for (at, (to, from)) in wanted.arguments.iter().zip(&own.arguments).enumerate() {
+                    let varies = info.parameters.get(at) == Some(&Variance::Out) && !from.is_value();
+                    let inner = if varies { bound } else { Bound::Exact };
+                    self.infer(to, from, inner, bounds, deeper);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The one type that fits all that is known.
+    fn fixed(&self, bounds: Bounds) -> Option<Ty> {
+        let mut candidates: Vec<&Ty> = bounds.exact.iter().chain(&bounds.lower).collect();
+        candidates.retain(|candidate| {
+            bounds.exact.iter().all(|exact| exact == *candidate)
+                && bounds.lower.iter().all(|lower| self.types.widens(lower, candidate))
+        });
+        let first = candidates.first()?;
+        // Of several that fit, the one that all the others come to.
+        let best = candidates.iter().find(|to| candidates.iter().all(|from| self.types.widens(from, to)));
+        // The names of a tuple's elements are those of the first.
+        best.or(Some(first)).map(|ty| (*ty).clone())
+    }
+
+    /// Whether generic arguments are allowed by the method's constraints.
+    pub(super) fn satisfies(&self, method: &Method, owner: &Ty, types: &[Ty]) -> bool {
+        method.generics.iter().zip(types).all(|(generic, ty)| {
+            if generic.is_struct && (!ty.is_value() || self.types.nullable(ty).is_some()) {
+                return false;
+            }
+            if generic.is_class && ty.is_value() {
+                return false;
+            }
+            generic.bounds.iter().all(|bound| {
+                let bound = bound.with(owner.arguments(), types);
+                bound == Ty::Other
+                    || bound.is_open()
+                    || bound == OBJECT
+                    || self.is_value_type(&bound) && ty.is_value()
+                    || self.types.widens(ty, &bound)
+            })
+        })
+    }
+
+    fn is_value_type(&self, ty: &Ty) -> bool {
+        self.types.is_named(ty, "System.ValueType")
+    }
+
+    /// Whether a parameter takes a lambda or a method: a delegate, or an expression tree.
+    pub(super) fn takes_lambda(&self, ty: &Ty) -> bool {
+        let Some(info) = self.types.info(ty) else { return false };
+        info.kind == TypeKind::Delegate
+            || matches!(&*info.full_name, "System.Delegate" | "System.MulticastDelegate")
+            || info.full_name.starts_with("System.Linq.Expressions.Expression`")
+    }
+
+    /// Whether a type's variables are made by code alone: `void`, references.
+    pub(super) fn is_no_type(ty: &Ty) -> bool {
+        matches!(ty, Ty::Primitive(kind::VOID) | Ty::Other | Ty::Null)
+    }
+}

@@ -1,0 +1,200 @@
+//! What a name by itself means (language specification, 12.8.4).
+
+use std::rc::Rc;
+
+use super::binder::{Bind, Binder, Group, Part, wrong};
+use super::scope::COMMON_NAMESPACES;
+use super::typed::{Kind, Typed};
+use crate::syntax::Span;
+use crate::syntax::tree::Name;
+use crate::types::{Def, INT, Ty};
+
+impl Binder<'_> {
+    pub(super) fn simple_name(&mut self, name: &Name) -> Bind<Part> {
+        let types = name.arguments.iter().map(|ty| self.type_of_name(ty)).collect::<Bind<Vec<_>>>()?;
+        match self.named(name, &types)? {
+            Some(part) => Ok(part),
+            None => wrong(
+                "CS0103",
+                format!("The name '{}' does not exist in the current context", name.text),
+                name.span,
+            ),
+        }
+    }
+
+    /// What a name means; `None` if nothing has this name.
+    fn named(&mut self, name: &Name, types: &[Ty]) -> Bind<Option<Part>> {
+        let (text, span) = (&name.text, name.span);
+        if name.arity() == 0
+            && let Some(variable) = self.variable(text, span)
+        {
+            return Ok(Some(Part::Value(variable)));
+        }
+        if let Some(this) = self.scope.this.clone() {
+            let this = Typed::new(Kind::This, this, span);
+            if let Some(part) = self.own_member(&this, text, types, span)? {
+                return Ok(Some(part));
+            }
+        }
+        let mut around = self.scope.class.clone();
+        while let Some(class) = around {
+            if let Some(part) = self.static_member(&class, text, types, span)? {
+                return Ok(Some(part));
+            }
+            around = self.enclosing(&class);
+        }
+        if name.arity() == 0
+            && let Some((_, ty)) = self.scope.type_parameters.iter().find(|(own, _)| *own == **text)
+        {
+            return Ok(Some(Part::Type(ty.clone())));
+        }
+        if let Some(ty) = self.visible_type(text, types.to_vec(), name.open) {
+            return Ok(Some(Part::Type(ty)));
+        }
+        let imports = &self.scope.imports;
+        if let Some((_, space)) = imports.namespace_aliases.iter().find(|(alias, _)| *alias == **text) {
+            return Ok(Some(Part::Namespace(space.clone())));
+        }
+        // `using static`: the members of those types are in sight by themselves.
+        for ty in imports.statics.clone() {
+            if let Some(part) = self.static_member(&ty, text, types, span)? {
+                return Ok(Some(part));
+            }
+        }
+        Ok(self.types.system.is_namespace(text).then(|| Part::Namespace(text.to_string())))
+    }
+
+    /// A variable of the expression or of the scope.
+    pub(super) fn variable(&self, name: &str, span: Span) -> Option<Typed> {
+        if let Some(local) = self.locals.iter().rev().find(|local| *local.name == *name) {
+            return Some(Typed::new(Kind::Slot(local.slot), local.ty.clone(), span));
+        }
+        match name {
+            "$exception" => {
+                return self.scope.exception.clone().map(|ty| Typed::new(Kind::Exception, ty, span));
+            }
+            "$threadid" => return Some(Typed::new(Kind::ThreadId, INT, span)),
+            _ => {}
+        }
+        let at = self.scope.variables.iter().position(|variable| *variable.name == *name)?;
+        let variable = self.scope.variables.get(at)?;
+        Some(match &variable.constant {
+            Some(constant) => Typed::new(Kind::Constant(constant.clone()), variable.ty.clone(), span),
+            None => Typed::new(Kind::Variable(u32::try_from(at).ok()?), variable.ty.clone(), span),
+        })
+    }
+
+    /// Methods of this name on the type of `this` or the class around.
+    pub(super) fn group(&self, of: Option<Typed>, owner: &Ty, name: &str, types: &[Ty], span: Span) -> Part {
+        let (name, owner) = (Rc::from(name), owner.clone());
+        Part::Group(Group { name, of, owner, types: types.to_vec(), is_base: false, span })
+    }
+
+    /// The type a type is declared in, with its share of the arguments.
+    pub(super) fn enclosing(&self, ty: &Ty) -> Option<Ty> {
+        let outer = self.types.info(ty)?.enclosing?;
+        let count = self.types.system.info(outer)?.parameters.len();
+        Some(self.types.make(outer, ty.arguments().iter().take(count).cloned().collect()))
+    }
+
+    /// A type by a simple name, as code in this scope would use it. `open` is how many arguments are left out.
+    pub(super) fn visible_type(&self, name: &str, types: Vec<Ty>, open: usize) -> Option<Ty> {
+        let imports = &self.scope.imports;
+        let arity = types.len().max(open);
+        if arity == 0
+            && let Some((_, ty)) = imports.type_aliases.iter().find(|(alias, _)| alias == name)
+        {
+            return Some(ty.clone());
+        }
+        let own = if arity > 0 { format!("{name}`{arity}") } else { name.to_owned() };
+        // Types nested in the classes around the code and in their bases; they share the arguments of those.
+        let mut around = self.scope.class.clone();
+        while let Some(class) = around {
+            for holder in self.types.chain(&class) {
+                if let Some(def) = self.types.def(&holder).and_then(|def| self.types.system.nested(def, &own))
+                {
+                    let count = self.types.system.info(def)?.parameters.len();
+                    let shared = count.saturating_sub(arity);
+                    let mut arguments: Vec<Ty> = holder.arguments().iter().take(shared).cloned().collect();
+                    arguments.extend(types);
+                    return Some(self.types.make(def, arguments));
+                }
+            }
+            around = self.enclosing(&class);
+        }
+        let found = self.spaces().iter().find_map(|space| {
+            let full = if space.is_empty() { own.clone() } else { format!("{space}.{own}") };
+            self.types.system.find(&full)
+        });
+        let def = found.or_else(|| self.types.system.only(&own))?;
+        Some(self.types.make(def, types))
+    }
+
+    /// Namespaces whose types are in sight: those around the code from the inside out, imported ones, those in common use.
+    pub(super) fn spaces(&self) -> Vec<String> {
+        let mut spaces = Vec::new();
+        if let Some(info) = self.scope.class.as_ref().and_then(|class| self.types.info(class)) {
+            let mut space = info.namespace.to_string();
+            while !space.is_empty() {
+                spaces.push(space.clone());
+                space.truncate(space.rfind('.').unwrap_or(0));
+            }
+        }
+        spaces.push(String::new());
+        spaces.extend(self.scope.imports.namespaces.iter().cloned());
+        spaces.extend(COMMON_NAMESPACES.map(str::to_owned));
+        spaces
+    }
+
+    /// `alias::Name`.
+    pub(super) fn qualified(&mut self, alias: &str, name: &Name) -> Bind<Part> {
+        let space = match alias {
+            "global" => Some(String::new()),
+            _ => self
+                .scope
+                .imports
+                .namespace_aliases
+                .iter()
+                .find(|(own, _)| own == alias)
+                .map(|(_, space)| space.clone()),
+        };
+        let Some(space) = space else {
+            return wrong("CS0432", format!("Alias '{alias}' not found"), name.span);
+        };
+        let types = name.arguments.iter().map(|ty| self.type_of_name(ty)).collect::<Bind<Vec<_>>>()?;
+        match self.in_namespace(&space, &name.text, types, name.open) {
+            Some(part) => Ok(part),
+            None => wrong(
+                "CS0400",
+                format!(
+                    "The type or namespace name '{}' could not be found in the global namespace",
+                    name.text
+                ),
+                name.span,
+            ),
+        }
+    }
+
+    /// A type or a namespace in a namespace.
+    pub(super) fn in_namespace(&self, space: &str, name: &str, types: Vec<Ty>, open: usize) -> Option<Part> {
+        let full = if space.is_empty() { name.to_owned() } else { format!("{space}.{name}") };
+        let arity = types.len().max(open);
+        let own = if arity > 0 { format!("{full}`{arity}") } else { full.clone() };
+        match self.types.system.find(&own) {
+            Some(def) => Some(Part::Type(self.types.make(def, types))),
+            None => self.types.system.is_namespace(&full).then_some(Part::Namespace(full)),
+        }
+    }
+
+    /// A type nested in another, or in one of its bases.
+    pub(super) fn nested_type(&self, of: &Ty, name: &str, types: Vec<Ty>, open: usize) -> Option<Ty> {
+        let arity = types.len().max(open);
+        let own = if arity > 0 { format!("{name}`{arity}") } else { name.to_owned() };
+        self.types.chain(of).iter().find_map(|holder| {
+            let def: Def = self.types.system.nested(self.types.def(holder)?, &own)?;
+            let mut arguments = holder.arguments().to_vec();
+            arguments.extend(types.iter().cloned());
+            Some(self.types.make(def, arguments))
+        })
+    }
+}

@@ -1,0 +1,594 @@
+//! Operators (language specification, 12.4.5 and 12.9 to 12.14): those that types define, and the built-in ones, chosen as overloads
+//! are, so that conversions which types define count too.
+
+use std::cmp::Ordering;
+use std::rc::Rc;
+
+use super::binder::{Bind, Binder, left, wrong};
+use super::overloads::{Candidate, Given, GivenValue};
+use super::system::{Member, Method};
+use super::typed::{Argument, Call, How, Kind, Passed, Typed};
+use crate::constant::Constant;
+use crate::operators::{BinaryOp, Overflow, Problem, UnaryOp, compute, compute_unary};
+use crate::syntax::Span;
+use crate::syntax::tree::{Expr, Mode};
+use crate::types::{BOOL, INT, OBJECT, STRING, Ty, kind};
+
+impl Binder<'_> {
+    pub(super) fn binary_expr(&mut self, op: BinaryOp, a: &Expr, b: &Expr, span: Span) -> Bind<Typed> {
+        // `id == default`: the other side says of what type.
+        let (a, b) = match (a.kind.takes_type(), b.kind.takes_type()) {
+            (true, false) => {
+                let b = self.value(b)?;
+                (self.converted_expr(a, &b.ty)?, b)
+            }
+            (false, true) => {
+                let a = self.value(a)?;
+                let b = self.converted_expr(b, &a.ty)?;
+                (a, b)
+            }
+            _ => {
+                if let Some(value) = self.tuple_equality(op, a, b, span)? {
+                    return Ok(value);
+                }
+                (self.value(a)?, self.value(b)?)
+            }
+        };
+        self.binary(op, a, b, span)
+    }
+
+    pub(super) fn binary(&mut self, op: BinaryOp, a: Typed, b: Typed, span: Span) -> Bind<Typed> {
+        let (a, b) = (self.as_it_is(a)?, self.as_it_is(b)?);
+        if op.is_equality()
+            && let Some(value) = self.null_equality(op, &a, &b, span)
+        {
+            return Ok(value);
+        }
+        if op.is_equality()
+            && let Some(value) = self.tuple_values_equal(op, a.clone(), b.clone(), span)?
+        {
+            return Ok(value);
+        }
+        if let Some(value) = self.defined_binary(op, &a, &b, span)? {
+            return Ok(value);
+        }
+        if op == BinaryOp::Add && self.joins_text(&a, &b) {
+            return Ok(self.concat(a, b, span));
+        }
+        if let Some(value) = self.enum_binary(op, &a, &b, span)? {
+            return Ok(value);
+        }
+        if let Some(value) = self.truth_binary(op, &a, &b, span)? {
+            return Ok(value);
+        }
+        if let Some(value) = self.number_binary(op, &a, &b, span)? {
+            return Ok(value);
+        }
+        if op.is_equality()
+            && let Some(value) = self.reference_equality(op, &a, &b, span)?
+        {
+            return Ok(value);
+        }
+        if self.types.is_delegate(&a.ty) && matches!(op, BinaryOp::Add | BinaryOp::Subtract) {
+            return left("an operator on delegates", span);
+        }
+        self.no_binary(op, &a, &b, span)
+    }
+
+    /// What is `dynamic` counts as what it is.
+    fn as_it_is(&self, value: Typed) -> Bind<Typed> {
+        if !self.is_dynamic_value(&value) {
+            return Ok(value);
+        }
+        match self.narrowed(&value) {
+            Some(narrow) => Ok(narrow),
+            None => left("an operator on a `dynamic` value", value.span),
+        }
+    }
+
+    pub(super) fn no_binary<T>(&self, op: BinaryOp, a: &Typed, b: &Typed, span: Span) -> Bind<T> {
+        let (a, b) = (self.spelled(&a.ty), self.spelled(&b.ty));
+        wrong(
+            "CS0019",
+            format!("Operator '{}' cannot be applied to operands of type '{a}' and '{b}'", op.text()),
+            span,
+        )
+    }
+
+    /// Whether `+` is the one of texts: one side is a text, or nothing meets a type that is not a number.
+    fn joins_text(&self, a: &Typed, b: &Typed) -> bool {
+        let is_text = |value: &Typed| value.ty == STRING;
+        let is_object = |value: &Typed| !value.ty.is_value() && !value.is_null();
+        is_text(a) || is_text(b) || a.is_null() && is_object(b) || b.is_null() && is_object(a)
+    }
+
+    fn concat(&self, a: Typed, b: Typed, span: Span) -> Typed {
+        let text = |value: &Typed| match value.constant() {
+            Some(Constant::Text(text)) => Some(text.clone()),
+            Some(Constant::Null) => Some(String::new()),
+            _ => None,
+        };
+        if let (Some(a), Some(b)) = (text(&a), text(&b)) {
+            return self.literal(Constant::Text(a + &b), span);
+        }
+        let mut parts = Vec::new();
+        for part in [a, b] {
+            match part.kind {
+                Kind::Concat(inner) => parts.extend(inner),
+                _ => parts.push(self.as_text(part)),
+            }
+        }
+        Typed::new(Kind::Concat(parts), STRING, span)
+    }
+
+    /// A part of a text: what its `ToString` returns, worked out here for numbers, truths, enums and nullables of them.
+    pub(super) fn as_text(&self, part: Typed) -> Typed {
+        if part.ty == STRING || part.is_null() {
+            return part;
+        }
+        let inside = self.types.inside(&part.ty);
+        let here = inside != OBJECT && self.types.is_built_in(&inside);
+        let span = part.span;
+        Typed::new(Kind::Text(part.boxed(), here), STRING, span)
+    }
+
+    /// An operator that one of the operands' types defines.
+    fn defined_binary(&mut self, op: BinaryOp, a: &Typed, b: &Typed, span: Span) -> Bind<Option<Typed>> {
+        let is_plain =
+            |value: &Typed| value.is_null() || self.types.is_built_in(&self.types.inside(&value.ty));
+        if is_plain(a) && is_plain(b) {
+            return Ok(None);
+        }
+        let methods = self.operator_methods(op.method(), &[a, b]);
+        if methods.is_empty() {
+            return Ok(None);
+        }
+        self.defined_operator(&methods, &[a, b], Some(op), span)
+    }
+
+    /// Methods of this name that the operands' types declare.
+    pub(super) fn operator_methods(&self, name: &str, operands: &[&Typed]) -> Vec<(Rc<Method>, Ty)> {
+        let mut owners: Vec<Ty> = Vec::new();
+        for operand in operands {
+            let ty = self.types.inside(&operand.ty);
+            if !matches!(ty, Ty::Named(_)) || self.types.is_built_in(&ty) {
+                continue;
+            }
+            for owner in self.types.chain(&ty) {
+                if owner != OBJECT && !owners.contains(&owner) {
+                    owners.push(owner);
+                }
+            }
+        }
+        let mut methods = Vec::new();
+        for owner in owners {
+            let Some(def) = self.types.def(&owner) else { continue };
+            let declared = |name: &str| -> Vec<Rc<Method>> {
+                let all = self.types.system.members(def, name);
+                let fits =
+                    |method: &Rc<Method>| method.is_static && method.parameters.len() == operands.len();
+                let methods = all.iter().filter_map(|member| match member {
+                    Member::Method(method) => Some(method.clone()),
+                    _ => None,
+                });
+                methods.filter(fits).collect()
+            };
+            // In `checked` those hide the others of the same operands (12.8.20).
+            let checked = match (self.overflow, checked_name(name)) {
+                (Overflow::Fails, Some(name)) => declared(&name),
+                _ => Vec::new(),
+            };
+            let types =
+                |method: &Method| -> Vec<Ty> { method.parameters.iter().map(|one| one.ty.clone()).collect() };
+            let mut plain = declared(name);
+            plain.retain(|method| checked.iter().all(|hides| types(hides) != types(method)));
+            methods.extend(checked.into_iter().chain(plain).map(|method| (method, owner.clone())));
+        }
+        methods
+    }
+
+    /// The call of the best of these operators; lifted where operands are nullable.
+    pub(super) fn defined_operator(
+        &mut self,
+        methods: &[(Rc<Method>, Ty)],
+        operands: &[&Typed],
+        op: Option<BinaryOp>,
+        span: Span,
+    ) -> Bind<Option<Typed>> {
+        let given = |lifted: bool| -> Vec<Given<'static>> {
+            let one = |operand: &&Typed| {
+                let value = match self.types.nullable(&operand.ty).filter(|_| lifted) {
+                    Some(inner) => Typed::new(Kind::Default, inner, operand.span),
+                    None => (*operand).clone(),
+                };
+                Given { name: None, mode: Mode::Value, span: operand.span, value: GivenValue::Value(value) }
+            };
+            operands.iter().map(one).collect()
+        };
+        let plain = given(false);
+        if let Some(best) = self.best(self.applicable(methods, &[], &plain), &plain, span)? {
+            let arguments = self.passed(&best, &plain, span)?;
+            return Ok(Some(static_call(best, arguments, span)));
+        }
+        let lifted = given(true);
+        let Some(best) = self.best(self.applicable(methods, &[], &lifted), &lifted, span)? else {
+            return Ok(None);
+        };
+        self.lifted_operator(best, operands, op, span).map(Some)
+    }
+
+    /// Nothing in, nothing out; equality compares nothing with nothing.
+    fn lifted_operator(
+        &mut self,
+        best: Candidate,
+        operands: &[&Typed],
+        op: Option<BinaryOp>,
+        span: Span,
+    ) -> Bind<Typed> {
+        let (mut bindings, mut inner, mut nulls) = (Vec::new(), Vec::new(), Vec::new());
+        for operand in operands {
+            let slot = self.slot();
+            let kept = Typed::new(Kind::Slot(slot), operand.ty.clone(), operand.span);
+            bindings.push((slot, (*operand).clone()));
+            match self.types.nullable(&operand.ty) {
+                Some(ty) => {
+                    nulls.push(Typed::new(Kind::IsNull(kept.clone().boxed()), BOOL, span));
+                    inner.push(Typed::new(Kind::Convert(kept.boxed(), How::Unwrap), ty, operand.span));
+                }
+                None => inner.push(kept),
+            }
+        }
+        let given: Vec<Given<'_>> = inner
+            .into_iter()
+            .map(|value| Given {
+                name: None,
+                mode: Mode::Value,
+                span: value.span,
+                value: GivenValue::Value(value),
+            })
+            .collect();
+        let arguments = self.passed(&best, &given, span)?;
+        let call = static_call(best, arguments, span);
+        let any_null =
+            nulls.iter().cloned().reduce(|a, b| Typed::new(Kind::Or(a.boxed(), b.boxed()), BOOL, span));
+        let any_null = any_null.unwrap_or_else(|| self.truth_value(false, span));
+        let (ty, otherwise, call) = match op {
+            Some(op) if op.compares() => {
+                let all_null = (nulls.len() == operands.len()).then(|| {
+                    nulls.into_iter().reduce(|a, b| Typed::new(Kind::And(a.boxed(), b.boxed()), BOOL, span))
+                });
+                let all_null = all_null.flatten().unwrap_or_else(|| self.truth_value(false, span));
+                let otherwise = match op {
+                    BinaryOp::Equal => all_null,
+                    BinaryOp::NotEqual => self.negated(all_null, span),
+                    _ => self.truth_value(false, span),
+                };
+                (BOOL, otherwise, call)
+            }
+            _ => {
+                let ty = self.types.nullable_of(&call.ty);
+                let wrapped = match ty == call.ty {
+                    true => call,
+                    false => Typed::new(Kind::Convert(call.boxed(), How::Wrap), ty.clone(), span),
+                };
+                (ty.clone(), Typed::new(Kind::Default, ty, span), wrapped)
+            }
+        };
+        let chosen = Kind::Choice(any_null.boxed(), otherwise.boxed(), call.boxed());
+        let mut whole = Typed::new(chosen, ty.clone(), span);
+        for (slot, value) in bindings.into_iter().rev() {
+            whole = Typed::new(Kind::Let(slot, value.boxed(), whole.boxed()), ty.clone(), span);
+        }
+        Ok(whole)
+    }
+
+    pub(super) fn negated(&self, value: Typed, span: Span) -> Typed {
+        match value.constant() {
+            Some(Constant::Bool(holds)) => self.truth_value(!holds, span),
+            _ => Typed::new(Kind::Unary(UnaryOp::Not, value.boxed(), Overflow::Wraps), BOOL, span),
+        }
+    }
+
+    /// `&`, `|`, `^` and equality of truths, three-valued where they are nullable.
+    fn truth_binary(&mut self, op: BinaryOp, a: &Typed, b: &Typed, span: Span) -> Bind<Option<Typed>> {
+        if !matches!(op, BinaryOp::And | BinaryOp::Or | BinaryOp::Xor | BinaryOp::Equal | BinaryOp::NotEqual)
+        {
+            return Ok(None);
+        }
+        let is_truth = |value: &Typed| self.types.inside(&value.ty) == BOOL;
+        if !is_truth(a) && !is_truth(b) {
+            return Ok(None);
+        }
+        let lifts = |value: &Typed| self.types.nullable(&value.ty).is_some() || value.is_null();
+        let lifted = lifts(a) || lifts(b);
+        let ty = if lifted { self.types.nullable_of(&BOOL) } else { BOOL };
+        let (Some(first), Some(second)) = (self.implicit(a, &ty), self.implicit(b, &ty)) else {
+            return Ok(None);
+        };
+        let (a, b) = (self.apply(a.clone(), first)?, self.apply(b.clone(), second)?);
+        let result = if op.compares() { BOOL } else { ty };
+        self.built_in(op, a, b, result, span).map(Some)
+    }
+
+    /// Operators of enums (12.10.5, 12.12.6, 12.13.3).
+    fn enum_binary(&mut self, op: BinaryOp, a: &Typed, b: &Typed, span: Span) -> Bind<Option<Typed>> {
+        let inside = |value: &Typed| self.types.inside(&value.ty);
+        let (left_ty, right_ty) = (inside(a), inside(b));
+        let (left_kind, right_kind) = (self.types.enum_storage(&left_ty), self.types.enum_storage(&right_ty));
+        let (Some(storage), enumeration) = (match (left_kind, right_kind) {
+            (Some(kind), _) => (Some(kind), left_ty.clone()),
+            (None, Some(kind)) => (Some(kind), right_ty.clone()),
+            _ => (None, Ty::Other),
+        }) else {
+            return Ok(None);
+        };
+        let both = left_kind.is_some() && right_kind.is_some();
+        if both && left_ty != right_ty {
+            return self.no_binary(op, a, b, span);
+        }
+        let is_zero = |value: &Typed| matches!(value.constant(), Some(Constant::Int(_, 0)));
+        let number = Ty::Primitive(storage);
+        // What each side counts as, and what comes out.
+        let (left_as, right_as, result) = match op {
+            BinaryOp::Add if !both => match left_kind {
+                Some(_) => (enumeration.clone(), number, enumeration),
+                None => (number, enumeration.clone(), enumeration),
+            },
+            BinaryOp::Subtract if both => (enumeration.clone(), enumeration, number),
+            BinaryOp::Subtract if left_kind.is_some() => match is_zero(b) && b.ty != number {
+                true => (enumeration.clone(), enumeration, number),
+                false => (enumeration.clone(), number, enumeration),
+            },
+            BinaryOp::Subtract if is_zero(a) => (enumeration.clone(), enumeration, number),
+            BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => {
+                (enumeration.clone(), enumeration.clone(), enumeration)
+            }
+            op if op.compares() => (enumeration.clone(), enumeration, BOOL),
+            _ => return self.no_binary(op, a, b, span),
+        };
+        let lifts = |value: &Typed| self.types.nullable(&value.ty).is_some() || value.is_null();
+        let lifted = lifts(a) || lifts(b);
+        let wrap = |ty: Ty| if lifted { self.types.nullable_of(&ty) } else { ty };
+        let (Some(first), Some(second)) =
+            (self.implicit(a, &wrap(left_as)), self.implicit(b, &wrap(right_as)))
+        else {
+            return self.no_binary(op, a, b, span);
+        };
+        let (a, b) = (self.apply(a.clone(), first)?, self.apply(b.clone(), second)?);
+        // They are computed as what they are stored as, or as int where that is smaller.
+        let small = matches!(storage, kind::I1 | kind::U1 | kind::I2 | kind::U2 | kind::CHAR);
+        let working = wrap(Ty::Primitive(if small { kind::I4 } else { storage }));
+        let (a, b) = (self.as_number(a, &working)?, self.as_number(b, &working)?);
+        let raw = if op.compares() { BOOL } else { working };
+        let value = self.built_in(op, a, b, raw, span)?;
+        if op.compares() {
+            return Ok(Some(value));
+        }
+        let back = std::mem::replace(&mut self.overflow, Overflow::Ignored);
+        let value = self.as_number(value, &wrap(result));
+        self.overflow = back;
+        value.map(Some)
+    }
+
+    /// A number, enum or nullable of one as another.
+    fn as_number(&self, value: Typed, to: &Ty) -> Bind<Typed> {
+        match self.explicit_of_types(&value.ty, to, 4) {
+            Some(steps) => self.apply(value, steps),
+            None => Ok(value),
+        }
+    }
+
+    /// Operators of numbers: the one whose operands both convert to, as overloads are chosen (12.4.7).
+    fn number_binary(&mut self, op: BinaryOp, a: &Typed, b: &Typed, span: Span) -> Bind<Option<Typed>> {
+        use kind::{I, I4, I8, R4, R8, U, U4, U8};
+        let native = |value: &Typed| matches!(self.types.inside(&value.ty), Ty::Primitive(I | U));
+        let mut kinds = vec![I4, U4, I8, U8];
+        if native(a) || native(b) {
+            kinds.extend([I, U]);
+        }
+        let whole_only = op.shifts() || matches!(op, BinaryOp::And | BinaryOp::Or | BinaryOp::Xor);
+        if !whole_only {
+            kinds.extend([R4, R8]);
+        }
+        let mut targets: Vec<Ty> = kinds.into_iter().map(Ty::Primitive).collect();
+        if !whole_only {
+            targets.push(self.types.decimal());
+        }
+        let lifts = |value: &Typed| self.types.nullable(&value.ty).is_some() || value.is_null();
+        let lifted = lifts(a) || lifts(b);
+        let types = self.types;
+        let wrap = |ty: &Ty| if lifted { types.nullable_of(ty) } else { ty.clone() };
+        let right_of = |ty: &Ty| if op.shifts() { INT } else { ty.clone() };
+        let fitting: Vec<Ty> = targets
+            .into_iter()
+            .filter(|ty| {
+                self.implicit(a, &wrap(ty)).is_some() && self.implicit(b, &wrap(&right_of(ty))).is_some()
+            })
+            .collect();
+        let beats = |one: &Ty, other: &Ty| {
+            let by = |value: &Typed| {
+                let inside = self.types.inside(&value.ty);
+                match (inside == *one, inside == *other) {
+                    (true, false) => Ordering::Greater,
+                    (false, true) => Ordering::Less,
+                    _ => self.better_type(one, other),
+                }
+            };
+            let (first, second) = (by(a), if op.shifts() { Ordering::Equal } else { by(b) });
+            first != Ordering::Less
+                && second != Ordering::Less
+                && (first, second) != (Ordering::Equal, Ordering::Equal)
+        };
+        let best = fitting.iter().find(|one| fitting.iter().all(|other| *one == other || beats(one, other)));
+        let Some(best) = best else {
+            return match fitting.is_empty() {
+                true => Ok(None),
+                false => {
+                    let (a, b) = (self.spelled(&a.ty), self.spelled(&b.ty));
+                    wrong(
+                        "CS0034",
+                        format!("Operator '{}' is ambiguous on operands of type '{a}' and '{b}'", op.text()),
+                        span,
+                    )
+                }
+            };
+        };
+        let ty = wrap(best);
+        let a = self.converted(a.clone(), &ty)?;
+        let b = self.converted(b.clone(), &wrap(&right_of(best)))?;
+        let result = if op.compares() { BOOL } else { ty };
+        self.built_in(op, a, b, result, span).map(Some)
+    }
+
+    /// A built-in operator on operands of its type; folded where both are constants.
+    pub(super) fn built_in(&self, op: BinaryOp, a: Typed, b: Typed, ty: Ty, span: Span) -> Bind<Typed> {
+        if let (Some(first), Some(second)) = (a.constant(), b.constant()) {
+            return match compute(op, first, second, (true, true), self.overflow) {
+                Ok(constant) => Ok(Typed::new(Kind::Constant(constant), ty, span)),
+                Err(Problem::Overflow) => {
+                    wrong("CS0220", "The operation overflows at compile time in checked mode", span)
+                }
+                Err(Problem::DividesByZero) => wrong("CS0020", "Division by constant zero", span),
+                Err(Problem::NoOperator) => self.no_binary(op, &a, &b, span),
+            };
+        }
+        let divides = matches!(op, BinaryOp::Divide | BinaryOp::Remainder);
+        let is_zero = match b.constant() {
+            Some(Constant::Int(_, 0)) => true,
+            Some(Constant::Decimal(value)) => value.is_zero(),
+            _ => false,
+        };
+        if divides && is_zero {
+            return wrong("CS0020", "Division by constant zero", span);
+        }
+        Ok(Typed::new(Kind::Binary(op, a.boxed(), b.boxed(), self.overflow), ty, span))
+    }
+
+    pub(super) fn unary(&mut self, op: UnaryOp, of: &Expr, span: Span) -> Bind<Typed> {
+        let value = self.value(of)?;
+        let value = self.as_it_is(value)?;
+        let methods = self.operator_methods(op.method(), &[&value]);
+        if !methods.is_empty()
+            && let Some(value) = self.defined_operator(&methods, &[&value], None, span)?
+        {
+            return Ok(value);
+        }
+        let no_operator = |binder: &Self| {
+            let name = binder.spelled(&value.ty);
+            wrong(
+                "CS0023",
+                format!("Operator '{}' cannot be applied to operand of type '{name}'", op.text()),
+                span,
+            )
+        };
+        if op == UnaryOp::Not {
+            let lifted = self.types.nullable(&value.ty).is_some();
+            let ty = if lifted { self.types.nullable_of(&BOOL) } else { BOOL };
+            let Some(steps) = self.implicit(&value, &ty) else { return no_operator(self) };
+            let value = self.apply(value, steps)?;
+            return self.built_in_unary(op, value, ty, span);
+        }
+        if self.types.enum_storage(&self.types.inside(&value.ty)).is_some() {
+            if op != UnaryOp::Complement {
+                return no_operator(self);
+            }
+            let ty = value.ty.clone();
+            let storage = self.types.enum_storage(&self.types.inside(&ty)).unwrap_or(kind::I4);
+            let small = matches!(storage, kind::I1 | kind::U1 | kind::I2 | kind::U2);
+            let working = Ty::Primitive(if small { kind::I4 } else { storage });
+            let working =
+                if self.types.nullable(&ty).is_some() { self.types.nullable_of(&working) } else { working };
+            let number = self.as_number(value, &working)?;
+            let value = self.built_in_unary(op, number, working, span)?;
+            let back = std::mem::replace(&mut self.overflow, Overflow::Ignored);
+            let value = self.as_number(value, &ty);
+            self.overflow = back;
+            return value;
+        }
+        // `-2147483648` is an int.
+        if op == UnaryOp::Minus
+            && let Some(Constant::Int(kind @ (kind::U4 | kind::U8), number)) = value.constant()
+            && (*kind, *number) != (kind::U4, 0)
+            && let Ok(folded @ Constant::Int(kind::I4 | kind::I8, _)) =
+                compute_unary(op, &Constant::Int(*kind, *number), true, self.overflow)
+            && (*number == 1 << 31 || *number == 1 << 63)
+        {
+            let ty = folded.ty();
+            return Ok(Typed::new(Kind::Constant(folded), ty, span));
+        }
+        match self.number_of_unary(op, &value) {
+            Some(ty) => {
+                let value = self.converted(value, &ty)?;
+                self.built_in_unary(op, value, ty, span)
+            }
+            None => no_operator(self),
+        }
+    }
+
+    /// The type in which a sign or complement is worked out.
+    fn number_of_unary(&self, op: UnaryOp, value: &Typed) -> Option<Ty> {
+        use kind::{I, I4, I8, R4, R8, U, U4, U8};
+        let kinds: &[u32] = match op {
+            UnaryOp::Minus => &[I4, I8, I, R4, R8],
+            UnaryOp::Plus => &[I4, U4, I8, U8, I, U, R4, R8],
+            _ => &[I4, U4, I8, U8, I, U],
+        };
+        let mut targets: Vec<Ty> = kinds.iter().map(|kind| Ty::Primitive(*kind)).collect();
+        if op != UnaryOp::Complement {
+            targets.push(self.types.decimal());
+        }
+        let lifted = self.types.nullable(&value.ty).is_some();
+        let wrap = |ty: &Ty| if lifted { self.types.nullable_of(ty) } else { ty.clone() };
+        let inside = self.types.inside(&value.ty);
+        if targets.contains(&inside) {
+            return Some(value.ty.clone());
+        }
+        let fitting: Vec<&Ty> = targets
+            .iter()
+            .filter(|ty| !matches!(ty, Ty::Primitive(I | U)) && self.implicit(value, &wrap(ty)).is_some())
+            .collect();
+        let beats = |one: &Ty, other: &Ty| self.better_type(one, other) == Ordering::Greater;
+        let best = fitting.iter().find(|one| fitting.iter().all(|other| *one == other || beats(one, other)));
+        best.map(|ty| wrap(ty))
+    }
+
+    fn built_in_unary(&self, op: UnaryOp, value: Typed, ty: Ty, span: Span) -> Bind<Typed> {
+        if let Some(constant) = value.constant() {
+            return match compute_unary(op, constant, true, self.overflow) {
+                Ok(constant) => Ok(Typed::new(Kind::Constant(constant), ty, span)),
+                Err(Problem::Overflow) => {
+                    wrong("CS0220", "The operation overflows at compile time in checked mode", span)
+                }
+                Err(_) => {
+                    let name = self.spelled(&value.ty);
+                    wrong(
+                        "CS0023",
+                        format!("Operator '{}' cannot be applied to operand of type '{name}'", op.text()),
+                        span,
+                    )
+                }
+            };
+        }
+        Ok(Typed::new(Kind::Unary(op, value.boxed(), self.overflow), ty, span))
+    }
+}
+
+/// The method of an operator that fails where the other wraps around; none where there is only one.
+fn checked_name(name: &str) -> Option<String> {
+    const CHECKED: [&str; 7] =
+        ["Addition", "Subtraction", "Multiply", "Division", "UnaryNegation", "Increment", "Decrement"];
+    let operator = name.strip_prefix("op_").filter(|operator| CHECKED.contains(operator))?;
+    Some(format!("op_Checked{operator}"))
+}
+
+fn static_call(best: Candidate, arguments: Vec<Passed>, span: Span) -> Typed {
+    let ty = best.method.result.direct().clone();
+    let call = Call { of: None, method: best.method, arguments, is_base: false };
+    Typed::new(Kind::Call(Box::new(call)), ty, span)
+}
+
+/// An argument list of values in order.
+pub(super) fn in_order(values: Vec<Typed>) -> Vec<Passed> {
+    let one = |(turn, value)| Passed { value: Argument::Value(value), turn };
+    values.into_iter().enumerate().map(one).collect()
+}

@@ -1,0 +1,418 @@
+//! Which of several methods a call means (language specification, 12.6.4).
+
+use std::cmp::Ordering;
+use std::rc::Rc;
+
+use super::binder::{Bind, Binder, left, wrong};
+use super::system::{Method, Parameter, Pass};
+use super::typed::{MethodRef, Typed};
+use crate::syntax::Span;
+use crate::syntax::tree::{Designation, Expr, Mode, TypeName};
+use crate::types::{Ty, kind};
+
+/// An argument as it was written.
+pub(super) struct Given<'e> {
+    pub(super) name: Option<Rc<str>>,
+    pub(super) mode: Mode,
+    pub(super) value: GivenValue<'e>,
+    pub(super) span: Span,
+}
+
+pub(super) enum GivenValue<'e> {
+    Value(Typed),
+    /// Its meaning depends on what it is for: `new(…)`, `default`.
+    Late(&'e Expr),
+    /// A lambda, or a method by its name.
+    Function,
+    /// `out var name`.
+    Declared(Option<(&'e TypeName, Ty)>, &'e Designation),
+}
+
+/// Where a parameter's value comes from.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum ParameterSource {
+    Argument(usize),
+    Default,
+    /// What is left, in an array of this type.
+    Rest(Vec<usize>, Ty),
+}
+
+/// A method that could be meant.
+pub(super) struct Candidate {
+    pub(super) method: MethodRef,
+    pub(super) places: Vec<ParameterSource>,
+    /// The type that each argument must become.
+    wanted: Vec<Ty>,
+    expanded: bool,
+}
+
+impl Candidate {
+    /// Whether the first argument is a number that becomes another kind of number.
+    pub(super) fn converts_number(&self, from: &Ty) -> bool {
+        self.wanted.first().is_some_and(|to| is_other_number(from, to))
+    }
+}
+
+/// Whether both are numbers, of different types: `this` of an extension method is never converted from one to the other.
+pub(super) fn is_other_number(from: &Ty, to: &Ty) -> bool {
+    let is_number = |ty: &Ty| matches!(ty, Ty::Primitive(_)) && ty.is_value();
+    from != to && is_number(from) && is_number(to)
+}
+
+impl Binder<'_> {
+    /// The methods of these that could be meant.
+    pub(super) fn applicable(
+        &self,
+        methods: &[(Rc<Method>, Ty)],
+        types: &[Ty],
+        given: &[Given<'_>],
+    ) -> Vec<Candidate> {
+        let one = |(method, owner): &(Rc<Method>, Ty)| {
+            self.in_form(method, owner, types, given, false)
+                .or_else(|| self.in_form(method, owner, types, given, true))
+        };
+        methods.iter().filter_map(one).collect()
+    }
+
+    /// The best of them. None where there is none.
+    pub(super) fn best(
+        &self,
+        mut candidates: Vec<Candidate>,
+        given: &[Given<'_>],
+        span: Span,
+    ) -> Bind<Option<Candidate>> {
+        if candidates.iter().any(|one| one.method.method.is_accessible) {
+            candidates.retain(|one| one.method.method.is_accessible);
+        }
+        let beats_all = |at: usize| {
+            let one = candidates.get(at)?;
+            let beats = |(other, own): (usize, &Candidate)| {
+                other == at || self.is_better(one, own, given) == Ordering::Greater
+            };
+            candidates.iter().enumerate().all(beats).then_some(at)
+        };
+        match (0..candidates.len()).find_map(beats_all) {
+            Some(at) => Ok(Some(candidates.swap_remove(at))),
+            None if candidates.is_empty() => Ok(None),
+            None => left("a call of which only the compiler knows the overload", span),
+        }
+    }
+
+    fn in_form(
+        &self,
+        method: &Rc<Method>,
+        owner: &Ty,
+        types: &[Ty],
+        given: &[Given<'_>],
+        expanded: bool,
+    ) -> Option<Candidate> {
+        let count = method.parameters.len();
+        let last = count.checked_sub(1);
+        if expanded
+            && !method
+                .parameters
+                .last()
+                .is_some_and(|last| last.is_params && matches!(last.ty, Ty::Vector(_)))
+        {
+            return None;
+        }
+        let generic = method.generics.len();
+        if !types.is_empty() && types.len() != generic {
+            return None;
+        }
+        let places = places(method, given, expanded, last)?;
+        // Which parameter each argument meets.
+        let mut met: Vec<(usize, &Parameter, Ty)> = Vec::new();
+        for (place, parameter) in places.iter().zip(&method.parameters) {
+            let ty = parameter.ty.with(owner.arguments(), &[]);
+            match place {
+                ParameterSource::Argument(at) => met.push((*at, parameter, ty)),
+                ParameterSource::Rest(list, _) => {
+                    let Ty::Vector(of) = ty else { return None };
+                    met.extend(list.iter().map(|at| (*at, parameter, (*of).clone())));
+                }
+                ParameterSource::Default => {}
+            }
+        }
+        let mut own = types.to_vec();
+        if own.is_empty() && generic > 0 {
+            let pairs: Vec<(Ty, Ty)> = met
+                .iter()
+                .filter_map(|(at, parameter, ty)| {
+                    let ty = if parameter.pass == Pass::Value || parameter.pass == Pass::In {
+                        ty.clone()
+                    } else {
+                        Ty::Reference(Box::new(ty.clone()))
+                    };
+                    match &given.get(*at)?.value {
+                        GivenValue::Value(value) => Some((ty, value.ty.clone())),
+                        GivenValue::Declared(Some((_, declared)), _) => Some((ty, declared.clone())),
+                        _ => None,
+                    }
+                })
+                .collect();
+            own = self.inferred(generic, &pairs)?;
+        }
+        if own.iter().any(Self::is_no_type) || !self.satisfies(method, owner, &own) {
+            return None;
+        }
+        let mut wanted = vec![Ty::Other; given.len()];
+        for (at, parameter, ty) in &met {
+            let ty = ty.with(&[], &own);
+            if ty.is_open() || !self.fits(given.get(*at)?, parameter, &ty) {
+                return None;
+            }
+            *wanted.get_mut(*at)? = ty;
+        }
+        let close = |place: ParameterSource| match place {
+            ParameterSource::Rest(list, of) => ParameterSource::Rest(list, of.with(owner.arguments(), &own)),
+            other => other,
+        };
+        let places = places.into_iter().map(close).collect();
+        Some(Candidate { method: self.method_ref(method, owner, own), places, wanted, expanded })
+    }
+
+    /// Whether an argument fits a parameter of this type.
+    fn fits(&self, given: &Given<'_>, parameter: &Parameter, ty: &Ty) -> bool {
+        let passes = matches!(
+            (given.mode, parameter.pass),
+            (Mode::Value, Pass::Value | Pass::In)
+                | (Mode::Ref, Pass::Ref | Pass::In)
+                | (Mode::Out, Pass::Out)
+                | (Mode::In, Pass::In)
+        );
+        if !passes {
+            return false;
+        }
+        match &given.value {
+            GivenValue::Value(value) if given.mode != Mode::Value => value.ty == *ty,
+            // The runtime takes no `ref struct` that a conversion made.
+            GivenValue::Value(value) if self.types.is_by_ref(ty) && value.ty != *ty => false,
+            GivenValue::Value(value) => !value.is_void() && self.implicit(value, ty).is_some(),
+            GivenValue::Late(expr) => self.fits_late(expr, ty),
+            GivenValue::Function => self.takes_lambda(ty),
+            GivenValue::Declared(Some((_, declared)), _) => declared == ty,
+            GivenValue::Declared(None, _) => true,
+        }
+    }
+
+    fn fits_late(&self, expr: &Expr, ty: &Ty) -> bool {
+        use crate::syntax::tree::ExprKind;
+        match &expr.kind {
+            ExprKind::Paren(of) => self.fits_late(of, ty),
+            ExprKind::New { .. } => {
+                let inner = self.types.inside(ty);
+                !matches!(inner, Ty::Vector(_) | Ty::Array(..) | Ty::Pointer(_))
+                    && !self.types.is_interface(&inner)
+            }
+            // A tuple with parts that have no type of their own.
+            ExprKind::Tuple(elements) => {
+                self.types.tuple(ty).is_some_and(|types| types.len() == elements.len())
+            }
+            ExprKind::Collection(_) => self.types.item_of(ty).is_some() || self.types.is_by_ref(ty),
+            _ => true,
+        }
+    }
+
+    /// Whether one candidate is better than another; [`Ordering::Equal`] where neither is.
+    fn is_better(&self, one: &Candidate, other: &Candidate, given: &[Given<'_>]) -> Ordering {
+        let (mut better, mut worse) = (false, false);
+        for (at, given) in given.iter().enumerate() {
+            let (Some(a), Some(b)) = (one.wanted.get(at), other.wanted.get(at)) else { continue };
+            match self.better_target(given, a, b) {
+                Ordering::Greater => better = true,
+                Ordering::Less => worse = true,
+                Ordering::Equal => {}
+            }
+        }
+        match (better, worse) {
+            (true, false) => return Ordering::Greater,
+            (false, true) => return Ordering::Less,
+            (true, true) => return Ordering::Equal,
+            (false, false) => {}
+        }
+        let generic = |candidate: &Candidate| !candidate.method.types.is_empty();
+        let left_out = |candidate: &Candidate| {
+            candidate.places.iter().filter(|place| **place == ParameterSource::Default).count()
+        };
+        let rest = |candidate: &Candidate| {
+            candidate
+                .places
+                .iter()
+                .map(|place| match place {
+                    ParameterSource::Rest(list, _) => list.len(),
+                    _ => 0,
+                })
+                .sum::<usize>()
+        };
+        // Less is better.
+        let ties = [
+            generic(one).cmp(&generic(other)),
+            one.expanded.cmp(&other.expanded),
+            left_out(one).cmp(&left_out(other)),
+            rest(one).cmp(&rest(other)),
+            self.specific(other, one),
+        ];
+        ties.into_iter().fold(Ordering::Equal, Ordering::then).reverse()
+    }
+
+    /// Which of two is declared with more specific types: `List<T>` rather than `T`.
+    fn specific(&self, one: &Candidate, other: &Candidate) -> Ordering {
+        let depth = |candidate: &Candidate| {
+            candidate
+                .method
+                .method
+                .parameters
+                .iter()
+                .map(|parameter| specificity(&parameter.ty))
+                .sum::<usize>()
+        };
+        depth(one).cmp(&depth(other))
+    }
+
+    /// Which of two types an argument is better converted to.
+    fn better_target(&self, given: &Given<'_>, a: &Ty, b: &Ty) -> Ordering {
+        if a == b {
+            return Ordering::Equal;
+        }
+        if let GivenValue::Value(value) = &given.value {
+            match (value.ty == *a, value.ty == *b) {
+                (true, false) => return Ordering::Greater,
+                (false, true) => return Ordering::Less,
+                _ => {}
+            }
+        }
+        self.better_type(a, b)
+    }
+
+    /// Which of two types is the better target (12.6.4.7).
+    pub(super) fn better_type(&self, a: &Ty, b: &Ty) -> Ordering {
+        let to_b = self.types.widens(a, b);
+        let to_a = self.types.widens(b, a);
+        match (to_b, to_a) {
+            (true, false) => return Ordering::Greater,
+            (false, true) => return Ordering::Less,
+            _ => {}
+        }
+        let (a, b) = (self.types.inside(a), self.types.inside(b));
+        let signed = |ty: &Ty| ty.kind().is_some_and(crate::constant::is_signed);
+        let unsigned =
+            |ty: &Ty| matches!(ty, Ty::Primitive(kind::U1 | kind::U2 | kind::U4 | kind::U8 | kind::U));
+        match (signed(&a) && unsigned(&b), unsigned(&a) && signed(&b)) {
+            (true, _) => Ordering::Greater,
+            (_, true) => Ordering::Less,
+            _ => Ordering::Equal,
+        }
+    }
+
+    /// Why none of these methods takes these arguments.
+    pub(super) fn no_overload<T>(
+        &self,
+        name: &str,
+        methods: &[(Rc<Method>, Ty)],
+        given: &[Given<'_>],
+        span: Span,
+    ) -> Bind<T> {
+        let by_count: Vec<&(Rc<Method>, Ty)> = methods
+            .iter()
+            .filter(|(method, _)| {
+                let most = if method.parameters.last().is_some_and(|last| last.is_params) {
+                    usize::MAX
+                } else {
+                    method.parameters.len()
+                };
+                let least = method
+                    .parameters
+                    .iter()
+                    .filter(|parameter| parameter.default.is_none() && !parameter.is_params)
+                    .count();
+                (least..=most).contains(&given.len())
+            })
+            .collect();
+        let Some((method, owner)) = by_count.first() else {
+            let takes =
+                if given.len() == 1 { "1 argument".to_owned() } else { format!("{} arguments", given.len()) };
+            return wrong("CS1501", format!("No overload for method '{name}' takes {takes}"), span);
+        };
+        for (at, argument) in given.iter().enumerate() {
+            let GivenValue::Value(value) = &argument.value else { continue };
+            let takes = |(method, owner): &&&(Rc<Method>, Ty)| {
+                let parameter = method.parameters.get(at).or(method.parameters.last());
+                parameter.is_none_or(|parameter| {
+                    let ty = parameter.ty.with(owner.arguments(), &[]);
+                    ty.is_open() || self.fits(argument, parameter, &ty) || parameter.is_params
+                })
+            };
+            if by_count.iter().find(takes).is_none() {
+                let Some(parameter) = method.parameters.get(at).or(method.parameters.last()) else {
+                    continue;
+                };
+                let wanted = self.spelled(&parameter.ty.with(owner.arguments(), &[]));
+                let from = self.spelled(&value.ty);
+                return wrong(
+                    "CS1503",
+                    format!("Argument {}: cannot convert from '{from}' to '{wanted}'", at + 1),
+                    argument.span,
+                );
+            }
+        }
+        let passed: Vec<String> = given
+            .iter()
+            .map(|given| match &given.value {
+                GivenValue::Value(value) => self.spelled(&value.ty),
+                GivenValue::Function => "lambda or method".into(),
+                GivenValue::Late(_) => "default or new".into(),
+                GivenValue::Declared(..) => "out var".into(),
+            })
+            .collect();
+        wrong("CS1503", format!("No overload of '{name}' takes ({})", passed.join(", ")), span)
+    }
+}
+
+/// How much of a type is written out.
+fn specificity(ty: &Ty) -> usize {
+    match ty {
+        Ty::Var(_) | Ty::MethodVar(_) => 0,
+        Ty::Named(named) => 1 + named.arguments.iter().map(specificity).sum::<usize>(),
+        Ty::Vector(of) | Ty::Array(of, _) | Ty::Pointer(of) | Ty::Reference(of) => 1 + specificity(of),
+        _ => 1,
+    }
+}
+
+/// Where each parameter's value comes from; none where the arguments do not go with the parameters.
+fn places(
+    method: &Method,
+    given: &[Given<'_>],
+    expanded: bool,
+    last: Option<usize>,
+) -> Option<Vec<ParameterSource>> {
+    let mut places: Vec<Option<ParameterSource>> = vec![None; method.parameters.len()];
+    for (at, argument) in given.iter().enumerate() {
+        let position = match &argument.name {
+            Some(name) => method.parameters.iter().position(|own| own.name == *name)?,
+            None => at,
+        };
+        if expanded && argument.name.is_none() && Some(position) >= last {
+            let Ty::Vector(of) = &method.parameters.get(last?)?.ty else { return None };
+            match places.get_mut(last?)? {
+                Some(ParameterSource::Rest(list, _)) => list.push(at),
+                place => *place = Some(ParameterSource::Rest(vec![at], (**of).clone())),
+            }
+            continue;
+        }
+        let place = places.get_mut(position)?;
+        place.is_none().then_some(())?;
+        *place = Some(ParameterSource::Argument(at));
+    }
+    let fill = |(position, place): (usize, Option<ParameterSource>)| {
+        if let Some(place) = place {
+            return Some(place);
+        }
+        let parameter = method.parameters.get(position)?;
+        match (&parameter.ty, expanded && Some(position) == last) {
+            (Ty::Vector(of), true) => Some(ParameterSource::Rest(Vec::new(), (**of).clone())),
+            _ => parameter.default.is_some().then_some(ParameterSource::Default),
+        }
+    };
+    places.into_iter().enumerate().map(fill).collect()
+}

@@ -1,0 +1,352 @@
+//! Patterns (language specification, 11): what must hold of a value, and the names they give to parts of it.
+
+use super::binder::{Bind, Binder, Part, wrong};
+use super::overloads::{Given, GivenValue};
+use super::typed::{How, Kind, Test, Typed};
+use crate::constant::Constant;
+use crate::operators::BinaryOp;
+use crate::syntax::Span;
+use crate::syntax::tree::{
+    Designation, Expr, ListItem, Mode, Pattern, PatternKind, Recursive, TypeKind, TypeName,
+};
+use crate::types::{BOOL, Ty};
+
+impl Binder<'_> {
+    /// `of is pattern`.
+    pub(super) fn is(&mut self, of: &Expr, pattern: &Pattern, span: Span) -> Bind<Typed> {
+        let of = self.value(of)?;
+        let slot = self.slot();
+        let input = Typed::new(Kind::Slot(slot), of.ty.clone(), of.span);
+        let (test, _) = self.pattern(pattern, &input)?;
+        Ok(Typed::new(Kind::Is(of.boxed(), slot, Box::new(test)), BOOL, span))
+    }
+
+    /// What must hold of a value, and the value as it is known to be then.
+    pub(super) fn pattern(&mut self, pattern: &Pattern, input: &Typed) -> Bind<(Test, Typed)> {
+        let same = || input.clone();
+        Ok(match &pattern.kind {
+            PatternKind::Discard => (Test::Always, same()),
+            PatternKind::Var(names) => (self.names(names, input, pattern.span)?, same()),
+            PatternKind::Declaration(ty, names) if ty.kind == TypeKind::Inferred => {
+                (self.names(names, input, pattern.span)?, same())
+            }
+            PatternKind::Declaration(ty, names) => {
+                let (test, value) = self.type_test(ty, input)?;
+                let Kind::Slot(slot) = value.kind else { return Ok((test, value)) };
+                match names {
+                    Designation::Name(name) => {
+                        self.locals.push(super::binder::Local {
+                            name: name.clone(),
+                            slot,
+                            ty: value.ty.clone(),
+                        });
+                    }
+                    Designation::Discard => {}
+                    Designation::Tuple(_) => {
+                        return wrong("CS8652", "A type is followed by one name", pattern.span);
+                    }
+                }
+                (test, value)
+            }
+            PatternKind::Type(ty) => self.type_test(ty, input)?,
+            PatternKind::TypeOrConstant(ty, expr) => match self.is_constant_name(ty) {
+                true => (self.constant_test(expr, input)?, same()),
+                false => match self.type_of_name(ty) {
+                    Ok(_) => self.type_test(ty, input)?,
+                    Err(refusal) => match self.constant_test(expr, input) {
+                        Ok(test) => (test, same()),
+                        // Of two reasons the one about the name.
+                        Err(other) => return Err(if self.part(expr).is_ok() { other } else { refusal }),
+                    },
+                },
+            },
+            PatternKind::Constant(expr) => (self.constant_test(expr, input)?, same()),
+            PatternKind::Relational(op, expr) => self.relational(*op, expr, input, pattern.span)?,
+            PatternKind::Not(of) => {
+                let (test, _) = self.pattern(of, input)?;
+                (Test::Not(Box::new(test)), same())
+            }
+            PatternKind::And(all) => {
+                let (mut tests, mut value) = (Vec::new(), same());
+                for one in all {
+                    let (test, narrowed) = self.pattern(one, &value)?;
+                    tests.push(test);
+                    value = narrowed;
+                }
+                (Test::All(tests), value)
+            }
+            PatternKind::Or(all) => {
+                let tests = all.iter().map(|one| Ok(self.pattern(one, input)?.0)).collect::<Bind<_>>()?;
+                (Test::Any(tests), same())
+            }
+            PatternKind::Recursive(recursive) => self.recursive(recursive, input, pattern.span)?,
+            PatternKind::List { items, name } => self.list(items, name.as_ref(), input, pattern.span)?,
+        })
+    }
+
+    /// Whether a simple name is a variable's, which may be a constant.
+    fn is_constant_name(&self, ty: &TypeName) -> bool {
+        match &ty.kind {
+            TypeKind::Named(names, false) => match names.as_slice() {
+                [only] => only.arity() == 0 && self.variable(&only.text, only.span).is_some(),
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
+    /// A name, or several for the parts of a tuple.
+    fn names(&mut self, names: &Designation, input: &Typed, span: Span) -> Bind<Test> {
+        match names {
+            Designation::Discard => Ok(Test::Always),
+            Designation::Name(name) => {
+                let slot = self.declare(name, input.ty.clone());
+                Ok(Test::Keep(slot))
+            }
+            Designation::Tuple(all) => {
+                let mut tests = self.not_null(input);
+                let value = self.unwrapped(input, &mut tests);
+                let mut steps = Vec::new();
+                let parts = self.deconstructed(&value, all.len(), &mut steps, span)?;
+                self.run_before(steps, &mut tests);
+                for (part, names) in parts.into_iter().zip(all) {
+                    let (slot, kept) = self.kept_part(&part);
+                    let test = self.names(names, &kept, span)?;
+                    tests.push(Test::Part(part, slot, Box::new(test)));
+                }
+                Ok(Test::All(tests))
+            }
+        }
+    }
+
+    fn kept_part(&mut self, part: &Typed) -> (u32, Typed) {
+        let slot = self.slot();
+        (slot, Typed::new(Kind::Slot(slot), part.ty.clone(), part.span))
+    }
+
+    fn run_before(&mut self, steps: Vec<Typed>, tests: &mut Vec<Test>) {
+        for step in steps {
+            let slot = self.slot();
+            tests.push(Test::Part(step, slot, Box::new(Test::Always)));
+        }
+    }
+
+    fn not_null(&self, input: &Typed) -> Vec<Test> {
+        let may_be_null = !input.ty.is_value() || self.types.nullable(&input.ty).is_some();
+        if may_be_null { vec![Test::NotNull] } else { Vec::new() }
+    }
+
+    /// Out of its nullable, into a slot of its own.
+    fn unwrapped(&mut self, input: &Typed, tests: &mut Vec<Test>) -> Typed {
+        let Some(inner) = self.types.nullable(&input.ty) else { return input.clone() };
+        let part = Typed::new(Kind::Convert(input.clone().boxed(), How::Unwrap), inner, input.span);
+        let (slot, kept) = self.kept_part(&part);
+        tests.push(Test::Part(part, slot, Box::new(Test::Always)));
+        kept
+    }
+
+    fn type_test(&mut self, name: &TypeName, input: &Typed) -> Bind<(Test, Typed)> {
+        let ty = self.type_of_name(name)?;
+        if !self.types.is_by_ref(&input.ty) && !self.may_be(&input.ty, &ty) {
+            let (from, to) = (self.spelled(&input.ty), self.spelled(&ty));
+            return wrong(
+                "CS8121",
+                format!("An expression of type '{from}' cannot be handled by a pattern of type '{to}'."),
+                name.span,
+            );
+        }
+        let slot = self.slot();
+        // `is int?` tests for an int.
+        let inner = self.types.inside(&ty);
+        Ok((Test::Type(inner.clone(), slot), Typed::new(Kind::Slot(slot), inner, input.span)))
+    }
+
+    fn constant_test(&mut self, expr: &Expr, input: &Typed) -> Bind<Test> {
+        let value = self.value(expr)?;
+        let Some(constant) = value.constant().cloned() else {
+            return wrong("CS9135", "A constant value is expected in a pattern", expr.span);
+        };
+        if constant == Constant::Null {
+            if input.ty.is_value() && self.types.nullable(&input.ty).is_none() {
+                return self.not_converted(&value, &input.ty);
+            }
+            return Ok(Test::Null);
+        }
+        let inside = self.types.inside(&input.ty);
+        // Characters of a span are compared with a text.
+        if self.is_character_span(&inside) && matches!(constant, Constant::Text(_)) {
+            return super::binder::left("a text as a pattern for a span", expr.span);
+        }
+        if inside.is_value() {
+            if self.implicit(&value, &inside).is_none() {
+                return self.not_converted(&value, &input.ty);
+            }
+            return Ok(Test::Constant(self.converted(value, &inside)?));
+        }
+        if !self.may_be(&input.ty, &value.ty) {
+            return self.not_converted(&value, &input.ty);
+        }
+        Ok(Test::Constant(value))
+    }
+
+    fn is_character_span(&self, ty: &Ty) -> bool {
+        self.types
+            .info(ty)
+            .is_some_and(|info| matches!(&*info.full_name, "System.Span`1" | "System.ReadOnlySpan`1"))
+    }
+
+    fn relational(&mut self, op: BinaryOp, expr: &Expr, input: &Typed, span: Span) -> Bind<(Test, Typed)> {
+        let to = self.value(expr)?;
+        if to.constant().is_none() {
+            return wrong("CS9135", "A constant value is expected in a pattern", expr.span);
+        }
+        let mut tests = Vec::new();
+        let inside = self.types.inside(&input.ty);
+        let value = match inside.is_value() {
+            true => {
+                tests.extend(self.not_null(input));
+                self.unwrapped(input, &mut tests)
+            }
+            // Of an object it is a number of that type or not.
+            false => {
+                let slot = self.slot();
+                tests.push(Test::Type(to.ty.clone(), slot));
+                Typed::new(Kind::Slot(slot), to.ty.clone(), input.span)
+            }
+        };
+        let holds = self.binary(op, value.clone(), to, span)?;
+        tests.push(Test::Holds(holds));
+        Ok((Test::All(tests), value))
+    }
+
+    fn recursive(&mut self, of: &Recursive, input: &Typed, span: Span) -> Bind<(Test, Typed)> {
+        let mut tests = Vec::new();
+        let value = match &of.ty {
+            Some(ty) if ty.kind != TypeKind::Inferred => {
+                let (test, value) = self.type_test(ty, input)?;
+                tests.push(test);
+                value
+            }
+            _ => {
+                tests.extend(self.not_null(input));
+                self.unwrapped(input, &mut tests)
+            }
+        };
+        if let Some(positions) = &of.positions {
+            let mut steps = Vec::new();
+            let parts = self.deconstructed(&value, positions.len(), &mut steps, span)?;
+            self.run_before(steps, &mut tests);
+            for (part, (_, pattern)) in parts.into_iter().zip(positions) {
+                let (slot, kept) = self.kept_part(&part);
+                let (test, _) = self.pattern(pattern, &kept)?;
+                tests.push(Test::Part(part, slot, Box::new(test)));
+            }
+        }
+        for (names, pattern) in &of.properties {
+            tests.push(self.property_test(&value, names, pattern)?);
+        }
+        match &of.name {
+            Some(Designation::Name(name)) => match value.kind {
+                Kind::Slot(slot) => {
+                    self.locals.push(super::binder::Local { name: name.clone(), slot, ty: value.ty.clone() });
+                }
+                _ => tests.push(Test::Keep(self.declare(name, value.ty.clone()))),
+            },
+            Some(Designation::Tuple(_)) => return wrong("CS1001", "Identifier expected", span),
+            Some(Designation::Discard) | None => {}
+        }
+        Ok((Test::All(tests), value))
+    }
+
+    /// `Friend.Name: pattern`: null on the way does not fit.
+    fn property_test(&mut self, of: &Typed, names: &[std::rc::Rc<str>], pattern: &Pattern) -> Bind<Test> {
+        let Some((name, rest)) = names.split_first() else { return Ok(Test::Always) };
+        let part = match self.own_member(of, name, &[], pattern.span)? {
+            Some(Part::Value(part)) => part,
+            _ => match self
+                .narrowed(of)
+                .map(|narrow| self.own_member(&narrow, name, &[], pattern.span))
+                .transpose()?
+            {
+                Some(Some(Part::Value(part))) => part,
+                _ => {
+                    let owner = self.spelled(&of.ty);
+                    return wrong(
+                        "CS0117",
+                        format!("'{owner}' does not contain a definition for '{name}'"),
+                        pattern.span,
+                    );
+                }
+            },
+        };
+        let (slot, kept) = self.kept_part(&part);
+        let test = match rest.is_empty() {
+            true => self.pattern(pattern, &kept)?.0,
+            false => {
+                let mut tests = self.not_null(&kept);
+                let value = self.unwrapped(&kept, &mut tests);
+                tests.push(self.property_test(&value, rest, pattern)?);
+                Test::All(tests)
+            }
+        };
+        Ok(Test::Part(part, slot, Box::new(test)))
+    }
+
+    /// `[1, .. var rest, 2]`: for what has a length and can be indexed.
+    fn list(
+        &mut self,
+        items: &[ListItem],
+        name: Option<&Designation>,
+        input: &Typed,
+        span: Span,
+    ) -> Bind<(Test, Typed)> {
+        let mut tests = self.not_null(input);
+        let value = self.unwrapped(input, &mut tests);
+        let slice = items.iter().position(|item| matches!(item, ListItem::Slice(_)));
+        let length = self.length(&value, span)?;
+        let (slot, length_kept) = self.kept_part(&length);
+        let wanted = i32::try_from(items.len()).unwrap_or(i32::MAX);
+        let (op, least) = match slice {
+            Some(_) => (BinaryOp::GreaterOrEqual, wanted - 1),
+            None => (BinaryOp::Equal, wanted),
+        };
+        let holds = self.binary(op, length_kept.clone(), self.int(least, span), span)?;
+        tests.push(Test::Part(length, slot, Box::new(Test::Holds(holds))));
+        for (at, item) in items.iter().enumerate() {
+            let from_start = self.int(i32::try_from(at).unwrap_or(i32::MAX), span);
+            let behind = i32::try_from(items.len() - 1 - at).unwrap_or(i32::MAX);
+            match item {
+                ListItem::Slice(None) => {}
+                ListItem::Slice(Some(pattern)) => {
+                    let end =
+                        self.binary(BinaryOp::Subtract, length_kept.clone(), self.int(behind, span), span)?;
+                    let part = self.sliced(value.clone(), from_start, end, span)?;
+                    let (slot, kept) = self.kept_part(&part);
+                    let (test, _) = self.pattern(pattern, &kept)?;
+                    tests.push(Test::Part(part, slot, Box::new(test)));
+                }
+                ListItem::Pattern(pattern) => {
+                    let index = match slice.is_some_and(|slice| at > slice) {
+                        true => self.binary(
+                            BinaryOp::Subtract,
+                            length_kept.clone(),
+                            self.int(behind + 1, span),
+                            span,
+                        )?,
+                        false => from_start,
+                    };
+                    let given =
+                        [Given { name: None, mode: Mode::Value, value: GivenValue::Value(index), span }];
+                    let part = self.indexed(value.clone(), &given, span)?;
+                    let (slot, kept) = self.kept_part(&part);
+                    let (test, _) = self.pattern(pattern, &kept)?;
+                    tests.push(Test::Part(part, slot, Box::new(test)));
+                }
+            }
+        }
+        if let Some(Designation::Name(name)) = name {
+            tests.push(Test::Keep(self.declare(name, value.ty.clone())));
+        }
+        Ok((Test::All(tests), value))
+    }
+}

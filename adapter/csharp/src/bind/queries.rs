@@ -1,0 +1,161 @@
+//! Query expressions over what is in memory: each clause on rows of range variables, which are slots.
+
+use super::binder::{Bind, Binder, Local, left, wrong};
+use super::typed::{Clause, Kind, Query, Typed};
+use crate::syntax::Span;
+use crate::syntax::tree::{self, Expr, QueryEnd, TypeName};
+use crate::types::{INT, Ty};
+
+impl Binder<'_> {
+    pub(super) fn query(&mut self, query: &tree::Query, span: Span) -> Bind<Typed> {
+        self.within(|binder| {
+            let mut clauses = Vec::new();
+            let mut ty = binder.query_part(query, &mut clauses, span)?;
+            let mut rest = query.into.as_ref();
+            while let Some((name, next)) = rest {
+                let Some(item) = binder.types.item_of(&ty) else { break };
+                let slot = binder.declare(name, item);
+                clauses.push(Clause::Into(slot));
+                ty = binder.query_part(next, &mut clauses, span)?;
+                rest = next.into.as_ref();
+            }
+            Ok(Typed::new(Kind::Query(Box::new(Query { clauses })), ty, span))
+        })
+    }
+
+    /// The clauses of a query up to its end; returns the type of what comes of it.
+    fn query_part(&mut self, query: &tree::Query, clauses: &mut Vec<Clause>, span: Span) -> Bind<Ty> {
+        for clause in &query.clauses {
+            self.clause(clause, clauses)?;
+        }
+        let ty = match &query.end {
+            QueryEnd::Select(value) => {
+                let value = self.value(value)?;
+                let item = if value.is_null() { crate::types::OBJECT } else { value.ty.clone() };
+                clauses.push(Clause::Select(value));
+                self.types.sequence(&item)
+            }
+            QueryEnd::Group(element, key) => {
+                let (element, key) = (self.value(element)?, self.value(key)?);
+                let group =
+                    self.types.named("System.Linq.IGrouping`2", vec![key.ty.clone(), element.ty.clone()]);
+                clauses.push(Clause::Group(element, key));
+                group.and_then(|group| self.types.sequence(&group))
+            }
+        };
+        match ty {
+            Some(ty) => Ok(ty),
+            None => wrong(
+                "CS1935",
+                "Could not find an implementation of the query pattern: System.Linq is not loaded",
+                span,
+            ),
+        }
+    }
+
+    fn clause(&mut self, clause: &tree::Clause, clauses: &mut Vec<Clause>) -> Bind<()> {
+        match clause {
+            tree::Clause::From { ty, name, of } => {
+                let (of, slot, value) = self.range_of(ty.as_ref(), name, of)?;
+                clauses.push(Clause::From { of, slot, value });
+            }
+            tree::Clause::Let { name, value } => {
+                let value = self.value(value)?;
+                let slot = self.declare(name, value.ty.clone());
+                clauses.push(Clause::Let(slot, value));
+            }
+            tree::Clause::Where(condition) => {
+                let condition = self.truth(condition)?;
+                clauses.push(Clause::Where(condition));
+            }
+            tree::Clause::OrderBy(keys) => {
+                let mut all = Vec::new();
+                for (key, falls) in keys {
+                    all.push((self.value(key)?, *falls));
+                }
+                clauses.push(Clause::OrderBy(all));
+            }
+            tree::Clause::Join(join) => self.join_clause(join, clauses)?,
+        }
+        Ok(())
+    }
+
+    /// `Type name in of`: the sequence, the slot of its items, and of the variable where it is of another type.
+    #[allow(clippy::type_complexity, reason = "three parts of one clause")]
+    fn range_of(
+        &mut self,
+        ty: Option<&TypeName>,
+        name: &std::rc::Rc<str>,
+        of: &Expr,
+    ) -> Bind<(Typed, u32, Option<(u32, Typed)>)> {
+        let of = self.value(of)?;
+        if self.types.as_interface(&of.ty, "System.Linq.IQueryable").is_some() {
+            return left(
+                format!("a query over a query (`{}`), which is an expression tree,", self.spelled(&of.ty)),
+                of.span,
+            );
+        }
+        let item = match (self.types.item_of(&of.ty), ty) {
+            (Some(item), _) => item,
+            // `from T x in xs` casts, so anything that can be gone through will do.
+            (None, Some(_))
+                if self.types.as_interface(&of.ty, "System.Collections.IEnumerable").is_some() =>
+            {
+                crate::types::OBJECT
+            }
+            _ => {
+                let name = self.spelled(&of.ty);
+                return wrong(
+                    "CS1936",
+                    format!("Could not find an implementation of the query pattern for source type '{name}'"),
+                    of.span,
+                );
+            }
+        };
+        let slot = self.slot();
+        let value = match ty {
+            None => {
+                self.locals.push(Local { name: name.clone(), slot, ty: item });
+                None
+            }
+            Some(ty) => {
+                let ty = self.type_of_name(ty)?;
+                let raw = Typed::new(Kind::Slot(slot), item, of.span);
+                let value = self.cast_value(raw, &ty, of.span)?;
+                Some((self.declare(name, ty), value))
+            }
+        };
+        Ok((of, slot, value))
+    }
+
+    fn join_clause(&mut self, join: &tree::Join, clauses: &mut Vec<Clause>) -> Bind<()> {
+        // The outer key sees what was bound before, the inner one only its own item.
+        let outer = self.value(&join.outer)?;
+        let before = self.locals.len();
+        let (of, slot, value) = self.range_of(join.ty.as_ref(), &join.name, &join.of)?;
+        if value.is_some() {
+            return left("a join with a type", of.span);
+        }
+        let inner = self.value(&join.inner)?;
+        let common = self.common_type(&[outer.clone(), inner.clone()]);
+        let Some(key) = common else {
+            return wrong(
+                "CS1941",
+                "The type of one of the expressions in the join clause is incorrect",
+                join.inner.span,
+            );
+        };
+        let (outer, inner) = (self.converted(outer, &key)?, self.converted(inner, &key)?);
+        let into = match &join.into {
+            None => None,
+            Some(name) => {
+                self.locals.truncate(before);
+                let item = self.types.item_of(&of.ty).unwrap_or(INT);
+                let Some(sequence) = self.types.sequence(&item) else { return left("a group join", of.span) };
+                Some(self.declare(name, sequence))
+            }
+        };
+        clauses.push(Clause::Join { of, slot, outer, inner, into });
+        Ok(())
+    }
+}

@@ -1,0 +1,304 @@
+//! Bases, interfaces, nullables, enums, and which reference is one of another type.
+
+use std::rc::Rc;
+
+use super::system::{TypeInfo, TypeKind, TypeSystem, Variance};
+use crate::types::{Def, Named, OBJECT, TupleNames, Ty, kind, primitive_name, widens};
+
+/// Deepest chain of base types that is followed.
+const MAX_BASES: usize = 64;
+/// Most interfaces of one type.
+const MAX_INTERFACES: usize = 256;
+
+/// Questions about types.
+#[derive(Clone, Copy)]
+pub struct Types<'a> {
+    pub(crate) system: &'a dyn TypeSystem,
+}
+
+impl<'a> Types<'a> {
+    /// Questions about the types of a system.
+    pub fn new(system: &'a dyn TypeSystem) -> Self {
+        Self { system }
+    }
+
+    /// The definition of a type; of a primitive the one in the core library.
+    pub fn def(&self, ty: &Ty) -> Option<Def> {
+        match ty {
+            Ty::Named(named) => Some(named.def()),
+            Ty::Primitive(kind) => self.system.find(primitive_name(*kind)?),
+            Ty::Vector(_) | Ty::Array(..) => self.system.find("System.Array"),
+            Ty::Reference(of) => self.def(of),
+            _ => None,
+        }
+    }
+
+    /// What its definition is.
+    pub fn info(&self, ty: &Ty) -> Option<Rc<TypeInfo>> {
+        self.system.info(self.def(ty)?)
+    }
+
+    /// A type with these arguments.
+    pub(crate) fn make(&self, def: Def, arguments: Vec<Ty>) -> Ty {
+        let Some(info) = self.system.info(def) else { return Ty::Other };
+        if let Some(kind) = crate::types::primitive_named(&info.full_name)
+            && self.system.find(&info.full_name) == Some(def)
+        {
+            return Ty::Primitive(kind);
+        }
+        let is_value = matches!(info.kind, TypeKind::Struct | TypeKind::Enum(_));
+        let names = TupleNames::default();
+        Ty::Named(Named { module: def.module, token: def.token, is_value, arguments, names })
+    }
+
+    /// A type by its full name.
+    pub(crate) fn named(&self, full_name: &str, arguments: Vec<Ty>) -> Option<Ty> {
+        Some(self.make(self.system.find(full_name)?, arguments))
+    }
+
+    /// Whether its definition has this full name.
+    pub fn is_named(&self, ty: &Ty, full_name: &str) -> bool {
+        matches!(ty, Ty::Named(_)) && self.info(ty).is_some_and(|info| *info.full_name == *full_name)
+    }
+
+    /// `T?`.
+    pub(crate) fn nullable_of(&self, ty: &Ty) -> Ty {
+        if !ty.is_value() || self.nullable(ty).is_some() || matches!(ty, Ty::Pointer(_)) {
+            return ty.clone();
+        }
+        self.named("System.Nullable`1", vec![ty.clone()]).unwrap_or_else(|| ty.clone())
+    }
+
+    /// What a nullable type may hold.
+    pub fn nullable(&self, ty: &Ty) -> Option<Ty> {
+        match ty {
+            Ty::Named(named) if named.is_value && named.arguments.len() == 1 => {
+                self.is_named(ty, "System.Nullable`1").then(|| named.arguments.first().cloned()).flatten()
+            }
+            _ => None,
+        }
+    }
+
+    /// Without its `?`.
+    pub(crate) fn inside(&self, ty: &Ty) -> Ty {
+        self.nullable(ty).unwrap_or_else(|| ty.clone())
+    }
+
+    /// The kind of number an enum is stored as.
+    pub fn enum_storage(&self, ty: &Ty) -> Option<u32> {
+        match ty {
+            Ty::Named(named) if named.is_value => match self.system.info(named.def())?.kind {
+                TypeKind::Enum(kind) => Some(kind),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    pub(crate) fn is_decimal(&self, ty: &Ty) -> bool {
+        matches!(ty, Ty::Named(named) if named.is_value && named.arguments.is_empty())
+            && self.is_named(ty, "System.Decimal")
+    }
+
+    pub(crate) fn decimal(&self) -> Ty {
+        self.named("System.Decimal", Vec::new()).unwrap_or(Ty::Other)
+    }
+
+    pub(crate) fn is_interface(&self, ty: &Ty) -> bool {
+        matches!(ty, Ty::Named(named) if !named.is_value)
+            && self.info(ty).is_some_and(|info| info.kind == TypeKind::Interface)
+    }
+
+    pub(crate) fn is_delegate(&self, ty: &Ty) -> bool {
+        matches!(ty, Ty::Named(named) if !named.is_value)
+            && self.info(ty).is_some_and(|info| info.kind == TypeKind::Delegate)
+    }
+
+    pub(crate) fn is_by_ref(&self, ty: &Ty) -> bool {
+        matches!(ty, Ty::Named(named) if named.is_value) && self.info(ty).is_some_and(|info| info.is_by_ref)
+    }
+
+    /// Whether the language itself has operators for a type.
+    pub(crate) fn is_built_in(&self, ty: &Ty) -> bool {
+        match ty {
+            Ty::Primitive(kind) => !matches!(*kind, kind::OBJECT | kind::VOID),
+            other => self.is_decimal(other) || self.enum_storage(other).is_some(),
+        }
+    }
+
+    /// The elements of a tuple; those of the tuple inside a long one among them.
+    pub(crate) fn tuple(&self, ty: &Ty) -> Option<Vec<Ty>> {
+        let Ty::Named(named) = ty else { return None };
+        (named.is_value && !named.arguments.is_empty()).then_some(())?;
+        let is_tuple = self.info(ty).is_some_and(|info| info.full_name.starts_with("System.ValueTuple`"));
+        is_tuple.then_some(())?;
+        match named.arguments.as_slice() {
+            [first @ .., rest] if first.len() == 7 => {
+                let mut all = first.to_vec();
+                all.extend(self.tuple(rest)?);
+                Some(all)
+            }
+            all => Some(all.to_vec()),
+        }
+    }
+
+    /// A tuple of these elements.
+    pub(crate) fn tuple_of(&self, elements: Vec<Ty>, names: TupleNames) -> Option<Ty> {
+        if elements.len() > 7 {
+            return None;
+        }
+        match self.named(&format!("System.ValueTuple`{}", elements.len()), elements)? {
+            Ty::Named(named) => Some(Ty::Named(Named { names, ..named })),
+            _ => None,
+        }
+    }
+
+    /// The base type; none for `object` and interfaces.
+    pub(crate) fn base(&self, ty: &Ty) -> Option<Ty> {
+        match ty {
+            Ty::Primitive(kind::OBJECT) => None,
+            Ty::Vector(_) | Ty::Array(..) => self.named("System.Array", Vec::new()),
+            _ => Some(self.info(ty)?.base.as_ref()?.with(ty.arguments(), &[])),
+        }
+    }
+
+    /// A type and its bases, the type itself first.
+    pub(crate) fn chain(&self, ty: &Ty) -> Vec<Ty> {
+        let mut chain = vec![ty.direct().clone()];
+        while chain.len() < MAX_BASES
+            && let Some(base) = chain.last().and_then(|last| self.base(last))
+        {
+            chain.push(base);
+        }
+        chain
+    }
+
+    /// Types in which members of a value are looked for: its bases; of an interface those it extends, and `object`.
+    pub(crate) fn lineage(&self, ty: &Ty) -> Vec<Ty> {
+        let mut all = self.chain(ty);
+        if self.is_interface(ty) {
+            all.extend(self.interfaces(ty));
+            all.push(OBJECT);
+        }
+        all
+    }
+
+    /// All interfaces a type has.
+    pub(crate) fn interfaces(&self, ty: &Ty) -> Vec<Ty> {
+        let mut found: Vec<Ty> = Vec::new();
+        if let Ty::Vector(of) = ty {
+            for name in
+                ["IList`1", "ICollection`1", "IEnumerable`1", "IReadOnlyList`1", "IReadOnlyCollection`1"]
+            {
+                found.extend(self.named(&format!("System.Collections.Generic.{name}"), vec![(**of).clone()]));
+            }
+        }
+        for class in self.chain(ty) {
+            self.declared_interfaces(&class, &mut found);
+        }
+        found
+    }
+
+    fn declared_interfaces(&self, ty: &Ty, found: &mut Vec<Ty>) {
+        let Some(info) = self.info(ty) else { return };
+        for interface in &info.interfaces {
+            let interface = interface.with(ty.arguments(), &[]);
+            if interface != Ty::Other && !found.contains(&interface) && found.len() < MAX_INTERFACES {
+                found.push(interface.clone());
+                self.declared_interfaces(&interface, found);
+            }
+        }
+    }
+
+    /// The interface with this full name that a type has or is, with its arguments.
+    pub(crate) fn as_interface(&self, ty: &Ty, full_name: &str) -> Option<Ty> {
+        if self.is_named(ty, full_name) {
+            return Some(ty.clone());
+        }
+        self.interfaces(ty).into_iter().find(|interface| self.is_named(interface, full_name))
+    }
+
+    /// The type of the items of a sequence.
+    pub(crate) fn item_of(&self, ty: &Ty) -> Option<Ty> {
+        match ty {
+            Ty::Vector(of) => Some((**of).clone()),
+            Ty::Primitive(kind::STRING) => Some(crate::types::CHAR),
+            _ => {
+                let sequence = self.as_interface(ty, "System.Collections.Generic.IEnumerable`1")?;
+                sequence.arguments().first().cloned()
+            }
+        }
+    }
+
+    /// Whether a reference, or a boxed value, of one type is one of the other: classes, interfaces, variance, arrays.
+    pub fn derives(&self, from: &Ty, to: &Ty) -> bool {
+        if from == to || *to == OBJECT && !matches!(from, Ty::Pointer(_)) {
+            return true;
+        }
+        match (from, to) {
+            (Ty::Null, to) => !to.is_value() || self.nullable(to).is_some() || matches!(to, Ty::Pointer(_)),
+            (Ty::Vector(from), Ty::Vector(to)) => {
+                !from.is_value() && !to.is_value() && self.derives(from, to)
+            }
+            (Ty::Array(from, rank), Ty::Array(to, other)) => {
+                rank == other && !from.is_value() && !to.is_value() && self.derives(from, to)
+            }
+            (_, Ty::Named(wanted)) if !wanted.is_value => {
+                if self.is_interface(to) || self.is_delegate(to) {
+                    return self.fits_variant(from, to)
+                        || self.interfaces(from).iter().any(|own| own == to || self.fits_variant(own, to));
+                }
+                self.chain(from).contains(to)
+            }
+            _ => false,
+        }
+    }
+
+    /// `IEnumerable<string>` is an `IEnumerable<object>`; arrays are sequences of what their items are.
+    fn fits_variant(&self, from: &Ty, to: &Ty) -> bool {
+        let (Ty::Named(from), Ty::Named(to)) = (from, to) else { return false };
+        if from.def() != to.def() || from.arguments.is_empty() {
+            return false;
+        }
+        let Some(info) = self.system.info(from.def()) else { return false };
+        let pairs = from.arguments.iter().zip(&to.arguments).enumerate();
+        pairs.into_iter().all(|(at, (from, to))| {
+            if from == to {
+                return true;
+            }
+            if from.is_value() || to.is_value() {
+                return false;
+            }
+            match info.parameters.get(at) {
+                Some(Variance::Out) => self.derives(from, to),
+                Some(Variance::In) => self.derives(to, from),
+                _ => false,
+            }
+        })
+    }
+
+    /// Implicit conversions that need no look at the value: numbers to wider ones, references to bases, values to nullables and
+    /// boxes (language specification, 10.2, without constants and user-defined ones).
+    pub(crate) fn widens(&self, from: &Ty, to: &Ty) -> bool {
+        if from == to {
+            return true;
+        }
+        match (from, to) {
+            (Ty::Primitive(a), Ty::Primitive(b)) if from.number().is_some() && to.number().is_some() => {
+                return widens(*a, *b);
+            }
+            (Ty::Primitive(kind), to) if from.number().is_some() && self.is_decimal(to) => {
+                return !matches!(*kind, kind::R4 | kind::R8);
+            }
+            (Ty::Pointer(_), Ty::Pointer(of)) => return **of == Ty::Primitive(kind::VOID),
+            _ => {}
+        }
+        if let Some(inner) = self.nullable(to) {
+            return *from == Ty::Null || self.widens(&self.inside(from), &inner);
+        }
+        if self.is_by_ref(from) || matches!(from, Ty::Pointer(_)) || *from == Ty::Primitive(kind::VOID) {
+            return false;
+        }
+        !to.is_value() && self.derives(&self.inside(from), to)
+    }
+}

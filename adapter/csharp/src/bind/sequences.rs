@@ -1,0 +1,340 @@
+//! Calls of methods that are worked out here item by item: which of the table is meant, with the types of their lambdas.
+
+use std::rc::Rc;
+
+use super::binder::{Bind, Binder, Group, Part, left};
+use super::lambdas::Wanted;
+use super::system::Member;
+use super::typed::{Kind, Linq, LinqArgument, Typed};
+use super::{Refusal, relations::Types};
+use crate::linq::{Gives, On, Row, Shape, Takes, named};
+use crate::syntax::Span;
+use crate::syntax::tree::{Argument, Expr, ExprKind, Mode};
+use crate::types::{BOOL, INT, OBJECT, Ty, VOID, kind};
+
+const ENUMERABLE: &str = "System.Linq.Enumerable";
+const LIST: &str = "System.Collections.Generic.List`1";
+
+/// A lambda or method, or a value, as it is written.
+enum Written<'e> {
+    Lambda(&'e crate::syntax::tree::Lambda, Span),
+    Method(Box<Group>, Span),
+    Value(&'e Expr),
+}
+
+/// The types that replace the type parameters of a signature.
+#[derive(Clone)]
+struct Known {
+    item: Ty,
+    vars: [Option<Ty>; 3],
+}
+
+impl Binder<'_> {
+    /// A method of the table; none where an ordinary method is called.
+    pub(super) fn call_intrinsic(
+        &mut self,
+        group: &Group,
+        arguments: &[Argument],
+        span: Span,
+    ) -> Bind<Option<Typed>> {
+        let is_known = [On::Sequence, On::List, On::Array, On::Local]
+            .into_iter()
+            .any(|on| named(&group.name, on).next().is_some());
+        if !is_known
+            || arguments.iter().any(|argument| argument.name.is_some() || argument.mode != Mode::Value)
+        {
+            return Ok(None);
+        }
+        let Some((of, on, rest)) = self.source(group, arguments)? else { return Ok(None) };
+        let mut written = Vec::new();
+        for argument in rest {
+            written.push(self.written_argument(&argument.value)?);
+        }
+        let has_function = written.iter().any(|one| !matches!(one, Written::Value(_)));
+        if has_function && self.types.as_interface(&of.ty, "System.Linq.IQueryable").is_some() {
+            return left(
+                format!("a lambda for a query (`{}`), which is an expression tree,", self.spelled(&of.ty)),
+                span,
+            );
+        }
+        let Some(item) = self.types.item_of(&of.ty) else { return Ok(None) };
+        if !has_function {
+            return self.call_local(&of, &item, group, rest, span);
+        }
+        let rows: Vec<&'static Row> = named(&group.name, on).filter(|row| fits_row(row, &written)).collect();
+        let mut first: Option<Box<Refusal>> = None;
+        for row in &rows {
+            let known = Known { item: item.clone(), vars: [None, None, None] };
+            match self.with_row(row, &of, known, &written, span) {
+                Ok(value) => return Ok(Some(value)),
+                Err(refusal) => first = first.or(Some(refusal)),
+            }
+        }
+        match first {
+            Some(refusal) => Err(refusal),
+            None => left("a lambda or a method as an argument", span),
+        }
+    }
+
+    /// The sequence that is meant, whose method it is, and the arguments behind it.
+    #[allow(clippy::type_complexity, reason = "three parts of one call")]
+    fn source<'e>(
+        &mut self,
+        group: &Group,
+        arguments: &'e [Argument],
+    ) -> Bind<Option<(Typed, On, &'e [Argument])>> {
+        match &group.of {
+            None => {
+                let on = if self.types.is_named(&group.owner, ENUMERABLE) {
+                    On::Sequence
+                } else if self.types.is_named(&group.owner, "System.Array") {
+                    On::Array
+                } else {
+                    return Ok(None);
+                };
+                let Some((first, rest)) = arguments.split_first() else { return Ok(None) };
+                if named(&group.name, on).next().is_none() || matches!(first.value.kind, ExprKind::Lambda(_))
+                {
+                    return Ok(None);
+                }
+                Ok(Some((self.value(&first.value)?, on, rest)))
+            }
+            Some(of) => {
+                let of = self.sequence_of(of);
+                if self.types.is_named(&of.ty, LIST) && named(&group.name, On::List).next().is_some() {
+                    return Ok(Some((of, On::List, arguments)));
+                }
+                // A method of its own comes before an extension.
+                let has_own = self.types.lineage(&of.ty).iter().any(|owner| {
+                    self.types.def(owner).is_some_and(|def| {
+                        let members = self.types.system.members(def, &group.name);
+                        members.iter().any(|member| matches!(member, Member::Method(_)))
+                    })
+                });
+                Ok((!has_own).then_some((of, On::Sequence, arguments)))
+            }
+        }
+    }
+
+    /// A value as a sequence: what it was declared as, or what the debugger sees that it is.
+    fn sequence_of(&self, of: &Typed) -> Typed {
+        if self.types.item_of(&of.ty).is_some() {
+            return of.clone();
+        }
+        self.narrowed(of)
+            .filter(|narrow| self.types.item_of(&narrow.ty).is_some())
+            .unwrap_or_else(|| of.clone())
+    }
+
+    fn written_argument<'e>(&mut self, expr: &'e Expr) -> Bind<Written<'e>> {
+        let inner = super::equality::unparenthesized(expr);
+        Ok(match &inner.kind {
+            ExprKind::Lambda(lambda) => Written::Lambda(lambda, inner.span),
+            ExprKind::Name(_) | ExprKind::Member(..) => match self.part(inner)? {
+                Part::Group(group) => Written::Method(Box::new(group), inner.span),
+                _ => Written::Value(expr),
+            },
+            _ => Written::Value(expr),
+        })
+    }
+
+    /// Without a lambda: here where the sequence is worked out here, else by the program's own method.
+    fn call_local(
+        &mut self,
+        of: &Typed,
+        item: &Ty,
+        group: &Group,
+        rest: &[Argument],
+        span: Span,
+    ) -> Bind<Option<Typed>> {
+        let is_here = matches!(of.kind, Kind::Linq(_) | Kind::Query(_));
+        let may_be_here =
+            matches!(of.kind, Kind::Slot(_)) && !of.ty.is_value() && self.types.is_interface(&of.ty);
+        if !is_here && !may_be_here || group.of.is_none() {
+            return Ok(None);
+        }
+        let Some(row) = named(&group.name, On::Local).find(|row| row.takes.len() == rest.len()) else {
+            return Ok(None);
+        };
+        let written: Vec<Written<'_>> = rest.iter().map(|argument| Written::Value(&argument.value)).collect();
+        let known = Known { item: item.clone(), vars: [None, None, None] };
+        let here = self.with_row(row, of, known, &written, span);
+        if is_here {
+            return here.map(Some);
+        }
+        // It is known when it runs which of both.
+        let given = self.given(rest)?;
+        let call = self.call_given(group, &given, span)?;
+        let Ok(Typed { kind: Kind::Linq(linq), ty, span }) = here else { return Ok(Some(call)) };
+        Ok(Some(match ty == call.ty {
+            true => Typed::new(Kind::Linq(Box::new(Linq { otherwise: Some(call), ..*linq })), ty, span),
+            false => call,
+        }))
+    }
+
+    fn with_row(
+        &mut self,
+        row: &'static Row,
+        of: &Typed,
+        known: Known,
+        written: &[Written<'_>],
+        span: Span,
+    ) -> Bind<Typed> {
+        let mut known = known;
+        let mut arguments = Vec::new();
+        for (takes, written) in row.takes.iter().zip(written) {
+            arguments.push(self.bound_argument(takes, written, &mut known, span)?);
+        }
+        let ty = self.given_type(row.gives, &known, span)?;
+        let linq =
+            Linq { intrinsic: row.intrinsic, of: of.clone(), arguments, item: known.item, otherwise: None };
+        Ok(Typed::new(Kind::Linq(Box::new(linq)), ty, span))
+    }
+
+    fn bound_argument(
+        &mut self,
+        takes: &Takes,
+        written: &Written<'_>,
+        known: &mut Known,
+        span: Span,
+    ) -> Bind<LinqArgument> {
+        match (takes, written) {
+            (Takes::Lambda(parameters, result), written) => {
+                let types =
+                    parameters.iter().map(|shape| self.shape(*shape, known)).collect::<Option<Vec<Ty>>>();
+                let Some(types) = types else { return left("a lambda whose parameters are not known", span) };
+                let wanted = match result {
+                    Shape::Nothing => Wanted::Nothing,
+                    Shape::SequenceOf(_) => Wanted::Any,
+                    shape => self.shape(*shape, known).map_or(Wanted::Any, Wanted::Of),
+                };
+                let lambda = match written {
+                    Written::Lambda(lambda, span) => self.lambda(lambda, &types, &wanted, *span)?,
+                    Written::Method(group, span) => self.method_as_lambda(group, &types, &wanted, *span)?,
+                    Written::Value(_) => return left("a delegate as an argument", span),
+                };
+                match result {
+                    Shape::Var(at) => known.set(*at, lambda.result.clone()),
+                    Shape::SequenceOf(at) => match self.types.item_of(&lambda.result) {
+                        Some(item) => known.set(*at, item),
+                        None => return left("a lambda that returns no sequence", span),
+                    },
+                    _ => {}
+                }
+                Ok(LinqArgument::Lambda(Rc::new(lambda)))
+            }
+            (Takes::Value(shape), Written::Value(expr)) => {
+                let value = match self.shape(*shape, known) {
+                    Some(ty) if !matches!(shape, Shape::SequenceOf(_)) => self.converted_expr(expr, &ty)?,
+                    _ => self.value(expr)?,
+                };
+                match shape {
+                    Shape::Var(at) => known.set(*at, value.ty.clone()),
+                    Shape::SequenceOf(at) => match self.types.item_of(&value.ty) {
+                        Some(item) => known.set(*at, item),
+                        None => return left("an argument that is no sequence", span),
+                    },
+                    _ => {}
+                }
+                Ok(LinqArgument::Value(value))
+            }
+            (Takes::Comparer, Written::Value(expr)) => self.value(expr).map(LinqArgument::Value),
+            _ => left("a lambda or a method as an argument", span),
+        }
+    }
+
+    /// The type that a shape represents; `None` if it is not known yet.
+    fn shape(&self, shape: Shape, known: &Known) -> Option<Ty> {
+        Some(match shape {
+            Shape::Item => known.item.clone(),
+            Shape::Bool => BOOL,
+            Shape::Int => INT,
+            Shape::Var(at) => known.vars.get(usize::from(at))?.clone()?,
+            Shape::SequenceOf(at) => self.types.sequence(&known.vars.get(usize::from(at))?.clone()?)?,
+            Shape::Items => self.types.sequence(&known.item)?,
+            Shape::Nothing => VOID,
+        })
+    }
+
+    fn given_type(&self, gives: Gives, known: &Known, span: Span) -> Bind<Ty> {
+        let of = |shape: Shape| self.shape(shape, known);
+        let generic = |name: &str, shapes: &[Shape]| {
+            let arguments = shapes.iter().map(|shape| of(*shape)).collect::<Option<Vec<Ty>>>()?;
+            self.types.named(name, arguments)
+        };
+        let ty = match gives {
+            Gives::Just(shape) => of(shape),
+            Gives::Sequence(shape) => of(shape).and_then(|ty| self.types.sequence(&ty)),
+            Gives::List(shape) => generic(LIST, &[shape]),
+            Gives::Array(shape) => of(shape).map(Ty::vector),
+            Gives::Long => Some(Ty::Primitive(kind::I8)),
+            Gives::Groups(key, element) => generic("System.Linq.IGrouping`2", &[key, element])
+                .and_then(|group| self.types.sequence(&group)),
+            Gives::Lookup(key, element) => generic("System.Linq.ILookup`2", &[key, element]),
+            Gives::Dictionary(key, value) => {
+                generic("System.Collections.Generic.Dictionary`2", &[key, value])
+            }
+            Gives::Sum(shape) => of(shape).and_then(|ty| self.types.sum(&ty)),
+            Gives::Average(shape) => of(shape).and_then(|ty| self.types.average(&ty)),
+        };
+        match ty {
+            Some(ty) => Ok(ty),
+            None => left("a sequence of values that this method does not take", span),
+        }
+    }
+}
+
+impl Known {
+    fn set(&mut self, at: u8, ty: Ty) {
+        let ty = if ty == Ty::Null { OBJECT } else { ty };
+        if let Some(own) = self.vars.get_mut(usize::from(at))
+            && own.is_none()
+        {
+            *own = Some(ty);
+        }
+    }
+}
+
+impl Types<'_> {
+    pub(crate) fn sequence(&self, of: &Ty) -> Option<Ty> {
+        self.named("System.Collections.Generic.IEnumerable`1", vec![of.clone()])
+    }
+
+    /// What `Sum` gives for numbers of a type.
+    fn sum(&self, ty: &Ty) -> Option<Ty> {
+        let inside = self.inside(ty);
+        let widest = match &inside {
+            inside if self.is_decimal(inside) => inside.clone(),
+            Ty::Primitive(kind::I4 | kind::I2 | kind::I1 | kind::U1 | kind::U2) => INT,
+            Ty::Primitive(kind @ (kind::I8 | kind::R4 | kind::R8)) => Ty::Primitive(*kind),
+            Ty::Primitive(kind::U4) => Ty::Primitive(kind::I8),
+            _ => return None,
+        };
+        Some(if inside == *ty { widest } else { self.nullable_of(&widest) })
+    }
+
+    fn average(&self, ty: &Ty) -> Option<Ty> {
+        let sum = self.sum(ty)?;
+        let inside = self.inside(&sum);
+        let widest = match &inside {
+            Ty::Primitive(kind::R4) => inside.clone(),
+            Ty::Primitive(_) => Ty::Primitive(kind::R8),
+            _ => inside.clone(),
+        };
+        Some(if inside == sum { widest } else { self.nullable_of(&widest) })
+    }
+}
+
+/// Whether what is written can be what a signature takes.
+fn fits_row(row: &Row, written: &[Written<'_>]) -> bool {
+    row.takes.len() == written.len()
+        && row.takes.iter().zip(written).all(|(takes, written)| match (takes, written) {
+            (Takes::Lambda(parameters, _), Written::Lambda(lambda, _)) => {
+                parameters.len() == lambda.parameters.len()
+            }
+            (Takes::Lambda(..), Written::Method(..)) => true,
+            (Takes::Lambda(..), Written::Value(_)) => false,
+            (Takes::Value(_) | Takes::Comparer, Written::Value(_)) => true,
+            _ => false,
+        })
+}

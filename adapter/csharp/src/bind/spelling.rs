@@ -1,0 +1,72 @@
+//! Types as C# writes them, for diagnostics.
+
+use super::relations::Types;
+use crate::types::{Ty, keyword_of};
+
+/// Longest name of a type, characters.
+const MAX_LENGTH: usize = 200;
+/// Deepest nesting that is spelled.
+const MAX_DEPTH: usize = 8;
+
+impl Types<'_> {
+    /// As C# spells it.
+    pub fn spelled(&self, ty: &Ty) -> String {
+        let text = self.spelled_to(ty, MAX_DEPTH);
+        match text.char_indices().nth(MAX_LENGTH) {
+            Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
+            None => text,
+        }
+    }
+
+    fn spelled_to(&self, ty: &Ty, deeper: usize) -> String {
+        let Some(deeper) = deeper.checked_sub(1) else { return "…".into() };
+        let inner = |of: &Ty| self.spelled_to(of, deeper);
+        match ty {
+            Ty::Primitive(kind) => keyword_of(*kind).unwrap_or("?").into(),
+            Ty::Vector(of) => format!("{}[]", inner(of)),
+            Ty::Array(of, rank) => {
+                format!("{}[{}]", inner(of), ",".repeat(rank.saturating_sub(1).min(32) as usize))
+            }
+            Ty::Pointer(of) => format!("{}*", inner(of)),
+            Ty::Reference(of) => format!("ref {}", inner(of)),
+            Ty::Var(at) | Ty::MethodVar(at) => format!("T{at}"),
+            Ty::Null => "<null>".into(),
+            Ty::Other => "?".into(),
+            Ty::Named(named) => {
+                let Some(info) = self.info(ty) else { return "?".into() };
+                if let Some(of) = self.nullable(ty) {
+                    return format!("{}?", inner(&of));
+                }
+                if *info.full_name == *"System.Decimal" {
+                    return "decimal".into();
+                }
+                if let Some(elements) = self.tuple(ty) {
+                    let one = |(at, of): (usize, &Ty)| match named.names.name(at) {
+                        Some(name) => format!("{} {name}", inner(of)),
+                        None => inner(of),
+                    };
+                    return format!(
+                        "({})",
+                        elements.iter().enumerate().map(one).collect::<Vec<_>>().join(", ")
+                    );
+                }
+                let arguments: Vec<String> = named.arguments.iter().map(inner).collect();
+                spelled_generic(&info.full_name, &arguments)
+            }
+        }
+    }
+}
+
+/// A full name with its arguments in place of its arities: ``A.B`1.C`1`` is `A.B<int>.C<string>`.
+pub(super) fn spelled_generic(full_name: &str, arguments: &[String]) -> String {
+    let mut left = arguments.iter();
+    let part = |part: &str| match part.split_once('`') {
+        Some((name, arity)) => {
+            let count = arity.parse().unwrap_or(0);
+            let own: Vec<&str> = left.by_ref().take(count).map(String::as_str).collect();
+            if own.is_empty() { name.to_owned() } else { format!("{name}<{}>", own.join(", ")) }
+        }
+        None => part.to_owned(),
+    };
+    full_name.split('.').map(part).collect::<Vec<_>>().join(".")
+}

@@ -1,0 +1,193 @@
+//! Statements in the braces of a lambda (language specification, 13). Their variables live with the expression, not in the program.
+
+use super::binder::{Bind, Binder, left, wrong};
+use super::typed::{Kind, Stmt, Typed};
+use crate::syntax::Span;
+use crate::syntax::tree::{self, Expr, TypeKind, TypeName};
+use crate::types::Ty;
+
+/// What the statements of a lambda return: the type that is wanted, and what was found.
+struct Returns<'t> {
+    wanted: Option<&'t Ty>,
+    found: Vec<Typed>,
+}
+
+impl Binder<'_> {
+    /// Statements, with the values they return.
+    pub(super) fn block(
+        &mut self,
+        block: &[tree::Stmt],
+        wanted: Option<&Ty>,
+    ) -> Bind<(Vec<Stmt>, Vec<Typed>)> {
+        let mut returns = Returns { wanted, found: Vec::new() };
+        let statements = self.statements(block, &mut returns)?;
+        Ok((statements, returns.found))
+    }
+
+    fn statements(&mut self, all: &[tree::Stmt], returns: &mut Returns<'_>) -> Bind<Vec<Stmt>> {
+        self.within(|binder| {
+            let mut bound = Vec::new();
+            for one in all {
+                binder.statement(one, returns, &mut bound)?;
+            }
+            Ok(bound)
+        })
+    }
+
+    fn one(&mut self, stmt: &tree::Stmt, returns: &mut Returns<'_>) -> Bind<Box<Stmt>> {
+        self.statements(std::slice::from_ref(stmt), returns).map(|all| Box::new(Stmt::Block(all)))
+    }
+
+    fn statement(&mut self, stmt: &tree::Stmt, returns: &mut Returns<'_>, bound: &mut Vec<Stmt>) -> Bind<()> {
+        match stmt {
+            tree::Stmt::Empty => {}
+            tree::Stmt::Block(all) => {
+                let inner = self.statements(all, returns)?;
+                bound.push(Stmt::Block(inner));
+            }
+            tree::Stmt::Value(value) => bound.push(Stmt::Value(self.effect(value)?)),
+            tree::Stmt::Locals(ty, all) => {
+                for (name, value) in all {
+                    let local = self.local(ty, name, value.as_ref())?;
+                    bound.push(local);
+                }
+            }
+            tree::Stmt::If(condition, then, other) => {
+                let condition = self.truth(condition)?;
+                let then = self.one(then, returns)?;
+                let other = other.as_ref().map(|other| self.one(other, returns)).transpose()?;
+                bound.push(Stmt::If(condition, then, other));
+            }
+            tree::Stmt::While(condition, body) => {
+                let condition = Some(self.truth(condition)?);
+                let body = self.one(body, returns)?;
+                bound.push(Stmt::Loop { condition, updates: Vec::new(), body, asks_first: true });
+            }
+            tree::Stmt::Do(body, condition) => {
+                let body = self.one(body, returns)?;
+                let condition = Some(self.truth(condition)?);
+                bound.push(Stmt::Loop { condition, updates: Vec::new(), body, asks_first: false });
+            }
+            tree::Stmt::For { first, condition, updates, body } => {
+                let looped = self.within(|binder| {
+                    let mut all = Vec::new();
+                    for one in first {
+                        binder.statement(one, returns, &mut all)?;
+                    }
+                    let condition =
+                        condition.as_ref().map(|condition| binder.truth(condition)).transpose()?;
+                    let updates = updates.iter().map(|update| binder.effect(update)).collect::<Bind<_>>()?;
+                    let body = binder.one(body, returns)?;
+                    all.push(Stmt::Loop { condition, updates, body, asks_first: true });
+                    Ok(all)
+                })?;
+                bound.push(Stmt::Block(looped));
+            }
+            tree::Stmt::ForEach { ty, name, of, body } => {
+                let each = self.each(ty, name, of, body, returns)?;
+                bound.push(each);
+            }
+            tree::Stmt::Return(value) => {
+                let value = match (value, returns.wanted) {
+                    (None, _) => None,
+                    (Some(value), Some(ty)) => Some(self.converted_expr(value, ty)?),
+                    (Some(value), None) => Some(self.value(value)?),
+                };
+                returns.found.extend(value.clone());
+                bound.push(Stmt::Return(value));
+            }
+            tree::Stmt::Break => bound.push(Stmt::Break),
+            tree::Stmt::Continue => bound.push(Stmt::Continue),
+            tree::Stmt::Throw(Some(value)) => {
+                let thrown = self.throw(value, Ty::Null, value.span)?;
+                match thrown.kind {
+                    Kind::Throw(of) => bound.push(Stmt::Throw(*of)),
+                    _ => bound.push(Stmt::Value(thrown)),
+                }
+            }
+            tree::Stmt::Throw(None) => {
+                return wrong(
+                    "CS0156",
+                    "A throw statement with no arguments is not allowed outside of a catch clause",
+                    Span::default(),
+                );
+            }
+            tree::Stmt::Other(what) => return left(format!("{what} in a lambda"), Span::default()),
+        }
+        Ok(())
+    }
+
+    /// A value that is not looked at: a call, an assignment.
+    fn effect(&mut self, value: &Expr) -> Bind<Typed> {
+        let part = self.part(value)?;
+        self.valued(part, value.span)
+    }
+
+    fn local(&mut self, ty: &TypeName, name: &std::rc::Rc<str>, value: Option<&Expr>) -> Bind<Stmt> {
+        let (ty, value) = match (&ty.kind, value) {
+            (TypeKind::Inferred, Some(value)) => {
+                let value = self.value(value)?;
+                if value.is_null() {
+                    return wrong(
+                        "CS0815",
+                        "Cannot assign <null> to an implicitly-typed variable",
+                        value.span,
+                    );
+                }
+                (value.ty.clone(), Some(value))
+            }
+            (TypeKind::Inferred, None) => {
+                return wrong("CS0818", "Implicitly-typed variables must be initialized", ty.span);
+            }
+            (_, value) => {
+                let ty = self.type_of_name(ty)?;
+                let value = value.map(|value| self.converted_expr(value, &ty)).transpose()?;
+                (ty, value)
+            }
+        };
+        let slot = self.declare(name, ty.clone());
+        Ok(Stmt::Local(slot, ty, value))
+    }
+
+    fn each(
+        &mut self,
+        ty: &TypeName,
+        name: &std::rc::Rc<str>,
+        of: &Expr,
+        body: &tree::Stmt,
+        returns: &mut Returns<'_>,
+    ) -> Bind<Stmt> {
+        let of = self.value(of)?;
+        let item = match self.types.item_of(&of.ty) {
+            Some(item) => item,
+            None => {
+                let name = self.spelled(&of.ty);
+                return wrong(
+                    "CS1579",
+                    format!(
+                        "foreach statement cannot operate on variables of type '{name}' because it does not contain a public definition for 'GetEnumerator'"
+                    ),
+                    of.span,
+                );
+            }
+        };
+        let slot = self.slot();
+        self.within(|binder| {
+            let raw = Typed::new(Kind::Slot(slot), item.clone(), of.span);
+            let item = match &ty.kind {
+                TypeKind::Inferred => {
+                    binder.locals.push(super::binder::Local { name: name.clone(), slot, ty: item });
+                    None
+                }
+                _ => {
+                    let ty = binder.type_of_name(ty)?;
+                    let value = binder.cast_value(raw, &ty, of.span)?;
+                    let own = binder.declare(name, ty);
+                    Some((own, value))
+                }
+            };
+            let body = binder.one(body, returns)?;
+            Ok(Stmt::ForEach { slot, of, item, body })
+        })
+    }
+}

@@ -1,0 +1,354 @@
+//! The typed tree: every name found, every conversion written out. The evaluator looks nothing up.
+
+use std::rc::Rc;
+
+use super::system::{Field, Method, Property};
+use crate::constant::Constant;
+use crate::linq::Intrinsic;
+use crate::operators::{BinaryOp, Overflow, UnaryOp};
+use crate::syntax::Span;
+use crate::types::Ty;
+
+/// A part of an expression with its type.
+#[derive(Debug, Clone)]
+pub struct Typed {
+    pub(crate) kind: Kind,
+    /// Its static type; `void` of a call that returns nothing.
+    pub ty: Ty,
+    /// Where it is written.
+    pub span: Span,
+}
+
+/// A field of a type whose arguments are known.
+#[derive(Debug, Clone)]
+pub struct FieldRef {
+    /// The field.
+    pub field: Rc<Field>,
+    /// The type that declares it.
+    pub owner: Ty,
+}
+
+/// A property of a type whose arguments are known.
+#[derive(Debug, Clone)]
+pub struct PropertyRef {
+    /// The property.
+    pub property: Rc<Property>,
+    /// The type that declares it.
+    pub owner: Ty,
+    /// Its type.
+    pub ty: Ty,
+    /// `base.P`: not the one that overrides it.
+    pub is_base: bool,
+}
+
+/// A method with everything that is generic filled in.
+#[derive(Debug, Clone)]
+pub struct MethodRef {
+    /// The method.
+    pub method: Rc<Method>,
+    /// The type that declares it.
+    pub owner: Ty,
+    /// Its own generic arguments.
+    pub types: Vec<Ty>,
+    /// What it takes; by reference, references.
+    pub parameters: Vec<Ty>,
+    /// What it returns.
+    pub result: Ty,
+}
+
+/// An argument of a call, in the order of the parameters.
+#[derive(Debug, Clone)]
+pub(crate) struct Passed {
+    pub(crate) value: Argument,
+    /// When it is evaluated among the others.
+    pub(crate) turn: usize,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Argument {
+    Value(Typed),
+    /// The place of a variable.
+    Place(Typed),
+    /// A new variable, which is known by this slot from then on.
+    New(u32, Ty),
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Call {
+    pub(crate) of: Option<Typed>,
+    pub(crate) method: MethodRef,
+    pub(crate) arguments: Vec<Passed>,
+    /// `base.M()`.
+    pub(crate) is_base: bool,
+}
+
+/// What a conversion does; its target is the type of the node.
+#[derive(Debug, Clone)]
+pub(crate) enum How {
+    /// A reference seen as one of a base type, a value as what it is.
+    Same,
+    /// Between numbers, characters and enums.
+    Number {
+        checked: bool,
+    },
+    Box,
+    Unbox,
+    /// To a more derived type: it may fail.
+    Down,
+    /// Into a nullable.
+    Wrap,
+    /// Out of a nullable: null fails.
+    Unwrap,
+    /// Null stays null; what is inside is converted.
+    Lift(Rc<[(How, Ty)]>),
+    User(Rc<MethodRef>),
+    /// Element by element.
+    Tuple(Rc<[Vec<(How, Ty)>]>),
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Kind {
+    /// A constant expression.
+    Constant(Constant),
+    /// The zero of a struct, or null.
+    Default,
+    /// A variable of the scope.
+    Variable(u32),
+    /// One that the expression declares.
+    Slot(u32),
+    This,
+    Exception,
+    ThreadId,
+    Field(Option<Box<Typed>>, Box<FieldRef>),
+    Property(Option<Box<Typed>>, Box<PropertyRef>),
+    Indexer(Box<Typed>, Box<PropertyRef>, Vec<Passed>),
+    /// Of an array or string.
+    Length(Box<Typed>),
+    HasValue(Box<Typed>),
+    /// Of an array, a string or a pointer.
+    Element(Box<Typed>, Vec<Typed>),
+    TupleElement(Box<Typed>, usize),
+    Deref(Box<Typed>),
+    AddressOf(Box<Typed>),
+    Call(Box<Call>),
+    New(Box<MethodRef>, Vec<Passed>),
+    /// `new string(…)`, which the runtime makes itself.
+    NewText(Vec<Typed>),
+    NewArray {
+        of: Ty,
+        lengths: Vec<Typed>,
+        items: Option<Vec<Typed>>,
+    },
+    Tuple(Vec<Typed>),
+    Convert(Box<Typed>, How),
+    Unary(UnaryOp, Box<Typed>, Overflow),
+    /// On numbers, truths and texts of one type, lifted where that is nullable.
+    Binary(BinaryOp, Box<Typed>, Box<Typed>, Overflow),
+    /// Whether both are one object.
+    Same(Box<Typed>, Box<Typed>),
+    IsNull(Box<Typed>),
+    Concat(Vec<Typed>),
+    /// What its `ToString` returns, and whether that is worked out here.
+    Text(Box<Typed>, bool),
+    Interpolated(Vec<Piece>),
+    And(Box<Typed>, Box<Typed>),
+    Or(Box<Typed>, Box<Typed>),
+    Choice(Box<Typed>, Box<Typed>, Box<Typed>),
+    /// The first into a slot; if it is not null the second, else the third.
+    Coalesce(Box<Typed>, u32, Box<Typed>, Box<Typed>),
+    /// The first into a slot; if it is not null the second.
+    Conditional(Box<Typed>, u32, Box<Typed>),
+    /// The value into a slot, then the rest.
+    Let(u32, Box<Typed>, Box<Typed>),
+    /// As it is now, whatever is written to it later.
+    Copy(Box<Typed>),
+    /// One after the other; the last is the value.
+    Sequence(Vec<Typed>),
+    Is(Box<Typed>, u32, Box<Test>),
+    As(Box<Typed>),
+    Switch(Box<Typed>, u32, Vec<Arm>),
+    Assign(Box<Typed>, Box<Typed>),
+    /// From one position up to another, of an array or string.
+    Slice(Box<Typed>, Box<Typed>, Box<Typed>),
+    TypeOf(Ty),
+    SizeOf(Ty),
+    Throw(Box<Typed>),
+    Linq(Box<Linq>),
+    Query(Box<Query>),
+    /// As the debugger saw that it is; where it is so no more, the expression is bound again.
+    Narrow(Box<Typed>),
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Hole {
+    pub(crate) value: Typed,
+    pub(crate) width: i32,
+    pub(crate) format: Option<String>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Piece {
+    Text(String),
+    Hole(Box<Hole>),
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Arm {
+    pub(crate) test: Test,
+    pub(crate) when: Option<Typed>,
+    pub(crate) value: Typed,
+}
+
+/// A pattern: what must hold of the value in a slot. Parts of the value are expressions over that slot.
+#[derive(Debug, Clone)]
+pub(crate) enum Test {
+    Always,
+    /// The value into another slot.
+    Keep(u32),
+    /// It is of this type; then into a slot, as of that type.
+    Type(Ty, u32),
+    NotNull,
+    Null,
+    /// It is this constant, of its type too where the value is in a box.
+    Constant(Typed),
+    /// A truth over the slot, for a value that is not null.
+    Holds(Typed),
+    Not(Box<Test>),
+    All(Vec<Test>),
+    Any(Vec<Test>),
+    /// A part of it, evaluated into a slot, and what must hold of that.
+    Part(Typed, u32, Box<Test>),
+}
+
+/// A lambda: where its parameters go, and what it computes.
+#[derive(Debug, Clone)]
+pub(crate) struct Lambda {
+    pub(crate) slots: Vec<u32>,
+    pub(crate) body: Body,
+    /// The type of what it returns.
+    pub(crate) result: Ty,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Body {
+    Value(Box<Typed>),
+    Block(Vec<Stmt>),
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Stmt {
+    Block(Vec<Stmt>),
+    Value(Typed),
+    /// A variable begins.
+    Local(u32, Ty, Option<Typed>),
+    If(Typed, Box<Stmt>, Option<Box<Stmt>>),
+    /// Condition, updates, body; whether the condition is evaluated before the first iteration.
+    Loop {
+        condition: Option<Typed>,
+        updates: Vec<Typed>,
+        body: Box<Stmt>,
+        asks_first: bool,
+    },
+    ForEach {
+        slot: u32,
+        of: Typed,
+        item: Option<(u32, Typed)>,
+        body: Box<Stmt>,
+    },
+    Return(Option<Typed>),
+    Break,
+    Continue,
+    Throw(Typed),
+}
+
+/// A method of sequences that is worked out here.
+#[derive(Debug, Clone)]
+pub(crate) struct Linq {
+    pub(crate) intrinsic: Intrinsic,
+    pub(crate) of: Typed,
+    pub(crate) arguments: Vec<LinqArgument>,
+    /// The type of the items.
+    pub(crate) item: Ty,
+    /// The call of the program's own method, where the sequence turns out to be in the program.
+    pub(crate) otherwise: Option<Typed>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum LinqArgument {
+    Lambda(Rc<Lambda>),
+    Value(Typed),
+}
+
+/// A query, clause by clause over rows of range variables.
+#[derive(Debug, Clone)]
+pub(crate) struct Query {
+    pub(crate) clauses: Vec<Clause>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Clause {
+    /// For each row so far one for each item, into a slot, converted.
+    From {
+        of: Typed,
+        slot: u32,
+        value: Option<(u32, Typed)>,
+    },
+    Let(u32, Typed),
+    Where(Typed),
+    /// The other sequence, the slot of its items, both keys, and the slot of all that fit, where they are wanted together.
+    Join {
+        of: Typed,
+        slot: u32,
+        outer: Typed,
+        inner: Typed,
+        into: Option<u32>,
+    },
+    OrderBy(Vec<(Typed, bool)>),
+    Select(Typed),
+    Group(Typed, Typed),
+    /// What came of it so far is gone through anew.
+    Into(u32),
+}
+
+impl Typed {
+    pub(crate) fn new(kind: Kind, ty: Ty, span: Span) -> Self {
+        Self { kind, ty, span }
+    }
+
+    pub(crate) fn constant(&self) -> Option<&Constant> {
+        match &self.kind {
+            Kind::Constant(constant) => Some(constant),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn boxed(self) -> Box<Self> {
+        Box::new(self)
+    }
+
+    /// Whether it is the literal `null`.
+    pub(crate) fn is_null(&self) -> bool {
+        self.ty == Ty::Null
+    }
+
+    /// What it would be called, for messages: the place it leads to.
+    pub fn is_void(&self) -> bool {
+        self.ty == crate::types::VOID
+    }
+
+    /// Whether it names a place that can be written to: a variable, field or element, not what a call returned.
+    pub(crate) fn is_place(&self) -> bool {
+        match &self.kind {
+            Kind::Variable(_) | Kind::Slot(_) | Kind::This | Kind::Deref(_) => true,
+            Kind::Field(None, _) => true,
+            Kind::Field(Some(of), _) | Kind::TupleElement(of, _) => !of.ty.is_value() || of.is_place(),
+            Kind::Element(of, _) => of.ty != crate::types::STRING,
+            Kind::Property(_, property) | Kind::Indexer(_, property, _) => {
+                matches!(property.property.ty, Ty::Reference(_))
+            }
+            Kind::Call(call) => matches!(call.method.result, Ty::Reference(_)),
+            Kind::Convert(of, How::Same) | Kind::Narrow(of) => !self.ty.is_value() && of.is_place(),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Calls: arguments in the order in which they are written, new variables for `out`.
+
+use super::Target;
+use super::evaluator::{Evaluator, Res};
+use super::values::{Local, Val, Value};
+use crate::bind::PropertyRef;
+use crate::bind::typed::{Argument, Call, Passed, Typed};
+use crate::types::Ty;
+
+impl<T: Target> Evaluator<'_, T> {
+    /// The values of arguments in the order of the parameters, and the slots that are variables from then on.
+    #[allow(clippy::type_complexity, reason = "values, and which of them have names")]
+    pub(crate) fn arguments(&mut self, all: &[Passed]) -> Res<T, (Vec<Val<T::Place>>, Vec<(u32, usize)>)> {
+        let mut order: Vec<usize> = (0..all.len()).collect();
+        order.sort_by_key(|at| all.get(*at).map_or(usize::MAX, |passed| passed.turn));
+        let mut vals: Vec<Option<Val<T::Place>>> = vec![None; all.len()];
+        let mut new = Vec::new();
+        for at in order {
+            let Some(passed) = all.get(at) else { continue };
+            let val = match &passed.value {
+                Argument::Value(value) => self.val(value)?,
+                Argument::Place(place) => {
+                    let val = self.val(place)?;
+                    if Self::is_here(&val) {
+                        let source = self.source(place);
+                        return self.failed(format!(
+                            "`{source}` has no place in the program that a `ref` or `out` argument could be"
+                        ));
+                    }
+                    Val { ty: Ty::Reference(Box::new(place.ty.clone())), ..val }
+                }
+                Argument::New(slot, ty) => {
+                    let variable = self.target.new_variable(ty)?;
+                    new.push((*slot, at));
+                    Val { ty: Ty::Reference(Box::new(ty.clone())), ..variable }
+                }
+            };
+            if let Some(own) = vals.get_mut(at) {
+                *own = Some(val);
+            }
+        }
+        Ok((vals.into_iter().flatten().collect(), new))
+    }
+
+    pub(crate) fn call(&mut self, call: &Call, of: &Typed) -> Res<T, Value<T::Place>> {
+        let name = &call.method.method.name;
+        let this = match &call.of {
+            Some(this) => Some(self.receiver(this, name)?),
+            None => None,
+        };
+        let (arguments, new) = self.arguments(&call.arguments)?;
+        let result = self.target.call(&call.method, this.as_ref(), &arguments, call.is_base)?;
+        for (slot, at) in new {
+            if let Some(val) = arguments.get(at) {
+                let ty = val.ty.direct().clone();
+                self.set(slot, Val { ty, ..val.clone() }.into());
+            }
+        }
+        Ok(match result {
+            Some(val) => match val.ty.is_value() && !of.ty.is_value() {
+                true => val.into(),
+                false => Val { ty: of.ty.clone(), ..val }.into(),
+            },
+            None => Val::null().into(),
+        })
+    }
+
+    pub(crate) fn property(&mut self, of: Option<&Typed>, property: &PropertyRef) -> Res<T, Value<T::Place>> {
+        let name = &property.property.name;
+        let Some(of) = of else { return self.target.property(None, property).map(Value::Val) };
+        let value = self.value(of)?;
+        // What is only here has the members that sequences have.
+        if let Value::Local(local, _) = &value {
+            let known = match (local.as_ref(), &**name) {
+                (Local::Group(group), "Key") => Some(group.key.clone()),
+                (Local::Items(items, false), "Count") => Some(count(items.len())),
+                (Local::Lookup(groups), "Count") => Some(count(groups.len())),
+                _ => None,
+            };
+            if let Some(known) = known {
+                return Ok(known.into());
+            }
+        }
+        let val = self.in_program(value)?;
+        if !of.ty.is_value() && self.target.is_null(&val)? {
+            let source = self.source(of);
+            return self
+                .failed(format!("NullReferenceException: `{source}` is null, so `{name}` has no value"));
+        }
+        self.target.property(Some(&val), property).map(Value::Val)
+    }
+
+    pub(crate) fn indexed(
+        &mut self,
+        of: &Typed,
+        property: &PropertyRef,
+        arguments: &[Passed],
+    ) -> Res<T, Value<T::Place>> {
+        let value = self.value(of)?;
+        if let Value::Local(local, _) = &value
+            && let Some(item) = self.local_item(&local.clone(), arguments)?
+        {
+            return Ok(item);
+        }
+        let val = self.in_program(value)?;
+        if !of.ty.is_value() && self.target.is_null(&val)? {
+            let source = self.source(of);
+            return self.failed(format!("NullReferenceException: `{source}` is null, so it has no elements"));
+        }
+        let (arguments, _) = self.arguments(arguments)?;
+        self.target.indexer(&val, property, &arguments).map(Value::Val)
+    }
+
+    /// An item of a list or lookup that is only here.
+    fn local_item(
+        &mut self,
+        local: &Local<T::Place>,
+        arguments: &[Passed],
+    ) -> Res<T, Option<Value<T::Place>>> {
+        let [Passed { value: Argument::Value(index), .. }] = arguments else { return Ok(None) };
+        match local {
+            Local::Items(items, false) => {
+                let at = self.whole(index)?;
+                match usize::try_from(at).ok().and_then(|at| items.get(at)) {
+                    Some(item) => Ok(Some(item.clone())),
+                    None => self.failed(format!(
+                        "ArgumentOutOfRangeException: the index {at} is outside of the {} items",
+                        items.len()
+                    )),
+                }
+            }
+            Local::Lookup(groups) => {
+                let key = self.val(index)?;
+                let mut keys: Vec<Val<T::Place>> = groups.iter().map(|group| group.key.clone()).collect();
+                keys.push(key);
+                let last = keys.len() - 1;
+                let alike = self.alike(&keys, None)?;
+                let found = alike.into_iter().find(|group| group.contains(&last)).unwrap_or_default();
+                let at = found.into_iter().find(|at| *at != last);
+                let items =
+                    at.and_then(|at| groups.get(at)).map(|group| group.items.clone()).unwrap_or_default();
+                let item =
+                    groups.first().and_then(|group| group.items.first()).map(|item| self.type_of(item));
+                let ty = item.and_then(|item| self.types().sequence(&item)).unwrap_or(Ty::Other);
+                Ok(Some(Value::items(items, ty)))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    pub(crate) fn type_of(&self, value: &Value<T::Place>) -> Ty {
+        match value {
+            Value::Val(val) => val.ty.clone(),
+            Value::Local(_, ty) => ty.clone(),
+        }
+    }
+}
+
+fn count<P>(count: usize) -> Val<P> {
+    Val::int(i32::try_from(count).unwrap_or(i32::MAX))
+}

@@ -1,0 +1,169 @@
+//! What conversions do to values.
+
+use super::Target;
+use super::evaluator::{Evaluator, Res};
+use super::values::{Data, Val, Value};
+use crate::bind::typed::{How, Typed};
+use crate::constant::Constant;
+use crate::types::Ty;
+
+impl<T: Target> Evaluator<'_, T> {
+    pub(crate) fn converted(
+        &mut self,
+        value: Value<T::Place>,
+        how: &How,
+        to: &Ty,
+        of: &Typed,
+    ) -> Res<T, Value<T::Place>> {
+        let val = match value {
+            Value::Val(val) => val,
+            // A sequence that is only here is seen as one of its interfaces; for anything else it must be made.
+            Value::Local(local, ty)
+                if matches!(how, How::Same | How::Down) && self.types().derives(&ty, to) =>
+            {
+                return Ok(Value::Local(local, ty));
+            }
+            local => self.in_program(local)?,
+        };
+        self.converted_val(val, how, to, of).map(Value::Val)
+    }
+
+    fn converted_val(&mut self, val: Val<T::Place>, how: &How, to: &Ty, of: &Typed) -> Res<T, Val<T::Place>> {
+        match how {
+            How::Same => Ok(match val.ty.is_value() && !to.is_value() {
+                true => val,
+                false => Val { ty: to.clone(), ..val },
+            }),
+            // A box keeps the type of what is in it.
+            How::Box => self.boxed(val, to),
+            How::Number { checked } => {
+                let constant = self.loaded(&val, of)?;
+                self.number(&constant, to, *checked, &val.ty)
+                    .map(|constant| Val::constant_of(constant, to.clone()))
+            }
+            How::Unbox => self.unboxed(val, to),
+            How::Down => {
+                if self.target.is_null(&val)? || self.is_of(&val, to)? {
+                    return Ok(match val.ty.is_value() && !to.is_value() {
+                        true => val,
+                        false => Val { ty: to.clone(), ..val },
+                    });
+                }
+                let actual = self.target.actual_type(&val)?;
+                let (from, to) = (self.types().spelled(&actual), self.types().spelled(to));
+                self.failed(format!(
+                    "InvalidCastException: Unable to cast object of type '{from}' to type '{to}'"
+                ))
+            }
+            How::Wrap => Ok(Val { ty: to.clone(), ..val }),
+            How::Unwrap => {
+                if self.target.is_null(&val)? {
+                    let source = self.source(of);
+                    return self.failed(format!(
+                        "InvalidOperationException: Nullable object must have a value: `{source}` is null"
+                    ));
+                }
+                let inner = self.target.out_of_nullable(&val)?;
+                Ok(Val { ty: to.clone(), ..inner })
+            }
+            How::Lift(steps) => {
+                if self.target.is_null(&val)? {
+                    return Ok(Val::null_of(to.clone()));
+                }
+                let mut inner = self.target.out_of_nullable(&val)?;
+                for (how, ty) in steps.iter() {
+                    inner = self.converted_val(inner, how, ty, of)?;
+                }
+                Ok(Val { ty: to.clone(), ..inner })
+            }
+            How::User(method) => match self.target.call(method, None, &[val], false)? {
+                Some(result) => Ok(Val { ty: method.result.direct().clone(), ..result }),
+                None => self.failed("a conversion returned nothing"),
+            },
+            How::Tuple(elements) => {
+                let mut items = Vec::new();
+                for (at, steps) in elements.iter().enumerate() {
+                    let mut item = self.target.tuple_element(&val, at)?;
+                    for (how, ty) in steps {
+                        item = self.converted_val(item, how, ty, of)?;
+                    }
+                    items.push(item);
+                }
+                self.target.new_tuple(to, items)
+            }
+        }
+    }
+
+    /// Into a box: a nullable is boxed as what is in it.
+    fn boxed(&mut self, val: Val<T::Place>, to: &Ty) -> Res<T, Val<T::Place>> {
+        let Some(inner) = self.types().nullable(&val.ty) else { return Ok(val) };
+        if self.target.is_null(&val)? {
+            return Ok(Val::null_of(to.clone()));
+        }
+        let out = self.target.out_of_nullable(&val)?;
+        Ok(Val { ty: inner, ..out })
+    }
+
+    fn unboxed(&mut self, val: Val<T::Place>, to: &Ty) -> Res<T, Val<T::Place>> {
+        let inner = self.types().nullable(to);
+        if self.target.is_null(&val)? {
+            return match inner {
+                Some(_) => Ok(Val::null_of(to.clone())),
+                None => self.failed(format!(
+                    "NullReferenceException: null cannot be unboxed to `{}`",
+                    self.types().spelled(to)
+                )),
+            };
+        }
+        let wanted = inner.unwrap_or_else(|| to.clone());
+        let actual = self.target.actual_type(&val)?;
+        // Enums count as what they are stored as.
+        let stored = |ty: &Ty| self.types().enum_storage(ty).map_or(ty.clone(), Ty::Primitive);
+        if stored(&actual) != stored(&wanted) {
+            let (from, to) = (self.types().spelled(&actual), self.types().spelled(to));
+            return self
+                .failed(format!("InvalidCastException: the object is a boxed `{from}`, not a `{to}`"));
+        }
+        match self.target.load(&val)? {
+            Some(constant) => Ok(Val::constant_of(constant, to.clone())),
+            None => Ok(Val { ty: to.clone(), ..val }),
+        }
+    }
+
+    pub(crate) fn number(&self, constant: &Constant, to: &Ty, checked: bool, from: &Ty) -> Res<T, Constant> {
+        if *constant == Constant::Null {
+            let to = self.types().spelled(to);
+            return self.failed(format!("InvalidOperationException: null cannot be converted to `{to}`"));
+        }
+        let types = self.types();
+        let kind = match to {
+            Ty::Pointer(_) => Some(crate::types::kind::U8),
+            to => to.kind().or_else(|| types.enum_storage(to)),
+        };
+        let converted = match kind {
+            Some(kind) => constant.cast(kind, checked),
+            None => constant.to_decimal(true).map(Constant::Decimal),
+        };
+        match converted {
+            Some(converted) => Ok(converted),
+            None => {
+                let is_real = matches!(constant, Constant::Single(_) | Constant::Double(_));
+                let (value, to) = (constant.plain(), types.spelled(to));
+                match is_real && kind.is_some() && !checked {
+                    true => self.failed(format!(
+                        "{value} does not fit into `{to}`; C# does not define the result of an unchecked cast"
+                    )),
+                    false => self.failed(format!(
+                        "OverflowException: the `{}` {value} does not fit into `{to}`",
+                        types.spelled(from)
+                    )),
+                }
+            }
+        }
+    }
+
+    /// Whether a value is here, not in the program.
+    pub(crate) fn is_here(val: &Val<T::Place>) -> bool {
+        matches!(val.data, Data::Constant(_))
+    }
+}

@@ -1,0 +1,494 @@
+//! What each node of a typed tree does.
+
+use super::Target;
+use super::values::{Data, Local, Val, Value};
+use crate::bind::Types;
+use crate::bind::typed::*;
+use crate::constant::Constant;
+use crate::types::{OBJECT, STRING, Ty, kind};
+
+/// Longest sequence that is gone through here.
+pub(crate) const MAX_ITEMS: usize = 10_000;
+
+pub(crate) struct Evaluator<'a, T: Target> {
+    pub(crate) target: &'a T,
+    text: &'a str,
+    slots: Vec<Option<Value<T::Place>>>,
+}
+
+pub(crate) type Res<T, V> = Result<V, <T as Target>::Error>;
+
+impl<'a, T: Target> Evaluator<'a, T> {
+    pub(crate) fn new(target: &'a T, text: &'a str, slots: u32) -> Self {
+        Self { target, text, slots: (0..slots).map(|_| None).collect() }
+    }
+
+    pub(crate) fn types(&self) -> Types<'a>
+    where
+        T: 'a,
+    {
+        Types::new(self.target)
+    }
+
+    pub(crate) fn failed<V>(&self, message: impl Into<String>) -> Res<T, V> {
+        Err(self.target.failed(message.into()))
+    }
+
+    /// What was typed for a part.
+    pub(crate) fn source(&self, of: &Typed) -> &'a str {
+        self.text.get(of.span.start..of.span.end).unwrap_or_default()
+    }
+
+    pub(crate) fn set(&mut self, slot: u32, value: Value<T::Place>) {
+        if let Some(own) = self.slots.get_mut(slot as usize) {
+            *own = Some(value);
+        }
+    }
+
+    pub(crate) fn slot(&self, slot: u32) -> Res<T, Value<T::Place>> {
+        match self.slots.get(slot as usize).and_then(Option::as_ref) {
+            Some(value) => Ok(value.clone()),
+            None => self.failed("a variable of the expression has no value yet"),
+        }
+    }
+
+    /// A value in the program or a constant, whatever it was before.
+    pub(crate) fn val(&mut self, of: &Typed) -> Res<T, Val<T::Place>> {
+        let value = self.value(of)?;
+        self.in_program(value)
+    }
+
+    /// The constant that a part is.
+    pub(crate) fn constant(&mut self, of: &Typed) -> Res<T, Constant> {
+        if let Kind::Constant(constant) = &of.kind {
+            return Ok(constant.clone());
+        }
+        let val = self.val(of)?;
+        self.loaded(&val, of)
+    }
+
+    pub(crate) fn loaded(&self, val: &Val<T::Place>, of: &Typed) -> Res<T, Constant> {
+        match self.target.load(val)? {
+            Some(constant) => Ok(constant),
+            None => self.failed(format!(
+                "`{}` cannot be read as a `{}`",
+                self.source(of),
+                self.types().spelled(&of.ty)
+            )),
+        }
+    }
+
+    pub(crate) fn truth(&mut self, of: &Typed) -> Res<T, bool> {
+        Ok(self.constant(of)? == Constant::Bool(true))
+    }
+
+    pub(crate) fn whole(&mut self, of: &Typed) -> Res<T, i64> {
+        match self.constant(of)? {
+            Constant::Int(_, value) => Ok(i64::try_from(value).unwrap_or(i64::MAX)),
+            _ => self.failed(format!("`{}` is not a whole number", self.source(of))),
+        }
+    }
+
+    pub(crate) fn is_null(&self, value: &Value<T::Place>) -> Res<T, bool> {
+        match value {
+            Value::Val(val) => self.target.is_null(val),
+            Value::Local(..) => Ok(false),
+        }
+    }
+
+    /// The object whose member is accessed: it must not be null.
+    pub(crate) fn receiver(&mut self, of: &Typed, member: &str) -> Res<T, Val<T::Place>> {
+        let val = self.val(of)?;
+        let may_be_null = !of.ty.is_value() || self.types().nullable(&of.ty).is_some();
+        if !of.ty.is_value() && may_be_null && self.target.is_null(&val)? {
+            let source = self.source(of);
+            return self
+                .failed(format!("NullReferenceException: `{source}` is null, so `{member}` has no value"));
+        }
+        Ok(val)
+    }
+
+    fn known(&self, constant: Constant, of: &Typed) -> Value<T::Place> {
+        Val::constant_of(constant, of.ty.clone()).into()
+    }
+
+    /// The value of a part; a place where it is one.
+    pub(crate) fn value(&mut self, of: &Typed) -> Res<T, Value<T::Place>> {
+        let ty = &of.ty;
+        Ok(match &of.kind {
+            Kind::Constant(constant) => self.known(constant.clone(), of),
+            Kind::Default => {
+                match ty.is_value() && self.types().nullable(ty).is_none() && !matches!(ty, Ty::Pointer(_)) {
+                    true => self.target.zeroed(ty)?.into(),
+                    false => Val::null_of(ty.clone()).into(),
+                }
+            }
+            Kind::Variable(at) => self.target.variable(*at)?.into(),
+            Kind::Slot(slot) => {
+                let value = self.slot(*slot)?;
+                self.seen_as(value, ty)
+            }
+            Kind::This => self.target.this()?.into(),
+            Kind::Exception => self.target.exception()?.into(),
+            Kind::ThreadId => Val::int(self.target.thread_id()).into(),
+            Kind::Field(None, field) => self.target.field(None, field)?.into(),
+            Kind::Field(Some(inner), field) => {
+                let val = self.receiver(inner, &field.field.name)?;
+                self.target.field(Some(&val), field)?.into()
+            }
+            Kind::Property(inner, property) => return self.property(inner.as_deref(), property),
+            Kind::Indexer(inner, property, arguments) => return self.indexed(inner, property, arguments),
+            Kind::Length(inner) => {
+                let val = self.receiver(inner, "Length")?;
+                match &val.data {
+                    Data::Constant(Constant::Text(text)) => {
+                        let length = text.encode_utf16().count();
+                        Val::int(i32::try_from(length).unwrap_or(i32::MAX)).into()
+                    }
+                    _ => Val::int(self.target.length(&val)?).into(),
+                }
+            }
+            Kind::HasValue(inner) => {
+                let val = self.val(inner)?;
+                Val::bool(!self.target.is_null(&val)?).into()
+            }
+            Kind::IsNull(inner) => {
+                let value = self.value(inner)?;
+                Val::bool(self.is_null(&value)?).into()
+            }
+            Kind::Element(inner, indexes) => self.element(inner, indexes)?.into(),
+            Kind::TupleElement(inner, at) => {
+                let val = self.val(inner)?;
+                self.target.tuple_element(&val, *at)?.into()
+            }
+            Kind::Deref(inner) => {
+                let pointer = self.val(inner)?;
+                self.target.element(&pointer, &[0])?.into()
+            }
+            Kind::AddressOf(inner) => {
+                let val = self.val(inner)?;
+                let address = self.target.address(&val)?;
+                self.known(Constant::Int(kind::U8, i128::from(address)), of)
+            }
+            Kind::Call(call) => return self.call(call, of),
+            Kind::New(constructor, arguments) => {
+                let (arguments, _) = self.arguments(arguments)?;
+                let made = self.target.construct(constructor, &arguments)?;
+                Val { ty: ty.clone(), ..made }.into()
+            }
+            Kind::NewText(arguments) => self.new_text(arguments)?.into(),
+            Kind::NewArray { of: element, lengths, items } => {
+                self.new_array(element, lengths, items.as_deref())?.into()
+            }
+            Kind::Tuple(items) => {
+                let mut vals = Vec::new();
+                for item in items {
+                    vals.push(self.val(item)?);
+                }
+                self.target.new_tuple(ty, vals)?.into()
+            }
+            Kind::Convert(inner, how) => {
+                let value = self.value(inner)?;
+                self.converted(value, how, ty, inner)?
+            }
+            Kind::Unary(op, inner, overflow) => self.unary(*op, inner, *overflow, of)?,
+            Kind::Binary(op, a, b, overflow) => self.binary(*op, (a, b), *overflow, of)?,
+            Kind::Same(a, b) => Val::bool(self.same(a, b)?).into(),
+            Kind::Concat(parts) => {
+                let mut text = String::new();
+                for part in parts {
+                    text.push_str(&self.text_of_part(part)?);
+                }
+                Val::text(text).into()
+            }
+            Kind::Text(inner, _) => Val::text(self.text_of_part(inner)?).into(),
+            Kind::Interpolated(pieces) => Val::text(self.interpolated(pieces)?).into(),
+            Kind::And(a, b) => Val::bool(self.truth(a)? && self.truth(b)?).into(),
+            Kind::Or(a, b) => Val::bool(self.truth(a)? || self.truth(b)?).into(),
+            Kind::Choice(condition, a, b) => {
+                let chosen = if self.truth(condition)? { a } else { b };
+                return self.value(chosen);
+            }
+            Kind::Coalesce(first, slot, value, other) => {
+                let first = self.value(first)?;
+                if self.is_null(&first)? {
+                    return self.value(other);
+                }
+                self.set(*slot, first);
+                return self.value(value);
+            }
+            Kind::Conditional(inner, slot, then) => {
+                let value = self.value(inner)?;
+                if self.is_null(&value)? {
+                    return Ok(Val::null_of(ty.clone()).into());
+                }
+                let value = match (value, self.types().nullable(&inner.ty)) {
+                    (Value::Val(val), Some(_)) => self.target.out_of_nullable(&val)?.into(),
+                    (value, _) => value,
+                };
+                self.set(*slot, value);
+                return self.value(then);
+            }
+            Kind::Let(slot, value, then) => {
+                let value = self.value(value)?;
+                self.set(*slot, value);
+                return self.value(then);
+            }
+            Kind::Copy(inner) => match self.value(inner)? {
+                Value::Val(val) => self.target.copied(&val)?.into(),
+                local => local,
+            },
+            Kind::Sequence(all) => {
+                let mut last = Val::null().into();
+                for one in all {
+                    last = self.value(one)?;
+                }
+                last
+            }
+            Kind::Is(inner, slot, test) => {
+                let value = self.value(inner)?;
+                self.set(*slot, value);
+                Val::bool(self.holds(test, *slot)?).into()
+            }
+            Kind::As(inner) => self.as_type(inner, ty)?,
+            Kind::Switch(inner, slot, arms) => {
+                let value = self.value(inner)?;
+                self.set(*slot, value);
+                for arm in arms {
+                    if self.holds(&arm.test, *slot)?
+                        && arm.when.as_ref().map_or(Ok(true), |when| self.truth(when))?
+                    {
+                        return self.value(&arm.value);
+                    }
+                }
+                return self.failed("SwitchExpressionException: no arm fits");
+            }
+            Kind::Assign(place, value) => self.assign(place, value)?,
+            Kind::Slice(inner, start, end) => self.slice(inner, start, end)?.into(),
+            Kind::TypeOf(inner) => {
+                let object = self.target.type_object(inner)?;
+                Val { ty: ty.clone(), ..object }.into()
+            }
+            Kind::SizeOf(inner) => Val::int(self.target.size_of(inner)?).into(),
+            Kind::Throw(inner) => {
+                let thrown = self.val(inner)?;
+                return Err(self.target.thrown(&thrown));
+            }
+            Kind::Linq(linq) => return self.linq(linq, of),
+            Kind::Query(query) => return self.query(query, of),
+            Kind::Narrow(inner) => self.narrowed(inner, ty)?,
+        })
+    }
+
+    /// As the debugger saw that it is when the expression was bound.
+    fn narrowed(&mut self, inner: &Typed, ty: &Ty) -> Res<T, Value<T::Place>> {
+        let val = match self.value(inner)? {
+            Value::Val(val) => val,
+            local => return Ok(local),
+        };
+        if self.target.is_null(&val)? {
+            let source = self.source(inner);
+            return self.failed(format!("NullReferenceException: `{source}` is null"));
+        }
+        let actual = self.target.actual_type(&val)?;
+        if actual != *ty && !self.types().derives(&actual, ty) {
+            return Err(self.target.stale());
+        }
+        Ok(Val { ty: ty.clone(), ..val }.into())
+    }
+
+    /// A value in a variable of a type: what was boxed keeps its own.
+    fn seen_as(&self, value: Value<T::Place>, ty: &Ty) -> Value<T::Place> {
+        match value {
+            Value::Val(val) if val.ty.is_value() && !ty.is_value() => Value::Val(val),
+            Value::Val(val) if *ty != OBJECT && *ty != Ty::Null => Value::Val(Val { ty: ty.clone(), ..val }),
+            other => other,
+        }
+    }
+
+    fn element(&mut self, of: &Typed, indexes: &[Typed]) -> Res<T, Val<T::Place>> {
+        let val = self.receiver(of, "[]")?;
+        let mut all = Vec::new();
+        for index in indexes {
+            all.push(self.whole(index)?);
+        }
+        if let (Data::Constant(Constant::Text(text)), [index]) = (&val.data, all.as_slice()) {
+            let unit = usize::try_from(*index).ok().and_then(|index| text.encode_utf16().nth(index));
+            return match unit {
+                Some(unit) => Ok(Val::plain(Constant::Int(kind::CHAR, i128::from(unit)))),
+                None => self.failed(format!("IndexOutOfRangeException: the string has no character {index}")),
+            };
+        }
+        self.target.element(&val, &all)
+    }
+
+    /// `new string('a', 3)`, `new string(letters)`.
+    fn new_text(&mut self, arguments: &[Typed]) -> Res<T, Val<T::Place>> {
+        match arguments {
+            [letter, count] => {
+                let (letter, count) = (self.constant(letter)?, self.whole(count)?);
+                let Constant::Int(kind::CHAR, unit) = letter else { return self.no_text() };
+                let letter = String::from_utf16_lossy(&[unit as u16]);
+                match usize::try_from(count).ok().filter(|count| *count <= 1 << 20) {
+                    Some(count) => Ok(Val::text(letter.repeat(count))),
+                    None => self.failed("ArgumentOutOfRangeException: the count is negative or too large"),
+                }
+            }
+            [letters] if matches!(letters.ty, Ty::Vector(_)) => {
+                let val = self.val(letters)?;
+                if self.target.is_null(&val)? {
+                    return Ok(Val::text(""));
+                }
+                let (items, _) = self.target.items(&val, 1 << 20)?;
+                let mut units = Vec::new();
+                for item in items {
+                    match self.target.load(&item)? {
+                        Some(Constant::Int(_, unit)) => units.push(unit as u16),
+                        _ => return self.no_text(),
+                    }
+                }
+                Ok(Val::text(String::from_utf16_lossy(&units)))
+            }
+            _ => self.no_text(),
+        }
+    }
+
+    fn no_text<V>(&self) -> Res<T, V> {
+        self.failed("only `new string(letter, count)` and `new string(letters)` are supported")
+    }
+
+    fn new_array(&mut self, of: &Ty, lengths: &[Typed], items: Option<&[Typed]>) -> Res<T, Val<T::Place>> {
+        let mut all = Vec::new();
+        for length in lengths {
+            let length = self.whole(length)?;
+            if length < 0 {
+                return self.failed("OverflowException: the length of an array is negative");
+            }
+            all.push(length);
+        }
+        let total = all.iter().try_fold(1i64, |total, length| total.checked_mul((*length).max(1)));
+        if total.is_none_or(|total| total > 1 << 24) {
+            return self.failed("OutOfMemoryException: the array is too large to be made here");
+        }
+        let items = match items {
+            None => None,
+            Some(items) => {
+                let mut vals = Vec::new();
+                for item in items {
+                    self.target.proceed()?;
+                    vals.push(self.val(item)?);
+                }
+                if all.is_empty() {
+                    all.push(i64::try_from(vals.len()).unwrap_or(i64::MAX));
+                }
+                Some(vals)
+            }
+        };
+        self.target.new_array(of, &all, items)
+    }
+
+    fn slice(&mut self, of: &Typed, start: &Typed, end: &Typed) -> Res<T, Val<T::Place>> {
+        let val = self.receiver(of, "[..]")?;
+        let (start, end) = (self.whole(start)?, self.whole(end)?);
+        let length = match &val.data {
+            Data::Constant(Constant::Text(text)) => {
+                i64::try_from(text.encode_utf16().count()).unwrap_or(i64::MAX)
+            }
+            _ => i64::from(self.target.length(&val)?),
+        };
+        if start < 0 || end > length || start > end {
+            let source = self.source(of);
+            return self.failed(format!("ArgumentOutOfRangeException: {start}..{end} is outside of the {length} elements of `{source}`"));
+        }
+        if of.ty == STRING {
+            let Some(Constant::Text(text)) = self.target.load(&val)? else {
+                return self.failed("the text is too long to be cut here");
+            };
+            let units: Vec<u16> = text
+                .encode_utf16()
+                .skip(usize::try_from(start).unwrap_or(0))
+                .take(usize::try_from(end - start).unwrap_or(0))
+                .collect();
+            return Ok(Val::text(String::from_utf16_lossy(&units)));
+        }
+        let Ty::Vector(element) = &of.ty else {
+            return self.failed("only arrays and strings can be cut here");
+        };
+        let mut items = Vec::new();
+        for at in start..end {
+            self.target.proceed()?;
+            items.push(self.target.element(&val, &[at])?);
+        }
+        self.target.new_array(element, &[end - start], Some(items))
+    }
+
+    fn as_type(&mut self, of: &Typed, ty: &Ty) -> Res<T, Value<T::Place>> {
+        let value = self.value(of)?;
+        let is = match &value {
+            Value::Val(val) => self.is_of(val, &self.types().nullable(ty).unwrap_or_else(|| ty.clone()))?,
+            Value::Local(_, own) => self.types().derives(own, ty),
+        };
+        Ok(match (is, value) {
+            (false, _) => Val::null_of(ty.clone()).into(),
+            // A box keeps the type of what is in it.
+            (true, Value::Val(val)) if val.ty.is_value() && !ty.is_value() => Value::Val(val),
+            (true, Value::Val(val)) => Val { ty: ty.clone(), ..val }.into(),
+            (true, local) => local,
+        })
+    }
+
+    /// `is`.
+    pub(crate) fn is_of(&self, val: &Val<T::Place>, ty: &Ty) -> Res<T, bool> {
+        if self.target.is_null(val)? {
+            return Ok(false);
+        }
+        let actual = self.target.actual_type(val)?;
+        Ok(actual == *ty || self.types().derives(&actual, ty))
+    }
+
+    /// A value as the program knows it: what is only here is made there.
+    pub(crate) fn in_program(&mut self, value: Value<T::Place>) -> Res<T, Val<T::Place>> {
+        let (local, ty) = match value {
+            Value::Val(val) => return Ok(val),
+            Value::Local(local, ty) => (local, ty),
+        };
+        let item = self.types().item_of(&ty).unwrap_or(OBJECT);
+        let (items, is_cut) = match local.as_ref() {
+            Local::Items(items, is_cut) => (items.clone(), *is_cut),
+            Local::Ordered(items, levels) => (self.in_order(items, levels)?, false),
+            Local::Group(group) => return self.target.new_groups(&ty, std::slice::from_ref(group)),
+            Local::Lookup(groups) => return self.target.new_groups(&ty, groups),
+        };
+        let group = |item: &Value<T::Place>| match item {
+            Value::Local(local, _) => match local.as_ref() {
+                Local::Group(group) => Some(group.clone()),
+                _ => None,
+            },
+            Value::Val(_) => None,
+        };
+        let groups: Option<Vec<_>> = items.iter().map(group).collect();
+        if let Some(groups) = groups.filter(|groups| !groups.is_empty() && !is_cut) {
+            return self.target.new_groups(&ty, &groups);
+        }
+        if is_cut {
+            return self.too_many();
+        }
+        let mut vals = Vec::new();
+        for one in items {
+            vals.push(self.in_program(one)?);
+        }
+        let length = i64::try_from(vals.len()).unwrap_or(i64::MAX);
+        let array = self.target.new_array(&item, &[length], Some(vals))?;
+        if self.types().is_named(&ty, "System.Collections.Generic.List`1") {
+            return self.target.new_list(&ty, array);
+        }
+        // What C# is lazy about is an array here.
+        Ok(array)
+    }
+
+    pub(crate) fn too_many<V>(&self) -> Res<T, V> {
+        self.failed(format!(
+            "the sequence has more than {MAX_ITEMS} items; a lambda is not evaluated for so many"
+        ))
+    }
+}

@@ -1,0 +1,94 @@
+//! Built-in operators on values.
+
+use super::Target;
+use super::evaluator::{Evaluator, Res};
+use super::values::{Data, Val, Value};
+use crate::bind::typed::Typed;
+use crate::constant::Constant;
+use crate::operators::{BinaryOp, Overflow, Problem, UnaryOp, compute, compute_unary};
+use crate::types::STRING;
+
+impl<T: Target> Evaluator<'_, T> {
+    pub(crate) fn binary(
+        &mut self,
+        op: BinaryOp,
+        (a, b): (&Typed, &Typed),
+        overflow: Overflow,
+        of: &Typed,
+    ) -> Res<T, Value<T::Place>> {
+        if a.ty == STRING && b.ty == STRING && matches!(op, BinaryOp::Equal | BinaryOp::NotEqual) {
+            let are_equal = self.equal_texts(a, b)?;
+            return Ok(Val::bool(are_equal == (op == BinaryOp::Equal)).into());
+        }
+        let (first, second) = (self.constant(a)?, self.constant(b)?);
+        match compute(op, &first, &second, (false, false), overflow) {
+            Ok(constant) => Ok(Val::constant_of(constant, of.ty.clone()).into()),
+            Err(problem) => {
+                let shown = format!("{} {} {}", first.plain(), op.text(), second.plain());
+                match problem {
+                    Problem::Overflow => self.failed(format!("OverflowException: {shown} overflows")),
+                    Problem::DividesByZero => self.failed(format!("DivideByZeroException: {shown}")),
+                    Problem::NoOperator => self.failed(format!("`{}` cannot be computed", self.source(of))),
+                }
+            }
+        }
+    }
+
+    fn equal_texts(&mut self, a: &Typed, b: &Typed) -> Res<T, bool> {
+        let (first, second) = (self.val(a)?, self.val(b)?);
+        match (self.target.load(&first)?, self.target.load(&second)?) {
+            (Some(first), Some(second)) => Ok(first == second),
+            (None, None) => self.target.equal_texts(&first, &second),
+            // Of two texts of which one is too long to be read only one is that long.
+            _ => Ok(false),
+        }
+    }
+
+    pub(crate) fn unary(
+        &mut self,
+        op: UnaryOp,
+        inner: &Typed,
+        overflow: Overflow,
+        of: &Typed,
+    ) -> Res<T, Value<T::Place>> {
+        let constant = self.constant(inner)?;
+        match compute_unary(op, &constant, false, overflow) {
+            Ok(constant) => Ok(Val::constant_of(constant, of.ty.clone()).into()),
+            Err(Problem::Overflow) => {
+                self.failed(format!("OverflowException: {}{} overflows", op.text(), constant.plain()))
+            }
+            Err(_) => self.failed(format!("`{}` cannot be computed", self.source(of))),
+        }
+    }
+
+    /// Whether two references lead to one object. What was just boxed is only itself.
+    pub(crate) fn same(&mut self, a: &Typed, b: &Typed) -> Res<T, bool> {
+        let (first, second) = (self.value(a)?, self.value(b)?);
+        let (first, second) = match (first, second) {
+            (Value::Val(first), Value::Val(second)) => (first, second),
+            (Value::Local(first, _), Value::Local(second, _)) => {
+                return Ok(std::rc::Rc::ptr_eq(&first, &second));
+            }
+            _ => return Ok(false),
+        };
+        let (is_null, other_null) = (self.target.is_null(&first)?, self.target.is_null(&second)?);
+        if is_null || other_null {
+            return Ok(is_null && other_null);
+        }
+        let is_new_box =
+            |val: &Val<T::Place>| val.ty.is_value() && !matches!(val.ty, crate::types::Ty::Pointer(_));
+        if is_new_box(&first) || is_new_box(&second) {
+            return Ok(false);
+        }
+        match (self.target.identity(&first)?, self.target.identity(&second)?) {
+            (Some(first), Some(second)) => Ok(first == second),
+            // Texts that were computed here are not objects yet; equal ones of the source are one.
+            _ => match (&first.data, &second.data) {
+                (Data::Constant(Constant::Text(first)), Data::Constant(Constant::Text(second))) => {
+                    Ok(first == second)
+                }
+                _ => Ok(false),
+            },
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Whether patterns hold.
+
+use super::Target;
+use super::evaluator::{Evaluator, Res};
+use super::values::{Val, Value};
+use crate::bind::typed::{Test, Typed};
+use crate::constant::Constant;
+use crate::operators::{BinaryOp, Overflow, compute};
+
+impl<T: Target> Evaluator<'_, T> {
+    pub(crate) fn holds(&mut self, test: &Test, slot: u32) -> Res<T, bool> {
+        Ok(match test {
+            Test::Always => true,
+            Test::Keep(own) => {
+                let value = self.slot(slot)?;
+                self.set(*own, value);
+                true
+            }
+            Test::NotNull => !self.is_null(&self.slot(slot)?)?,
+            Test::Null => self.is_null(&self.slot(slot)?)?,
+            Test::Type(ty, own) => {
+                let value = self.slot(slot)?;
+                let val = match &value {
+                    Value::Val(val) => val,
+                    Value::Local(_, from) => {
+                        let is = self.types().derives(from, ty);
+                        self.set(*own, value);
+                        return Ok(is);
+                    }
+                };
+                if !self.is_of(val, ty)? {
+                    return Ok(false);
+                }
+                let val = match self.types().nullable(&val.ty) {
+                    Some(_) => self.target.out_of_nullable(val)?,
+                    None => val.clone(),
+                };
+                let is_boxed = val.ty.is_value() && !ty.is_value();
+                let ty = if is_boxed { val.ty.clone() } else { ty.clone() };
+                self.set(*own, Val { ty, ..val }.into());
+                true
+            }
+            Test::Constant(wanted) => self.is_constant(slot, wanted)?,
+            Test::Holds(of) => self.truth(of)?,
+            Test::Not(of) => !self.holds(of, slot)?,
+            Test::All(all) => {
+                for one in all {
+                    if !self.holds(one, slot)? {
+                        return Ok(false);
+                    }
+                }
+                true
+            }
+            Test::Any(all) => {
+                for one in all {
+                    if self.holds(one, slot)? {
+                        return Ok(true);
+                    }
+                }
+                false
+            }
+            Test::Part(of, own, test) => {
+                let value = self.value(of)?;
+                self.set(*own, value);
+                self.holds(test, *own)?
+            }
+        })
+    }
+
+    /// Whether a value is a constant: of an object the type counts too, and NaN is NaN.
+    fn is_constant(&mut self, slot: u32, wanted: &Typed) -> Res<T, bool> {
+        let Value::Val(val) = self.slot(slot)? else { return Ok(false) };
+        if self.target.is_null(&val)? {
+            return Ok(false);
+        }
+        let constant = self.constant(wanted)?;
+        if !val.ty.is_value() && self.target.actual_type(&val)? != wanted.ty {
+            return Ok(false);
+        }
+        let Some(own) = self.target.load(&val)? else { return Ok(false) };
+        Ok(match (&own, &constant) {
+            (Constant::Double(a), Constant::Double(b)) if a.is_nan() => b.is_nan(),
+            (Constant::Single(a), Constant::Single(b)) if a.is_nan() => b.is_nan(),
+            _ => {
+                compute(BinaryOp::Equal, &own, &constant, (false, false), Overflow::Wraps)
+                    == Ok(Constant::Bool(true))
+            }
+        })
+    }
+}

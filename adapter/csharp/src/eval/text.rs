@@ -1,0 +1,59 @@
+//! Text of values, as C# joins them into strings.
+
+use super::Target;
+use super::evaluator::{Evaluator, Res};
+use super::values::Val;
+use crate::bind::typed::{Piece, Typed};
+use crate::constant::Constant;
+
+/// Widest column that is filled with blanks.
+const MAX_WIDTH: u32 = 1 << 16;
+
+impl<T: Target> Evaluator<'_, T> {
+    pub(crate) fn text_of_part(&mut self, of: &Typed) -> Res<T, String> {
+        let val = self.val(of)?;
+        self.text_of(&val)
+    }
+
+    /// What `ToString` returns: worked out here for primitives, run for everything else.
+    pub(crate) fn text_of(&mut self, val: &Val<T::Place>) -> Res<T, String> {
+        let Some(constant) = self.target.load(val)? else { return self.target.text_of(val) };
+        if let Constant::Int(_, number) = constant {
+            let inside = self.types().nullable(&val.ty).unwrap_or_else(|| val.ty.clone());
+            let actual = if inside.is_value() { inside } else { self.target.actual_type(val)? };
+            if self.types().enum_storage(&actual).is_some() {
+                return Ok(self.target.enum_name(&actual, number).unwrap_or_else(|| number.to_string()));
+            }
+        }
+        Ok(constant.plain())
+    }
+
+    pub(crate) fn interpolated(&mut self, pieces: &[Piece]) -> Res<T, String> {
+        let mut text = String::new();
+        for piece in pieces {
+            match piece {
+                Piece::Text(part) => text.push_str(part),
+                Piece::Hole(hole) => {
+                    let (value, width, format) = (&hole.value, hole.width, &hole.format);
+                    let val = self.val(value)?;
+                    let part = match format {
+                        Some(_) if self.target.is_null(&val)? => String::new(),
+                        Some(format) => {
+                            let val = match self.types().nullable(&val.ty) {
+                                Some(_) => self.target.out_of_nullable(&val)?,
+                                None => val,
+                            };
+                            self.target.formatted(&val, format)?
+                        }
+                        None => self.text_of(&val)?,
+                    };
+                    let missing = (width.unsigned_abs().min(MAX_WIDTH) as usize)
+                        .saturating_sub(part.encode_utf16().count());
+                    let blanks = " ".repeat(missing);
+                    text.push_str(&if width < 0 { part + &blanks } else { blanks + &part });
+                }
+            }
+        }
+        Ok(text)
+    }
+}

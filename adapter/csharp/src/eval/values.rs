@@ -1,0 +1,145 @@
+//! Values: here or in the program.
+
+use std::rc::Rc;
+
+use crate::constant::Constant;
+use crate::types::{BOOL, INT, Ty};
+
+/// Where a value is.
+#[derive(Debug, Clone)]
+pub enum Data<P> {
+    /// A value that is known in the debugger.
+    Constant(Constant),
+    /// In the program.
+    At(P),
+}
+
+/// A value with its type. A value of a value type where an object is meant is one that was just put into a box.
+#[derive(Debug, Clone)]
+pub struct Val<P> {
+    /// The value itself, or its place in the program.
+    pub data: Data<P>,
+    /// Its type, as far as it is known.
+    pub ty: Ty,
+}
+
+impl<P> Val<P> {
+    /// `null`, of a type.
+    pub fn null_of(ty: Ty) -> Self {
+        Self { data: Data::Constant(Constant::Null), ty }
+    }
+
+    /// `null`.
+    pub fn null() -> Self {
+        Self::null_of(Ty::Null)
+    }
+
+    /// A constant of a type.
+    pub fn constant_of(constant: Constant, ty: Ty) -> Self {
+        Self { data: Data::Constant(constant), ty }
+    }
+
+    /// A constant of its own type.
+    pub fn plain(constant: Constant) -> Self {
+        let ty = constant.ty();
+        Self::constant_of(constant, ty)
+    }
+
+    /// `true` or `false`.
+    pub fn bool(value: bool) -> Self {
+        Self::constant_of(Constant::Bool(value), BOOL)
+    }
+
+    /// A string that exists only in the debugger.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::plain(Constant::Text(text.into()))
+    }
+
+    /// An `int`.
+    pub fn int(value: i32) -> Self {
+        Self::constant_of(Constant::int(value), INT)
+    }
+
+    /// A value in the program.
+    pub fn at(place: P, ty: Ty) -> Self {
+        Self { data: Data::At(place), ty }
+    }
+
+    /// The way to it, when it is in the program.
+    pub fn path(&self) -> Option<&P> {
+        match &self.data {
+            Data::At(place) => Some(place),
+            Data::Constant(_) => None,
+        }
+    }
+}
+
+/// What one `OrderBy` or `ThenBy` goes by.
+#[derive(Debug, Clone)]
+pub struct Level<P> {
+    /// One key for each item.
+    pub keys: Vec<Val<P>>,
+    /// From the greatest to the least.
+    pub falls: bool,
+    /// What compares them, where that is not their own order.
+    pub comparer: Option<Val<P>>,
+}
+
+/// Items with one key.
+#[derive(Debug)]
+pub struct Group<P> {
+    /// What they have in common.
+    pub key: Val<P>,
+    pub(crate) items: Vec<Value<P>>,
+}
+
+impl<P: Clone> Group<P> {
+    /// The items that are plain values; none where a group is among them.
+    pub fn vals(&self) -> Option<Vec<Val<P>>> {
+        let val = |item: &Value<P>| match item {
+            Value::Val(val) => Some(val.clone()),
+            Value::Local(..) => None,
+        };
+        self.items.iter().map(val).collect()
+    }
+}
+
+/// A sequence that exists only in the debugger.
+#[derive(Debug)]
+pub(crate) enum Local<P> {
+    /// Items, and whether there are more than are looked at.
+    Items(Vec<Value<P>>, bool),
+    /// Items in an order that may still be refined.
+    Ordered(Vec<Value<P>>, Vec<Level<P>>),
+    Group(Rc<Group<P>>),
+    Lookup(Vec<Rc<Group<P>>>),
+}
+
+/// A value, or a sequence that is only here.
+#[derive(Debug)]
+pub(crate) enum Value<P> {
+    Val(Val<P>),
+    Local(Rc<Local<P>>, Ty),
+}
+
+impl<P: Clone> Clone for Value<P> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Val(val) => Self::Val(Val { data: val.data.clone(), ty: val.ty.clone() }),
+            Self::Local(local, ty) => Self::Local(local.clone(), ty.clone()),
+        }
+    }
+}
+
+impl<P> From<Val<P>> for Value<P> {
+    fn from(val: Val<P>) -> Self {
+        Self::Val(val)
+    }
+}
+
+impl<P> Value<P> {
+    /// Items that exist only in the debugger, as a value of a type.
+    pub(crate) fn items(items: Vec<Self>, ty: Ty) -> Self {
+        Self::Local(Rc::new(Local::Items(items, false)), ty)
+    }
+}

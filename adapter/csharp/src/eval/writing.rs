@@ -1,0 +1,51 @@
+//! Assignments.
+
+use super::Target;
+use super::evaluator::{Evaluator, Res};
+use super::values::Value;
+use crate::bind::typed::{Kind, Typed};
+use crate::types::Ty;
+
+/// What is said of something that can be read but not written to.
+pub const NO_PLACE: &str = "has no place in the program to write to";
+
+impl<T: Target> Evaluator<'_, T> {
+    /// Writes to a place; returns what was written.
+    pub(crate) fn assign(&mut self, place: &Typed, value: &Typed) -> Res<T, Value<T::Place>> {
+        match &place.kind {
+            Kind::Slot(slot) => {
+                let value = match self.value(value)? {
+                    Value::Val(val) => self.target.copied(&val)?.into(),
+                    local => local,
+                };
+                self.set(*slot, value.clone());
+                Ok(value)
+            }
+            Kind::Property(of, property) if !matches!(property.ty, Ty::Reference(_)) => {
+                let of = match of {
+                    Some(of) => Some(self.receiver(of, &property.property.name)?),
+                    None => None,
+                };
+                let val = self.val(value)?;
+                self.target.set_property(of.as_ref(), property, &[], &val)?;
+                Ok(val.into())
+            }
+            Kind::Indexer(of, property, arguments) if !matches!(property.ty, Ty::Reference(_)) => {
+                let of = self.receiver(of, "[]")?;
+                let (arguments, _) = self.arguments(arguments)?;
+                let val = self.val(value)?;
+                self.target.set_property(Some(&of), property, &arguments, &val)?;
+                Ok(val.into())
+            }
+            _ => {
+                let target = self.val(place)?;
+                if Self::is_here(&target) || !self.target.is_variable(&target) {
+                    let source = self.source(place);
+                    return self.failed(format!("`{source}` {NO_PLACE}"));
+                }
+                let val = self.val(value)?;
+                self.target.write(&target, &val).map(Value::Val)
+            }
+        }
+    }
+}

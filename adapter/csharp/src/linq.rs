@@ -1,0 +1,28 @@
+//! Methods of sequences that are evaluated here, item by item: what each takes and returns is beside its code. A lambda cannot be
+//! made in a program that is stopped; what these methods mean is known without one.
+//!
+//! [`table`] has all signatures; the code is in [`filters`], [`folds`] and [`keys`].
+
+mod filters;
+mod folds;
+mod keys;
+mod table;
+
+use std::rc::Rc;
+
+pub(crate) use table::{Gives, Intrinsic, On, Row, Shape, Takes, named, names};
+
+use crate::bind::typed::Lambda;
+use crate::eval::values::Value;
+use crate::types::Ty;
+
+/// A method with its arguments.
+pub(crate) struct Given<P> {
+    pub(crate) intrinsic: Intrinsic,
+    pub(crate) lambdas: Vec<Rc<Lambda>>,
+    pub(crate) values: Vec<Value<P>>,
+    /// The type of the items.
+    pub(crate) item: Ty,
+    /// The type of the result.
+    pub(crate) ty: Ty,
+}

@@ -1,0 +1,168 @@
+//! Methods that make one value of many: sums, averages, the least and the greatest, `Aggregate`. Sums are checked and nulls passed over,
+//! as LINQ has it.
+
+use std::cmp::Ordering;
+
+use super::{Given, Intrinsic};
+use crate::bind::typed::Lambda;
+use crate::constant::Constant;
+use crate::eval::values::{Val, Value};
+use crate::eval::{Evaluator, Target};
+use crate::operators::{BinaryOp, Overflow, compute};
+use crate::types::kind;
+
+type Res<T, V> = Result<V, <T as Target>::Error>;
+
+impl<T: Target> Evaluator<'_, T> {
+    pub(crate) fn folded(
+        &mut self,
+        given: &Given<T::Place>,
+        all: Vec<Value<T::Place>>,
+    ) -> Res<T, Value<T::Place>> {
+        match given.intrinsic {
+            Intrinsic::Sum | Intrinsic::Average => self.summed(given, all).map(Value::Val),
+            Intrinsic::Aggregate => self.aggregated(given, all),
+            _ => self.extreme(given, all),
+        }
+    }
+
+    /// What a lambda makes of an item; without one the item itself.
+    fn key(&mut self, lambda: Option<&Lambda>, item: Value<T::Place>, at: usize) -> Res<T, Value<T::Place>> {
+        match lambda {
+            Some(lambda) => self.with_index(lambda, item, at),
+            None => Ok(item),
+        }
+    }
+
+    fn summed(&mut self, given: &Given<T::Place>, all: Vec<Value<T::Place>>) -> Res<T, Val<T::Place>> {
+        let name = if given.intrinsic == Intrinsic::Sum { "Sum" } else { "Average" };
+        let types = self.types();
+        let lambda = given.lambdas.first().cloned();
+        let of = lambda.as_ref().map_or_else(|| given.item.clone(), |lambda| lambda.result.clone());
+        let (inside, lifted) = (types.inside(&of), types.nullable(&of).is_some());
+        let mut values = Vec::new();
+        for (at, item) in all.into_iter().enumerate() {
+            let value = self.key(lambda.as_deref(), item, at)?;
+            let val = self.plain(value)?;
+            match self.target.load(&val)? {
+                Some(Constant::Null) => {}
+                Some(number) => values.push(number),
+                None => return self.failed(format!("`{name}` goes over numbers")),
+            }
+        }
+        if name == "Average" && values.is_empty() {
+            return match lifted {
+                true => Ok(Val::null_of(given.ty.clone())),
+                false => self.failed("InvalidOperationException: Sequence contains no elements"),
+            };
+        }
+        // Floats are added as doubles; the average of whole numbers is that of their sum as a long.
+        let working = match inside.kind() {
+            None => None,
+            Some(kind::R4 | kind::R8) => Some(kind::R8),
+            Some(kind::I8) => Some(kind::I8),
+            Some(_) if name == "Average" || inside.kind() == Some(kind::U4) => Some(kind::I8),
+            Some(_) => Some(kind::I4),
+        };
+        let as_working = |value: Constant| match working {
+            Some(kind) => value.cast(kind, false),
+            None => value.to_decimal(false).map(Constant::Decimal),
+        };
+        let overflows = || self.target.failed(format!("OverflowException: `{name}` does not fit"));
+        let count = Constant::int(i32::try_from(values.len()).unwrap_or(i32::MAX));
+        let mut sum = as_working(Constant::int(0)).ok_or_else(overflows)?;
+        for value in values {
+            let value = as_working(value).ok_or_else(overflows)?;
+            sum = compute(BinaryOp::Add, &sum, &value, (false, false), Overflow::Fails)
+                .map_err(|_| overflows())?;
+        }
+        if name == "Average" {
+            if let Constant::Int(..) = sum {
+                sum = sum.cast(kind::R8, false).unwrap_or(sum);
+            }
+            sum = compute(BinaryOp::Divide, &sum, &count, (false, false), Overflow::Fails)
+                .map_err(|_| overflows())?;
+        }
+        if let Some(kind) = types.inside(&given.ty).kind() {
+            sum = sum.cast(kind, false).unwrap_or(sum);
+        }
+        Ok(Val::constant_of(sum, given.ty.clone()))
+    }
+
+    /// The first of those that are least or greatest; null only where there is nothing else.
+    fn extreme(&mut self, given: &Given<T::Place>, all: Vec<Value<T::Place>>) -> Res<T, Value<T::Place>> {
+        let wanted = match given.intrinsic {
+            Intrinsic::Min | Intrinsic::MinBy => Ordering::Less,
+            _ => Ordering::Greater,
+        };
+        let by = matches!(given.intrinsic, Intrinsic::MinBy | Intrinsic::MaxBy);
+        let lambda = given.lambdas.first().cloned();
+        let (mut keys, mut items) = (Vec::new(), Vec::new());
+        for (at, item) in all.into_iter().enumerate() {
+            let key = self.key(lambda.as_deref(), item.clone(), at)?;
+            keys.push(self.plain(key)?);
+            items.push(item);
+        }
+        let best = self.best_of(&keys, wanted)?;
+        match best {
+            Some(at) if by => match items.into_iter().nth(at) {
+                Some(item) => Ok(item),
+                None => self.no_item(),
+            },
+            Some(at) => match keys.into_iter().nth(at) {
+                Some(key) => Ok(Val { ty: given.ty.clone(), ..key }.into()),
+                None => self.no_item(),
+            },
+            None if !given.ty.is_value() || self.types().nullable(&given.ty).is_some() => {
+                Ok(Val::null_of(given.ty.clone()).into())
+            }
+            None => self.failed("InvalidOperationException: Sequence contains no elements"),
+        }
+    }
+
+    /// The position of the first key that is least or greatest; of null only where there is nothing else.
+    fn best_of(&mut self, keys: &[Val<T::Place>], wanted: Ordering) -> Res<T, Option<usize>> {
+        let (mut present, mut loaded) = (Vec::new(), Vec::new());
+        for (at, key) in keys.iter().enumerate() {
+            if !self.target.is_null(key)? {
+                present.push(at);
+                loaded.push(self.target.load(key)?);
+            }
+        }
+        let Some(first) = present.first() else { return Ok((!keys.is_empty()).then_some(0)) };
+        let known = |key: &Option<Constant>| !matches!(key, None | Some(Constant::Text(_)));
+        if !loaded.iter().all(known) {
+            // The program knows how these are ordered; it keeps the order of equal ones.
+            let keys = present.iter().filter_map(|at| keys.get(*at).cloned()).collect();
+            let level = crate::eval::Level { keys, falls: wanted == Ordering::Greater, comparer: None };
+            let order = self.target.order(present.len(), std::slice::from_ref(&level))?;
+            return Ok(order.first().and_then(|at| present.get(*at).copied()));
+        }
+        let mut best = (*first, loaded.first());
+        for (at, key) in present.iter().zip(&loaded) {
+            let (Some(Some(known)), Some(key_value)) = (best.1, key) else { continue };
+            let order = super::keys::order_of(key_value, known).unwrap_or(Ordering::Equal);
+            if order == wanted {
+                best = (*at, Some(key));
+            }
+        }
+        Ok(Some(best.0))
+    }
+
+    /// Without a seed the first item is it.
+    fn aggregated(&mut self, given: &Given<T::Place>, all: Vec<Value<T::Place>>) -> Res<T, Value<T::Place>> {
+        let mut items = all.into_iter();
+        let Some(step) = given.lambdas.first() else { return self.no_item() };
+        let mut so_far = match given.values.first().cloned().or_else(|| items.next()) {
+            Some(seed) => seed,
+            None => return self.failed("InvalidOperationException: Sequence contains no elements"),
+        };
+        for item in items {
+            so_far = self.result(step, vec![so_far, item])?;
+        }
+        match given.lambdas.get(1) {
+            Some(last) => self.result(last, vec![so_far]),
+            None => Ok(so_far),
+        }
+    }
+}

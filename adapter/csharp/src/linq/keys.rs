@@ -1,0 +1,296 @@
+//! Methods that go by keys: ordering, grouping, joining, dictionaries. Keys that are numbers or texts are compared here as far as that gives
+//! what the program would; all others are compared by the program.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use super::{Given, Intrinsic};
+use crate::constant::Constant;
+use crate::eval::values::{Local, Val, Value};
+use crate::eval::{Evaluator, Group, Level, Target};
+use crate::types::Ty;
+
+type Res<T, V> = Result<V, <T as Target>::Error>;
+
+/// A key that two values have in common exactly when they are equal.
+#[derive(PartialEq, Eq, Hash)]
+enum Exact {
+    Null,
+    Bool(bool),
+    Int(i128),
+    Bits(u64),
+    Decimal(rust_decimal::Decimal),
+    Text(String),
+}
+
+impl<T: Target> Evaluator<'_, T> {
+    pub(crate) fn by_keys(
+        &mut self,
+        given: &Given<T::Place>,
+        all: Vec<Value<T::Place>>,
+        ordered: Option<Rc<Local<T::Place>>>,
+    ) -> Res<T, Value<T::Place>> {
+        use Intrinsic as I;
+        let ty = given.ty.clone();
+        match given.intrinsic {
+            I::OrderBy | I::OrderByDescending | I::ThenBy | I::ThenByDescending => {
+                let falls = matches!(given.intrinsic, I::OrderByDescending | I::ThenByDescending);
+                let level =
+                    Level { keys: self.keys(given, 0, &all)?, falls, comparer: self.comparer(given)? };
+                let mut levels = match ordered.as_deref() {
+                    Some(Local::Ordered(_, levels)) => levels.clone(),
+                    _ => Vec::new(),
+                };
+                levels.push(level);
+                Ok(Value::Local(Rc::new(Local::Ordered(all, levels)), ty))
+            }
+            I::DistinctBy => {
+                let keys = self.keys(given, 0, &all)?;
+                let comparer = self.comparer(given)?;
+                let mut first: Vec<usize> = self
+                    .alike(&keys, comparer.as_ref())?
+                    .into_iter()
+                    .filter_map(|group| group.first().copied())
+                    .collect();
+                first.sort_unstable();
+                Ok(Value::items(first.into_iter().filter_map(|at| all.get(at).cloned()).collect(), ty))
+            }
+            I::GroupBy | I::ToLookup => {
+                let keys = self.keys(given, 0, &all)?;
+                let comparer = self.comparer(given)?;
+                let second = given.lambdas.get(1).cloned();
+                let result = second.as_ref().filter(|lambda| lambda.slots.len() == 2).cloned();
+                let elements = match second.filter(|lambda| lambda.slots.len() == 1) {
+                    Some(_) => self.made(given, 1, &all)?,
+                    None => all,
+                };
+                let groups = self.grouped(elements, keys, comparer.as_ref())?;
+                let Some(result) = result else {
+                    return Ok(Value::Local(Rc::new(Local::Lookup(groups)), ty));
+                };
+                let sequence = self.types().sequence(&given.item).unwrap_or(Ty::Other);
+                let mut made = Vec::new();
+                for group in groups {
+                    let items = Value::items(group.items.clone(), sequence.clone());
+                    made.push(self.result(&result, vec![group.key.clone().into(), items])?);
+                }
+                Ok(Value::items(made, ty))
+            }
+            I::ToDictionary => {
+                let keys = self.keys(given, 0, &all)?;
+                let comparer = self.comparer(given)?;
+                let elements = if given.lambdas.len() > 1 { self.made(given, 1, &all)? } else { all };
+                let mut pairs = Vec::new();
+                for (key, element) in keys.into_iter().zip(elements) {
+                    pairs.push((key, self.plain(element)?));
+                }
+                self.target.new_dictionary(&ty, pairs, comparer.as_ref()).map(Value::Val)
+            }
+            I::Join | I::GroupJoin => self.joined(given, all),
+            _ => self.failed("this method is not worked out here"),
+        }
+    }
+
+    /// What a lambda makes of each item.
+    fn made(
+        &mut self,
+        given: &Given<T::Place>,
+        at: usize,
+        all: &[Value<T::Place>],
+    ) -> Res<T, Vec<Value<T::Place>>> {
+        let Some(lambda) = given.lambdas.get(at).cloned() else { return Ok(all.to_vec()) };
+        let mut made = Vec::new();
+        for item in all {
+            made.push(self.result(&lambda, vec![item.clone()])?);
+        }
+        Ok(made)
+    }
+
+    fn keys(
+        &mut self,
+        given: &Given<T::Place>,
+        at: usize,
+        all: &[Value<T::Place>],
+    ) -> Res<T, Vec<Val<T::Place>>> {
+        let mut keys = Vec::new();
+        for key in self.made(given, at, all)? {
+            keys.push(self.plain(key)?);
+        }
+        Ok(keys)
+    }
+
+    fn comparer(&mut self, given: &Given<T::Place>) -> Res<T, Option<Val<T::Place>>> {
+        match given.values.last().cloned() {
+            Some(value) => {
+                let val = self.plain(value)?;
+                Ok(if self.target.is_null(&val)? { None } else { Some(val) })
+            }
+            None => Ok(None),
+        }
+    }
+
+    fn joined(&mut self, given: &Given<T::Place>, all: Vec<Value<T::Place>>) -> Res<T, Value<T::Place>> {
+        let (Some(other), Some(both)) = (given.values.first(), given.lambdas.get(2).cloned()) else {
+            return self.no_item();
+        };
+        let others = self.items_of(other, "")?;
+        if others.is_cut {
+            return self.too_many();
+        }
+        let others = others.list;
+        let mut keys = self.keys(given, 0, &all)?;
+        keys.extend(self.keys(given, 1, &others)?);
+        let sequence =
+            self.types().sequence(&self.types().item_of(&self.type_of(other)).unwrap_or(Ty::Other));
+        let mut made = Vec::new();
+        let fitting = self.matches(&keys, all.len())?;
+        for (item, fitting) in all.into_iter().zip(fitting) {
+            let fitting: Vec<Value<T::Place>> =
+                fitting.into_iter().filter_map(|at| others.get(at).cloned()).collect();
+            if given.intrinsic == Intrinsic::GroupJoin {
+                let inner = Value::items(fitting, sequence.clone().unwrap_or(Ty::Other));
+                made.push(self.result(&both, vec![item, inner])?);
+                continue;
+            }
+            for other in fitting {
+                made.push(self.result(&both, vec![item.clone(), other])?);
+            }
+        }
+        Ok(Value::items(made, given.ty.clone()))
+    }
+
+    /// For each of the first keys the positions among the others of those equal to it; null has none.
+    pub(crate) fn matches(&mut self, keys: &[Val<T::Place>], first: usize) -> Res<T, Vec<Vec<usize>>> {
+        let mut found = vec![Vec::new(); first];
+        for group in self.alike(keys, None)? {
+            let is_null = match group.first().and_then(|at| keys.get(*at)) {
+                Some(key) => self.target.is_null(key)?,
+                None => true,
+            };
+            if is_null {
+                continue;
+            }
+            let behind: Vec<usize> = group.iter().filter_map(|at| at.checked_sub(first)).collect();
+            for at in group {
+                if let Some(own) = found.get_mut(at) {
+                    own.clone_from(&behind);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Elements in groups by their keys, in the order in which the keys come.
+    pub(crate) fn grouped(
+        &mut self,
+        elements: Vec<Value<T::Place>>,
+        keys: Vec<Val<T::Place>>,
+        comparer: Option<&Val<T::Place>>,
+    ) -> Res<T, Vec<Rc<Group<T::Place>>>> {
+        let mut groups = Vec::new();
+        for group in self.alike(&keys, comparer)? {
+            let Some(key) = group.first().and_then(|at| keys.get(*at)).cloned() else { continue };
+            let items = group.iter().filter_map(|at| elements.get(*at).cloned()).collect();
+            groups.push(Rc::new(Group { key, items }));
+        }
+        Ok(groups)
+    }
+
+    /// Positions of equal keys together, in the order in which they come.
+    pub(crate) fn alike(
+        &mut self,
+        keys: &[Val<T::Place>],
+        comparer: Option<&Val<T::Place>>,
+    ) -> Res<T, Vec<Vec<usize>>> {
+        let mut exact = Vec::new();
+        for key in keys {
+            match self.target.load(key)?.and_then(exactly) {
+                Some(key) if comparer.is_none() => exact.push(key),
+                _ => return self.target.alike(keys, comparer),
+            }
+        }
+        let mut known: HashMap<Exact, usize> = HashMap::new();
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        for (at, key) in exact.into_iter().enumerate() {
+            let group = *known.entry(key).or_insert_with(|| {
+                groups.push(Vec::new());
+                groups.len() - 1
+            });
+            if let Some(group) = groups.get_mut(group) {
+                group.push(at);
+            }
+        }
+        Ok(groups)
+    }
+
+    /// The positions of so many items in the order of their keys.
+    pub(crate) fn order(&mut self, count: usize, levels: &[Level<T::Place>]) -> Res<T, Vec<usize>> {
+        let mut known: Vec<(Vec<Constant>, bool)> = Vec::new();
+        for level in levels {
+            let mut keys = Vec::new();
+            for key in &level.keys {
+                match self.target.load(key)? {
+                    // Texts have an order of their own in each culture.
+                    Some(Constant::Text(_)) | None => return self.target.order(count, levels),
+                    Some(key) => keys.push(key),
+                }
+            }
+            if level.comparer.is_some() {
+                return self.target.order(count, levels);
+            }
+            known.push((keys, level.falls));
+        }
+        let mut order: Vec<usize> = (0..count).collect();
+        order.sort_by(|a, b| {
+            let by_level = known.iter().map(|(keys, falls)| {
+                let order = match (keys.get(*a), keys.get(*b)) {
+                    (Some(a), Some(b)) => order_of(a, b).unwrap_or(Ordering::Equal),
+                    _ => Ordering::Equal,
+                };
+                if *falls { order.reverse() } else { order }
+            });
+            by_level.fold(Ordering::Equal, Ordering::then)
+        });
+        Ok(order)
+    }
+}
+
+/// The order of two numbers or truths of one type: null comes first, then NaN.
+pub(super) fn order_of(a: &Constant, b: &Constant) -> Option<Ordering> {
+    let real = |a: f64, b: f64| a.partial_cmp(&b).unwrap_or_else(|| b.is_nan().cmp(&a.is_nan()));
+    Some(match (a, b) {
+        (Constant::Null, Constant::Null) => Ordering::Equal,
+        (Constant::Null, _) => Ordering::Less,
+        (_, Constant::Null) => Ordering::Greater,
+        (Constant::Int(_, a), Constant::Int(_, b)) => a.cmp(b),
+        (Constant::Bool(a), Constant::Bool(b)) => a.cmp(b),
+        (Constant::Decimal(a), Constant::Decimal(b)) => a.cmp(b),
+        (Constant::Double(a), Constant::Double(b)) => real(*a, *b),
+        (Constant::Single(a), Constant::Single(b)) => real(f64::from(*a), f64::from(*b)),
+        _ => return None,
+    })
+}
+
+fn exactly(constant: Constant) -> Option<Exact> {
+    let bits = |value: f64| {
+        if value == 0.0 {
+            0
+        } else if value.is_nan() {
+            u64::MAX
+        } else {
+            value.to_bits()
+        }
+    };
+    Some(match constant {
+        Constant::Null => Exact::Null,
+        Constant::Bool(value) => Exact::Bool(value),
+        Constant::Int(_, value) => Exact::Int(value),
+        Constant::Single(value) => Exact::Bits(bits(f64::from(value))),
+        Constant::Double(value) => Exact::Bits(bits(value)),
+        Constant::Decimal(value) => Exact::Decimal(value.normalize()),
+        // What could not be read as text may be equal to something else that could not.
+        Constant::Text(text) if text.contains('\u{fffd}') => return None,
+        Constant::Text(text) => Exact::Text(text),
+    })
+}

@@ -1,0 +1,77 @@
+//! From text to a tree (C# 14): a lexer and a parser of our own. They know the grammar and nothing else; text of any length and
+//! nesting ends in a tree or a [`Diagnostic`].
+//!
+//! In reading order: [`tree`], [`lexer`] and [`strings`], [`parser`] (precedence), [`primary`], [`creation`], [`names`] (types and generic
+//! arguments), [`patterns`], [`lambdas`] and [`statements`], [`queries`], [`formats`].
+
+mod creation;
+mod formats;
+mod lambdas;
+mod lexer;
+mod names;
+mod parser;
+mod patterns;
+mod primary;
+mod queries;
+mod statements;
+mod strings;
+pub(crate) mod tree;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+pub use formats::Format;
+pub use tree::{Expr, Span};
+
+/// Longest expression, bytes.
+pub const MAX_LENGTH: usize = 16 * 1024;
+
+/// Why an expression is not one: as the compiler says it, with its number.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Diagnostic {
+    /// `CS0103`.
+    pub code: &'static str,
+    /// The compiler's message.
+    pub message: String,
+    /// The part of the text that is wrong.
+    pub span: Span,
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code, self.message)
+    }
+}
+
+pub(crate) fn error(code: &'static str, message: impl Into<String>, span: Span) -> Diagnostic {
+    Diagnostic { code, message: message.into(), span }
+}
+
+fn tokens(text: &str) -> Result<Vec<lexer::Token>, Diagnostic> {
+    if text.len() > MAX_LENGTH {
+        let span = Span { start: MAX_LENGTH, end: text.len() };
+        return Err(error(
+            "CS8078",
+            format!("An expression of more than {MAX_LENGTH} bytes is too long"),
+            span,
+        ));
+    }
+    lexer::Lexer::new(text).all()
+}
+
+/// Parses an expression.
+///
+/// # Errors
+/// What is wrong, and where.
+pub fn parse(text: &str) -> Result<Expr, Diagnostic> {
+    parser::Parser::new(text, tokens(text)?).whole()
+}
+
+/// Parses an expression that is still being typed, up to the byte where completions are wanted. The tree has a
+/// place for them, if there is one: in a string or a number there is none.
+pub fn parse_until(text: &str, cursor: usize) -> Option<Expr> {
+    let typed = text.get(..cursor)?;
+    parser::Parser::new(typed, tokens(typed).ok()?).until_end()
+}

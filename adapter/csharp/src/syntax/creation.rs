@@ -1,0 +1,193 @@
+//! `new`: objects, arrays, anonymous objects, with the initializers in braces after them (language specification, 12.8.17).
+
+use super::error;
+use super::parser::{Parsed, Parser};
+use super::tree::{
+    ArrayItem, Expr, ExprKind, Initializer, InitializerTarget, InitializerValue, MemberInitializer, Span,
+    TypeKind, TypeName,
+};
+
+impl Parser<'_> {
+    /// Behind `new`.
+    pub(super) fn creation(&mut self, start: Span) -> Parsed<Expr> {
+        if self.is_typed_name() {
+            // The type's name is still being typed.
+            return self.primary();
+        }
+        if self.eat("{") {
+            return self.anonymous(start);
+        }
+        if self.eat("(") {
+            let arguments = self.arguments(")")?;
+            let initializer = if self.eat("{") { Some(self.initializer()?) } else { None };
+            return Ok(self.node(start, ExprKind::New { ty: None, arguments, initializer }));
+        }
+        if let Some(rank) = self.attempt(Self::rank) {
+            self.expect("{")?;
+            let items = Some(self.array_items()?);
+            return Ok(self.node(start, ExprKind::NewArray { of: None, lengths: Vec::new(), rank, items }));
+        }
+        let mut ty = self.type_of_new()?;
+        if self.is("[") {
+            return self.array_with_lengths(start, ty);
+        }
+        if let TypeKind::Array(of, ranks) = &mut ty.kind {
+            // `new int[][,] { … }`: the first brackets are the array's own.
+            let rank = if ranks.is_empty() { 1 } else { ranks.remove(0) };
+            let of = if ranks.is_empty() { (**of).clone() } else { ty.clone() };
+            self.expect("{")?;
+            let items = Some(self.array_items()?);
+            return Ok(
+                self.node(start, ExprKind::NewArray { of: Some(of), lengths: Vec::new(), rank, items })
+            );
+        }
+        let has_arguments = self.eat("(");
+        let arguments = if has_arguments { self.arguments(")")? } else { Vec::new() };
+        let initializer = if self.eat("{") { Some(self.initializer()?) } else { None };
+        if !has_arguments && initializer.is_none() && !self.is_cut() {
+            return Err(error(
+                "CS1526",
+                "A new expression requires an argument list or (), [], or {} after type",
+                self.since(start),
+            ));
+        }
+        Ok(self.node(start, ExprKind::New { ty: Some(ty), arguments, initializer }))
+    }
+
+    /// A type, up to brackets with lengths.
+    fn type_of_new(&mut self) -> Parsed<TypeName> {
+        if self.is_cut() {
+            return Ok(TypeName { kind: TypeKind::Inferred, span: self.span() });
+        }
+        self.type_name()
+    }
+
+    /// `[2, 3][]` behind the type of an array's items.
+    fn array_with_lengths(&mut self, start: Span, of: TypeName) -> Parsed<Expr> {
+        self.expect("[")?;
+        let mut lengths = Vec::new();
+        loop {
+            lengths.push(self.expr()?);
+            if !self.eat(",") {
+                break;
+            }
+        }
+        self.expect("]")?;
+        let mut ranks = Vec::new();
+        while self.is("[")
+            && let Some(rank) = self.attempt(Self::rank)
+        {
+            ranks.push(rank);
+        }
+        let of = match ranks.is_empty() {
+            true => of,
+            false => TypeName { span: of.span, kind: TypeKind::Array(Box::new(of), ranks) },
+        };
+        let rank = u32::try_from(lengths.len()).unwrap_or(u32::MAX);
+        let items = if self.eat("{") { Some(self.array_items()?) } else { None };
+        Ok(self.node(start, ExprKind::NewArray { of: Some(of), lengths, rank, items }))
+    }
+
+    /// Behind the `{`.
+    fn array_items(&mut self) -> Parsed<Vec<ArrayItem>> {
+        self.deeper(|parser| {
+            let mut items = Vec::new();
+            while !parser.is("}") && !parser.is_cut() {
+                let start = parser.span();
+                if parser.eat("{") {
+                    let row = parser.array_items()?;
+                    items.push(ArrayItem::Row(row, parser.since(start)));
+                } else {
+                    items.push(ArrayItem::Value(parser.expr()?));
+                }
+                if !parser.eat(",") {
+                    break;
+                }
+            }
+            parser.expect("}")?;
+            Ok(items)
+        })
+    }
+
+    /// Members or items, behind the `{`.
+    pub(super) fn initializer(&mut self) -> Parsed<Initializer> {
+        self.deeper(|parser| {
+            let sets = (parser.is_identifier_at(0) && parser.is_at(1, "="))
+                || parser.is("[") && {
+                    let end = parser.closing(parser.at).unwrap_or(usize::MAX - 1);
+                    parser.tokens.get(end + 1).is_some_and(|token| token.tok == super::lexer::Tok::Sign("="))
+                };
+            let (mut members, mut items) = (Vec::new(), Vec::new());
+            while !parser.is("}") && !parser.is_cut() {
+                if sets {
+                    members.push(parser.member_initializer()?);
+                } else if parser.eat("{") {
+                    let mut row = Vec::new();
+                    while !parser.is("}") && !parser.is_cut() {
+                        row.push(parser.expr()?);
+                        if !parser.eat(",") {
+                            break;
+                        }
+                    }
+                    parser.expect("}")?;
+                    items.push(row);
+                } else {
+                    items.push(vec![parser.expr()?]);
+                }
+                if !parser.eat(",") {
+                    break;
+                }
+            }
+            parser.expect("}")?;
+            Ok(if sets || items.is_empty() {
+                Initializer::Members(members)
+            } else {
+                Initializer::Items(items)
+            })
+        })
+    }
+
+    fn member_initializer(&mut self) -> Parsed<MemberInitializer> {
+        let start = self.span();
+        let target = match self.eat("[") {
+            true => InitializerTarget::Index(self.arguments("]")?),
+            false => InitializerTarget::Member(self.identifier()?),
+        };
+        self.expect("=")?;
+        let value = match self.eat("{") {
+            true => InitializerValue::Nested(self.initializer()?),
+            false => InitializerValue::Value(self.expr()?),
+        };
+        Ok(MemberInitializer { target, value, span: self.since(start) })
+    }
+
+    /// `{ A = 1, b.Name }`, behind the `{`.
+    fn anonymous(&mut self, start: Span) -> Parsed<Expr> {
+        let mut members = Vec::new();
+        while !self.is("}") && !self.is_cut() {
+            let name = match self.is_identifier_at(0) && self.is_at(1, "=") {
+                true => {
+                    let name = self.identifier()?;
+                    self.at += 1;
+                    Some(name)
+                }
+                false => None,
+            };
+            members.push((name, self.expr()?));
+            if !self.eat(",") {
+                break;
+            }
+        }
+        self.expect("}")?;
+        Ok(self.node(start, ExprKind::Anonymous(members)))
+    }
+
+    /// `stackalloc int[3]`, `stackalloc[] { 1 }`: what is in it is not kept, for none can be made.
+    pub(super) fn stack_alloc(&mut self, start: Span) -> Parsed<Expr> {
+        let of = self.creation(start)?;
+        match of.kind {
+            ExprKind::NewArray { .. } => Ok(self.node(start, ExprKind::StackAlloc)),
+            _ => Err(error("CS1575", "A stackalloc expression requires [] after type", self.since(start))),
+        }
+    }
+}

@@ -1,0 +1,480 @@
+//! Expressions by precedence (language specification, 12.4.2): binary operators climb, everything else descends.
+//!
+//! Nesting is bounded in two ways, for the stack of the code that walks the tree: how deep the parser descends, and how many operators
+//! one chain has.
+
+use std::rc::Rc;
+
+use super::lexer::{Tok, Token};
+use super::tree::{Assign, Expr, ExprKind, Logical, Name, Span};
+use super::{Diagnostic, error};
+use crate::operators::BinaryOp;
+
+/// Deepest nesting, of brackets and chains together.
+const MAX_DEPTH: usize = 120;
+/// Longest chain of operators or accesses.
+const MAX_CHAIN: usize = 240;
+/// Most links of all chains that are open at one place.
+const MAX_HEIGHT: usize = 250;
+
+/// How tightly an operator binds.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Level {
+    Coalesce,
+    OrElse,
+    AndAlso,
+    Or,
+    Xor,
+    And,
+    Equality,
+    Relational,
+    Shift,
+    Additive,
+    Multiplicative,
+    Switch,
+    Range,
+}
+
+enum Operator {
+    Binary(BinaryOp),
+    Logical(Logical),
+    Is,
+    As,
+    Switch,
+    With,
+}
+
+pub(super) struct Parser<'a> {
+    pub(super) text: &'a str,
+    pub(super) tokens: Rc<[Token]>,
+    pub(super) at: usize,
+    depth: usize,
+    height: usize,
+    /// How many queries are open.
+    pub(super) queries: usize,
+    /// The end of the text is where completions are wanted.
+    pub(super) completes: bool,
+}
+
+pub(super) type Parsed<T> = Result<T, Diagnostic>;
+
+impl<'a> Parser<'a> {
+    pub(super) fn new(text: &'a str, tokens: Vec<Token>) -> Self {
+        Self { text, tokens: tokens.into(), at: 0, depth: 0, height: 0, queries: 0, completes: false }
+    }
+
+    pub(super) fn whole(mut self) -> Parsed<Expr> {
+        let expr = self.expr()?;
+        match self.peek() {
+            Tok::End => Ok(expr),
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    /// As far as the text goes; what is open at its end is closed.
+    pub(super) fn until_end(mut self) -> Option<Expr> {
+        self.completes = true;
+        // The last of several arguments of nothing: `a + b, c.`
+        let mut last = self.expr().ok()?;
+        while self.eat(",") {
+            last = self.expr().ok()?;
+        }
+        (*self.peek() == Tok::End).then_some(last)
+    }
+
+    /// A parser for the tokens of a hole, as deep as this one.
+    pub(super) fn within<T>(
+        &mut self,
+        tokens: Vec<Token>,
+        what: impl FnOnce(&mut Self) -> Parsed<T>,
+    ) -> Parsed<T> {
+        let outer = (std::mem::replace(&mut self.tokens, tokens.into()), std::mem::take(&mut self.at));
+        let completes = std::mem::take(&mut self.completes);
+        let done = what(self);
+        (self.tokens, self.at, self.completes) = (outer.0, outer.1, completes);
+        done
+    }
+
+    pub(super) fn peek(&self) -> &Tok {
+        self.peek_at(0)
+    }
+
+    pub(super) fn peek_at(&self, ahead: usize) -> &Tok {
+        self.tokens.get(self.at + ahead).map_or(&Tok::End, |token| &token.tok)
+    }
+
+    pub(super) fn span(&self) -> Span {
+        self.span_at(0)
+    }
+
+    pub(super) fn span_at(&self, ahead: usize) -> Span {
+        let end = Span { start: self.text.len(), end: self.text.len() };
+        self.tokens.get(self.at + ahead).or(self.tokens.last()).map_or(end, |token| token.span)
+    }
+
+    /// The end of what was read last.
+    pub(super) fn behind(&self) -> Span {
+        let before = self.at.checked_sub(1).and_then(|at| self.tokens.get(at));
+        before.map_or(Span::default(), |token| token.span)
+    }
+
+    pub(super) fn since(&self, start: Span) -> Span {
+        start.to(self.behind())
+    }
+
+    pub(super) fn is(&self, sign: &str) -> bool {
+        matches!(self.peek(), Tok::Sign(own) if *own == sign)
+    }
+
+    pub(super) fn is_at(&self, ahead: usize, sign: &str) -> bool {
+        matches!(self.peek_at(ahead), Tok::Sign(own) if *own == sign)
+    }
+
+    pub(super) fn is_word(&self, word: &str) -> bool {
+        self.is_word_at(0, word)
+    }
+
+    pub(super) fn is_word_at(&self, ahead: usize, word: &str) -> bool {
+        matches!(self.peek_at(ahead), Tok::Word(own, false) if **own == *word)
+    }
+
+    pub(super) fn eat(&mut self, sign: &str) -> bool {
+        let is_next = self.is(sign);
+        self.at += usize::from(is_next);
+        is_next
+    }
+
+    pub(super) fn eat_word(&mut self, word: &str) -> bool {
+        let is_next = self.is_word(word);
+        self.at += usize::from(is_next);
+        is_next
+    }
+
+    /// Whether the text ends here, which closes everything if completions are wanted.
+    pub(super) fn is_cut(&self) -> bool {
+        self.completes && *self.peek() == Tok::End
+    }
+
+    pub(super) fn expect(&mut self, sign: &'static str) -> Parsed<()> {
+        if self.eat(sign) || self.is_cut() {
+            return Ok(());
+        }
+        let code = match sign {
+            ")" => "CS1026",
+            "}" => "CS1513",
+            "{" => "CS1514",
+            ";" => "CS1002",
+            _ => "CS1003",
+        };
+        let found = self.found();
+        Err(error(code, format!("'{sign}' expected, but {found} found"), self.span()))
+    }
+
+    pub(super) fn found(&self) -> String {
+        match self.peek() {
+            Tok::End => "the end of the expression".into(),
+            _ => format!("'{}'", self.text.get(self.span().start..self.span().end).unwrap_or_default()),
+        }
+    }
+
+    pub(super) fn unexpected(&self) -> Diagnostic {
+        let span = self.span();
+        match self.peek() {
+            Tok::End => error("CS1733", "Expected expression, but the expression ends here", span),
+            _ => error("CS1525", format!("Invalid expression term {}", self.found()), span),
+        }
+    }
+
+    /// A name that is not a keyword.
+    pub(super) fn identifier(&mut self) -> Parsed<Rc<str>> {
+        if let Tok::Word(word, is_verbatim) = self.peek()
+            && (*is_verbatim || !is_reserved(word))
+        {
+            let word = word.clone();
+            self.at += 1;
+            return Ok(word);
+        }
+        if self.is_cut() {
+            return Ok("".into());
+        }
+        Err(error("CS1001", format!("Identifier expected, but {} found", self.found()), self.span()))
+    }
+
+    /// Whether the token there is a name that could be a variable's.
+    pub(super) fn is_identifier_at(&self, ahead: usize) -> bool {
+        matches!(self.peek_at(ahead), Tok::Word(word, verbatim) if *verbatim || !is_reserved(word))
+    }
+
+    pub(super) fn node(&self, start: Span, kind: ExprKind) -> Expr {
+        Expr { kind, span: self.since(start) }
+    }
+
+    /// One level deeper.
+    pub(super) fn deeper<T>(&mut self, what: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+        if self.depth >= MAX_DEPTH {
+            return Err(error("CS8078", "An expression is too long or complex to compile", self.span()));
+        }
+        self.depth += 1;
+        let height = self.height;
+        let done = what(self);
+        self.height = height;
+        self.depth -= 1;
+        done
+    }
+
+    /// One more link of a chain, of which there are so many already.
+    pub(super) fn link(&mut self, count: &mut usize) -> Parsed<()> {
+        *count += 1;
+        self.height += 1;
+        if *count > MAX_CHAIN || self.height > MAX_HEIGHT {
+            return Err(error("CS8078", "An expression is too long or complex to compile", self.span()));
+        }
+        Ok(())
+    }
+
+    /// Tries something; where it does not work nothing was read.
+    pub(super) fn attempt<T>(&mut self, what: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
+        let (at, depth, height) = (self.at, self.depth, self.height);
+        let done = what(self);
+        if done.is_none() {
+            (self.at, self.depth, self.height) = (at, depth, height);
+        }
+        done
+    }
+
+    /// An expression of any kind.
+    pub(super) fn expr(&mut self) -> Parsed<Expr> {
+        self.deeper(Self::assignment)
+    }
+
+    fn assignment(&mut self) -> Parsed<Expr> {
+        let start = self.span();
+        if let Some(special) = self.special()? {
+            return Ok(special);
+        }
+        let left = self.choice()?;
+        let Some((assign, count)) = self.assignment_sign() else { return Ok(left) };
+        self.at += count;
+        let right = self.expr()?;
+        Ok(self.node(start, ExprKind::Assign(assign, Box::new(left), Box::new(right))))
+    }
+
+    /// Expressions that are no operands: lambdas, queries, `throw`, `ref`.
+    fn special(&mut self) -> Parsed<Option<Expr>> {
+        let start = self.span();
+        if self.begins_lambda() {
+            return self.lambda().map(Some);
+        }
+        if self.begins_query() {
+            let query = self.query()?;
+            return Ok(Some(self.node(start, ExprKind::Query(Box::new(query)))));
+        }
+        if self.eat_word("throw") {
+            let of = Box::new(self.expr()?);
+            return Ok(Some(self.node(start, ExprKind::Throw(of))));
+        }
+        if self.eat_word("ref") {
+            let of = Box::new(self.expr()?);
+            return Ok(Some(self.node(start, ExprKind::Ref(of))));
+        }
+        Ok(None)
+    }
+
+    fn assignment_sign(&self) -> Option<(Assign, usize)> {
+        use BinaryOp::{Add, And, Divide, Multiply, Or, Remainder, ShiftLeft, Subtract, Xor};
+        let Tok::Sign(sign) = self.peek() else { return None };
+        let op = match *sign {
+            "=" => return Some((Assign::Plain, 1)),
+            "??=" => return Some((Assign::Coalesce, 1)),
+            "+=" => Add,
+            "-=" => Subtract,
+            "*=" => Multiply,
+            "/=" => Divide,
+            "%=" => Remainder,
+            "&=" => And,
+            "|=" => Or,
+            "^=" => Xor,
+            "<<=" => ShiftLeft,
+            ">" => {
+                let rest = self.joined(4);
+                return match rest.as_str() {
+                    _ if rest.starts_with(">>>=") => {
+                        Some((Assign::Compound(BinaryOp::ShiftRightUnsigned), 4))
+                    }
+                    _ if rest.starts_with(">>=") => Some((Assign::Compound(BinaryOp::ShiftRight), 3)),
+                    _ => None,
+                };
+            }
+            _ => return None,
+        };
+        Some((Assign::Compound(op), 1))
+    }
+
+    /// The next signs, as far as nothing is between them, so many at most.
+    fn joined(&self, most: usize) -> String {
+        let mut text = String::new();
+        for ahead in 0..most {
+            let Tok::Sign(sign) = self.peek_at(ahead) else { break };
+            if ahead > 0 && self.span_at(ahead - 1).end != self.span_at(ahead).start {
+                break;
+            }
+            text.push_str(sign);
+        }
+        text
+    }
+
+    fn choice(&mut self) -> Parsed<Expr> {
+        let start = self.span();
+        let condition = self.binary(Level::Coalesce)?;
+        if !self.is("?") {
+            return Ok(condition);
+        }
+        self.at += 1;
+        let first = self.expr()?;
+        self.expect(":")?;
+        if self.is_cut() {
+            return Ok(first);
+        }
+        let second = self.expr()?;
+        Ok(self.node(start, ExprKind::Choice(Box::new(condition), Box::new(first), Box::new(second))))
+    }
+
+    /// The operator at this position, its precedence, and its number of tokens.
+    fn operator(&self) -> Option<(Operator, Level, usize)> {
+        use BinaryOp::*;
+        let binary = |op, level| Some((Operator::Binary(op), level, 1));
+        match self.peek() {
+            Tok::Word(word, false) => match &**word {
+                "is" => Some((Operator::Is, Level::Relational, 1)),
+                "as" => Some((Operator::As, Level::Relational, 1)),
+                "switch" if self.is_at(1, "{") => Some((Operator::Switch, Level::Switch, 1)),
+                "with" if self.is_at(1, "{") => Some((Operator::With, Level::Switch, 1)),
+                _ => None,
+            },
+            Tok::Sign(sign) => match *sign {
+                "??" => Some((Operator::Logical(Logical::Coalesce), Level::Coalesce, 1)),
+                "||" => Some((Operator::Logical(Logical::Or), Level::OrElse, 1)),
+                "&&" => Some((Operator::Logical(Logical::And), Level::AndAlso, 1)),
+                "|" => binary(Or, Level::Or),
+                "^" => binary(Xor, Level::Xor),
+                "&" => binary(And, Level::And),
+                "==" => binary(Equal, Level::Equality),
+                "!=" => binary(NotEqual, Level::Equality),
+                "<" => binary(Less, Level::Relational),
+                "<=" => binary(LessOrEqual, Level::Relational),
+                "<<" => binary(ShiftLeft, Level::Shift),
+                "+" => binary(Add, Level::Additive),
+                "-" => binary(Subtract, Level::Additive),
+                "*" => binary(Multiply, Level::Multiplicative),
+                "/" => binary(Divide, Level::Multiplicative),
+                "%" => binary(Remainder, Level::Multiplicative),
+                ">" => {
+                    let joined = self.joined(4);
+                    let of = |op, level, count| Some((Operator::Binary(op), level, count));
+                    match joined.as_str() {
+                        // An assignment.
+                        _ if joined.starts_with(">>>=") || joined.starts_with(">>=") => None,
+                        _ if joined.starts_with(">>>") => of(ShiftRightUnsigned, Level::Shift, 3),
+                        _ if joined.starts_with(">>") => of(ShiftRight, Level::Shift, 2),
+                        _ if joined.starts_with(">=") => of(GreaterOrEqual, Level::Relational, 2),
+                        _ => of(Greater, Level::Relational, 1),
+                    }
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Operators that bind at least as tightly as this.
+    pub(super) fn binary(&mut self, least: Level) -> Parsed<Expr> {
+        self.deeper(|parser| parser.climbing(least))
+    }
+
+    fn climbing(&mut self, least: Level) -> Parsed<Expr> {
+        let start = self.span();
+        let mut left = self.range()?;
+        let mut count = 0;
+        while let Some((operator, level, tokens)) = self.operator() {
+            if level < least {
+                break;
+            }
+            self.link(&mut count)?;
+            self.at += tokens;
+            let of = Box::new(left);
+            let kind = match operator {
+                Operator::Is => ExprKind::Is(of, Box::new(self.pattern()?)),
+                Operator::As => ExprKind::As(of, self.type_behind_is()?),
+                Operator::Switch => ExprKind::Switch(of, self.arms()?),
+                Operator::With => {
+                    self.expect("{")?;
+                    self.initializer()?;
+                    ExprKind::With(of)
+                }
+                Operator::Logical(Logical::Coalesce) => {
+                    let right = match self.special()? {
+                        Some(special) => special,
+                        None => self.binary(Level::Coalesce)?,
+                    };
+                    ExprKind::Logical(Logical::Coalesce, of, Box::new(right))
+                }
+                Operator::Logical(logical) => {
+                    ExprKind::Logical(logical, of, Box::new(self.binary(above(level))?))
+                }
+                Operator::Binary(op) => ExprKind::Binary(op, of, Box::new(self.binary(above(level))?)),
+            };
+            left = self.node(start, kind);
+        }
+        Ok(left)
+    }
+
+    /// `a..b`, `..b`, `a..`.
+    fn range(&mut self) -> Parsed<Expr> {
+        let start = self.span();
+        let first = match self.is("..") {
+            true => None,
+            false => Some(Box::new(self.unary()?)),
+        };
+        if !self.eat("..") {
+            return first.map(|first| *first).ok_or_else(|| self.unexpected());
+        }
+        let ends = matches!(self.peek(), Tok::End | Tok::Sign(")" | "]" | "}" | "," | ";" | ":" | "=>"));
+        let last = if ends { None } else { Some(Box::new(self.unary()?)) };
+        Ok(self.node(start, ExprKind::Range(first, last)))
+    }
+
+    pub(super) fn name_of(&self, text: Rc<str>, span: Span) -> Name {
+        Name { text, arguments: Vec::new(), open: 0, span }
+    }
+}
+
+/// The level of what binds more tightly.
+fn above(level: Level) -> Level {
+    match level {
+        Level::Coalesce => Level::OrElse,
+        Level::OrElse => Level::AndAlso,
+        Level::AndAlso => Level::Or,
+        Level::Or => Level::Xor,
+        Level::Xor => Level::And,
+        Level::And => Level::Equality,
+        Level::Equality => Level::Relational,
+        Level::Relational => Level::Shift,
+        Level::Shift => Level::Additive,
+        Level::Additive => Level::Multiplicative,
+        Level::Multiplicative => Level::Switch,
+        Level::Switch | Level::Range => Level::Range,
+    }
+}
+
+/// Keywords that are never names (language specification, 6.4.4).
+const RESERVED: &str = "\
+    abstract as base bool break byte case catch char checked class const continue decimal default \
+    delegate do double else enum event explicit extern false finally fixed float for foreach goto if \
+    implicit in int interface internal is lock long namespace new null object operator out override \
+    params private protected public readonly ref return sbyte sealed short sizeof stackalloc static \
+    string struct switch this throw true try typeof uint ulong unchecked unsafe ushort using virtual void \
+    volatile while";
+
+pub(super) fn is_reserved(word: &str) -> bool {
+    RESERVED.split(' ').any(|own| own == word)
+}

@@ -1,0 +1,155 @@
+//! Query expressions (language specification, 12.20).
+
+use super::lexer::Tok;
+use super::parser::{Parsed, Parser};
+use super::tree::{Clause, Join, Query, QueryEnd, TypeName};
+use crate::types::kind_of_keyword;
+
+/// Most clauses of a query.
+const MAX_CLAUSES: usize = 64;
+
+/// Whether a word is a keyword inside of queries.
+pub(super) fn is_word_of_queries(word: &str) -> bool {
+    const WORDS: [&str; 14] = [
+        "from",
+        "where",
+        "select",
+        "group",
+        "into",
+        "orderby",
+        "join",
+        "let",
+        "in",
+        "on",
+        "equals",
+        "by",
+        "ascending",
+        "descending",
+    ];
+    WORDS.contains(&word)
+}
+
+impl Parser<'_> {
+    /// `from x in`, `from Type x in`.
+    pub(super) fn begins_query(&self) -> bool {
+        let is_type = matches!(self.peek_at(1), Tok::Word(word, _) if kind_of_keyword(word).is_some());
+        self.is_word("from")
+            && (self.is_identifier_at(1) || is_type)
+            && !matches!(self.peek_at(2), Tok::Sign("." | "(" | ")" | ";" | "=" | ","))
+            && !self.is_word_at(1, "is")
+            && (self.is_word_at(2, "in")
+                || self.tokens.iter().skip(self.at).any(|token| token.tok == Tok::Word("in".into(), false)))
+    }
+
+    pub(super) fn query(&mut self) -> Parsed<Query> {
+        self.queries += 1;
+        let query = self.deeper(|parser| {
+            let first = parser.first_clause()?;
+            parser.query_behind(vec![first])
+        });
+        self.queries -= 1;
+        query
+    }
+
+    fn query_behind(&mut self, mut clauses: Vec<Clause>) -> Parsed<Query> {
+        let end = loop {
+            if clauses.len() > MAX_CLAUSES {
+                return Err(super::error(
+                    "CS8078",
+                    "An expression is too long or complex to compile",
+                    self.span(),
+                ));
+            }
+            if self.is_word("from") {
+                clauses.push(self.first_clause()?);
+            } else if self.eat_word("where") {
+                clauses.push(Clause::Where(self.expr()?));
+            } else if self.eat_word("let") {
+                let name = self.identifier()?;
+                self.expect("=")?;
+                clauses.push(Clause::Let { name, value: self.expr()? });
+            } else if self.eat_word("join") {
+                clauses.push(self.join()?);
+            } else if self.eat_word("orderby") {
+                clauses.push(self.order_by()?);
+            } else if self.eat_word("select") {
+                break QueryEnd::Select(self.expr()?);
+            } else if self.eat_word("group") {
+                let element = self.expr()?;
+                self.word_of_query("by")?;
+                break QueryEnd::Group(element, self.expr()?);
+            } else if self.is_cut() {
+                break QueryEnd::Select(self.null(self.span()));
+            } else {
+                let found = self.found();
+                return Err(super::error(
+                    "CS0742",
+                    format!(
+                        "A query body must end with a select clause or a group clause, but {found} found"
+                    ),
+                    self.span(),
+                ));
+            }
+        };
+        let into = match self.eat_word("into") {
+            true => {
+                let name = self.identifier()?;
+                Some((name, Box::new(self.deeper(|parser| parser.query_behind(Vec::new()))?)))
+            }
+            false => None,
+        };
+        Ok(Query { clauses, end, into })
+    }
+
+    fn word_of_query(&mut self, word: &'static str) -> Parsed<()> {
+        match self.eat_word(word) || self.is_cut() {
+            true => Ok(()),
+            false => Err(super::error(
+                "CS1003",
+                format!("Syntax error, '{word}' expected, but {} found", self.found()),
+                self.span(),
+            )),
+        }
+    }
+
+    fn range_variable(&mut self) -> Parsed<(Option<TypeName>, std::rc::Rc<str>)> {
+        let is_bare =
+            self.is_identifier_at(0) && (self.is_word_at(1, "in") || matches!(self.peek_at(1), Tok::End));
+        let ty = if is_bare { None } else { Some(self.type_name()?) };
+        Ok((ty, self.identifier()?))
+    }
+
+    fn first_clause(&mut self) -> Parsed<Clause> {
+        self.at += 1;
+        let (ty, name) = self.range_variable()?;
+        self.word_of_query("in")?;
+        Ok(Clause::From { ty, name, of: self.expr()? })
+    }
+
+    fn join(&mut self) -> Parsed<Clause> {
+        let (ty, name) = self.range_variable()?;
+        self.word_of_query("in")?;
+        let of = self.expr()?;
+        self.word_of_query("on")?;
+        let outer = self.expr()?;
+        self.word_of_query("equals")?;
+        let inner = self.expr()?;
+        let into = if self.eat_word("into") { Some(self.identifier()?) } else { None };
+        Ok(Clause::Join(Box::new(Join { ty, name, of, outer, inner, into })))
+    }
+
+    fn order_by(&mut self) -> Parsed<Clause> {
+        let mut keys = Vec::new();
+        loop {
+            let key = self.expr()?;
+            let falls = self.eat_word("descending");
+            if !falls {
+                self.eat_word("ascending");
+            }
+            keys.push((key, falls));
+            if !self.eat(",") {
+                return Ok(Clause::OrderBy(keys));
+            }
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! Statements in a lambda's braces (language specification, 13). Those that only the compiler understands are passed over.
+
+use super::lexer::Tok;
+use super::parser::{Parsed, Parser};
+use super::tree::{Expr, Stmt, TypeName};
+
+/// Words that begin a statement which is left to the compiler, and what it is called.
+const LEFT: [(&str, &str); 11] = [
+    ("using", "a using statement"),
+    ("try", "a try statement"),
+    ("lock", "a lock statement"),
+    ("switch", "a switch statement"),
+    ("goto", "a goto statement"),
+    ("fixed", "a fixed statement"),
+    ("unsafe", "an unsafe block"),
+    ("yield", "a yield statement"),
+    ("const", "a local constant"),
+    ("checked", "a checked block"),
+    ("unchecked", "an unchecked block"),
+];
+
+impl Parser<'_> {
+    /// `{ … }`.
+    pub(super) fn block(&mut self) -> Parsed<Vec<Stmt>> {
+        self.deeper(|parser| {
+            parser.expect("{")?;
+            let mut all = Vec::new();
+            while !parser.is("}") && !parser.is_cut() {
+                all.push(parser.statement()?);
+            }
+            parser.expect("}")?;
+            Ok(all)
+        })
+    }
+
+    fn statement(&mut self) -> Parsed<Stmt> {
+        self.deeper(Self::any_statement)
+    }
+
+    fn any_statement(&mut self) -> Parsed<Stmt> {
+        if self.is("{") {
+            return self.block().map(Stmt::Block);
+        }
+        if self.eat(";") {
+            return Ok(Stmt::Empty);
+        }
+        if let Some(what) = self.left_to_compiler() {
+            self.pass_over()?;
+            return Ok(Stmt::Other(what));
+        }
+        let Tok::Word(word, false) = self.peek().clone() else { return self.simple_statement() };
+        match &*word {
+            "if" => {
+                self.at += 1;
+                let condition = self.condition()?;
+                let then = Box::new(self.statement()?);
+                let other = if self.eat_word("else") { Some(Box::new(self.statement()?)) } else { None };
+                Ok(Stmt::If(condition, then, other))
+            }
+            "while" => {
+                self.at += 1;
+                let condition = self.condition()?;
+                Ok(Stmt::While(condition, Box::new(self.statement()?)))
+            }
+            "do" => {
+                self.at += 1;
+                let body = Box::new(self.statement()?);
+                if !self.eat_word("while") && !self.is_cut() {
+                    return Err(self.unexpected());
+                }
+                let condition = self.condition()?;
+                self.expect(";")?;
+                Ok(Stmt::Do(body, condition))
+            }
+            "for" => self.for_statement(),
+            "foreach" => {
+                self.at += 1;
+                self.expect("(")?;
+                let ty = self.type_name()?;
+                let name = self.identifier()?;
+                if !self.eat_word("in") {
+                    return Err(self.unexpected());
+                }
+                let of = self.expr()?;
+                self.expect(")")?;
+                Ok(Stmt::ForEach { ty, name, of, body: Box::new(self.statement()?) })
+            }
+            "return" => {
+                self.at += 1;
+                let value = if self.is(";") || self.is_cut() { None } else { Some(self.expr()?) };
+                self.expect(";")?;
+                Ok(Stmt::Return(value))
+            }
+            "throw" => {
+                self.at += 1;
+                let value = if self.is(";") { None } else { Some(self.expr()?) };
+                self.expect(";")?;
+                Ok(Stmt::Throw(value))
+            }
+            "break" | "continue" => {
+                self.at += 1;
+                self.expect(";")?;
+                Ok(if &*word == "break" { Stmt::Break } else { Stmt::Continue })
+            }
+            _ => self.simple_statement(),
+        }
+    }
+
+    fn left_to_compiler(&self) -> Option<&'static str> {
+        if self.is_word("await") && self.is_word_at(1, "foreach") {
+            return Some("an await foreach statement");
+        }
+        let (_, what) = LEFT.iter().find(|(word, _)| self.is_word(word))?;
+        let is_value = match self.peek() {
+            Tok::Word(word, _) => match &**word {
+                "checked" | "unchecked" => self.is_at(1, "("),
+                "yield" => !(self.is_word_at(1, "return") || self.is_word_at(1, "break")),
+                _ => false,
+            },
+            _ => false,
+        };
+        (!is_value).then_some(*what)
+    }
+
+    /// Behind a statement that is not read: its `;`, or its last block.
+    fn pass_over(&mut self) -> Parsed<()> {
+        loop {
+            match self.peek() {
+                Tok::End => return Ok(()),
+                Tok::Sign("}") => return Ok(()),
+                Tok::Sign("(" | "[" | "{") => {
+                    let is_block = self.is("{");
+                    self.at = self.closing(self.at).ok_or_else(|| self.unexpected())? + 1;
+                    if is_block
+                        && !["catch", "finally", "else", "while"].iter().any(|word| self.is_word(word))
+                    {
+                        return Ok(());
+                    }
+                }
+                Tok::Sign(";") => {
+                    self.at += 1;
+                    return Ok(());
+                }
+                _ => self.at += 1,
+            }
+        }
+    }
+
+    fn condition(&mut self) -> Parsed<Expr> {
+        self.expect("(")?;
+        let condition = self.expr()?;
+        self.expect(")")?;
+        Ok(condition)
+    }
+
+    fn for_statement(&mut self) -> Parsed<Stmt> {
+        self.at += 1;
+        self.expect("(")?;
+        let mut first = Vec::new();
+        if !self.is(";") {
+            match self.locals()? {
+                Some(locals) => first.push(locals),
+                None => first.extend(self.values()?.into_iter().map(Stmt::Value)),
+            }
+        }
+        self.expect(";")?;
+        let condition = if self.is(";") { None } else { Some(self.expr()?) };
+        self.expect(";")?;
+        let updates = if self.is(")") { Vec::new() } else { self.values()? };
+        self.expect(")")?;
+        Ok(Stmt::For { first, condition, updates, body: Box::new(self.statement()?) })
+    }
+
+    fn values(&mut self) -> Parsed<Vec<Expr>> {
+        let mut all = vec![self.expr()?];
+        while self.eat(",") {
+            all.push(self.expr()?);
+        }
+        Ok(all)
+    }
+
+    /// A declaration or an expression.
+    fn simple_statement(&mut self) -> Parsed<Stmt> {
+        if let Some(locals) = self.locals()? {
+            // A local function: `int Twice(int x) => …;`
+            if self.is("(") {
+                self.pass_over()?;
+                return Ok(Stmt::Other("a local function"));
+            }
+            self.expect(";")?;
+            return Ok(locals);
+        }
+        let value = self.expr()?;
+        self.expect(";")?;
+        Ok(Stmt::Value(value))
+    }
+
+    /// `var a = 1, b = 2`; `None` for an expression.
+    fn locals(&mut self) -> Parsed<Option<Stmt>> {
+        let typed = self.attempt(|parser| -> Option<TypeName> {
+            let ty = parser.type_name().ok()?;
+            let is_declared =
+                parser.is_identifier_at(0) && matches!(parser.peek_at(1), Tok::Sign("=" | ";" | "," | "("));
+            is_declared.then_some(ty)
+        });
+        let Some(ty) = typed else { return Ok(None) };
+        let mut all = Vec::new();
+        loop {
+            let name = self.identifier()?;
+            let value = if self.eat("=") { Some(self.expr()?) } else { None };
+            all.push((name, value));
+            if !self.eat(",") {
+                break;
+            }
+        }
+        Ok(Some(Stmt::Locals(ty, all)))
+    }
+}

@@ -1,0 +1,298 @@
+//! Types of .NET as plain data, compared by identity of their definitions. Where definitions come from, and what their members
+//! are, is the business of [`crate::bind::TypeSystem`].
+
+use std::hash::{Hash, Hasher};
+use std::rc::Rc;
+
+/// Element types of primitives (ECMA-335 II.23.1.16).
+pub mod kind {
+    #![allow(missing_docs, reason = "the names of the standard")]
+    pub const VOID: u32 = 0x01;
+    pub const BOOLEAN: u32 = 0x02;
+    pub const CHAR: u32 = 0x03;
+    pub const I1: u32 = 0x04;
+    pub const U1: u32 = 0x05;
+    pub const I2: u32 = 0x06;
+    pub const U2: u32 = 0x07;
+    pub const I4: u32 = 0x08;
+    pub const U4: u32 = 0x09;
+    pub const I8: u32 = 0x0a;
+    pub const U8: u32 = 0x0b;
+    pub const R4: u32 = 0x0c;
+    pub const R8: u32 = 0x0d;
+    pub const STRING: u32 = 0x0e;
+    pub const CLASS: u32 = 0x12;
+    pub const I: u32 = 0x18;
+    pub const U: u32 = 0x19;
+    pub const OBJECT: u32 = 0x1c;
+}
+
+/// A type definition: a module of the program and a TypeDef token in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Def {
+    /// The module, by a number of the type system.
+    pub module: usize,
+    /// The token in that module.
+    pub token: u32,
+}
+
+/// Names of a tuple's elements. They are not a part of a type's identity: two tuples that differ in names only are equal.
+#[derive(Debug, Clone, Default)]
+pub struct TupleNames(Option<Rc<[Option<Rc<str>>]>>);
+
+impl TupleNames {
+    /// Names for each element, those of long tuples in one row; nothing where no element has one.
+    pub fn new(names: Vec<Option<Rc<str>>>) -> Self {
+        Self(names.iter().any(Option::is_some).then(|| names.into()))
+    }
+
+    /// The name of an element, by its position from 0.
+    pub fn name(&self, at: usize) -> Option<&str> {
+        self.0.as_ref()?.get(at)?.as_deref()
+    }
+
+    /// The position of the element of this name.
+    pub fn position(&self, name: &str) -> Option<usize> {
+        self.0.as_ref()?.iter().position(|known| known.as_deref() == Some(name))
+    }
+
+    /// Whether any element has a name.
+    pub fn is_some(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// All names, as far as there are any.
+    pub fn all(&self) -> impl Iterator<Item = Option<&str>> {
+        self.0.iter().flat_map(|names| names.iter().map(Option::as_deref))
+    }
+}
+
+impl PartialEq for TupleNames {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for TupleNames {}
+
+impl Hash for TupleNames {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
+}
+
+/// A class, struct, interface, enum or delegate.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Named {
+    /// Its module, as in [`Def`].
+    pub module: usize,
+    /// Its TypeDef token.
+    pub token: u32,
+    /// Whether variables of it hold the value itself.
+    pub is_value: bool,
+    /// Generic arguments, those of enclosing classes first.
+    pub arguments: Vec<Ty>,
+    /// Names of its elements, when it is a `ValueTuple`.
+    pub names: TupleNames,
+}
+
+impl Named {
+    /// Its definition.
+    pub fn def(&self) -> Def {
+        Def { module: self.module, token: self.token }
+    }
+}
+
+/// A type.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Ty {
+    /// A primitive, `void`, `string` or `object`, by its [`kind`].
+    Primitive(u32),
+    /// A type with a definition of its own.
+    Named(Named),
+    /// An array with one dimension.
+    Vector(Box<Ty>),
+    /// An array with this many dimensions.
+    Array(Box<Ty>, u32),
+    /// `T*`.
+    Pointer(Box<Ty>),
+    /// `ref T`.
+    Reference(Box<Ty>),
+    /// Generic parameter of the class, if its argument is not known.
+    Var(u32),
+    /// Generic parameter of the method.
+    MethodVar(u32),
+    /// Of `null`.
+    Null,
+    /// One that C# cannot name, or that could not be found.
+    Other,
+}
+
+/// `object`.
+pub const OBJECT: Ty = Ty::Primitive(kind::OBJECT);
+/// `string`.
+pub const STRING: Ty = Ty::Primitive(kind::STRING);
+/// `bool`.
+pub const BOOL: Ty = Ty::Primitive(kind::BOOLEAN);
+/// `int`.
+pub const INT: Ty = Ty::Primitive(kind::I4);
+/// `char`.
+pub const CHAR: Ty = Ty::Primitive(kind::CHAR);
+/// `void`.
+pub const VOID: Ty = Ty::Primitive(kind::VOID);
+
+/// Full names of the types that are keywords, and the keywords.
+const PRIMITIVES: [(&str, &str, u32); 17] = [
+    ("System.Void", "void", kind::VOID),
+    ("System.Boolean", "bool", kind::BOOLEAN),
+    ("System.Char", "char", kind::CHAR),
+    ("System.SByte", "sbyte", kind::I1),
+    ("System.Byte", "byte", kind::U1),
+    ("System.Int16", "short", kind::I2),
+    ("System.UInt16", "ushort", kind::U2),
+    ("System.Int32", "int", kind::I4),
+    ("System.UInt32", "uint", kind::U4),
+    ("System.Int64", "long", kind::I8),
+    ("System.UInt64", "ulong", kind::U8),
+    ("System.Single", "float", kind::R4),
+    ("System.Double", "double", kind::R8),
+    ("System.String", "string", kind::STRING),
+    ("System.Object", "object", kind::OBJECT),
+    ("System.IntPtr", "nint", kind::I),
+    ("System.UIntPtr", "nuint", kind::U),
+];
+
+/// The kind of a primitive by its full name.
+pub fn primitive_named(full: &str) -> Option<u32> {
+    PRIMITIVES.iter().find(|(name, ..)| *name == full).map(|(.., kind)| *kind)
+}
+
+/// The full name of a primitive.
+pub fn primitive_name(kind: u32) -> Option<&'static str> {
+    PRIMITIVES.iter().find(|(.., own)| *own == kind).map(|(name, ..)| *name)
+}
+
+/// The kind that a keyword of C# means: `int`, `string`. `decimal` is a keyword, but no primitive.
+pub fn kind_of_keyword(word: &str) -> Option<u32> {
+    PRIMITIVES.iter().find(|(_, keyword, _)| *keyword == word).map(|(.., kind)| *kind)
+}
+
+/// The keyword of a kind.
+pub fn keyword_of(kind: u32) -> Option<&'static str> {
+    PRIMITIVES.iter().find(|(.., own)| *own == kind).map(|(_, keyword, _)| *keyword)
+}
+
+/// Numbers and characters.
+pub fn is_numeric(kind: u32) -> bool {
+    (kind::CHAR..=kind::R8).contains(&kind) || matches!(kind, kind::I | kind::U)
+}
+
+/// Whole numbers, characters among them.
+pub fn is_integral(kind: u32) -> bool {
+    is_numeric(kind) && !matches!(kind, kind::R4 | kind::R8)
+}
+
+/// C#'s implicit numeric conversions (language specification, 10.2.3).
+pub fn widens(from: u32, to: u32) -> bool {
+    use kind::{CHAR, I, I1, I2, I4, I8, R4, R8, U, U1, U2, U4, U8};
+    from == to
+        || match from {
+            I1 => matches!(to, I2 | I4 | I8 | I | R4 | R8),
+            U1 => matches!(to, I2 | U2 | I4 | U4 | I8 | U8 | I | U | R4 | R8),
+            I2 => matches!(to, I4 | I8 | I | R4 | R8),
+            U2 => matches!(to, I4 | U4 | I8 | U8 | I | U | R4 | R8),
+            CHAR => matches!(to, U2 | I4 | U4 | I8 | U8 | I | U | R4 | R8),
+            I4 => matches!(to, I8 | I | R4 | R8),
+            U4 => matches!(to, I8 | U8 | U | R4 | R8),
+            I => matches!(to, I8 | R4 | R8),
+            U => matches!(to, U8 | R4 | R8),
+            I8 | U8 => matches!(to, R4 | R8),
+            R4 => to == R8,
+            _ => false,
+        }
+}
+
+impl Ty {
+    /// An array of it.
+    #[must_use]
+    pub fn vector(self) -> Self {
+        Self::Vector(Box::new(self))
+    }
+
+    /// Without `ref`.
+    pub fn direct(&self) -> &Self {
+        match self {
+            Self::Reference(inner) => inner,
+            other => other,
+        }
+    }
+
+    /// Whether variables of it hold the value itself.
+    pub fn is_value(&self) -> bool {
+        match self {
+            Self::Primitive(kind) => !matches!(*kind, kind::STRING | kind::OBJECT),
+            Self::Named(named) => named.is_value,
+            Self::Pointer(_) => true,
+            _ => false,
+        }
+    }
+
+    /// Whether it has a generic parameter that is not known.
+    pub fn is_open(&self) -> bool {
+        match self {
+            Self::Var(_) | Self::MethodVar(_) => true,
+            Self::Named(named) => named.arguments.iter().any(Self::is_open),
+            Self::Vector(of) | Self::Array(of, _) | Self::Pointer(of) | Self::Reference(of) => of.is_open(),
+            _ => false,
+        }
+    }
+
+    /// With generic parameters replaced by their arguments; those without one stay.
+    #[must_use]
+    pub fn with(&self, class: &[Ty], method: &[Ty]) -> Self {
+        let inner = |of: &Ty| Box::new(of.with(class, method));
+        match self {
+            Self::Var(at) => class.get(*at as usize).unwrap_or(self).clone(),
+            Self::MethodVar(at) => match method.get(*at as usize) {
+                None | Some(Self::Other) => self.clone(),
+                Some(known) => known.clone(),
+            },
+            Self::Named(named) => Self::Named(Named {
+                arguments: named.arguments.iter().map(|of| of.with(class, method)).collect(),
+                ..named.clone()
+            }),
+            Self::Vector(of) => Self::Vector(inner(of)),
+            Self::Array(of, rank) => Self::Array(inner(of), *rank),
+            Self::Pointer(of) => Self::Pointer(inner(of)),
+            Self::Reference(of) => Self::Reference(inner(of)),
+            other => other.clone(),
+        }
+    }
+
+    /// Generic arguments.
+    pub fn arguments(&self) -> &[Ty] {
+        match self {
+            Self::Named(named) => &named.arguments,
+            _ => &[],
+        }
+    }
+
+    /// Names of its elements, when it is a tuple that has some.
+    pub fn names(&self) -> Option<&TupleNames> {
+        match self {
+            Self::Named(named) if named.names.is_some() => Some(&named.names),
+            _ => None,
+        }
+    }
+
+    /// The kind of a primitive.
+    pub fn kind(&self) -> Option<u32> {
+        match self {
+            Self::Primitive(kind) => Some(*kind),
+            _ => None,
+        }
+    }
+
+    /// The kind of a number or character.
+    pub fn number(&self) -> Option<u32> {
+        self.kind().filter(|kind| is_numeric(*kind))
+    }
+}

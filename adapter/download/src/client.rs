@@ -1,0 +1,303 @@
+//! Fetches a file: one GET, redirections included, within limits of size and time. Dropping the future ends it at once and
+//! closes its connection. No cookie, no credential, no referrer is ever sent; nothing is written anywhere.
+//!
+//! Proxies come from the environment (`HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`; `http://` and `socks5://` ones), roots of trust from
+//! the system (`SSL_CERT_FILE` and `SSL_CERT_DIR` name others).
+
+use std::io::Read;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, LOCATION, USER_AGENT};
+use http::{HeaderName, HeaderValue, Request, Response, StatusCode};
+use http_body_util::{BodyExt, Empty};
+use hyper::body::Incoming;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client as Pool;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
+use hyper_util::client::proxy::matcher::{Intercept, Matcher};
+use hyper_util::rt::TokioExecutor;
+
+use crate::address::{Address, Unusable};
+
+/// How long a connection may take.
+const CONNECT_LIMIT: Duration = Duration::from_secs(15);
+/// How long an idle connection is kept.
+const KEPT: Duration = Duration::from_secs(20);
+/// Most redirections in a row.
+const MAX_REDIRECTIONS: usize = 5;
+/// What this program calls itself.
+const AGENT: &str = concat!("tandem-dap/", env!("CARGO_PKG_VERSION"));
+
+/// How much one file may be.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Bytes, unpacked.
+    pub bytes: usize,
+    /// Without a byte from the server.
+    pub silence: Duration,
+    /// In all.
+    pub time: Duration,
+}
+
+/// Why a file was not fetched.
+#[derive(Debug, thiserror::Error)]
+pub enum Problem {
+    /// The server does not have it.
+    #[error("`{0}` has no such file")]
+    Absent(String),
+    /// It requires credentials, which are never sent.
+    #[error("`{host}` refuses it (HTTP {status}); credentials are never sent")]
+    Denied {
+        /// The host that sent the response.
+        host: String,
+        /// 401, 403 or 407.
+        status: u16,
+    },
+    /// Any other status.
+    #[error("`{host}` answers HTTP {status}")]
+    Status {
+        /// The host that sent the response.
+        host: String,
+        /// Of HTTP.
+        status: u16,
+    },
+    /// A redirection to a host that is not allowed.
+    #[error("`{from}` redirects to `{to}`, which is not allowed")]
+    Redirected {
+        /// The host that redirects.
+        from: String,
+        /// The host that is not allowed.
+        to: String,
+    },
+    /// One too many, or a circle.
+    #[error("`{0}` redirects in a circle, or too often")]
+    Circle(String),
+    /// A redirection to what is never fetched.
+    #[error("`{host}` redirects to an address that is never fetched: {reason}")]
+    Nowhere {
+        /// The host that redirects.
+        host: String,
+        /// Why the address cannot be used.
+        reason: Unusable,
+    },
+    /// Larger than the limit.
+    #[error("`{host}` sends more than {limit} bytes")]
+    TooLarge {
+        /// The host that sends too much.
+        host: String,
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// Slower than the limits.
+    #[error("`{0}` does not answer in time")]
+    TooSlow(String),
+    /// Compressed in a way that was not requested, or damaged.
+    #[error("`{0}` sends what cannot be unpacked")]
+    Damaged(String),
+    /// No connection, no TLS, or the connection was lost.
+    #[error("cannot fetch from `{host}`: {reason}")]
+    Unreachable {
+        /// The host that cannot be reached.
+        host: String,
+        /// Why, as far as it is known.
+        reason: String,
+    },
+}
+
+type Direct = Pool<HttpsConnector<HttpConnector>, Empty<Bytes>>;
+type Tunnelled = Pool<HttpsConnector<Tunnel<HttpConnector>>, Empty<Bytes>>;
+type Socks = Pool<HttpsConnector<SocksV5<HttpConnector>>, Empty<Bytes>>;
+
+/// Connections to servers, and through proxies.
+#[derive(Default)]
+pub struct Client {
+    proxies: OnceLock<Matcher>,
+    direct: OnceLock<Result<Direct, String>>,
+    tunnelled: OnceLock<Result<Tunnelled, String>>,
+    socks: OnceLock<Result<Socks, String>>,
+}
+
+impl Client {
+    /// Fetches a file. `headers` are sent along; `allows` is asked before each redirection to another host.
+    ///
+    /// # Errors
+    /// Why there is no file.
+    pub async fn get(
+        &self,
+        address: &Address,
+        headers: &[(HeaderName, HeaderValue)],
+        limits: Limits,
+        allows: &(dyn Fn(&Address) -> bool + Sync),
+    ) -> Result<Vec<u8>, Problem> {
+        let whole = self.follow(address, headers, limits, allows);
+        let late = |_| Err(Problem::TooSlow(address.authority().to_owned()));
+        tokio::time::timeout(limits.time, whole).await.unwrap_or_else(late)
+    }
+
+    async fn follow(
+        &self,
+        address: &Address,
+        headers: &[(HeaderName, HeaderValue)],
+        limits: Limits,
+        allows: &(dyn Fn(&Address) -> bool + Sync),
+    ) -> Result<Vec<u8>, Problem> {
+        let mut seen = vec![address.clone()];
+        loop {
+            let at = seen.last().unwrap_or(address).clone();
+            let host = at.authority().to_owned();
+            let answer = tokio::time::timeout(limits.silence, self.ask(&at, headers)).await;
+            let answer = answer.map_err(|_| Problem::TooSlow(host.clone()))??;
+            let location = answer.headers().get(LOCATION).and_then(|location| location.to_str().ok());
+            match (answer.status(), location) {
+                (StatusCode::OK, _) => return body(host, answer, limits).await,
+                (StatusCode::NOT_FOUND | StatusCode::GONE, _) => return Err(Problem::Absent(host)),
+                (status, Some(location)) if status.is_redirection() => {
+                    let next = at
+                        .join(location)
+                        .map_err(|reason| Problem::Nowhere { host: host.clone(), reason })?;
+                    if seen.contains(&next) || seen.len() > MAX_REDIRECTIONS {
+                        return Err(Problem::Circle(host));
+                    }
+                    if next.authority() != at.authority() && !allows(&next) {
+                        return Err(Problem::Redirected { from: host, to: next.authority().to_owned() });
+                    }
+                    seen.push(next);
+                }
+                (status, _) if matches!(status.as_u16(), 401 | 403 | 407) => {
+                    return Err(Problem::Denied { host, status: status.as_u16() });
+                }
+                (status, _) => return Err(Problem::Status { host, status: status.as_u16() }),
+            }
+        }
+    }
+
+    async fn ask(
+        &self,
+        address: &Address,
+        headers: &[(HeaderName, HeaderValue)],
+    ) -> Result<Response<Incoming>, Problem> {
+        let unreachable =
+            |reason: String| Problem::Unreachable { host: address.authority().to_owned(), reason };
+        let mut request = Request::get(address.uri().clone())
+            .header(USER_AGENT, AGENT)
+            .header(ACCEPT_ENCODING, "gzip")
+            .body(Empty::new())
+            .map_err(|error| unreachable(error.to_string()))?;
+        request.headers_mut().extend(headers.iter().cloned());
+        let proxies = self.proxies.get_or_init(Matcher::from_env);
+        // What this machine serves, its own user can reach.
+        let proxy = proxies.intercept(address.uri()).filter(|_| !address.is_this_machine());
+        let sent = match proxy.as_ref().map(|proxy| (proxy, proxy.uri().scheme_str().unwrap_or("http"))) {
+            None => {
+                let pool = self.direct.get_or_init(|| pooled(direct()));
+                pool.as_ref().map_err(|reason| unreachable(reason.clone()))?.request(request).await
+            }
+            Some((proxy, "http")) => {
+                let pool = self.tunnelled.get_or_init(|| pooled(tunnel(proxy)));
+                pool.as_ref().map_err(|reason| unreachable(reason.clone()))?.request(request).await
+            }
+            Some((proxy, scheme @ ("socks5" | "socks5h"))) => {
+                let pool = self.socks.get_or_init(|| pooled(socks(proxy, scheme == "socks5")));
+                pool.as_ref().map_err(|reason| unreachable(reason.clone()))?.request(request).await
+            }
+            Some((_, scheme)) => {
+                return Err(unreachable(format!(
+                    "the proxy that the environment names is of the kind `{scheme}`, and only `http` and `socks5` ones are used"
+                )));
+            }
+        };
+        sent.map_err(|error| unreachable(causes(&error)))
+    }
+}
+
+fn direct() -> HttpConnector {
+    let mut connector = HttpConnector::new();
+    connector.set_connect_timeout(Some(CONNECT_LIMIT));
+    connector.enforce_http(false);
+    connector
+}
+
+fn tunnel(proxy: &Intercept) -> Tunnel<HttpConnector> {
+    let tunnel = Tunnel::new(proxy.uri().clone(), direct());
+    match proxy.basic_auth() {
+        Some(credentials) => tunnel.with_auth(credentials.clone()),
+        None => tunnel,
+    }
+}
+
+fn socks(proxy: &Intercept, is_resolved_here: bool) -> SocksV5<HttpConnector> {
+    let connector = SocksV5::new(proxy.uri().clone(), direct()).local_dns(is_resolved_here);
+    match proxy.raw_auth() {
+        Some((user, password)) => connector.with_auth(user.to_owned(), password.to_owned()),
+        None => connector,
+    }
+}
+
+/// Connections with the system's roots of trust.
+fn pooled<C>(connector: C) -> Result<Pool<HttpsConnector<C>, Empty<Bytes>>, String>
+where
+    HttpsConnector<C>: hyper_util::client::legacy::connect::Connect + Clone,
+{
+    let builder = HttpsConnectorBuilder::new()
+        .with_native_roots()
+        .map_err(|error| format!("the system's certificates cannot be read: {error}"))?;
+    let connector = builder.https_or_http().enable_http1().wrap_connector(connector);
+    Ok(Pool::builder(TokioExecutor::new()).pool_idle_timeout(KEPT).build(connector))
+}
+
+/// An error and what it comes from, in one line.
+fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        next = cause.source();
+    }
+    text
+}
+
+/// The body of an answer, unpacked.
+async fn body(host: String, answer: Response<Incoming>, limits: Limits) -> Result<Vec<u8>, Problem> {
+    let too_large = |host: String| Problem::TooLarge { host, limit: limits.bytes };
+    let header = |name| answer.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+    if header(CONTENT_LENGTH)
+        .and_then(|length| length.parse().ok())
+        .is_some_and(|length: usize| length > limits.bytes)
+    {
+        return Err(too_large(host));
+    }
+    let is_packed = match header(CONTENT_ENCODING) {
+        None | Some("identity" | "") => false,
+        Some("gzip" | "x-gzip") => true,
+        Some(_) => return Err(Problem::Damaged(host)),
+    };
+    let (mut rest, mut whole) = (answer.into_body(), Vec::new());
+    loop {
+        let frame = tokio::time::timeout(limits.silence, rest.frame()).await;
+        let Some(frame) = frame.map_err(|_| Problem::TooSlow(host.clone()))? else { break };
+        let frame =
+            frame.map_err(|error| Problem::Unreachable { host: host.clone(), reason: causes(&error) })?;
+        let Ok(data) = frame.into_data() else { continue };
+        if whole.len() + data.len() > limits.bytes {
+            return Err(too_large(host));
+        }
+        whole.extend_from_slice(&data);
+    }
+    if !is_packed {
+        return Ok(whole);
+    }
+    let mut unpacked = Vec::new();
+    let one_more = limits.bytes as u64 + 1;
+    let read = flate2::read::MultiGzDecoder::new(whole.as_slice()).take(one_more).read_to_end(&mut unpacked);
+    match read {
+        Err(_) => Err(Problem::Damaged(host)),
+        Ok(count) if count > limits.bytes => Err(too_large(host)),
+        Ok(_) => Ok(unpacked),
+    }
+}

@@ -1,0 +1,263 @@
+//! Failures as clients see them: a stable code, a sentence, a hint.
+//!
+//! One table for both programs: the adapter puts a [`Failure`] into a DAP error response, the bridge reads it back and
+//! passes it to the model. A leaf: this crate knows no DAP message, so process I/O and the workspace tools depend on it
+//! alone. It does not describe broken frames, which end a connection (`dap_wire::codec`).
+
+use serde_json::{Value, json};
+
+#[cfg(test)]
+mod documented;
+
+macro_rules! error_codes {
+    ($(#[doc = $doc:literal] $name:ident = $id:literal $text:literal;)*) => {
+        /// A stable error code: the text is what agents match, the number is DAP's `Message.id`. Never renumbered.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum ErrorCode { $(#[doc = $doc] $name,)* }
+
+        impl ErrorCode {
+            /// Every code, in the order of its number.
+            pub const ALL: &[Self] = &[$(Self::$name,)*];
+
+            /// DAP's numeric `Message.id`.
+            pub fn id(self) -> i64 { match self { $(Self::$name => $id,)* } }
+
+            /// The name used in MCP answers and in the `code` variable of a DAP error.
+            pub fn as_str(self) -> &'static str { match self { $(Self::$name => $text,)* } }
+
+            /// What it means, as above; for the table of `docs/troubleshooting.md`.
+            #[cfg(test)]
+            fn meaning(self) -> &'static str { match self { $(Self::$name => $doc.trim(),)* } }
+        }
+    };
+}
+
+error_codes! {
+    /// The request needs a session, or a program in it, and there is none.
+    NoSession = 1001 "NO_SESSION";
+    /// An argument is missing, of the wrong type or out of range; also an unknown command's arguments.
+    InvalidParameter = 1002 "INVALID_PARAMETER";
+    /// The program's stdin is already closed.
+    StdinClosed = 1003 "STDIN_CLOSED";
+    /// Reading or writing the program's pipes failed.
+    IoFailed = 1004 "IO_FAILED";
+    /// The program's stdio does not belong to the session (it is a terminal's, or the session has attached to the program).
+    IoNotOwned = 1005 "IO_NOT_OWNED";
+    /// Only possible at a stop; also for references of an earlier stop.
+    NotStopped = 1006 "NOT_STOPPED";
+    /// Only possible while the program runs.
+    NotRunning = 1007 "NOT_RUNNING";
+    /// No such process.
+    ProcessNotFound = 1008 "PROCESS_NOT_FOUND";
+    /// The program or process cannot be debugged by this engine.
+    NotDebuggable = 1009 "NOT_DEBUGGABLE";
+    /// This session, or another debugger, already debugs a program.
+    AlreadyAttached = 1010 "ALREADY_ATTACHED";
+    /// The program could not be started.
+    LaunchFailed = 1011 "LAUNCH_FAILED";
+    /// The build before the launch failed.
+    BuildFailed = 1012 "BUILD_FAILED";
+    /// The engine, or a file it needs, is not installed.
+    EngineNotFound = 1013 "ENGINE_NOT_FOUND";
+    /// The engine crashed, or refused the request without a more specific code.
+    EngineFailed = 1014 "ENGINE_FAILED";
+    /// No breakpoint with that id.
+    BreakpointNotFound = 1015 "BREAKPOINT_NOT_FOUND";
+    /// An expression could not be evaluated.
+    EvaluationFailed = 1016 "EVALUATION_FAILED";
+    /// An evaluation ran past its deadline and was aborted.
+    EvaluationTimeout = 1017 "EVALUATION_TIMEOUT";
+    /// A wait passed its deadline.
+    Timeout = 1018 "TIMEOUT";
+    /// The client cancelled the request.
+    Cancelled = 1019 "CANCELLED";
+    /// This client may not do that.
+    AccessDenied = 1020 "ACCESS_DENIED";
+    /// The path lies outside the allowed roots.
+    PathNotAllowed = 1021 "PATH_NOT_ALLOWED";
+    /// Neither the hub nor the engine knows or offers this.
+    Unsupported = 1022 "UNSUPPORTED";
+    /// No such file or folder.
+    NotFound = 1030 "NOT_FOUND";
+    /// Tests ran, and some failed.
+    TestsFailed = 1031 "TESTS_FAILED";
+    /// A program that a tool ran reported a failure.
+    CommandFailed = 1032 "COMMAND_FAILED";
+}
+
+impl ErrorCode {
+    /// The code with this name.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|code| code.as_str() == text)
+    }
+}
+
+impl std::fmt::Display for ErrorCode {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+/// A failed request: what was tried, on what, why it failed, and what to do about it.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{message}")]
+pub struct Failure {
+    /// Stable code.
+    pub code: ErrorCode,
+    /// Lower case, no full stop, literals in backticks.
+    pub message: String,
+    /// The remedy, if there is one.
+    pub hint: Option<String>,
+    /// Whether an editor should show it to its user; `false` for failures that only concern a program.
+    pub show_user: bool,
+    /// More for programs: goes into `body.error.data` (for example build diagnostics). `Null` when there is none.
+    pub data: Value,
+    /// A child adapter's own refusal, which is passed on unchanged.
+    pub foreign: Option<Box<Foreign>>,
+}
+
+/// The error response of a foreign adapter.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Foreign {
+    /// `Response.message`.
+    pub message: Option<String>,
+    /// `Response.body`.
+    pub body: Value,
+}
+
+impl Foreign {
+    /// The body with our code added for clients that look for it, and our text if the adapter sent none.
+    fn body(&self, failure: &Failure) -> Value {
+        let mut body = if self.body.is_object() { self.body.clone() } else { json!({}) };
+        if !body["error"].is_object() {
+            body["error"] = failure.own_error();
+            return body;
+        }
+        let variables = &mut body["error"]["variables"];
+        if !variables.is_object() {
+            *variables = json!({});
+        }
+        if let Some(variables) = variables.as_object_mut() {
+            variables.entry("code").or_insert_with(|| failure.code.as_str().into());
+            variables.entry("message").or_insert_with(|| failure.message.as_str().into());
+        }
+        body
+    }
+}
+
+impl Failure {
+    /// A failure without a hint, shown to the user.
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), hint: None, show_user: true, data: Value::Null, foreign: None }
+    }
+
+    /// Adds the remedy.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Marks it as not worth an editor's dialog.
+    #[must_use]
+    pub fn quiet(mut self) -> Self {
+        self.show_user = false;
+        self
+    }
+
+    /// Adds data for programs.
+    #[must_use]
+    pub fn data(mut self, data: Value) -> Self {
+        self.data = data;
+        self
+    }
+
+    /// An argument that cannot be used: `what` names it and says why.
+    pub fn invalid(what: impl Into<String>) -> Self {
+        Self::new(ErrorCode::InvalidParameter, what).quiet()
+    }
+
+    /// The request was cancelled by its client.
+    pub fn cancelled() -> Self {
+        Self::new(ErrorCode::Cancelled, "cancelled by the client").quiet()
+    }
+
+    /// DAP `Response.message`: the protocol's own word where it has one, else the sentence.
+    pub fn response_message(&self) -> Option<String> {
+        match (&self.foreign, self.code) {
+            (Some(foreign), _) => foreign.message.clone(),
+            (None, ErrorCode::Cancelled) => Some("cancelled".into()),
+            (None, ErrorCode::NotStopped) => Some("notStopped".into()),
+            _ => Some(self.message.clone()),
+        }
+    }
+
+    /// `ErrorResponse.body`: `{error: {id, format, variables: {code, message, hint?}, showUser, data?}}`.
+    /// A foreign adapter's refusal keeps its own, with our `code` among the variables.
+    pub fn to_body(&self) -> Value {
+        match &self.foreign {
+            Some(foreign) => foreign.body(self),
+            None => json!({ "error": self.own_error() }),
+        }
+    }
+
+    fn own_error(&self) -> Value {
+        let mut variables = json!({ "code": self.code.as_str(), "message": self.message });
+        let mut format = "{message}";
+        if let Some(hint) = &self.hint {
+            variables["hint"] = hint.as_str().into();
+            format = "{message}: {hint}";
+        }
+        let mut error = json!({ "id": self.code.id(), "format": format, "variables": variables,
+            "showUser": self.show_user });
+        if !self.data.is_null() {
+            error["data"] = self.data.clone();
+        }
+        error
+    }
+
+    /// Reads the parts of a DAP error response to `command`: ours without loss, a foreign adapter's as `EngineFailed` with
+    /// its own words.
+    pub fn from_response(command: &str, short: Option<&str>, body: &Value) -> Self {
+        let error = &body["error"];
+        let variables = &error["variables"];
+        let ours = variables["code"].as_str().and_then(ErrorCode::parse);
+        let format = error["format"].as_str().map(|format| fill(format, variables));
+        let message = variables["message"]
+            .as_str()
+            .filter(|_| ours.is_some())
+            .map(str::to_owned)
+            .or(format)
+            .or_else(|| short.map(str::to_owned))
+            .unwrap_or_else(|| format!("`{command}` failed without a reason"));
+        let code = ours.unwrap_or(match short {
+            Some("cancelled") => ErrorCode::Cancelled,
+            Some("notStopped") => ErrorCode::NotStopped,
+            _ => ErrorCode::EngineFailed,
+        });
+        Self {
+            code,
+            message,
+            hint: variables["hint"].as_str().filter(|_| ours.is_some()).map(str::to_owned),
+            // An adapter that does not ask for a dialog does not want one.
+            show_user: error["showUser"].as_bool().unwrap_or(false),
+            data: error["data"].clone(),
+            foreign: ours
+                .is_none()
+                .then(|| Box::new(Foreign { message: short.map(str::to_owned), body: body.clone() })),
+        }
+    }
+}
+
+/// Fills in DAP `Message.format`: `{name}` is replaced by the variable of that name.
+fn fill(format: &str, variables: &Value) -> String {
+    let mut text = format.to_owned();
+    if let Some(variables) = variables.as_object() {
+        for (name, value) in variables {
+            if let Some(value) = value.as_str() {
+                text = text.replace(&format!("{{{name}}}"), value);
+            }
+        }
+    }
+    text
+}

@@ -1,0 +1,70 @@
+//! Man pages and shell completions, made from a program's own flags, for packages and for people. Knows no program.
+
+use std::io::Write;
+
+use clap::{Command, ValueEnum};
+use clap_complete::Shell;
+
+/// What can be made of a program's flags.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Page {
+    /// The man page, section 1
+    Man,
+    /// Completions for bash
+    Bash,
+    /// Completions for zsh
+    Zsh,
+    /// Completions for fish
+    Fish,
+}
+
+/// Writes it to `out`. Subcommands that are hidden are left out of man pages.
+///
+/// # Errors
+/// When `out` cannot be written to.
+pub fn write(page: Page, mut command: Command, out: &mut dyn Write) -> std::io::Result<()> {
+    let shell = match page {
+        Page::Man => {
+            let mut text = Vec::new();
+            clap_mangen::Man::new(command).render(&mut text)?;
+            return out.write_all(&text);
+        }
+        Page::Bash => Shell::Bash,
+        Page::Zsh => Shell::Zsh,
+        Page::Fish => Shell::Fish,
+    };
+    let name = command.get_name().to_owned();
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut command, name, &mut text);
+    out.write_all(&text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_name_the_program_and_its_flags_but_no_hidden_subcommand() {
+        let command = || {
+            Command::new("tool")
+                .about("Does a thing.")
+                .arg(clap::Arg::new("out").long("out").help("Where to"))
+                .subcommand(Command::new("inner").hide(true))
+        };
+        let made = |page| {
+            let mut text = Vec::new();
+            write(page, command(), &mut text).expect("a vector takes all");
+            String::from_utf8(text).expect("pages are text")
+        };
+        let man = made(Page::Man);
+        assert!(
+            man.contains(".TH tool 1") && man.contains("Does a thing.") && man.contains("Where to"),
+            "{man}"
+        );
+        assert!(!man.contains("inner"), "{man}");
+        for page in [Page::Bash, Page::Zsh, Page::Fish] {
+            let text = made(page);
+            assert!(text.contains("tool") && text.contains("out"), "{page:?}: {text}");
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Requests that an adapter may not know: the sender checks first whether the adapter has announced it (DAP `Capabilities`).
+//! Clients do not always check: ours learn the adapter's capabilities only once it runs, and may have sent requests before.
+//! lldb-dap 19 aborts at a request it does not know, and rdbg throws: with either goes the session.
+
+use dap_wire::command::{Announced, find};
+use dap_wire::{ErrorCode, Failure};
+use serde_json::Value;
+
+/// Refuses what the adapter has not announced. What DAP does not know is the adapter's own business, unless that is known
+/// (`own`) because the adapter dies of everything else.
+///
+/// # Errors
+/// `UNSUPPORTED`.
+pub(super) fn check(
+    command: &str,
+    capabilities: &Value,
+    own: Option<&[&str]>,
+    engine: &str,
+) -> Result<(), Failure> {
+    let offered = match announced(command) {
+        Announced::By(capability) => !capabilities.is_object() || capabilities[capability] == true,
+        Announced::Mandatory => true,
+        Announced::Unannounced => own.is_none_or(|own| own.contains(&command)),
+    };
+    if offered {
+        return Ok(());
+    }
+    Err(refusal(command, engine))
+}
+
+/// Whether DAP says how an adapter announces it: then one that has announced it knows it.
+pub(super) fn is_standard(command: &str) -> bool {
+    announced(command) != Announced::Unannounced
+}
+
+fn announced(command: &str) -> Announced {
+    find(command).map_or(Announced::Unannounced, |spec| spec.announced)
+}
+
+/// The adapter does not have it.
+pub(super) fn refusal(command: &str, engine: &str) -> Failure {
+    let message = format!("the debug adapter of `{engine}` does not offer `{command}`");
+    Failure::new(ErrorCode::Unsupported, message).hint("see its capabilities").quiet()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_what_is_announced_reaches_an_adapter() {
+        let can = json!({ "supportsModulesRequest": true, "supportsGotoTargetsRequest": false });
+        let own = Some(["compileUnits"].as_slice());
+        for known in ["modules", "stackTrace", "compileUnits"] {
+            assert_eq!(check(known, &can, own, "lldb"), Ok(()));
+        }
+        assert_eq!(check("_ownRequest", &can, None, "js"), Ok(()), "nobody announces these");
+        for refused in ["goto", "breakpointLocations", "_ownRequest"] {
+            let failure = check(refused, &can, own, "lldb").unwrap_err();
+            assert_eq!(failure.code, ErrorCode::Unsupported);
+            assert!(failure.message.contains(refused) && !failure.show_user, "{failure}");
+        }
+    }
+}

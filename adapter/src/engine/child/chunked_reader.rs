@@ -1,0 +1,46 @@
+//! Reading from adapters that write a message in pieces (lldb-dap 19: four) without being woken for each.
+//!
+//! To be woken takes longer than such an adapter takes from one piece to the next. So where a message has begun and not
+//! ended, a moment is spent looking again, in which the adapter may have this processor.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use rustix::io::Errno;
+use tokio::io::{AsyncRead, ReadBuf};
+use tokio::net::unix::pipe;
+
+/// How often in vain; each takes about a microsecond. An adapter that needs longer is waited for in peace.
+const LOOKS: u32 = 10;
+
+/// An adapter's stdout.
+pub(super) struct ChunkedReader(pub(super) pipe::Receiver);
+
+impl AsyncRead for ChunkedReader {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        ready!(Pin::new(&mut self.0).poll_read(context, buffer))?;
+        let mut looks = 0;
+        // Every message is a JSON object. A piece that only looks like an end costs a wake-up, nothing else.
+        while looks < LOOKS
+            && buffer.remaining() > 0
+            && buffer.filled().last().is_some_and(|last| *last != b'}')
+        {
+            std::thread::yield_now();
+            // Not through the runtime, which would wait for a readiness event.
+            match rustix::io::read(&self.0, buffer.initialize_unfilled()) {
+                Ok(count) if count > 0 => {
+                    buffer.advance(count);
+                    looks = 0;
+                }
+                Err(Errno::AGAIN | Errno::INTR) => looks += 1,
+                // The next read sees the end, or the pipe's error, as well.
+                _ => break,
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+}

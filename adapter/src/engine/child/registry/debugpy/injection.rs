@@ -1,0 +1,77 @@
+//! The gdb with which debugpy gets into a Python that runs already. What debugpy does with it is its own.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use dap_wire::{ErrorCode, Failure};
+
+use super::super::gdb;
+use crate::engine::builds::command;
+use crate::engine::child::find;
+
+/// The first gdb that can write back all registers of a processor with AMX. An older one leaves the program with spoiled registers after
+/// the first call it makes there, and the program ends.
+const KNOWS_AMX: u32 = 14;
+/// The first Python that lets itself be entered without gdb (PEP 768).
+const NEEDS_NONE: (u32, u32) = (3, 14);
+
+/// `PATH` for debugpy, so that the gdb beside its interpreter (a virtual environment's own) comes first; none where it is to stay as it
+/// is.
+///
+/// # Errors
+/// `ENGINE_NOT_FOUND` when the gdb that would be taken is known to end the program on this processor.
+pub(super) fn path(interpreter: &Path) -> Result<Option<String>, Failure> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let own = interpreter.parent().map(|folder| folder.join("gdb")).filter(|gdb| find::is_executable(gdb));
+    let on_path =
+        || std::env::split_paths(&path).map(|folder| folder.join("gdb")).find(|gdb| find::is_executable(gdb));
+    let Some(gdb) = own.clone().or_else(on_path) else { return Ok(None) };
+    if has_amx() && gdb::version(&gdb).is_some_and(|version| version < KNOWS_AMX) && needs_gdb(interpreter) {
+        return Err(refusal(&gdb));
+    }
+    let Some(folder) = own.as_deref().and_then(Path::parent) else { return Ok(None) };
+    let folders = [folder.to_path_buf()].into_iter().chain(std::env::split_paths(&path));
+    Ok(std::env::join_paths::<_, PathBuf>(folders).ok().map(OsString::into_string).and_then(Result::ok))
+}
+
+fn refusal(gdb: &Path) -> Failure {
+    let gdb = gdb.display();
+    Failure::new(
+        ErrorCode::EngineNotFound,
+        format!("`{gdb}` is too old to attach to a Python on this processor: it would end the program (it cannot write its AMX registers)"),
+    )
+    .hint(format!("put gdb {KNOWS_AMX} or later on PATH or beside the interpreter, or start the program through Tandem"))
+}
+
+fn has_amx() -> bool {
+    let told = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let flags = told.lines().find_map(|line| line.strip_prefix("flags"));
+    flags.is_some_and(|flags| flags.split_ascii_whitespace().any(|flag| flag == "amx_tile"))
+}
+
+/// Whether a Python of this version can be entered with gdb alone. The program's own is taken to be of the same.
+fn needs_gdb(interpreter: &Path) -> bool {
+    let mut asked = Command::new(interpreter);
+    asked.arg("--version");
+    let told = command::first_line(asked).unwrap_or_default();
+    version(&told).is_none_or(|version| version < NEEDS_NONE)
+}
+
+/// `Python 3.11.7`.
+fn version(told: &str) -> Option<(u32, u32)> {
+    let mut parts = told.trim().strip_prefix("Python ")?.split('.');
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_python_from_314_on_needs_no_gdb() {
+        assert_eq!(version("Python 3.11.7\n"), Some((3, 11)));
+        assert!(version("Python 3.14.0").is_some_and(|version| version >= NEEDS_NONE));
+        assert_eq!(version("PyPy"), None);
+    }
+}

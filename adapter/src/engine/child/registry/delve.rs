@@ -1,0 +1,164 @@
+//! Go through `dlv dap`, which dials a port of ours. Its stdio, which it hands on to the program, are pipes of ours.
+
+use dap_wire::Failure;
+use serde_json::{Value, json};
+
+use super::super::find::Search;
+use super::super::profile::{Plan, Profile, ProgramIo, Quirks, Transport};
+use super::super::target::Target;
+use crate::engine::CONDITION_FAILURE;
+use crate::engine::LookOnlyRequests;
+use crate::engine::condition_language::ConditionLanguage;
+use crate::engine::description::{Description, EditorLanguage, Evidence, Recognition};
+use crate::io::SpawnSpec;
+
+/// What is known of it without starting it. Go's linker leaves notes beside the debug information that others leave, too.
+const DESCRIPTION: Description = Description {
+    name: "delve",
+    languages: "Go",
+    summary: "Go: Delve.",
+    needs: "`dlv`, and `go` to build sources",
+    stdio: "Tandem starts dlv with its pipes, which the program inherits",
+    recognition: Recognition {
+        extensions: &["go"],
+        project_files: &[("go.mod", Evidence::Certain), ("main.go", Evidence::Certain)],
+        sections: &[(".go.buildinfo", Evidence::Certain), (".note.go.buildid", Evidence::Certain)],
+        ..Recognition::NONE
+    },
+    editor_languages: &[EditorLanguage {
+        id: "go",
+        name: "Go",
+        projects: &["go.mod"],
+        endings: &["go"],
+        runs_files: true,
+    }],
+    connects: true,
+    ..Description::NONE
+};
+
+/// How Tandem launches Delve, and where it differs from other adapters.
+pub(super) struct Delve;
+
+impl Profile for Delve {
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
+    }
+
+    /// Older ones say nothing of their filters, and stop at both.
+    fn exception_filters(&self) -> Value {
+        json!([
+            { "filter": "unrecovered-panic", "label": "Unrecovered Panics", "default": true },
+            { "filter": "runtime-fatal-throw", "label": "Fatal Throws", "default": true }
+        ])
+    }
+
+    /// It reads memory.
+    fn look_only_requests(&self) -> LookOnlyRequests {
+        LookOnlyRequests::Known(&["variables", "source", "exceptionInfo", "readMemory", "disassemble"])
+    }
+
+    fn condition_language(&self) -> ConditionLanguage {
+        ConditionLanguage::NATIVE
+    }
+
+    fn refuses_conditions(&self) -> bool {
+        true
+    }
+
+    fn exit_code_in(&self, output: &str) -> Option<i64> {
+        exit_code(output)
+    }
+
+    /// All that it would build itself: our builds have a longer limit, can be cancelled, and report errors as places.
+    fn builds(&self, target: &Target) -> bool {
+        matches!(target.attribute("mode").as_str(), None | Some("auto" | "debug" | "test"))
+    }
+
+    /// A condition that fails is a runtime error to it.
+    fn correct_stop(&self, body: &mut Value, _pausing: bool) {
+        let failed = body["text"].as_str().filter(|text| text.starts_with("error evaluating expression: "));
+        if let Some(reason) = failed.filter(|_| body["reason"] == "exception").map(str::to_owned) {
+            body["reason"] = json!("breakpoint");
+            body[CONDITION_FAILURE] = json!({ "reason": reason });
+        }
+    }
+
+    fn launch(&self, target: &Target) -> Result<Plan, Failure> {
+        let program = target.existing_program()?;
+        let mut ours = json!({ "program": program.display().to_string(), "cwd": target.cwd });
+        if self.builds(target) {
+            ours["mode"] = json!("exec");
+        }
+        plan(target, "launch", ours)
+    }
+
+    fn attach(&self, target: &Target) -> Result<Plan, Failure> {
+        // A `dlv --headless --accept-multiclient` that has the program.
+        if let Some(mut plan) = Plan::to_running(target, "go", json!({ "mode": "remote" }))? {
+            map_paths(target, &mut plan.arguments)?;
+            return Ok(Plan { quirks: Quirks { code_is_told: true, ..Quirks::default() }, ..plan });
+        }
+        plan(target, "attach", json!({ "mode": "local", "processId": target.process_id()? }))
+    }
+}
+
+fn map_paths(target: &Target, arguments: &mut Value) -> Result<(), Failure> {
+    target.map_paths(arguments, "substitutePath", |there, here| json!({ "from": here, "to": there }))
+}
+
+fn plan(target: &Target, command: &'static str, ours: Value) -> Result<Plan, Failure> {
+    let home = |folder: &str| target.variable("HOME").map(|home| std::path::Path::new(&home).join(folder));
+    let own = target.variable("GOPATH").map(|path| std::path::Path::new(&path).join("bin/dlv"));
+    let adapter = Search::new("delve", "`dlv`", "go install github.com/go-delve/delve/cmd/dlv@latest")
+        .given(target)?
+        .on_path(target, &["dlv"])
+        .files(own.into_iter().chain(home("go/bin/dlv")).collect(), "GOPATH/bin")
+        .end()?;
+    let launched = command == "launch";
+    // What it logs would mix with what the program prints.
+    let mut args = ["dap", "--client-addr=127.0.0.1:{port}", "--log-dest=/dev/null"].map(Into::into).to_vec();
+    let flags = target.attribute("dlvFlags").as_array().into_iter().flatten();
+    args.extend(flags.filter_map(|flag| flag.as_str().map(Into::into)));
+    let mut arguments = target.for_adapter(ours);
+    map_paths(target, &mut arguments)?;
+    Ok(Plan {
+        // dlv starts the program, and `go` to build it, with its own environment.
+        spec: SpawnSpec {
+            program: adapter,
+            args,
+            cwd: target.cwd.clone(),
+            env: target.env.clone(),
+            pty: target.pty,
+            ends_by_itself: false,
+        },
+        transport: Transport::DialsBack,
+        program_io: if launched { ProgramIo::Inherited } else { ProgramIo::Told },
+        adapter_id: "go".into(),
+        command,
+        arguments,
+        launched,
+        quirks: Quirks { code_is_told: true, never_ready: launched && target.no_debug, ..Quirks::default() },
+        opened: None,
+    })
+}
+
+/// Versions before 1.27 report the program's end only in this way, and only after `disconnect`.
+fn exit_code(output: &str) -> Option<i64> {
+    let rest = output.strip_prefix("Process ")?;
+    let (pid, status) = rest.split_once(" has exited with status ")?;
+    pid.parse::<u32>().ok()?;
+    status.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_exit_code_is_read_from_delves_own_words_only() {
+        assert_eq!(exit_code("Process 11739 has exited with status 7\n"), Some(7));
+        assert_eq!(exit_code("Process 1 has exited with status -1\n"), Some(-1));
+        assert_eq!(exit_code("my Process 1 has exited with status 7\n"), None);
+        assert_eq!(exit_code("Process x has exited with status 7\n"), None);
+    }
+}

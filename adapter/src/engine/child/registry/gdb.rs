@@ -1,0 +1,345 @@
+//! Native code through `gdb -i dap` (gdb 14 and later). It never sends `runInTerminal`, so it starts
+//! it through a shell that puts pipes of ours in place.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use dap_wire::{ErrorCode, Failure};
+use serde_json::{Value, json};
+
+use super::super::find::{self, Search};
+use super::super::profile::{Plan, Profile, ProgramIo, Quirks, Transport};
+use super::super::rust;
+use super::super::summaries;
+use super::super::target::Target;
+use crate::engine::LookOnlyRequests;
+use crate::engine::builds::command;
+use crate::engine::condition_language::ConditionLanguage;
+use crate::engine::description::Description;
+use crate::engine::path_map;
+use crate::io::SpawnSpec;
+
+/// The first version that speaks DAP.
+const FIRST_VERSION: u32 = 14;
+
+/// Where GCC's C++ library keeps its printers below `share`: Debian's name; that of others has a version.
+const CPP_PRINTERS: &str = "gcc";
+/// The printers in such a folder.
+const PRINTERS: &str = "libstdcxx/v6/printers.py";
+
+/// gdb takes what its DAP thread has posted in batches, one batch at a time. A function that resumes the program returns when
+/// it stops, and meanwhile gdb looks at later batches only: a request that was posted right behind, in the same batch, was
+/// answered at the next stop. Posted this way each batch runs one function, and what is left is in the next batch.
+const ONE_BY_ONE: &str = r#"python exec("""
+def tandem():
+    import collections, gdb
+    waiting, post = collections.deque(), gdb.post_event
+    def run():
+        if waiting:
+            function = waiting.popleft()
+            if waiting:
+                post(run)
+            function()
+    def post_one(function):
+        waiting.append(function)
+        post(run)
+    gdb.post_event = post_one
+tandem()
+del tandem
+""")"#;
+
+/// gdb takes names of threads and files for UTF-8, and fails a request in whose answer there is one that is not. Its bytes that are none
+/// are to be lone surrogates, as in Python's own names of files.
+const ANY_NAMES: &str = r#"python exec("""
+def tandem():
+    import functools, gdb.FrameDecorator, gdb.dap.threads
+    def any_name(read, otherwise):
+        @functools.wraps(read)
+        def name(*given):
+            try:
+                return read(*given)
+            except UnicodeDecodeError as error:
+                return otherwise(error.object)
+        return name
+    def text(name):
+        return name.decode('utf-8', 'surrogateescape')
+    gdb.dap.threads._thread_name = any_name(gdb.dap.threads._thread_name, text)
+    for kind in [kind for kind in vars(gdb.FrameDecorator).values() if isinstance(kind, type)]:
+        for name, read in list(vars(kind).items()):
+            if name == 'filename':
+                kind.filename = any_name(read, text)
+            if name.endswith('__is_limited_frame'):
+                setattr(kind, name, staticmethod(any_name(read.__func__, lambda name: False)))
+try:
+    tandem()
+except (AttributeError, ImportError):
+    pass
+del tandem
+""")"#;
+
+/// What is known of it without starting it. No program is for it alone: it is chosen by name.
+const DESCRIPTION: Description = Description {
+    name: "gdb",
+    languages: "C, C++, Rust",
+    summary: "C, C++, Rust, Ada and other native code: gdb 14 or later.",
+    needs: "gdb 14 or later",
+    stdio: "gdb starts the program through a shell that opens Tandem's pipes",
+    connects: true,
+    reads_cores: true,
+    ..Description::NONE
+};
+
+/// How Tandem launches gdb, and where it differs from other adapters.
+pub(super) struct Gdb;
+
+impl Profile for Gdb {
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
+    }
+
+    fn exception_filters(&self) -> Value {
+        json!([
+            { "filter": "assert", "label": "Ada assertions", "supportsCondition": true },
+            { "filter": "exception", "label": "Ada exceptions", "supportsCondition": true },
+            { "filter": "unhandled", "label": "Ada exceptions without a handler", "supportsCondition": true },
+            { "filter": "throw", "label": "C++ exceptions, when thrown", "supportsCondition": true },
+            { "filter": "rethrow", "label": "C++ exceptions, when re-thrown", "supportsCondition": true },
+            { "filter": "catch", "label": "C++ exceptions, when caught", "supportsCondition": true }
+        ])
+    }
+
+    /// It reads memory; pretty-printers that come with it run in the debugger.
+    fn look_only_requests(&self) -> LookOnlyRequests {
+        LookOnlyRequests::Known(&["variables", "source", "readMemory", "disassemble", "locations"])
+    }
+
+    fn condition_language(&self) -> ConditionLanguage {
+        ConditionLanguage::NATIVE
+    }
+
+    /// It says 0 of a program that a signal ended.
+    fn signal_expression(&self) -> Option<&'static str> {
+        Some("$_exitsignal")
+    }
+
+    fn lets_signal_pass(&self) -> Option<&'static str> {
+        Some("handle SIGTERM nostop noprint pass")
+    }
+
+    /// It takes a number for how many hits to ignore, and never stops where it is anything else.
+    fn counts_hits(&self) -> bool {
+        false
+    }
+
+    fn is_native(&self) -> bool {
+        true
+    }
+
+    fn panic_function(&self) -> Option<&'static str> {
+        // It wants the whole name.
+        Some("std::panicking::rust_panic")
+    }
+
+    fn summarizes(&self) -> bool {
+        false
+    }
+
+    fn rechecks_conditions(&self) -> bool {
+        true
+    }
+
+    fn refuses_conditions(&self) -> bool {
+        true
+    }
+
+    fn builds(&self, _target: &Target) -> bool {
+        true
+    }
+
+    fn mixes_children(&self) -> bool {
+        false
+    }
+
+    /// A `gdbserver`.
+    fn connect_attributes(&self, host: &str, port: &Value) -> Option<Value> {
+        let port = port.as_str().map_or_else(|| port.to_string(), str::to_owned);
+        Some(json!({ "target": format!("{host}:{port}") }))
+    }
+
+    fn launch(&self, target: &Target) -> Result<Plan, Failure> {
+        let program = target.existing_program()?.display().to_string();
+        let mut ours = json!({ "program": program, "cwd": target.cwd, "env": environment(target) });
+        // At the first line of the user's code, not of the loader's.
+        if target.flag("stopOnEntry", false)? {
+            ours["stopOnEntry"] = json!(false);
+            ours["stopAtBeginningOfMainSubprogram"] = json!(true);
+        }
+        let mut plan = plan(target, "launch", ours)?;
+        // gdb gives the program to the user's shell to start, which may be none that can (fish, nologin). The program's own
+        // variable is set above.
+        plan.spec.env.push(("SHELL".into(), Some("/bin/sh".into())));
+        let redirect = "set exec-wrapper sh -c 'exec \"$0\" \"$@\" <{stdin} >{stdout} 2>{stderr}'";
+        plan.spec.args.extend(["-iex".into(), redirect.into()]);
+        plan.program_io = ProgramIo::Offered;
+        // With the program's symbols at hand it says at once what is wrong with a breakpoint; without them it takes any
+        // condition, and drops the breakpoint silently when it finds that the condition means nothing.
+        plan.spec.args.extend(["--".into(), program.into()]);
+        Ok(plan)
+    }
+
+    fn attach(&self, target: &Target) -> Result<Plan, Failure> {
+        // It knows more ways than by number: they reach it as they are.
+        let otherwise = !target.names_any(&["processId"]) && target.names_any(&["target", "coreFile"]);
+        let ours = if otherwise { json!({}) } else { json!({ "pid": target.process_id()? }) };
+        let mut plan = plan(target, "attach", ours)?;
+        plan.spec.ends_by_itself = true;
+        Ok(plan)
+    }
+}
+
+fn plan(target: &Target, command: &'static str, ours: Value) -> Result<Plan, Failure> {
+    let gdb = Search::new("gdb", "gdb 14 or later", "apt-get install gdb")
+        .given(target)?
+        .on_path(target, &["gdb"])
+        .end()?;
+    check_version(&gdb)?;
+    let mut args: Vec<OsString> =
+        ["-q", "-nx", "-i", "dap", "-iex", "set debuginfod enabled off", "-iex"].map(Into::into).to_vec();
+    args.push(ONE_BY_ONE.replace('\n', "\\n").into());
+    args.extend(["-iex".into(), ANY_NAMES.replace('\n', "\\n").into()]);
+    let panics = rust::made(&target.program);
+    if panics && let Some(folder) = rust::formatters(target) {
+        let folder = folder.display().to_string();
+        args.extend(["-d".into(), folder.clone().into()]);
+        args.extend(["-iex".into(), format!("add-auto-load-safe-path {folder}").into()]);
+        let found = format!("python import sys; sys.path.insert(0, {})", json!(folder));
+        args.extend(["-iex".into(), found.into()]);
+    }
+    if let Some(folder) = cpp_printers(target) {
+        args.extend(["-iex".into(), load_cpp_printers(&folder).into()]);
+    }
+    args.extend(["-iex".into(), summaries::for_gdb(panics).into()]);
+    for command in target.attribute("initCommands").as_array().into_iter().flatten().filter_map(Value::as_str)
+    {
+        args.extend(["-ex".into(), command.into()]);
+    }
+    for (there, here) in path_map::read(target.attributes())? {
+        let found = format!("set substitute-path {} {}", quoted(&there), quoted(&here));
+        args.extend(["-iex".into(), found.into()]);
+    }
+    Ok(Plan {
+        spec: SpawnSpec { program: gdb, args, cwd: target.cwd.clone(), ..SpawnSpec::default() },
+        transport: Transport::Stdio,
+        program_io: ProgramIo::Told,
+        adapter_id: "gdb".into(),
+        command,
+        arguments: target.for_adapter(ours),
+        launched: command == "launch",
+        quirks: Quirks { panics, ..Quirks::default() },
+        opened: None,
+    })
+}
+
+/// One word of a gdb command.
+fn quoted(word: &str) -> String {
+    format!("\"{}\"", word.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+/// The folder with the printers of the C++ library: the system's, or that of the compiler on PATH.
+fn cpp_printers(target: &Target) -> Option<PathBuf> {
+    let compiler = find::on_path(&target.variable("PATH").unwrap_or_default(), "g++");
+    let own = compiler.and_then(|file| Some(file.canonicalize().ok()?.parent()?.parent()?.to_owned()));
+    [PathBuf::from("/usr")].into_iter().chain(own).find_map(|prefix| printers_below(&prefix.join("share")))
+}
+
+/// The printers in `gcc/python`, else in the last `gcc-…/python`.
+fn printers_below(share: &Path) -> Option<PathBuf> {
+    let entries = std::fs::read_dir(share).ok()?.take(10_000).filter_map(Result::ok);
+    let mut names: Vec<_> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.retain(|name| name == CPP_PRINTERS || name.starts_with("gcc-"));
+    names.sort_unstable_by_key(|name| (name != CPP_PRINTERS, std::cmp::Reverse(name.clone())));
+    let folders = names.into_iter().map(|name| share.join(name).join("python"));
+    folders.into_iter().find(|folder| folder.join(PRINTERS).is_file())
+}
+
+/// Has gdb show the C++ library's strings and containers: one that does not come from where the library does finds none by
+/// itself.
+fn load_cpp_printers(folder: &Path) -> String {
+    format!(
+        "python import sys; sys.path.insert(0, {}); \
+         from libstdcxx.v6.printers import register_libstdcxx_printers; register_libstdcxx_printers(None)",
+        json!(folder.display().to_string())
+    )
+}
+
+/// All variables of the program: gdb knows no `null`, and takes the given ones for all there are. What JSON cannot say is
+/// left out.
+fn environment(target: &Target) -> Value {
+    let own = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let mut all: serde_json::Map<String, Value> = own.map(|(name, value)| (name, json!(value))).collect();
+    for (name, value) in &target.env {
+        match value {
+            Some(value) => drop(all.insert(name.clone(), json!(value))),
+            None => drop(all.shift_remove(name)),
+        }
+    }
+    Value::Object(all)
+}
+
+/// The major version of a gdb; none where it does not say.
+pub(super) fn version(gdb: &Path) -> Option<u32> {
+    let mut asked = Command::new(gdb);
+    asked.arg("--version");
+    major(&command::first_line(asked)?)
+}
+
+fn check_version(gdb: &Path) -> Result<(), Failure> {
+    match version(gdb) {
+        Some(version) if version < FIRST_VERSION => Err(Failure::new(
+            ErrorCode::EngineNotFound,
+            format!(
+                "`{}` does not support DAP: its version is {version}, but {FIRST_VERSION} or later is needed",
+                gdb.display()
+            ),
+        )
+        .hint("set `enginePath` to a newer gdb, or use the engine `lldb`: `apt-get install lldb-19`")),
+        // An unknown answer is gdb's to explain.
+        _ => Ok(()),
+    }
+}
+
+/// `GNU gdb (Debian 13.1-3) 13.1`: the last word counts.
+fn major(line: &str) -> Option<u32> {
+    line.split_ascii_whitespace().last()?.split('.').next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn printers_are_found_whatever_version_their_folder_names() {
+        let share = tempfile::tempdir().unwrap();
+        assert_eq!(printers_below(share.path()), None);
+        let mut last = None;
+        for name in ["other", "gcc-12", "gcc-13", "gcc"] {
+            let folder = share.path().join(name).join("python");
+            std::fs::create_dir_all(folder.join("libstdcxx/v6")).unwrap();
+            std::fs::write(folder.join(PRINTERS), "").unwrap();
+            last = (name != "other").then_some(folder);
+            assert_eq!(printers_below(share.path()), last, "{name}");
+        }
+        assert!(last.is_some());
+    }
+
+    #[test]
+    fn the_version_is_the_last_word() {
+        assert_eq!(major("GNU gdb (Debian 13.1-3) 13.1"), Some(13));
+        assert_eq!(major("GNU gdb (GDB) 18.1"), Some(18));
+        assert_eq!(major("GNU gdb (GDB) Fedora Linux 14.2-1.fc40"), Some(14));
+        assert_eq!(major("nonsense"), None);
+        assert_eq!(major(""), None);
+    }
+}

@@ -1,0 +1,110 @@
+//! .NET through netcoredbg, for who prefers it to the built-in engine. What is launched, built and with which variables is as with
+//! that ([`coreclr`]).
+//!
+//! netcoredbg starts the program itself, finds its runtime by its process id, and has no way to say where its stdio go: so
+//! what it starts is a stub of ours, which becomes the program. The program is named behind `--`, for what `launch` names it
+//! takes for an assembly to run with the first `dotnet` of PATH. It does so when it is configured, and its answer to
+//! `configurationDone` says how that went (`src/protocols/vscodeprotocol.cpp`, `src/debugger/manageddebugger.cpp`).
+
+use dap_wire::Failure;
+use serde_json::{Value, json};
+
+use super::super::find::Search;
+use super::super::profile::{Plan, Profile, ProgramIo, Quirks, Transport};
+use super::super::target::Target;
+use crate::engine::LookOnlyRequests;
+use crate::engine::builds::Tell;
+use crate::engine::coreclr;
+use crate::engine::description::Description;
+use crate::io::SpawnSpec;
+
+/// Lets a runtime start where no ICU is installed.
+const NO_CULTURES: &str = "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT";
+
+/// What is known of it without starting it. No program is for it alone: it is chosen by name.
+const DESCRIPTION: Description = Description {
+    name: "netcoredbg",
+    languages: ".NET, instead of the built-in engine",
+    summary: ".NET by netcoredbg.",
+    needs: "`netcoredbg`",
+    stdio: "netcoredbg starts a stub of Tandem, which opens Tandem's pipes and then becomes the program",
+    ..Description::NONE
+};
+
+/// How Tandem launches netcoredbg, and where it differs from other adapters.
+pub(super) struct Netcoredbg;
+
+impl Profile for Netcoredbg {
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
+    }
+
+    /// It runs getters.
+    fn look_only_requests(&self) -> LookOnlyRequests {
+        LookOnlyRequests::Known(&[])
+    }
+
+    fn launch(&self, target: &Target) -> Result<Plan, Failure> {
+        self.launch_built(target, &|_, _| {}, &|| false)
+    }
+
+    fn launch_built(
+        &self,
+        target: &Target,
+        tell: Tell<'_>,
+        give_up: &dyn Fn() -> bool,
+    ) -> Result<Plan, Failure> {
+        // First: a build is long.
+        let adapter = adapter(target)?;
+        let program = coreclr::program_of(target.attributes(), tell, give_up)?;
+        // The stub sees to the program's arguments and variables: one `null` among these, and netcoredbg drops them all.
+        let ours = json!({ "args": [], "env": {}, "cwd": program.cwd,
+            "stopAtEntry": target.flag("stopOnEntry", false)? });
+        let plan = plan(target, adapter, "launch", ours);
+        Ok(Plan { program_io: ProgramIo::Delegated(program), ..plan })
+    }
+
+    fn clean_up_after(&self, program: u32) {
+        cordebug::startup::remove_leftovers(program);
+    }
+
+    fn attach(&self, target: &Target) -> Result<Plan, Failure> {
+        let ours = json!({ "processId": target.process_id()? });
+        Ok(plan(target, adapter(target)?, "attach", ours))
+    }
+}
+
+fn adapter(target: &Target) -> Result<std::path::PathBuf, Failure> {
+    Search::new(
+        "netcoredbg",
+        "`netcoredbg`",
+        "a release of github.com/Samsung/netcoredbg, unpacked onto PATH",
+    )
+    .given(target)?
+    .on_path(target, &["netcoredbg"])
+    .in_extensions("muhammad-sammy.csharp-", ".debugger/netcoredbg/netcoredbg")
+    .end()
+}
+
+fn plan(target: &Target, adapter: std::path::PathBuf, command: &'static str, ours: Value) -> Plan {
+    Plan {
+        spec: SpawnSpec {
+            program: adapter,
+            args: vec!["--interpreter=vscode".into()],
+            cwd: target.cwd.clone(),
+            // At the end of its input it kills a program that it has launched, and detaches from one that it was attached to.
+            ends_by_itself: true,
+            // It runs a copy of the program's runtime inside itself, which wants what that wants.
+            env: target.env.iter().filter(|(name, _)| name == NO_CULTURES).cloned().collect(),
+            ..SpawnSpec::default()
+        },
+        transport: Transport::Stdio,
+        program_io: ProgramIo::Told,
+        adapter_id: "coreclr".into(),
+        command,
+        arguments: target.for_adapter(ours),
+        launched: command == "launch",
+        quirks: Quirks { starts_when_configured: true, ..Quirks::default() },
+        opened: None,
+    }
+}

@@ -1,0 +1,206 @@
+//! What the adapter says by itself, and what it should have said: `initialized` and `process` come once, in time.
+
+use std::sync::Arc;
+
+use dap_wire::message::EXTRA_FIELDS;
+use dap_wire::peer::{Incoming, Peer};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use super::super::debuggee::{self, Debuggee};
+use super::super::profile::ProgramIo;
+use super::super::state::{ChildState, Event, Link};
+use super::super::translate;
+use super::{HELLO_LIMIT, LAUNCH_LIMIT, PROBE, READY_LIMIT, SILENCE, Session};
+use crate::engine::EngineEvent;
+use crate::io::Child;
+
+impl Session {
+    /// Takes all that the adapter says, until it hangs up.
+    pub(super) async fn listen(
+        self: Arc<Self>,
+        link: Link,
+        peer: Peer,
+        mut incoming: mpsc::UnboundedReceiver<Incoming>,
+    ) {
+        while let Some(said) = incoming.recv().await {
+            match said {
+                Incoming::Event(event) => self.said(event).await,
+                Incoming::Request(request) => self.wanted(link, &peer, request),
+            }
+        }
+        self.handle(Event::HungUp);
+    }
+
+    async fn said(self: &Arc<Self>, dap_wire::Event { event, mut body, .. }: dap_wire::Event) {
+        self.learn(|known| known.threads.learn(&body));
+        self.profile.adapt_said(&event, &mut body);
+        match event.as_str() {
+            "initialized" if self.waits_for_first_child() => self.configure_parent(),
+            "initialized" => {
+                // Some adapters send it before they get `launch`.
+                self.reached(HELLO_LIMIT, |now| now.is_launch_sent() || now.is_over()).await;
+                self.handle(Event::Initialized);
+            }
+            "capabilities" => self.learn_capabilities(&body["capabilities"]),
+            "process" => self.process(body),
+            "exited" => self.handle(Event::Exited(body)),
+            "terminated" => self.handle(Event::Terminated(body)),
+            "output" => self.output(body),
+            "stopped" => self.handle_in_place(Event::StopReported(body)).await,
+            _ => self.tell(&event, body),
+        }
+    }
+
+    /// Whether the adapter runs this program without ever being ready to be configured.
+    pub(super) fn is_never_ready(&self) -> bool {
+        self.live().as_ref().is_some_and(|live| live.plan.quirks.never_ready)
+    }
+
+    fn process(self: &Arc<Self>, mut body: Value) {
+        if let Some(live) = self.live().as_ref()
+            && let ProgramIo::Delegated(_) = live.plan.program_io
+        {
+            // To the adapter it is our stub.
+            body["name"] = json!(live.target.program.display().to_string());
+        }
+        let pid = body["systemProcessId"].as_u64().and_then(|pid| u32::try_from(pid).ok());
+        if let (Some(live), Some(pid)) = (self.live().as_mut(), pid) {
+            live.debuggee = Debuggee::of(pid);
+            if live.offer.is_some() {
+                tokio::spawn(self.clone().until_taken(pid));
+            }
+            self.broker.set_reader(pid);
+            if self.profile.links_slowly() {
+                let session = self.clone();
+                tokio::spawn(async move { session.hasten(pid).await });
+            }
+        }
+        self.handle(Event::Process(body));
+    }
+
+    /// The program is reported before it has opened its pipes: its starter reports it first.
+    async fn until_taken(self: Arc<Self>, pid: u32) {
+        let taken = || {
+            let mut live = self.live();
+            live.as_mut().and_then(|live| live.offer.as_mut()).is_none_or(|offer| offer.taken_by(pid))
+        };
+        while !taken() && !self.state(ChildState::is_over) {
+            tokio::time::sleep(PROBE).await;
+        }
+    }
+
+    /// Some adapters never say `initialized`, and some nothing of the process. One that does say it is waited for: what is
+    /// configured before it is ready may hold its program forever.
+    pub(super) async fn say_what_the_adapter_does_not(self: Arc<Self>) {
+        self.look_for_program().await;
+        let limit = if self.profile.says_initialized() { LAUNCH_LIMIT } else { READY_LIMIT };
+        if self.is_never_ready() || !self.reached(limit, |now| now.is_initialized() || now.is_over()).await {
+            self.handle(Event::Initialized);
+        }
+        self.until(|now| now.is_configured() || now.is_over()).await;
+        if self.reached(SILENCE, |now| now.is_process_reported() || now.is_over()).await {
+            return;
+        }
+        let (pid, name, how) = match self.live().as_ref() {
+            Some(live) if !live.plan.launched => {
+                let pid = live.target.process_id().ok();
+                let known = || live.target.program.display().to_string();
+                (pid, pid.map_or_else(known, debuggee::name_of), "attach")
+            }
+            Some(live) => {
+                let ours = live.program.as_ref().map(Child::pid);
+                let inherited = (live.plan.program_io == ProgramIo::Inherited
+                    && !live.plan.quirks.code_is_told)
+                    .then(|| live.connection.process.child().map(Child::pid))
+                    .flatten();
+                let found = live.debuggee.as_ref().map(Debuggee::pid);
+                (ours.or(inherited).or(found), live.target.program.display().to_string(), "launch")
+            }
+            None => return,
+        };
+        let mut body = json!({ "name": name, "isLocalProcess": true, "startMethod": how });
+        if let Some(pid) = pid {
+            body["systemProcessId"] = json!(pid);
+        }
+        self.process(body);
+    }
+
+    /// Delve before 1.25 has started the program and says nothing of it: it is the one process below. Unknown, it would
+    /// outlive a Delve that is killed.
+    async fn look_for_program(&self) {
+        let adapter = self.live().as_ref().filter(|live| live.plan.launched).and_then(|live| {
+            let above = live.plan.quirks.code_is_told && live.debuggee.is_none();
+            above.then(|| live.connection.process.child().map(Child::pid)).flatten()
+        });
+        let Some(adapter) = adapter else { return };
+        let looking = tokio::task::spawn_blocking(move || debuggee::children_of(adapter));
+        if let [program] = looking.await.unwrap_or_default().as_slice()
+            && let Some(live) = self.live().as_mut()
+        {
+            live.debuggee = Debuggee::of(*program);
+        }
+    }
+
+    pub(super) fn learn_capabilities(&self, more: &Value) {
+        let mut known = match self.live().as_mut() {
+            Some(live) => {
+                match (Arc::make_mut(&mut live.capabilities), more) {
+                    (Value::Object(known), Value::Object(more)) => known.extend(more.clone()),
+                    (known, more) => *known = more.clone(),
+                }
+                Value::clone(&live.capabilities)
+            }
+            None => return,
+        };
+        if let Some(known) = known.as_object_mut() {
+            known.shift_remove(EXTRA_FIELDS);
+        }
+        self.profile.complete_capabilities(&mut known);
+        self.offer_panics(&mut known);
+        if !self.profile.counts_hits()
+            && let Some(count) = known.get_mut("supportsHitConditionalBreakpoints")
+        {
+            *count = Value::Bool(false);
+        }
+        // A hub that has gone needs no telling.
+        drop(self.events.send(EngineEvent::Capabilities(known)));
+    }
+
+    fn output(self: &Arc<Self>, mut body: Value) {
+        let category = body["category"].as_str().unwrap_or_default();
+        let (told, own_word) = match self.live().as_ref() {
+            // What the program prints goes into pipes of ours: this is the adapter's (gdb: "No source file named").
+            Some(live) if matches!(live.plan.program_io, ProgramIo::Offered | ProgramIo::Delegated(_)) => {
+                (false, matches!(category, "stdout" | "stderr"))
+            }
+            Some(live) => (
+                live.plan.program_io == ProgramIo::Told,
+                live.plan.quirks.speaks_as_stdout && category == "stdout",
+            ),
+            None => (false, false),
+        };
+        if own_word {
+            body["category"] = json!("console");
+        }
+        if let Some(failed) = self.profile.failed_condition_in(body["output"].as_str().unwrap_or_default()) {
+            // It is reported with the stop, which does not wait for a later event.
+            if !self.profile.rechecks_conditions() {
+                self.learn(|known| known.conditions.failed(failed));
+            }
+            return;
+        }
+        if let Some(text) = body["output"].as_str().filter(|_| body["category"] != "telemetry")
+            && !self.state(ChildState::is_launched)
+        {
+            self.handle(Event::Printed(text.to_owned()));
+        }
+        if let Some(code) = self.profile.exit_code_in(body["output"].as_str().unwrap_or_default()) {
+            self.handle(Event::ExitCode(code));
+        }
+        match translate::plain_output(&body) {
+            Some((category, text)) if told => self.broker.feed(category == "stderr", text),
+            _ => self.tell("output", body),
+        }
+    }
+}

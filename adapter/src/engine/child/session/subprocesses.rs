@@ -1,0 +1,222 @@
+//! Programs that the program starts and that are debugged too: each becomes a session of its own. Where the adapter debugs
+//! everything in such a child (js-debug), the first one *is* this session's program.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use dap_wire::peer::{Incoming, Peer};
+use dap_wire::{ErrorCode, Failure};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::sync::{mpsc, watch};
+
+use super::super::ChildEngine;
+use super::super::connection::{Connection, Process};
+use super::super::debuggee;
+use super::super::nodelay;
+use super::super::profile::{Plan, ProgramIo, Quirks, Transport};
+use super::super::socket;
+use super::super::state::Link;
+use super::super::target::Target;
+use super::launch::introduction;
+use super::{HELLO_LIMIT, LAUNCH_LIMIT, Session};
+use crate::engine::{BreakpointSnapshot, ChildSession, EngineEvent};
+use crate::io::{Child, SpawnSpec};
+
+/// A connection to an adapter for a program that another process has started.
+pub(super) struct Adopted {
+    pub(super) plan: Plan,
+    pub(super) target: Target,
+    pub(super) connection: Connection,
+    pub(super) incoming: mpsc::UnboundedReceiver<Incoming>,
+}
+
+impl Session {
+    /// A process that connects to the port that the program connected to is a descendant of it.
+    pub(super) fn take_in_children(self: &Arc<Self>, listener: TcpListener) {
+        let session = self.clone();
+        tokio::spawn(async move {
+            loop {
+                let accepted = tokio::select! {
+                    accepted = socket::accept(&listener) => accepted,
+                    () = session.closing.cancelled() => return,
+                };
+                match accepted {
+                    Ok(((peer, incoming), inode)) => {
+                        let name = session.name_of_child(None, move || debuggee::with_socket(inode)).await;
+                        session.adopt(&name, None, peer, incoming);
+                    }
+                    Err(error) => tracing::warn!(%error, "a subprocess could not connect"),
+                }
+            }
+        });
+    }
+
+    /// The adapter has another program to debug, on a connection of its own.
+    pub(super) fn start_debugging(self: &Arc<Self>, arguments: &Value) -> Result<Value, Failure> {
+        let configuration = arguments["configuration"].clone();
+        let told = configuration["connect"]["port"].as_u64().and_then(|port| u16::try_from(port).ok());
+        let Some(place) = self.live().as_ref().and_then(|live| live.connection.further(told)) else {
+            let message = "the adapter has a further program to debug but listens nowhere";
+            return Err(Failure::new(ErrorCode::Unsupported, message));
+        };
+        let command = if arguments["request"] == "launch" { "launch" } else { "attach" };
+        let session = self.clone();
+        tokio::spawn(async move {
+            let pid = configuration["name"].as_str().and_then(pid_in);
+            if let Some(pid) = pid.filter(|_| session.profile.links_slowly()) {
+                session.hasten(pid).await;
+            }
+            match place.connect().await {
+                Ok((peer, incoming)) if session.waits_for_first_child() => {
+                    session.become_child(command, configuration, peer, incoming).await;
+                }
+                Ok((peer, incoming)) => {
+                    let told = configuration["name"].as_str().map(str::to_owned);
+                    // debugpy's own name is only a number.
+                    let pid = configuration["subProcessId"].as_u64().and_then(|pid| u32::try_from(pid).ok());
+                    let name = session.name_of_child(told, move || pid).await;
+                    session.adopt(&name, Some((command, configuration)), peer, incoming);
+                }
+                Err(error) => tracing::warn!(%error, ?place, "a further program cannot be debugged"),
+            }
+        });
+        Ok(json!({}))
+    }
+
+    /// Makes the adapter's connection to a program of its own quick.
+    pub(super) async fn hasten(&self, pid: u32) {
+        let adapter = self.live().as_ref().and_then(|live| live.connection.process.child().map(Child::pid));
+        let hastening = tokio::task::spawn_blocking(move || nodelay::hasten(pid, adapter));
+        drop(hastening.await);
+    }
+
+    /// A program and its process id, or what the adapter reported, for people.
+    async fn name_of_child(
+        self: &Arc<Self>,
+        told: Option<String>,
+        find: impl FnOnce() -> Option<u32> + Send + 'static,
+    ) -> String {
+        let parent = self.live().as_ref().map(|live| live.target.program.clone()).unwrap_or_default();
+        let profile = self.profile.clone();
+        let finding = tokio::task::spawn_blocking(move || {
+            let pid = find()?;
+            let name = profile.name_of_child(&debuggee::words_of(pid), &parent)?;
+            Some(format!("{name} [{pid}]"))
+        });
+        // A process that has ended already has no name any more.
+        finding.await.ok().flatten().or(told).unwrap_or_else(|| "subprocess".into())
+    }
+
+    /// Makes a session of its own of a connection.
+    fn adopt(
+        self: &Arc<Self>,
+        name: &str,
+        asked: Option<(&'static str, Value)>,
+        peer: Peer,
+        incoming: mpsc::UnboundedReceiver<Incoming>,
+    ) {
+        let Some((plan, target, lines)) = self.live().as_ref().map(|live| {
+            let (command, arguments) = asked.unwrap_or_else(|| ("attach", live.plan.arguments.clone()));
+            let plan = Plan {
+                spec: SpawnSpec::default(),
+                transport: Transport::Stdio,
+                program_io: ProgramIo::Elsewhere,
+                adapter_id: live.plan.adapter_id.clone(),
+                command,
+                arguments,
+                launched: false,
+                quirks: Quirks {
+                    ends_silently: true,
+                    speaks_as_stdout: live.plan.quirks.speaks_as_stdout,
+                    ..Quirks::default()
+                },
+                opened: None,
+            };
+            (plan, live.target.clone(), live.connection.process.lines())
+        }) else {
+            return;
+        };
+        let program: PathBuf = target.program.clone();
+        let process = Process::Elsewhere(lines);
+        let connection = Connection { peer, process, listener: None, place: None, scratch: None };
+        let adopted = Adopted { plan, target, connection, incoming };
+        let (profile, started) = (self.profile.clone(), self.profile.started());
+        let launch = json!({ "program": program, "engine": started.name });
+        let marks: watch::Receiver<BreakpointSnapshot> = self.marks.subscribe();
+        let spawned = ChildSession::new(name.to_owned(), started, launch, marks, move |broker, events| {
+            let session =
+                Session { adopted: Mutex::new(Some(adopted)), ..Session::new(profile, broker, events) };
+            Arc::new(ChildEngine(Arc::new(session)))
+        });
+        // A hub that has gone needs no telling.
+        drop(self.events.send(EngineEvent::ChildSession(spawned)));
+    }
+
+    /// Whether the program of this session is still to come, as a child of what was launched.
+    pub(super) fn waits_for_first_child(&self) -> bool {
+        self.live()
+            .as_ref()
+            .is_some_and(|live| live.plan.quirks.first_child_is_program && live.parent.is_none())
+    }
+
+    /// What was launched is only where the program will come from: it is configured without any client.
+    pub(super) fn configure_parent(self: &Arc<Self>) {
+        let session = self.clone();
+        tokio::spawn(async move {
+            session.reached(HELLO_LIMIT, |now| now.is_launch_sent() || now.is_over()).await;
+            let Ok(peer) = session.peer() else { return };
+            if let Err(failure) = peer.request("configurationDone", json!({}), LAUNCH_LIMIT).await {
+                tracing::warn!(%failure, "the adapter could not be configured");
+            }
+        });
+    }
+
+    /// From now on requests go to the child, which says `initialized` when it can be configured.
+    async fn become_child(
+        self: Arc<Self>,
+        command: &'static str,
+        configuration: Value,
+        peer: Peer,
+        incoming: mpsc::UnboundedReceiver<Incoming>,
+    ) {
+        let adapter_id = match self.live().as_mut() {
+            Some(live) => {
+                live.parent = Some(std::mem::replace(&mut live.connection.peer, peer.clone()));
+                live.plan.adapter_id.clone()
+            }
+            None => return,
+        };
+        tokio::spawn(self.clone().listen(Link::Program, peer.clone(), incoming));
+        match peer.request("initialize", introduction(&adapter_id), HELLO_LIMIT).await {
+            Ok(capabilities) => self.learn_capabilities(&capabilities),
+            Err(failure) => return tracing::warn!(%failure, "the program's own connection does not answer"),
+        }
+        // Answered once the clients have configured. Who listens to the connection sees to its end.
+        let taken_over = peer.request(command, configuration, super::FOREVER).await;
+        if let Err(failure) = taken_over
+            && !peer.is_closed()
+        {
+            tracing::warn!(%failure, "the program could not be taken over");
+            self.finish().await;
+        }
+    }
+}
+
+/// The process id in what js-debug calls a program: `app.js [4711]`.
+fn pid_in(name: &str) -> Option<u32> {
+    name.strip_suffix(']')?.rsplit_once('[')?.1.parse().ok().filter(|pid| *pid > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::pid_in;
+
+    #[test]
+    fn a_name_may_hold_a_process_id() {
+        assert_eq!(pid_in("app.js [4711]"), Some(4711));
+        for none in ["app.js", "[worker 1]", "Remote Process [0]", "a]", "[]"] {
+            assert_eq!(pid_in(none), None, "{none}");
+        }
+    }
+}

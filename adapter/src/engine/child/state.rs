@@ -1,0 +1,390 @@
+//! What a session with an adapter decides: `ChildState::handle(Event) -> Vec<Effect>`. No I/O, no clock, no async, so that each
+//! order in which the adapter, the kernel and the hub report things can be written down as a test.
+//!
+//! Not here: carrying out the effects, and waiting until the state is as needed (the session).
+
+mod conditions;
+mod knowledge;
+mod motion;
+mod panics;
+mod queries;
+mod reverse;
+#[cfg(test)]
+mod tests;
+
+use dap_wire::command::Execution;
+use dap_wire::{Failure, Request};
+use serde_json::{Value, json};
+
+use super::connection::WORDS_BYTES;
+pub(super) use knowledge::Knowledge;
+use motion::{EndSignal, Motion};
+pub(super) use reverse::Link;
+use reverse::ReverseRequests;
+
+/// How often the signal that asks the program to end waits for the program to run, if it stops again and again.
+const MAX_TRIES: u32 = 20;
+
+/// What can change the state.
+#[derive(Debug)]
+pub(super) enum Event {
+    /// `launch` or `attach` was sent.
+    LaunchSent,
+    /// The adapter can be configured: it said so, or it never does.
+    Initialized,
+    /// The hub has configured.
+    Configured,
+    /// `launch` or `attach` was answered with success.
+    Launched,
+    /// The program cannot be started, or the adapter cannot be configured.
+    Refused(Failure),
+    /// The adapter printed this.
+    Printed(String),
+    /// The adapter reported the process, or we know it: the body of `process`.
+    Process(Value),
+    /// A program that the adapter starts through our stub has ended, or could not be started.
+    ProgramGone,
+    /// The adapter is sent a request that sets the program going, or is to stop it.
+    RequestSent(Execution),
+    /// The adapter answered `continue`.
+    Resumed,
+    /// The adapter said `stopped`, with this body.
+    StopReported(Value),
+    /// The program is stopped: the body of `stopped` as the hub gets it.
+    Stopped(Value),
+    /// Nothing but a request of ours shows that the program is stopped, if there were `before` stops when the pause was requested.
+    FoundStopped { before: u64, body: Value },
+    /// The signal that asks the program to end is sent when the program runs: its handler would run in the debugger.
+    SignalOwed,
+    /// The adapter will stop at that signal.
+    SignalStops,
+    /// The program that was resumed had time to leave the debugger; it may have stopped `again`.
+    LeftDebugger { again: bool },
+    /// The adapter wants a client's terminal for the program.
+    WantsTerminal { link: Link, request: Request, external: bool },
+    /// The client answered the request of the adapter with this number.
+    ClientAnswered { id: i64, result: Result<Value, Failure> },
+    /// What the adapter printed has the exit code in it.
+    ExitCode(i64),
+    /// The adapter said `exited`, with this body.
+    Exited(Value),
+    /// The adapter said `terminated`, with this body.
+    Terminated(Value),
+    /// The adapter answered `disconnect` with success.
+    Disconnected,
+    /// The connection to the adapter is gone.
+    HungUp,
+    /// The program has ended, for a reason that is not the adapter's word.
+    EndNoticed,
+    /// The adapter broke while the program was debugged. It is killed.
+    AdapterBroke(Failure),
+    /// All that can be known of the program's end is known; it had this exit code.
+    EndKnown(Option<i64>),
+    /// The hub wants the end, or nobody listens any more.
+    LetGo,
+    /// An event for the hub that changes nothing here.
+    Report { event: String, body: Value },
+}
+
+/// What the session is to do.
+#[derive(Debug, PartialEq)]
+pub(super) enum Effect {
+    /// Send this DAP event to the hub.
+    SendEvent { event: String, body: Value },
+    /// Report to the hub that the adapter broke.
+    Died(Failure),
+    /// Find out more of a stop that the adapter said; [`Event::Stopped`] follows. `paused`: a client wants it.
+    Examine { body: Value, paused: bool },
+    /// The adapter stopped at the signal that asks the program to end, and passes it on: resume the program.
+    PassSignal(Value),
+    /// Wait until the program has left the debugger, or has stopped again (then `stops` has changed); [`Event::LeftDebugger`] follows.
+    AwaitOutside { stops: u64 },
+    /// Ask the program to end with a signal.
+    SignalProgram,
+    /// Have a client carry out a request of the adapter.
+    AskClient { id: i64, command: String, arguments: Value },
+    /// Answer a request of the adapter.
+    Respond { link: Link, request: Request, result: Result<Value, Failure> },
+    /// End the session. Comes once at most.
+    EndSession,
+}
+
+/// How far the handshake is. It only moves forward: the hub does not configure before it gets `initialized`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Handshake {
+    /// The adapter is started, and says what it can.
+    #[default]
+    Connecting,
+    LaunchSent,
+    /// `initialized` was passed to the hub.
+    Initialized,
+    Configured,
+}
+
+/// The answer to `launch` or `attach`, which may come at any point of the handshake from [`Handshake::LaunchSent`] on.
+#[derive(Debug)]
+enum Launch {
+    /// There is none yet. What the adapter prints until then may be the only reason of a refusal.
+    Pending {
+        printed: String,
+    },
+    Succeeded,
+}
+
+/// What was seen of the program.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Program {
+    #[default]
+    Unknown,
+    /// The process was reported to the hub.
+    Reported,
+    /// It has ended, and no process was reported.
+    EndedUnseen,
+    /// It has ended after its process was reported.
+    Ended,
+}
+
+/// Whether the session goes on. It only moves forward.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Phase {
+    #[default]
+    Open,
+    /// A task ends the session.
+    Ending,
+    /// Nothing more is reported.
+    Over,
+}
+
+/// The connection to the adapter. It only moves forward.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Connection {
+    #[default]
+    Open,
+    /// The adapter answered `disconnect`, which it gets once: debugpy's ends, with all its sessions, at a second one.
+    Disconnected,
+    HungUp,
+}
+
+/// What the adapter said of the end.
+#[derive(Debug, Default)]
+struct LastWords {
+    exit_code: Option<i64>,
+    /// The first body of `exited`: some adapters send it twice, the second time with less.
+    exited: Value,
+    /// The first body of `terminated`, which may be empty.
+    terminated: Option<Value>,
+    connection: Connection,
+}
+
+/// How the end is explained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum EndKind {
+    /// The adapter was gone before it or the kernel reported the program's end.
+    AdapterBroke,
+    /// Some adapters report the exit code only after `disconnect`.
+    NoExitCode,
+    ExitCode,
+}
+
+/// The state of one session.
+#[derive(Debug)]
+pub(super) struct ChildState {
+    handshake: Handshake,
+    launch: Launch,
+    /// Why the adapter cannot start the program that it was configured for.
+    refusal: Option<Failure>,
+    program: Program,
+    /// How often the program was seen to stop.
+    stops: u64,
+    motion: Motion,
+    end_signal: EndSignal,
+    reverse_requests: ReverseRequests,
+    last_words: LastWords,
+    phase: Phase,
+    pub(super) knowledge: Knowledge,
+}
+
+impl Default for ChildState {
+    fn default() -> Self {
+        Self {
+            handshake: Handshake::default(),
+            launch: Launch::Pending { printed: String::new() },
+            refusal: None,
+            program: Program::default(),
+            stops: 0,
+            motion: Motion::default(),
+            end_signal: EndSignal::default(),
+            reverse_requests: ReverseRequests::default(),
+            last_words: LastWords::default(),
+            phase: Phase::default(),
+            knowledge: Knowledge::default(),
+        }
+    }
+}
+
+impl ChildState {
+    /// Takes one event; returns what to do about it, in order.
+    pub(super) fn handle(&mut self, event: Event) -> Vec<Effect> {
+        match event {
+            Event::LaunchSent => self.advance(Handshake::LaunchSent, None),
+            Event::Initialized => self.advance(Handshake::Initialized, Some("initialized")),
+            Event::Configured => self.advance(Handshake::Configured, None),
+            Event::Launched => {
+                self.launch = Launch::Succeeded;
+                Vec::new()
+            }
+            Event::Refused(failure) => {
+                self.refusal.get_or_insert(failure);
+                Vec::new()
+            }
+            Event::Printed(text) => self.remember(&text),
+            Event::Process(body) => {
+                self.program = match self.program {
+                    Program::Unknown | Program::Reported => Program::Reported,
+                    Program::EndedUnseen | Program::Ended => Program::Ended,
+                };
+                self.report("process", body)
+            }
+            Event::ProgramGone => {
+                self.program = match self.program {
+                    Program::Unknown | Program::EndedUnseen => Program::EndedUnseen,
+                    Program::Reported | Program::Ended => Program::Ended,
+                };
+                Vec::new()
+            }
+            Event::RequestSent(execution) => {
+                self.motion.request(execution);
+                Vec::new()
+            }
+            Event::Resumed => match self.end_signal {
+                EndSignal::Owed { .. } => vec![Effect::AwaitOutside { stops: self.stops }],
+                EndSignal::Usual | EndSignal::Stops => Vec::new(),
+            },
+            Event::StopReported(body) if self.end_signal.has_stopped(&body) => vec![Effect::PassSignal(body)],
+            Event::StopReported(mut body) => {
+                let paused = self.motion.stop(&mut body);
+                vec![Effect::Examine { body, paused }]
+            }
+            Event::Stopped(body) => self.stopped(body, false),
+            Event::FoundStopped { before, body } if self.stops == before => self.stopped(body, true),
+            // Meanwhile it has stopped by itself.
+            Event::FoundStopped { .. } => Vec::new(),
+            Event::SignalOwed => {
+                self.end_signal = EndSignal::Owed { tries: MAX_TRIES };
+                Vec::new()
+            }
+            Event::SignalStops => {
+                self.end_signal = EndSignal::Stops;
+                Vec::new()
+            }
+            Event::LeftDebugger { again } if self.end_signal.due(again) => vec![Effect::SignalProgram],
+            Event::LeftDebugger { .. } => Vec::new(),
+            Event::WantsTerminal { link, request, external } => {
+                let (command, mut arguments) = (request.command.clone(), request.arguments.clone());
+                if external {
+                    arguments["kind"] = json!("external");
+                }
+                vec![Effect::AskClient { id: self.reverse_requests.add(link, request), command, arguments }]
+            }
+            Event::ClientAnswered { id, result } => {
+                let open = self.reverse_requests.take(id);
+                open.map(|(link, request)| Effect::Respond { link, request, result }).into_iter().collect()
+            }
+            Event::ExitCode(code) => {
+                self.last_words.exit_code = Some(code);
+                Vec::new()
+            }
+            Event::Exited(body) => {
+                self.last_words.exit_code = Some(body["exitCode"].as_i64().unwrap_or(0));
+                if self.last_words.exited.is_null() {
+                    self.last_words.exited = body;
+                }
+                self.begin_end()
+            }
+            Event::Terminated(body) => {
+                let known = self.last_words.terminated.get_or_insert_default();
+                if known.is_null() {
+                    *known = body;
+                }
+                self.begin_end()
+            }
+            Event::Disconnected => {
+                self.last_words.connection = self.last_words.connection.max(Connection::Disconnected);
+                Vec::new()
+            }
+            Event::HungUp => {
+                self.last_words.connection = Connection::HungUp;
+                self.begin_end()
+            }
+            Event::EndNoticed => self.begin_end(),
+            // The answer to the launch says so, and the same client may launch again.
+            Event::AdapterBroke(_) if !self.is_launched() => Vec::new(),
+            Event::AdapterBroke(failure) => {
+                self.phase = Phase::Over;
+                vec![Effect::Died(failure)]
+            }
+            Event::EndKnown(code) => self.ended(code),
+            Event::LetGo => {
+                self.phase = Phase::Over;
+                Vec::new()
+            }
+            Event::Report { event, body } => self.report(&event, body),
+        }
+    }
+
+    /// Moves the handshake forward; reports that the first time.
+    fn advance(&mut self, to: Handshake, event: Option<&str>) -> Vec<Effect> {
+        if self.handshake >= to {
+            return Vec::new();
+        }
+        self.handshake = to;
+        event.map(|event| self.report(event, Value::Null)).unwrap_or_default()
+    }
+
+    fn remember(&mut self, text: &str) -> Vec<Effect> {
+        if let Launch::Pending { printed } = &mut self.launch
+            && printed.len() < WORDS_BYTES
+        {
+            printed.extend(text.chars().take(WORDS_BYTES));
+        }
+        Vec::new()
+    }
+
+    fn stopped(&mut self, body: Value, unsaid: bool) -> Vec<Effect> {
+        self.stops += 1;
+        self.motion.reported(unsaid);
+        self.report("stopped", body)
+    }
+
+    fn begin_end(&mut self) -> Vec<Effect> {
+        if self.phase != Phase::Open {
+            return Vec::new();
+        }
+        self.phase = Phase::Ending;
+        vec![Effect::EndSession]
+    }
+
+    /// `exited` and `terminated` are reported once, whatever the adapter said.
+    fn ended(&mut self, code: Option<i64>) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        if let Some(code) = code {
+            let mut exited = std::mem::take(&mut self.last_words.exited);
+            match exited.as_object_mut() {
+                Some(body) => drop(body.insert("exitCode".into(), code.into())),
+                None => exited = json!({ "exitCode": code }),
+            }
+            effects.extend(self.report("exited", exited));
+        }
+        let terminated = self.last_words.terminated.clone().unwrap_or_default();
+        effects.extend(self.report("terminated", terminated));
+        self.phase = Phase::Over;
+        effects
+    }
+
+    fn report(&self, event: &str, body: Value) -> Vec<Effect> {
+        match self.phase {
+            Phase::Over => Vec::new(),
+            Phase::Open | Phase::Ending => vec![Effect::SendEvent { event: event.into(), body }],
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! What the adapter has said of the program's threads and values. Nothing follows from it by itself, and nothing waits for it.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::Value;
+
+use super::conditions::Conditions;
+use super::panics::Panics;
+
+/// How many values are remembered to have elements.
+const KNOWN: usize = 50_000;
+
+/// What the session has learned.
+#[derive(Debug, Default)]
+pub(in super::super) struct Knowledge {
+    pub(in super::super) threads: Threads,
+    pub(in super::super) elements: Elements,
+    pub(in super::super) conditions: Conditions,
+    pub(in super::super) panics: Panics,
+    /// The debugger inside the program was configured for showing objects, or is being.
+    pub(in super::super) summarizes: bool,
+}
+
+/// Ids of threads that the adapter has named.
+#[derive(Debug, Default)]
+pub(in super::super) struct Threads(HashSet<i64>);
+
+impl Threads {
+    /// Learns from the body of an event (`stopped`, `thread`).
+    pub(in super::super) fn learn(&mut self, body: &Value) {
+        self.0.extend(body["threadId"].as_i64());
+    }
+
+    /// Learns from the answer to `threads`.
+    pub(in super::super) fn learn_all(&mut self, answer: &Value) {
+        let listed = answer["threads"].as_array().into_iter().flatten();
+        self.0.extend(listed.filter_map(|thread| thread["id"].as_i64()));
+    }
+
+    pub(in super::super) fn have(&self, id: i64) -> bool {
+        self.0.contains(&id)
+    }
+}
+
+/// How many elements a value has announced, by its reference.
+#[derive(Debug, Default)]
+pub(in super::super) struct Elements(HashMap<i64, usize>);
+
+impl Elements {
+    /// Learns from an answer which values have elements.
+    pub(in super::super) fn learn(&mut self, command: &str, answer: &Value) {
+        match command {
+            "scopes" | "variables" => {
+                answer[command].as_array().into_iter().flatten().for_each(|row| self.learn_value(row));
+            }
+            "evaluate" | "setVariable" | "setExpression" => self.learn_value(answer),
+            _ => {}
+        }
+    }
+
+    fn learn_value(&mut self, value: &Value) {
+        let Some(reference) = value["variablesReference"].as_i64().filter(|reference| *reference != 0) else {
+            return;
+        };
+        match value["indexedVariables"].as_u64().and_then(|count| usize::try_from(count).ok()) {
+            Some(count @ 1..) => {
+                if self.0.len() >= KNOWN {
+                    self.0.clear();
+                }
+                self.0.insert(reference, count);
+            }
+            // References are used again.
+            _ => drop(self.0.remove(&reference)),
+        }
+    }
+
+    /// How many the value with this reference has.
+    pub(in super::super) fn of(&self, reference: &Value) -> usize {
+        reference.as_i64().and_then(|reference| self.0.get(&reference).copied()).unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn threads_are_learned_from_events_and_lists() {
+        let mut threads = Threads::default();
+        threads.learn(&json!({ "threadId": 3 }));
+        threads.learn(&json!({ "reason": "pause" }));
+        threads.learn_all(&json!({ "threads": [{ "id": 5 }, { "name": "no id" }] }));
+        assert!(threads.have(3) && threads.have(5));
+        assert!(!threads.have(0));
+    }
+
+    #[test]
+    fn a_reference_that_is_used_again_has_the_elements_of_its_last_value() {
+        let mut elements = Elements::default();
+        let row = |count: u64| json!({ "variablesReference": 9, "indexedVariables": count });
+        elements.learn("variables", &json!({ "variables": [row(4), { "variablesReference": 0 }] }));
+        assert_eq!(elements.of(&json!(9)), 4);
+        elements.learn("evaluate", &row(7));
+        assert_eq!(elements.of(&json!(9)), 7);
+        elements.learn("stackTrace", &row(1));
+        assert_eq!(elements.of(&json!(9)), 7);
+        elements.learn("setVariable", &json!({ "variablesReference": 9 }));
+        assert_eq!(elements.of(&json!(9)), 0);
+        assert_eq!(elements.of(&Value::Null), 0);
+    }
+}

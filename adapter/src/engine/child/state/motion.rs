@@ -1,0 +1,82 @@
+//! How the program was resumed, what is to stop it, and the signal that asks it to end.
+
+use dap_wire::command::Execution;
+use serde_json::{Value, json};
+
+/// How the program was resumed, and whether a client wants it to stop. A stop ends both.
+#[derive(Debug, Default)]
+pub(super) struct Motion {
+    stepping: bool,
+    pausing: bool,
+    /// The last stop is our word, not the adapter's.
+    unsaid: bool,
+}
+
+impl Motion {
+    /// The adapter is sent a request that does this.
+    pub(super) fn request(&mut self, execution: Execution) {
+        match execution {
+            Execution::Step | Execution::Move => self.stepping = true,
+            Execution::Continue => (self.stepping, self.unsaid) = (false, false),
+            Execution::Pause => self.pausing = true,
+            Execution::Unchanged => {}
+        }
+    }
+
+    /// The adapter says that the program is stopped; returns whether a client wants that. js-debug steps out of Node's own code
+    /// after a pause, and calls that a step.
+    pub(super) fn stop(&mut self, body: &mut Value) -> bool {
+        let before = std::mem::take(self);
+        if before.pausing && !before.stepping && body["reason"] == "step" {
+            body["reason"] = json!("pause");
+        }
+        before.pausing
+    }
+
+    /// The stop is reported: by us alone, or because the adapter said so.
+    pub(super) fn reported(&mut self, unsaid: bool) {
+        self.unsaid = unsaid;
+    }
+
+    pub(super) fn is_stop_unsaid(&self) -> bool {
+        self.unsaid
+    }
+}
+
+/// The signal that asks the program to end, as far as the debugger makes it special.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) enum EndSignal {
+    /// None was requested, or the program has got it.
+    #[default]
+    Usual,
+    /// It is sent once the program runs and no thread is in the debugger; it waits for that as often.
+    Owed { tries: u32 },
+    /// The adapter will stop at it.
+    Stops,
+}
+
+impl EndSignal {
+    /// The resumed program has left the debugger, or stopped `again` before it could; returns whether the signal is to be sent now.
+    pub(super) fn due(&mut self, again: bool) -> bool {
+        match self {
+            Self::Owed { tries } if again && *tries > 1 => {
+                *tries -= 1;
+                false
+            }
+            Self::Owed { .. } => {
+                *self = Self::Usual;
+                true
+            }
+            Self::Usual | Self::Stops => false,
+        }
+    }
+
+    /// Whether the program is stopped only by this signal, which is passed on when it is resumed. Once at most.
+    pub(super) fn has_stopped(&mut self, body: &Value) -> bool {
+        let only = *self == Self::Stops && body["reason"] == "signal";
+        if only {
+            *self = Self::Usual;
+        }
+        only
+    }
+}

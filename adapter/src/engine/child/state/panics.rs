@@ -1,0 +1,152 @@
+//! What is known of Rust's panics: whether the program is to stop at them, and the last one.
+
+use serde_json::{Value, json};
+
+/// Most of a panic's message, bytes.
+const MESSAGE: usize = 4096;
+
+/// What is wanted of panics, and the last one.
+#[derive(Debug, Default)]
+pub(in super::super) struct Panics {
+    /// Whether the program stops at panics; nothing if neither a client nor we have chosen yet.
+    wanted: Option<bool>,
+    /// Arguments of the latest `setFunctionBreakpoints`.
+    functions: Value,
+    /// The adapter's id of our breakpoint.
+    id: Option<i64>,
+    /// The thread that panicked and what it said, while the program is stopped there.
+    last: Option<(Value, String)>,
+}
+
+impl Panics {
+    /// What the clients want.
+    pub(in super::super) fn note_functions(&mut self, arguments: &Value) {
+        self.functions = arguments.clone();
+    }
+
+    /// Whether nobody has chosen yet whether the program stops at panics.
+    pub(in super::super) fn is_open(&self) -> bool {
+        self.wanted.is_none()
+    }
+
+    /// Chooses whether the program stops at panics. Returns the function breakpoints of the clients, if they are to be set again
+    /// for that.
+    pub(in super::super) fn choose(&mut self, wanted: bool) -> Option<Value> {
+        let before = self.wanted.replace(wanted).unwrap_or(false);
+        (before != wanted).then(|| match &self.functions {
+            functions @ Value::Object(_) => functions.clone(),
+            _ => json!({ "breakpoints": [] }),
+        })
+    }
+
+    /// Adds our breakpoint, if it is wanted, to the clients' own; says whether it did.
+    pub(in super::super) fn add_breakpoint(&mut self, arguments: &mut Value, function: &str) -> bool {
+        self.id = None;
+        match arguments["breakpoints"].as_array_mut().filter(|_| self.wanted == Some(true)) {
+            Some(list) => {
+                list.push(json!({ "name": function }));
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Takes our breakpoint, the last of them, out of an answer.
+    pub(in super::super) fn take_own(&mut self, answer: &mut Value) {
+        if let Some(own) = answer["breakpoints"].as_array_mut().and_then(Vec::pop) {
+            self.id = own["id"].as_i64();
+        }
+    }
+
+    /// Describes a stop at our own breakpoint as a stop at an exception.
+    pub(in super::super) fn describe(&mut self, body: &mut Value, words: impl FnOnce() -> String) {
+        self.last = None;
+        let hit = body["hitBreakpointIds"].as_array().into_iter().flatten().filter_map(Value::as_i64);
+        let ours = self.id.is_some_and(|id| hit.into_iter().any(|hit| hit == id));
+        if !ours || !body["reason"].as_str().is_some_and(|reason| reason.ends_with("breakpoint")) {
+            return;
+        }
+        let message = message_in(&words()).unwrap_or_else(|| "a thread panicked".into());
+        body["reason"] = json!("exception");
+        body["description"] = json!("Paused on a panic");
+        body["text"] = json!(message);
+        if let Some(body) = body.as_object_mut() {
+            body.shift_remove("hitBreakpointIds");
+        }
+        self.last = Some((body["threadId"].clone(), message));
+    }
+
+    /// What this thread panicked with, if that is why the program is stopped.
+    pub(in super::super) fn info(&self, thread: &Value) -> Option<Value> {
+        let (panicked, message) = self.last.as_ref()?;
+        (panicked == thread).then(|| {
+            json!({ "exceptionId": "panic", "description": message, "breakMode": "always",
+                "details": { "message": message, "typeName": "panic" } })
+        })
+    }
+}
+
+/// The last panic that the program has printed: the line that says so, and the message below it.
+fn message_in(words: &str) -> Option<String> {
+    let at = words.rfind("panicked at ")?;
+    let start = words.get(..at)?.rfind('\n').map_or(0, |line| line + 1);
+    let told = words.get(start..)?;
+    let end = ["\nnote: ", "\nstack backtrace:"]
+        .iter()
+        .filter_map(|end| told.find(end))
+        .min()
+        .unwrap_or(told.len());
+    let message = told.get(..end)?.trim();
+    Some(message.get(..message.floor_char_boundary(MESSAGE))?.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_panic_is_quoted_with_its_message() {
+        let words = "warming up\nthread 'a' panicked at src/a.rs:1:2:\nfirst\nthread 'main' panicked at src/b.rs:3:4:\n\
+                     called `Option::unwrap()` on a `None` value\nnote: run with `RUST_BACKTRACE=1`\n";
+        assert_eq!(
+            message_in(words).as_deref(),
+            Some("thread 'main' panicked at src/b.rs:3:4:\ncalled `Option::unwrap()` on a `None` value")
+        );
+        let traced = "thread 'main' panicked at a.rs:1:1:\nbad\nstack backtrace:\n   0: main\nnote: some\n";
+        assert_eq!(message_in(traced).as_deref(), Some("thread 'main' panicked at a.rs:1:1:\nbad"));
+        assert_eq!(message_in("all is well"), None);
+    }
+
+    #[test]
+    fn only_a_stop_at_our_breakpoint_is_a_panic() {
+        let mut panics = Panics::default();
+        panics.take_own(&mut json!({ "breakpoints": [{ "id": 4 }, { "id": 9 }] }));
+        let mut other = json!({ "reason": "breakpoint", "threadId": 1, "hitBreakpointIds": [4] });
+        panics.describe(&mut other, String::new);
+        assert_eq!(other["reason"], "breakpoint");
+        let mut ours = json!({ "reason": "function breakpoint", "threadId": 1, "hitBreakpointIds": [9] });
+        panics.describe(&mut ours, || "thread 'main' panicked at a.rs:1:1:\nbad\n".into());
+        assert_eq!(ours["reason"], "exception");
+        assert_eq!(ours["text"], "thread 'main' panicked at a.rs:1:1:\nbad");
+        assert!(ours["hitBreakpointIds"].is_null());
+    }
+
+    #[test]
+    fn function_breakpoints_are_set_again_when_the_choice_changes() {
+        let mut panics = Panics::default();
+        assert!(panics.is_open());
+        assert_eq!(panics.choose(false), None);
+        assert!(!panics.is_open());
+        assert_eq!(panics.choose(true), Some(json!({ "breakpoints": [] })));
+        assert_eq!(panics.choose(true), None);
+        let functions = json!({ "breakpoints": [{ "name": "work" }] });
+        panics.note_functions(&functions);
+        let mut sent = functions.clone();
+        assert!(panics.add_breakpoint(&mut sent, "rust_panic"));
+        assert_eq!(sent, json!({ "breakpoints": [{ "name": "work" }, { "name": "rust_panic" }] }));
+        assert_eq!(panics.choose(false), Some(functions.clone()));
+        let mut sent = functions.clone();
+        assert!(!panics.add_breakpoint(&mut sent, "rust_panic"));
+        assert_eq!(sent, functions);
+    }
+}

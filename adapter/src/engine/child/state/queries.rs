@@ -1,0 +1,97 @@
+//! What the session asks of its state, most of it while it waits.
+
+use dap_wire::Failure;
+
+use super::{ChildState, Connection, EndKind, Handshake, Launch, Phase, Program};
+
+impl ChildState {
+    pub(in super::super) fn is_launch_sent(&self) -> bool {
+        self.handshake >= Handshake::LaunchSent
+    }
+
+    pub(in super::super) fn is_initialized(&self) -> bool {
+        self.handshake >= Handshake::Initialized
+    }
+
+    pub(in super::super) fn is_configured(&self) -> bool {
+        self.handshake >= Handshake::Configured
+    }
+
+    /// `launch` or `attach` was answered with success: until then its response says what is wrong.
+    pub(in super::super) fn is_launched(&self) -> bool {
+        matches!(self.launch, Launch::Succeeded)
+    }
+
+    /// What the adapter printed before the launch was answered.
+    pub(in super::super) fn printed(&self) -> &str {
+        match &self.launch {
+            Launch::Pending { printed } => printed,
+            Launch::Succeeded => "",
+        }
+    }
+
+    /// Why the program does not start.
+    pub(in super::super) fn refusal(&self) -> Option<&Failure> {
+        self.refusal.as_ref()
+    }
+
+    pub(in super::super) fn is_process_reported(&self) -> bool {
+        matches!(self.program, Program::Reported | Program::Ended)
+    }
+
+    /// Whether the program was seen to end; only of one that the adapter starts through our stub.
+    pub(in super::super) fn is_gone(&self) -> bool {
+        matches!(self.program, Program::EndedUnseen | Program::Ended)
+    }
+
+    pub(in super::super) fn stops(&self) -> u64 {
+        self.stops
+    }
+
+    /// Whether the adapter has not said that the program is stopped, so that it may not answer a `continue` either.
+    pub(in super::super) fn is_stop_unsaid(&self) -> bool {
+        self.motion.is_stop_unsaid()
+    }
+
+    /// The exit code that the adapter said.
+    pub(in super::super) fn exit_code(&self) -> Option<i64> {
+        self.last_words.exit_code
+    }
+
+    pub(in super::super) fn is_terminated(&self) -> bool {
+        self.last_words.terminated.is_some()
+    }
+
+    /// Whether the adapter has let go of the program, as it was asked to, or is gone.
+    pub(in super::super) fn is_disconnected(&self) -> bool {
+        self.last_words.connection >= Connection::Disconnected
+    }
+
+    pub(in super::super) fn has_hung_up(&self) -> bool {
+        self.last_words.connection == Connection::HungUp
+    }
+
+    /// Whether the adapter has gone, and said nothing of the program's end.
+    pub(in super::super) fn hung_up_without_a_word(&self) -> bool {
+        self.has_hung_up() && !self.is_terminated() && self.exit_code().is_none()
+    }
+
+    /// How the end is explained, with or without an exit code of the kernel's; `may_hang_up`: this adapter ends without a word.
+    pub(in super::super) fn end_kind(&self, by_kernel: bool, may_hang_up: bool) -> EndKind {
+        match self.exit_code() {
+            _ if by_kernel => EndKind::ExitCode,
+            Some(_) => EndKind::ExitCode,
+            None if self.hung_up_without_a_word() && !may_hang_up => EndKind::AdapterBroke,
+            None => EndKind::NoExitCode,
+        }
+    }
+
+    /// Whether something sees to the end, or has.
+    pub(in super::super) fn is_ending(&self) -> bool {
+        self.phase >= Phase::Ending
+    }
+
+    pub(in super::super) fn is_over(&self) -> bool {
+        self.phase == Phase::Over
+    }
+}

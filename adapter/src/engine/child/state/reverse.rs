@@ -1,0 +1,32 @@
+//! Requests of the adapter that a client carries out: each is answered once, on the connection it came by.
+
+use std::collections::BTreeMap;
+
+use dap_wire::Request;
+
+/// A connection to the adapter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in super::super) enum Link {
+    First,
+    /// The one that the program got for itself.
+    Program,
+}
+
+/// Those that have no answer yet, by our number.
+#[derive(Debug, Default)]
+pub(super) struct ReverseRequests {
+    last: i64,
+    open: BTreeMap<i64, (Link, Request)>,
+}
+
+impl ReverseRequests {
+    pub(super) fn add(&mut self, link: Link, request: Request) -> i64 {
+        self.last += 1;
+        self.open.insert(self.last, (link, request));
+        self.last
+    }
+
+    pub(super) fn take(&mut self, number: i64) -> Option<(Link, Request)> {
+        self.open.remove(&number)
+    }
+}

@@ -1,0 +1,201 @@
+//! Orders of events that decide what the hub is told, and how often.
+
+mod motion;
+
+use dap_wire::ErrorCode;
+
+use super::*;
+
+fn reported(effects: &[Effect]) -> Vec<&str> {
+    let events = effects.iter().filter_map(|effect| match effect {
+        Effect::SendEvent { event, .. } => Some(event.as_str()),
+        _ => None,
+    });
+    events.collect()
+}
+
+fn after(events: impl IntoIterator<Item = Event>) -> ChildState {
+    let mut state = ChildState::default();
+    for event in events {
+        drop(state.handle(event));
+    }
+    state
+}
+
+fn failure(message: &str) -> Failure {
+    Failure::new(ErrorCode::EngineFailed, message)
+}
+
+#[test]
+fn initialized_is_reported_once() {
+    let mut state = after([Event::LaunchSent]);
+    assert_eq!(reported(&state.handle(Event::Initialized)), ["initialized"]);
+    assert_eq!(state.handle(Event::Initialized), []);
+    drop(state.handle(Event::Configured));
+    assert_eq!(state.handle(Event::Initialized), []);
+    assert!(state.is_configured());
+}
+
+#[test]
+fn launch_may_be_answered_before_and_after_configuration() {
+    let early = [Event::LaunchSent, Event::Launched, Event::Initialized, Event::Configured];
+    let late = [Event::LaunchSent, Event::Initialized, Event::Configured, Event::Launched];
+    for events in [early, late] {
+        let state = after(events);
+        assert!(state.is_launch_sent() && state.is_initialized() && state.is_configured());
+        assert!(state.is_launched());
+    }
+    assert!(!after([Event::LaunchSent, Event::Initialized, Event::Configured]).is_launched());
+}
+
+#[test]
+fn a_late_launch_does_not_undo_the_handshake() {
+    // An adapter may say `initialized` before it gets `launch`.
+    let state = after([Event::Initialized, Event::LaunchSent]);
+    assert!(state.is_initialized());
+}
+
+#[test]
+fn what_was_printed_before_the_launch_is_answered_is_kept() {
+    let printed = |text: &str| Event::Printed(text.into());
+    let mut state = after([printed("no such file\n"), printed("bye\n")]);
+    assert_eq!(state.printed(), "no such file\nbye\n");
+    for _ in 0..4 {
+        drop(state.handle(printed(&"x".repeat(WORDS_BYTES))));
+    }
+    assert!(state.printed().len() <= 2 * WORDS_BYTES);
+    drop(state.handle(Event::Launched));
+    assert_eq!(state.printed(), "");
+}
+
+#[test]
+fn the_first_refusal_counts() {
+    let state = after([Event::Refused(failure("no runtime")), Event::Refused(failure("later"))]);
+    assert_eq!(state.refusal().map(|failure| failure.message.as_str()), Some("no runtime"));
+}
+
+#[test]
+fn a_program_may_end_before_its_process_is_reported() {
+    let state = after([Event::ProgramGone]);
+    assert!(state.is_gone() && !state.is_process_reported());
+    let process = || Event::Process(json!({ "name": "a" }));
+    for events in [[Event::ProgramGone, process()], [process(), Event::ProgramGone]] {
+        let state = after(events);
+        assert!(state.is_gone() && state.is_process_reported());
+    }
+    assert!(!after([process()]).is_gone());
+}
+
+#[test]
+fn a_pause_is_reported_only_if_nothing_else_has_stopped_the_program() {
+    let found = |before| Event::FoundStopped { before, body: json!({ "reason": "pause" }) };
+    let mut state = after([Event::Stopped(Value::Null)]);
+    assert_eq!(state.handle(found(0)), []);
+    assert_eq!(state.stops(), 1);
+    assert_eq!(reported(&state.handle(found(1))), ["stopped"]);
+    assert_eq!(state.stops(), 2);
+    assert_eq!(state.handle(found(1)), []);
+}
+
+#[test]
+fn one_task_sees_to_the_end() {
+    let ways = || {
+        [
+            Event::Exited(json!({ "exitCode": 3 })),
+            Event::Terminated(Value::Null),
+            Event::HungUp,
+            Event::EndNoticed,
+        ]
+    };
+    for first in 0..ways().len() {
+        let mut state = ChildState::default();
+        let mut ways = ways();
+        ways.rotate_left(first);
+        let effects: Vec<Effect> = ways.into_iter().flat_map(|way| state.handle(way)).collect();
+        assert_eq!(effects, [Effect::EndSession]);
+        assert!(state.is_ending() && !state.is_over());
+        assert_eq!(state.exit_code(), Some(3));
+        assert!(state.is_terminated() && state.has_hung_up());
+    }
+}
+
+#[test]
+fn the_end_is_reported_once_and_nothing_after_it() {
+    let mut state = after([
+        Event::Exited(json!({ "exitCode": 1, "extra": true })),
+        Event::Exited(json!({ "exitCode": 2 })),
+        Event::Terminated(json!({ "restart": 7 })),
+        Event::Terminated(Value::Null),
+    ]);
+    assert_eq!(
+        state.handle(Event::EndKnown(Some(134))),
+        [
+            Effect::SendEvent { event: "exited".into(), body: json!({ "exitCode": 134, "extra": true }) },
+            Effect::SendEvent { event: "terminated".into(), body: json!({ "restart": 7 }) },
+        ]
+    );
+    assert!(state.is_over());
+    for late in [
+        Event::EndKnown(Some(0)),
+        Event::Terminated(Value::Null),
+        Event::HungUp,
+        Event::EndNoticed,
+        Event::Stopped(Value::Null),
+        Event::Process(Value::Null),
+        Event::Initialized,
+        Event::Report { event: "output".into(), body: Value::Null },
+    ] {
+        assert_eq!(state.handle(late), []);
+    }
+}
+
+#[test]
+fn an_end_without_a_code_has_no_exited_event() {
+    let mut state = after([Event::Terminated(Value::Null)]);
+    assert_eq!(reported(&state.handle(Event::EndKnown(None))), ["terminated"]);
+}
+
+#[test]
+fn a_program_that_the_hub_lets_go_is_not_reported() {
+    let mut state = after([Event::LaunchSent, Event::Launched, Event::LetGo]);
+    assert!(state.is_ending());
+    assert_eq!(state.handle(Event::HungUp), []);
+    assert_eq!(state.handle(Event::EndKnown(Some(137))), []);
+}
+
+#[test]
+fn an_adapter_that_broke_is_reported_once_the_launch_has_succeeded() {
+    let mut state = after([Event::LaunchSent, Event::HungUp]);
+    assert_eq!(state.handle(Event::AdapterBroke(failure("crashed"))), []);
+    // The answer to the launch says it, until the hub lets go.
+    assert!(!state.is_over());
+    let mut state = after([Event::LaunchSent, Event::Launched, Event::HungUp]);
+    assert_eq!(state.handle(Event::AdapterBroke(failure("crashed"))), [Effect::Died(failure("crashed"))]);
+    assert!(state.is_over());
+}
+
+#[test]
+fn an_end_without_a_word_of_the_adapter_is_its_failure_unless_that_is_its_way() {
+    let gone = after([Event::Launched, Event::HungUp]);
+    assert!(gone.hung_up_without_a_word());
+    assert_eq!(gone.end_kind(false, false), EndKind::AdapterBroke);
+    assert_eq!(gone.end_kind(false, true), EndKind::NoExitCode);
+    assert_eq!(gone.end_kind(true, false), EndKind::ExitCode);
+    let said = after([Event::Terminated(Value::Null), Event::HungUp]);
+    assert!(!said.hung_up_without_a_word());
+    assert_eq!(said.end_kind(false, false), EndKind::NoExitCode);
+    let code = after([Event::ExitCode(0), Event::HungUp]);
+    assert!(!code.hung_up_without_a_word());
+    assert_eq!(code.end_kind(false, false), EndKind::ExitCode);
+}
+
+#[test]
+fn an_adapter_that_was_disconnected_stays_so() {
+    let mut state = after([Event::LaunchSent, Event::Launched]);
+    assert!(!state.is_disconnected());
+    state.handle(Event::Disconnected);
+    assert!(state.is_disconnected() && !state.has_hung_up());
+    state.handle(Event::HungUp);
+    state.handle(Event::Disconnected);
+    assert!(state.is_disconnected() && state.has_hung_up());
+}

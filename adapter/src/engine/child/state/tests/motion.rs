@@ -1,0 +1,91 @@
+//! Stops, resumes, the signal that asks the program to end, and requests of the adapter to a client.
+
+use super::*;
+
+fn paused(effects: Vec<Effect>) -> (Value, bool) {
+    match effects.as_slice() {
+        [Effect::Examine { body, paused }] => (body["reason"].clone(), *paused),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn stop(reason: &str) -> Event {
+    Event::StopReported(json!({ "reason": reason, "threadId": 1 }))
+}
+
+#[test]
+fn a_step_that_a_pause_made_is_a_pause() {
+    let mut state = after([Event::RequestSent(Execution::Continue), Event::RequestSent(Execution::Pause)]);
+    assert_eq!(paused(state.handle(stop("step"))), (json!("pause"), true));
+    // The stop has ended the pause.
+    drop(state.handle(Event::RequestSent(Execution::Continue)));
+    assert_eq!(paused(state.handle(stop("step"))), (json!("step"), false));
+}
+
+#[test]
+fn a_step_that_is_paused_may_still_be_a_step() {
+    let mut state = after([Event::RequestSent(Execution::Step), Event::RequestSent(Execution::Pause)]);
+    assert_eq!(paused(state.handle(stop("step"))), (json!("step"), true));
+    let mut state = after([Event::RequestSent(Execution::Pause)]);
+    assert_eq!(paused(state.handle(stop("breakpoint"))), (json!("breakpoint"), true));
+}
+
+#[test]
+fn a_continue_may_stay_unanswered_only_after_a_stop_of_ours() {
+    let found = || Event::FoundStopped { before: 0, body: Value::Null };
+    let mut state = after([found()]);
+    assert!(state.is_stop_unsaid());
+    drop(state.handle(Event::RequestSent(Execution::Continue)));
+    assert!(!state.is_stop_unsaid());
+    // The adapter says it after all.
+    let state = after([found(), stop("pause"), Event::Stopped(Value::Null)]);
+    assert!(!state.is_stop_unsaid());
+    // Meanwhile the adapter has said it.
+    assert!(!after([Event::Stopped(Value::Null), found()]).is_stop_unsaid());
+}
+
+#[test]
+fn an_owed_signal_is_sent_once_the_program_has_left_the_debugger() {
+    let mut state = after([Event::Stopped(Value::Null), Event::SignalOwed]);
+    assert_eq!(state.handle(Event::Resumed), [Effect::AwaitOutside { stops: 1 }]);
+    assert_eq!(state.handle(Event::LeftDebugger { again: true }), []);
+    drop(state.handle(Event::Stopped(Value::Null)));
+    assert_eq!(state.handle(Event::Resumed), [Effect::AwaitOutside { stops: 2 }]);
+    assert_eq!(state.handle(Event::LeftDebugger { again: false }), [Effect::SignalProgram]);
+    assert_eq!(state.handle(Event::LeftDebugger { again: false }), []);
+    assert_eq!(state.handle(Event::Resumed), []);
+}
+
+#[test]
+fn a_program_that_stops_again_and_again_gets_its_signal_all_the_same() {
+    let mut state = after([Event::SignalOwed]);
+    let sent = (1..).find(|_| !state.handle(Event::LeftDebugger { again: true }).is_empty());
+    assert_eq!(sent, Some(MAX_TRIES));
+}
+
+#[test]
+fn a_stop_at_the_signal_that_asks_to_end_is_passed_on_once() {
+    let mut state = after([Event::SignalStops]);
+    assert_eq!(paused(state.handle(stop("breakpoint"))), (json!("breakpoint"), false));
+    assert!(matches!(state.handle(stop("signal")).as_slice(), [Effect::PassSignal(_)]));
+    assert_eq!(paused(state.handle(stop("signal"))), (json!("signal"), false));
+}
+
+#[test]
+fn a_client_answers_on_the_connection_that_asked_and_once() {
+    let request = |seq| Request { seq, command: "runInTerminal".into(), arguments: json!({ "args": ["a"] }) };
+    let wants = |link, seq, external| Event::WantsTerminal { link, request: request(seq), external };
+    let mut state = ChildState::default();
+    let asked = state.handle(wants(Link::First, 7, true));
+    let arguments = json!({ "args": ["a"], "kind": "external" });
+    assert_eq!(asked, [Effect::AskClient { id: 1, command: "runInTerminal".into(), arguments }]);
+    let arguments = json!({ "args": ["a"] });
+    let asked = state.handle(wants(Link::Program, 8, false));
+    assert_eq!(asked, [Effect::AskClient { id: 2, command: "runInTerminal".into(), arguments }]);
+    let answer = |id| Event::ClientAnswered { id, result: Ok(json!({ "processId": id })) };
+    for (id, link, seq) in [(2, Link::Program, 8), (1, Link::First, 7)] {
+        let result = Ok(json!({ "processId": id }));
+        assert_eq!(state.handle(answer(id)), [Effect::Respond { link, request: request(seq), result }]);
+        assert_eq!(state.handle(answer(id)), []);
+    }
+}

@@ -1,0 +1,51 @@
+//! What lldb and gdb show a value with parts as, and pydevd an object without a text: one line of at most 80 characters
+//! (`Vec(size=3) {1, 2, 3}`, `Some("x")`, `Account(name='ann')`). The text is made in the debugger, in Python: it costs no request,
+//! reads what is there and runs nothing of the program. What this does not know keeps the debugger's own text.
+
+use serde_json::json;
+
+/// What both have: how a text is made of a value's parts.
+const COMMON: &str = include_str!("summaries/common.py");
+const GDB: &str = include_str!("summaries/gdb.py");
+const LLDB: &str = include_str!("summaries/lldb.py");
+/// What pydevd is given.
+const PYTHON: &str = include_str!("summaries/python.py");
+
+/// Python for `True` and `False`.
+fn truth(yes: bool) -> &'static str {
+    if yes { "True" } else { "False" }
+}
+
+/// A gdb command, for before its DAP starts; `rust`: rustc made the program.
+pub(super) fn for_gdb(rust: bool) -> String {
+    format!("python exec({}, {{'RUST': {}}})", json!(format!("{COMMON}\n{GDB}")), truth(rust))
+}
+
+/// An lldb command, for behind those that load rustc's formatters, which this corrects. `?` keeps it out of the console unless it fails.
+pub(super) fn for_lldb(rust: bool) -> String {
+    format!(
+        "?script import sys, types; tandem_summaries = types.ModuleType('tandem_summaries'); \
+         sys.modules['tandem_summaries'] = tandem_summaries; exec({}, tandem_summaries.__dict__); \
+         tandem_summaries.install(lldb.debugger, {})",
+        json!(format!("{COMMON}\n{LLDB}")),
+        truth(rust)
+    )
+}
+
+/// A Python expression for pydevd, evaluated once in each process: its own module is changed, none of the program.
+pub(super) fn for_pydevd() -> String {
+    format!("__import__('builtins').exec({}, {{}})", json!(PYTHON))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Both take a command of one line; lldb-dap evaluates what is in backquotes.
+    #[test]
+    fn a_command_is_one_line_without_backquotes() {
+        for command in [for_gdb(true), for_lldb(false), for_pydevd()] {
+            assert!(command.is_ascii() && !command.contains(['\n', '`']), "{command}");
+        }
+    }
+}

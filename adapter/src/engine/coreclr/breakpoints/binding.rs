@@ -1,0 +1,317 @@
+//! Where breakpoints bind: in the modules that are loaded, and in those that come and go.
+
+use std::path::Path;
+use std::rc::Rc;
+
+use clr_metadata::pdb::Location;
+use cordebug::frame::Breakpoint;
+use dap_wire::{ErrorCode, Failure};
+use serde_json::json;
+
+use super::functions::Name;
+use super::{BoundLocation, BreakpointScope, Breakpoints, SiteKey, Spot, Wanted};
+use crate::engine::coreclr::cor;
+use crate::engine::coreclr::modules::Loaded;
+use crate::engine::coreclr::options::Options;
+use crate::engine::coreclr::outbox::Outbox;
+use crate::engine::coreclr::sources::Sources;
+use crate::engine::coreclr::types::TypeSystem;
+
+/// Why a breakpoint does not bind in what its author hides from debuggers.
+const NEVER: &str = "the code there is marked [DebuggerHidden]: no breakpoint stops in it";
+
+impl Breakpoints {
+    /// Binds one breakpoint in one module, if it has code there.
+    pub(super) fn bind(
+        &mut self,
+        options: &Options,
+        sources: &Sources,
+        place: &BreakpointScope,
+        wanted: &mut Wanted,
+        loaded: &Rc<Loaded>,
+    ) {
+        if wanted.problem.is_some() || !is_meant(wanted.request["modulePath"].as_str(), loaded) {
+            return;
+        }
+        match place {
+            BreakpointScope::Functions => self.bind_function(options, sources, wanted, loaded),
+            BreakpointScope::Source(path) => self.bind_line(options, sources, path, wanted, loaded),
+            // Not by modules: its code is there already, or it is no place to stop at.
+            BreakpointScope::Instructions => return,
+        }
+        if loaded.is_optimized && !loaded.is_framework && wanted.is_bound_in(loaded) {
+            wanted.remark(format!("`{}` is optimised: the line may be skipped", loaded.name()));
+        }
+    }
+
+    fn bind_line(
+        &mut self,
+        options: &Options,
+        sources: &Sources,
+        path: &str,
+        wanted: &mut Wanted,
+        loaded: &Rc<Loaded>,
+    ) {
+        let Ok(pdb) = &loaded.pdb else { return };
+        let number = |key: &str| wanted.request[key].as_u64().and_then(|number| u32::try_from(number).ok());
+        let (Some(line), column) = (number("line"), number("column")) else { return };
+        let Some((document, is_by_name)) = sources.find_or_guess(pdb, path) else { return };
+        if sources.is_refused(pdb, document, path) {
+            wanted.problem = Some(format!(
+                "the file is not the one `{}` was compiled from (its checksum differs), and `requireExactSource` is set",
+                loaded.name()
+            ));
+            return;
+        }
+        let locations = pdb.locations(document, line, column);
+        if let Some(first) = locations.first() {
+            if first.point.line > line {
+                wanted.remark(format!("no code on line {line}: moved to line {}", first.point.line));
+            }
+            if is_by_name {
+                wanted.remark(format!(
+                    "there is no file `{path}`: bound in `{}`, whose path ends in the same way",
+                    sources.path_of(pdb, document)
+                ));
+            }
+            if Sources::differs(pdb, document, path) {
+                wanted.remark(format!(
+                    "the file is not the one `{}` was compiled from (its checksum differs): lines may be off",
+                    loaded.name()
+                ));
+            }
+        }
+        for at in locations {
+            self.bind_at(options, sources, wanted, loaded, at.method, Some(at));
+        }
+    }
+
+    fn bind_function(
+        &mut self,
+        options: &Options,
+        sources: &Sources,
+        wanted: &mut Wanted,
+        loaded: &Rc<Loaded>,
+    ) {
+        let Ok(name) = Name::parse(wanted.request["name"].as_str().unwrap_or_default()) else { return };
+        if loaded.is_framework && !name.is_frameworks() {
+            return;
+        }
+        let (methods, others) = name.methods(loaded);
+        if methods.is_empty() && !others.is_empty() && !wanted.is_bound() {
+            wanted.problem =
+                Some(format!("no overload has these parameters; there is {}", others.join(", ")));
+            return;
+        }
+        for method in methods {
+            let point = loaded
+                .pdb
+                .as_ref()
+                .ok()
+                .and_then(|pdb| pdb.points(method).iter().find(|point| !point.is_hidden()).copied());
+            // A method without statements of its own, a kickoff say, has nothing to stop at, but code without symbols
+            // has its first instruction.
+            if point.is_some() || loaded.pdb.is_err() {
+                self.bind_at(
+                    options,
+                    sources,
+                    wanted,
+                    loaded,
+                    method,
+                    point.map(|point| Location { method, point }),
+                );
+            }
+        }
+    }
+
+    fn bind_at(
+        &mut self,
+        options: &Options,
+        sources: &Sources,
+        wanted: &mut Wanted,
+        loaded: &Rc<Loaded>,
+        method: u32,
+        at: Option<Location>,
+    ) {
+        if loaded.never_stops_in(method) {
+            if !wanted.is_bound() {
+                wanted.problem = Some(NEVER.into());
+            }
+            return;
+        }
+        // Code on the same line, or another of the same name, may be stopped in.
+        wanted.problem = wanted.problem.take().filter(|problem| problem != NEVER);
+        let il = at.map_or(0, |at| at.point.il);
+        let set = || loaded.module.function(method)?.set_breakpoint(il);
+        match self.place_site((loaded.id, method, Spot::Il(il)), set) {
+            Ok(site) if wanted.sites.contains(&site) => {}
+            Ok(site) => {
+                wanted.sites.push(site);
+                if let (None, Some(at), Ok(pdb)) = (wanted.place, at, &loaded.pdb) {
+                    wanted.place = Some(at);
+                    wanted.document = sources.path_of(pdb, at.point.document);
+                }
+            }
+            // An abstract or native method of that name is none to stop in.
+            Err(_) if wanted.is_bound() => {}
+            Err(failure) if loaded.is_optimized && !options.suppress_optimizations => wanted.remark(format!(
+                "{failure}; the code is optimised: launch with `suppressJITOptimizations` to stop at all its lines"
+            )),
+            Err(failure) => wanted.remark(failure.to_string()),
+        }
+    }
+
+    /// A module came: what waited for it binds, and clients are told.
+    pub(in crate::engine::coreclr) fn bind_in(
+        &mut self,
+        types: &TypeSystem,
+        sources: &Sources,
+        options: &Options,
+        outbox: &Outbox,
+        loaded: &Rc<Loaded>,
+    ) {
+        let mut places = std::mem::take(&mut self.places);
+        for (place, list) in &mut places {
+            for wanted in list {
+                let before = (wanted.is_bound(), wanted.problem.is_some());
+                self.bind(options, sources, place, wanted, loaded);
+                // A module that has the file and no code at the line is why it will not bind.
+                let explained = !wanted.is_bound() && sources.has_source(place, loaded);
+                if explained || (wanted.is_bound(), wanted.problem.is_some()) != before {
+                    let pending = if explained { why_pending(types, sources, place) } else { String::new() };
+                    let body = wanted.body(&wanted.in_its_module(&pending));
+                    outbox.tell("breakpoint", json!({ "reason": "changed", "breakpoint": body }));
+                }
+            }
+        }
+        self.places = places;
+    }
+
+    /// A module came whose missing symbols may be why: whoever waits for a breakpoint is notified.
+    pub(in crate::engine::coreclr) fn tell_why_pending(
+        &self,
+        types: &TypeSystem,
+        sources: &Sources,
+        outbox: &Outbox,
+    ) {
+        for (place, list) in &self.places {
+            let pending = why_pending(types, sources, place);
+            for wanted in list.iter().filter(|wanted| !wanted.is_bound() && wanted.problem.is_none()) {
+                let body = wanted.body(&wanted.in_its_module(&pending));
+                outbox.tell("breakpoint", json!({ "reason": "changed", "breakpoint": body }));
+            }
+        }
+    }
+
+    /// A module went: its breakpoints wait again.
+    pub(in crate::engine::coreclr) fn unbind_in(
+        &mut self,
+        types: &TypeSystem,
+        sources: &Sources,
+        outbox: &Outbox,
+        module: usize,
+    ) {
+        self.sites.retain(|site| site.key.0 != module);
+        let mut places = std::mem::take(&mut self.places);
+        for (place, list) in &mut places {
+            for wanted in list {
+                let before = wanted.sites.len();
+                wanted.sites.retain(|site| site.0 != module);
+                if wanted.sites.is_empty() && before > 0 {
+                    (wanted.place, wanted.remarks) = (None, Vec::new());
+                    let body = wanted.body(&wanted.in_its_module(&why_pending(types, sources, place)));
+                    outbox.tell("breakpoint", json!({ "reason": "changed", "breakpoint": body }));
+                }
+            }
+        }
+        self.places = places;
+    }
+
+    /// The user's entry method: for an async one, the state machine behind it.
+    pub(in crate::engine::coreclr) fn set_entry_breakpoint(
+        &mut self,
+        loaded: &Rc<Loaded>,
+    ) -> Result<(), Failure> {
+        let no_entry = || Failure::new(ErrorCode::EngineFailed, "its assembly has no entry method");
+        let image = loaded.image().filter(|image| image.entry_point != 0).ok_or_else(no_entry)?;
+        let mut target = (image.entry_point, 0);
+        if let Ok(pdb) = &loaded.pdb {
+            let visible = |method: u32| {
+                pdb.points(method).iter().find(|point| !point.is_hidden()).map(|point| (method, point.il))
+            };
+            let owner = image.metadata.owner_of(image.entry_point);
+            let is_users = |method: u32| {
+                let kickoff = pdb.kickoff(method);
+                kickoff.is_some_and(|kickoff| {
+                    // Statements of the top level have a name of the compiler's.
+                    image.metadata.owner_of(kickoff) == owner
+                        && matches!(image.metadata.method_name(kickoff), "Main" | "<Main>$")
+                })
+            };
+            target = visible(image.entry_point)
+                .or_else(|| image.metadata.all_methods().find(|method| is_users(*method)).and_then(visible))
+                .unwrap_or(target);
+        }
+        let set = || loaded.module.function(target.0)?.set_breakpoint(target.1);
+        self.entry = Some(set().map_err(cor("set a breakpoint at the entry"))?);
+        Ok(())
+    }
+
+    /// The site with this key, made when there is none yet.
+    pub(super) fn place_site(
+        &mut self,
+        key: SiteKey,
+        set: impl FnOnce() -> cordebug::Result<Breakpoint>,
+    ) -> Result<SiteKey, Failure> {
+        if !self.sites.iter().any(|site| site.key == key) {
+            let breakpoint = set().map_err(cor("set a breakpoint"))?;
+            self.sites.push(BoundLocation { key, breakpoint });
+        }
+        Ok(key)
+    }
+}
+
+impl Sources {
+    /// Whether a module was compiled from the file of a place.
+    fn has_source(&self, place: &BreakpointScope, loaded: &Loaded) -> bool {
+        let BreakpointScope::Source(path) = place else { return false };
+        loaded.pdb.as_ref().is_ok_and(|pdb| self.find(pdb, path).is_some())
+    }
+}
+
+/// Why a breakpoint at a place has not bound, for people.
+pub(super) fn why_pending(types: &TypeSystem, sources: &Sources, place: &BreakpointScope) -> String {
+    let mut reasons = Vec::new();
+    match place {
+        BreakpointScope::Functions => reasons.push("no loaded module has this method yet".to_owned()),
+        // Code comes and goes with the process: what is not there now never will be.
+        BreakpointScope::Instructions => return "no program runs yet that has code there".to_owned(),
+        BreakpointScope::Source(path) if !Path::new(path).exists() => {
+            reasons.push(format!("there is no file `{path}`"));
+        }
+        BreakpointScope::Source(_) => {
+            if types.modules.all().iter().any(|loaded| sources.has_source(place, loaded)) {
+                // Other modules' symbols would change nothing.
+                return "there is no code at or after this line".to_owned();
+            }
+            reasons.push("no loaded module has code for it yet".to_owned());
+        }
+    }
+    reasons.extend(types.modules.problems());
+    reasons.join("; ")
+}
+
+/// Whether a breakpoint that names an assembly means this one: by its file name, or by its path, where a copy of the same file is
+/// the same.
+fn is_meant(named: Option<&str>, loaded: &Loaded) -> bool {
+    let Some(named) = named.map(Path::new) else { return true };
+    if named.file_name() != loaded.path.file_name() {
+        return false;
+    }
+    let same = || {
+        let read = |path: &Path| std::fs::read(path).ok();
+        let length = |path: &Path| std::fs::metadata(path).map(|found| found.len()).ok();
+        length(named) == length(&loaded.path) && read(named) == read(&loaded.path)
+    };
+    !named.is_absolute() || named == loaded.path || !named.exists() || same()
+}

@@ -1,0 +1,163 @@
+//! What the runtime tells: each callback is answered by exactly one resume, now or when the clients let the program run.
+
+use cordebug::callback::Callback;
+use cordebug::frame::Breakpoint;
+use cordebug::thread::Thread;
+use serde_json::{Value, json};
+
+use super::breakpoints::HitOutcome;
+use super::debuggee::Run;
+use super::session::Session;
+use crate::engine::hit_condition::CONDITION_FAILED;
+
+impl Session {
+    pub(super) fn called_back(&mut self, callback: Callback) {
+        if matches!(callback, Callback::ExitProcess) {
+            return self.process_ended();
+        }
+        self.debuggee.threads.forget_list();
+        match self.debuggee.run {
+            Run::Over => return,
+            Run::Running => {}
+            // The program stands: this happened before it did, and is dealt with when it goes on.
+            Run::None | Run::Held | Run::Stopped { .. } => return self.inbox.defer(callback),
+        }
+        if self.calls.stuck.of_left_call(&mut self.debuggee.threads, &callback) {
+            if self.make_due_step() {
+                return;
+            }
+        } else {
+            self.deal_with(callback);
+        }
+        if self.debuggee.run == Run::Running
+            && let Some(process) = &self.debuggee.process
+            && let Err(error) = process.resume()
+        {
+            tracing::warn!(%error, "the program could not go on after a callback");
+        }
+    }
+
+    /// Makes the step whose turn has come; the program stands for a callback. Says whether there was one.
+    fn make_due_step(&mut self) -> bool {
+        let Some((thread, command, arguments)) = self.calls.stuck.take_due_step() else { return false };
+        self.debuggee.run = Run::Stopped { thread };
+        if let Err(failure) = self.step(&command, &arguments) {
+            self.outbox.note(&format!("The step could not be made: {failure}"));
+            self.stopped("step", thread, Value::Null);
+        }
+        true
+    }
+
+    /// Acts on one callback; leaves `run` as it is when the program shall go on.
+    fn deal_with(&mut self, callback: Callback) {
+        // It may have been deferred, and a list been made since.
+        self.debuggee.threads.forget_list();
+        match callback {
+            Callback::Breakpoint { thread, breakpoint } => self.hit(&thread, &breakpoint),
+            Callback::StepComplete { thread, stepper, reason } => {
+                self.step_completed(&thread, &stepper, reason);
+            }
+            // The step was asked for where it calls this: that is no news.
+            Callback::Break { thread } if self.stepping.steps_over_here(&self.types.modules, &thread) => {}
+            Callback::Break { thread } => {
+                self.stop_at(&thread, "breakpoint", json!({ "description": "Debugger.Break()" }))
+            }
+            Callback::Exception { thread, frame, il, kind } => {
+                self.thrown(&thread, frame.as_ref().map(|frame| (frame, il)), kind);
+            }
+            Callback::CreateThread { thread } => self.thread_event(&thread, "started"),
+            Callback::ExitThread { thread } => self.thread_event(&thread, "exited"),
+            Callback::LoadModule { module } => self.module_loaded(module),
+            Callback::UnloadModule { module } => self.module_unloaded(&module),
+            Callback::UpdateModuleSymbols { module, symbols } => self.symbols_given(&module, &symbols),
+            Callback::LogMessage { category, message } => {
+                let prefix = if category.is_empty() { String::new() } else { format!("{category}: ") };
+                let body = json!({ "category": "console", "output": format!("{prefix}{message}"), "from": "program" });
+                self.outbox.tell("output", body);
+            }
+            Callback::DebuggerError { hresult } => {
+                self.outbox
+                    .note(&format!("The runtime's debugging services report an error: 0x{hresult:08x}"));
+            }
+            Callback::EvalComplete { .. } | Callback::EvalException { .. } => {}
+            Callback::ExitProcess | Callback::Other(_) => {}
+        }
+    }
+
+    /// What must be noticed even while code of the program runs for an evaluation.
+    pub(super) fn bookkeeping(&mut self, callback: Callback) {
+        self.debuggee.threads.forget_list();
+        match callback {
+            Callback::CreateThread { thread } => self.thread_event(&thread, "started"),
+            Callback::ExitThread { thread } => self.thread_event(&thread, "exited"),
+            Callback::LoadModule { module } => self.module_loaded(module),
+            Callback::UpdateModuleSymbols { module, symbols } => self.symbols_given(&module, &symbols),
+            _ => {}
+        }
+    }
+
+    fn thread_event(&mut self, thread: &Thread, reason: &str) {
+        if let Ok(id) = thread.id() {
+            if reason == "exited" {
+                if self.options.logging.thread_exit {
+                    self.outbox.note(&format!("Thread {id} has ended."));
+                }
+                self.debuggee.threads.known.borrow_mut().remove(&id);
+            } else {
+                self.calls.first_calls.has_begun(id);
+            }
+            self.outbox.tell("thread", json!({ "reason": reason, "threadId": id }));
+        }
+    }
+
+    pub(super) fn stop_at(&mut self, thread: &Thread, reason: &str, more: Value) {
+        self.stopped(reason, thread.id().unwrap_or(0), more);
+    }
+
+    fn hit(&mut self, thread: &Thread, breakpoint: &Breakpoint) {
+        if self.step_breakpoint(thread, breakpoint)
+            || self.call_returned(thread, breakpoint)
+            || self.callback_entered(thread, breakpoint)
+        {
+            return;
+        }
+        if self.breakpoints.take_entry(breakpoint) {
+            return self.stop_at(thread, "entry", Value::Null);
+        }
+        if self.breakpoints.is_heard(breakpoint) {
+            return self.about_to_be_heard(thread);
+        }
+        if self.breakpoints.asked.as_ref().is_some_and(|own| own.is(breakpoint)) {
+            return self.asked_to_stop(thread);
+        }
+        let id = thread.id().unwrap_or(0);
+        match self.evaluate_hit(id, breakpoint) {
+            // What a condition ran had the other threads go on.
+            HitOutcome::GoOn => self.stepping.hold_others_again(&self.debuggee),
+            HitOutcome::Stop { hit, failed } => {
+                let mut more = json!({ "hitBreakpointIds": hit });
+                if !failed.is_empty() {
+                    more["description"] = json!(CONDITION_FAILED);
+                    more["text"] = json!(failed.join("\n"));
+                }
+                self.stopped("breakpoint", id, more);
+            }
+        }
+    }
+
+    pub(super) fn process_ended(&mut self) {
+        if let Some(debugger) = self.debuggee.debugger.take() {
+            self.values.references.clear();
+            self.stepping.forget();
+            self.inbox.forget_deferred();
+            self.debuggee.process = None;
+            if let Err(error) = debugger.terminate() {
+                tracing::debug!(%error, "the debugging library did not end in order");
+            }
+        }
+        // A program we started is over when its exit code is known.
+        if self.debuggee.child.is_none() {
+            self.ended_by_itself(None);
+        }
+    }
+}

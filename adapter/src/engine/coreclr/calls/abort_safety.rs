@@ -1,0 +1,89 @@
+//! How far a call has come: whether it may be aborted there.
+//!
+//! Before the method it is for, the runtime makes its code and runs static constructors. A call that is aborted then ends the
+//! program under .NET 9: the runtime looks for who catches the abort from the first managed frame on, and finds the program's own,
+//! below the call. (Fixed in .NET 10; .NET Core 3.1 does not look so.) What is left inside of a static constructor without its
+//! handlers keeps every thread that needs the class waiting for ever.
+
+use cordebug::frame::Function;
+
+use crate::engine::coreclr::debuggee::Debuggee;
+use crate::engine::coreclr::stack::MAX_DEPTH;
+use crate::engine::coreclr::types::TypeSystem;
+
+/// What a static constructor is called.
+const CLASS_CONSTRUCTOR: &str = ".cctor";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reached {
+    /// Not its method yet.
+    Nothing,
+    /// A static constructor that its method needs: the runtime aborts the call when that is over.
+    ClassConstructor,
+    Method,
+}
+
+impl TypeSystem {
+    /// How far a call of `function` on a thread has come; `below` is the frame it stands on. The program must stand. What
+    /// cannot be known is nothing.
+    pub(super) fn reached(
+        &self,
+        debuggee: &Debuggee,
+        thread: u32,
+        below: Option<(u64, u64)>,
+        function: Option<&Function>,
+    ) -> Reached {
+        let Some(frames) = debuggee.thread(thread).ok().and_then(|thread| thread.frames(MAX_DEPTH).ok())
+        else {
+            return Reached::Nothing;
+        };
+        let own = below.and_then(|below| frames.iter().position(|frame| frame.stack_range() == Ok(below)));
+        let Some(own) = own else { return Reached::Nothing };
+        // What has no metadata are stubs of the runtime's on the way to a method.
+        let methods = || frames.iter().take(own).filter_map(|frame| frame.function().ok());
+        if !methods().next_back().is_some_and(|outermost| self.is_called(&outermost, function)) {
+            return Reached::Nothing;
+        }
+        let constructs =
+            methods().any(|method| self.name_of(&method).is_none_or(|(_, name)| name == CLASS_CONSTRUCTOR));
+        if constructs { Reached::ClassConstructor } else { Reached::Method }
+    }
+
+    /// Whether the outermost method can be the one that was called. An override has the same name; a delegate calls any method.
+    /// What the runtime calls by itself are static constructors and methods of the core library.
+    fn is_called(&self, outermost: &Function, called: Option<&Function>) -> bool {
+        let Some((is_core, name)) = self.name_of(outermost) else { return false };
+        let is_same = || {
+            let called = called.and_then(|called| self.name_of(called));
+            called.is_some_and(|(_, called)| without_interface(&called) == without_interface(&name))
+        };
+        name != CLASS_CONSTRUCTOR && (!is_core || is_same())
+    }
+
+    /// Whether it is in the core library, and its name.
+    fn name_of(&self, function: &Function) -> Option<(bool, String)> {
+        let loaded = self.modules.of(&function.module().ok()?)?;
+        let name = loaded.image()?.metadata.method_name(function.token().ok()?).to_owned();
+        Some((loaded.is_core(), name))
+    }
+}
+
+/// A method's name without the interface it is for, where it is for one alone; `.ctor` is a name.
+fn without_interface(name: &str) -> &str {
+    match name.rsplit_once('.') {
+        Some((interface, name)) if !interface.is_empty() => name,
+        _ => name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_implementation_is_called_as_its_interface_calls_it() {
+        assert_eq!(without_interface("Dispose"), "Dispose");
+        assert_eq!(without_interface("System.IDisposable.Dispose"), "Dispose");
+        assert_eq!(without_interface(".ctor"), ".ctor");
+    }
+}

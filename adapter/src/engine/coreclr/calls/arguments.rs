@@ -1,0 +1,357 @@
+//! Arguments of a call. Whatever must be made in the program is made first, because making it makes every other value
+//! stale; then all are fetched at once.
+
+use std::rc::Rc;
+
+use cordebug::eval::Eval;
+use cordebug::frame::Function;
+use cordebug::types::Type;
+use cordebug::value::{Value as ClrValue, element};
+use dap_wire::{ErrorCode, Failure};
+
+use super::EvalContext;
+use crate::engine::coreclr::at_stop::AtStop;
+use crate::engine::coreclr::cor;
+use crate::engine::coreclr::debuggee::Debuggee;
+use crate::engine::coreclr::evaluator::{Constant, Data, Val};
+use crate::engine::coreclr::modules::Loaded;
+use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::types::Ty;
+use crate::engine::coreclr::types::TypeSystem;
+use crate::engine::coreclr::types::ty::OBJECT;
+use crate::engine::coreclr::values::{Path, bare};
+
+/// A method with everything that is generic filled in.
+#[derive(Clone)]
+pub(crate) struct Method {
+    pub(crate) loaded: Rc<Loaded>,
+    pub(crate) token: u32,
+    /// The type that declares it.
+    pub(crate) owner: Ty,
+    /// Its own generic arguments.
+    pub(crate) types: Vec<Ty>,
+    pub(crate) parameters: Vec<Ty>,
+    pub(crate) result: Ty,
+    pub(crate) is_static: bool,
+}
+
+/// An argument that is ready in the program.
+enum Ready {
+    Bits(u32, Vec<u8>),
+    /// The value as it is: a reference.
+    As(Path),
+    /// What is behind it: a struct, out of its box.
+    Inside(Path),
+    Null,
+}
+
+impl Session {
+    /// Calls a method. Arguments must have been converted to its parameters' types.
+    pub(crate) fn call(
+        &mut self,
+        site: &EvalContext,
+        method: &Method,
+        this: Option<&Val>,
+        arguments: &[Val],
+        what: &str,
+    ) -> Result<Val, Failure> {
+        self.call_among_others(site, method, (this, arguments), what, false)
+    }
+
+    /// The same; `together`: the other threads run with it from the beginning.
+    pub(crate) fn call_among_others(
+        &mut self,
+        site: &EvalContext,
+        method: &Method,
+        (this, arguments): (Option<&Val>, &[Val]),
+        what: &str,
+        together: bool,
+    ) -> Result<Val, Failure> {
+        let values = self.ready(site, method, this, arguments)?;
+        let (function, types) = self.types.function_of(&self.debuggee, site, method)?;
+        let fetched = self.at_stop().all(&values)?;
+        let given = self.run_among_others(site, what, Some(&function), together, |eval| {
+            eval.call(&function, &types, &finish(fetched, eval)?)
+        })?;
+        self.at_stop().given(given, &method.result, what)
+    }
+
+    /// Makes an object with a constructor.
+    pub(crate) fn construct(
+        &mut self,
+        site: &EvalContext,
+        constructor: &Method,
+        arguments: &[Val],
+        what: &str,
+    ) -> Result<Val, Failure> {
+        let values = self.ready(site, constructor, None, arguments)?;
+        let (function, types) = self.types.function_of(&self.debuggee, site, constructor)?;
+        let fetched = self.at_stop().all(&values)?;
+        let given = self.run_in(site, what, Some(&function), |eval| {
+            eval.new_object(&function, &types, &finish(fetched, eval)?)
+        })?;
+        self.at_stop().given(given, &constructor.owner, what)
+    }
+
+    fn ready(
+        &mut self,
+        site: &EvalContext,
+        method: &Method,
+        this: Option<&Val>,
+        arguments: &[Val],
+    ) -> Result<Vec<Ready>, Failure> {
+        self.pass_first_calls();
+        let mut values = Vec::new();
+        if let Some(this) = this {
+            values.push(self.receiver(site, this, method)?);
+        }
+        for (argument, ty) in arguments.iter().zip(&method.parameters) {
+            values.push(self.supplied(site, argument, ty.direct())?);
+        }
+        Ok(values)
+    }
+
+    /// `this` of a call: an object by its reference, a struct by its place, a primitive in a box. What classes declare
+    /// (`Enum.ToString`) gets the box itself.
+    fn receiver(&mut self, site: &EvalContext, this: &Val, method: &Method) -> Result<Ready, Failure> {
+        let wants_box = !method.owner.is_value();
+        if self.types.nullable(&method.owner).is_some()
+            && let Some(whole) = self.whole_nullable(site, this, &method.owner)?
+        {
+            return Ok(Ready::Inside(whole));
+        }
+        let unboxed = |path| if wants_box { Ready::As(path) } else { Ready::Inside(path) };
+        match &this.data {
+            Data::At(path) => {
+                let value = self.at_stop().fetch(path)?;
+                let inner = bare(&value)
+                    .ok_or_else(|| failed(format!("NullReferenceException: `{}` is null", path.name)))?;
+                let actual = self.types.declared_ty(&inner);
+                let is_struct = actual.is_value();
+                // The runtime takes a primitive as `this` only out of a box.
+                if let (Ty::Primitive(_), true, Some(constant)) =
+                    (&actual, is_struct, self.types.constant_of(&inner))
+                {
+                    return self.boxed(site, &constant, &actual).map(unboxed);
+                }
+                Ok(if is_struct && !(wants_box && value.as_reference().is_some()) {
+                    Ready::Inside(path.clone())
+                } else {
+                    Ready::As(path.clone())
+                })
+            }
+            Data::Constant(Constant::Text(text)) => self.new_string(site, text).map(Ready::As),
+            Data::Constant(Constant::Null) => Err(failed("NullReferenceException: the object is null")),
+            Data::Constant(constant) => self.boxed(site, constant, &this.ty).map(unboxed),
+        }
+    }
+
+    /// A nullable for a method of its own, where the value is not one in the program.
+    fn whole_nullable(&mut self, site: &EvalContext, this: &Val, ty: &Ty) -> Result<Option<Path>, Failure> {
+        if let Data::At(path) = &this.data
+            && let Some(inner) = bare(&self.at_stop().fetch(path)?)
+            && self.types.nullable(&self.types.declared_ty(&inner)).is_some()
+        {
+            return Ok(None);
+        }
+        match self.at_stop().load(this)? {
+            Some(Constant::Null) => self.zeroed(site, ty).map(Some),
+            Some(constant) => self.filled_nullable(site, &constant, ty).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// An argument in the shape a parameter of this type wants.
+    fn supplied(&mut self, site: &EvalContext, argument: &Val, to: &Ty) -> Result<Ready, Failure> {
+        if let (Ty::Reference(_), Data::At(path)) = (&argument.ty, &argument.data) {
+            // The runtime passes the address of a variable where the method wants one.
+            return Ok(Ready::As(path.clone()));
+        }
+        let is_nullable = self.types.nullable(to).is_some();
+        match &argument.data {
+            Data::Constant(Constant::Null) if is_nullable => self.zeroed(site, to).map(Ready::Inside),
+            Data::Constant(Constant::Null) => Ok(Ready::Null),
+            Data::Constant(constant) if is_nullable => {
+                self.filled_nullable(site, constant, to).map(Ready::Inside)
+            }
+            Data::Constant(Constant::Text(text)) => self.new_string(site, text).map(Ready::As),
+            Data::Constant(constant) => match to {
+                Ty::Primitive(kind) if *kind != element::OBJECT => {
+                    let bits = constant.cast(*kind, false).and_then(|constant| constant.bytes());
+                    let (kind, bytes) =
+                        bits.ok_or_else(|| misfit(&self.types.csharp(&argument.ty), &self.types.csharp(to)))?;
+                    Ok(Ready::Bits(kind, bytes))
+                }
+                to if to.is_value() => self.boxed(site, constant, to).map(Ready::Inside),
+                _ => self.boxed(site, constant, &argument.ty).map(Ready::As),
+            },
+            Data::At(path) => {
+                let value = self.at_stop().fetch(path)?;
+                let Some(inner) = bare(&value) else {
+                    return match is_nullable {
+                        true => self.zeroed(site, to).map(Ready::Inside),
+                        false => Ok(Ready::Null),
+                    };
+                };
+                let actual = self.types.declared_ty(&inner);
+                if is_nullable && self.types.nullable(&actual).is_none() {
+                    // The runtime would read beyond a value that is shorter than the parameter.
+                    let made = self.zeroed(site, to)?;
+                    self.at_stop().write(&made, argument, to)?;
+                    return Ok(Ready::Inside(made));
+                }
+                if to.is_value() {
+                    return Ok(Ready::Inside(path.clone()));
+                }
+                if actual.is_value() && value.as_reference().is_none() {
+                    if let (Ty::Primitive(_), Some(constant)) = (&actual, self.types.constant_of(&inner)) {
+                        return self.boxed(site, &constant, &actual).map(Ready::As);
+                    }
+                    return self.boxed_copy(site, path).map(Ready::As);
+                }
+                Ok(Ready::As(path.clone()))
+            }
+        }
+    }
+
+    /// A new box of a primitive, enum or decimal.
+    pub(crate) fn boxed(
+        &mut self,
+        site: &EvalContext,
+        constant: &Constant,
+        ty: &Ty,
+    ) -> Result<Path, Failure> {
+        if let Constant::Text(text) = constant {
+            return self.new_string(site, text);
+        }
+        let ty = if *ty == OBJECT || *ty == Ty::Null { constant.ty() } else { ty.clone() };
+        let ty = self.types.nullable(&ty).unwrap_or(ty);
+        let ty = match constant {
+            Constant::Decimal(_) => self.types.ty_named("System.Decimal").unwrap_or(ty),
+            _ => ty,
+        };
+        let bytes = self.types.bytes_as(constant, &ty);
+        let bytes = bytes.ok_or_else(|| misfit(&constant.plain(), &self.types.csharp(&ty)))?;
+        let path = self.zeroed(site, &ty)?;
+        let place = bare(&self.at_stop().fetch(&path)?).ok_or_else(|| failed("a new box is null"))?;
+        place.set_bytes(&bytes).map_err(cor("fill a box"))?;
+        Ok(path)
+    }
+
+    /// A new object of zeros; a struct in a box.
+    pub(crate) fn zeroed(&mut self, site: &EvalContext, ty: &Ty) -> Result<Path, Failure> {
+        let name = self.types.csharp(ty);
+        let lost = || failed(format!("no object of `{name}` can be made"));
+        let (loaded, token) = self.types.definition(ty).ok_or_else(lost)?;
+        let class = loaded.module.class(token).map_err(cor(format!("find `{name}`")))?;
+        let types = ty.arguments().iter().map(|of| self.types.runtime_type(&self.debuggee, site.thread, of));
+        let types = types.collect::<Result<Vec<_>, _>>()?;
+        let made = self.run_in(site, &format!("new {name}"), None, |eval| eval.new_zeroed(&class, &types))?;
+        self.values.held(&made.ok_or_else(lost)?, &name).ok_or_else(lost)
+    }
+
+    fn filled_nullable(&mut self, site: &EvalContext, constant: &Constant, to: &Ty) -> Result<Path, Failure> {
+        let inner = self.types.nullable(to).unwrap_or(OBJECT);
+        let lost = || misfit(&constant.plain(), &self.types.csharp(to));
+        let bytes = self.types.bytes_as(constant, &inner).ok_or_else(lost)?;
+        let path = self.zeroed(site, to)?;
+        let place = self.at_stop().fetch(&path)?;
+        let fill = || {
+            self.types.field_named(&place, "hasValue")?.set_bytes(&[1]).ok()?;
+            self.types.field_named(&place, "value")?.set_bytes(&bytes).ok()
+        };
+        fill().ok_or_else(|| misfit(&constant.plain(), &self.types.csharp(to)))?;
+        Ok(path)
+    }
+
+    /// A box with a copy of a struct: the runtime boxes `this` of a method that only `object` has.
+    pub(crate) fn boxed_copy(&mut self, site: &EvalContext, path: &Path) -> Result<Path, Failure> {
+        let lost = || failed(format!("`{}` cannot be boxed", path.name));
+        let function = self.types.clone_method().ok_or_else(lost)?;
+        let value = bare(&self.at_stop().fetch(path)?).ok_or_else(lost)?;
+        let made =
+            self.run_in(site, &path.name, Some(&function), |eval| eval.call(&function, &[], &[value]))?;
+        self.values.held(&made.ok_or_else(lost)?, &path.name).ok_or_else(lost)
+    }
+}
+
+impl AtStop<'_> {
+    /// Fetches what is ready; nothing may run after this and before the call.
+    fn all(&self, values: &[Ready]) -> Result<Vec<Fetched>, Failure> {
+        let fetch = |value: &Ready| {
+            Ok(match value {
+                Ready::Bits(kind, bytes) => Fetched::Bits(*kind, bytes.clone()),
+                Ready::Null => Fetched::Null,
+                Ready::As(path) => Fetched::Value(self.fetch(path)?),
+                Ready::Inside(path) => {
+                    let inner = bare(&self.fetch(path)?);
+                    Fetched::Value(inner.ok_or_else(|| failed(format!("`{}` is null", path.name)))?)
+                }
+            })
+        };
+        values.iter().map(fetch).collect()
+    }
+}
+
+impl TypeSystem {
+    fn function_of(
+        &self,
+        debuggee: &Debuggee,
+        site: &EvalContext,
+        method: &Method,
+    ) -> Result<(Function, Vec<Type>), Failure> {
+        let function = method.loaded.module.function(method.token).map_err(cor("find a method"))?;
+        let types = method.owner.arguments().iter().chain(&method.types);
+        let types =
+            types.map(|ty| self.runtime_type(debuggee, site.thread, ty)).collect::<Result<Vec<_>, _>>()?;
+        Ok((function, types))
+    }
+
+    /// A constant's bytes in a variable of this type.
+    pub(crate) fn bytes_as(&self, constant: &Constant, ty: &Ty) -> Option<Vec<u8>> {
+        if self.is_decimal(ty) {
+            return constant.to_decimal(false).map(|value| Constant::decimal_bytes(&value));
+        }
+        let kind = match ty {
+            Ty::Primitive(kind) => *kind,
+            other => self.enum_storage(other)?,
+        };
+        constant.cast(kind, false)?.bytes().map(|(_, bytes)| bytes)
+    }
+
+    fn clone_method(&self) -> Option<Function> {
+        let (loaded, token) = self.type_named("System.Object")?;
+        let metadata = &loaded.image()?.metadata;
+        let clone =
+            metadata.methods(token).find(|method| metadata.method_name(*method) == "MemberwiseClone")?;
+        loaded.module.function(clone).ok()
+    }
+}
+
+enum Fetched {
+    Bits(u32, Vec<u8>),
+    Null,
+    Value(ClrValue),
+}
+
+fn finish(list: Vec<Fetched>, eval: &Eval) -> cordebug::Result<Vec<ClrValue>> {
+    list.into_iter()
+        .map(|part| match part {
+            Fetched::Value(value) => Ok(value),
+            Fetched::Null => eval.create_value(element::CLASS),
+            Fetched::Bits(kind, bytes) => {
+                let value = eval.create_value(kind)?;
+                value.set_bytes(&bytes)?;
+                Ok(value)
+            }
+        })
+        .collect()
+}
+
+fn failed(message: impl Into<String>) -> Failure {
+    Failure::new(ErrorCode::EvaluationFailed, message)
+}
+
+fn misfit(from: &str, to: &str) -> Failure {
+    failed(format!("`{from}` does not fit into `{to}`"))
+}

@@ -1,0 +1,257 @@
+//! How a call is brought to an end that takes too long, or that nobody waits for any more. Decides only: whoever runs the call looks at the
+//! program, and does what is decided.
+
+use std::time::Duration;
+
+/// How long a call that is to be aborted may take to come to its method, before which it must not be.
+const BEGIN_LIMIT: Duration = Duration::from_millis(500);
+/// How long an aborted call may take to end.
+const ABORT_LIMIT: Duration = Duration::from_secs(1);
+
+/// Where a call stands. Times are counted from its beginning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum EvalPhase {
+    /// It runs, and may.
+    Running,
+    /// It is to end, since then, and was not aborted yet.
+    Wanted { since: Duration },
+    /// It was aborted then; `rudely`: without its handlers.
+    Aborting { since: Duration, rudely: bool },
+    /// It has ended, or is left where it is.
+    Over,
+}
+
+/// What happens to a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Event {
+    /// It is complete.
+    Completed,
+    /// It ended with an exception.
+    Threw,
+    /// Time has passed; `is_wanted`: it has taken too long, was cancelled, or the session ends.
+    Waited { is_wanted: bool },
+    /// It stands where it may be aborted, or must not be.
+    Looked(Safety),
+    /// The runtime has taken the request to abort it.
+    AbortTaken,
+    /// The runtime has refused it.
+    AbortRefused,
+    /// It goes on after it was aborted; what keeps it.
+    Kept(Option<Keeper>),
+}
+
+/// Whether a call may be aborted where it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Safety {
+    Safe,
+    /// Its method has not begun.
+    NotBegun,
+    /// It waits again and again, on .NET Core.
+    WaitsRepeatedly,
+}
+
+/// What keeps an aborted call from its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Keeper {
+    Wait,
+    StaticConstructor,
+}
+
+/// What is to be done next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Action {
+    GoOn,
+    /// Give its result to whoever asked.
+    TakeResult,
+    /// Give its exception to whoever asked.
+    TakeException,
+    /// Tell whoever asked that it was aborted.
+    TellAborted,
+    /// Look whether it may be aborted.
+    Look,
+    Abort,
+    /// Look what keeps it.
+    LookWhatKeepsIt,
+    /// Last resort: the thread is unwound without its handlers.
+    AbortRudely,
+    /// Leave it on its thread.
+    GiveUp(GivenUp),
+}
+
+/// Why a call is left where it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum GivenUp {
+    NotBegun,
+    WaitsRepeatedly,
+    Wait,
+    StaticConstructor,
+}
+
+impl GivenUp {
+    /// For people, behind what the call is and how long it has run.
+    pub(super) fn reason(self) -> &'static str {
+        match self {
+            Self::NotBegun => {
+                "and still runs: its method has not started, and .NET may end the program when such a call is aborted"
+            }
+            Self::WaitsRepeatedly => {
+                "and still runs: it waits repeatedly, and .NET Core may end the program when such a call is aborted"
+            }
+            Self::Wait => "and cannot be aborted: the runtime does not end a wait",
+            Self::StaticConstructor => "and cannot be aborted: the runtime does not end a static constructor",
+        }
+    }
+}
+
+impl EvalPhase {
+    /// Whether nobody has asked it to end yet.
+    pub(super) fn is_running(self) -> bool {
+        self == Self::Running
+    }
+
+    /// Whether it was asked to abort.
+    pub(super) fn is_aborting(self) -> bool {
+        matches!(self, Self::Aborting { .. })
+    }
+
+    /// Takes what has happened `now`, and decides what to do.
+    pub(super) fn next(&mut self, now: Duration, event: Event) -> Action {
+        let (next, action) = self.decided(now, event);
+        *self = next;
+        action
+    }
+
+    fn decided(self, now: Duration, event: Event) -> (Self, Action) {
+        let given_up = |why| (Self::Over, Action::GiveUp(why));
+        match (self, event) {
+            (Self::Aborting { .. }, Event::Completed | Event::Threw) => (Self::Over, Action::TellAborted),
+            (_, Event::Completed) => (Self::Over, Action::TakeResult),
+            (_, Event::Threw) => (Self::Over, Action::TakeException),
+            (Self::Running, Event::Waited { is_wanted: true }) => (Self::Wanted { since: now }, Action::Look),
+            (Self::Wanted { .. }, Event::Waited { is_wanted: true }) => (self, Action::Look),
+            (Self::Aborting { since, .. }, Event::Waited { .. }) if now - since > ABORT_LIMIT => {
+                (self, Action::LookWhatKeepsIt)
+            }
+            (Self::Wanted { .. }, Event::Looked(Safety::Safe)) => (self, Action::Abort),
+            (Self::Wanted { .. }, Event::Looked(Safety::WaitsRepeatedly)) => {
+                given_up(GivenUp::WaitsRepeatedly)
+            }
+            (Self::Wanted { since }, Event::Looked(Safety::NotBegun) | Event::AbortRefused)
+                if now - since > BEGIN_LIMIT =>
+            {
+                given_up(GivenUp::NotBegun)
+            }
+            (Self::Wanted { .. }, Event::AbortTaken) => {
+                (Self::Aborting { since: now, rudely: false }, Action::GoOn)
+            }
+            (Self::Aborting { .. }, Event::Kept(Some(Keeper::StaticConstructor))) => {
+                given_up(GivenUp::StaticConstructor)
+            }
+            (Self::Aborting { .. }, Event::Kept(Some(Keeper::Wait)))
+            | (Self::Aborting { rudely: true, .. }, Event::Kept(None)) => given_up(GivenUp::Wait),
+            (Self::Aborting { rudely: false, .. }, Event::Kept(None)) => {
+                (Self::Aborting { since: now, rudely: true }, Action::AbortRudely)
+            }
+            _ => (self, Action::GoOn),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOON: Duration = Duration::from_millis(100);
+    const LATE: Duration = Duration::from_secs(5);
+    const WANTED: Event = Event::Waited { is_wanted: true };
+
+    /// Feeds events, each with the time at which it comes and what is expected to be done.
+    fn tell(steps: &[(Duration, Event, Action)]) -> EvalPhase {
+        let mut phase = EvalPhase::Running;
+        for (at, (now, event, action)) in steps.iter().enumerate() {
+            assert_eq!(phase.next(*now, *event), *action, "step {at}: {event:?}");
+        }
+        phase
+    }
+
+    #[test]
+    fn a_call_that_ends_by_itself_gives_what_it_ended_with() {
+        let going = (SOON, Event::Waited { is_wanted: false }, Action::GoOn);
+        tell(&[going, (SOON, Event::Completed, Action::TakeResult)]);
+        tell(&[going, (SOON, Event::Threw, Action::TakeException)]);
+        // It was to end, and has just done so by itself.
+        tell(&[(LATE, WANTED, Action::Look), (LATE, Event::Completed, Action::TakeResult)]);
+    }
+
+    #[test]
+    fn a_call_that_takes_too_long_is_aborted_then_rudely_then_given_up() {
+        let later = LATE + ABORT_LIMIT + SOON;
+        let last = later + ABORT_LIMIT + SOON;
+        let phase = tell(&[
+            (LATE, WANTED, Action::Look),
+            (LATE, Event::Looked(Safety::Safe), Action::Abort),
+            (LATE, Event::AbortTaken, Action::GoOn),
+            (LATE + ABORT_LIMIT, WANTED, Action::GoOn),
+            (later, WANTED, Action::LookWhatKeepsIt),
+            (later, Event::Kept(None), Action::AbortRudely),
+            (later + SOON, WANTED, Action::GoOn),
+            (last, WANTED, Action::LookWhatKeepsIt),
+            (last, Event::Kept(None), Action::GiveUp(GivenUp::Wait)),
+        ]);
+        assert_eq!(phase, EvalPhase::Over);
+    }
+
+    #[test]
+    fn what_an_aborted_call_ends_with_is_not_its_result() {
+        let aborted = [
+            (LATE, WANTED, Action::Look),
+            (LATE, Event::Looked(Safety::Safe), Action::Abort),
+            (LATE, Event::AbortTaken, Action::GoOn),
+        ];
+        for end in [Event::Completed, Event::Threw] {
+            tell(&[aborted.as_slice(), &[(LATE, end, Action::TellAborted)]].concat());
+        }
+    }
+
+    #[test]
+    fn a_cancelled_call_is_aborted_before_its_time() {
+        tell(&[(SOON, WANTED, Action::Look), (SOON, Event::Looked(Safety::Safe), Action::Abort)]);
+    }
+
+    #[test]
+    fn a_call_whose_method_does_not_begin_is_given_up_without_an_abort() {
+        for obstacle in [Event::Looked(Safety::NotBegun), Event::AbortRefused] {
+            tell(&[
+                (LATE, WANTED, Action::Look),
+                (LATE, obstacle, Action::GoOn),
+                (LATE + BEGIN_LIMIT, WANTED, Action::Look),
+                (LATE + BEGIN_LIMIT, obstacle, Action::GoOn),
+                (LATE + BEGIN_LIMIT + SOON, WANTED, Action::Look),
+                (LATE + BEGIN_LIMIT + SOON, obstacle, Action::GiveUp(GivenUp::NotBegun)),
+            ]);
+        }
+    }
+
+    #[test]
+    fn a_call_that_waits_again_and_again_is_never_aborted() {
+        tell(&[
+            (LATE, WANTED, Action::Look),
+            (LATE, Event::Looked(Safety::WaitsRepeatedly), Action::GiveUp(GivenUp::WaitsRepeatedly)),
+        ]);
+    }
+
+    #[test]
+    fn a_static_constructor_and_a_wait_are_not_aborted_rudely() {
+        for (keeper, why) in
+            [(Keeper::Wait, GivenUp::Wait), (Keeper::StaticConstructor, GivenUp::StaticConstructor)]
+        {
+            tell(&[
+                (LATE, WANTED, Action::Look),
+                (LATE, Event::Looked(Safety::Safe), Action::Abort),
+                (LATE, Event::AbortTaken, Action::GoOn),
+                (LATE * 2, WANTED, Action::LookWhatKeepsIt),
+                (LATE * 2, Event::Kept(Some(keeper)), Action::GiveUp(why)),
+            ]);
+        }
+    }
+}

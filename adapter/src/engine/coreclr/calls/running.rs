@@ -1,0 +1,326 @@
+//! Lets a call run, and ends it when it takes too long. What is to be done at which moment [`super::phase`] decides.
+
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::{Duration, Instant};
+
+use cordebug::callback::Callback;
+use cordebug::debugger::{Debugger, Process};
+use cordebug::eval::Eval;
+use cordebug::frame::Function;
+use cordebug::hresult::CORDBG_E_PROCESS_TERMINATED;
+use cordebug::value::Value as ClrValue;
+use dap_wire::{ErrorCode, Failure};
+
+use super::EvalContext;
+use super::abort_safety::Reached;
+use super::phase::{Action, EvalPhase, Event, GivenUp, Keeper, Safety};
+use super::wait_detection::Waits;
+use crate::engine::coreclr::cor;
+use crate::engine::coreclr::debuggee::Debuggee;
+use crate::engine::coreclr::inbox::Input;
+use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::threads::StackRange;
+use crate::engine::coreclr::types::TypeSystem;
+use crate::engine::coreclr::values::Path;
+
+/// How often a call looks whether the session ends.
+const SLICE: Duration = Duration::from_millis(50);
+/// How long it waits at least for what comes.
+const SHORTEST: Duration = Duration::from_millis(1);
+
+enum Outcome {
+    Value(Option<ClrValue>),
+    Threw(Option<ClrValue>),
+}
+
+impl Session {
+    /// As [`Self::run_among_others`], with the other threads held back at first.
+    pub(in crate::engine::coreclr) fn run_in(
+        &mut self,
+        site: &EvalContext,
+        what: &str,
+        function: Option<&Function>,
+        setup: impl FnOnce(&Eval) -> cordebug::Result<()>,
+    ) -> Result<Option<ClrValue>, Failure> {
+        self.run_among_others(site, what, function, false, setup)
+    }
+
+    /// Lets the program do what `setup` prepares, a call of `function` if it is one; gives its result, which dies with the next
+    /// resume. `together`: the other threads run with it from the beginning, for it waits for one of them.
+    pub(in crate::engine::coreclr) fn run_among_others(
+        &mut self,
+        site: &EvalContext,
+        what: &str,
+        function: Option<&Function>,
+        together: bool,
+        setup: impl FnOnce(&Eval) -> cordebug::Result<()>,
+    ) -> Result<Option<ClrValue>, Failure> {
+        if let Some(refusal) = self.calls.refusal(site, what) {
+            return Err(refusal);
+        }
+        let eval = self.debuggee.thread(site.thread)?.create_eval().map_err(cor("prepare a call"))?;
+        // Once the call is set up the stack cannot be walked.
+        let top = self.at_stop().frame_at(site.thread, 0);
+        let top = top.and_then(|frame| frame.stack_range().map_err(cor("read the stack"))).ok();
+        setup(&eval).map_err(|error| no_call(what, site.thread, error))?;
+        let is_core = self.debuggee.debugger.as_ref().is_some_and(Debugger::is_core);
+        let process = self.debuggee.process()?;
+        let call = Call { eval: &eval, process: &process, site, what, function, top, is_core };
+        match self.finish(&call, together)? {
+            Outcome::Value(value) => Ok(value),
+            Outcome::Threw(thrown) => {
+                let (name, message) = match &thrown {
+                    Some(thrown) => (self.types.type_of(thrown), self.types.text_field(thrown, "_message")),
+                    None => ("an exception".into(), None),
+                };
+                let message = message.map_or(String::new(), |message| format!(": {message}"));
+                Err(Failure::new(ErrorCode::EvaluationFailed, format!("`{what}` threw {name}{message}")))
+            }
+        }
+    }
+
+    /// A new string in the program.
+    pub(in crate::engine::coreclr) fn new_string(
+        &mut self,
+        site: &EvalContext,
+        text: &str,
+    ) -> Result<Path, Failure> {
+        let made = self.run_in(site, "new string", None, |eval| eval.new_string(text))?;
+        let lost = || Failure::new(ErrorCode::EvaluationFailed, "the program could not make a string");
+        self.values.held(&made.ok_or_else(lost)?, "new string").ok_or_else(lost)
+    }
+
+    /// Lets the program run until the call is complete, or is given up.
+    fn finish(&mut self, call: &Call<'_>, mut together: bool) -> Result<Outcome, Failure> {
+        let (site, what) = (call.site, call.what);
+        // Threads that cannot be held back run; the call does not depend on it.
+        call.hold_others(&self.debuggee, !together);
+        call.go_on()?;
+        let start = Instant::now();
+        let mut waits = Waits::of(self.debuggee.pid, site.thread);
+        let mut phase = EvalPhase::Running;
+        let outcome = loop {
+            let patience =
+                if phase.is_running() { site.limit.saturating_sub(start.elapsed()) } else { SLICE };
+            let (event, result) = match self.inbox.recv_timeout(patience.clamp(SHORTEST, SLICE)) {
+                // A call that was given up before ends on another thread meanwhile.
+                Ok(Input::Callback(callback))
+                    if self.calls.stuck.of_left_call(&mut self.debuggee.threads, &callback) =>
+                {
+                    call.go_on()?;
+                    (None, None)
+                }
+                Ok(Input::Callback(Callback::EvalComplete { eval, .. })) => {
+                    (Some(Event::Completed), eval.result())
+                }
+                Ok(Input::Callback(Callback::EvalException { eval, .. })) => {
+                    (Some(Event::Threw), eval.result())
+                }
+                Ok(Input::Callback(callback @ Callback::ExitProcess)) => {
+                    self.inbox.postpone(Input::Callback(callback));
+                    self.debuggee.dead = true;
+                    return Err(ended(what));
+                }
+                Ok(Input::Callback(callback)) => {
+                    self.bookkeeping(callback);
+                    call.go_on()?;
+                    (None, None)
+                }
+                Ok(other) => {
+                    self.inbox.postpone(other);
+                    (None, None)
+                }
+                Err(RecvTimeoutError::Timeout) => (None, None),
+                Err(RecvTimeoutError::Disconnected) => return Err(timed_out(what, site.limit, "")),
+            };
+            let action = match event {
+                Some(event) => phase.next(start.elapsed(), event),
+                None => {
+                    if call.is_core && !phase.is_aborting() {
+                        waits.look();
+                    }
+                    let waited = start.elapsed();
+                    let is_wanted = waited > site.limit || self.is_ending() || self.cancel.is_cancelled();
+                    if !together && (waited > site.limit / 2 || is_wanted) {
+                        together = true;
+                        call.halt(&mut self.debuggee, "stop a call that may wait for another thread")?;
+                        call.hold_others(&self.debuggee, false);
+                        call.go_on()?;
+                    }
+                    phase.next(start.elapsed(), Event::Waited { is_wanted })
+                }
+            };
+            let action = match action {
+                Action::Look => {
+                    let safety = call.look(&mut self.debuggee, &self.types, &waits)?;
+                    let mut action = phase.next(start.elapsed(), Event::Looked(safety));
+                    if action == Action::Abort {
+                        let taken = call.abort(&mut self.debuggee)?;
+                        action = phase.next(start.elapsed(), taken);
+                    }
+                    tracing::debug!(what, ?safety, ?phase, "a call is to end");
+                    if !call.is_core && action == Action::GoOn {
+                        call.go_on()?;
+                    }
+                    action
+                }
+                Action::LookWhatKeepsIt => {
+                    call.halt(&mut self.debuggee, "stop a call that cannot be aborted")?;
+                    let keeper = call.keeper(&self.debuggee, &self.types);
+                    let action = phase.next(start.elapsed(), Event::Kept(keeper));
+                    if action == Action::AbortRudely {
+                        call.eval.rude_abort().map_err(cor("abort a call that does not end"))?;
+                        call.go_on()?;
+                    }
+                    action
+                }
+                action => action,
+            };
+            match action {
+                Action::TakeResult => break Ok(Outcome::Value(result)),
+                Action::TakeException => break Ok(Outcome::Threw(result)),
+                Action::TellAborted => break Err(call.aborted(self.cancel.is_cancelled())),
+                Action::GiveUp(why) => {
+                    if let Some(below) = call.top {
+                        self.calls.stuck.leave(&mut self.debuggee.threads, site.thread, below, what);
+                    }
+                    break Err(call.given_up(why, self.cancel.is_cancelled()));
+                }
+                Action::GoOn
+                | Action::Look
+                | Action::Abort
+                | Action::LookWhatKeepsIt
+                | Action::AbortRudely => {}
+            }
+        };
+        if !together {
+            call.hold_others(&self.debuggee, false);
+        }
+        outcome
+    }
+}
+
+/// A call that was set up.
+struct Call<'a> {
+    eval: &'a Eval,
+    process: &'a Process,
+    site: &'a EvalContext,
+    what: &'a str,
+    /// What it calls, if that is a method.
+    function: Option<&'a Function>,
+    /// The frame below it.
+    top: Option<StackRange>,
+    is_core: bool,
+}
+
+impl Call<'_> {
+    fn go_on(&self) -> Result<(), Failure> {
+        self.process.resume().map_err(cor(format!("run `{}`", self.what)))
+    }
+
+    /// Stops the program while the call runs in it.
+    fn halt(&self, debuggee: &mut Debuggee, why: &str) -> Result<(), Failure> {
+        debuggee.stand(self.process).map_err(|error| match error.hresult {
+            CORDBG_E_PROCESS_TERMINATED => {
+                debuggee.dead = true;
+                ended(self.what)
+            }
+            _ => cor(why)(error),
+        })
+    }
+
+    /// Has the other threads stand still from the next resume on, or run.
+    fn hold_others(&self, debuggee: &Debuggee, stand: bool) {
+        let thread = debuggee.thread(self.site.thread).ok();
+        if let Some(Err(error)) = thread.map(|thread| self.process.hold_others(&thread, stand)) {
+            tracing::debug!(%error, stand, "the other threads could not be suspended or resumed");
+        }
+    }
+
+    fn thread_waits(&self, debuggee: &Debuggee) -> bool {
+        debuggee.thread(self.site.thread).is_ok_and(|thread| thread.waits() == Ok(true))
+    }
+
+    /// Whether it may be aborted. The program stands then, but on .NET Core, unless it waits repeatedly.
+    fn look(&self, debuggee: &mut Debuggee, types: &TypeSystem, waits: &Waits) -> Result<Safety, Failure> {
+        if !self.is_core {
+            self.halt(debuggee, "stop a call that is to be aborted")?;
+            let reached = types.reached(debuggee, self.site.thread, self.top, self.function);
+            return Ok(if reached == Reached::Nothing { Safety::NotBegun } else { Safety::Safe });
+        }
+        if waits.again_and_again() {
+            self.halt(debuggee, "stop a call that waits again and again")?;
+            if self.thread_waits(debuggee) {
+                return Ok(Safety::WaitsRepeatedly);
+            }
+            self.go_on()?;
+        }
+        Ok(Safety::Safe)
+    }
+
+    /// Asks the runtime to abort it.
+    fn abort(&self, debuggee: &mut Debuggee) -> Result<Event, Failure> {
+        if !self.is_core {
+            // While it stands: one that ends just while it is asked to abort may abort what runs after it.
+            return Ok(if self.eval.abort().is_ok() { Event::AbortTaken } else { Event::AbortRefused });
+        }
+        // The runtime stops the program for this itself, for less long than we could.
+        if let Err(error) = self.eval.abort() {
+            tracing::debug!(%error, "a running call could not be aborted");
+            self.halt(debuggee, "stop a call that takes too long")?;
+            self.eval.abort().map_err(cor("abort a call that takes too long"))?;
+            self.go_on()?;
+        }
+        Ok(Event::AbortTaken)
+    }
+
+    /// What keeps it from its end after an abort. The program stands. A wait that did not end by the first abort does not end by
+    /// the second either, and without its end a static constructor would keep others waiting for ever.
+    fn keeper(&self, debuggee: &Debuggee, types: &TypeSystem) -> Option<Keeper> {
+        let reached = || types.reached(debuggee, self.site.thread, self.top, self.function);
+        if !self.is_core && reached() != Reached::Method {
+            return Some(Keeper::StaticConstructor);
+        }
+        self.thread_waits(debuggee).then_some(Keeper::Wait)
+    }
+
+    fn aborted(&self, is_cancelled: bool) -> Failure {
+        match is_cancelled {
+            true => Failure::cancelled(),
+            false => timed_out(self.what, self.site.limit, "and was aborted")
+                .hint("it may be waiting for a lock that a stopped thread holds"),
+        }
+    }
+
+    fn given_up(&self, why: GivenUp, is_cancelled: bool) -> Failure {
+        let (what, why) = (self.what, why.reason());
+        let failure = match is_cancelled {
+            true => Failure::new(ErrorCode::Cancelled, format!("`{what}` was cancelled {why}")),
+            false => timed_out(what, self.site.limit, why),
+        };
+        failure.hint(format!(
+            "thread {} stays in the call until it ends; variables can still be read",
+            self.site.thread
+        ))
+    }
+}
+
+fn ended(what: &str) -> Failure {
+    Failure::new(ErrorCode::EvaluationFailed, format!("the program ended during `{what}`"))
+}
+
+fn timed_out(what: &str, limit: Duration, fate: &str) -> Failure {
+    let message = format!("`{what}` did not end within {} ms {fate}", limit.as_millis());
+    Failure::new(ErrorCode::EvaluationTimeout, message.trim_end())
+}
+
+/// The runtime does not even begin a call.
+fn no_call(what: &str, thread: u32, error: cordebug::CorError) -> Failure {
+    if !error.is_unsafe_place() {
+        return cor(format!("call `{what}`"))(error);
+    }
+    let reason =
+        error.meaning().map_or("it is at a location where evaluation is not safe", |(_, sentence)| sentence);
+    Failure::new(ErrorCode::EvaluationFailed, format!("`{what}` cannot run on thread {thread}: {reason}"))
+        .hint("variables and fields can be read; step to a statement, or evaluate on a thread that is stopped at one")
+}

@@ -1,0 +1,118 @@
+//! Calls that nothing could end: .NET 5 and later cannot wake a thread that waits, for a lock or asleep, so a call that
+//! blocks stays on its thread. On .NET Core one that waits again and again stays, which it is not safe to abort.
+//!
+//! The session lives with it. The frames of such a call are not shown, nothing of it stops the program, and the thread's own
+//! frames stay readable. When the program goes on, so does the call; as soon as its wait is over the runtime aborts it, or, on .NET
+//! Core, when it ends by itself; and the thread stands again where it stood at the stop: a step that was asked for meanwhile is made from there.
+
+use cordebug::callback::Callback;
+use cordebug::thread::Thread;
+use dap_wire::{ErrorCode, Failure};
+use serde_json::Value;
+
+use crate::engine::coreclr::outbox::Outbox;
+use crate::engine::coreclr::threads::{StackRange, Threads};
+
+struct Left {
+    thread: u32,
+    what: String,
+}
+
+/// The calls that are still on their threads.
+#[derive(Default)]
+pub(crate) struct StuckCalls {
+    calls: Vec<Left>,
+    /// A step that waits for such a call to end: its thread, command and arguments.
+    step: Option<(u32, String, Value)>,
+    /// The thread of the step whose turn has come.
+    due: bool,
+}
+
+impl StuckCalls {
+    fn on(&self, thread: u32) -> Option<&Left> {
+        self.calls.iter().find(|left| left.thread == thread)
+    }
+
+    /// Whether a thread is still in such a call.
+    pub(crate) fn holds(&self, thread: u32) -> bool {
+        self.on(thread).is_some()
+    }
+
+    /// What they are, for people.
+    pub(crate) fn named(&self) -> String {
+        self.calls.iter().map(|left| format!("`{}`", left.what)).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Somebody wants something else now.
+    pub(crate) fn forget_step(&mut self) {
+        self.step = None;
+    }
+
+    /// Why no code can be run on a thread.
+    pub(crate) fn refusal(&self, thread: u32, wanted: &str) -> Option<Failure> {
+        let what = &self.on(thread)?.what;
+        Some(
+            Failure::new(
+                ErrorCode::EvaluationFailed,
+                format!("`{wanted}` cannot run: thread {thread} is still in `{what}`, which could not be aborted"),
+            )
+            .hint("variables and fields can be read; after the program is resumed, the call ends when its wait ends"),
+        )
+    }
+
+    /// A call stays where it is, above this frame. The program stands.
+    pub(super) fn leave(&mut self, threads: &mut Threads, thread: u32, below: StackRange, what: &str) {
+        threads.leave_call(thread, below);
+        self.calls.push(Left { thread, what: what.to_owned() });
+    }
+
+    fn end(&mut self, threads: &mut Threads, thread: u32) {
+        threads.forget_call(thread);
+        self.calls.retain(|left| left.thread != thread);
+    }
+
+    /// Whether a callback is about code that runs in such a call, which is not the clients'. Its end is noted here.
+    pub(crate) fn of_left_call(&mut self, threads: &mut Threads, callback: &Callback) -> bool {
+        let on = |thread: &Thread| thread.id().ok().filter(|id| self.holds(*id));
+        match callback {
+            Callback::EvalComplete { thread, .. } | Callback::EvalException { thread, .. } => {
+                let Some(id) = on(thread) else { return false };
+                self.end(threads, id);
+                self.due = self.step.as_ref().is_some_and(|(of, ..)| *of == id);
+                true
+            }
+            Callback::ExitThread { thread } => {
+                if let Some(id) = on(thread) {
+                    self.end(threads, id);
+                }
+                false
+            }
+            Callback::Breakpoint { thread, .. }
+            | Callback::StepComplete { thread, .. }
+            | Callback::Break { thread }
+            | Callback::Exception { thread, .. } => on(thread).is_some(),
+            _ => false,
+        }
+    }
+
+    /// A step on a thread that must end such a call first.
+    pub(crate) fn step_when_call_ends(
+        &mut self,
+        outbox: &Outbox,
+        thread: u32,
+        command: &str,
+        arguments: &Value,
+    ) {
+        let what = self.on(thread).map(|left| left.what.clone()).unwrap_or_default();
+        outbox.note(&format!(
+            "Thread {thread} is still in `{what}`, which an evaluation began and which could not be aborted. The step \
+             is made when that ends; `pause` stops before."
+        ));
+        self.step = Some((thread, command.to_owned(), arguments.clone()));
+    }
+
+    /// The step whose turn has come: its thread, command and arguments.
+    pub(crate) fn take_due_step(&mut self) -> Option<(u32, String, Value)> {
+        std::mem::take(&mut self.due).then(|| self.step.take()).flatten()
+    }
+}

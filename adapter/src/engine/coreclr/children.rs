@@ -1,0 +1,178 @@
+//! The processes that the debugged program starts, as the engine's thread sees them: .NET programs among them are debugged too, each
+//! in a child session, or are reported.
+//!
+//! In reading order: [`follower`] (the thread that finds processes and holds their runtimes), [`identity`] (what a process runs),
+//! [`watchdog`] (the process that outlives a killed host). Not here: the sessions (`server::child_hosts`).
+
+mod follower;
+mod identity;
+pub(super) mod watchdog;
+
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::watch;
+
+use super::inbox::Input;
+use crate::engine::{BreakpointSnapshot, DebuggerEnd, EngineEvent, record_breakpoints};
+use crate::io::Broker;
+use crate::io::descendants::Descendants;
+use follower::{Channels, Follower};
+pub(super) use identity::is_of_sdk;
+
+/// Attribute of a child session's `attach`: what the process runs.
+pub(super) const PROGRAM: &str = "tandemProgram";
+/// Attribute of a child session's `attach`: the runtime is held before its first code.
+pub(super) const HELD: &str = "tandemHeld";
+
+/// Attributes of the parent session that hold for its child sessions.
+const INHERITED: [&str; 10] = [
+    "justMyCode",
+    "enableStepFiltering",
+    "expressionEvaluationOptions",
+    "symbolPaths",
+    "sourceFileMap",
+    "pathMappings",
+    "substitutePath",
+    "sourceMap",
+    "localRoot",
+    "remoteRoot",
+];
+
+/// Maximum time for the end of all child processes.
+const END_LIMIT: Duration = Duration::from_secs(3);
+
+/// The process that is debugged.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Root {
+    pub(super) pid: u32,
+    /// The debugger started it: what it starts ends with the session.
+    pub(super) launched: bool,
+}
+
+/// What happens to child processes.
+#[derive(Debug, Clone)]
+pub(super) struct Following {
+    /// They are debugged, not only reported.
+    follow: bool,
+    /// The `attach` of a child session, without the process.
+    attach: Value,
+    symbol_paths: Vec<PathBuf>,
+}
+
+impl Following {
+    /// By the attributes of the parent session. `symbol_paths` are those of its runtime.
+    pub(super) fn new(follow: bool, attributes: &Value, symbol_paths: &[PathBuf]) -> Self {
+        let mut attach = json!({ "engine": "coreclr" });
+        for name in INHERITED.into_iter().filter(|name| !attributes[*name].is_null()) {
+            attach[name] = attributes[name].clone();
+        }
+        Self { follow, attach, symbol_paths: symbol_paths.to_vec() }
+    }
+}
+
+/// An order to the follower's thread.
+enum Order {
+    /// End all child processes. Replied to when that is done.
+    Kill(Sender<()>),
+    /// Detach from all child processes. Replied to when that is done.
+    Detach(Sender<()>),
+    /// Count the child processes that are debugged now, or soon will be.
+    Count(Sender<usize>),
+    /// The host of this child process has ended, or was never started.
+    DebuggerEnded(u32, DebuggerEnd),
+}
+
+/// The processes that the debugged program starts. Dropping it detaches from them.
+#[derive(Debug)]
+pub(super) struct Children {
+    breakpoints: watch::Sender<BreakpointSnapshot>,
+    follower: Option<Sender<Order>>,
+}
+
+impl Default for Children {
+    fn default() -> Self {
+        Self { breakpoints: watch::Sender::new(BreakpointSnapshot::new()), follower: None }
+    }
+}
+
+impl Children {
+    /// Finds from now on what this process starts.
+    pub(super) fn watch(
+        &mut self,
+        root: Root,
+        following: Following,
+        broker: &Broker,
+        events: UnboundedSender<EngineEvent>,
+        inbox: Sender<Input>,
+    ) {
+        if let Err(error) = self.start(root, following, broker, events, inbox) {
+            tracing::warn!(root = root.pid, %error, "child processes are not seen");
+        }
+    }
+
+    fn start(
+        &mut self,
+        root: Root,
+        following: Following,
+        broker: &Broker,
+        events: UnboundedSender<EngineEvent>,
+        inbox: Sender<Input>,
+    ) -> std::io::Result<()> {
+        // A process that was attached to may have children already: they are not new.
+        let tree = match root.launched {
+            true => Descendants::of(root.pid)?,
+            false => Descendants::of_running(root.pid)?,
+        };
+        let (orders, receiver) = channel();
+        let channels = Channels { hub: events, engine: inbox, orders: orders.clone() };
+        let stub = broker.stub().to_path_buf();
+        let breakpoints = self.breakpoints.subscribe();
+        let follower = Follower::new(tree, root, following, stub, breakpoints, channels);
+        std::thread::Builder::new().name("children".into()).spawn(move || follower.run(&receiver))?;
+        self.follower = Some(orders);
+        Ok(())
+    }
+
+    /// Records a breakpoint request of the session's clients, which holds for child processes, too.
+    pub(super) fn record_breakpoints(&self, command: &str, arguments: &Value) {
+        record_breakpoints(&self.breakpoints, command, arguments);
+    }
+
+    /// The number of child processes that are debugged now, or soon will be. When none is left, the engine's thread gets
+    /// [`Input::ChildrenEnded`].
+    pub(super) fn count(&self) -> usize {
+        let Some(follower) = &self.follower else { return 0 };
+        let (counted, count) = channel();
+        // A thread that has ended follows nothing.
+        drop(follower.send(Order::Count(counted)));
+        count.recv_timeout(END_LIMIT).unwrap_or(0)
+    }
+
+    /// Ends all child processes, if they are debugged.
+    pub(super) fn kill(&mut self) {
+        self.finish(Order::Kill);
+    }
+
+    /// Detaches from all child processes.
+    pub(super) fn detach(&mut self) {
+        self.finish(Order::Detach);
+    }
+
+    fn finish(&mut self, order: fn(Sender<()>) -> Order) {
+        let Some(follower) = self.follower.take() else { return };
+        let (done, is_done): (_, Receiver<()>) = channel();
+        if follower.send(order(done)).is_ok() && is_done.recv_timeout(END_LIMIT * 2).is_err() {
+            tracing::warn!("the child processes have not ended in time");
+        }
+    }
+}
+
+impl Drop for Children {
+    fn drop(&mut self) {
+        self.detach();
+    }
+}

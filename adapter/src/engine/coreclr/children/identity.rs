@@ -1,0 +1,297 @@
+//! What a process runs: a .NET program, a tool of the .NET SDK, a debugger, or anything else. Known from its executable and its
+//! command line alone, as soon as it has executed them.
+//!
+//! Not here: whether its runtime has started.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use cordebug::runtime::inside::Needs;
+
+use super::super::runtimes;
+use crate::io::descendants::command_of;
+
+/// Executables of debuggers that hold the programs they start as this one does.
+const DEBUGGERS: [&str; 5] = ["tandem-dap", "netcoredbg", "vsdbg", "vsdbg-ui", "dotnet-dbg"];
+/// Programs of the SDK that may also come as a NuGet package.
+const TOOLS: [&str; 4] = ["MSBuild.dll", "VBCSCompiler.dll", "csc.dll", "vstest.console.dll"];
+/// Options of `dotnet` that have a value and precede the assembly.
+const HOST_OPTIONS: [&str; 8] = [
+    "--depsfile",
+    "--runtimeconfig",
+    "--additionalprobingpath",
+    "--additional-deps",
+    "--fx-version",
+    "--roll-forward",
+    "--roll-forward-on-no-candidate-fx",
+    "--roll-forward-on-no-candidate-fx-to",
+];
+/// Where an executable that finds its runtime by itself names the library that does so, bytes from its beginning.
+const HOST_CODE: u64 = 256 * 1024;
+const HOST_LIBRARY: &[u8] = b"libhostfxr.so";
+/// An executable with a runtime inside is larger than that, bytes.
+const SMALL: u64 = 1024 * 1024;
+/// Executables that are remembered.
+const MAX_KNOWN: usize = 256;
+
+/// What a process runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Identity {
+    /// A .NET program that can be held before its first code.
+    Dotnet(Program),
+    /// A .NET program, by its name, whose runtime comes without the library that debugs it.
+    Undebuggable(String),
+    /// A part of the .NET SDK, by its name: it starts programs of users and is not one of them.
+    Tool(String),
+    /// A debugger: what it starts is its own.
+    Debugger,
+    /// A program of another user, which this one may not debug.
+    OtherUser {
+        /// For users.
+        name: String,
+        /// It is a .NET program, as far as that can be seen.
+        is_dotnet: bool,
+    },
+    /// A program without a .NET runtime of its own; it may load one later, or execute another program.
+    Other(Program),
+}
+
+impl Identity {
+    /// Whether a runtime may start in the process that is to be held, now or after it has executed another program.
+    pub(super) fn may_start_a_runtime(&self) -> bool {
+        matches!(self, Self::Dotnet(_) | Self::Other(_) | Self::OtherUser { is_dotnet: false, .. })
+    }
+}
+
+/// A program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Program {
+    /// For users.
+    pub(super) name: String,
+    /// Its assembly, or its executable.
+    pub(super) path: PathBuf,
+}
+
+/// What is known of an executable, whatever its arguments are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Executable {
+    /// It finds a .NET runtime and starts it.
+    Host,
+    /// It has a runtime beside it or inside, without the library that debugs it.
+    HostWithoutDebugger,
+    Native,
+}
+
+/// Finds out what processes run, and remembers their executables.
+#[derive(Debug)]
+pub(super) struct Identities {
+    user: u32,
+    known: HashMap<(u64, u64, i64), Executable>,
+    /// Where the user says that runtimes' debugging libraries are.
+    symbol_paths: Vec<PathBuf>,
+}
+
+impl Identities {
+    pub(super) fn new(symbol_paths: Vec<PathBuf>) -> Self {
+        Self { user: rustix::process::geteuid().as_raw(), known: HashMap::new(), symbol_paths }
+    }
+
+    /// What a process runs; `None` when it has ended, or has not quite started.
+    pub(super) fn of(&mut self, pid: u32) -> Option<Identity> {
+        let (executable, words) = command_of(pid);
+        let command = words.first()?;
+        // Also one that the kernel protects from its own user.
+        if std::fs::metadata(format!("/proc/{pid}")).ok()?.uid() != self.user {
+            let name = file_name(&executable).or_else(|| file_name(Path::new(command)))?;
+            return Some(match self.of_executable(pid, &executable, &words) {
+                Some(Identity::Dotnet(program)) => {
+                    Identity::OtherUser { name: program.name, is_dotnet: true }
+                }
+                _ => Identity::OtherUser { name, is_dotnet: false },
+            });
+        }
+        self.of_executable(pid, &executable, &words)
+    }
+
+    /// Whether what a process executes may have a runtime without the library that debugs it: that one must not be held, since
+    /// nothing could release it.
+    pub(super) fn may_lack_its_debugger(pid: u32) -> bool {
+        let executable = PathBuf::from(format!("/proc/{pid}/exe"));
+        let is_large = executable.metadata().is_ok_and(|found| found.len() > SMALL);
+        is_large || executable.read_link().is_ok_and(|path| path.with_file_name("libcoreclr.so").exists())
+    }
+
+    fn of_executable(&mut self, pid: u32, executable: &Path, words: &[String]) -> Option<Identity> {
+        let cwd = std::fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default();
+        let name = file_name(executable)?;
+        if DEBUGGERS.contains(&name.as_str()) {
+            return Some(Identity::Debugger);
+        }
+        if name == "dotnet" {
+            return Some(of_command(executable, words.get(1..).unwrap_or_default(), &cwd));
+        }
+        let program = || Program { name: name.clone(), path: executable.to_path_buf() };
+        Some(match self.look_at(&PathBuf::from(format!("/proc/{pid}/exe")), executable) {
+            Executable::Native => Identity::Other(program()),
+            _ if is_of_sdk(executable) => Identity::Tool(name),
+            Executable::Host => Identity::Dotnet(program()),
+            Executable::HostWithoutDebugger => Identity::Undebuggable(name),
+        })
+    }
+
+    /// `file` is the executable of a process, which may have no other name any more.
+    fn look_at(&mut self, file: &Path, path: &Path) -> Executable {
+        let Ok(found) = file.metadata() else { return Executable::Native };
+        let key = (found.dev(), found.ino(), found.mtime());
+        if let Some(known) = self.known.get(&key) {
+            return *known;
+        }
+        let executable = self.read(file, path);
+        if self.known.len() >= MAX_KNOWN {
+            self.known.clear();
+        }
+        self.known.insert(key, executable);
+        executable
+    }
+
+    fn read(&self, file: &Path, path: &Path) -> Executable {
+        let Ok(opened) = File::open(file) else { return Executable::Native };
+        let is_large = opened.metadata().is_ok_and(|found| found.len() > SMALL);
+        let mut start = Vec::new();
+        let read = opened.take(HOST_CODE).read_to_end(&mut start);
+        if read.is_err() || !start.starts_with(b"\x7fELF") {
+            return Executable::Native;
+        }
+        if let Some(needs) = is_large.then(|| Needs::of(file)).flatten() {
+            return match runtimes::libraries_for(&needs, &self.symbol_paths) {
+                Some(_) => Executable::Host,
+                None => Executable::HostWithoutDebugger,
+            };
+        }
+        let beside = |name: &str| path.with_file_name(name).exists();
+        match memchr::memmem::find(&start, HOST_LIBRARY).is_some() {
+            false => Executable::Native,
+            true if beside("libcoreclr.so") && !beside("libmscordbi.so") => Executable::HostWithoutDebugger,
+            true => Executable::Host,
+        }
+    }
+}
+
+/// `dotnet` with these arguments.
+fn of_command(dotnet: &Path, words: &[String], cwd: &Path) -> Identity {
+    let mut rest = words.iter().map(String::as_str);
+    let mut first = rest.next().unwrap_or_default();
+    let has_exec = first == "exec";
+    loop {
+        if HOST_OPTIONS.contains(&first) {
+            rest.next();
+        } else if !(has_exec && first == "exec") {
+            break;
+        }
+        let Some(next) = rest.next() else { break };
+        first = next;
+    }
+    if ![".dll", ".exe"].iter().any(|ending| first.ends_with(ending)) {
+        let name = if first.is_empty() { "dotnet".into() } else { format!("dotnet {first}") };
+        return Identity::Tool(name);
+    }
+    let assembly = cwd.join(first);
+    let name = file_name(&assembly).unwrap_or_default();
+    let sdk = dotnet.parent().unwrap_or(Path::new("/")).join("sdk");
+    if assembly.starts_with(sdk) || TOOLS.contains(&name.as_str()) {
+        return Identity::Tool(name);
+    }
+    // Several hosts may run at once, each with the configuration of the tests that it runs.
+    let name = match tests_of(words) {
+        Some(tests) if name.starts_with("testhost") => format!("testhost of {tests}"),
+        _ => name,
+    };
+    Identity::Dotnet(Program { name, path: assembly })
+}
+
+/// The tests that a host of the test platform runs, by its `--runtimeconfig NAME.runtimeconfig.json`.
+fn tests_of(words: &[String]) -> Option<String> {
+    let at = words.iter().position(|word| word == "--runtimeconfig")?;
+    Some(file_name(Path::new(words.get(at + 1)?))?.strip_suffix(".runtimeconfig.json")?.to_owned())
+}
+
+/// Whether a file lies in the folder of an SDK: `sdk/VERSION` beside `host`.
+pub(in super::super) fn is_of_sdk(file: &Path) -> bool {
+    let mut above = file.ancestors().skip(1);
+    above.any(|folder| {
+        folder.file_name().is_some_and(|name| name == "sdk") && folder.with_file_name("host").is_dir()
+    })
+}
+
+/// The name of a file, also of one that has been removed since (proc(5), `/proc/PID/exe`).
+fn file_name(path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_string_lossy().into_owned();
+    Some(name.strip_suffix(" (deleted)").map(str::to_owned).unwrap_or(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dotnet(words: &str) -> Identity {
+        let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+        of_command(Path::new("/opt/dotnet/dotnet"), &words, Path::new("/work"))
+    }
+
+    #[test]
+    fn a_command_of_dotnet_is_its_assembly_or_the_sdk() {
+        let tool = |name: &str| Identity::Tool(name.into());
+        let program =
+            |path: &str, name: &str| Identity::Dotnet(Program { name: name.into(), path: path.into() });
+        for (words, expected) in [
+            ("bin/app.dll --port 1", program("/work/bin/app.dll", "app.dll")),
+            (
+                "exec --runtimeconfig a.json --depsfile b.json bin/app.dll exec",
+                program("/work/bin/app.dll", "app.dll"),
+            ),
+            ("--roll-forward Major app.dll", program("/work/app.dll", "app.dll")),
+            (
+                "exec --runtimeconfig /t/Shop.Tests.runtimeconfig.json /t/testhost.dll --port 1",
+                program("/t/testhost.dll", "testhost of Shop.Tests"),
+            ),
+            ("exec testhost.dll --runtimeconfig", program("/work/testhost.dll", "testhost.dll")),
+            ("test -c Debug", tool("dotnet test")),
+            ("run app.dll", tool("dotnet run")),
+            ("/opt/dotnet/sdk/10.0.100/MSBuild.dll /nodemode:1", tool("MSBuild.dll")),
+            ("exec /opt/dotnet/sdk/10.0.100/vstest.console.dll", tool("vstest.console.dll")),
+            ("exec /home/me/.nuget/packages/x/VBCSCompiler.dll", tool("VBCSCompiler.dll")),
+            ("/opt/dotnet/sdks/app.dll", program("/opt/dotnet/sdks/app.dll", "app.dll")),
+            ("exec", tool("dotnet exec")),
+            ("--depsfile", tool("dotnet --depsfile")),
+            ("", tool("dotnet")),
+        ] {
+            assert_eq!(dotnet(words), expected, "{words}");
+        }
+    }
+
+    #[test]
+    fn an_executable_is_known_by_what_is_in_it_and_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, bytes: &[u8]| {
+            std::fs::write(folder.path().join(name), bytes).unwrap();
+            folder.path().join(name)
+        };
+        let mut identities = Identities::new(Vec::new());
+        let mut look = |path: &Path| identities.look_at(path, path);
+        let host = file("app", b"\x7fELF\x02\x01 libhostfxr.so and more");
+        assert_eq!(look(&host), Executable::Host);
+        assert_eq!(look(&file("script", b"#!/bin/sh libhostfxr.so")), Executable::Native);
+        assert_eq!(look(&file("tool", b"\x7fELF\x02\x01")), Executable::Native);
+        assert_eq!(look(Path::new("/no/such")), Executable::Native);
+        file("libcoreclr.so", b"");
+        assert_eq!(look(&file("own", b"\x7fELF libhostfxr.so")), Executable::HostWithoutDebugger);
+        file("libmscordbi.so", b"");
+        assert_eq!(look(&file("whole", b"\x7fELF libhostfxr.so")), Executable::Host);
+        let own = std::process::id();
+        assert!(matches!(Identities::new(Vec::new()).of(own), Some(Identity::Other(_))));
+        assert_eq!(Identities::new(Vec::new()).of(u32::MAX), None);
+    }
+}

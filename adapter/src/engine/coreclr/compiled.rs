@@ -1,0 +1,587 @@
+//! Expressions that the C# compiler of an SDK evaluates: it compiles them in a process of its own, and the program runs what comes of that
+//! like any other call of an evaluation. Which expressions those are is decided elsewhere.
+//!
+//! In reading order: [`Compiler`] (the owner of it all), [`frame`] and [`codes`] (what an expression can use), [`sdk`] (whose compiler),
+//! [`program`] (the program that asks it, made once) and [`process`] (that program as it runs), [`wire`] (what is said to it),
+//! [`expressions`] (what it answered, kept), [`loading`] (compiled code into the program). `helper/` is the program's source in C#,
+//! `in_program/` what runs in the debugged program.
+
+mod codes;
+mod expressions;
+mod frame;
+mod loading;
+mod process;
+mod program;
+mod sdk;
+mod wire;
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::Duration;
+
+use dap_wire::{ErrorCode, Failure};
+use serde_json::Value;
+
+use self::expressions::{Answer, Code, Compiled, Expressions};
+use self::frame::{EXCEPTION, Frame};
+use self::loading::Way;
+use self::process::{NoAnswer, Process};
+use self::program::Program;
+use self::sdk::{Choice, Sdk};
+use self::wire::{Message, Parts};
+use super::calls::EvalContext;
+use super::evaluator::Val;
+use super::modules::Loaded;
+use super::session::Session;
+use super::types::Ty;
+
+pub(super) use expressions::Finding;
+pub(super) use loading::is_ours;
+
+/// How long the compiler's process may take to say that it is there, and to answer a request. The first on a busy machine takes seconds.
+const START_LIMIT: Duration = Duration::from_secs(20);
+const ANSWER_LIMIT: Duration = Duration::from_secs(20);
+/// Which messages are understood here.
+const PROTOCOL: u32 = 1;
+/// What compiled code throws when an `await` of it takes too long, and how long it waits at a time. `helper/Wrapper.cs` has both.
+const LATE: &str = "__tandemLate";
+const WAIT: Duration = Duration::from_millis(50);
+/// Longest expression, bytes.
+const MAX_TEXT: usize = 64 * 1024;
+
+/// What an expression came to.
+pub(super) enum Outcome {
+    Value(Val),
+    /// It was called for what it does.
+    Nothing,
+}
+
+/// Why an expression has no value.
+pub(super) enum NoOutcome {
+    /// There is no compiler, or the program takes no code.
+    Unavailable(Unavailable),
+    /// It does not compile.
+    Findings(Vec<Finding>),
+    /// It was refused, or failed, or took too long.
+    Failed(Failure),
+}
+
+impl From<Failure> for NoOutcome {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl NoOutcome {
+    /// As a request is answered.
+    pub(super) fn into_failure(self, text: &str) -> Failure {
+        match self {
+            Self::Unavailable(why) => {
+                why.explain(Failure::new(ErrorCode::EvaluationFailed, format!("`{text}` is not understood")))
+            }
+            Self::Findings(findings) => expressions::failure(text, &findings),
+            Self::Failed(failure) => failure,
+        }
+    }
+}
+
+/// Why there is no compiler, for people.
+#[derive(Debug, Clone)]
+pub(super) struct Unavailable {
+    why: String,
+    /// What to do about it; none where nothing can be done.
+    hint: Option<&'static str>,
+}
+
+impl Unavailable {
+    /// No SDK can be used.
+    fn sdk(why: String) -> Self {
+        let hint =
+            "install a .NET SDK, or name the folder of one in the launch attribute `expressionCompiler`";
+        Self { why, hint: Some(hint) }
+    }
+
+    /// What is refused because only a compiler understands it.
+    pub(super) fn needed_for(&self, what: &str) -> Failure {
+        let message = format!("{what} needs the C# compiler of a .NET SDK: {}", self.why);
+        let failure = Failure::new(ErrorCode::EvaluationFailed, message);
+        match self.hint {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
+    }
+
+    /// What failed without a compiler, with what a compiler would need.
+    pub(super) fn explain(&self, failure: Failure) -> Failure {
+        let message =
+            format!("{}; the expression needs the C# compiler of a .NET SDK: {}", failure.message, self.why);
+        let hints = self.hint.into_iter().chain(failure.hint.as_deref()).collect::<Vec<_>>().join("; ");
+        let failure = Failure { message, hint: None, ..failure };
+        if hints.is_empty() { failure } else { failure.hint(hints) }
+    }
+}
+
+/// The compiler's process, and what it was told.
+struct Helper {
+    process: Process,
+    sent: HashSet<usize>,
+}
+
+/// The compiler of an SDK, and all that was compiled for one program.
+#[derive(Default)]
+pub(super) struct Compiler {
+    choice: Choice,
+    /// The environment that says where SDKs and the cache are.
+    roots: Vec<PathBuf>,
+    cache: Vec<(String, String)>,
+    // Before the program it runs, which may go with it.
+    helper: Option<Helper>,
+    program: Option<Program>,
+    /// Why there is no compiler, once that is known.
+    unavailable: Option<Unavailable>,
+    expressions: Expressions,
+    /// How assemblies get into the program, once that is known.
+    way: Option<Way>,
+    /// What the program can load.
+    platform: Option<Vec<String>>,
+    /// Of the assembly that was made last.
+    number: u32,
+}
+
+impl Compiler {
+    /// As a launch or attach asks for it. `variable` is the environment it says.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER`.
+    pub(super) fn parse(
+        attributes: &Value,
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, Failure> {
+        let cache = ["XDG_CACHE_HOME", "HOME"].into_iter();
+        Ok(Self {
+            choice: Choice::parse(&attributes["expressionCompiler"])?,
+            roots: sdk::roots(variable),
+            // The user's, whatever the program is to believe.
+            cache: cache.filter_map(|name| Some((name.to_owned(), std::env::var(name).ok()?))).collect(),
+            ..Self::default()
+        })
+    }
+
+    /// Whether a text was given to the compiler before, in this method.
+    fn knows(&self, session: &Session, site: &EvalContext, text: &str) -> bool {
+        let at = || {
+            let (loaded, method, _) = session.at_stop().code_at(site.thread, site.frame)?;
+            Some(self.expressions.knows(loaded.id, method, &text.replace("$exception", EXCEPTION)))
+        };
+        !self.expressions.is_empty() && at().unwrap_or(false)
+    }
+
+    fn evaluate(
+        &mut self,
+        session: &mut Session,
+        site: &EvalContext,
+        text: &str,
+    ) -> Result<Outcome, NoOutcome> {
+        if text.len() > MAX_TEXT {
+            return Err(too_long().into());
+        }
+        self.sdks_looked_for()?;
+        let shown = text;
+        let text = &text.replace("$exception", EXCEPTION);
+        let frame = Frame::at(session, site, text)?;
+        let modules = session.types.modules.count();
+        let (loaded, code) =
+            match self.expressions.find(&frame, text, modules).filter(|kept| is_there(session, kept)) {
+                Some(Compiled::Loaded(loaded, code)) => (loaded, code),
+                Some(Compiled::Refused(findings)) => return Err(NoOutcome::Findings(findings)),
+                Some(Compiled::Failed(why)) => return Err(failed(why).into()),
+                None => self.compile(session, site, &frame, text)?,
+            };
+        call(session, site, &frame, (&loaded, &code), shown).map_err(NoOutcome::Failed)
+    }
+
+    /// Finds out whether there is a compiler at all, before anything of the program runs for it.
+    fn sdks_looked_for(&mut self) -> Result<(), NoOutcome> {
+        if self.program.is_none()
+            && self.unavailable.is_none()
+            && let Err(why) = sdk::find(&self.choice, &self.roots)
+        {
+            self.unavailable = Some(Unavailable::sdk(why));
+        }
+        match &self.unavailable {
+            Some(why) => Err(NoOutcome::Unavailable(why.clone())),
+            None => Ok(()),
+        }
+    }
+
+    fn compile(
+        &mut self,
+        session: &mut Session,
+        site: &EvalContext,
+        frame: &Frame,
+        text: &str,
+    ) -> Result<(Rc<Loaded>, Rc<Code>), NoOutcome> {
+        if !loading::is_possible(session) {
+            let why = "the program cannot load code: `Assembly.Load(byte[])` was trimmed away".to_owned();
+            return Err(NoOutcome::Unavailable(Unavailable { why, hint: None }));
+        }
+        self.make_room(session, site)?;
+        self.number += 1;
+        let name = format!("{}{}", loading::EXPRESSION, self.number);
+        let (ids, answer) = match self.asked(session, site, frame, text) {
+            // It may have ended long ago, or be asked for the last time as it ends.
+            Err(NoOutcome::Failed(failure))
+                if self.helper.is_none() && failure.code == ErrorCode::EngineFailed =>
+            {
+                self.asked(session, site, frame, text)?
+            }
+            asked => asked?,
+        };
+        let keep = |compiler: &mut Self, compiled: Compiled| {
+            compiler.expressions.keep(frame, text, session.types.modules.count(), compiled);
+        };
+        match answer {
+            Answer::Code(code) => {
+                let code = Rc::new(code);
+                let way = self.way(session, site, &ids)?;
+                let loaded = loading::load(session, site, &way, &frame.loaded, (&name, &code.image))?;
+                // Modules have come, also ours.
+                let count = session.types.modules.count();
+                self.expressions.keep(frame, text, count, Compiled::Loaded(loaded.clone(), code.clone()));
+                Ok((loaded, code))
+            }
+            Answer::Findings(findings) => {
+                keep(self, Compiled::Refused(findings.clone()));
+                Err(NoOutcome::Findings(findings))
+            }
+            Answer::Refusal(why) => {
+                keep(self, Compiled::Failed(why.clone()));
+                Err(failed(why).into())
+            }
+            Answer::Library(_) => Err(self.broken("its answer does not match the request").into()),
+        }
+    }
+
+    /// What the compiler makes of an expression, and the modules it knows.
+    fn asked(
+        &mut self,
+        session: &mut Session,
+        site: &EvalContext,
+        frame: &Frame,
+        text: &str,
+    ) -> Result<(Vec<u32>, Answer), NoOutcome> {
+        let ids = self.prepared(session, site, &frame.loaded)?;
+        let mut request = Message::new(b'E');
+        request.number(self.number).number(waits(site)).text(text);
+        let is_users =
+            |id: &&u32| session.types.modules.by_id(**id as usize).is_some_and(|module| module.pdb.is_ok());
+        let users: Vec<u32> = ids.iter().filter(is_users).copied().collect();
+        frame.write((&ids, &users), &mut request);
+        request.flag(false);
+        let answer = self.ask(session, request)?;
+        Ok((ids, answer))
+    }
+
+    /// Lets go of what was compiled before when it is too much.
+    fn make_room(&mut self, session: &mut Session, site: &EvalContext) -> Result<(), Failure> {
+        if !self.expressions.is_full() {
+            return Ok(());
+        }
+        self.expressions.clear();
+        match &self.way {
+            Some(way) => loading::unload(session, site, way),
+            None => Ok(()),
+        }
+    }
+
+    /// Makes sure that the compiler's process knows the program's modules. Gives their ids, the most important first.
+    fn prepared(
+        &mut self,
+        session: &mut Session,
+        site: &EvalContext,
+        own: &Rc<Loaded>,
+    ) -> Result<Vec<u32>, NoOutcome> {
+        if self.platform.is_none() {
+            self.platform = Some(loading::platform(session, site)?);
+        }
+        if self.helper.as_ref().is_some_and(|helper| helper.process.has_ended()) {
+            self.helper = None;
+        }
+        if self.helper.is_none() {
+            self.helper = Some(self.start(session)?);
+        }
+        let mut modules: Vec<Rc<Loaded>> = vec![own.clone()];
+        let (users, others): (Vec<_>, Vec<_>) = session
+            .types
+            .modules
+            .all()
+            .iter()
+            .filter(|module| module.id != own.id)
+            .cloned()
+            .partition(|module| module.pdb.is_ok());
+        modules.extend(users.into_iter().chain(others));
+        modules.retain(|module| !module.is_dynamic() && !is_ours(&module.path));
+        let Some(helper) = &mut self.helper else { return Err(self.broken("it is gone").into()) };
+        let gone: Vec<usize> =
+            helper.sent.iter().copied().filter(|id| !modules.iter().any(|module| module.id == *id)).collect();
+        for id in gone {
+            helper.sent.remove(&id);
+            let mut message = Message::new(b'R');
+            message.number(number(id));
+            helper.process.send(message.done());
+        }
+        for module in &modules {
+            if helper.sent.insert(module.id) {
+                helper.process.send(reference(module));
+            }
+        }
+        Ok(modules.iter().map(|module| number(module.id)).collect())
+    }
+
+    /// Starts the compiler's process: that of the first SDK with which it works.
+    fn start(&mut self, session: &Session) -> Result<Helper, NoOutcome> {
+        if let Some(program) = &self.program {
+            let spec = program.spec();
+            return self.begin(session, &spec).map_err(|no| could_not_start(no).into());
+        }
+        let sdks = match sdk::find(&self.choice, &self.roots) {
+            Ok(sdks) => sdks,
+            Err(why) => {
+                let why = Unavailable::sdk(why);
+                return Err(NoOutcome::Unavailable(self.unavailable.insert(why).clone()));
+            }
+        };
+        let mut reasons = Vec::new();
+        for sdk in sdks {
+            match self.start_with(session, &sdk) {
+                Ok(helper) => return Ok(helper),
+                Err(failure) if failure.code == ErrorCode::Cancelled => return Err(failure.into()),
+                Err(failure) => reasons.push(failure.message),
+            }
+        }
+        let why = Unavailable::sdk(reasons.join("; "));
+        Err(NoOutcome::Unavailable(self.unavailable.insert(why).clone()))
+    }
+
+    fn start_with(&mut self, session: &Session, sdk: &Sdk) -> Result<Helper, Failure> {
+        let variable =
+            |name: &str| self.cache.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+        // One that does not work may have been damaged: it is made once more.
+        for is_last in [false, true] {
+            let program = Program::for_sdk(sdk, &variable, &|| gives_up(session))?;
+            match self.begin(session, &program.spec()) {
+                Ok(helper) => {
+                    tracing::debug!(version = sdk.version, "the C# compiler's process is up");
+                    self.program = Some(program);
+                    return Ok(helper);
+                }
+                Err(no) if is_last || no != NoAnswer::Ended => return Err(could_not_start(no)),
+                Err(_) => program.discard(),
+            }
+        }
+        Err(failed("the C# compiler's process does not start"))
+    }
+
+    fn begin(&self, session: &Session, spec: &crate::io::SpawnSpec) -> Result<Helper, NoAnswer> {
+        let process = Process::start(&session.broker, spec).map_err(|failure| {
+            tracing::warn!(%failure, "the C# compiler's process cannot be started");
+            NoAnswer::Ended
+        })?;
+        let hello = process.answer(START_LIMIT, &|| gives_up(session)).inspect_err(|_| {
+            tracing::warn!(complaint = process.complaint(), "the C# compiler's process does not answer");
+        })?;
+        if Parts::of(&hello).number() != Some(PROTOCOL) {
+            return Err(NoAnswer::Ended);
+        }
+        let executable =
+            session.debuggee.pid.and_then(|pid| std::fs::read_link(format!("/proc/{pid}/exe")).ok());
+        let bundle = executable.filter(|path| !path.ends_with("dotnet")).unwrap_or_default();
+        let mut message = Message::new(b'P');
+        message.list(self.platform.as_deref().unwrap_or_default(), |message, path| {
+            message.text(path);
+        });
+        message.text(&bundle.to_string_lossy());
+        process.send(message.done());
+        Ok(Helper { process, sent: HashSet::new() })
+    }
+
+    /// Sends a request and waits for its answer. A process that does not answer is ended; the next request starts another.
+    fn ask(&mut self, session: &Session, request: Message) -> Result<Answer, Failure> {
+        let Some(helper) = &self.helper else { return Err(self.broken("it is gone")) };
+        helper.process.send(request.done());
+        let answer = helper.process.answer(ANSWER_LIMIT, &|| gives_up(session));
+        match answer {
+            Ok(message) => match Answer::read(&message) {
+                Some(answer) => Ok(answer),
+                None => Err(self.broken("its answer cannot be read")),
+            },
+            Err(NoAnswer::Cancelled) => {
+                self.helper = None;
+                Err(Failure::cancelled())
+            }
+            Err(NoAnswer::Late) => {
+                self.helper = None;
+                let message =
+                    format!("the C# compiler did not answer within {} ms", ANSWER_LIMIT.as_millis());
+                Err(Failure::new(ErrorCode::EvaluationTimeout, message))
+            }
+            Err(NoAnswer::Ended) => {
+                let complaint = helper.process.complaint();
+                let why = if complaint.is_empty() {
+                    "its process ended".into()
+                } else {
+                    format!("its process ended: {complaint}")
+                };
+                Err(self.broken(&why))
+            }
+        }
+    }
+
+    /// The compiler's process is of no use any more.
+    fn broken(&mut self, why: &str) -> Failure {
+        self.helper = None;
+        Failure::new(ErrorCode::EngineFailed, format!("cannot query the C# compiler: {why}"))
+            .hint("the next expression restarts it")
+    }
+
+    /// How assemblies get into the program; the loader is loaded by the first.
+    fn way(&mut self, session: &mut Session, site: &EvalContext, ids: &[u32]) -> Result<Way, Failure> {
+        if let Some(way) = &self.way {
+            return Ok(way.clone());
+        }
+        let mut request = Message::new(b'L');
+        request.text(loading::LOADER).text(loading::LOADER_SOURCE).list(ids, |message, id| {
+            message.number(*id);
+        });
+        let way = match self.ask(session, request)? {
+            Answer::Library(image) => {
+                Way::Loader(loading::load_plainly(session, site, (loading::LOADER, &image))?)
+            }
+            Answer::Refusal(why) => {
+                tracing::debug!(why, "the program lacks what the loader of expressions needs");
+                Way::Plain
+            }
+            _ => return Err(self.broken("its answer does not match the request")),
+        };
+        Ok(self.way.insert(way).clone())
+    }
+}
+
+fn could_not_start(no: NoAnswer) -> Failure {
+    match no {
+        NoAnswer::Cancelled => Failure::cancelled(),
+        NoAnswer::Late => {
+            failed(format!("the C# compiler's process did not start within {} s", START_LIMIT.as_secs()))
+        }
+        NoAnswer::Ended => failed("the C# compiler's process ended as soon as it was started"),
+    }
+}
+
+/// Calls what an expression was compiled to.
+fn call(
+    session: &mut Session,
+    site: &EvalContext,
+    frame: &Frame,
+    (loaded, code): (&Rc<Loaded>, &Code),
+    text: &str,
+) -> Result<Outcome, Failure> {
+    let lost = || failed("the compiled expression is damaged");
+    let mut method =
+        loading::method_with(session, loaded, code.method, frame.types.clone()).ok_or_else(lost)?;
+    if frame.types.contains(&Ty::Other) {
+        return Err(failed("the runtime does not say what the generic parameters of this code stand for"));
+    }
+    if code.is_any {
+        method.result = Ty::Other;
+    }
+    let mut arguments = Vec::new();
+    for (index, is_reference) in &code.arguments {
+        let path = frame.variables.get(*index).and_then(|variable| variable.path.clone()).ok_or_else(lost)?;
+        let val = session.at_stop().val_at(path)?;
+        arguments.push(match is_reference {
+            true => Val { ty: Ty::Reference(Box::new(val.ty.direct().clone())), ..val },
+            false => val,
+        });
+    }
+    let shown: String = text.trim().chars().take(100).collect();
+    let val = session.call_among_others(site, &method, (None, &arguments), &shown, code.waits).map_err(
+        |failure| match code.waits && failure.message.ends_with(LATE) {
+            true => Failure::new(
+                ErrorCode::EvaluationTimeout,
+                format!(
+                    "`{shown}` did not end within {} ms, and nothing waits for it any more",
+                    site.limit.as_millis()
+                ),
+            )
+            .hint("it may be waiting for something that a stopped thread would have to do"),
+            false => failure,
+        },
+    )?;
+    Ok(if code.is_void { Outcome::Nothing } else { Outcome::Value(val) })
+}
+
+/// Whether what was compiled is still loaded.
+fn is_there(session: &Session, compiled: &Compiled) -> bool {
+    match compiled {
+        Compiled::Loaded(loaded, _) => session.types.modules.by_id(loaded.id).is_some(),
+        _ => true,
+    }
+}
+
+/// A module, as the compiler's process is told about it.
+fn reference(module: &Loaded) -> Vec<u8> {
+    let file = module.is_framework().then_some(&module.path).filter(|path| path.is_absolute());
+    match (file, module.image()) {
+        (Some(path), _) => {
+            let mut message = Message::new(b'F');
+            message.number(number(module.id)).text(&path.to_string_lossy());
+            message.done()
+        }
+        // As it was loaded: its file may be another by now.
+        (None, Some(image)) => {
+            let mut message = Message::new(b'M');
+            message.number(number(module.id)).bytes(image.metadata.bytes());
+            message.done()
+        }
+        (None, None) => Message::new(b'R').done(),
+    }
+}
+
+/// How many waits an `await` may take before the call would be aborted.
+fn waits(site: &EvalContext) -> u32 {
+    let limit = site.limit.saturating_sub(site.limit / 10);
+    u32::try_from(limit.as_millis() / WAIT.as_millis()).unwrap_or(u32::MAX)
+}
+
+fn number(id: usize) -> u32 {
+    u32::try_from(id).unwrap_or(u32::MAX)
+}
+
+fn gives_up(session: &Session) -> bool {
+    session.cancel.is_cancelled() || session.is_ending()
+}
+
+fn too_long() -> Failure {
+    failed(format!("the expression is longer than {MAX_TEXT} bytes"))
+}
+
+fn failed(message: impl Into<String>) -> Failure {
+    Failure::new(ErrorCode::EvaluationFailed, message)
+}
+
+impl Session {
+    /// Evaluates an expression with the C# compiler of an SDK, which runs code of the program. `site` says where, and how long the
+    /// code may run.
+    pub(super) fn evaluate_compiled(&mut self, text: &str, site: &EvalContext) -> Result<Outcome, NoOutcome> {
+        let mut compiler = std::mem::take(&mut self.compiler);
+        let outcome = compiler.evaluate(self, site, text);
+        self.compiler = compiler;
+        outcome
+    }
+
+    /// Whether the compiler evaluated an expression in the method of a frame before.
+    pub(super) fn was_compiled(&self, text: &str, site: &EvalContext) -> bool {
+        self.compiler.knows(self, site, text)
+    }
+}

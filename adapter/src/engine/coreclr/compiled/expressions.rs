@@ -1,0 +1,182 @@
+//! What was compiled: kept by the text and the place in the code, so that an expression costs one call when it is asked for again. What
+//! the compiler refused is kept too.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use dap_wire::{ErrorCode, Failure};
+use serde_json::json;
+
+use super::frame::{Frame, VariableStorage};
+use super::wire::Parts;
+use crate::engine::coreclr::modules::Loaded;
+
+/// Most expressions that are kept; then all are released, in the program as well.
+pub(super) const MAX_KEPT: usize = 512;
+
+/// What the compiler says of an expression.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Finding {
+    /// For example `CS0103`.
+    pub(crate) id: String,
+    pub(crate) message: String,
+    /// The first UTF-16 unit of the text that it is about, and the one behind its last, from 0.
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+}
+
+/// An expression that was compiled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Code {
+    pub(super) image: Vec<u8>,
+    /// MethodDef token of what is called.
+    pub(super) method: u32,
+    /// The variables it takes, by their numbers in the frame, and whether by reference.
+    pub(super) arguments: Vec<(usize, bool)>,
+    pub(super) is_void: bool,
+    /// It waits for what other threads do.
+    pub(super) waits: bool,
+    /// Its value's own type is what counts: C# does not know it, or has no name for it.
+    pub(super) is_any: bool,
+}
+
+/// What came of compiling an expression.
+#[derive(Clone)]
+pub(super) enum Compiled {
+    /// In the program.
+    Loaded(Rc<Loaded>, Rc<Code>),
+    /// Refused by the compiler, or by its process.
+    Refused(Vec<Finding>),
+    Failed(String),
+}
+
+/// What the compiler's process answers.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    Code(Code),
+    Findings(Vec<Finding>),
+    Refusal(String),
+    Library(Vec<u8>),
+}
+
+impl Answer {
+    /// `None` for what is no answer.
+    pub(super) fn read(message: &[u8]) -> Option<Self> {
+        let mut parts = Parts::of(message);
+        Some(match parts.byte()? {
+            b'E' => Self::Code(Code {
+                image: parts.bytes()?.to_vec(),
+                method: parts.number()?,
+                arguments: parts.list(|parts| Some((parts.number()? as usize, parts.byte()? != 0)))?,
+                is_void: parts.byte()? != 0,
+                waits: parts.byte()? != 0,
+                is_any: parts.byte()? != 0,
+            }),
+            b'D' => Self::Findings(parts.list(|parts| {
+                Some(Finding {
+                    id: parts.text()?,
+                    message: parts.text()?,
+                    start: parts.number()?,
+                    end: parts.number()?,
+                })
+            })?),
+            b'N' => Self::Refusal(parts.text()?),
+            b'L' => Self::Library(parts.bytes()?.to_vec()),
+            _ => return None,
+        })
+    }
+}
+
+/// The first of what the compiler found, with the others in the data.
+pub(super) fn failure(text: &str, findings: &[Finding]) -> Failure {
+    let Some(first) = findings.first() else {
+        return Failure::new(ErrorCode::EvaluationFailed, format!("`{text}` does not compile"));
+    };
+    let place = |finding: &Finding| {
+        json!({ "code": finding.id, "message": finding.message, "column": finding.start + 1,
+            "endColumn": finding.end + 1 })
+    };
+    let message = format!("{}: {} (column {})", first.id, first.message, first.start + 1);
+    Failure::new(ErrorCode::EvaluationFailed, message).data(json!({
+        "column": first.start + 1, "endColumn": first.end + 1,
+        "diagnostics": findings.iter().map(place).collect::<Vec<_>>() }))
+}
+
+struct Entry {
+    places: Vec<(String, VariableStorage)>,
+    /// How many modules there ever were when it was refused: another may bring what was missing.
+    modules: usize,
+    compiled: Compiled,
+}
+
+/// What was compiled, by module, method and text.
+#[derive(Default)]
+pub(super) struct Expressions {
+    kept: HashMap<(usize, u32), HashMap<String, Vec<Entry>>>,
+    count: usize,
+}
+
+impl Expressions {
+    pub(super) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.count >= MAX_KEPT
+    }
+
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Whether a text was compiled for a method, whatever its variables were.
+    pub(super) fn knows(&self, module: usize, method: u32, text: &str) -> bool {
+        let entries = self.kept.get(&(module, method)).and_then(|texts| texts.get(text));
+        entries
+            .is_some_and(|entries| entries.iter().any(|entry| matches!(entry.compiled, Compiled::Loaded(..))))
+    }
+
+    /// What a text was compiled to where its names mean the same variables. `modules`: how many there ever were.
+    pub(super) fn find(&self, frame: &Frame, text: &str, modules: usize) -> Option<Compiled> {
+        let entries = self.kept.get(&(frame.loaded.id, frame.method))?.get(text)?;
+        let places = frame.places();
+        let fits = |entry: &&Entry| {
+            entry.places == places
+                && (entry.modules == modules || matches!(entry.compiled, Compiled::Loaded(..)))
+        };
+        entries.iter().find(fits).map(|entry| entry.compiled.clone())
+    }
+
+    pub(super) fn keep(&mut self, frame: &Frame, text: &str, modules: usize, compiled: Compiled) {
+        let places = frame.places();
+        let texts = self.kept.entry((frame.loaded.id, frame.method)).or_default();
+        let entries = texts.entry(text.to_owned()).or_default();
+        let before = entries.len();
+        entries.retain(|entry| entry.places != places);
+        entries.push(Entry { places, modules, compiled });
+        self.count = self.count + entries.len() - before;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn diagnostics_are_read_and_given_as_the_compiler_writes_them() {
+        let mut message = super::super::wire::Message::new(b'D');
+        message.number(1).text("CS0103").text("The name 'x' does not exist").number(4).number(5);
+        let message = message.done();
+        let Some(Answer::Findings(findings)) = Answer::read(&message) else { panic!("{message:?}") };
+        let told = failure("1 + x", &findings);
+        assert_eq!(told.message, "CS0103: The name 'x' does not exist (column 5)");
+        assert_eq!((&told.data["column"], &told.data["endColumn"]), (&json!(5), &json!(6)));
+    }
+
+    #[test]
+    fn what_is_no_answer_is_none() {
+        for rubbish in [&b""[..], b"E", b"D\xff\xff\xff\xff", b"Unhandled exception", b"E\x01\x00\x00\x00"] {
+            assert_eq!(Answer::read(rubbish), None, "{rubbish:?}");
+        }
+    }
+}

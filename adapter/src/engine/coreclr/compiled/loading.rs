@@ -1,0 +1,210 @@
+//! Getting compiled code into the program: as an assembly, beside the code that the expression is for. Not calling it ([`super`]).
+
+use std::path::Path as FilePath;
+use std::rc::Rc;
+
+use clr_metadata::metadata::Metadata;
+use cordebug::value::element;
+use dap_wire::{ErrorCode, Failure};
+
+use crate::engine::coreclr::calls::EvalContext;
+use crate::engine::coreclr::calls::arguments::Method;
+use crate::engine::coreclr::cor;
+use crate::engine::coreclr::evaluator::{Constant, Data, Val};
+use crate::engine::coreclr::modules::Loaded;
+use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::types::Ty;
+use crate::engine::coreclr::types::ty::{OBJECT, STRING};
+use crate::engine::coreclr::values::Path;
+
+/// What runs in the program to load the rest.
+pub(super) const LOADER_SOURCE: &str = include_str!("in_program/Loader.cs");
+pub(super) const LOADER: &str = "TandemLoader";
+/// What assemblies of expressions are called, before their numbers.
+pub(super) const EXPRESSION: &str = "TandemExpression";
+const BYTES: Ty = Ty::Primitive(element::U1);
+
+/// Whether a module is one that was loaded for an expression: nothing that people have in their program.
+pub(in crate::engine::coreclr) fn is_ours(module: &FilePath) -> bool {
+    let name = module.to_string_lossy();
+    let number = name.strip_prefix(EXPRESSION);
+    name == LOADER || number.is_some_and(|number| number.bytes().all(|digit| digit.is_ascii_digit()))
+}
+
+/// How assemblies get into the program.
+#[derive(Clone)]
+pub(super) enum Way {
+    /// By the loader, which is in it.
+    Loader(Rc<Loaded>),
+    /// As the runtime loads bytes, for good: what the loader needs was trimmed away.
+    Plain,
+}
+
+/// Whether the program can load an assembly at all.
+pub(super) fn is_possible(session: &Session) -> bool {
+    load_of_bytes(session).is_some()
+}
+
+fn load_of_bytes(session: &Session) -> Option<Method> {
+    static_method(session, "System.Reflection.Assembly", "Load", &[BYTES.vector()])
+}
+
+/// Loads an assembly as the runtime loads bytes: it finds what the program itself can load.
+///
+/// # Errors
+/// From the program.
+pub(super) fn load_plainly(
+    session: &mut Session,
+    site: &EvalContext,
+    (name, image): (&str, &[u8]),
+) -> Result<Rc<Loaded>, Failure> {
+    let load = load_of_bytes(session).ok_or_else(|| failed("the program cannot load assemblies"))?;
+    let bytes = bytes(session, site, image)?;
+    session.call(site, &load, None, &[bytes], "Assembly.Load(byte[])")?;
+    loaded(session, name)
+}
+
+/// Loads an assembly beside the code of a module.
+///
+/// # Errors
+/// From the program.
+pub(super) fn load(
+    session: &mut Session,
+    site: &EvalContext,
+    way: &Way,
+    beside: &Loaded,
+    (name, image): (&str, &[u8]),
+) -> Result<Rc<Loaded>, Failure> {
+    let Way::Loader(loader) = way else { return load_plainly(session, site, (name, image)) };
+    let method = method_of(session, loader, LOADER, "Load")
+        .ok_or_else(|| failed("the loader of expressions is damaged"))?;
+    let anchor = anchor(session, site, beside);
+    let bytes = bytes(session, site, image)?;
+    let anchor = anchor.map_or_else(Val::null, |path| Val::at(path, OBJECT));
+    session.call(site, &method, None, &[bytes, anchor], "load a compiled expression")?;
+    loaded(session, name)
+}
+
+/// Lets go of all assemblies of expressions.
+///
+/// # Errors
+/// From the program.
+pub(super) fn unload(session: &mut Session, site: &EvalContext, way: &Way) -> Result<(), Failure> {
+    let Way::Loader(loader) = way else { return Ok(()) };
+    let method = method_of(session, loader, LOADER, "Unload")
+        .ok_or_else(|| failed("the loader of expressions is damaged"))?;
+    session.call(site, &method, None, &[], "unload compiled expressions").map(drop)
+}
+
+/// The paths of the assemblies that the program can load, as its host knows them; none where it does not say.
+pub(super) fn platform(session: &mut Session, site: &EvalContext) -> Result<Vec<String>, Failure> {
+    const NAME: &str = "TRUSTED_PLATFORM_ASSEMBLIES";
+    let Some(get) = static_method(session, "System.AppContext", "GetData", &[STRING]) else {
+        return Ok(Vec::new());
+    };
+    let val = session.call(site, &get, None, &[Val::text(NAME)], "AppContext.GetData(…)")?;
+    Ok(match session.at_stop().load(&val)? {
+        Some(Constant::Text(paths)) => {
+            paths.split(':').filter(|path| path.starts_with('/')).map(str::to_owned).collect()
+        }
+        _ => Vec::new(),
+    })
+}
+
+/// A method of a module's class, by their names.
+pub(super) fn method_of(session: &Session, loaded: &Rc<Loaded>, class: &str, name: &str) -> Option<Method> {
+    let metadata = &loaded.image()?.metadata;
+    let token = metadata.find_type(class)?;
+    let method = metadata.methods(token).find(|method| metadata.method_name(*method) == name)?;
+    method_with(session, loaded, method, Vec::new())
+}
+
+/// A static method with these generic arguments.
+pub(super) fn method_with(
+    session: &Session,
+    loaded: &Rc<Loaded>,
+    token: u32,
+    types: Vec<Ty>,
+) -> Option<Method> {
+    let metadata: &Metadata = &loaded.image()?.metadata;
+    let signature = metadata.method_signature(token)?;
+    (!signature.has_this).then_some(())?;
+    let close = |of| session.types.ty_of(loaded, of).with(&[], &types);
+    Some(Method {
+        loaded: loaded.clone(),
+        token,
+        owner: session.types.defined(loaded, metadata.owner_of(token), None, Vec::new()),
+        parameters: signature.parameters.iter().map(close).collect(),
+        result: close(&signature.result),
+        types,
+        is_static: true,
+    })
+}
+
+fn static_method(session: &Session, class: &str, name: &str, parameters: &[Ty]) -> Option<Method> {
+    let (loaded, token) = session.types.type_named(class)?;
+    let metadata = &loaded.image()?.metadata;
+    let named = metadata.methods(token).filter(|method| metadata.method_name(*method) == name);
+    let mut fitting = named.filter_map(|method| method_with(session, &loaded, method, Vec::new()));
+    fitting.find(|method| method.parameters == parameters)
+}
+
+/// An array of a type of the module: the program finds by it which load context the module is in.
+fn anchor(session: &mut Session, site: &EvalContext, beside: &Loaded) -> Option<Path> {
+    let metadata = &beside.image()?.metadata;
+    let is_plain = |token: &u32| {
+        let is_class = metadata.base_name(*token).is_some_and(|base| base == "System.Object");
+        is_class && metadata.generic_parameters(*token).is_empty()
+    };
+    let token = metadata.type_tokens().find(is_plain)?;
+    let ty = session.types.defined(beside, token, Some(false), Vec::new());
+    let of = session.types.runtime_type(&session.debuggee, site.thread, &ty).ok()?;
+    let made = session.run_in(site, "new array", None, |eval| eval.new_array(&of, 0)).ok()?;
+    session.values.held(&made?, "new array")
+}
+
+/// An array of bytes in the program.
+fn bytes(session: &mut Session, site: &EvalContext, bytes: &[u8]) -> Result<Val, Failure> {
+    let lost = || failed("the program could not make an array");
+    let length = u32::try_from(bytes.len()).map_err(|_| lost())?;
+    let of = session.types.runtime_type(&session.debuggee, site.thread, &BYTES)?;
+    let made = session.run_in(site, "new byte[]", None, |eval| eval.new_array(&of, length))?;
+    let path = session.values.held(&made.ok_or_else(lost)?, "new byte[]").ok_or_else(lost)?;
+    let array = crate::engine::coreclr::values::bare(&session.at_stop().fetch(&path)?)
+        .and_then(|value| value.as_array());
+    let first = array.ok_or_else(lost)?.element(0).and_then(|element| element.address());
+    let address = first.map_err(cor("find the bytes of a new array"))?;
+    let written =
+        session.debuggee.process()?.write_memory(address, bytes).map_err(cor("fill a new array"))?;
+    match written == bytes.len() {
+        true => Ok(Val { data: Data::At(path), ty: BYTES.vector() }),
+        false => Err(failed("the program's memory could not be written to")),
+    }
+}
+
+/// The module of an assembly of ours, which the program has just loaded.
+fn loaded(session: &Session, name: &str) -> Result<Rc<Loaded>, Failure> {
+    let found = session.types.modules.all().iter().rev().find(|loaded| loaded.path == FilePath::new(name));
+    found
+        .cloned()
+        .ok_or_else(|| failed("the program loaded a compiled expression, but its runtime did not report it"))
+}
+
+fn failed(message: impl Into<String>) -> Failure {
+    Failure::new(ErrorCode::EvaluationFailed, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modules_of_ours_are_known_by_their_names() {
+        for ours in ["TandemLoader", "TandemExpression1", "TandemExpression4711"] {
+            assert!(is_ours(FilePath::new(ours)), "{ours}");
+        }
+        for other in ["TandemExpressions.dll", "/app/TandemLoader", "TandemExpression1.dll", "System.Linq"] {
+            assert!(!is_ours(FilePath::new(other)), "{other}");
+        }
+    }
+}

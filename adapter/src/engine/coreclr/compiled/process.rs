@@ -1,0 +1,159 @@
+//! The compiler's process: started, asked, answered within a time limit, ended. What is asked is not known here.
+
+use std::io::{Read, Write};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use dap_wire::Failure;
+
+use crate::io::{Broker, Child, SpawnSpec};
+
+/// Largest answer, bytes: an emitted assembly has some thousand.
+const MAX_ANSWER: u32 = 64 << 20;
+/// Answers that wait to be taken; there is one for each request.
+const WAITING: usize = 4;
+/// How often it is looked whether anybody still wants the answer.
+const LOOK: Duration = Duration::from_millis(20);
+/// How much of its complaints is kept, bytes.
+const MAX_COMPLAINT: usize = 4096;
+/// How long its last complaint is waited for, which may come after the end of its answers.
+const MAX_COMPLAINT_TIME: Duration = Duration::from_millis(500);
+
+/// Why there is no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NoAnswer {
+    /// The process has ended, or said something that is no answer.
+    Ended,
+    /// It took too long.
+    Late,
+    /// Nobody wants it any more.
+    Cancelled,
+}
+
+/// A process that answers messages. Dropping it kills it; so does the end of the thread that started it.
+pub(super) struct Process {
+    child: Child,
+    requests: Sender<Vec<u8>>,
+    answers: Receiver<Vec<u8>>,
+    complaint: Arc<Mutex<String>>,
+    /// Closed when all that it complained of is in.
+    complained: Receiver<()>,
+}
+
+impl Process {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// `LAUNCH_FAILED`.
+    pub(super) fn start(broker: &Broker, spec: &SpawnSpec) -> Result<Self, Failure> {
+        let (mut child, pipes) = broker.spawn_helper(spec)?;
+        child.release()?;
+        let (requests, to_write) = channel::<Vec<u8>>();
+        let (read, answers) = sync_channel(WAITING);
+        let complaint = Arc::new(Mutex::new(String::new()));
+        let kept = complaint.clone();
+        let (complains_on, complained) = sync_channel(0);
+        let (mut stdin, mut stdout, stderr) = (pipes.stdin, pipes.stdout, pipes.stderr);
+        let writes = move || {
+            // It may take nothing for ever: then it is killed, and this ends.
+            while let Ok(request) = to_write.recv() {
+                let length = u32::try_from(request.len()).unwrap_or(u32::MAX);
+                if stdin.write_all(&length.to_le_bytes()).and_then(|()| stdin.write_all(&request)).is_err() {
+                    break;
+                }
+            }
+        };
+        let reads = move || {
+            while let Some(answer) = next_message(&mut stdout) {
+                if read.send(answer).is_err() {
+                    break;
+                }
+            }
+        };
+        let complains = move || {
+            let _complains_on: SyncSender<()> = complains_on;
+            let Some(mut stderr) = stderr else { return };
+            let mut part = [0; 512];
+            while let Ok(count @ 1..) = stderr.read(&mut part) {
+                let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                if kept.len() < MAX_COMPLAINT {
+                    kept.push_str(&String::from_utf8_lossy(part.get(..count).unwrap_or_default()));
+                }
+            }
+        };
+        let thread = |work: Box<dyn FnOnce() + Send>| {
+            std::thread::Builder::new().name("csharp-compiler".into()).spawn(work).map(drop)
+        };
+        let works: [Box<dyn FnOnce() + Send>; 3] = [Box::new(writes), Box::new(reads), Box::new(complains)];
+        for work in works {
+            thread(work).map_err(|error| {
+                Failure::new(
+                    dap_wire::ErrorCode::LaunchFailed,
+                    format!("there can be no more threads: {error}"),
+                )
+            })?;
+        }
+        Ok(Self { child, requests, answers, complaint, complained })
+    }
+
+    /// Sends a request that has no answer, or whose answer is taken later. A process that has ended takes it silently.
+    pub(super) fn send(&self, request: Vec<u8>) {
+        drop(self.requests.send(request));
+    }
+
+    /// The next answer.
+    ///
+    /// # Errors
+    /// Why there is none; then the process is of no use any more.
+    pub(super) fn answer(&self, limit: Duration, give_up: &dyn Fn() -> bool) -> Result<Vec<u8>, NoAnswer> {
+        let deadline = Instant::now() + limit;
+        loop {
+            match self.answers.recv_timeout(LOOK) {
+                Ok(answer) => return Ok(answer),
+                Err(RecvTimeoutError::Disconnected) => return Err(NoAnswer::Ended),
+                Err(RecvTimeoutError::Timeout) if give_up() => return Err(NoAnswer::Cancelled),
+                Err(RecvTimeoutError::Timeout) if Instant::now() > deadline => return Err(NoAnswer::Late),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+    }
+
+    /// Whether it has ended, by itself or not.
+    pub(super) fn has_ended(&self) -> bool {
+        self.child.exited().is_some()
+    }
+
+    /// The first line of what it complained of; empty when it did not.
+    pub(super) fn complaint(&self) -> String {
+        // Disconnected or too late: either way this is all there is.
+        self.complained.recv_timeout(MAX_COMPLAINT_TIME).unwrap_or_default();
+        let complaint = self.complaint.lock().unwrap_or_else(PoisonError::into_inner);
+        complaint.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim().to_owned()
+    }
+}
+
+/// The next message; `None` at the end, and for what is none.
+fn next_message(stdout: &mut impl Read) -> Option<Vec<u8>> {
+    let mut length = [0; 4];
+    stdout.read_exact(&mut length).ok()?;
+    let length = u32::from_le_bytes(length);
+    (length <= MAX_ANSWER).then_some(())?;
+    let mut message = Vec::new();
+    let read = stdout.take(u64::from(length)).read_to_end(&mut message).ok()?;
+    (read == length as usize).then_some(message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_read_one_by_one_and_rubbish_is_none() {
+        let mut sound: &[u8] = &[2, 0, 0, 0, 7, 8, 0, 0, 0, 0, 5, 0, 0, 0, 1];
+        assert_eq!(next_message(&mut sound), Some(vec![7, 8]));
+        assert_eq!(next_message(&mut sound), Some(vec![]));
+        assert_eq!(next_message(&mut sound), None, "it is cut off");
+        assert_eq!(next_message(&mut "Unhandled exception. ".as_bytes()), None);
+    }
+}

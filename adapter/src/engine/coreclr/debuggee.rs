@@ -1,0 +1,112 @@
+//! The program that is debugged: its process as the operating system and the debugging library know it, and whether it runs.
+//!
+//! Not what is in it: that is [`super::types`]' and [`super::values`]'.
+
+use std::cell::Cell;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use cordebug::debugger::{Debugger, Process};
+use cordebug::thread::Thread;
+use dap_wire::{ErrorCode, Failure};
+use serde_json::Value;
+
+use super::cor;
+use super::threads::Threads;
+use crate::io::{Child, ExitInfo};
+
+/// Where the program stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Run {
+    /// No program, or not under our control yet.
+    None,
+    /// Attached, before the clients have configured: callbacks wait.
+    Held,
+    /// It runs.
+    Running,
+    /// It stands, and clients know it. The thread the stop is about.
+    Stopped { thread: u32 },
+    /// It has ended, or was detached from.
+    Over,
+}
+
+/// The program.
+pub(super) struct Debuggee {
+    pub(super) run: Run,
+    pub(super) child: Option<Child>,
+    /// Whether it runs without a debugger.
+    pub(super) no_debug: bool,
+    /// It has ended, though its end was not told yet: the debugging library must not look at it any more.
+    pub(super) dead: bool,
+    /// How often an evaluation has written to it.
+    pub(super) times_written: Cell<u64>,
+    /// Of the program, launched or attached to.
+    pub(super) pid: Option<u32>,
+    pub(super) debugger: Option<Debugger>,
+    pub(super) process: Option<Rc<Process>>,
+    pub(super) threads: Threads,
+    /// The program's own assembly, for the entry stop.
+    pub(super) entry_module: Option<PathBuf>,
+    /// How the program ended, and whether that was reported.
+    pub(super) exit: Option<ExitInfo>,
+    pub(super) end_reported: bool,
+    /// Set while the engine's thread waits for the program to stand still.
+    stopping: Arc<AtomicBool>,
+}
+
+impl Debuggee {
+    pub(super) fn new(stopping: Arc<AtomicBool>) -> Self {
+        Self {
+            run: Run::None,
+            child: None,
+            no_debug: false,
+            dead: false,
+            times_written: Cell::new(0),
+            pid: None,
+            debugger: None,
+            process: None,
+            threads: Threads::default(),
+            entry_module: None,
+            exit: None,
+            end_reported: false,
+            stopping,
+        }
+    }
+
+    pub(super) fn process(&self) -> Result<Rc<Process>, Failure> {
+        self.process.clone().ok_or_else(|| Failure::new(ErrorCode::NoSession, "there is no program to debug"))
+    }
+
+    /// The managed thread with this id, at a stop.
+    pub(super) fn thread(&self, id: u32) -> Result<Thread, Failure> {
+        if let Some(known) = self.threads.known.borrow().get(&id) {
+            return Ok(known.clone());
+        }
+        let threads = self.process()?.threads().map_err(cor("list the threads"))?;
+        let found = threads.into_iter().find(|thread| thread.id() == Ok(id));
+        let found = found.ok_or_else(|| Failure::invalid(format!("there is no managed thread {id}")))?;
+        self.threads.known.borrow_mut().insert(id, found.clone());
+        Ok(found)
+    }
+
+    /// `threadId` of a request, else the thread of the stop.
+    pub(super) fn thread_of(&self, arguments: &Value) -> Result<u32, Failure> {
+        match (&arguments["threadId"], self.run) {
+            (Value::Null, Run::Stopped { thread }) => Ok(thread),
+            (value, _) => value.as_u64().and_then(|id| u32::try_from(id).ok()).ok_or_else(|| {
+                Failure::invalid(format!("`threadId` must be the id of a thread, not {value}"))
+            }),
+        }
+    }
+
+    /// Stops the program wherever it is. .NET Core 3.1 cannot stop a thread that never leaves managed code: then this
+    /// waits until it does, or until the program ends.
+    pub(super) fn stand(&self, process: &Process) -> cordebug::Result<()> {
+        self.stopping.store(true, Ordering::Relaxed);
+        let stopped = process.stop();
+        self.stopping.store(false, Ordering::Relaxed);
+        stopped
+    }
+}

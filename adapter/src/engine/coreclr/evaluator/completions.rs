@@ -1,0 +1,39 @@
+//! `completions`: what may follow in an expression. Looks, and runs nothing.
+
+use csharp_expr::bind::{Effects, complete};
+use dap_wire::Failure;
+use serde_json::{Value, json};
+
+use super::evaluation::Evaluation;
+use crate::engine::coreclr::calls::{CALL_LIMIT, EvalContext};
+use crate::engine::coreclr::session::Session;
+
+/// Most suggestions of one answer.
+const MAX_SUGGESTIONS: usize = 200;
+
+impl Session {
+    pub(crate) fn completions(&mut self, arguments: &Value) -> Result<Value, Failure> {
+        let text = arguments["text"].as_str().ok_or_else(|| Failure::invalid("`text` is missing"))?;
+        let column = arguments["column"].as_u64().unwrap_or(1).saturating_sub(1) as usize;
+        // Columns count UTF-16 units.
+        let mut units = 0;
+        let end = text.char_indices().find(|(_, letter)| {
+            let here = units >= column;
+            units += letter.len_utf16();
+            here
+        });
+        let cursor = end.map_or(text.len(), |(at, _)| at);
+        let (thread, frame) = self.at_stop().frame_asked(arguments)?;
+        let site = EvalContext { thread, frame, runs: false, limit: CALL_LIMIT };
+        // All names in sight are wanted.
+        let sight = self.at_stop().sight_at(&site, "")?;
+        let evaluation = Evaluation::new(self, &site, &sight, Effects::None, None);
+        let (found, span) = complete(text, cursor, &sight.scope, &evaluation);
+        let units =
+            |range: std::ops::Range<usize>| text.get(range).unwrap_or_default().encode_utf16().count();
+        let (start, length) = (units(0..span.start), units(span.start..span.end));
+        let one = |one: csharp_expr::bind::Completion| json!({ "label": one.label, "type": one.kind, "start": start, "length": length });
+        let targets: Vec<Value> = found.into_iter().take(MAX_SUGGESTIONS).map(one).collect();
+        Ok(json!({ "targets": targets }))
+    }
+}

@@ -1,0 +1,445 @@
+//! One expression under evaluation: where types come from for the binder, and what the evaluator reads, calls and writes.
+
+use std::cell::{Cell, RefCell, RefMut};
+use std::rc::Rc;
+use std::time::Instant;
+
+use csharp_expr::bind::{
+    Effects, FieldRef, Member, Method, MethodRef, Property, PropertyRef, TypeInfo, TypeSystem, Typed,
+};
+use csharp_expr::eval::{Group, Level, NO_PLACE, Target};
+use csharp_expr::types::Def;
+use dap_wire::{ErrorCode, Failure};
+
+use super::marshal_in::is_variable;
+use super::scope::Sight;
+use super::{Constant, Val, failed};
+use crate::engine::coreclr::calls::EvalContext;
+use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::types::Ty;
+use crate::engine::coreclr::types::ty::OBJECT;
+use crate::engine::coreclr::values::{Path, Root};
+
+/// Most rounds of loops and items that one evaluation goes through.
+const MAX_ROUNDS: usize = 1_000_000;
+
+pub(super) struct Evaluation<'a> {
+    session: RefCell<&'a mut Session>,
+    site: EvalContext,
+    sight: &'a Sight,
+    /// What it may do.
+    allowed: Effects,
+    /// The object that it is about, where it stands in no frame.
+    about: Option<&'a Path>,
+    since: Instant,
+    rounds: Cell<usize>,
+    /// While types are looked for nothing runs.
+    looks: Cell<bool>,
+    /// An object was not of the type that it was seen to be of.
+    stale: Cell<bool>,
+}
+
+impl<'a> Evaluation<'a> {
+    pub(super) fn new(
+        session: &'a mut Session,
+        site: &EvalContext,
+        sight: &'a Sight,
+        allowed: Effects,
+        about: Option<&'a Path>,
+    ) -> Self {
+        Self {
+            session: RefCell::new(session),
+            site: *site,
+            sight,
+            allowed,
+            about,
+            since: Instant::now(),
+            rounds: Cell::new(0),
+            looks: Cell::new(false),
+            stale: Cell::new(false),
+        }
+    }
+
+    /// Whether the tree must be bound again.
+    pub(super) fn is_stale(&self) -> bool {
+        self.stale.get()
+    }
+
+    fn session(&self) -> RefMut<'_, &'a mut Session> {
+        self.session.borrow_mut()
+    }
+
+    fn site(&self) -> EvalContext {
+        EvalContext { runs: self.site.runs && !self.looks.get(), ..self.site }
+    }
+
+    /// Where code of the program may run that the expression does not call by name.
+    fn calling_site(&self) -> EvalContext {
+        let site = self.site();
+        EvalContext { runs: site.runs && self.allowed >= Effects::Calls, ..site }
+    }
+
+    /// Whether classes are initialised that nobody has used yet.
+    fn initialises(&self) -> bool {
+        self.allowed >= Effects::Calls && !self.looks.get()
+    }
+
+    /// Values as they are passed and stored.
+    fn all_here(&self, vals: &[Val]) -> Result<Vec<Val>, Failure> {
+        let session = self.session();
+        let one = |val: &Val| {
+            if matches!(val.ty, Ty::Reference(_)) {
+                Ok(val.clone())
+            } else {
+                session.types.here(&session.debuggee, val)
+            }
+        };
+        vals.iter().map(one).collect()
+    }
+}
+
+impl TypeSystem for Evaluation<'_> {
+    fn info(&self, def: Def) -> Option<Rc<TypeInfo>> {
+        self.session().types.type_info(def)
+    }
+
+    fn members(&self, def: Def, name: &str) -> Rc<[Member]> {
+        self.session().types.members_named(def, name)
+    }
+
+    fn indexers(&self, def: Def) -> Rc<[Rc<Property>]> {
+        self.session().types.indexers_of(def)
+    }
+
+    fn all_members(&self, def: Def) -> Vec<Member> {
+        self.session().types.read_members(def, None)
+    }
+
+    fn find(&self, full_name: &str) -> Option<Def> {
+        self.session().types.type_named(full_name).map(|(loaded, token)| Def { module: loaded.id, token })
+    }
+
+    fn nested(&self, def: Def, name: &str) -> Option<Def> {
+        let loaded = self.session().types.modules.by_id(def.module)?;
+        let metadata = &loaded.image()?.metadata;
+        let token = metadata.find_type(&format!("{}.{name}", metadata.type_name(def.token)))?;
+        Some(Def { module: def.module, token })
+    }
+
+    fn only(&self, name: &str) -> Option<Def> {
+        self.session().types.only_type(name)
+    }
+
+    fn is_namespace(&self, name: &str) -> bool {
+        self.session().types.is_namespace(name)
+    }
+
+    fn extensions(&self, name: &str) -> Vec<Rc<Method>> {
+        self.session().types.extensions_called(name)
+    }
+
+    fn type_names(&self, within: Result<&str, Def>, prefix: &str) -> Vec<String> {
+        self.session().types.type_names_in(within, prefix)
+    }
+
+    fn extensions_to_offer(&self) -> Vec<Rc<Method>> {
+        self.session().types.extensions_of_the_user()
+    }
+
+    fn actual(&self, of: &Typed) -> Option<Ty> {
+        let before = self.looks.replace(true);
+        let found = csharp_expr::eval::seen(of, self);
+        self.looks.set(before);
+        found.ok().flatten()
+    }
+}
+
+impl Target for Evaluation<'_> {
+    type Place = Path;
+    type Error = Failure;
+
+    fn failed(&self, message: String) -> Failure {
+        failed(message)
+    }
+
+    fn stale(&self) -> Failure {
+        self.stale.set(true);
+        failed("an object is not any more of the type it was seen to be of")
+    }
+
+    fn proceed(&self) -> Result<(), Failure> {
+        if self.session().cancel.is_cancelled() {
+            return Err(Failure::cancelled());
+        }
+        let round = self.rounds.get() + 1;
+        self.rounds.set(round);
+        if round > MAX_ROUNDS || self.since.elapsed() > self.site.limit {
+            let message =
+                format!("a loop did not end within {} ms and {round} rounds", self.site.limit.as_millis());
+            return Err(Failure::new(ErrorCode::EvaluationTimeout, message));
+        }
+        Ok(())
+    }
+
+    fn variable(&self, at: u32) -> Result<Val, Failure> {
+        let lost = || failed("a variable got lost");
+        let at = at as usize;
+        let variable = self.sight.scope.variables.get(at).ok_or_else(lost)?;
+        let way = self.sight.ways.get(at).and_then(Option::as_ref).ok_or_else(lost)?;
+        Ok(Val::at(self.sight.placed(way, &self.site), variable.ty.clone()))
+    }
+
+    fn this(&self) -> Result<Val, Failure> {
+        let ty = self.sight.scope.this.clone();
+        match (self.about.or(self.sight.this.as_ref()), ty) {
+            (Some(way), Some(ty)) => Ok(Val::at(self.sight.placed(way, &self.site), ty)),
+            _ => Err(self.sight.lost.clone().unwrap_or_else(|| failed("there is no `this` here"))),
+        }
+    }
+
+    fn exception(&self) -> Result<Val, Failure> {
+        let path = Path::new(Root::Exception { thread: self.site.thread }, "$exception");
+        Ok(Val::at(path, self.sight.scope.exception.clone().unwrap_or(OBJECT)))
+    }
+
+    fn thread_id(&self) -> i32 {
+        self.site.thread as i32
+    }
+
+    fn load(&self, val: &Val) -> Result<Option<Constant>, Failure> {
+        self.session().at_stop().load(val)
+    }
+
+    fn is_null(&self, val: &Val) -> Result<bool, Failure> {
+        self.session().at_stop().is_null_val(val)
+    }
+
+    fn actual_type(&self, val: &Val) -> Result<Ty, Failure> {
+        self.session().at_stop().actual(val)
+    }
+
+    fn identity(&self, val: &Val) -> Result<Option<u64>, Failure> {
+        self.session().at_stop().identity_of(val)
+    }
+
+    fn equal_texts(&self, a: &Val, b: &Val) -> Result<bool, Failure> {
+        self.session().are_equal_texts(a, b, &self.calling_site())
+    }
+
+    fn field(&self, of: Option<&Val>, field: &FieldRef) -> Result<Val, Failure> {
+        match of {
+            Some(of) => {
+                let found = self.session().at_stop().field_in(of, field)?;
+                found.ok_or_else(|| self.stale())
+            }
+            None => self.session().static_meant(field, &self.site(), self.initialises()),
+        }
+    }
+
+    fn property(&self, of: Option<&Val>, property: &PropertyRef) -> Result<Val, Failure> {
+        match of {
+            Some(of) => self.session().property_in(of, property, &self.site()),
+            None => self.session().static_property(property, &self.site(), self.initialises()),
+        }
+    }
+
+    fn indexer(&self, of: &Val, property: &PropertyRef, arguments: &[Val]) -> Result<Val, Failure> {
+        let arguments = self.all_here(arguments)?;
+        self.session().indexed(of, property, &arguments, &self.site())
+    }
+
+    fn length(&self, of: &Val) -> Result<i32, Failure> {
+        self.session().at_stop().length_in(of)
+    }
+
+    fn element(&self, of: &Val, indexes: &[i64]) -> Result<Val, Failure> {
+        self.session().at_stop().element_in(of, indexes)
+    }
+
+    fn tuple_element(&self, of: &Val, at: usize) -> Result<Val, Failure> {
+        self.session().at_stop().element_of_tuple(of, at)
+    }
+
+    fn out_of_nullable(&self, of: &Val) -> Result<Val, Failure> {
+        self.session().at_stop().out_of_nullable(of.clone())
+    }
+
+    fn address(&self, of: &Val) -> Result<u64, Failure> {
+        self.session().at_stop().address_in(of)
+    }
+
+    fn call(
+        &self,
+        method: &MethodRef,
+        of: Option<&Val>,
+        arguments: &[Val],
+        is_base: bool,
+    ) -> Result<Option<Val>, Failure> {
+        let arguments = self.all_here(arguments)?;
+        self.session().called_by_name(method, of, &arguments, is_base, &self.site())
+    }
+
+    fn construct(&self, constructor: &MethodRef, arguments: &[Val]) -> Result<Val, Failure> {
+        let arguments = self.all_here(arguments)?;
+        self.session().made(constructor, &arguments, &self.site())
+    }
+
+    fn new_variable(&self, ty: &Ty) -> Result<Val, Failure> {
+        self.session().variable_of(ty, &self.site())
+    }
+
+    fn new_array(&self, of: &Ty, lengths: &[i64], items: Option<Vec<Val>>) -> Result<Val, Failure> {
+        match items {
+            Some(items) => {
+                let items = self.all_here(&items)?;
+                self.session().array_with(of, lengths, items, &self.site())
+            }
+            None => self.session().array_of(of, lengths, &self.site()),
+        }
+    }
+
+    fn new_list(&self, ty: &Ty, array: Val) -> Result<Val, Failure> {
+        let of = ty.arguments().first().cloned().unwrap_or(OBJECT);
+        let made = self.session().list_of(&of, array, &self.site())?;
+        Ok(Val { ty: ty.clone(), ..made })
+    }
+
+    fn new_tuple(&self, ty: &Ty, items: Vec<Val>) -> Result<Val, Failure> {
+        let items = self.all_here(&items)?;
+        self.session().tuple_of(ty, items, &self.site())
+    }
+
+    fn zeroed(&self, ty: &Ty) -> Result<Val, Failure> {
+        self.session().zero(ty, &self.site())
+    }
+
+    fn copied(&self, val: &Val) -> Result<Val, Failure> {
+        self.session().at_stop().copied(val)
+    }
+
+    fn is_variable(&self, val: &Val) -> bool {
+        val.path().is_some_and(|path| is_variable(path, &val.ty))
+    }
+
+    fn write(&self, place: &Val, value: &Val) -> Result<Val, Failure> {
+        let path = place.path();
+        let path = path.ok_or_else(|| failed(format!("this {NO_PLACE}")))?;
+        let ty = match place.ty.direct() {
+            Ty::Null | Ty::Other => &value.ty,
+            ty => ty,
+        };
+        self.session().stored(path, value, ty, &self.site())
+    }
+
+    fn set_property(
+        &self,
+        of: Option<&Val>,
+        property: &PropertyRef,
+        arguments: &[Val],
+        value: &Val,
+    ) -> Result<(), Failure> {
+        let arguments = self.all_here(arguments)?;
+        let mut session = self.session();
+        let value = session.types.here(&session.debuggee, value)?;
+        if let (Some(of), [_]) = (of, arguments.as_slice())
+            && let Some(place) = session.at_stop().stored_item(of, &arguments)?
+        {
+            drop(session);
+            return self.write(&place, &value).map(drop);
+        }
+        let (name, def) = (&property.property.name, property.property.owner);
+        let Some(setter) = property.property.setter else {
+            let backing = property.property.backing;
+            let backing = backing.ok_or_else(|| failed(format!("`{name}` has no setter")))?;
+            drop(session);
+            return self.write_backing(of, property, backing, &value);
+        };
+        let lost = || failed(format!("the setter of `{name}` cannot be read"));
+        let loaded = session.types.modules.by_id(def.module).ok_or_else(lost)?;
+        let method = session.types.method(&loaded, &property.owner, setter).ok_or_else(lost)?;
+        let mut given = arguments;
+        given.push(value);
+        session.call(&self.site(), &method, of, &given, &format!("{name} = …")).map(drop)
+    }
+
+    fn type_object(&self, ty: &Ty) -> Result<Val, Failure> {
+        self.session().type_object(ty, &self.site())
+    }
+
+    fn size_of(&self, ty: &Ty) -> Result<i32, Failure> {
+        self.session().size_in(ty, &self.calling_site())
+    }
+
+    fn text_of(&self, val: &Val) -> Result<String, Failure> {
+        self.session().said_of(val, &self.site()).map(Option::unwrap_or_default)
+    }
+
+    fn formatted(&self, val: &Val, format: &str) -> Result<String, Failure> {
+        let mut session = self.session();
+        let val = session.types.here(&session.debuggee, val)?;
+        session.said_with(&val, format, &self.site())
+    }
+
+    fn enum_name(&self, ty: &Ty, number: i128) -> Option<String> {
+        self.session().types.enum_name(ty, number)
+    }
+
+    fn thrown(&self, val: &Val) -> Failure {
+        self.session().exception_thrown(val, &self.site())
+    }
+
+    fn items(&self, of: &Val, most: usize) -> Result<(Vec<Val>, bool), Failure> {
+        self.session().items_in(of, most, &self.calling_site())
+    }
+
+    fn order(&self, count: usize, levels: &[Level<Path>]) -> Result<Vec<usize>, Failure> {
+        self.session().order_in(count, levels, &self.calling_site())
+    }
+
+    fn alike(&self, keys: &[Val], comparer: Option<&Val>) -> Result<Vec<Vec<usize>>, Failure> {
+        self.session().alike_in(keys, comparer, &self.calling_site())
+    }
+
+    fn new_dictionary(
+        &self,
+        ty: &Ty,
+        pairs: Vec<(Val, Val)>,
+        comparer: Option<&Val>,
+    ) -> Result<Val, Failure> {
+        self.session().dictionary_of(ty, pairs, comparer, &self.calling_site())
+    }
+
+    fn new_groups(&self, ty: &Ty, groups: &[Rc<Group<Path>>]) -> Result<Val, Failure> {
+        self.session().groups_of(ty, groups, &self.calling_site())
+    }
+
+    fn refill(&self, of: &Val, items: Vec<Val>) -> Result<(), Failure> {
+        let items = self.all_here(&items)?;
+        self.session().refilled(of, items, &self.site())
+    }
+}
+
+impl Evaluation<'_> {
+    /// Writes to the field of an auto-property without a setter.
+    fn write_backing(
+        &self,
+        of: Option<&Val>,
+        property: &PropertyRef,
+        token: u32,
+        value: &Val,
+    ) -> Result<(), Failure> {
+        let own = &property.property;
+        let field = csharp_expr::bind::Field {
+            owner: own.owner,
+            token,
+            name: own.name.clone(),
+            ty: own.ty.clone(),
+            is_static: own.is_static,
+            constant: None,
+            is_accessible: true,
+        };
+        let field = FieldRef { field: Rc::new(field), owner: property.owner.clone() };
+        let place = self.field(of, &field)?;
+        self.write(&place, value).map(drop)
+    }
+}

@@ -1,0 +1,158 @@
+//! Expressions that the C# compiler of an SDK evaluates: those of which the binder says so, those with lambdas, and those that are not
+//! understood here. How it does that is [`compiled`]'s.
+
+use csharp_expr::eval::NO_PLACE;
+use csharp_expr::syntax::{Span, parse};
+use dap_wire::{ErrorCode, Failure};
+
+use super::calling::called;
+use super::failed;
+use super::memory::UNREADABLE;
+use super::prepared::{Prepared, at};
+use super::request::{Allowed, Asked, Outcome};
+use crate::engine::coreclr::compiled::{self, Finding, NoOutcome};
+use crate::engine::coreclr::debuggee::Debuggee;
+use crate::engine::coreclr::session::Session;
+
+/// What the compiler reports where a program has no LINQ, or an older one: we have it.
+const MISSING: [&str; 5] = ["CS1061", "CS1935", "CS0103", "CS0234", "CS0246"];
+
+impl Session {
+    /// Whether the compiler may be asked: what it compiles runs in the program, and is compiled for a frame.
+    pub(super) fn may_compile(&self, asked: Asked<'_>) -> bool {
+        asked.allowed == Allowed::Everything
+            && asked.site.runs
+            && asked.about.is_none()
+            && !self.calls.looks_only
+    }
+
+    /// What an expression gives that was compiled before; none where it was not.
+    pub(super) fn compiled_before(&mut self, asked: Asked<'_>) -> Option<Result<Outcome, Failure>> {
+        let was = self.may_compile(asked) && self.was_compiled(asked.text, asked.site);
+        was.then(|| self.compiled(asked).map_err(|no| no.into_failure(asked.text)))
+    }
+
+    /// What only the compiler understands.
+    pub(super) fn needing_compiler(
+        &mut self,
+        what: &str,
+        span: Span,
+        asked: Asked<'_>,
+    ) -> Result<Outcome, Failure> {
+        if !self.may_compile(asked) {
+            return Err(at(self.not_compiled(what, asked), span, asked.text));
+        }
+        self.compiled(asked).map_err(|no| match no {
+            NoOutcome::Unavailable(why) => at(why.needed_for(what), span, asked.text),
+            no => no.into_failure(asked.text),
+        })
+    }
+
+    /// What has a lambda means to the compiler exactly what it means to C#; none where it cannot be asked, or knows less than we do.
+    pub(super) fn compiled_for_lambdas(
+        &mut self,
+        prepared: &Prepared,
+        asked: Asked<'_>,
+    ) -> Option<Result<Outcome, Failure>> {
+        if !prepared.has_lambda || !self.may_compile(asked) {
+            return None;
+        }
+        match self.compiled(asked) {
+            Ok(outcome) => Some(Ok(outcome)),
+            Err(NoOutcome::Unavailable(_)) => None,
+            Err(NoOutcome::Findings(findings)) if findings.iter().any(is_missing) => None,
+            Err(no) => Some(Err(no.into_failure(asked.text))),
+        }
+    }
+
+    /// What the compiler makes of an expression that is wrong as far as is known here.
+    pub(super) fn compiled_though_wrong(
+        &mut self,
+        failure: Failure,
+        asked: Asked<'_>,
+    ) -> Result<Outcome, Failure> {
+        if !self.may_compile(asked) {
+            return Err(failure);
+        }
+        match self.compiled(asked) {
+            Ok(outcome) => Ok(outcome),
+            // A method that takes a lambda may be one of an assembly that is not loaded yet.
+            Err(NoOutcome::Unavailable(why)) if asked.text.contains("=>") => Err(why.explain(failure)),
+            Err(NoOutcome::Unavailable(_)) => Err(failure),
+            Err(no) => Err(no.into_failure(asked.text)),
+        }
+    }
+
+    /// What the compiler makes of an expression whose evaluation here failed; `before` says how often the program had run, and was
+    /// written to, until then.
+    pub(super) fn compiled_after(
+        &mut self,
+        failure: Failure,
+        prepared: &Prepared,
+        asked: Asked<'_>,
+        before: (u64, u64),
+    ) -> Result<Outcome, Failure> {
+        let has_changed = self.debuggee.dead || self.debuggee.times_changed() != before;
+        // Compiled code writes where we refuse to, also behind the end of a buffer.
+        let may_be_written = !prepared.writes() || is_out_of_reach(&failure);
+        if has_changed || !may_be_written || !is_not_understood(&failure) || !self.may_compile(asked) {
+            return Err(failure);
+        }
+        self.compiled(asked).map_err(|no| match no {
+            NoOutcome::Failed(other) if other.code == ErrorCode::Cancelled => other,
+            _ => failure,
+        })
+    }
+
+    fn compiled(&mut self, asked: Asked<'_>) -> Result<Outcome, NoOutcome> {
+        Ok(match self.evaluate_compiled(asked.text, asked.site)? {
+            compiled::Outcome::Value(val) => {
+                let is_primary = parse(asked.text).is_ok_and(|expr| expr.is_primary());
+                let name = if is_primary { asked.text.to_owned() } else { format!("({})", asked.text) };
+                Outcome::Val(called(val, &name))
+            }
+            compiled::Outcome::Nothing => Outcome::Nothing,
+        })
+    }
+
+    /// Why the compiler is not asked.
+    fn not_compiled(&self, what: &str, asked: Asked<'_>) -> Failure {
+        let needs = format!("{what} needs the C# compiler, and what it compiles runs in the program");
+        if self.calls.looks_only {
+            let why = "agents may only look (`agentAccess` is `readOnly`)";
+            return Failure::new(ErrorCode::AccessDenied, format!("{needs}: {why}")).quiet();
+        }
+        match asked.allowed {
+            Allowed::Hovering => failed(format!("{needs}, which hovering does not do"))
+                .hint("evaluate it in the console or as a watch")
+                .quiet(),
+            Allowed::NoSideEffects => {
+                failed(format!("{needs}: no side effects are allowed (`allowSideEffects` is false)")).quiet()
+            }
+            Allowed::Everything => failed(format!("{needs}, which is not done here")),
+        }
+    }
+}
+
+impl Debuggee {
+    /// How often the program was let run, and was written to.
+    pub(super) fn times_changed(&self) -> (u64, u64) {
+        (self.process().map_or(0, |process| process.resumes()), self.times_written.get())
+    }
+}
+
+/// Whether the program lacks what an expression names.
+fn is_missing(finding: &Finding) -> bool {
+    MISSING.contains(&finding.id.as_str())
+}
+
+/// Whether a compiler may make more of an expression than was made of it here; an exception is what the program answers.
+fn is_not_understood(failure: &Failure) -> bool {
+    let is_thrown = ["Exception", "` threw "].iter().any(|word| failure.message.contains(word));
+    failure.code == ErrorCode::EvaluationFailed && !is_thrown
+}
+
+/// Whether only code of the program gets at what is to be written: the debugging library writes no reference without a variable around it.
+fn is_out_of_reach(failure: &Failure) -> bool {
+    [NO_PLACE, UNREADABLE].iter().any(|words| failure.message.contains(words))
+}

@@ -1,0 +1,306 @@
+//! New objects in the program: arrays, lists, tuples, variables; and the size of structs, which is read off a new one.
+
+use std::time::Instant;
+
+use cordebug::value::element;
+use csharp_expr::bind::MethodRef;
+use dap_wire::{ErrorCode, Failure};
+
+use super::{Constant, Data, Val, failed};
+use crate::engine::coreclr::calls::EvalContext;
+use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::types::Ty;
+use crate::engine::coreclr::types::TypeSystem;
+use crate::engine::coreclr::types::ty::{INT, STRING};
+use crate::engine::coreclr::values::{Path, Step, bare};
+
+pub(super) const LIST: &str = "System.Collections.Generic.List`1";
+pub(super) const SEQUENCE: &str = "System.Collections.Generic.IEnumerable`1";
+/// Structs in structs that are looked into.
+const MAX_STRUCT_DEPTH: usize = 16;
+
+impl Session {
+    /// An object by a constructor of a typed tree.
+    pub(super) fn made(
+        &mut self,
+        constructor: &MethodRef,
+        arguments: &[Val],
+        site: &EvalContext,
+    ) -> Result<Val, Failure> {
+        let method = self.types.method_meant(constructor)?;
+        let what = format!(
+            "new {}({})",
+            self.types.csharp(&constructor.owner),
+            if arguments.is_empty() { "" } else { "…" }
+        );
+        self.construct(site, &method, arguments, &what)
+    }
+
+    /// An object by the constructor that takes these types.
+    pub(super) fn made_with(
+        &mut self,
+        ty: &Ty,
+        takes: &[&str],
+        arguments: &[Val],
+        site: &EvalContext,
+    ) -> Result<Val, Failure> {
+        let name = self.types.csharp(ty);
+        let constructor = self.types.known_method(ty, ".ctor", Vec::new(), takes);
+        let constructor = constructor.ok_or_else(|| failed(format!("no `{name}` can be made")))?;
+        let made = self.construct(site, &constructor, arguments, &format!("new {name}(…)"))?;
+        Ok(Val { ty: ty.clone(), ..made })
+    }
+
+    /// A new array of these items, in row-major order where it has several dimensions.
+    pub(super) fn array_with(
+        &mut self,
+        of: &Ty,
+        lengths: &[i64],
+        items: Vec<Val>,
+        site: &EvalContext,
+    ) -> Result<Val, Failure> {
+        if *of == STRING
+            && lengths.len() == 1
+            && items.len() > 2
+            && let Some(texts) = texts_of(&items)
+            && let Some(array) = self.array_of_texts(&texts, site)?
+        {
+            return Ok(array);
+        }
+        let since = Instant::now();
+        let mut ready = Vec::new();
+        for item in items {
+            if self.cancel.is_cancelled() {
+                return Err(Failure::cancelled());
+            }
+            if since.elapsed() > site.limit {
+                let message = format!(
+                    "an array of `{}` was not filled within {} ms",
+                    self.types.csharp(of),
+                    site.limit.as_millis()
+                );
+                return Err(Failure::new(ErrorCode::EvaluationTimeout, message));
+            }
+            ready.push(self.in_program(item, of, site)?);
+        }
+        let array = self.array_of(of, lengths, site)?;
+        for (position, item) in (0u32..).zip(ready) {
+            let step = Step::Element(position);
+            let place = array.path().map(|path| path.step(step, format!("[{position}]")));
+            let place = place.ok_or_else(|| failed("the new array got lost"))?;
+            self.at_stop().write(&place, &item, of)?;
+        }
+        Ok(array)
+    }
+
+    /// An array of new strings: one string that the program splits, for each that is made by itself costs a call.
+    fn array_of_texts(&mut self, texts: &[Option<&str>], site: &EvalContext) -> Result<Option<Val>, Failure> {
+        let takes = ["System.Char", "System.StringSplitOptions"];
+        let splits = self.types.known_method(&STRING, "Split", Vec::new(), &takes);
+        let is_free = |letter: &char| texts.iter().flatten().all(|text| !text.contains(*letter));
+        let between = ('\u{1}'..='\u{1f}').chain('\u{e000}'..='\u{f8ff}').find(is_free);
+        let (Some(splits), Some(between)) = (splits, between) else { return Ok(None) };
+        let parts: Vec<&str> = texts.iter().map(|text| text.unwrap_or_default()).collect();
+        let all = Val::text(parts.join(between.encode_utf8(&mut [0; 4])));
+        let given = [
+            Val::plain(Constant::Int(element::CHAR, i128::from(u32::from(between)))),
+            self.types.no_options(),
+        ];
+        let array = self.call(site, &splits, Some(&all), &given, "new string[]")?;
+        let lost = || failed("the strings cannot be made");
+        for (position, _) in texts.iter().enumerate().filter(|(_, text)| text.is_none()) {
+            let step = Step::Element(u32::try_from(position).unwrap_or(u32::MAX));
+            let place = array.path().map(|path| path.step(step, format!("[{position}]"))).ok_or_else(lost)?;
+            self.at_stop().write(&place, &Val::null_of(STRING), &STRING)?;
+        }
+        Ok(Some(array))
+    }
+
+    /// A new array of zeros.
+    pub(super) fn array_of(&mut self, of: &Ty, lengths: &[i64], site: &EvalContext) -> Result<Val, Failure> {
+        let [length] = lengths else { return self.array_of_ranks(of, lengths, site) };
+        let length = u32::try_from(*length).unwrap_or(u32::MAX);
+        let what = format!("new {}[{length}]", self.types.csharp(of));
+        if of.is_value() && (!matches!(of, Ty::Primitive(_)) || self.types.is_decimal(of)) {
+            return self.array_of_structs(of, length, &what, site);
+        }
+        let element = self.types.runtime_type(&self.debuggee, site.thread, of)?;
+        let made = self.run_in(site, &what, None, |eval| eval.new_array(&element, length))?;
+        self.at_stop().given(made, &of.clone().vector(), &what)
+    }
+
+    /// The runtime's evaluations make no arrays of structs; a list makes one for itself.
+    fn array_of_structs(
+        &mut self,
+        of: &Ty,
+        length: u32,
+        what: &str,
+        site: &EvalContext,
+    ) -> Result<Val, Failure> {
+        let lost = || failed(format!("`{what}` cannot be made"));
+        let list = self.types.ty_generic(LIST, vec![of.clone()]).ok_or_else(lost)?;
+        let length = Val::plain(Constant::Int(element::I4, length.into()));
+        let list = self.made_with(&list, &["System.Int32"], &[length], site)?;
+        let path = list.path().ok_or_else(lost)?;
+        let value = bare(&self.at_stop().fetch(path)?).ok_or_else(lost)?;
+        let step = self.types.member(&value, "_items").ok_or_else(lost)?;
+        Ok(Val::at(path.step(step, what.to_owned()), of.clone().vector()))
+    }
+
+    /// A new array of several dimensions, of zeros.
+    fn array_of_ranks(&mut self, of: &Ty, lengths: &[i64], site: &EvalContext) -> Result<Val, Failure> {
+        let number = |length: &i64| Val::int(i32::try_from(*length).unwrap_or(i32::MAX));
+        let element = self.type_object(of, site)?;
+        let count = i64::try_from(lengths.len()).unwrap_or(i64::MAX);
+        let lengths_val = self.array_with(&INT, &[count], lengths.iter().map(number).collect(), site)?;
+        let (given, takes) = ([element, lengths_val], ["System.Type", "[]"]);
+        let made =
+            self.call_known("System.Array", "CreateInstance", Vec::new(), &takes, None, &given, site)?;
+        let rank = u32::try_from(lengths.len()).unwrap_or(u32::MAX);
+        Ok(Val { ty: Ty::Array(Box::new(of.clone()), rank), ..made })
+    }
+
+    /// A new list of an array's items.
+    pub(super) fn list_of(&mut self, of: &Ty, array: Val, site: &EvalContext) -> Result<Val, Failure> {
+        let list = self.types.ty_generic(LIST, vec![of.clone()]);
+        let list = list.ok_or_else(|| failed("there are no lists here"))?;
+        self.made_with(&list, &[SEQUENCE], &[array], site)
+    }
+
+    /// A new variable: evaluations know no locals of their own, but an array with one element is as good.
+    pub(super) fn variable_of(&mut self, ty: &Ty, site: &EvalContext) -> Result<Val, Failure> {
+        let array = self.array_of(ty, &[1], site)?;
+        let place = array.path().ok_or_else(|| failed("the new variable got lost"))?;
+        Ok(Val::at(place.step(Step::Element(0), "_".into()), ty.clone()))
+    }
+
+    /// A new tuple: a struct of zeros whose elements are then written.
+    pub(super) fn tuple_of(&mut self, ty: &Ty, items: Vec<Val>, site: &EvalContext) -> Result<Val, Failure> {
+        let types = elements_of(ty);
+        let mut ready = Vec::new();
+        for (item, ty) in items.into_iter().zip(&types) {
+            ready.push(self.in_program(item, ty, site)?);
+        }
+        let path = self.zeroed(site, ty)?;
+        let lost = || failed("the new tuple lacks an element");
+        let value = bare(&self.at_stop().fetch(&path)?).ok_or_else(lost)?;
+        let places = self.types.tuple_elements(&value, &self.types.declared_ty(&value)).ok_or_else(lost)?;
+        drop(value);
+        for ((item, ty), steps) in ready.iter().zip(&types).zip(places) {
+            let place = steps.into_iter().fold(path.clone(), |way, step| way.step(step, String::new()));
+            self.at_stop().write(&place, item, ty)?;
+        }
+        Ok(Val::at(path, ty.clone()))
+    }
+
+    /// A struct of zeros, or what is here as its zero.
+    pub(super) fn zero(&mut self, ty: &Ty, site: &EvalContext) -> Result<Val, Failure> {
+        match self.types.zero_of(ty) {
+            Some(zero) => Ok(zero),
+            None => self.zeroed(site, ty).map(|path| Val::at(path, ty.clone())),
+        }
+    }
+
+    /// `sizeof(T)`: of a struct it is the runtime that knows, so one is made.
+    pub(super) fn size_in(&mut self, ty: &Ty, site: &EvalContext) -> Result<i32, Failure> {
+        let kind = match ty {
+            Ty::Primitive(kind) => Some(*kind),
+            Ty::Pointer(_) => Some(element::I),
+            other => self.types.enum_storage(other),
+        };
+        let size = kind.and_then(super::width).or(self.types.is_decimal(ty).then_some(16));
+        if let Some(size) = size.and_then(|size| i32::try_from(size).ok()) {
+            return Ok(size);
+        }
+        let name = self.types.csharp(ty);
+        if !self.types.is_unmanaged(ty) {
+            return Err(failed(format!(
+                "CS0208: Cannot take the size of a managed type ('{name}'): it has no size in C#"
+            )));
+        }
+        let lost = || failed(format!("the size of `{name}` cannot be read"));
+        let made = self.zeroed(site, ty)?;
+        let size =
+            bare(&self.at_stop().fetch(&made)?).and_then(|value| value.size().ok()).ok_or_else(lost)?;
+        i32::try_from(size).map_err(|_| lost())
+    }
+
+    /// A new object of a class from one at a path: its constructor takes that.
+    pub(crate) fn made_of(
+        &mut self,
+        ty: &Ty,
+        of: &Path,
+        of_ty: &Ty,
+        site: &EvalContext,
+    ) -> Result<Val, Failure> {
+        let name = self.types.csharp(ty);
+        let constructors = self.types.methods_named(ty, ".ctor").into_iter();
+        let mut fitting = constructors.filter(|method| match method.parameters.as_slice() {
+            [parameter] => !method.is_static && self.types.derives(of_ty, parameter.direct()),
+            _ => false,
+        });
+        let constructor = fitting.next();
+        drop(fitting);
+        let constructor =
+            constructor.ok_or_else(|| failed(format!("no constructor of `{name}` takes the object")))?;
+        let given = [Val::at(of.clone(), of_ty.clone())];
+        let made = self.construct(site, &constructor, &given, &format!("new {name}(…)"))?;
+        Ok(Val { ty: ty.clone(), ..made })
+    }
+}
+
+impl TypeSystem {
+    /// `StringSplitOptions.None`.
+    fn no_options(&self) -> Val {
+        let ty = self.ty_named("System.StringSplitOptions").unwrap_or(INT);
+        Val::constant_of(Constant::int(0), ty)
+    }
+
+    /// Whether a struct and those in it hold no references.
+    pub(super) fn is_unmanaged(&self, ty: &Ty) -> bool {
+        self.is_unmanaged_in(ty, MAX_STRUCT_DEPTH)
+    }
+
+    fn is_unmanaged_in(&self, ty: &Ty, deeper: usize) -> bool {
+        match ty {
+            Ty::Primitive(kind) => !matches!(*kind, element::STRING | element::OBJECT),
+            Ty::Pointer(_) => true,
+            Ty::Named(named) if named.is_value && deeper > 0 => {
+                let fields = || {
+                    let (loaded, token) = self.definition(ty)?;
+                    let metadata = &loaded.image()?.metadata;
+                    let fields = metadata.fields(token).into_iter().filter(|field| !field.is_static);
+                    let field_ty = |token| Some(self.ty_of(&loaded, &metadata.field_type(token)?));
+                    fields.map(|field| field_ty(field.token)).collect::<Option<Vec<_>>>()
+                };
+                fields().is_some_and(|fields| {
+                    fields.iter().all(|field| {
+                        let field = field.with(ty.arguments(), &[]);
+                        field != *ty && self.is_unmanaged_in(&field, deeper - 1)
+                    })
+                })
+            }
+            _ => false,
+        }
+    }
+}
+
+/// The types of a tuple's elements: the eighth and those behind it are in a tuple inside the tuple.
+fn elements_of(ty: &Ty) -> Vec<Ty> {
+    match ty.arguments() {
+        [first @ .., rest] if first.len() == 7 => first.iter().cloned().chain(elements_of(rest)).collect(),
+        all => all.to_vec(),
+    }
+}
+
+/// The texts of values that are all of them here.
+fn texts_of(items: &[Val]) -> Option<Vec<Option<&str>>> {
+    items
+        .iter()
+        .map(|item| match &item.data {
+            Data::Constant(Constant::Text(text)) => Some(Some(text.as_str())),
+            Data::Constant(Constant::Null) => Some(None),
+            _ => None,
+        })
+        .collect()
+}

@@ -1,0 +1,174 @@
+//! Putting values into the program: boxes, and writing to places.
+
+use cordebug::value::{Value as ClrValue, element};
+use csharp_expr::eval::NO_PLACE;
+use dap_wire::Failure;
+
+use super::{Constant, Data, Val, failed};
+use crate::engine::coreclr::at_stop::AtStop;
+use crate::engine::coreclr::calls::EvalContext;
+use crate::engine::coreclr::cor;
+use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::types::Ty;
+use crate::engine::coreclr::types::TypeSystem;
+use crate::engine::coreclr::values::{Path, Root, Step, bare};
+
+/// Whether a path leads to a variable: what is read as an object alone, such as an element of a span, is not where it is kept.
+pub(super) fn is_variable(path: &Path, ty: &Ty) -> bool {
+    !matches!(path.root, Root::Handle(_)) || !path.steps.is_empty() || ty.direct().is_value()
+}
+
+impl Session {
+    /// A value that writing needs to be in the program already: strings and boxes.
+    pub(super) fn in_program(&mut self, val: Val, to: &Ty, site: &EvalContext) -> Result<Val, Failure> {
+        match &val.data {
+            Data::Constant(Constant::Null) => Ok(val),
+            Data::Constant(constant) if !to.is_value() => {
+                let path = self.boxed(site, constant, &val.ty)?;
+                Ok(Val::at(path, to.clone()))
+            }
+            Data::At(path) if !to.is_value() && self.at_stop().fetch(path)?.as_reference().is_none() => {
+                if let Some(constant) = self.at_stop().load(&val)? {
+                    let path = self.boxed(site, &constant, &val.ty)?;
+                    return Ok(Val::at(path, to.clone()));
+                }
+                let path = self.boxed_copy(site, path)?;
+                Ok(Val::at(path, to.clone()))
+            }
+            _ => Ok(val),
+        }
+    }
+
+    /// Writes a value to a place; gives what is there then.
+    pub(super) fn stored(
+        &mut self,
+        path: &Path,
+        val: &Val,
+        ty: &Ty,
+        site: &EvalContext,
+    ) -> Result<Val, Failure> {
+        if !is_variable(path, ty) {
+            return Err(failed(format!("`{}` {NO_PLACE}", path.name)));
+        }
+        let val = self.types.here(&self.debuggee, val)?;
+        let ready = self.in_program(val, ty, site)?;
+        self.at_stop().write(path, &ready, ty)?;
+        Ok(match ready.data {
+            Data::Constant(constant) => Val::constant_of(constant, ty.clone()),
+            Data::At(_) => Val::at(path.clone(), ty.clone()),
+        })
+    }
+}
+
+impl AtStop<'_> {
+    /// Writes to a place in the program what [`Session::in_program`] has prepared.
+    pub(crate) fn write(&self, place: &Path, val: &Val, ty: &Ty) -> Result<(), Failure> {
+        if let Root::Memory { address, ty } = &place.root {
+            let constant = self.load(val)?.ok_or_else(|| failed("this is not a number"))?;
+            self.debuggee.times_written.set(self.debuggee.times_written.get() + 1);
+            return self.types.write_number(self.debuggee, *address, &constant, ty);
+        }
+        self.debuggee.times_written.set(self.debuggee.times_written.get() + 1);
+        let done = self.written(place, val, ty);
+        // The debugging library copies what an object holds.
+        self.values.holder.take();
+        done
+    }
+
+    fn written(&self, place: &Path, val: &Val, ty: &Ty) -> Result<(), Failure> {
+        let what = || format!("set `{}`", place.name);
+        if matches!(val.data, Data::Constant(Constant::Null)) && self.unloaded(place).is_some() {
+            return Ok(());
+        }
+        let ty = ty.direct();
+        let target = self.place(place)?;
+        let misfit = |session: &Self| {
+            failed(format!(
+                "a `{}` does not fit into `{}`, which is `{}`",
+                session.types.csharp(&val.ty),
+                place.name,
+                session.types.csharp(ty)
+            ))
+        };
+        if let Some(inner) = self.types.nullable(ty) {
+            return self.write_nullable(place, val, &inner);
+        }
+        if !ty.is_value() {
+            let reference = target.as_reference().ok_or_else(|| misfit(self))?;
+            let address = self.address(val)?.ok_or_else(|| misfit(self))?;
+            return reference.set_target(address).map_err(cor(what()));
+        }
+        let target = match target.as_reference() {
+            Some(_) => bare(&target).ok_or_else(|| misfit(self))?,
+            None => target,
+        };
+        let bytes = match &val.data {
+            Data::Constant(constant) => self.types.bytes_as(constant, ty).ok_or_else(|| misfit(self))?,
+            Data::At(path) => {
+                let from = bare(&self.fetch(path)?).ok_or_else(|| misfit(self))?;
+                if self.types.declared_ty(&from) != self.types.declared_ty(&target) {
+                    return Err(misfit(self));
+                }
+                return self.copy_struct(place, path, &from, &target);
+            }
+        };
+        target.set_bytes(&bytes).map_err(cor(what()))
+    }
+
+    /// What is written to: of a `ref` variable or field what it refers to.
+    fn place(&self, path: &Path) -> Result<ClrValue, Failure> {
+        let value = self.fetch(path)?;
+        if value.element_type() != Ok(element::BYREF) {
+            return Ok(value);
+        }
+        let reference = value.as_reference().map(|reference| reference.dereference());
+        let behind = reference.ok_or_else(|| failed(format!("`{}` refers to nothing", path.name)))?;
+        behind.map_err(cor(format!("follow `{}`", path.name)))
+    }
+
+    fn write_nullable(&self, place: &Path, val: &Val, inner: &Ty) -> Result<(), Failure> {
+        let lost = || failed(format!("`{}` cannot be written to", place.name));
+        let target = self.place(place)?;
+        let flag = self.types.field_named(&target, "hasValue").ok_or_else(lost)?;
+        let is_null = self.is_null_val(val)?;
+        flag.set_bytes(&[u8::from(!is_null)]).map_err(cor(format!("set `{}`", place.name)))?;
+        if is_null {
+            return Ok(());
+        }
+        let step = self.types.member(&target, "value").ok_or_else(lost)?;
+        let val = self.out_of_nullable(val.clone())?;
+        self.write(&place.step(step, place.name.clone()), &val, inner)
+    }
+
+    /// Structs are copied as bytes; those with references in them field by field, so that the collector knows.
+    fn copy_struct(
+        &self,
+        place: &Path,
+        from: &Path,
+        value: &ClrValue,
+        target: &ClrValue,
+    ) -> Result<(), Failure> {
+        let fields = self.types.members_of_struct(value);
+        if fields.is_empty() || self.types.is_unmanaged(&self.types.declared_ty(value)) {
+            let bytes = value.bytes().map_err(cor(format!("read `{}`", from.name)))?;
+            return target.set_bytes(&bytes).map_err(cor(format!("set `{}`", place.name)));
+        }
+        for (step, name, ty) in fields {
+            let inner = Val::at(from.step(step, format!("{}.{name}", from.name)), ty.clone());
+            self.write(&place.step(step, format!("{}.{name}", place.name)), &inner, &ty)?;
+        }
+        Ok(())
+    }
+}
+
+impl TypeSystem {
+    fn members_of_struct(&self, value: &ClrValue) -> Vec<(Step, String, Ty)> {
+        let fields = self.members(value).into_iter();
+        fields
+            .filter_map(|member| {
+                let inner = self.field_at(value, member.step)?;
+                Some((member.step, member.name, self.declared_ty(&inner)))
+            })
+            .collect()
+    }
+}

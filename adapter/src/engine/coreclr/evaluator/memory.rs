@@ -1,0 +1,147 @@
+//! Numbers that are in memory without a variable around each: elements of spans, of inline arrays and fixed buffers, what pointers point to.
+//! They are read and written as bytes.
+
+use cordebug::value::Value as ClrValue;
+use dap_wire::Failure;
+
+use super::{Constant, Data, Val, failed};
+use crate::engine::coreclr::at_stop::AtStop;
+use crate::engine::coreclr::cor;
+use crate::engine::coreclr::debuggee::Debuggee;
+use crate::engine::coreclr::types::Ty;
+use crate::engine::coreclr::types::TypeSystem;
+use crate::engine::coreclr::values::contiguous::Contiguous;
+use crate::engine::coreclr::values::{Path, Root, Step};
+
+/// What is said of structs that the debugging library has no value for.
+pub(super) const UNREADABLE: &str = "is a struct in memory that cannot be read";
+/// Size of a reference, bytes.
+const REFERENCE: u64 = 8;
+
+impl AtStop<'_> {
+    /// What a pointer points to, so many elements on.
+    pub(super) fn pointed_at(&self, path: &Path, to: &Ty, index: i64) -> Result<Val, Failure> {
+        let name = if index == 0 { format!("(*{})", path.name) } else { format!("{}[{index}]", path.name) };
+        if index == 0 {
+            let path = path.step(Step::Behind, name);
+            self.fetch(&path)?;
+            return Ok(Val::at(path, to.clone()));
+        }
+        let lost = || failed(format!("`{name}` is not a number and cannot be read"));
+        let pointer = self.fetch(path)?;
+        let pointer = pointer.as_reference().ok_or_else(lost)?.target().map_err(cor("read a pointer"))?;
+        if pointer == 0 {
+            return Err(failed(format!("NullReferenceException: `{}` is null", path.name)));
+        }
+        let size = self.types.number_size(to).ok_or_else(lost)?;
+        let address = pointer.wrapping_add_signed(index.wrapping_mul(size as i64));
+        let val = self.types.in_memory(address, to, name.clone()).ok_or_else(lost)?;
+        self.load(&val).map(|_| val)
+    }
+
+    /// An element of a span.
+    pub(super) fn span_item(&self, span: &ClrValue, path: &Path, of: &Ty, at: u32) -> Result<Val, Failure> {
+        let name = format!("{}[{at}]", path.name);
+        let address = self.types.span_address(span);
+        let address = address.ok_or_else(|| failed(format!("`{name}` cannot be read")))?;
+        match self.types.number_size(of) {
+            Some(size) => {
+                let lost = || failed(format!("`{name}` cannot be read"));
+                self.types.in_memory(address + u64::from(at) * size, of, name.clone()).ok_or_else(lost)
+            }
+            None if !of.is_value() => self.object_in(address + u64::from(at) * REFERENCE, of, &name),
+            None if at == 0
+                && let Some(step) = self.types.member(span, "_reference") =>
+            {
+                Ok(Val::at(path.step(step, name), of.clone()))
+            }
+            None => Err(failed(format!("`{name}` {UNREADABLE}"))),
+        }
+    }
+
+    /// An element of an inline array or fixed buffer.
+    pub(super) fn contiguous_item(
+        &self,
+        elements: &Contiguous,
+        path: &Path,
+        at: u32,
+    ) -> Result<Val, Failure> {
+        let name = format!("{}[{at}]", path.name);
+        if let Some(size) = self.types.number_size(&elements.of) {
+            let address = elements.address + u64::from(at) * size;
+            if let Some(val) = self.types.in_memory(address, &elements.of, name.clone()) {
+                return Ok(val);
+            }
+        }
+        let unread = || failed(format!("`{name}` {UNREADABLE}"));
+        self.contiguous_at(elements, path, at).ok_or_else(unread)
+    }
+
+    /// The object that a reference in memory leads to.
+    fn object_in(&self, address: u64, of: &Ty, name: &str) -> Result<Val, Failure> {
+        let lost = || failed(format!("`{name}` cannot be read"));
+        let process = self.debuggee.process()?;
+        let bytes = process.read_memory(address, REFERENCE as u32).map_err(cor("read memory"))?;
+        let target = bytes.get(..8).and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes);
+        let target = target.ok_or_else(lost)?;
+        if target == 0 {
+            return Ok(Val::null_of(of.clone()));
+        }
+        let object = process.object_at(target).map_err(cor(format!("read `{name}`")))?;
+        let object = crate::engine::coreclr::values::bare(&object).ok_or_else(lost)?;
+        let held = self.values.held(&object, name).ok_or_else(lost)?;
+        Ok(Val::at(held, of.clone()))
+    }
+}
+
+impl TypeSystem {
+    /// The constant at an address.
+    pub(crate) fn read_number(
+        &self,
+        debuggee: &Debuggee,
+        address: u64,
+        ty: &Ty,
+    ) -> Result<Constant, Failure> {
+        let lost = || failed(format!("a `{}` in memory cannot be read", self.csharp(ty)));
+        let (kind, size) = self.number_kind(ty).zip(self.number_size(ty)).ok_or_else(lost)?;
+        let bytes = debuggee.process()?.read_memory(address, size as u32).map_err(cor("read memory"))?;
+        Constant::from_bytes(kind, &bytes).ok_or_else(lost)
+    }
+
+    /// Writes a constant to an address.
+    pub(super) fn write_number(
+        &self,
+        debuggee: &Debuggee,
+        address: u64,
+        constant: &Constant,
+        ty: &Ty,
+    ) -> Result<(), Failure> {
+        let lost = || failed(format!("{} does not fit into `{}`", constant.plain(), self.csharp(ty)));
+        let bytes = self.bytes_as(constant, ty).ok_or_else(lost)?;
+        let written = debuggee.process()?.write_memory(address, &bytes).map_err(cor("write memory"))?;
+        (written == bytes.len()).then_some(()).ok_or_else(|| failed("the memory cannot be written"))
+    }
+
+    /// A value without its place, where that is in memory alone.
+    pub(super) fn here(&self, debuggee: &Debuggee, val: &Val) -> Result<Val, Failure> {
+        match &val.data {
+            Data::At(Path { root: Root::Memory { address, ty }, .. }) => {
+                let constant = self.read_number(debuggee, *address, ty)?;
+                Ok(Val::constant_of(constant, val.ty.clone()))
+            }
+            _ => Ok(val.clone()),
+        }
+    }
+
+    /// The number at an address, as a place.
+    fn in_memory(&self, address: u64, ty: &Ty, name: String) -> Option<Val> {
+        self.number_size(ty)?;
+        let root = Root::Memory { address, ty: ty.clone().into() };
+        Some(Val::at(Path::new(root, &name), ty.clone()))
+    }
+
+    /// The size of numbers, letters, truth values and enums, bytes.
+    fn number_size(&self, ty: &Ty) -> Option<u64> {
+        Some(super::width(self.number_kind(ty)?)? as u64)
+    }
+}

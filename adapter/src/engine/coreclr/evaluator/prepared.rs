@@ -1,0 +1,279 @@
+//! Expressions that were parsed and bound before: conditions and watches are asked again at every stop at a place.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use csharp_expr::bind::{Bound, Effects, Meaning, Refusal, bind};
+use csharp_expr::syntax::{Diagnostic, Span, parse};
+use dap_wire::Failure;
+use serde_json::{Value, json};
+
+use super::evaluation::Evaluation;
+use super::failed;
+use super::request::Asked;
+use super::scope::Sight;
+use crate::engine::coreclr::at_stop::AtStop;
+use crate::engine::coreclr::calls::EvalContext;
+use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::types::Ty;
+use crate::engine::coreclr::types::TypeSystem;
+use crate::engine::coreclr::values::Values;
+
+/// Most expressions that are kept; when there are more all are dropped.
+const MAX_KEPT: usize = 512;
+
+/// Where an expression stands, as far as that decides what it means.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(crate) struct BindContext {
+    /// How many modules there were: one more may mean something else by a name.
+    modules: usize,
+    module: usize,
+    method: u32,
+    il: u32,
+    /// What its generic parameters stand for.
+    arguments: Vec<Ty>,
+    /// The type of the object that it is about, where it stands in no frame.
+    about: Option<Ty>,
+}
+
+/// An expression with what it means where it stands.
+pub(crate) struct Prepared {
+    pub(super) sight: Rc<Sight>,
+    pub(super) meaning: Meaning,
+    pub(super) slots: u32,
+    /// The strongest thing it does, and where.
+    pub(super) effect: (Effects, Span),
+    /// Whether a lambda is worked out item by item.
+    pub(super) has_lambda: bool,
+    /// Whether a dot behind the text goes on with it.
+    pub(super) is_primary: bool,
+}
+
+impl Prepared {
+    pub(super) fn writes(&self) -> bool {
+        self.effect.0 >= Effects::Assigns
+    }
+}
+
+/// Why an expression has no meaning.
+pub(super) enum Unprepared {
+    Failed(Failure),
+    /// It is wrong, as far as is known here.
+    Wrong(Failure),
+    /// Only the compiler knows what it means.
+    NeedsCompiler {
+        what: String,
+        span: Span,
+    },
+}
+
+impl Unprepared {
+    /// The same about the value of an assignment, which begins at a byte of its text.
+    pub(super) fn behind(self, assignment: &str, start: usize) -> Self {
+        match self {
+            Self::Failed(failure) => Self::Failed(failure),
+            Self::Wrong(failure) => {
+                Self::Wrong(with_columns(failure, |column| Some(column + units(assignment, start))))
+            }
+            Self::NeedsCompiler { what, span } => {
+                Self::NeedsCompiler { what, span: Span { start: span.start + start, end: span.end + start } }
+            }
+        }
+    }
+}
+
+impl From<Failure> for Unprepared {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl Session {
+    /// An expression as it is kept for a place, or else bound anew in what `look` sees.
+    pub(super) fn prepared(
+        &mut self,
+        asked: Asked<'_>,
+        look: &dyn Fn(&Self) -> Result<Sight, Failure>,
+    ) -> Result<Rc<Prepared>, Unprepared> {
+        if let Some(place) = asked.place
+            && let Some(known) = self.values.prepared.borrow().get(asked.text).and_then(|all| all.get(place))
+        {
+            return Ok(known.clone());
+        }
+        let sight = look(self)?;
+        let prepared = Rc::new(self.bound(asked, sight, None)?);
+        if let Some(place) = asked.place
+            && prepared.sight.stays()
+        {
+            let mut known = self.values.prepared.borrow_mut();
+            if known.values().map(HashMap::len).sum::<usize>() >= MAX_KEPT {
+                known.clear();
+            }
+            known.entry(asked.text.to_owned()).or_default().insert(place.clone(), prepared.clone());
+        }
+        Ok(prepared)
+    }
+
+    /// Parses and binds an expression.
+    pub(super) fn bound(
+        &mut self,
+        asked: Asked<'_>,
+        sight: Sight,
+        expected: Option<&Ty>,
+    ) -> Result<Prepared, Unprepared> {
+        let expr =
+            parse(asked.text).map_err(|diagnostic| Unprepared::Wrong(told(&diagnostic, asked.text)))?;
+        let evaluation = Evaluation::new(self, asked.site, &sight, Effects::None, asked.about);
+        let bound = bind(&expr, &sight.scope, expected, &evaluation);
+        let prepared = with_meaning(bound, sight, asked.text)?;
+        Ok(Prepared { is_primary: expr.is_primary(), ..prepared })
+    }
+}
+
+impl AtStop<'_> {
+    /// Where a frame stands; none for one whose names are looked up each time.
+    pub(super) fn place_of(&self, site: &EvalContext) -> Option<BindContext> {
+        if site.frame >= crate::engine::coreclr::stack::WAITING {
+            return None;
+        }
+        let (loaded, method, il) = self.place_at(site.thread, site.frame)?;
+        self.place_in(loaded.id, method, il, site)
+    }
+
+    /// The same where it is known already.
+    pub(super) fn place_in(
+        &self,
+        module: usize,
+        method: u32,
+        il: u32,
+        site: &EvalContext,
+    ) -> Option<BindContext> {
+        let loaded = self.types.modules.by_id(module)?;
+        let arguments = match loaded.image()?.metadata.is_in_generic(method) {
+            true => self.code_at(site.thread, site.frame)?.2,
+            false => Vec::new(),
+        };
+        Some(BindContext { modules: self.types.modules.count(), module, method, il, arguments, about: None })
+    }
+}
+
+impl TypeSystem {
+    /// Where an expression about objects of a type stands.
+    pub(super) fn place_about(&self, ty: &Ty) -> BindContext {
+        let about = Some(ty.clone());
+        BindContext {
+            modules: self.modules.count(),
+            module: 0,
+            method: 0,
+            il: 0,
+            arguments: Vec::new(),
+            about,
+        }
+    }
+}
+
+impl Values {
+    /// Forgets what an expression meant at a place.
+    pub(super) fn forget(&self, asked: Asked<'_>) {
+        if let (Some(place), Some(all)) = (asked.place, self.prepared.borrow_mut().get_mut(asked.text)) {
+            all.remove(place);
+        }
+    }
+}
+
+/// What was bound in a sight.
+pub(super) fn with_meaning(
+    bound: Result<Bound, Refusal>,
+    sight: Sight,
+    text: &str,
+) -> Result<Prepared, Unprepared> {
+    let bound = bound.map_err(|refusal| match refusal {
+        Refusal::Wrong(diagnostic) => Unprepared::Wrong(told(&diagnostic, text)),
+        Refusal::NeedsCompiler { what, span } => Unprepared::NeedsCompiler { what, span },
+    })?;
+    let (effect, has_lambda) = match &bound.meaning {
+        Meaning::Value(typed) => (typed.strongest_effect(), typed.has_lambda()),
+        _ => ((Effects::None, Span::default()), false),
+    };
+    Ok(Prepared {
+        sight: Rc::new(sight),
+        meaning: bound.meaning,
+        slots: bound.slots,
+        effect,
+        has_lambda,
+        is_primary: false,
+    })
+}
+
+/// What the parser or binder found wrong, with its place.
+pub(super) fn told(diagnostic: &Diagnostic, text: &str) -> Failure {
+    at(failed(diagnostic.to_string()), diagnostic.span, text)
+}
+
+/// A failure with the columns of a part of the text, which count UTF-16 units from 1.
+pub(super) fn at(failure: Failure, span: Span, text: &str) -> Failure {
+    let column = |byte: usize| units(text, byte) + 1;
+    failure.data(json!({ "column": column(span.start), "endColumn": column(span.end.max(span.start)) }))
+}
+
+/// A failure of an assignment whose value begins at a byte of its text: the columns of the value are those of what the client wrote.
+pub(super) fn in_value(failure: Failure, assignment: &str, start: usize) -> Failure {
+    let before = units(assignment, start);
+    with_columns(failure, |column| column.checked_sub(before).filter(|column| *column > 0))
+}
+
+/// A failure with other columns; those stay for which there is none.
+fn with_columns(mut failure: Failure, other: impl Fn(usize) -> Option<usize>) -> Failure {
+    let other = |column: &Value| other(usize::try_from(column.as_u64()?).ok()?);
+    if let Some(column) = other(&failure.data["column"]) {
+        // The compiler's message ends with it.
+        let old = format!("(column {})", failure.data["column"]);
+        failure.message = failure.message.replace(&old, &format!("(column {column})"));
+    }
+    let move_place = |place: &mut Value| {
+        for key in ["column", "endColumn"] {
+            if let Some(column) = place.get(key).and_then(other) {
+                place[key] = json!(column);
+            }
+        }
+    };
+    move_place(&mut failure.data);
+    if let Some(places) = failure.data.get_mut("diagnostics").and_then(Value::as_array_mut) {
+        places.iter_mut().for_each(move_place);
+    }
+    failure
+}
+
+/// The UTF-16 units before a byte of a text.
+fn units(text: &str, byte: usize) -> usize {
+    let before = text.char_indices().take_while(|(at, _)| *at < byte);
+    before.map(|(_, letter)| letter.len_utf16()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use dap_wire::ErrorCode;
+
+    use super::*;
+
+    #[test]
+    fn columns_of_a_value_are_those_of_what_the_client_wrote() {
+        let text = "\u{1f600} = 1 + x";
+        let finding =
+            json!({ "column": 10, "endColumn": 11, "diagnostics": [{ "column": 10, "endColumn": 11 }] });
+        let failure = Failure::new(ErrorCode::EvaluationFailed, "CS0103: no x (column 10)").data(finding);
+        let told = in_value(failure, text, text.find('1').unwrap_or_default());
+        assert_eq!(told.message, "CS0103: no x (column 5)");
+        let place = json!({ "column": 5, "endColumn": 6 });
+        assert_eq!(told.data, json!({ "column": 5, "endColumn": 6, "diagnostics": [place] }));
+    }
+
+    #[test]
+    fn columns_of_what_is_assigned_to_stay() {
+        let place = json!({ "column": 1, "endColumn": 2 });
+        let failure = Failure::new(ErrorCode::EvaluationFailed, "no x").data(place.clone());
+        assert_eq!(in_value(failure, "x = 1", 4).data, place);
+        let failure = Failure::new(ErrorCode::EvaluationFailed, "no data");
+        assert_eq!(in_value(failure, "x = 1", 4).data, Value::Null);
+    }
+}

@@ -1,0 +1,415 @@
+//! Parts of values: fields, properties, elements, elements of tuples.
+
+use std::rc::Rc;
+
+use cordebug::value::Value as ClrValue;
+use csharp_expr::bind::{FieldRef, PropertyRef};
+use csharp_expr::types::Def;
+use dap_wire::Failure;
+
+use super::calling::called;
+use super::{Constant, Data, Val, failed};
+use crate::engine::coreclr::at_stop::AtStop;
+use crate::engine::coreclr::calls::EvalContext;
+use crate::engine::coreclr::cor;
+use crate::engine::coreclr::modules::Loaded;
+use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::types::Ty;
+use crate::engine::coreclr::types::TypeSystem;
+use crate::engine::coreclr::types::members::Property;
+use crate::engine::coreclr::types::ty::{BOOL, INT};
+use crate::engine::coreclr::values::members::MAX_BASE_DEPTH;
+use crate::engine::coreclr::values::{Path, Step, bare};
+
+const LIST: &str = "System.Collections.Generic.List`1";
+
+impl Session {
+    /// What a property of an object gives: without running anything where its getter only reads fields.
+    pub(super) fn property_in(
+        &mut self,
+        on: &Val,
+        property: &PropertyRef,
+        site: &EvalContext,
+    ) -> Result<Val, Failure> {
+        let name = &property.property.name;
+        let def = property.property.owner;
+        let lost = || failed(format!("`{name}` is in no module that is loaded"));
+        let loaded = self.types.modules.by_id(def.module).ok_or_else(lost)?;
+        if let Some(known) = self.at_stop().known_of_array(on, name)? {
+            return Ok(known);
+        }
+        let Some(getter) = property.property.getter else { return Err(only_written(on, name)) };
+        let val = self.gotten(on, (&loaded, &property.owner, getter), name, property.is_base, site)?;
+        let ty = property.ty.direct();
+        Ok(match ty.is_open() || *ty == Ty::Other || (val.ty.is_value() && !ty.is_value()) {
+            true => val,
+            false => Val { ty: ty.clone(), ..val },
+        })
+    }
+
+    /// A property by what the metadata says of it.
+    pub(super) fn get(
+        &mut self,
+        property: &Property,
+        on: &Val,
+        name: &str,
+        site: &EvalContext,
+    ) -> Result<Val, Failure> {
+        let Some(getter) = property.info.getter else { return Err(only_written(on, name)) };
+        let names = property.loaded.image().map(|image| {
+            let own = image.metadata.tuple_names(property.info.token);
+            if own.is_empty() { image.metadata.tuple_names_of_parameter(getter, None) } else { own }
+        });
+        let val = self.gotten(on, (&property.loaded, &property.owner, getter), name, false, site)?;
+        let ty = self.types.with_names(val.ty.clone(), names.unwrap_or_default());
+        Ok(Val { ty, ..val })
+    }
+
+    fn gotten(
+        &mut self,
+        on: &Val,
+        (loaded, owner, getter): (&Rc<Loaded>, &Ty, u32),
+        name: &str,
+        is_base: bool,
+        site: &EvalContext,
+    ) -> Result<Val, Failure> {
+        let shown = on.path().map_or_else(|| name.to_owned(), |path| format!("{}.{name}", path.name));
+        let own = (loaded.clone(), owner.clone(), getter);
+        let most = if is_base { Some(own) } else { self.at_stop().most_derived(own, on, name) };
+        if let Some((loaded, owner, getter)) = most
+            && let Some(val) = self.at_stop().interpreted(on, &loaded, &owner, getter)
+        {
+            return Ok(called(val, &shown));
+        }
+        let method = self.types.method(loaded, owner, getter);
+        let method = method.ok_or_else(|| failed(format!("`{shown}` has a getter that cannot be read")))?;
+        if is_base && self.at_stop().is_overridden(&method, on) {
+            return Err(overridden(name));
+        }
+        self.call(site, &method, Some(on), &[], &shown)
+    }
+
+    /// What an indexer gives; what is stored is read where it is.
+    pub(super) fn indexed(
+        &mut self,
+        of: &Val,
+        property: &PropertyRef,
+        arguments: &[Val],
+        site: &EvalContext,
+    ) -> Result<Val, Failure> {
+        if let Some(item) = self.at_stop().stored_item(of, arguments)? {
+            return Ok(item);
+        }
+        let lost = || failed("the indexer is in no module that is loaded");
+        let loaded = self.types.modules.by_id(property.property.owner.module).ok_or_else(lost)?;
+        let name = of.path().map_or_else(|| self.types.csharp(&of.ty), |path| path.name.clone());
+        let getter = property.property.getter;
+        let getter = getter.ok_or_else(|| failed(format!("elements of `{name}` can only be written")))?;
+        let method = self.types.method(&loaded, &property.owner, getter).ok_or_else(lost)?;
+        if property.is_base && self.at_stop().is_overridden(&method, of) {
+            return Err(overridden("this[]"));
+        }
+        self.call(site, &method, Some(of), arguments, &format!("{name}[…]"))
+    }
+}
+
+impl AtStop<'_> {
+    /// The place of a field of an object; none where the object is of another class now.
+    pub(super) fn field_in(&self, of: &Val, field: &FieldRef) -> Result<Option<Val>, Failure> {
+        let name = &field.field.name;
+        let Some(path) = of.path() else {
+            return Err(failed(format!("`{name}` is a field of what is not in the program")));
+        };
+        let Some(up) = self.up_to(path, field.field.owner)? else { return Ok(None) };
+        let shown = crate::engine::coreclr::values::members::source_name(name);
+        let way = path.step(Step::Field { up, token: field.field.token }, format!("{}.{shown}", path.name));
+        let ty = field.field.ty.with(field.owner.arguments(), &[]).direct().clone();
+        if ty.is_open() || ty == Ty::Other {
+            return self.val_at(way).map(Some);
+        }
+        Ok(Some(Val::at(way, ty)))
+    }
+
+    /// How many base types up from what an object is a class of it is.
+    fn up_to(&self, path: &Path, owner: Def) -> Result<Option<usize>, Failure> {
+        let value = self.holder(path, &path.steps)?;
+        let Ok(mut kind) = value.exact_type() else { return Ok(None) };
+        for up in 0..MAX_BASE_DEPTH {
+            let Some((loaded, token)) = self.types.class_of(&kind) else { return Ok(None) };
+            if (loaded.id, token) == (owner.module, owner.token) {
+                return Ok(Some(up));
+            }
+            match kind.base() {
+                Ok(base) => kind = base,
+                Err(_) => return Ok(None),
+            }
+        }
+        Ok(None)
+    }
+
+    /// The getter that a virtual call would run; none where that is not known.
+    fn most_derived(
+        &self,
+        own: (Rc<Loaded>, Ty, u32),
+        on: &Val,
+        name: &str,
+    ) -> Option<(Rc<Loaded>, Ty, u32)> {
+        let (loaded, owner, getter) = &own;
+        let metadata = &loaded.image()?.metadata;
+        if !metadata.is_virtual(*getter) {
+            return Some(own);
+        }
+        let actual = self.actual(on).ok()?;
+        if actual == *owner {
+            return Some(own);
+        }
+        let is_interface = self.types.is_interface(owner);
+        let ending = format!(".{}", metadata.method_name(*getter));
+        for class in self.types.chain(&actual) {
+            if class == *owner {
+                return Some(own);
+            }
+            // What a class does for an interface alone has a name of its own.
+            if is_interface
+                && let Some((module, token)) = self.types.definition(&class)
+                && let Some(image) = module.image()
+                && image
+                    .metadata
+                    .methods(token)
+                    .any(|method| image.metadata.method_name(method).ends_with(&ending))
+            {
+                return None;
+            }
+            if let Some(found) = self.types.property_of(&class, name, false)
+                && let Some(getter) = found.info.getter
+                && let Some(image) = found.loaded.image()
+                && image.metadata.is_virtual(getter)
+            {
+                // One that begins anew does not override what is asked for.
+                let is_new = image.metadata.is_new_slot(getter) && !is_interface;
+                if !is_new {
+                    return Some((found.loaded, found.owner, getter));
+                }
+            }
+        }
+        if is_interface { None } else { Some(own) }
+    }
+
+    /// What an array knows without being asked.
+    fn known_of_array(&self, on: &Val, name: &str) -> Result<Option<Val>, Failure> {
+        if !matches!(name, "Length" | "LongLength" | "Rank") {
+            return Ok(None);
+        }
+        let Some(path) = on.path() else { return Ok(None) };
+        let inner = bare(&self.fetch(path)?);
+        let Some(array) = inner.as_ref().and_then(ClrValue::as_array) else { return Ok(None) };
+        let count = i128::from(array.count().unwrap_or(0));
+        let rank = array.dimensions().map_or(1, |dimensions| dimensions.len());
+        Ok(Some(match name {
+            "Length" => Val::plain(Constant::Int(cordebug::value::element::I4, count)),
+            "LongLength" => Val::plain(Constant::Int(cordebug::value::element::I8, count)),
+            _ => Val::int(i32::try_from(rank).unwrap_or(1)),
+        }))
+    }
+
+    /// The number of elements of an array or units of a string.
+    pub(super) fn length_in(&self, of: &Val) -> Result<i32, Failure> {
+        let unread = || failed("its length cannot be read");
+        let path = of.path().ok_or_else(unread)?;
+        let inner = bare(&self.fetch(path)?).ok_or_else(unread)?;
+        let length = match (inner.as_array(), inner.as_string()) {
+            (Some(array), _) => array.count(),
+            (_, Some(string)) => string.length(),
+            _ => return Err(unread()),
+        };
+        length.map_err(cor("read a length")).map(|length| i32::try_from(length).unwrap_or(i32::MAX))
+    }
+
+    /// An item of a `List<T>` or a span: nothing runs, and it can be written to.
+    pub(super) fn stored_item(&self, of: &Val, arguments: &[Val]) -> Result<Option<Val>, Failure> {
+        let ([index], Some(path)) = (arguments, of.path()) else { return Ok(None) };
+        if index.ty != INT {
+            return Ok(None);
+        }
+        let name = self.types.full_name(&of.ty);
+        let is_span = matches!(name.as_str(), "System.Span`1" | "System.ReadOnlySpan`1");
+        let actual = if is_span { of.ty.clone() } else { self.actual(of)? };
+        let is_list = self.types.full_name(&actual) == LIST;
+        let Some(Constant::Int(_, index)) = (if is_list || is_span { self.load(index)? } else { None })
+        else {
+            return Ok(None);
+        };
+        let Some(inner) = bare(&self.fetch(path)?) else { return Ok(None) };
+        let Some(item) = actual.arguments().first().cloned() else { return Ok(None) };
+        let item = match of.ty.arguments().first() {
+            // Names of tuples are those of the declaration.
+            Some(declared) if *declared == item => declared.clone(),
+            _ => item,
+        };
+        let field = if is_span { "_length" } else { "_size" };
+        let size = self.types.number_field(&inner, field).unwrap_or(0);
+        let way = format!("{}[{index}]", path.name);
+        let Some(at) = u32::try_from(index).ok().filter(|at| *at < size) else {
+            let what = if is_span { "IndexOutOfRangeException" } else { "ArgumentOutOfRangeException" };
+            return Err(failed(format!(
+                "{what}: the index {index} is outside of `{}`, which has {size}",
+                path.name
+            )));
+        };
+        if is_span {
+            return self.span_item(&inner, path, &item, at).map(Some);
+        }
+        let Some(items) = self.types.member(&inner, "_items") else { return Ok(None) };
+        Ok(Some(Val::at(path.step(items, String::new()).step(Step::Element(at), way), item)))
+    }
+
+    /// An element of an array, a unit of a string, what a pointer points to, an element of what lies side by side.
+    pub(super) fn element_in(&self, of: &Val, indexes: &[i64]) -> Result<Val, Failure> {
+        let Some(path) = of.path() else { return Err(failed("this has no elements")) };
+        if let (Ty::Pointer(to), [index]) = (&of.ty, indexes) {
+            return self.pointed_at(path, to, *index);
+        }
+        let value = self.fetch(path)?;
+        let inner = bare(&value).ok_or_else(|| {
+            failed(format!("NullReferenceException: `{}` is null, so it has no elements", path.name))
+        })?;
+        if let (Some(string), [index]) = (inner.as_string(), indexes) {
+            let at = u32::try_from(*index).ok();
+            let unit = at.map(|at| string.unit(at)).transpose().map_err(cor("read a character"))?;
+            let unit = unit.flatten().ok_or_else(|| {
+                failed(format!("IndexOutOfRangeException: the string has no character {index}"))
+            })?;
+            return Ok(Val::plain(Constant::Int(cordebug::value::element::CHAR, i128::from(unit))));
+        }
+        if let Some(array) = inner.as_array() {
+            let lengths = array.dimensions().unwrap_or_default();
+            let lowest = array.lowest().unwrap_or_default();
+            if indexes.len() != lengths.len() {
+                return Err(failed(format!("`{}` has {} dimension(s)", path.name, lengths.len())));
+            }
+            let (mut position, mut shown) = (0u32, Vec::new());
+            for (at, (index, length)) in indexes.iter().zip(&lengths).enumerate() {
+                let from = i64::from(lowest.get(at).copied().unwrap_or(0) as i32);
+                let within = u32::try_from(index - from).ok().filter(|index| index < length);
+                let within = within.ok_or_else(|| {
+                    failed(format!(
+                        "IndexOutOfRangeException: the index {index} is outside of `{}`, which has {length}",
+                        path.name
+                    ))
+                })?;
+                position = position.saturating_mul(*length).saturating_add(within);
+                shown.push(index.to_string());
+            }
+            let way = path.step(Step::Element(position), format!("{}[{}]", path.name, shown.join(", ")));
+            return match of.ty.direct() {
+                Ty::Vector(of) | Ty::Array(of, _) => Ok(Val::at(way, (**of).clone())),
+                _ => self.val_at(way),
+            };
+        }
+        let ([index], Some(elements)) =
+            (indexes, self.types.contiguous(&inner, &self.types.declared_ty(&inner)))
+        else {
+            return Err(failed(format!("`{}` has no elements", path.name)));
+        };
+        let count = elements.count;
+        let at = u32::try_from(*index).ok().filter(|at| *at < count);
+        let outside = || failed(format!("`{}` has {count} elements, none of them {index}", path.name));
+        self.contiguous_item(&elements, path, at.ok_or_else(outside)?)
+    }
+
+    /// An element of a tuple, by its position from 0.
+    pub(super) fn element_of_tuple(&self, of: &Val, at: usize) -> Result<Val, Failure> {
+        let lost = || failed(format!("the tuple has no element {}", at + 1));
+        let path = of.path().ok_or_else(lost)?;
+        let inner = bare(&self.fetch(path)?).ok_or_else(lost)?;
+        let ty = self.types.declared_ty(&inner);
+        let steps =
+            self.types.tuple_elements(&inner, &ty).and_then(|all| all.get(at).cloned()).ok_or_else(lost)?;
+        let named = of.ty.names().and_then(|names| names.name(at));
+        let name = named.map_or_else(|| format!("Item{}", at + 1), str::to_owned);
+        let name = format!("{}.{name}", path.name);
+        let way = steps.into_iter().fold(path.clone(), |way, step| way.step(step, name.clone()));
+        let mut arguments = of.ty.arguments();
+        let mut within = at;
+        while within >= 7 && arguments.len() == 8 {
+            arguments = arguments.last().map_or(&[][..], Ty::arguments);
+            within -= 7;
+        }
+        match arguments.get(within) {
+            Some(ty) if !ty.is_open() => Ok(Val::at(way, ty.clone())),
+            _ => self.val_at(way),
+        }
+    }
+
+    /// Where a value is in memory.
+    pub(super) fn address_in(&self, of: &Val) -> Result<u64, Failure> {
+        let lost = || failed("only variables of the program have an address");
+        let path = of.path().ok_or_else(lost)?;
+        if let Some(memory) = path.memory() {
+            return Ok(memory);
+        }
+        let value = self.fetch(path)?;
+        let value = match of.ty.is_value() {
+            true => bare(&value).ok_or_else(lost)?,
+            false => value,
+        };
+        value.address().map_err(cor(format!("read the address of `{}`", path.name)))
+    }
+
+    /// What identifies an object: where it is, or what a pointer holds; 0 for null, none for what is here.
+    pub(super) fn identity_of(&self, val: &Val) -> Result<Option<u64>, Failure> {
+        if let (Data::At(_), Ty::Pointer(_)) = (&val.data, &val.ty) {
+            return self.address(val);
+        }
+        if let (Data::Constant(Constant::Int(_, address)), Ty::Pointer(_)) = (&val.data, &val.ty) {
+            return Ok(u64::try_from(*address).ok());
+        }
+        match val.ty.is_value() {
+            true => Ok(None),
+            false => self.address(val),
+        }
+    }
+
+    /// A value that stays as it is whatever is written to its place, as far as it can be had here.
+    pub(super) fn copied(&self, val: &Val) -> Result<Val, Failure> {
+        if let Some(constant) = self.load(val)? {
+            return Ok(Val::constant_of(constant, val.ty.clone()));
+        }
+        let (false, Some(path)) = (val.ty.is_value(), val.path()) else { return Ok(val.clone()) };
+        // The variable may be given another object: the copy leads to this one.
+        let value = self.fetch(path)?;
+        Ok(match self.values.held(&value, &path.name) {
+            Some(held) => Val::at(held, val.ty.clone()),
+            None => val.clone(),
+        })
+    }
+}
+
+impl TypeSystem {
+    /// The zero of a type that is here; none for a struct that must be made.
+    pub(super) fn zero_of(&self, ty: &Ty) -> Option<Val> {
+        let number = |kind: u32| Constant::int(0).cast(kind, false).unwrap_or(Constant::Null);
+        let zero = match ty {
+            ty if *ty == BOOL => Constant::Bool(false),
+            Ty::Primitive(kind) if csharp_expr::types::is_numeric(*kind) => number(*kind),
+            other if self.is_decimal(other) => Constant::Decimal(rust_decimal::Decimal::ZERO),
+            other => match self.enum_storage(other) {
+                Some(kind) => number(kind),
+                None if other.is_value() && self.nullable(other).is_none() => return None,
+                None => Constant::Null,
+            },
+        };
+        Some(Val::constant_of(zero, ty.clone()))
+    }
+}
+
+fn only_written(on: &Val, name: &str) -> Failure {
+    let of = on.path().map_or_else(String::new, |path| format!("{}.", path.name));
+    failed(format!("`{of}{name}` can only be written"))
+}
+
+fn overridden(name: &str) -> Failure {
+    failed(format!(
+        "`base.{name}` is overridden in the object's class, and an evaluation can only call what overrides it"
+    ))
+}

@@ -1,0 +1,389 @@
+//! What clients ask: `evaluate`, and the texts and truths that breakpoints need.
+
+use std::time::Duration;
+
+use csharp_expr::bind::{Effects, Meaning, bind_assignment};
+use csharp_expr::eval::NO_PLACE;
+use csharp_expr::syntax::parse;
+use dap_wire::{ErrorCode, Failure};
+use serde_json::{Value, json};
+
+use super::calling::called;
+use super::evaluation::Evaluation;
+use super::prepared::{BindContext, Prepared, Unprepared, in_value, told, with_meaning};
+use super::scope::Sight;
+use super::{Constant, Data, Format, Val, failed};
+use crate::engine::coreclr::at_stop::AtStop;
+use crate::engine::coreclr::calls::{CALL_LIMIT, EvalContext};
+use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::stack::MARK;
+use crate::engine::coreclr::types::Ty;
+use crate::engine::coreclr::values::{Node, Path, UNNAMED};
+
+/// How long getters may run for somebody who only points at something.
+const HOVER_LIMIT: Duration = Duration::from_secs(2);
+
+/// What an evaluation may do to the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Allowed {
+    Everything,
+    /// Getters and indexers, for who hovers.
+    Hovering,
+    /// The same, for who asked for no more.
+    NoSideEffects,
+}
+
+/// An expression and the circumstances in which it is asked for.
+#[derive(Clone, Copy)]
+pub(super) struct Asked<'a> {
+    pub(super) text: &'a str,
+    pub(super) site: &'a EvalContext,
+    pub(super) allowed: Allowed,
+    /// Where it stands, if what it means there is kept.
+    pub(super) place: Option<&'a BindContext>,
+    /// The object that it is about, where it stands in no frame.
+    pub(super) about: Option<&'a Path>,
+}
+
+/// What an expression gives.
+pub(super) enum Outcome {
+    Val(Val),
+    /// A call that returns nothing.
+    Nothing,
+    Type(Ty),
+    Namespace(String),
+}
+
+/// Whether a text is an expression as far as its grammar goes; what its names mean is known at a stop.
+///
+/// # Errors
+/// What is wrong, and where.
+pub(in crate::engine::coreclr) fn check_syntax(text: &str) -> Result<(), Failure> {
+    let (text, _) = Format::split(text);
+    parse(text.trim()).map(drop).map_err(|diagnostic| told(&diagnostic, text.trim()))
+}
+
+impl Session {
+    pub(crate) fn evaluate(&mut self, arguments: &Value) -> Result<Value, Failure> {
+        let text = arguments["expression"].as_str().unwrap_or_default();
+        let (thread, frame) = self.at_stop().frame_asked(arguments)?;
+        let allowed = match () {
+            () if arguments["context"] == "hover" => Allowed::Hovering,
+            () if arguments["allowSideEffects"] == false => Allowed::NoSideEffects,
+            () => Allowed::Everything,
+        };
+        let limit = if allowed == Allowed::Hovering { HOVER_LIMIT } else { CALL_LIMIT };
+        let site = EvalContext { thread, frame, runs: true, limit };
+        let (text, mut format) = Format::split(text);
+        format.hex |= arguments["format"]["hex"] == true;
+        format.copies = arguments["context"] == "clipboard";
+        let found = self.outcome(text, &site, allowed)?;
+        // Displays call what they like.
+        let site = EvalContext { runs: allowed == Allowed::Everything, ..site };
+        self.answer_with(found, &format, &site)
+    }
+
+    /// What an expression gives in a frame.
+    fn outcome(&mut self, text: &str, site: &EvalContext, allowed: Allowed) -> Result<Outcome, Failure> {
+        let place = self.at_stop().place_of(site);
+        let text = text.trim();
+        let asked = Asked { text, site, allowed, place: place.as_ref(), about: None };
+        self.answer_of(asked, &|session| session.at_stop().sight_at(site, text))
+    }
+
+    /// What an expression gives; `look` finds what is in sight, where that is not known yet.
+    pub(super) fn answer_of(
+        &mut self,
+        asked: Asked<'_>,
+        look: &dyn Fn(&Self) -> Result<Sight, Failure>,
+    ) -> Result<Outcome, Failure> {
+        if let Some(outcome) = self.compiled_before(asked) {
+            return outcome;
+        }
+        let mut again = false;
+        loop {
+            let prepared = match self.prepared(asked, look) {
+                Ok(prepared) => prepared,
+                Err(unprepared) => return self.answer_unprepared(unprepared, asked),
+            };
+            if let Some(outcome) = self.compiled_for_lambdas(&prepared, asked) {
+                return outcome;
+            }
+            let before = self.debuggee.times_changed();
+            match self.run_prepared(&prepared, asked) {
+                Ok(Some(outcome)) => return Ok(outcome),
+                Ok(None) if again => return Err(changing()),
+                // An object is of another type than when it was bound.
+                Ok(None) => self.values.forget(asked),
+                Err(failure) => return self.compiled_after(failure, &prepared, asked, before),
+            }
+            again = true;
+        }
+    }
+
+    fn answer_unprepared(&mut self, unprepared: Unprepared, asked: Asked<'_>) -> Result<Outcome, Failure> {
+        match unprepared {
+            Unprepared::Failed(failure) => Err(failure),
+            Unprepared::Wrong(failure) => self.compiled_though_wrong(failure, asked),
+            Unprepared::NeedsCompiler { what, span } => self.needing_compiler(&what, span, asked),
+        }
+    }
+
+    /// Evaluates what was bound; none where it must be bound again.
+    fn run_prepared(&mut self, prepared: &Prepared, asked: Asked<'_>) -> Result<Option<Outcome>, Failure> {
+        let typed = match &prepared.meaning {
+            Meaning::Type(ty) => return Ok(Some(Outcome::Type(ty.clone()))),
+            Meaning::Namespace(name) => return Ok(Some(Outcome::Namespace(name.clone()))),
+            Meaning::Value(typed) => typed,
+        };
+        let effects = self.effects_allowed(asked.allowed);
+        if prepared.effect.0 > effects {
+            let (effect, span) = prepared.effect;
+            let part = asked.text.get(span.start..span.end).unwrap_or(asked.text);
+            return Err(self.not_allowed(effect, part, asked.allowed));
+        }
+        let evaluation = Evaluation::new(self, asked.site, &prepared.sight, effects, asked.about);
+        let value = csharp_expr::eval::evaluate(typed, prepared.slots, asked.text, &evaluation);
+        let is_stale = evaluation.is_stale();
+        if is_stale {
+            return Ok(None);
+        }
+        Ok(Some(match value? {
+            Some(val) => {
+                let text = asked.text;
+                let name = if prepared.is_primary { text.to_owned() } else { format!("({text})") };
+                Outcome::Val(called(self.types.here(&self.debuggee, &val)?, &name))
+            }
+            None => Outcome::Nothing,
+        }))
+    }
+
+    fn effects_allowed(&self, allowed: Allowed) -> Effects {
+        match allowed {
+            Allowed::Everything if !self.calls.looks_only => Effects::Assigns,
+            _ => Effects::Getters,
+        }
+    }
+
+    /// What would have been done, and why it is not.
+    fn not_allowed(&self, effect: Effects, part: &str, allowed: Allowed) -> Failure {
+        let what = match effect {
+            Effects::Assigns => format!("`{part}` would be written to"),
+            _ => format!("`{part}` runs code of the program"),
+        };
+        if self.calls.looks_only {
+            let why = "and agents may only look (`agentAccess` is `readOnly`)";
+            return Failure::new(ErrorCode::AccessDenied, format!("{what}, {why}")).quiet();
+        }
+        match allowed {
+            Allowed::Hovering => failed(format!("{what}, which hovering does not do"))
+                .hint("evaluate it in the console or as a watch")
+                .quiet(),
+            _ => failed(format!("{what}, and no side effects are allowed (`allowSideEffects` is false)"))
+                .quiet(),
+        }
+    }
+
+    fn answer_with(&mut self, found: Outcome, format: &Format, site: &EvalContext) -> Result<Value, Failure> {
+        let val = match found {
+            Outcome::Val(val) => val,
+            Outcome::Nothing => return Ok(json!({ "result": "", "type": "void", "variablesReference": 0 })),
+            Outcome::Type(ty) => return Ok(self.answer_with_type(&ty)),
+            Outcome::Namespace(name) => return Err(failed(format!("`{name}` is a namespace"))),
+        };
+        match val.data {
+            Data::Constant(constant) => {
+                let shown = self.types.show_constant(&constant, &val.ty, format);
+                Ok(json!({ "result": shown.text, "type": shown.kind, "variablesReference": 0 }))
+            }
+            Data::At(path) => {
+                let tuple = self.types.names_in(&val.ty).or(path.tuple.clone());
+                let path = Path { tuple, ..path };
+                let (mut shown, more) = self.present(&path, format, site)?;
+                // What `a?.b` gives may be null, though what it was got from may not.
+                if self.types.nullable(&val.ty).is_some_and(|inner| self.types.csharp(&inner) == shown.kind) {
+                    shown.kind = self.types.csharp(&val.ty);
+                }
+                let mut answer = json!({ "result": shown.text, "type": shown.kind });
+                self.values.open(&mut answer, &shown, &path, format);
+                if let (Some(answer), Some(more)) = (answer.as_object_mut(), more.as_object()) {
+                    answer.extend(more.clone());
+                }
+                Ok(answer)
+            }
+        }
+    }
+
+    /// A type by itself opens to its static members.
+    fn answer_with_type(&mut self, ty: &Ty) -> Value {
+        let name = self.types.csharp(ty);
+        let reference = self.values.references.add(Node::statics(ty.clone()));
+        json!({ "result": name, "type": "System.Type", "variablesReference": reference,
+            "presentationHint": { "kind": "class" } })
+    }
+
+    /// For log messages: strings without quotes.
+    pub(crate) fn evaluate_to_text(&mut self, text: &str, thread: u32) -> Result<String, Failure> {
+        let site = EvalContext { thread, frame: 0, runs: true, limit: CALL_LIMIT };
+        let (text, format) = Format::split(text);
+        let kept = self.values.references.kept();
+        let told = self.text_told(text, &format, &site);
+        // A log point in a loop must not pile objects up in the program.
+        self.values.references.release_from(kept);
+        told
+    }
+
+    fn text_told(&mut self, text: &str, format: &Format, site: &EvalContext) -> Result<String, Failure> {
+        let found = self.outcome(text, site, Allowed::Everything)?;
+        if let Outcome::Val(val) = &found
+            && let Some(Constant::Text(text)) = self.at_stop().load(val)?
+        {
+            return Ok(text);
+        }
+        let answer = self.answer_with(found, format, site)?;
+        Ok(answer["result"].as_str().unwrap_or_default().to_owned())
+    }
+
+    /// For conditions of breakpoints, which stand at this method and offset.
+    pub(crate) fn condition_holds(
+        &mut self,
+        text: &str,
+        thread: u32,
+        at: (usize, u32, Option<u32>),
+    ) -> Result<bool, Failure> {
+        let site = EvalContext { thread, frame: 0, runs: true, limit: CALL_LIMIT };
+        let (module, method, il) = at;
+        let place = match il {
+            Some(il) => self.at_stop().place_in(module, method, il, &site),
+            None => self.at_stop().place_of(&site),
+        };
+        let kept = self.values.references.kept();
+        let text = text.trim();
+        let asked =
+            Asked { text, site: &site, allowed: Allowed::Everything, place: place.as_ref(), about: None };
+        let found = self.answer_of(asked, &|session| session.at_stop().sight_at(&site, text));
+        let constant = match found {
+            Ok(Outcome::Val(val)) => self.at_stop().load(&val),
+            Ok(_) => Ok(None),
+            Err(failure) => Err(failure),
+        };
+        self.values.references.release_from(kept);
+        match constant? {
+            Some(Constant::Bool(holds)) => Ok(holds),
+            Some(other) => Err(failed(format!("it is {}, not true or false", other.plain()))),
+            None => Err(failed("it is not true or false")),
+        }
+    }
+
+    /// Assigns the value of one expression to another.
+    pub(crate) fn assigned_to(
+        &mut self,
+        target: &str,
+        new: &str,
+        site: &EvalContext,
+    ) -> Result<Val, Failure> {
+        let (target, new) = (target.trim(), new.trim());
+        // As one text, so that messages name parts of both.
+        let text = format!("{target} = {new}");
+        let start = text.len() - new.len();
+        let assigned = self.assigned_as(&text, target, start, site);
+        assigned.map_err(|failure| in_value(failure, &text, start))
+    }
+
+    /// Runs `text`, an assignment to `target` whose value begins at `start`.
+    fn assigned_as(
+        &mut self,
+        text: &str,
+        target: &str,
+        start: usize,
+        site: &EvalContext,
+    ) -> Result<Val, Failure> {
+        let behind = format!("{}{}", " ".repeat(start), text.get(start..).unwrap_or_default());
+        let to = parse(target).map_err(|diagnostic| told(&diagnostic, target))?;
+        let value = parse(&behind).map_err(|diagnostic| told(&diagnostic, text))?;
+        let sight = self.at_stop().sight_at(site, text)?;
+        let evaluation = Evaluation::new(self, site, &sight, Effects::None, None);
+        let bound = bind_assignment(&to, &value, &sight.scope, &evaluation);
+        let prepared = with_meaning(bound, sight, text);
+        self.value_prepared(prepared, everything(text, site))
+    }
+
+    /// Writes the value of an expression to a place.
+    pub(crate) fn assigned(&mut self, place: &Val, new: &str, site: &EvalContext) -> Result<Val, Failure> {
+        let new = new.trim();
+        let sight = self.at_stop().sight_at(site, new)?;
+        let expected = if matches!(place.ty, Ty::Other | Ty::Null) { None } else { Some(&place.ty) };
+        let asked = everything(new, site);
+        let prepared = self.bound(asked, sight, expected);
+        let path = place.path().cloned();
+        let path = path.ok_or_else(|| failed(format!("this {NO_PLACE}")))?;
+        let prepared = match prepared {
+            // What may take the type of its place is compiled as an assignment.
+            Err(unprepared) if !path.name.contains(UNNAMED) => {
+                let assignment = format!("{} = {new}", path.name);
+                let start = assignment.len() - new.len();
+                let unprepared = unprepared.behind(&assignment, start);
+                let value = self.value_prepared(Err(unprepared), everything(&assignment, site));
+                return value.map_err(|failure| in_value(failure, &assignment, start));
+            }
+            prepared => prepared,
+        };
+        let val = self.value_prepared(prepared, asked)?;
+        let ty = if expected.is_some() { place.ty.clone() } else { val.ty.clone() };
+        self.stored(&path, &val, &ty, site)
+    }
+
+    fn value_prepared(
+        &mut self,
+        prepared: Result<Prepared, Unprepared>,
+        asked: Asked<'_>,
+    ) -> Result<Val, Failure> {
+        let outcome = match prepared {
+            Ok(prepared) => {
+                let before = self.debuggee.times_changed();
+                match self.run_prepared(&prepared, asked) {
+                    Err(failure) => Some(self.compiled_after(failure, &prepared, asked, before)?),
+                    Ok(outcome) => outcome,
+                }
+            }
+            Err(unprepared) => Some(self.answer_unprepared(unprepared, asked)?),
+        };
+        match outcome {
+            Some(Outcome::Val(val)) => Ok(val),
+            Some(_) => Err(failed(format!("`{}` has no value", asked.text))),
+            None => Err(changing()),
+        }
+    }
+
+    /// A value somebody wants by an expression.
+    pub(crate) fn value_of(&mut self, text: &str, site: &EvalContext) -> Result<Val, Failure> {
+        match self.outcome(text, site, Allowed::Everything)? {
+            Outcome::Val(val) => Ok(val),
+            _ => Err(failed(format!("`{}` has no value", text.trim()))),
+        }
+    }
+}
+
+impl AtStop<'_> {
+    /// The thread and frame a request means: `frameId`, else the top of the stop's thread.
+    pub(crate) fn frame_asked(&self, arguments: &Value) -> Result<(u32, usize), Failure> {
+        match &arguments["frameId"] {
+            Value::Null => Ok((self.debuggee.thread_of(&Value::Null)?, 0)),
+            id => {
+                let known = id.as_i64().and_then(|id| self.values.references.frame_of(id));
+                known.map_or(Ok(()), |(_, frame)| crate::engine::coreclr::stack::is_alive(frame))?;
+                known
+                    .filter(|(_, frame)| *frame < MARK)
+                    .ok_or_else(|| Failure::invalid(format!("there is no frame {id}")))
+            }
+        }
+    }
+}
+
+fn changing() -> Failure {
+    failed("the objects it is about change while it is evaluated")
+}
+
+fn everything<'a>(text: &'a str, site: &'a EvalContext) -> Asked<'a> {
+    Asked { text, site, allowed: Allowed::Everything, place: None, about: None }
+}

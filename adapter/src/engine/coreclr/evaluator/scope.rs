@@ -1,0 +1,162 @@
+//! What is in sight in a frame, or for an expression about one object: static types for the binder, and ways to the values.
+
+use csharp_expr::bind::{Imports, Scope, Variable};
+use csharp_expr::types::Ty;
+use dap_wire::Failure;
+
+use super::Data;
+use crate::engine::coreclr::at_stop::AtStop;
+use crate::engine::coreclr::calls::EvalContext;
+use crate::engine::coreclr::values::{Path, Root, Step, bare};
+
+/// A scope, with the way to each of its variables.
+#[derive(Clone, Default)]
+pub(crate) struct Sight {
+    pub(super) scope: Scope,
+    /// The ways to the scope's variables; none of constants.
+    pub(super) ways: Vec<Option<Path>>,
+    pub(super) this: Option<Path>,
+    /// Why `this` cannot be read, where there is one.
+    pub(super) lost: Option<Failure>,
+}
+
+impl Sight {
+    /// What an expression about an object of a type sees.
+    pub(super) fn of(ty: &Ty) -> Self {
+        let scope = Scope { this: Some(ty.clone()), class: Some(ty.clone()), ..Scope::default() };
+        Self { scope, ..Self::default() }
+    }
+
+    /// A way that begins in the frame of a site: ways are kept for later stops.
+    pub(super) fn placed(&self, way: &Path, site: &EvalContext) -> Path {
+        let (thread, frame) = (site.thread, site.frame);
+        let root = match &way.root {
+            Root::Argument { index, .. } => Root::Argument { thread, frame, index: *index },
+            Root::Local { slot, .. } => Root::Local { thread, frame, slot: *slot },
+            Root::Static { ty, token, .. } => Root::Static { thread, frame, ty: ty.clone(), token: *token },
+            other => other.clone(),
+        };
+        Path { root, ..way.clone() }
+    }
+
+    /// Whether it holds for every stop at this place.
+    pub(super) fn stays(&self) -> bool {
+        let stays =
+            |way: &Path| !matches!(way.root, Root::Handle(_) | Root::Exception { .. } | Root::Memory { .. });
+        self.lost.is_none()
+            && self.scope.exception.is_none()
+            && self.ways.iter().flatten().chain(&self.this).all(stays)
+    }
+}
+
+impl AtStop<'_> {
+    /// What code in a frame sees. Only what the text may mean is looked at.
+    pub(super) fn sight_at(&self, site: &EvalContext, text: &str) -> Result<Sight, Failure> {
+        let (thread, frame) = (site.thread, site.frame);
+        let mut sight = Sight::default();
+        let locals = self.locals(thread, frame)?;
+        let class = self.class_at(thread, frame);
+        for (name, path) in locals {
+            if name == "this" {
+                match self.val_at(path.clone()) {
+                    Ok(this) => {
+                        sight.scope.this = Some(class.clone().unwrap_or(this.ty));
+                        sight.this = Some(path);
+                    }
+                    // Optimised code forgets it; other names are not worse for that.
+                    Err(failure) => sight.lost = Some(failure),
+                }
+                continue;
+            }
+            if !mentions(text, &name) {
+                continue;
+            }
+            let (ty, is_dynamic) = self.static_type(&path)?;
+            let variable = Variable { name: name.as_str().into(), ty, constant: None, is_dynamic };
+            sight.scope.variables.push(variable);
+            sight.ways.push(Some(path));
+        }
+        // Of constants with one name the innermost comes last.
+        for (name, val) in
+            self.constants(thread, frame).into_iter().rev().filter(|(name, _)| mentions(text, name))
+        {
+            let Data::Constant(constant) = val.data else { continue };
+            let constant = Some(constant);
+            sight.scope.variables.push(Variable {
+                name: name.as_str().into(),
+                ty: val.ty,
+                constant,
+                is_dynamic: false,
+            });
+            sight.ways.push(None);
+        }
+        sight.scope.class = class;
+        sight.scope.type_parameters = self.type_parameters_at(thread, frame);
+        sight.scope.imports = self.imports_for(thread, frame);
+        if text.contains("$exception") {
+            let path = Path::new(Root::Exception { thread }, "$exception");
+            sight.scope.exception = self.fetch(&path).ok().map(|value| self.types.actual_ty(&value));
+        }
+        Ok(sight)
+    }
+
+    /// The type a variable was declared with, and whether that was `dynamic`.
+    fn static_type(&self, path: &Path) -> Result<(Ty, bool), Failure> {
+        let ty = match path.steps.last() {
+            Some(Step::Field { .. }) => self.type_of_field(path),
+            _ => None,
+        };
+        let ty = match ty {
+            Some(ty) => ty,
+            None => self.val_at(path.clone())?.ty,
+        };
+        let names = path.tuple.as_ref().map(|names| names.to_vec()).unwrap_or_default();
+        Ok((self.types.with_names(ty, names), path.is_dynamic))
+    }
+
+    /// The declared type of the field at the end of a way.
+    fn type_of_field(&self, path: &Path) -> Option<Ty> {
+        let (Step::Field { up, token }, before) = path.steps.split_last()? else { return None };
+        let of = Path { steps: before.to_vec(), ..path.clone() };
+        let holder = bare(&self.fetch(&of).ok()?)?;
+        let owner = self.types.chain(&self.types.declared_ty(&holder)).into_iter().nth(*up)?;
+        let (loaded, _) = self.types.definition(&owner)?;
+        let declared = self.types.ty_of(&loaded, &loaded.image()?.metadata.field_type(*token)?);
+        let declared = declared.with(owner.arguments(), &[]).direct().clone();
+        (!declared.is_open() && declared != Ty::Other).then_some(declared)
+    }
+
+    /// Generic parameters of a frame's code, with what stands for them; a method's hide those of its class.
+    fn type_parameters_at(&self, thread: u32, frame: usize) -> Vec<(String, Ty)> {
+        let found = || {
+            let (loaded, method, arguments) = self.code_at(thread, frame)?;
+            if arguments.is_empty() {
+                return None;
+            }
+            let metadata = &loaded.image()?.metadata;
+            let mut names = metadata.generic_parameters(metadata.owner_of(method));
+            names.extend(metadata.generic_parameters(method));
+            let mut all: Vec<(String, Ty)> = names.into_iter().zip(arguments).collect();
+            all.reverse();
+            Some(all)
+        };
+        found().unwrap_or_default()
+    }
+
+    /// `using` directives as the binder wants them.
+    fn imports_for(&self, thread: u32, frame: usize) -> Imports {
+        let Some((loaded, found)) = self.imports_at(thread, frame) else { return Imports::default() };
+        let ty = |token: u32| self.types.ty_of_token(&loaded, token, None, Vec::new());
+        Imports {
+            statics: found.types.iter().map(|token| ty(*token)).collect(),
+            type_aliases: found.type_aliases.iter().map(|(name, token)| (name.clone(), ty(*token))).collect(),
+            namespaces: found.namespaces,
+            namespace_aliases: found.namespace_aliases,
+        }
+    }
+}
+
+/// Whether a text has a name in it, as a word or a part of one.
+fn mentions(text: &str, name: &str) -> bool {
+    text.is_empty() || text.contains(name)
+}

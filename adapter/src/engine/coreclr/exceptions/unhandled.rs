@@ -1,0 +1,121 @@
+//! An exception that nobody catches, and handlers of `AppDomain.UnhandledException`.
+//!
+//! The runtime tells of such an exception when its handlers have returned. One that waits, or ends the program, would leave it
+//! untold; so the stop is where the handlers are about to be called, before the first of them runs. Before .NET 10 that is
+//! optimised code of the framework, so no evaluation can run code there; and without handlers it does not come by there, and
+//! the runtime tells at once ([`super`]).
+
+use cordebug::frame::{Breakpoint, Frame};
+use cordebug::thread::Thread;
+use cordebug::value::{Handle, Value};
+
+use super::When;
+use crate::engine::coreclr::breakpoints::Breakpoints;
+use crate::engine::coreclr::debuggee::Run;
+use crate::engine::coreclr::exceptions::Exceptions;
+use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::threads::StackRange;
+use crate::engine::coreclr::types::TypeSystem;
+
+/// Methods that handlers come by, by class and name, and which of their arguments is the exception. From .NET 10 on the framework
+/// calls the handlers; before, the runtime does, and makes what they are given.
+const WAYS: [(&str, &str, u32); 2] =
+    [("System.AppContext", "OnUnhandledException", 0), ("System.UnhandledExceptionEventArgs", ".ctor", 1)];
+
+/// Most frames of the runtime's own that are looked at.
+const MAX_RUNTIME_FRAMES: u32 = 4096;
+
+/// What is known of handlers.
+#[derive(Default)]
+pub(super) struct Heard {
+    /// The breakpoint was set, or cannot be.
+    is_watched: bool,
+    /// Which argument of the method with the breakpoint is the exception.
+    exception: u32,
+    /// Exceptions that handlers hear of, by thread: they were told already.
+    told: Vec<(u32, Handle)>,
+}
+
+impl Session {
+    /// Handlers are about to hear of an exception; or somebody makes the same for purposes of their own.
+    pub(in crate::engine::coreclr) fn about_to_be_heard(&mut self, thread: &Thread) {
+        let (Ok(id), Ok(thrown)) = (thread.id(), thread.current_exception()) else { return };
+        let frames = thread.frames(2).unwrap_or_default();
+        let exception = self.exceptions.thrown.heard.exception;
+        let is_thrown = |frame: &Frame| same(&frame.argument(exception).ok()?, &thrown);
+        let ranges: Vec<StackRange> = frames.iter().filter_map(|frame| frame.stack_range().ok()).collect();
+        let [(_, above), below] = ranges.as_slice() else { return };
+        // Whoever calls from managed code has no frame of the runtime's between.
+        let internal = thread.internal_frames(MAX_RUNTIME_FRAMES).unwrap_or_default();
+        let is_runtimes = internal.iter().any(|(_, address)| (*above..below.1).contains(address));
+        if !is_runtimes || frames.first().and_then(is_thrown) != Some(true) {
+            return;
+        }
+        self.throws(thread, When::Unhandled);
+        if self.debuggee.run != Run::Running
+            && let Some(handle) = object(&thrown).and_then(|object| object.handle().ok())
+        {
+            self.exceptions.thrown.heard.told.push((id, handle));
+            self.debuggee.threads.exception_thrown_below(*below);
+        }
+    }
+}
+
+impl Breakpoints {
+    /// Whether a breakpoint is the one handlers come by.
+    pub(in crate::engine::coreclr) fn is_heard(&self, hit: &Breakpoint) -> bool {
+        self.heard.as_ref().is_some_and(|own| own.is(hit))
+    }
+}
+
+impl Exceptions {
+    /// Something was thrown: the first time it is worth to watch for handlers.
+    pub(super) fn watch_for_handlers(&mut self, types: &TypeSystem, breakpoints: &mut Breakpoints) {
+        if !self.is_to_watch_for_handlers() {
+            return;
+        }
+        self.thrown.heard.is_watched = true;
+        let way = WAYS.iter().find_map(|(class, name, exception)| {
+            let (loaded, class) = types.type_named(class)?;
+            let metadata = &loaded.image()?.metadata;
+            let found = metadata.methods(class).find(|method| metadata.method_name(*method) == *name)?;
+            Some((loaded.module.function(found).ok()?.set_breakpoint(0).ok()?, *exception))
+        });
+        match way {
+            Some((breakpoint, exception)) => {
+                breakpoints.heard = Some(breakpoint);
+                self.thrown.heard.exception = exception;
+            }
+            None => {
+                tracing::debug!("an exception that nobody catches is told when its handlers have returned")
+            }
+        }
+    }
+
+    /// Whether handlers matter, and nothing would tell of them yet.
+    pub(super) fn is_to_watch_for_handlers(&self) -> bool {
+        !self.thrown.heard.is_watched && self.filters.mind(When::Unhandled)
+    }
+
+    /// Whether the exception a thread throws was told before its handlers heard of it.
+    pub(super) fn was_heard(&mut self, thread: &Thread) -> bool {
+        let (Ok(id), Ok(thrown)) = (thread.id(), thread.current_exception()) else { return false };
+        let told = &mut self.thrown.heard.told;
+        let is_this = |handle: &Handle| handle.value().is_ok_and(|value| same(&value, &thrown) == Some(true));
+        let found = told.iter().position(|(of, handle)| *of == id && is_this(handle));
+        found.map(|at| told.swap_remove(at)).is_some()
+    }
+}
+
+/// The object behind a value.
+pub(super) fn object(value: &Value) -> Option<Value> {
+    match value.as_reference() {
+        Some(reference) => reference.dereference().ok(),
+        None => Some(value.clone()),
+    }
+}
+
+/// Whether both are the same object; none when that cannot be known.
+pub(super) fn same(one: &Value, other: &Value) -> Option<bool> {
+    Some(object(one)?.address().ok()? == object(other)?.address().ok()?)
+}

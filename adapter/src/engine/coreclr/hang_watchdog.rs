@@ -1,0 +1,203 @@
+//! A runtime that hangs: noticed, told, and its session kept able to end.
+//!
+//! A runtime can hang in two ways. It does not answer a call of the debugging library, and the engine's thread waits in it for
+//! ever. Or it tries for ever to bring its threads to a stop: early .NET 9 does, about once in two thousand stops of a
+//! program whose threads come and go. Then nothing is told any more, and a step never ends. A thread of our own sees both from
+//! outside: nothing passes between us and the runtime, and every thread of the program sleeps, though something is under way. The
+//! second is fixed ([`dead_threads`]), and a cause of the first is kept from coming about ([`first_calls`]); for the rest the clients are told,
+//! requests are refused, and the session can be ended.
+
+mod dead_threads;
+mod first_calls;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use cordebug::activity::{self, Activity};
+use cordebug::runtime::Runtime;
+use dap_wire::{ErrorCode, Failure};
+use serde_json::Value;
+
+pub(super) use first_calls::FirstCalls;
+
+use super::overflow;
+use crate::engine::Reply;
+
+/// Between two looks.
+const PAUSE: Duration = Duration::from_secs(1);
+/// How many looks in a row must find the same hang before it is fixed, and before it is reported.
+const FIX: u32 = 2;
+const TELL: u32 = 5;
+/// What the runtime calls its debugging threads (.NET 5 and later).
+const HELPER: &str = ".NET Debugger";
+/// Name of the engine's thread, and of those that the debugging library starts from it.
+pub(super) const ENGINE: &str = "coreclr-engine";
+/// How often they wake between two looks while they try to stop the threads: every 20 ms, less on a busy machine.
+const FEWEST_TRIES: u64 = 5;
+
+/// Shared by the engine's thread, who speaks to it, and the thread that watches.
+#[derive(Default)]
+pub(super) struct HangWatchdog {
+    hangs: AtomicBool,
+    over: AtomicBool,
+    /// The request the engine's thread answers now.
+    asked: Mutex<Option<Reply>>,
+}
+
+impl HangWatchdog {
+    /// Whether the runtime hangs.
+    pub(super) fn hangs(&self) -> bool {
+        self.hangs.load(Ordering::Relaxed)
+    }
+
+    /// The engine's thread begins to answer a request.
+    pub(super) fn begin(&self, reply: Reply) {
+        *self.asked.lock().unwrap_or_else(PoisonError::into_inner) = Some(reply);
+    }
+
+    /// The request, to be answered later by somebody else; none when the watch has answered already.
+    pub(super) fn take(&self) -> Option<Reply> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// The answer; to nobody when the watch has answered already.
+    pub(super) fn answer(&self, result: Result<Value, Failure>) {
+        if let Some(reply) = self.take() {
+            reply.send(result);
+        }
+    }
+
+    /// The engine's thread has ended.
+    pub(super) fn end(&self) {
+        self.over.store(true, Ordering::Relaxed);
+    }
+
+    /// What a request is answered meanwhile.
+    pub(super) fn failure() -> Failure {
+        Failure::new(
+            ErrorCode::EngineFailed,
+            "the program's .NET runtime hangs: it is blocked and reports nothing to the debugger",
+        )
+        .hint("end the session and launch again; if it happens again, a newer patch of the runtime may help")
+    }
+
+    /// Watches the process until it ends, or the session; `note` is for people.
+    pub(super) fn watch(self: &Arc<Self>, pid: u32, runtime: Runtime, note: impl Fn(&str) + Send + 'static) {
+        let own = self.clone();
+        let watch = move || own.look_on(&Tasks::of(pid), &|| fix(pid, &runtime), &note);
+        // Without it nobody says why nothing happens; requests have deadlines all the same.
+        if let Err(error) = std::thread::Builder::new().name("hang_watchdog".into()).spawn(watch) {
+            tracing::warn!(%error, "a runtime that hangs will not be noticed");
+        }
+    }
+
+    fn look_on(&self, tasks: &Tasks, fix: &dyn Fn(), note: &dyn Fn(&str)) {
+        let (mut before, mut found) = (Look::take(tasks, None), 0);
+        while !self.over.load(Ordering::Relaxed) && tasks.folder.exists() {
+            std::thread::sleep(PAUSE);
+            let now = Look::take(tasks, Some(&before));
+            found = if now.stands_still_since(&before) { found + 1 } else { 0 };
+            if now.activity != before.activity && self.hangs.swap(false, Ordering::Relaxed) {
+                note("The program's runtime has resumed.");
+            } else if found == FIX && now.tries > before.tries {
+                fix();
+            } else if found == TELL && !self.hangs() {
+                tracing::warn!(?now, latest = activity::latest(), "the runtime hangs");
+                self.hangs.store(true, Ordering::Relaxed);
+                note(&format!(
+                    "The program's .NET runtime hangs ({}): it is blocked and reports nothing to the debugger. End the session and \
+                     launch again; if it happens again, a newer patch of the runtime may help.",
+                    ErrorCode::EngineFailed
+                ));
+                self.answer(Err(Self::failure()));
+            }
+            before = now;
+        }
+        self.hangs.store(false, Ordering::Relaxed);
+    }
+}
+
+fn fix(pid: u32, runtime: &Runtime) {
+    match dead_threads::end_wait(pid, runtime) {
+        Ok(true) => tracing::warn!(pid, "the runtime waited for a thread that had ended, and does no more"),
+        Ok(false) => tracing::warn!(pid, "the runtime waits for threads that stand, and why is not known"),
+        Err(error) => {
+            tracing::warn!(pid, %error, "the runtime's wait for its threads could not be looked at")
+        }
+    }
+}
+
+/// What is seen at one moment.
+#[derive(Debug)]
+struct Look {
+    activity: Activity,
+    /// How often the runtime's debugging threads have woken.
+    tries: u64,
+    /// Whether every thread sleeps; only looked at where something looks like a hang.
+    asleep: bool,
+}
+
+impl Look {
+    fn take(tasks: &Tasks, before: Option<&Self>) -> Self {
+        let (activity, tries) = (Activity::now(), tasks.tries());
+        let mut look = Self { activity, tries, asleep: false };
+        look.asleep = before.is_some_and(|before| look.is_silent_since(before)) && tasks.sleep();
+        look
+    }
+
+    /// Nothing was said, and yet something is under way.
+    fn is_silent_since(&self, before: &Self) -> bool {
+        let trying = self.tries.saturating_sub(before.tries) >= FEWEST_TRIES;
+        self.activity == before.activity && (self.activity.is_inside() || trying)
+    }
+
+    fn stands_still_since(&self, before: &Self) -> bool {
+        self.asleep && self.is_silent_since(before)
+    }
+}
+
+/// The threads of a process: proc(5), `/proc/pid/task`.
+struct Tasks {
+    folder: PathBuf,
+    /// The runtime's debugging threads, which live as long as it.
+    helpers: Vec<PathBuf>,
+}
+
+impl Tasks {
+    fn of(pid: u32) -> Self {
+        let folder = Path::new("/proc").join(pid.to_string()).join("task");
+        let helpers = each(&folder).filter(|task| is_named(task, HELPER)).collect();
+        Self { folder, helpers }
+    }
+
+    /// How often the runtime's debugging threads have woken in all.
+    fn tries(&self) -> u64 {
+        let woken = |task: &PathBuf| field(task, "voluntary_ctxt_switches:")?.parse::<u64>().ok();
+        self.helpers.iter().filter_map(woken).sum()
+    }
+
+    /// Whether every thread sleeps but those that try, and the engine's too: who computes, or waits for a disk, is not at a
+    /// hang. Nor is a program that has overflowed its stack, which is another story.
+    fn sleep(&self) -> bool {
+        let sleeps = |task: PathBuf| field(&task, "State:").is_none_or(|state| state.starts_with('S'));
+        let mut engine = each(Path::new("/proc/self/task")).filter(|task| is_named(task, ENGINE));
+        let others = || each(&self.folder).filter(|task| !self.helpers.contains(task));
+        others().all(sleeps) && engine.all(sleeps) && !others().any(|task| overflow::sleeps_in_handler(&task))
+    }
+}
+
+fn each(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path())
+}
+
+fn is_named(task: &Path, name: &str) -> bool {
+    std::fs::read_to_string(task.join("comm")).is_ok_and(|found| found.trim_end() == name)
+}
+
+/// A line of a thread's status.
+fn field(task: &Path, name: &str) -> Option<String> {
+    let status = std::fs::read_to_string(task.join("status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix(name)).map(|value| value.trim().to_owned())
+}

@@ -1,0 +1,202 @@
+//! A thread that ended while the runtime waited for it: the wait is ended from outside.
+//!
+//! A runtime that stops its threads for the debugger counts those it still waits for. Until the spring of 2025 one that
+//! ended meanwhile stayed in the count (dotnet/runtime, issue 112747), and the stop was never complete. The count is put
+//! right in the program's memory, as the thread's end does since. No symbol names it, so it is found by what it is: a word
+//! of the runtime's data that is -1 when nothing is waited for, as in the file; a small number now; and counted up and down
+//! by locked instructions. Where not exactly one word is all of that, nothing is written.
+
+use std::collections::BTreeSet;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use cordebug::runtime::Runtime;
+use iced_x86::{Decoder, DecoderOptions, Instruction, MemorySize, OpKind, Register};
+
+/// No runtime waits for more threads than this; a larger number is something else.
+const MAX_THREADS: i32 = 10_000;
+/// How far behind the instruction that takes the count's address the one that counts may be.
+const NEAR: usize = 4;
+/// Larger files are no runtime, in bytes.
+const LARGEST: u64 = 256 * 1024 * 1024;
+
+/// Ends the wait; says whether it was such a wait. Only for a program of which every thread stands.
+pub(super) fn end_wait(pid: u32, runtime: &Runtime) -> std::io::Result<bool> {
+    if runtime.inside {
+        // Its folder is that of its libraries; the code it runs is the executable's, among much else.
+        return Ok(false);
+    }
+    let path = runtime.folder.join("libcoreclr.so");
+    if std::fs::metadata(&path)?.len() > LARGEST {
+        return Ok(false);
+    }
+    let Some(image) = Image::parse(std::fs::read(&path)?) else { return Ok(false) };
+    let process = Path::new("/proc").join(pid.to_string()).join("mem");
+    let memory = std::fs::File::options().read(true).write(true).open(process)?;
+    let waits = |address: &u64| {
+        let mut word = [0; 4];
+        let read = memory.read_exact_at(&mut word, runtime.base.saturating_add(*address));
+        read.is_ok() && (0..MAX_THREADS).contains(&i32::from_le_bytes(word))
+    };
+    // What the file's data says first: few words are left to look for in its code.
+    let waiting: BTreeSet<u64> = image.words_of_ones().filter(waits).collect();
+    let counts = image.counted(&waiting);
+    tracing::debug!(?counts, "words that may count the threads that are waited for");
+    let (Some(count), 1) = (counts.first(), counts.len()) else { return Ok(false) };
+    memory.write_all_at(&(-1_i32).to_le_bytes(), runtime.base.saturating_add(*count))?;
+    Ok(true)
+}
+
+/// A loaded part of an ELF file.
+struct Part {
+    address: u64,
+    start: usize,
+    end: usize,
+}
+
+/// An ELF file for x86-64, as much of it as is needed here.
+struct Image {
+    bytes: Vec<u8>,
+    code: Vec<Part>,
+    data: Vec<Part>,
+}
+
+impl Image {
+    /// System V ABI: `Elf64_Ehdr`, `Elf64_Phdr`; `PT_LOAD` is 1, `PF_X` 1, `PF_W` 2.
+    fn parse(bytes: Vec<u8>) -> Option<Self> {
+        bytes.starts_with(b"\x7fELF\x02\x01").then_some(())?;
+        let (table, size, count) = (number(&bytes, 32, 8)?, number(&bytes, 54, 2)?, number(&bytes, 56, 2)?);
+        let (mut code, mut data) = (Vec::new(), Vec::new());
+        for index in 0..count {
+            let at = usize::try_from(table.checked_add(index * size)?).ok()?;
+            let field = |offset: usize, length| number(&bytes, at.checked_add(offset)?, length);
+            let start = usize::try_from(field(8, 8)?).ok()?;
+            let end = start.checked_add(usize::try_from(field(32, 8)?).ok()?)?;
+            let part = Part { address: field(16, 8)?, start, end };
+            match (field(0, 4)?, field(4, 4)?) {
+                (1, flags) if flags & 1 != 0 => code.push(part),
+                (1, flags) if flags & 2 != 0 => data.push(part),
+                _ => {}
+            }
+        }
+        Some(Self { bytes, code, data })
+    }
+
+    fn of(&self, part: &Part) -> &[u8] {
+        self.bytes.get(part.start..part.end).unwrap_or_default()
+    }
+
+    /// Addresses of words of its data that are -1 to begin with.
+    fn words_of_ones(&self) -> impl Iterator<Item = u64> {
+        self.data.iter().flat_map(|part| {
+            let words = self.of(part).chunks_exact(4).enumerate();
+            words
+                .filter(|(_, word)| **word == [0xff; 4])
+                .map(|(index, _)| part.address.wrapping_add(4 * index as u64))
+        })
+    }
+
+    /// Those of the words that locked instructions count, as numbers of four bytes.
+    fn counted(&self, words: &BTreeSet<u64>) -> BTreeSet<u64> {
+        let mut found = BTreeSet::new();
+        for part in self.code.iter().filter(|_| !words.is_empty()) {
+            let code = self.of(part);
+            for at in 0..code.len() {
+                let rest = code.get(at..).unwrap_or_default();
+                let address = part.address.wrapping_add(at as u64);
+                let counted = match rest {
+                    // lock …
+                    [0xf0, ..] => locked_at(rest, address),
+                    // lea register, [rip + distance]
+                    [0x48 | 0x4c, 0x8d, operands, ..] if operands & 0xc7 == 0x05 => {
+                        locked_behind(rest, address, words)
+                    }
+                    _ => None,
+                };
+                found.extend(counted.filter(|word| words.contains(word)));
+            }
+        }
+        found
+    }
+}
+
+/// A little-endian number of a file.
+fn number(bytes: &[u8], at: usize, length: usize) -> Option<u64> {
+    let part = bytes.get(at..at.checked_add(length)?)?;
+    Some(part.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+}
+
+/// Whether an instruction counts a number of four bytes in memory, for all threads to see.
+fn counts(instruction: &Instruction) -> bool {
+    instruction.has_lock_prefix()
+        && instruction.op0_kind() == OpKind::Memory
+        && matches!(instruction.memory_size(), MemorySize::UInt32 | MemorySize::Int32)
+}
+
+/// What the instruction here counts, if it says where that is.
+fn locked_at(code: &[u8], address: u64) -> Option<u64> {
+    let mut decoder = Decoder::with_ip(64, code, address, DecoderOptions::NONE);
+    let instruction = decoder.decode();
+    (counts(&instruction) && instruction.is_ip_rel_memory_operand())
+        .then(|| instruction.ip_rel_memory_address())
+}
+
+/// What an instruction soon after this one counts, where this one says.
+fn locked_behind(code: &[u8], address: u64, words: &BTreeSet<u64>) -> Option<u64> {
+    let mut decoder = Decoder::with_ip(64, code, address, DecoderOptions::NONE);
+    let place = decoder.decode();
+    let word = Some(place.ip_rel_memory_address()).filter(|word| words.contains(word))?;
+    let counts_there = |instruction: Instruction| {
+        let plain = instruction.memory_index() == Register::None && instruction.memory_displacement64() == 0;
+        counts(&instruction) && plain && instruction.memory_base() == place.op0_register()
+    };
+    decoder.iter().take(NEAR).any(counts_there).then_some(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Code at 0x1000, data at 0x2000 that is six times -1.
+    fn image(code: &[u8]) -> Image {
+        let mut bytes = code.to_vec();
+        let start = bytes.len();
+        bytes.extend([0xff; 24]);
+        let (code, data) = (
+            Part { address: 0x1000, start: 0, end: start },
+            Part { address: 0x2000, start, end: start + 24 },
+        );
+        Image { bytes, code: vec![code], data: vec![data] }
+    }
+
+    #[test]
+    fn a_word_counts_where_a_locked_instruction_of_four_bytes_says_so() {
+        #[rustfmt::skip]
+        let code = [
+            0xf0, 0xff, 0x05, 0xf9, 0x0f, 0x00, 0x00,              // lock inc dword [0x2000]
+            0xff, 0x05, 0xf7, 0x0f, 0x00, 0x00,                    // inc dword [0x2004]
+            0xf0, 0x48, 0xff, 0x05, 0xf3, 0x0f, 0x00, 0x00,        // lock inc qword [0x2008]
+            0x48, 0x8d, 0x05, 0xf0, 0x0f, 0x00, 0x00,              // lea rax, [0x200c]
+            0x31, 0xc9, 0xf0, 0xff, 0x08,                          // xor ecx, ecx; lock dec dword [rax]
+            0x48, 0x8d, 0x0d, 0xe8, 0x0f, 0x00, 0x00,              // lea rcx, [0x2010]
+            0xf0, 0xff, 0x00,                                      // lock inc dword [rax]
+        ];
+        let image = image(&code);
+        let words: BTreeSet<u64> = image.words_of_ones().collect();
+        assert_eq!(
+            words.iter().copied().collect::<Vec<_>>(),
+            [0x2000, 0x2004, 0x2008, 0x200c, 0x2010, 0x2014]
+        );
+        assert_eq!(image.counted(&words).into_iter().collect::<Vec<_>>(), [0x2000, 0x200c]);
+        assert!(image.counted(&BTreeSet::from([0x2004])).is_empty());
+    }
+
+    #[test]
+    fn our_own_program_is_read_and_what_is_none_is_refused() {
+        let own = Image::parse(std::fs::read("/proc/self/exe").unwrap()).unwrap();
+        assert!(!own.code.is_empty() && !own.data.is_empty());
+        assert!(own.code.iter().chain(&own.data).all(|part| part.end <= own.bytes.len()));
+        assert!(Image::parse(b"\x7fELF\x02\x01 and no more".to_vec()).is_none());
+        assert!(Image::parse(Vec::new()).is_none());
+    }
+}

@@ -1,0 +1,275 @@
+//! A thread's first call of managed code: a program that is stopped in the midst of it would hang at the next request.
+//!
+//! .NET tells the debugger of a thread when it first runs managed code, by a breakpoint of its own there. Where that code was
+//! compiled ahead and is run for the first time, the breakpoint is placed under a lock that steppers, breakpoints and calls
+//! need, and under that lock the thread can come to wait for the program to go on (dotnet/runtime, issue 65047). It happens to
+//! the finalizer, which begins two seconds after the program, and to the first thread that the program starts: who steps just then
+//! meets it in a few of a hundred sessions. So where a stop finds such a thread it alone resumes until it is
+//! through. No code of the program runs then.
+//!
+//! Not for threads that have managed code on their stacks, nor for the finalizer of .NET Core 3.1, whose threads have no names.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::{Duration, Instant};
+
+use cordebug::callback::Callback;
+use cordebug::debugger::Process;
+use cordebug::thread::Thread;
+
+use crate::engine::coreclr::inbox::Input;
+use crate::engine::coreclr::session::Session;
+
+/// What the runtime calls its thread that runs finalizers, and how the names of all its threads begin.
+const FINALIZER: &str = ".NET Finalizer";
+const RUNTIMES: &str = ".NET ";
+/// How long a thread's first call may take until it is told.
+const LIMIT: Duration = Duration::from_millis(100);
+const LOOK: Duration = Duration::from_millis(1);
+/// How many looks in a row find a thread where it was, asleep, when it waits for something else than the debugger.
+const UNMOVED: u32 = 10;
+/// More places than this are not kept.
+const MAX_KEPT: usize = 16;
+
+/// Which threads may be in the midst of their first call.
+#[derive(Default)]
+pub(in crate::engine::coreclr) struct FirstCalls {
+    /// The last stop that was looked at: how often the program had been resumed.
+    looked_at: Option<u64>,
+    finalizer: Option<u32>,
+    /// Those of no interest any more.
+    passed: BTreeSet<u32>,
+    /// Where the finalizer waits for other things than the debugger.
+    calm: BTreeSet<String>,
+    /// A thread of the program has begun. What the first of them runs is ready for all others.
+    first_has_begun: bool,
+}
+
+impl FirstCalls {
+    /// The program is about to begin, or is attached to: its threads are the runtime's, or have begun. Where the finalizer has its
+    /// name it alone is still to begin.
+    pub(in crate::engine::coreclr) fn start(&mut self, pid: u32) {
+        self.finalizer = tasks(pid).find(|task| super::is_named(task, FINALIZER)).as_deref().and_then(id_of);
+        self.passed =
+            tasks(pid).filter_map(|task| id_of(&task)).filter(|id| Some(*id) != self.finalizer).collect();
+    }
+
+    /// The runtime has told of a thread.
+    pub(in crate::engine::coreclr) fn has_begun(&mut self, thread: u32) {
+        self.first_has_begun |= self.passed.insert(thread) && Some(thread) != self.finalizer;
+    }
+
+    /// Threads that wait without a limit, or run, and may not have begun; with where that is.
+    fn candidates(&mut self, pid: u32) -> Vec<(u32, String)> {
+        let others = match self.first_has_begun {
+            true => Vec::new(),
+            false => tasks(pid).filter_map(|task| id_of(&task)).collect(),
+        };
+        let mut found = Vec::new();
+        for id in self.finalizer.into_iter().chain(others) {
+            if self.passed.contains(&id) || found.iter().any(|(known, _)| *known == id) {
+                continue;
+            }
+            let name = std::fs::read_to_string(task(pid, id).join("comm")).unwrap_or_default();
+            if name.trim_end() == FINALIZER {
+                self.finalizer = Some(id);
+            }
+            if Some(id) != self.finalizer && name.starts_with(RUNTIMES) {
+                self.passed.insert(id);
+            } else if let Some(place) = busy_at(&task(pid, id))
+                && !self.calm.contains(&place)
+            {
+                found.push((id, place));
+            }
+        }
+        found
+    }
+}
+
+fn task(pid: u32, id: u32) -> PathBuf {
+    Path::new("/proc").join(pid.to_string()).join("task").join(id.to_string())
+}
+
+fn tasks(pid: u32) -> impl Iterator<Item = PathBuf> {
+    super::each(&Path::new("/proc").join(pid.to_string()).join("task"))
+}
+
+fn id_of(task: &Path) -> Option<u32> {
+    task.file_name()?.to_str()?.parse().ok()
+}
+
+/// The stack pointer of a thread that waits without a limit; empty while it runs. proc(5), `/proc/pid/task/tid/syscall`: number, six
+/// arguments, stack and program pointers. Nobody who waits for the debugger has a limit, futex(2)'s fourth argument; a
+/// finalizer that waits for work has.
+fn busy_at(task: &Path) -> Option<String> {
+    let now = std::fs::read_to_string(task.join("syscall")).ok()?;
+    let words: Vec<&str> = now.split_ascii_whitespace().collect();
+    match words.as_slice() {
+        [_, _, _, _, limit, _, _, _, _] if *limit != "0x0" => None,
+        [.., stack, _] => Some((*stack).to_owned()),
+        _ => Some(String::new()),
+    }
+}
+
+impl Session {
+    /// Lets threads come through their first calls, if the program stands in the midst of one.
+    pub(in crate::engine::coreclr) fn pass_first_calls(&mut self) {
+        let (Some(pid), Some(process)) = (self.debuggee.pid, self.debuggee.process.clone()) else { return };
+        if self.calls.first_calls.looked_at.replace(process.resumes()) == Some(process.resumes()) {
+            return;
+        }
+        for (id, place) in self.calls.first_calls.candidates(pid) {
+            let thread = self.debuggee.thread(id).ok();
+            // One with managed frames has begun.
+            let thread = thread.filter(|thread| thread.frames(1).is_ok_and(|frames| frames.is_empty()));
+            if let Some(thread) = thread
+                && process.has_queued_callbacks() == Ok(false)
+            {
+                let outcome = self.run_alone(&process, &thread, (&task(pid, id), &place));
+                tracing::debug!(id, place, ?outcome, "a thread was resumed alone");
+            }
+            // What has not moved waits for something else, as it will at the next stop.
+            let now = busy_at(&task(pid, id));
+            if now.as_ref() == Some(&place) && Some(id) == self.calls.first_calls.finalizer {
+                if self.calls.first_calls.calm.len() < MAX_KEPT {
+                    self.calls.first_calls.calm.insert(place);
+                }
+            } else if now.is_none_or(|now| now == place) {
+                self.calls.first_calls.passed.insert(id);
+            }
+        }
+        self.calls.first_calls.looked_at = Some(process.resumes());
+    }
+
+    /// Lets one thread go on until it waits for work or something is told. The program stands before and after.
+    fn run_alone(
+        &mut self,
+        process: &Process,
+        thread: &Thread,
+        place: (&Path, &str),
+    ) -> cordebug::Result<()> {
+        process.hold_others(thread, true)?;
+        let outcome = process.resume().and_then(|()| self.stand_when_through(process, place));
+        process.hold_nobody()?;
+        outcome
+    }
+
+    fn stand_when_through(
+        &mut self,
+        process: &Process,
+        (task, place): (&Path, &str),
+    ) -> cordebug::Result<()> {
+        let deadline = Instant::now() + LIMIT;
+        let (mut stands, mut unmoved) = (false, 0);
+        loop {
+            match self.inbox.recv_timeout(if stands { Duration::ZERO } else { LOOK }) {
+                Ok(Input::Callback(callback)) if is_bookkeeping(&callback) => {
+                    self.bookkeeping(callback);
+                    // What told it stands at this: one stop is enough.
+                    if stands {
+                        process.resume()?;
+                    }
+                    stands = true;
+                }
+                // As at any other stop, it is dealt with when the program goes on.
+                Ok(Input::Callback(callback)) if !matches!(callback, Callback::ExitProcess) => {
+                    self.inbox.defer(callback);
+                    if !stands {
+                        self.debuggee.stand(process)?;
+                    }
+                    stands = true;
+                }
+                Ok(other) => {
+                    let is_end = matches!(other, Input::Callback(_) | Input::Exited(_) | Input::Shutdown);
+                    self.inbox.postpone(other);
+                    if is_end {
+                        return Ok(());
+                    }
+                }
+                Err(_) if stands => return Ok(()),
+                Err(RecvTimeoutError::Disconnected) => return Ok(()),
+                Err(RecvTimeoutError::Timeout) => {
+                    let now = busy_at(task);
+                    unmoved = if now.as_deref() == Some(place) { unmoved + 1 } else { 0 };
+                    if now.is_none() || unmoved == UNMOVED || Instant::now() > deadline {
+                        self.debuggee.stand(process)?;
+                        stands = true;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Whether a callback is dealt with by noting it.
+fn is_bookkeeping(callback: &Callback) -> bool {
+    matches!(
+        callback,
+        Callback::CreateThread { .. }
+            | Callback::ExitThread { .. }
+            | Callback::LoadModule { .. }
+            | Callback::UpdateModuleSymbols { .. }
+            | Callback::Other(_)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The calling thread's.
+    fn own_id() -> u32 {
+        id_of(&std::fs::read_link("/proc/thread-self").unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_wait_without_a_limit_is_distinguished_from_a_wait_for_work() {
+        let own = std::process::id();
+        let (told, ids) = std::sync::mpsc::channel();
+        let waiters = [None, Some(Duration::from_secs(600))].map(|limit| {
+            let told = told.clone();
+            std::thread::spawn(move || {
+                told.send((limit.is_some(), own_id())).unwrap();
+                match limit {
+                    None => std::thread::park(),
+                    Some(limit) => std::thread::park_timeout(limit),
+                }
+            })
+        });
+        for _ in &waiters {
+            let (has_limit, id) = ids.recv().unwrap();
+            while busy_at(&task(own, id)) == Some(String::new()) {
+                std::thread::yield_now();
+            }
+            assert_eq!(busy_at(&task(own, id)).is_none(), has_limit);
+        }
+        for waiter in waiters {
+            waiter.thread().unpark();
+            waiter.join().unwrap();
+        }
+        assert_eq!(busy_at(&task(own, u32::MAX)), None);
+    }
+
+    #[test]
+    fn the_first_of_the_programs_own_threads_is_watched_for_and_the_finalizer() {
+        let (main, finalizer, first) = (10, 11, 12);
+        let mut first_calls = FirstCalls {
+            finalizer: Some(finalizer),
+            passed: BTreeSet::from([main]),
+            ..FirstCalls::default()
+        };
+        first_calls.has_begun(main);
+        first_calls.has_begun(finalizer);
+        assert!(!first_calls.first_has_begun);
+        first_calls.has_begun(first);
+        assert!(first_calls.first_has_begun);
+        assert_eq!(first_calls.passed, BTreeSet::from([main, finalizer, first]));
+
+        let mut first_calls = FirstCalls::default();
+        first_calls.start(std::process::id());
+        assert!(
+            first_calls.passed.contains(&own_id()) && first_calls.candidates(std::process::id()).is_empty()
+        );
+    }
+}

@@ -1,0 +1,98 @@
+//! What comes to the engine's thread, in order, and what of it waits.
+
+use std::collections::VecDeque;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError};
+use std::time::Duration;
+
+use cordebug::callback::Callback;
+use dap_wire::Failure;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::retrieval::Retrieved;
+use crate::engine::{EngineRequest, Reply};
+use crate::io::ExitInfo;
+
+/// What comes to the engine's thread.
+pub(super) enum Input {
+    /// A request; dropping `reply` answers "the engine has ended".
+    Request { request: EngineRequest, cancel: CancellationToken, reply: Reply },
+    /// The runtime tells something.
+    Callback(Callback),
+    /// The program we started has ended.
+    Exited(ExitInfo),
+    /// Sources or symbols came from elsewhere.
+    Retrieved(Box<Retrieved>),
+    /// No child process is debugged any more.
+    ChildrenEnded,
+    /// The session is over.
+    Shutdown,
+}
+
+/// The engine's messages, and what a client answered to what the engine asked of it.
+pub(super) struct Inbox {
+    sender: Sender<Input>,
+    inputs: Receiver<Input>,
+    client_answers: Receiver<Result<Value, Failure>>,
+    /// Callbacks that came while the program was held or stopped; each is answered when it runs again.
+    deferred: VecDeque<Callback>,
+    /// What came while code of the program ran for us.
+    postponed: VecDeque<Input>,
+}
+
+impl Inbox {
+    pub(super) fn new(
+        (sender, inputs): (Sender<Input>, Receiver<Input>),
+        client_answers: Receiver<Result<Value, Failure>>,
+    ) -> Self {
+        Self { sender, inputs, client_answers, deferred: VecDeque::new(), postponed: VecDeque::new() }
+    }
+
+    /// For those who send something.
+    pub(super) fn sender(&self) -> Sender<Input> {
+        self.sender.clone()
+    }
+
+    /// What was postponed first, else what comes next.
+    pub(super) fn next(&mut self) -> Option<Input> {
+        self.postponed.pop_front().or_else(|| self.inputs.recv().ok())
+    }
+
+    /// What comes next, past what was postponed.
+    pub(super) fn recv_timeout(&self, limit: Duration) -> Result<Input, RecvTimeoutError> {
+        self.inputs.recv_timeout(limit)
+    }
+
+    /// What has come, past what was postponed.
+    pub(super) fn try_recv(&self) -> Option<Input> {
+        self.inputs.try_recv().ok()
+    }
+
+    /// Keeps what came for [`Inbox::next`].
+    pub(super) fn postpone(&mut self, input: Input) {
+        self.postponed.push_back(input);
+    }
+
+    /// Keeps a callback until the program runs.
+    pub(super) fn defer(&mut self, callback: Callback) {
+        self.deferred.push_back(callback);
+    }
+
+    pub(super) fn has_deferred(&self) -> bool {
+        !self.deferred.is_empty()
+    }
+
+    pub(super) fn take_deferred(&mut self) -> Option<Callback> {
+        self.deferred.pop_front()
+    }
+
+    /// Drops the callbacks that were deferred; returns how many there were.
+    pub(super) fn forget_deferred(&mut self) -> usize {
+        self.deferred.drain(..).len()
+    }
+
+    /// What a client has answered.
+    pub(super) fn client_answer(&self) -> Result<Result<Value, Failure>, TryRecvError> {
+        self.client_answers.try_recv()
+    }
+}

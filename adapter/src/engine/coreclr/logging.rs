@@ -1,0 +1,73 @@
+//! The attribute `logging`: what is said in the debug console of modules, exceptions and ends. Nothing of it is, unless asked for.
+
+use dap_wire::Failure;
+use serde_json::Value;
+
+use super::program::Attributes;
+
+/// What is said.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Logging {
+    /// `moduleLoad`.
+    pub(super) module_load: bool,
+    /// `exceptions`: each that the runtime tells a debugger of, as it is thrown.
+    pub(super) exceptions: bool,
+    /// `threadExit`.
+    pub(super) thread_exit: bool,
+    /// `processExit`.
+    pub(super) process_exit: bool,
+}
+
+impl Logging {
+    /// Reads the attribute; `ignored` gets what means nothing here.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER` when it is no object, or one of its flags no flag.
+    pub(super) fn parse(attribute: &Value, ignored: &mut Vec<String>) -> Result<Self, Failure> {
+        let map = match attribute {
+            Value::Null => return Ok(Self::default()),
+            Value::Object(map) => map,
+            other => return Err(Failure::invalid(format!("`logging` must be an object, not {other}"))),
+        };
+        let known = ["moduleLoad", "exceptions", "threadExit", "processExit"];
+        ignored.extend(
+            map.keys().filter(|name| !known.contains(&name.as_str())).map(|name| format!("logging.{name}")),
+        );
+        let flag = |name: &str| {
+            let wrong = |_| {
+                Failure::invalid(format!("`logging.{name}` must be true or false, not {}", attribute[name]))
+            };
+            Attributes(attribute).flag(name, false).map_err(wrong)
+        };
+        Ok(Self {
+            module_load: flag("moduleLoad")?,
+            exceptions: flag("exceptions")?,
+            thread_exit: flag("threadExit")?,
+            process_exit: flag("processExit")?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn flags_are_read_and_what_means_nothing_is_named() {
+        let mut ignored = Vec::new();
+        let some =
+            json!({ "moduleLoad": true, "exceptions": false, "engineLogging": true, "programOutput": false });
+        let read = Logging::parse(&some, &mut ignored).unwrap();
+        assert_eq!(read, Logging { module_load: true, ..Logging::default() });
+        assert_eq!(ignored, ["logging.engineLogging", "logging.programOutput"]);
+        assert_eq!(Logging::parse(&Value::Null, &mut Vec::new()).unwrap(), Logging::default());
+        for (wrong, named) in
+            [(json!(true), "`logging`"), (json!({ "threadExit": 1 }), "`logging.threadExit`")]
+        {
+            let refused = Logging::parse(&wrong, &mut Vec::new()).unwrap_err();
+            assert!(refused.message.contains(named), "{refused}");
+        }
+    }
+}

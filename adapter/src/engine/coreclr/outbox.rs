@@ -1,0 +1,54 @@
+//! What the engine tells the hub, and asks of a client. No state: who tells something has decided it.
+
+use serde_json::{Value, json};
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::engine::EngineEvent;
+
+/// The way to the hub.
+pub(super) struct Outbox {
+    sender: UnboundedSender<EngineEvent>,
+}
+
+impl Outbox {
+    pub(super) fn new(sender: UnboundedSender<EngineEvent>) -> Self {
+        Self { sender }
+    }
+
+    /// For those who tell the hub something from another thread.
+    pub(super) fn sender(&self) -> UnboundedSender<EngineEvent> {
+        self.sender.clone()
+    }
+
+    /// Asks something of a client; the answer comes to the inbox.
+    pub(super) fn ask_client(&self, command: &str, arguments: Value) {
+        // A hub that has ended ends this too.
+        drop(self.sender.send(EngineEvent::ReverseRequest { id: 1, command: command.into(), arguments }));
+    }
+
+    /// Tells the hub something.
+    pub(super) fn tell(&self, event: &str, body: Value) {
+        // A hub that has ended listens to nothing.
+        drop(self.sender.send(EngineEvent::Dap { event: event.into(), body }));
+    }
+
+    /// A line in the debug console.
+    pub(super) fn note(&self, text: &str) {
+        self.tell("output", json!({ "category": "console", "output": format!("{text}\n") }));
+    }
+
+    /// A line in the debug console about a step that does not end: the program runs on.
+    pub(super) fn note_lost_step(&self, text: &str) {
+        let body = json!({ "category": "console", "output": format!("{text}\n"), "stepEndsNowhere": true });
+        self.tell("output", body);
+    }
+
+    /// As [`Outbox::note`], for another thread.
+    pub(super) fn notes(&self) -> impl Fn(&str) + Send + use<> {
+        let events = self.sender.clone();
+        move |text| {
+            let body = json!({ "category": "console", "output": format!("{text}\n") });
+            drop(events.send(EngineEvent::Dap { event: "output".into(), body }));
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! A project of tests as the program of a launch: its tests are what is meant. With Microsoft.Testing.Platform the project's own program
+//! runs them; with VSTest the SDK starts a host for them, which is then followed. Choosing tests is left to the runner's own arguments.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use super::sdk::Properties;
+
+/// Who runs the tests of a project.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Runner {
+    /// Its own program.
+    Itself,
+    /// A host that the SDK starts.
+    VsTest,
+}
+
+/// Who runs the tests of a project with these properties; `None` when it is not one of tests.
+pub(super) fn runner(properties: &Properties) -> Option<Runner> {
+    if properties.is("IsTestingPlatformApplication") {
+        return Some(Runner::Itself);
+    }
+    properties.is("IsTestProject").then_some(Runner::VsTest)
+}
+
+/// What a person reads of it, before it starts.
+pub(super) fn announcement(project: &Path, runner: Runner) -> String {
+    let name = project.file_name().unwrap_or_default().to_string_lossy();
+    match runner {
+        Runner::Itself => {
+            format!("{name} is a project of tests: debugging its tests; `args` are its runner's")
+        }
+        Runner::VsTest => format!(
+            "{name} is a project of tests: debugging its tests in the host of VSTest; `args` are those of `dotnet vstest` \
+             (`--TestCaseFilter:NAME`)"
+        ),
+    }
+}
+
+/// The arguments of `dotnet` that run the tests of an assembly.
+pub(super) fn vstest(assembly: PathBuf) -> Vec<OsString> {
+    vec!["vstest".into(), assembly.into_os_string()]
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_project_says_who_runs_its_tests() {
+        for (properties, wanted) in [
+            (json!({ "OutputType": "Exe" }), None),
+            (json!({ "IsTestProject": "false", "IsTestingPlatformApplication": "" }), None),
+            (json!({ "IsTestProject": "true", "OutputType": "Exe" }), Some(Runner::VsTest)),
+            (
+                json!({ "IsTestProject": "true", "IsTestingPlatformApplication": "True" }),
+                Some(Runner::Itself),
+            ),
+        ] {
+            assert_eq!(runner(&Properties::of(properties.clone())), wanted, "{properties}");
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! Sources and symbols that are not here: fetched from where Source Link and symbol servers have them, or decompiled. Everything that
+//! takes time runs on a [`background`] thread; what comes of it reaches the engine's thread through its inbox ([`arrivals`]).
+//!
+//! What may be fetched is decided in [`source_link_options`] and [`symbol_options`]; how, in [`source_files`], [`symbol_files`] and
+//! [`decompiler`]; what is said of a source that is not here, in [`ways`].
+
+mod arrivals;
+mod background;
+pub(super) mod decompiler;
+pub(super) mod source_files;
+pub(super) mod source_link_options;
+pub(super) mod symbol_files;
+pub(super) mod symbol_options;
+pub(super) mod ways;
+
+use std::cell::{OnceCell, RefCell};
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::Sender;
+
+use clr_metadata::pdb::Pdb;
+use dap_wire::{ErrorCode, Failure};
+use download::{Cache, Client};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::inbox::Input;
+use super::modules::Loaded;
+use crate::engine::Reply;
+use background::Background;
+use decompiler::{Assembly, Decompiler};
+use source_files::Remote;
+use source_link_options::SourceLinkOptions;
+use symbol_files::{Module, PdbIdentity, SymbolServers};
+use symbol_options::{Scope, SymbolOptions};
+
+/// Most bytes of fetched sources that are kept in memory because the cache cannot be written to.
+const MAX_IN_MEMORY: usize = 64 * 1024 * 1024;
+
+/// A document: its module's id and its row.
+pub(super) type Document = (usize, u32);
+
+/// What came of work in the background.
+pub(super) enum Retrieved {
+    /// A source, for those who asked for it; its text when only this session has it.
+    Source { document: Document, text: Option<String> },
+    /// Symbols of a module from a server, or why there are none.
+    Symbols { module: usize, found: Result<Pdb, String> },
+    /// A module was decompiled, or why not.
+    Decompiled { module: usize, made: Result<Pdb, Failure> },
+    /// Somebody does not wait any more for the module to be decompiled.
+    GivenUp { module: usize },
+}
+
+/// A request for a source that waits for the decompiler.
+pub(super) struct Waiting {
+    /// The MethodDef token of a method whose text is asked for.
+    pub(super) method: u32,
+    pub(super) cancel: CancellationToken,
+    pub(super) reply: Reply,
+}
+
+/// The owner of all of it.
+pub(super) struct Retrieval {
+    inbox: Sender<Input>,
+    pub(super) source_link: SourceLinkOptions,
+    pub(super) decompiler: Decompiler,
+    servers: Arc<SymbolServers>,
+    has_servers: bool,
+    filter: SymbolOptions,
+    cache: Option<Arc<Cache>>,
+    client: Arc<Client>,
+    background: OnceCell<Option<Background>>,
+    /// Sources that were fetched in this session; their texts where the cache does not have them.
+    fetched: RefCell<HashMap<Document, Option<String>>>,
+    /// Sources that somebody asked for and that were not allowed.
+    pub(super) refused: RefCell<HashSet<Document>>,
+    /// Modules that are being decompiled, and who waits for each.
+    decompiling: HashMap<usize, Vec<Waiting>>,
+    /// Modules that could not be decompiled.
+    undecompiled: HashMap<usize, Failure>,
+}
+
+impl Retrieval {
+    /// Without any attributes: nothing is fetched.
+    pub(super) fn new(inbox: Sender<Input>) -> Self {
+        Self {
+            inbox,
+            source_link: SourceLinkOptions::default(),
+            decompiler: Decompiler::default(),
+            servers: Arc::new(SymbolServers::new(SymbolOptions::default())),
+            has_servers: false,
+            filter: SymbolOptions::default(),
+            cache: Cache::of_user().map(Arc::new),
+            client: Arc::default(),
+            background: OnceCell::new(),
+            fetched: RefCell::default(),
+            refused: RefCell::default(),
+            decompiling: HashMap::new(),
+            undecompiled: HashMap::new(),
+        }
+    }
+
+    /// Reads `sourceLinkOptions`, `symbolOptions` and `decompiler`. `ignored` gets what means nothing in them.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER` naming the part that is wrong.
+    pub(super) fn configure(&mut self, attributes: &Value, ignored: &mut Vec<String>) -> Result<(), Failure> {
+        self.source_link = SourceLinkOptions::parse(&attributes["sourceLinkOptions"])?;
+        self.decompiler = Decompiler::parse(&attributes["decompiler"])?;
+        let options = SymbolOptions::parse(&attributes["symbolOptions"], ignored)?;
+        self.has_servers = !options.servers.is_empty();
+        self.filter = options.clone();
+        self.servers = Arc::new(SymbolServers::new(options));
+        Ok(())
+    }
+
+    /// Folders that are searched for symbols, `cachePath` among them.
+    pub(super) fn symbol_folders(&self) -> Vec<PathBuf> {
+        self.filter.folders.iter().chain(&self.filter.cache).cloned().collect()
+    }
+
+    /// Where symbols of a module are looked for.
+    pub(super) fn scope_of(&self, module: &str) -> Scope {
+        self.filter.scope_of(module)
+    }
+
+    /// The user's cache.
+    pub(super) fn cache(&self) -> Option<&Arc<Cache>> {
+        self.cache.as_ref()
+    }
+
+    /// Ends everything that is under way; who waits is answered that the engine has ended.
+    pub(super) fn stop(&mut self) {
+        self.decompiling.clear();
+        drop(self.background.take());
+    }
+
+    fn background(&self) -> Option<&Background> {
+        let start =
+            || Background::start().inspect_err(|error| tracing::error!(%error, "no background thread")).ok();
+        self.background.get_or_init(start).as_ref()
+    }
+
+    /// Looks for the symbols of a module that has none, on servers; [`Retrieved::Symbols`] tells the end of it. Says whether it does.
+    pub(super) fn find_symbols(&self, loaded: &Loaded) -> bool {
+        if !self.has_servers || self.scope_of(&loaded.name()) != Scope::Everywhere {
+            return false;
+        }
+        // The framework's modules are many, and not opened before they are needed.
+        let module = match loaded.identity() {
+            Some(identity) => Module::Known(identity),
+            None if loaded.is_framework() && loaded.path.is_absolute() => Module::File(loaded.path.clone()),
+            None => return false,
+        };
+        let (servers, client, inbox, id) =
+            (self.servers.clone(), self.client.clone(), self.inbox.clone(), loaded.id);
+        let Some(background) = self.background() else { return false };
+        background.run(async move {
+            let found = servers.find(&client, module).await;
+            tell(&inbox, Retrieved::Symbols { module: id, found });
+        });
+        true
+    }
+
+    /// Fetches a source and answers with it.
+    pub(super) fn fetch_source(
+        &self,
+        document: Document,
+        remote: Remote,
+        cancel: CancellationToken,
+        reply: Reply,
+    ) {
+        let (client, cache, options, inbox) =
+            (self.client.clone(), self.cache.clone(), self.source_link.clone(), self.inbox.clone());
+        let Some(background) = self.background() else { return reply.send(Err(no_thread())) };
+        background.run(async move {
+            let fetching = source_files::fetch(&client, cache.as_deref(), &options, &remote);
+            let fetched = tokio::select! {
+                () = cancel.cancelled() => Err(Failure::cancelled()),
+                fetched = fetching => fetched,
+            };
+            reply.send(fetched.map(|fetched| {
+                let text = (!fetched.is_kept).then(|| fetched.text.clone());
+                tell(&inbox, Retrieved::Source { document, text });
+                text_body(&fetched.text)
+            }));
+        });
+    }
+
+    /// Whether a source was fetched in this session.
+    pub(super) fn is_fetched(&self, document: Document) -> bool {
+        self.fetched.borrow().contains_key(&document)
+    }
+
+    /// The text of a source that was fetched and that the cache could not keep.
+    pub(super) fn text_of(&self, document: Document) -> Option<String> {
+        self.fetched.borrow().get(&document).cloned().flatten()
+    }
+
+    fn keep_text(&self, document: Document, text: Option<String>) {
+        let mut fetched = self.fetched.borrow_mut();
+        let held: usize = fetched.values().flatten().map(String::len).sum();
+        if text.as_ref().is_some_and(|text| held + text.len() > MAX_IN_MEMORY) {
+            // It is fetched again when somebody wants to see it.
+            return;
+        }
+        fetched.insert(document, text);
+    }
+
+    /// Whether a module can be decompiled: a library with a file, and a decompiler is there.
+    pub(super) fn can_decompile(&self, loaded: &Loaded) -> bool {
+        self.why_not_decompiled(loaded).is_none()
+    }
+
+    /// Why a module cannot be decompiled.
+    pub(super) fn why_not_decompiled(&self, loaded: &Loaded) -> Option<String> {
+        if loaded.is_decompiled() {
+            return Some("it is already decompiled".into());
+        }
+        if let Some(failure) = self.undecompiled.get(&loaded.id) {
+            return Some(failure.message.clone());
+        }
+        if loaded.is_user_code {
+            return Some("it is the user's own code".into());
+        }
+        if self.decompiler.is_off() {
+            return Some("`decompiler` is off".into());
+        }
+        if self.decompiler.program().is_none() {
+            return Some("no ilspycmd was found on PATH or in ~/.dotnet/tools".into());
+        }
+        (!loaded.path.is_file()).then(|| "it has no file that could be decompiled".into())
+    }
+
+    /// Decompiles a module, unless that is under way already; [`Retrieved::Decompiled`] tells the end of it. `folders` have the
+    /// assemblies that it uses. What was begun goes on when nobody waits any more: who asks again has it then. Says whether it
+    /// begins now.
+    pub(super) fn decompile(
+        &mut self,
+        loaded: &Loaded,
+        folders: Vec<PathBuf>,
+        waiting: Option<Waiting>,
+    ) -> bool {
+        if let (Some(waiting), Some(background)) = (&waiting, self.background()) {
+            let (cancel, inbox, module) = (waiting.cancel.clone(), self.inbox.clone(), loaded.id);
+            background.run(async move {
+                cancel.cancelled().await;
+                tell(&inbox, Retrieved::GivenUp { module });
+            });
+        }
+        let is_new = !self.decompiling.contains_key(&loaded.id);
+        self.decompiling.entry(loaded.id).or_default().extend(waiting);
+        if !is_new {
+            return false;
+        }
+        let started = self.start_decompiling(loaded, folders);
+        if let Err(failure) = started {
+            self.decompiled(loaded.id, Err(failure));
+            return false;
+        }
+        true
+    }
+
+    fn start_decompiling(&self, loaded: &Loaded, folders: Vec<PathBuf>) -> Result<(), Failure> {
+        let background = self.background().ok_or_else(no_thread)?;
+        let no_id = || {
+            let message = format!(
+                "`{}` cannot be decompiled: it has no PDB id, by which a decompiler's PDB belongs to it",
+                loaded.path.display()
+            );
+            Failure::new(ErrorCode::Unsupported, message)
+        };
+        let identity = loaded.identity_of_file().ok_or_else(no_id)?;
+        let program = self.decompiler.program().map(std::path::Path::to_path_buf).ok_or_else(no_thread)?;
+        let names = loaded.pdb.as_ref().ok().and_then(|pdb| pdb.path.clone());
+        let assembly = Assembly { path: loaded.path.clone(), identity, names, folders };
+        let (cache, inbox, module, over) =
+            (self.cache.clone(), self.inbox.clone(), loaded.id, background.over.clone());
+        background.run_blocking(move || {
+            let give_up = || over.load(Ordering::Relaxed);
+            let made = decompiler::decompile(&program, cache.as_deref(), &assembly, &give_up);
+            tell(&inbox, Retrieved::Decompiled { module, made });
+        });
+        Ok(())
+    }
+
+    /// A module was decompiled, or not: who waits for it. Those that wait for what failed are answered.
+    fn decompiled(&mut self, module: usize, made: Result<(), Failure>) -> Vec<Waiting> {
+        let waiting = self.decompiling.remove(&module).unwrap_or_default();
+        let Err(failure) = made else { return waiting };
+        for waiting in waiting {
+            waiting.reply.send(Err(failure.clone()));
+        }
+        self.undecompiled.insert(module, failure);
+        Vec::new()
+    }
+
+    /// Answers whoever does not wait any more.
+    fn given_up(&mut self, module: usize) {
+        let Some(waiting) = self.decompiling.get_mut(&module) else { return };
+        for given_up in waiting.extract_if(.., |waiting| waiting.cancel.is_cancelled()) {
+            given_up.reply.send(Err(Failure::cancelled()));
+        }
+    }
+
+    /// What was decompiled in an earlier session, for a module without symbols.
+    pub(super) fn decompiled_before(&self, identity: &PdbIdentity) -> Option<Pdb> {
+        if self.decompiler.is_off() {
+            return None;
+        }
+        decompiler::kept(self.cache.as_deref()?, identity)
+    }
+}
+
+/// Gives the engine's thread what came; a session that is over needs nothing.
+fn tell(inbox: &Sender<Input>, what: Retrieved) {
+    drop(inbox.send(Input::Retrieved(Box::new(what))));
+}
+
+/// Body of an answer to `source`.
+pub(super) fn text_body(text: &str) -> Value {
+    json!({ "content": text, "mimeType": "text/x-csharp" })
+}
+
+fn no_thread() -> Failure {
+    Failure::new(ErrorCode::EngineFailed, "no thread can be started for this work")
+}

@@ -1,0 +1,167 @@
+//! What came of work in the background, on the engine's thread: symbols are given to their modules, breakpoints bind in them, and who
+//! waited for a source gets it.
+
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use clr_metadata::pdb::Pdb;
+use dap_wire::Failure;
+use serde_json::{Value, json};
+
+use super::source_link_options::SourceLinkOptions;
+use super::{Document, Retrieved, Waiting, text_body};
+use crate::engine::coreclr::debuggee::Run;
+use crate::engine::coreclr::modules::{Loaded, Origin};
+use crate::engine::coreclr::session::Session;
+
+impl Session {
+    /// Takes up what came.
+    pub(in crate::engine::coreclr) fn retrieved(&mut self, what: Retrieved) {
+        match what {
+            Retrieved::Source { document, text } => {
+                self.retrieval.keep_text(document, text);
+                self.sources.fetched(document);
+            }
+            Retrieved::Symbols { module, found } => self.symbols_arrived(module, found),
+            Retrieved::Decompiled { module, made } => self.decompiled_arrived(module, made),
+            Retrieved::GivenUp { module } => self.retrieval.given_up(module),
+        }
+    }
+
+    fn symbols_arrived(&mut self, module: usize, found: Result<Pdb, String>) {
+        let Some(loaded) = self.types.modules.by_id(module) else { return };
+        match found {
+            // Something else was quicker.
+            Ok(_) if loaded.pdb.is_ok() && !loaded.is_decompiled() => {}
+            Ok(pdb) => {
+                self.take_up(&loaded, pdb, Origin::Builder);
+            }
+            Err(reason) => {
+                loaded.hear_servers(Some(reason).filter(|reason| !reason.is_empty()));
+                self.outbox.tell("module", json!({ "reason": "changed", "module": loaded.body() }));
+                if loaded.problem().is_some() && !loaded.is_library() {
+                    self.breakpoints.tell_why_pending(&self.types, &self.sources, &self.outbox);
+                }
+            }
+        }
+    }
+
+    fn decompiled_arrived(&mut self, module: usize, made: Result<Pdb, Failure>) {
+        let loaded = self.types.modules.by_id(module);
+        let (made, failure) = match made {
+            Ok(pdb) => (loaded.and_then(|loaded| self.take_up(&loaded, pdb, Origin::Decompiler)), None),
+            Err(failure) => (None, Some(failure)),
+        };
+        if let Some(failure) = &failure {
+            self.outbox.note(&failure.to_string());
+        }
+        for Waiting { method, reply, .. } in self.retrieval.decompiled(module, failure.map_or(Ok(()), Err)) {
+            let gone = || Failure::invalid("the module was unloaded while it was decompiled");
+            reply.send(made.as_ref().ok_or_else(gone).and_then(|loaded| loaded.decompiled_text(method)));
+        }
+    }
+
+    /// Gives a module symbols. The program stands while breakpoints bind in it; where none can, it is not stopped.
+    fn take_up(&mut self, loaded: &Loaded, pdb: Pdb, origin: Origin) -> Option<Rc<Loaded>> {
+        if matches!(self.debuggee.run, Run::Over | Run::None) {
+            return None;
+        }
+        let id = loaded.id;
+        let is_others = loaded.is_library() || loaded.is_framework();
+        if self.debuggee.run == Run::Running
+            && self.options.just_my_code
+            && is_others
+            && !self.breakpoints.has_pending()
+        {
+            let taken = self.types.modules.adopt(id, pdb, origin)?;
+            self.sources.forget_module(id);
+            self.outbox.tell("module", json!({ "reason": "changed", "module": taken.body() }));
+            return Some(taken);
+        }
+        let taken = self.while_standing(|session| {
+            let Some(loaded) = session.types.modules.adopt(id, pdb, origin) else { return Ok(None) };
+            session.sources.forget_module(id);
+            session.given_symbols(&loaded);
+            Ok(Some(loaded))
+        });
+        let taken = taken.unwrap_or_else(|failure| {
+            tracing::debug!(%failure, "symbols came too late");
+            None
+        });
+        if taken.is_some() && matches!(self.debuggee.run, Run::Stopped { .. }) {
+            // Frames of it have lines now.
+            self.outbox.tell("invalidated", json!({ "areas": ["stacks"] }));
+        }
+        taken
+    }
+
+    /// Has a module decompiled, for somebody who waits or because the program stands there.
+    pub(in crate::engine::coreclr) fn decompile(&mut self, loaded: &Loaded, waiting: Option<Waiting>) {
+        let mut folders: Vec<PathBuf> = self
+            .types
+            .modules
+            .all()
+            .iter()
+            .filter_map(|other| Some(other.path.parent()?.to_path_buf()))
+            .collect();
+        folders.sort();
+        folders.dedup();
+        if self.retrieval.decompile(loaded, folders, waiting) {
+            self.outbox.note(&format!("`{}` is being decompiled.", loaded.name()));
+        }
+    }
+
+    /// `setSourceLinkOptions`: what may be fetched from now on. Editors ask again for what they were refused.
+    pub(in crate::engine::coreclr) fn set_source_link_options(
+        &mut self,
+        arguments: &Value,
+    ) -> Result<Value, Failure> {
+        self.retrieval.source_link.extend(SourceLinkOptions::parse(&arguments["sourceLinkOptions"])?);
+        let refused: Vec<Document> = self.retrieval.refused.borrow_mut().drain().collect();
+        for (module, document) in refused {
+            let Some(loaded) = self.types.modules.by_id(module) else { continue };
+            self.outbox.tell(
+                "loadedSource",
+                json!({ "reason": "changed", "source": self.sources.source_body(&self.retrieval, &loaded, document) }),
+            );
+        }
+        Ok(Value::Null)
+    }
+
+    /// Where the program stands in a library without a source, and clients are to see libraries, it is decompiled.
+    pub(in crate::engine::coreclr) fn decompile_where_it_stands(&mut self, thread: u32) {
+        if self.options.just_my_code || self.retrieval.decompiler.is_off() {
+            return;
+        }
+        let module =
+            || self.debuggee.thread(thread).ok()?.frames(1).ok()?.first()?.function().ok()?.module().ok();
+        let Some(loaded) = module().and_then(|module| self.types.modules.of(&module)) else { return };
+        if loaded.pdb.is_err() && self.retrieval.can_decompile(&loaded) {
+            self.decompile(&loaded, None);
+        }
+    }
+}
+
+impl Loaded {
+    /// The text that a decompiler made of what has a method.
+    pub(in crate::engine::coreclr) fn decompiled_text(&self, method: u32) -> Result<Value, Failure> {
+        let text = || {
+            let pdb = self.pdb.as_ref().ok()?;
+            let own = pdb.points(method).iter().find(|point| !point.is_hidden()).map(|point| point.document);
+            // A method without statements is in the text of its type's others.
+            let beside = || {
+                let metadata = &self.image()?.metadata;
+                let owner = metadata.owner_of(method);
+                let siblings = metadata.all_methods().filter(|other| metadata.owner_of(*other) == owner);
+                siblings
+                    .filter_map(|other| pdb.points(other).first().copied())
+                    .map(|point| point.document)
+                    .next()
+            };
+            pdb.embedded_source(own.or_else(beside)?)
+        };
+        let none =
+            || Failure::invalid(format!("the decompiler made no text for this code of `{}`", self.name()));
+        text().map(|text| text_body(&text)).ok_or_else(none)
+    }
+}

@@ -1,0 +1,64 @@
+//! The thread on which downloads and decompilers run, so that the engine's own never waits for them. It has a runtime of its own and
+//! ends, with all that runs on it, when its handle is dropped.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::oneshot;
+
+/// How long the end of work that cannot be dropped, such as the name of a host being looked up, is waited for.
+const END_LIMIT: Duration = Duration::from_millis(500);
+
+/// A handle to the thread.
+pub(super) struct Background {
+    runtime: Handle,
+    /// Set when nobody wants anything any more.
+    pub(super) over: Arc<AtomicBool>,
+    /// Dropped, it ends the thread.
+    end: Option<oneshot::Sender<()>>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Background {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// When there can be no more threads or descriptors.
+    pub(super) fn start() -> std::io::Result<Self> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let handle = runtime.handle().clone();
+        let (end, ended) = oneshot::channel();
+        let work = move || {
+            // An error is the end of the handle.
+            drop(runtime.block_on(ended));
+            runtime.shutdown_timeout(END_LIMIT);
+        };
+        let thread = std::thread::Builder::new().name("retrieval".into()).spawn(work)?;
+        let over = Arc::new(AtomicBool::new(false));
+        Ok(Self { runtime: handle, over, end: Some(end), thread: Some(thread) })
+    }
+
+    /// Runs something there; it is dropped where it waits when the handle is.
+    pub(super) fn run(&self, work: impl Future<Output = ()> + Send + 'static) {
+        drop(self.runtime.spawn(work));
+    }
+
+    /// Runs something there that blocks a thread; it must look at [`Self::over`] now and again.
+    pub(super) fn run_blocking(&self, work: impl FnOnce() + Send + 'static) {
+        drop(self.runtime.spawn_blocking(work));
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        drop(self.end.take());
+        if let Some(thread) = self.thread.take() {
+            // A thread that panicked has ended, too.
+            drop(thread.join());
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! Sources by decompiling: an `ilspycmd` that the user has writes a portable PDB for an assembly, with the text of each type in it and
+//! the lines of its statements. Kept in the user's cache under the module's id.
+//!
+//! It does not decompile by itself, and fetches nothing.
+
+use std::cell::OnceCell;
+use std::ffi::OsString;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Component, Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use clr_metadata::pdb::Pdb;
+use dap_wire::{ErrorCode, Failure};
+use download::Cache;
+use serde_json::Value;
+
+use super::symbol_files::PdbIdentity;
+use crate::engine::builds::command;
+
+/// The program, and where `dotnet tool install --global` puts it.
+const PROGRAM: &str = "ilspycmd";
+const TOOLS: &str = ".dotnet/tools";
+/// How people get it.
+pub(in crate::engine::coreclr) const INSTALL: &str = "dotnet tool install --global ilspycmd";
+/// How long it may take to say what it can, and to decompile one assembly.
+const HELP_LIMIT: Duration = Duration::from_secs(30);
+const LIMIT: Duration = Duration::from_secs(180);
+/// Largest PDB that is read, bytes.
+const LARGEST: u64 = 256 * 1024 * 1024;
+/// Most lines of what it says that are kept, for when it fails, and most folders with assemblies that it is told about.
+const LAST_LINES: usize = 3;
+const MAX_FOLDERS: usize = 32;
+/// Folder of the cache.
+const FOLDER: &str = "decompiled";
+/// How the folders begin that it writes to.
+const SCRATCH: &str = "tandem-decompiler-";
+
+/// The attribute `decompiler`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+enum Choice {
+    /// `off`.
+    Off,
+    /// Where people have it.
+    #[default]
+    Auto,
+    /// This program.
+    Named(PathBuf),
+}
+
+/// Which decompiler is used, if any.
+#[derive(Debug, Default)]
+pub(in crate::engine::coreclr) struct Decompiler {
+    choice: Choice,
+    found: OnceCell<Option<PathBuf>>,
+}
+
+impl Decompiler {
+    /// Reads `auto`, `off` or a path.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER` for anything else, and for a path at which no file is.
+    pub(in crate::engine::coreclr) fn parse(attribute: &Value) -> Result<Self, Failure> {
+        let choice = match attribute {
+            Value::Null => Choice::Auto,
+            Value::String(word) if word == "auto" => Choice::Auto,
+            Value::String(word) if word == "off" => Choice::Off,
+            Value::String(path) if Path::new(path).is_file() => Choice::Named(path.into()),
+            other => {
+                return Err(Failure::invalid(format!(
+                    "`decompiler` is {other}; it must be \"auto\", \"off\" or the path of an ilspycmd"
+                ))
+                .hint(format!("`{INSTALL}` installs one")));
+            }
+        };
+        Ok(Self { choice, found: OnceCell::new() })
+    }
+
+    /// Whether there shall be none.
+    pub(in crate::engine::coreclr) fn is_off(&self) -> bool {
+        self.choice == Choice::Off
+    }
+
+    /// The program, looked for once.
+    pub(in crate::engine::coreclr) fn program(&self) -> Option<&Path> {
+        let look = || match &self.choice {
+            Choice::Off => None,
+            Choice::Named(path) => Some(path.clone()),
+            Choice::Auto => {
+                let path = std::env::var_os("PATH").unwrap_or_default();
+                let home = std::env::var_os("HOME").map(|home| Path::new(&home).join(TOOLS));
+                let folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute()).chain(home);
+                folders.map(|folder| folder.join(PROGRAM)).find(|program| program.is_file())
+            }
+        };
+        self.found.get_or_init(look).as_deref()
+    }
+}
+
+/// An assembly to decompile.
+pub(super) struct Assembly {
+    /// Its file.
+    pub(super) path: PathBuf,
+    /// What its PDB must be.
+    pub(super) identity: PdbIdentity,
+    /// A PDB of its own, whose names of variables are used.
+    pub(super) names: Option<PathBuf>,
+    /// Folders with the assemblies that it uses.
+    pub(super) folders: Vec<PathBuf>,
+}
+
+/// What was decompiled before, for the module with this identity.
+pub(in crate::engine::coreclr) fn kept(cache: &Cache, identity: &PdbIdentity) -> Option<Pdb> {
+    let folder = folder_of(identity)?;
+    let name = folder.join(PDB);
+    cache.path(&name).filter(|path| path.exists())?;
+    let mut pdb = identity.read_unchecked(&cache.read(&name)?).filter(has_sources)?;
+    pdb.place_documents(&cache.path(&folder)?.display().to_string());
+    Some(pdb)
+}
+
+/// Name of the PDB among the sources.
+const PDB: &str = ".symbols.pdb";
+
+/// The folder in the cache for a module.
+fn folder_of(identity: &PdbIdentity) -> Option<PathBuf> {
+    let key = identity.key()?;
+    Some(Path::new(FOLDER).join(key.split('/').nth(1)?))
+}
+
+/// Decompiles an assembly. What it makes is kept where the cache can be written to, each source as a file of its own.
+///
+/// # Errors
+/// `UNSUPPORTED` when the program cannot write PDBs; `COMMAND_FAILED` with its last words when it fails or makes something else;
+/// `CANCELLED` when `give_up` holds meanwhile.
+pub(super) fn decompile(
+    program: &Path,
+    cache: Option<&Cache>,
+    assembly: &Assembly,
+    give_up: &dyn Fn() -> bool,
+) -> Result<Pdb, Failure> {
+    if let Some(pdb) = cache.and_then(|cache| kept(cache, &assembly.identity)) {
+        return Ok(pdb);
+    }
+    let can = abilities(program, give_up)?;
+    let scratch = Scratch::make()
+        .map_err(|error| failed(program, assembly, &format!("no folder for its work: {error}")))?;
+    let mut arguments: Vec<OsString> =
+        vec!["--generate-pdb".into(), "--outputdir".into(), scratch.0.clone().into()];
+    if can.contains("--nested-directories") {
+        arguments.push("--nested-directories".into());
+    }
+    if can.contains("--disable-updatecheck") {
+        // It would ask a server.
+        arguments.push("--disable-updatecheck".into());
+    }
+    for folder in assembly.folders.iter().filter(|folder| folder.is_dir()).take(MAX_FOLDERS) {
+        arguments.extend(["--referencepath".into(), folder.clone().into()]);
+    }
+    let names = assembly.names.as_ref().filter(|_| can.contains("--use-varnames-from-pdb"));
+    let with_names = names.map(|pdb| {
+        let mut option = OsString::from("--use-varnames-from-pdb:");
+        option.push(pdb);
+        option
+    });
+    // Without the names is better than not at all.
+    let ways = with_names.map(Some).into_iter().chain([None]);
+    let mut last = String::new();
+    for names in ways {
+        let mut command = of(program);
+        command.args(&arguments).args(names).arg(&assembly.path);
+        let (success, said) = run(command, LIMIT, give_up, &|reason| failed(program, assembly, &reason))?;
+        let made = success.then(|| read(&scratch.0, &assembly.path, &assembly.identity));
+        match made {
+            Some(Ok((pdb, file))) => return Ok(keep(cache, &assembly.identity, pdb, &file)),
+            Some(Err(reason)) => last = reason.to_owned(),
+            None => last = said,
+        }
+    }
+    Err(failed(program, assembly, &last))
+}
+
+/// What the program's help says.
+fn abilities(program: &Path, give_up: &dyn Fn() -> bool) -> Result<String, Failure> {
+    let mut command = of(program);
+    command.arg("--help");
+    let mut help = String::new();
+    let cannot = |reason: String| {
+        Failure::new(
+            ErrorCode::CommandFailed,
+            format!("cannot run the decompiler `{}`: {reason}", program.display()),
+        )
+        .hint("run it with `--help` to see why; is the .NET runtime that it needs installed?")
+    };
+    command::run(command, HELP_LIMIT, give_up, &cannot, &mut |line| {
+        help.push_str(line);
+        help.push('\n');
+    })?;
+    if help.contains("--generate-pdb") {
+        return Ok(help);
+    }
+    let message = format!("the decompiler `{}` cannot write PDBs (`--generate-pdb`)", program.display());
+    Err(Failure::new(ErrorCode::Unsupported, message)
+        .hint(format!("`{INSTALL}` installs an ilspycmd that can")))
+}
+
+/// The program with what it needs to run on whatever runtime there is.
+fn of(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    for (name, value) in [("DOTNET_ROLL_FORWARD", "Major"), ("DOTNET_NOLOGO", "1")] {
+        if std::env::var_os(name).is_none() {
+            command.env(name, value);
+        }
+    }
+    command
+}
+
+/// Whether it ended well, and the last lines that it said.
+fn run(
+    command: Command,
+    limit: Duration,
+    give_up: &dyn Fn() -> bool,
+    failed: &dyn Fn(String) -> Failure,
+) -> Result<(bool, String), Failure> {
+    let mut last = std::collections::VecDeque::new();
+    let status = command::run(command, limit, give_up, failed, &mut |line| {
+        let line: String = line.trim().chars().take(300).collect();
+        if !line.is_empty() {
+            last.push_back(line);
+            last.drain(..last.len().saturating_sub(LAST_LINES));
+        }
+    })?;
+    let said = Vec::from(last).join(" / ");
+    Ok((status.success(), if said.is_empty() { format!("it ended with {status}") } else { said }))
+}
+
+fn failed(program: &Path, assembly: &Assembly, reason: &str) -> Failure {
+    let message =
+        format!("`{}` did not decompile `{}`: {reason}", program.display(), assembly.path.display());
+    Failure::new(ErrorCode::CommandFailed, message)
+}
+
+/// The PDB that was written for an assembly.
+fn read(folder: &Path, assembly: &Path, identity: &PdbIdentity) -> Result<(Pdb, Vec<u8>), &'static str> {
+    let mut name = assembly.file_stem().unwrap_or_default().to_owned();
+    name.push(".pdb");
+    let path = folder.join(name);
+    let about = path.metadata().map_err(|_| "it wrote no PDB")?;
+    if !about.is_file() || about.len() > LARGEST {
+        return Err("it wrote a PDB that is too large");
+    }
+    let file = std::fs::read(path).map_err(|_| "its PDB cannot be read")?;
+    match identity.read_unchecked(&file) {
+        None => Err("it wrote a PDB that is not this assembly's"),
+        Some(pdb) if !has_sources(&pdb) => Err("it wrote a PDB without sources of its own"),
+        Some(pdb) => Ok((pdb, file)),
+    }
+}
+
+/// Whether a PDB has the text of a document, and none that leads out of the folder it will be in.
+fn has_sources(pdb: &Pdb) -> bool {
+    let is_plain = |name: &str| Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
+    pdb.documents().all(|(_, name)| is_plain(name))
+        && pdb.documents().any(|(row, _)| pdb.has_embedded_source(row))
+}
+
+/// Puts the PDB and its sources into the cache, as far as that can be written to.
+fn keep(cache: Option<&Cache>, identity: &PdbIdentity, mut pdb: Pdb, file: &[u8]) -> Pdb {
+    let (Some(cache), Some(folder)) = (cache, folder_of(identity)) else { return pdb };
+    let names: Vec<(u32, PathBuf)> = pdb.documents().map(|(row, name)| (row, folder.join(name))).collect();
+    for (row, name) in names {
+        // One that is not kept is shown from the PDB.
+        if let Some(text) = pdb.embedded_source(row)
+            && let Err(error) = cache.store(&name, text.as_bytes())
+        {
+            tracing::debug!(%error, name = %name.display(), "a decompiled source is not kept");
+        }
+    }
+    if let Err(error) = cache.store(&folder.join(PDB), file) {
+        tracing::debug!(%error, "a decompiled PDB is not kept");
+    }
+    if let Some(place) = cache.path(&folder) {
+        pdb.place_documents(&place.display().to_string());
+    }
+    pdb
+}
+
+/// A folder that the decompiler writes to; it goes when this is dropped, or when the next one is made by another process.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn make() -> std::io::Result<Self> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let folder = std::env::temp_dir();
+        sweep(&folder);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let own = folder.join(format!("{SCRATCH}{}-{number}", std::process::id()));
+        // Whoever made one of this name before, it is not used.
+        std::fs::DirBuilder::new().mode(0o700).create(&own)?;
+        Ok(Self(own))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        std::fs::remove_dir_all(&self.0).unwrap_or_default();
+    }
+}
+
+/// Removes what killed hosts left behind.
+fn sweep(folder: &Path) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let owner = name.strip_prefix(SCRATCH).and_then(|rest| rest.split('-').next()?.parse::<u32>().ok());
+        if owner.is_some_and(|owner| !Path::new("/proc").join(owner.to_string()).exists()) {
+            // Another user's stays.
+            std::fs::remove_dir_all(entry.path()).unwrap_or_default();
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Sources that Source Link names: fetched where that is allowed, compared with the checksum in the PDB, and kept in the user's cache
+//! under that checksum.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clr_metadata::pdb::documents::Checksum;
+use dap_wire::{ErrorCode, Failure};
+use download::cache::file_name;
+use download::{Address, Cache, Client, Limits, Problem};
+use serde_json::json;
+
+use super::source_link_options::{SourceLinkOptions, pattern_for};
+use crate::engine::coreclr::checksums;
+
+/// How much one source may be.
+const LIMITS: Limits =
+    Limits { bytes: 16 * 1024 * 1024, silence: Duration::from_secs(20), time: Duration::from_secs(60) };
+/// Folder of the cache.
+const FOLDER: &str = "sources";
+
+/// A source that is somewhere else.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::engine::coreclr) struct Remote {
+    /// As Source Link has it; it may be one that is never fetched.
+    pub(in crate::engine::coreclr) url: String,
+    /// The path as the compiler saw it.
+    pub(in crate::engine::coreclr) document: String,
+    /// Of the text.
+    pub(in crate::engine::coreclr) checksum: Option<Checksum>,
+}
+
+/// A source that was fetched.
+pub(in crate::engine::coreclr) struct Fetched {
+    /// Its text.
+    pub(in crate::engine::coreclr) text: String,
+    /// Whether the cache has it.
+    pub(in crate::engine::coreclr) is_kept: bool,
+}
+
+impl Remote {
+    /// The address, if it may be asked.
+    ///
+    /// # Errors
+    /// `ACCESS_DENIED` with what would allow it in `data.allow`, or for an address that is never fetched; `UNSUPPORTED` when what came
+    /// could not be compared with anything.
+    pub(in crate::engine::coreclr) fn allowed(
+        &self,
+        options: &SourceLinkOptions,
+    ) -> Result<Address, Failure> {
+        let denied = |why: String| {
+            let message = format!("the source `{}` is not fetched: {why}", self.document);
+            Failure::new(ErrorCode::AccessDenied, message)
+        };
+        let address = Address::parse(&self.url).map_err(|error| denied(error.to_string()))?;
+        if self.checksum.is_none() {
+            let message = format!(
+                "the source `{}` is not fetched from `{address}`: the PDB has no checksum that what comes could be compared with",
+                self.document
+            );
+            return Err(Failure::new(ErrorCode::Unsupported, message));
+        }
+        if options.allows(&address) {
+            return Ok(address);
+        }
+        let pattern = pattern_for(&address);
+        let allow = json!({ pattern.as_str(): { "enabled": true } });
+        Err(denied(format!("`sourceLinkOptions` does not allow `{address}`"))
+            .hint(format!("launch with `sourceLinkOptions: {allow}` to allow it"))
+            .data(json!({ "url": address.to_string(), "host": address.authority(), "allow": allow })))
+    }
+}
+
+/// Where in the cache a text with this checksum is.
+fn name(checksum: &Checksum, document: &str) -> PathBuf {
+    Path::new(FOLDER).join(checksums::spelled(checksum).1).join(file_name(document))
+}
+
+/// The file in the cache that is this source, if it is there and sound.
+pub(in crate::engine::coreclr) fn cached(
+    cache: &Cache,
+    checksum: &Checksum,
+    document: &str,
+) -> Option<PathBuf> {
+    let name = name(checksum, document);
+    let path = cache.path(&name).filter(|path| path.exists())?;
+    checksums::as_compiled(checksum, &cache.read(&name)?).map(|_| path)
+}
+
+/// The digits of the checksum of the source that a path in the cache is, whether it is there or not.
+pub(in crate::engine::coreclr) fn checksum_in<'a>(cache: &Cache, path: &'a str) -> Option<&'a str> {
+    let folder = cache.folder().join(FOLDER);
+    Path::new(path).strip_prefix(folder).ok()?.components().next()?.as_os_str().to_str()
+}
+
+/// Fetches a source.
+///
+/// # Errors
+/// As [`Remote::allowed`]; `NOT_FOUND`, `TIMEOUT`, `IO_FAILED` by what the server does; `ACCESS_DENIED` for a redirection to a host that
+/// is not allowed.
+pub(super) async fn fetch(
+    client: &Client,
+    cache: Option<&Cache>,
+    options: &SourceLinkOptions,
+    remote: &Remote,
+) -> Result<Fetched, Failure> {
+    let address = remote.allowed(options)?;
+    let content = client.get(&address, &[], LIMITS, &|to| options.allows(to)).await;
+    let content = content.map_err(|problem| failure(remote, &problem))?;
+    // Never absent: `allowed` has looked.
+    let compiled = remote.checksum.as_ref().and_then(|wanted| {
+        let compiled = checksums::as_compiled(wanted, &content)?;
+        Some((wanted, compiled))
+    });
+    let Some((wanted, compiled)) = compiled else {
+        let algorithm = remote.checksum.as_ref().map_or("", |wanted| checksums::spelled(wanted).0);
+        let message = format!(
+            "what `{address}` sends is not the text that `{}` was compiled from (its {algorithm} checksum differs): it is not shown",
+            remote.document
+        );
+        return Err(Failure::new(ErrorCode::IoFailed, message)
+            .hint("the server may require a login and have sent its login page; map the path to a clone with `sourceFileMap`"));
+    };
+    let kept = cache.map(|cache| cache.store(&name(wanted, &remote.document), &compiled));
+    if let Some(Err(error)) = &kept {
+        tracing::debug!(%error, "a source is not kept in the cache");
+    }
+    let text = String::from_utf8_lossy(&compiled);
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned();
+    Ok(Fetched { text, is_kept: matches!(kept, Some(Ok(_))) })
+}
+
+fn failure(remote: &Remote, problem: &Problem) -> Failure {
+    let code = match problem {
+        Problem::Absent(_) => ErrorCode::NotFound,
+        Problem::TooSlow(_) => ErrorCode::Timeout,
+        Problem::Redirected { .. } | Problem::Nowhere { .. } | Problem::Denied { .. } => {
+            ErrorCode::AccessDenied
+        }
+        _ => ErrorCode::IoFailed,
+    };
+    let message = format!("cannot fetch the source `{}` from `{}`: {problem}", remote.document, remote.url);
+    let failure = Failure::new(code, message);
+    match problem {
+        Problem::Redirected { to, .. } => {
+            let allow = json!({ format!("https://{to}/*"): { "enabled": true } });
+            failure
+                .hint(format!("`sourceLinkOptions: {allow}` also allows that host"))
+                .data(json!({ "url": remote.url, "host": to, "allow": allow }))
+        }
+        _ => failure.hint("map the path to a clone with `sourceFileMap` to do without the server"),
+    }
+}

@@ -1,0 +1,171 @@
+//! PDBs from symbol servers (SSQP): asked for by the id in the module, compared with that and with the module's checksums, and kept in a
+//! cache with the layout of a server. What a server sends is parsed only after its size is known, and used only when it is the
+//! module's.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use clr_metadata::image::{Image, PdbChecksum};
+use clr_metadata::pdb::source_link::relative;
+use clr_metadata::pdb::{Pdb, symbol_key};
+use download::{Address, Cache, Client, Limits, Problem};
+use http::{HeaderName, HeaderValue};
+use tokio::sync::Semaphore;
+
+use super::symbol_options::{Server, SymbolOptions};
+use crate::engine::coreclr::checksums;
+
+/// How much one PDB may be.
+const LIMITS: Limits =
+    Limits { bytes: 256 * 1024 * 1024, silence: Duration::from_secs(20), time: Duration::from_secs(300) };
+/// How many are fetched at a time.
+const AT_A_TIME: usize = 4;
+/// After how many failures in a row a server is not asked any more.
+const MAX_FAILURES: u32 = 2;
+
+/// What a module says of its PDB.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::engine::coreclr) struct PdbIdentity {
+    /// The path that the compiler wrote.
+    written: String,
+    id: [u8; 16],
+    checksums: Vec<PdbChecksum>,
+}
+
+impl PdbIdentity {
+    /// Of an assembly; `None` for one without a PDB.
+    pub(in crate::engine::coreclr) fn of(image: &Image) -> Option<Self> {
+        let (written, id) = image.code_view.clone()?;
+        Some(Self { written, id, checksums: image.pdb_checksums.clone() })
+    }
+
+    /// The name under which symbol servers and their caches have it.
+    pub(in crate::engine::coreclr) fn key(&self) -> Option<String> {
+        Some(symbol_key(&self.written, &self.id)?.to_lowercase())
+    }
+
+    /// Reads a PDB that somebody else has made for the module: it has the id, and never the checksum.
+    pub(in crate::engine::coreclr) fn read_unchecked(&self, file: &[u8]) -> Option<Pdb> {
+        Pdb::parse(file.to_vec()).filter(|pdb| pdb.is_of(&self.id))
+    }
+
+    /// Reads a PDB that must be the module's.
+    ///
+    /// # Errors
+    /// What it is instead.
+    pub(in crate::engine::coreclr) fn read(&self, file: &[u8]) -> Result<Pdb, &'static str> {
+        if file.starts_with(b"Microsoft C/C++ MSF") {
+            return Err("a Windows PDB, which cannot be read here");
+        }
+        let pdb = Pdb::parse(file.to_vec()).ok_or("no sound portable PDB")?;
+        if !pdb.is_of(&self.id) {
+            return Err("the PDB of another build");
+        }
+        if !checksums::is_of(&self.checksums, &pdb, file) {
+            return Err("a PDB whose checksum differs from the module's");
+        }
+        Ok(pdb)
+    }
+}
+
+/// Whose symbols are looked for.
+pub(super) enum Module {
+    /// What is known of it.
+    Known(PdbIdentity),
+    /// A file that nobody has opened yet.
+    File(PathBuf),
+}
+
+/// Symbol servers, and what they did so far.
+pub(super) struct SymbolServers {
+    options: SymbolOptions,
+    /// `cachePath`, else a folder of the user's cache.
+    cache: Option<(Cache, PathBuf)>,
+    /// Failures in a row of each server.
+    failures: Vec<AtomicU32>,
+    places: Semaphore,
+}
+
+impl SymbolServers {
+    pub(super) fn new(options: SymbolOptions) -> Self {
+        let named = options.cache.clone().map(|folder| (Cache::at(folder), PathBuf::new()));
+        let cache = named.or_else(|| Some((Cache::of_user()?, PathBuf::from("symbols"))));
+        let failures = options.servers.iter().map(|_| AtomicU32::new(0)).collect();
+        Self { options, cache, failures, places: Semaphore::new(AT_A_TIME) }
+    }
+
+    /// Finds the PDB of a module.
+    ///
+    /// # Errors
+    /// Why there is none, for people: what each server said. Empty for a module that has no PDB.
+    pub(super) async fn find(&self, client: &Client, module: Module) -> Result<Pdb, String> {
+        // Nobody closes it.
+        let _place = self.places.acquire().await;
+        let identity = match module {
+            Module::Known(identity) => Some(identity),
+            Module::File(path) => Image::open(&path).ok().as_ref().and_then(PdbIdentity::of),
+        };
+        let identity = identity.ok_or_else(String::new)?;
+        let key = identity.key().ok_or("the name of its PDB is not a file name")?;
+        if let Some(pdb) = self.kept(&identity, &key) {
+            return Ok(pdb);
+        }
+        let mut reasons = Vec::new();
+        for (server, failures) in self.options.servers.iter().zip(&self.failures) {
+            match self.ask(client, server, failures, &identity, &key).await {
+                Ok(pdb) => return Ok(pdb),
+                Err(reason) => reasons.push(reason),
+            }
+        }
+        Err(reasons.join("; "))
+    }
+
+    fn kept(&self, identity: &PdbIdentity, key: &str) -> Option<Pdb> {
+        let (cache, folder) = self.cache.as_ref()?;
+        let name = folder.join(key);
+        let mut pdb = identity.read(&cache.read(&name)?).ok()?;
+        pdb.path = cache.path(&name);
+        Some(pdb)
+    }
+
+    async fn ask(
+        &self,
+        client: &Client,
+        server: &Server,
+        failures: &AtomicU32,
+        identity: &PdbIdentity,
+        key: &str,
+    ) -> Result<Pdb, String> {
+        let escaped = relative(key).ok_or("the name of its PDB is not a file name")?;
+        let address =
+            Address::parse(&format!("{}/{escaped}", server.base)).map_err(|error| error.to_string())?;
+        let host = address.authority();
+        if failures.load(Ordering::Relaxed) >= MAX_FAILURES {
+            return Err(format!("`{host}` did not answer before and is not asked again in this session"));
+        }
+        let header = HeaderValue::from_str(&checksums::header(&identity.checksums)).ok();
+        let headers: Vec<_> = header
+            .filter(|header| !header.is_empty())
+            .map(|header| (HeaderName::from_static("symbolchecksum"), header))
+            .into_iter()
+            .collect();
+        let answer = client.get(&address, &headers, LIMITS, &|to| self.options.allows(server, to)).await;
+        let is_failure = matches!(answer, Err(Problem::TooSlow(_) | Problem::Unreachable { .. }));
+        if is_failure {
+            failures.fetch_add(1, Ordering::Relaxed);
+        } else {
+            failures.store(0, Ordering::Relaxed);
+        }
+        let file = answer.map_err(|problem| problem.to_string())?;
+        let mut pdb =
+            identity.read(&file).map_err(|what| format!("`{host}` sends {what}: it is not used"))?;
+        if let Some((cache, folder)) = &self.cache {
+            match cache.store(&Path::new(folder).join(key), &file) {
+                Ok(path) => pdb.path = Some(path),
+                Err(error) => tracing::debug!(%error, "a PDB is not kept in the cache"),
+            }
+        }
+        Ok(pdb)
+    }
+}

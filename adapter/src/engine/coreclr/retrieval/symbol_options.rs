@@ -1,0 +1,293 @@
+//! The attribute `symbolOptions`: where PDBs are looked for besides the usual places, and of which modules.
+
+use std::path::PathBuf;
+
+use dap_wire::Failure;
+use download::Address;
+use serde_json::{Map, Value};
+
+use super::source_link_options::glob;
+
+/// Microsoft's symbol server, and the hosts it sends clients on to.
+const MICROSOFT: (&str, &[&str]) =
+    ("https://msdl.microsoft.com/download/symbols", &["*.blob.core.windows.net"]);
+/// NuGet's, likewise.
+const NUGET: (&str, &[&str]) = ("https://symbols.nuget.org/download/symbols", &["globalcdn.nuget.org"]);
+/// Most folders and servers, and most modules of a list.
+const MAX_ENTRIES: usize = 100;
+
+/// A symbol server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::engine::coreclr) struct Server {
+    /// Its address, without a slash at the end.
+    pub(super) base: String,
+    /// Other hosts that it may redirect to.
+    redirects: &'static [&'static str],
+}
+
+/// Which modules' symbols are looked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Filter {
+    /// `loadAllButExcluded`.
+    AllBut(Vec<String>),
+    /// `loadOnlyIncluded`; of others what lies beside them, or not even that.
+    Only { included: Vec<String>, beside: bool },
+}
+
+/// Where the symbols of one module are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::engine::coreclr) enum Scope {
+    /// Everywhere.
+    Everywhere,
+    /// Inside it, beside it, and where the compiler wrote them.
+    Beside,
+    /// Nowhere.
+    Nowhere,
+}
+
+/// Read from the attribute.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::engine::coreclr) struct SymbolOptions {
+    /// Folders of `searchPaths`.
+    pub(in crate::engine::coreclr) folders: Vec<PathBuf>,
+    /// In the order in which they are asked.
+    pub(in crate::engine::coreclr) servers: Vec<Server>,
+    /// `cachePath`.
+    pub(in crate::engine::coreclr) cache: Option<PathBuf>,
+    filter: Filter,
+}
+
+impl Default for SymbolOptions {
+    fn default() -> Self {
+        Self { folders: Vec::new(), servers: Vec::new(), cache: None, filter: Filter::AllBut(Vec::new()) }
+    }
+}
+
+impl SymbolOptions {
+    /// Reads the attribute; `ignored` gets the names in it that mean nothing.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER` naming the part that is wrong.
+    pub(in crate::engine::coreclr) fn parse(
+        attribute: &Value,
+        ignored: &mut Vec<String>,
+    ) -> Result<Self, Failure> {
+        let mut options = Self::default();
+        let Some(map) = object("symbolOptions", attribute)? else { return Ok(options) };
+        for (name, value) in map {
+            match name.as_str() {
+                "searchPaths" => {
+                    for path in texts("symbolOptions.searchPaths", value)? {
+                        options.search(&path)?;
+                    }
+                }
+                "searchMicrosoftSymbolServer" | "searchNuGetOrgSymbolServer" => {}
+                "cachePath" => match value {
+                    Value::Null => {}
+                    Value::String(path) if !path.is_empty() => options.cache = Some(folder(path)),
+                    other => return Err(wrong("symbolOptions.cachePath", "a folder", other)),
+                },
+                "moduleFilter" => options.filter = filter(value, ignored)?,
+                other => ignored.push(format!("symbolOptions.{other}")),
+            }
+        }
+        // Servers that somebody named are asked first.
+        for (name, (base, redirects)) in
+            [("searchMicrosoftSymbolServer", MICROSOFT), ("searchNuGetOrgSymbolServer", NUGET)]
+        {
+            if flag(&format!("symbolOptions.{name}"), &attribute[name], false)? {
+                options.servers.push(Server { base: base.to_owned(), redirects });
+            }
+        }
+        Ok(options)
+    }
+
+    /// One of `searchPaths`: a server's address, or a folder.
+    fn search(&mut self, path: &str) -> Result<(), Failure> {
+        if path.contains("://") {
+            let base = path.trim_end_matches('/').to_owned();
+            Address::parse(&base)
+                .map_err(|error| Failure::invalid(format!("`symbolOptions.searchPaths`: {error}")))?;
+            self.servers.push(Server { base, redirects: &[] });
+        } else if path.contains('*') {
+            return Err(Failure::invalid(format!(
+                "`symbolOptions.searchPaths` has `{path}`, which is not a folder"
+            ))
+            .hint("name the folder of `cache*` and the address of `srv*` one by one"));
+        } else {
+            self.folders.push(folder(path));
+        }
+        Ok(())
+    }
+
+    /// Where the symbols of a module are looked for, by its file name; case does not count.
+    pub(in crate::engine::coreclr) fn scope_of(&self, module: &str) -> Scope {
+        let module = module.to_lowercase();
+        let is_in = |list: &[String]| list.iter().any(|pattern| glob(pattern, &module));
+        match &self.filter {
+            Filter::AllBut(excluded) if is_in(excluded) => Scope::Nowhere,
+            Filter::Only { included, beside } if !is_in(included) => {
+                if *beside {
+                    Scope::Beside
+                } else {
+                    Scope::Nowhere
+                }
+            }
+            _ => Scope::Everywhere,
+        }
+    }
+
+    /// Whether a server may redirect to an address: to another of these servers, or to a host that is known to be its own.
+    pub(super) fn allows(&self, server: &Server, address: &Address) -> bool {
+        let host = address.host().to_ascii_lowercase();
+        let is_known = server.redirects.iter().any(|pattern| glob(pattern, &host));
+        let is_server = |other: &Server| {
+            Address::parse(&other.base)
+                .is_ok_and(|other| other.authority().eq_ignore_ascii_case(address.authority()))
+        };
+        is_known || self.servers.iter().any(is_server)
+    }
+}
+
+fn filter(value: &Value, ignored: &mut Vec<String>) -> Result<Filter, Failure> {
+    const NAME: &str = "symbolOptions.moduleFilter";
+    let Some(map) = object(NAME, value)? else { return Ok(Filter::AllBut(Vec::new())) };
+    let known = ["mode", "excludedModules", "includedModules", "includeSymbolsNextToModules"];
+    ignored.extend(
+        map.keys().filter(|name| !known.contains(&name.as_str())).map(|name| format!("{NAME}.{name}")),
+    );
+    let list = |name: &str| -> Result<Vec<String>, Failure> {
+        let list = texts(&format!("{NAME}.{name}"), &value[name])?;
+        Ok(list.into_iter().map(|module| module.to_lowercase()).collect())
+    };
+    match value["mode"].as_str() {
+        None if value["mode"].is_null() => Ok(Filter::AllBut(list("excludedModules")?)),
+        Some("loadAllButExcluded") => Ok(Filter::AllBut(list("excludedModules")?)),
+        Some("loadOnlyIncluded") => Ok(Filter::Only {
+            included: list("includedModules")?,
+            beside: flag(
+                &format!("{NAME}.includeSymbolsNextToModules"),
+                &value["includeSymbolsNextToModules"],
+                true,
+            )?,
+        }),
+        _ => {
+            Err(wrong(&format!("{NAME}.mode"), "`loadAllButExcluded` or `loadOnlyIncluded`", &value["mode"]))
+        }
+    }
+}
+
+/// A folder, in which `~` is the user's home.
+fn folder(path: &str) -> PathBuf {
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    match (path.strip_prefix("~/"), home) {
+        (Some(rest), Some(home)) => home.join(rest),
+        _ => PathBuf::from(path),
+    }
+}
+
+fn wrong(name: &str, should_be: &str, value: &Value) -> Failure {
+    Failure::invalid(format!("`{name}` must be {should_be}, not {value}"))
+}
+
+fn object<'a>(name: &str, value: &'a Value) -> Result<Option<&'a Map<String, Value>>, Failure> {
+    match value {
+        Value::Null => Ok(None),
+        Value::Object(map) => Ok(Some(map)),
+        other => Err(wrong(name, "an object", other)),
+    }
+}
+
+fn flag(name: &str, value: &Value, default: bool) -> Result<bool, Failure> {
+    match value {
+        Value::Null => Ok(default),
+        Value::Bool(value) => Ok(*value),
+        other => Err(wrong(name, "true or false", other)),
+    }
+}
+
+fn texts(name: &str, value: &Value) -> Result<Vec<String>, Failure> {
+    let wrong = || wrong(name, &format!("an array of at most {MAX_ENTRIES} texts"), value);
+    match value {
+        Value::Null => Ok(Vec::new()),
+        Value::Array(list) if list.len() <= MAX_ENTRIES => {
+            list.iter().map(|item| item.as_str().map(str::to_owned).ok_or_else(wrong)).collect()
+        }
+        _ => Err(wrong()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(value: &Value) -> SymbolOptions {
+        SymbolOptions::parse(value, &mut Vec::new()).unwrap()
+    }
+
+    #[test]
+    fn folders_and_servers_are_told_apart_and_named_servers_are_asked_first() {
+        let options = read(&json!({ "searchMicrosoftSymbolServer": true, "searchNuGetOrgSymbolServer": true,
+            "searchPaths": ["/symbols", "https://symbols.example/x/", "http://localhost:80"], "cachePath": "/cache" }));
+        assert_eq!(options.folders, [PathBuf::from("/symbols")]);
+        let bases: Vec<&str> = options.servers.iter().map(|server| server.base.as_str()).collect();
+        assert_eq!(bases, ["https://symbols.example/x", "http://localhost:80", MICROSOFT.0, NUGET.0]);
+        assert_eq!(options.cache, Some("/cache".into()));
+        assert_eq!(read(&Value::Null), SymbolOptions::default());
+        assert_eq!(read(&json!({ "searchMicrosoftSymbolServer": false })), SymbolOptions::default());
+    }
+
+    #[test]
+    fn a_server_may_redirect_to_its_own_hosts_and_to_other_servers_only() {
+        let options =
+            read(&json!({ "searchMicrosoftSymbolServer": true, "searchPaths": ["https://symbols.example"] }));
+        let allows =
+            |server: usize, to: &str| options.allows(&options.servers[server], &Address::parse(to).unwrap());
+        assert!(allows(1, "https://vsblob1.blob.core.windows.net/x?sig=1"));
+        assert!(!allows(0, "https://vsblob1.blob.core.windows.net/x"));
+        assert!(allows(0, "https://msdl.microsoft.com/x"));
+        assert!(!allows(1, "https://blob.core.windows.net.example/x"));
+        assert!(!allows(1, "https://example/x.blob.core.windows.net"));
+    }
+
+    #[test]
+    fn the_filter_says_which_modules_have_symbols() {
+        let scope = |filter: Value, module: &str| read(&json!({ "moduleFilter": filter })).scope_of(module);
+        let but = json!({ "mode": "loadAllButExcluded", "excludedModules": ["My.*.dll", "other.dll"] });
+        assert_eq!(scope(but.clone(), "my.Library.DLL"), Scope::Nowhere);
+        assert_eq!(scope(but, "Mine.dll"), Scope::Everywhere);
+        let only = json!({ "mode": "loadOnlyIncluded", "includedModules": ["My.*"] });
+        assert_eq!(scope(only.clone(), "My.Library.dll"), Scope::Everywhere);
+        assert_eq!(scope(only, "System.Text.Json.dll"), Scope::Beside);
+        let strict = json!({ "mode": "loadOnlyIncluded", "includeSymbolsNextToModules": false });
+        assert_eq!(scope(strict, "x.dll"), Scope::Nowhere);
+        assert_eq!(scope(json!({ "excludedModules": ["*"] }), "x.dll"), Scope::Nowhere);
+    }
+
+    #[test]
+    fn what_is_wrong_is_refused_by_name_and_what_means_nothing_is_named() {
+        for (value, named) in [
+            (json!([]), "`symbolOptions`"),
+            (json!({ "searchPaths": "/x" }), "`symbolOptions.searchPaths`"),
+            (json!({ "searchPaths": [1] }), "`symbolOptions.searchPaths`"),
+            (json!({ "searchPaths": ["http://symbols.example"] }), "http://symbols.example"),
+            (json!({ "searchPaths": ["file:///symbols"] }), "`symbolOptions.searchPaths`"),
+            (json!({ "searchPaths": ["srv*/cache*https://x"] }), "`symbolOptions.searchPaths`"),
+            (json!({ "searchPaths": ["srv*/cache*/x"] }), "not a folder"),
+            (json!({ "searchMicrosoftSymbolServer": "yes" }), "`symbolOptions.searchMicrosoftSymbolServer`"),
+            (json!({ "cachePath": 1 }), "`symbolOptions.cachePath`"),
+            (json!({ "moduleFilter": 1 }), "`symbolOptions.moduleFilter`"),
+            (json!({ "moduleFilter": { "mode": "all" } }), "`symbolOptions.moduleFilter.mode`"),
+            (json!({ "moduleFilter": { "excludedModules": "x" } }), "excludedModules`"),
+        ] {
+            let refused = SymbolOptions::parse(&value, &mut Vec::new()).unwrap_err().message;
+            assert!(refused.contains(named), "{refused}");
+        }
+        let mut ignored = Vec::new();
+        let odd = json!({ "searchPath": [], "moduleFilter": { "modules": [] } });
+        SymbolOptions::parse(&odd, &mut ignored).unwrap();
+        assert_eq!(ignored, ["symbolOptions.searchPath", "symbolOptions.moduleFilter.modules"]);
+    }
+}

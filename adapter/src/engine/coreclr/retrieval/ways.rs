@@ -1,0 +1,113 @@
+//! What is said of a source that is not here: every way in which it could be had, and what each takes.
+
+use dap_wire::{ErrorCode, Failure};
+use download::Address;
+use serde_json::{Value, json};
+
+use super::Retrieval;
+use super::decompiler::INSTALL;
+use super::source_link_options::pattern_for;
+use crate::engine::coreclr::modules::Loaded;
+use crate::engine::coreclr::sources::remote;
+
+/// One way to a source: what it is for programs, and a hint for people.
+pub(in crate::engine::coreclr) struct Way {
+    about: Value,
+    hint: Option<String>,
+}
+
+impl Retrieval {
+    /// The failure of a request for a source that cannot be had as things are. Without a document the module has no symbols.
+    pub(in crate::engine::coreclr) fn no_source(&self, loaded: &Loaded, document: Option<u32>) -> Failure {
+        let ways = self.ways(loaded, document);
+        let message = match (&loaded.pdb, document) {
+            (Ok(pdb), Some(document)) => {
+                format!("there is no file `{}` here, and its text is not in the PDB", pdb.document(document))
+            }
+            (Ok(_), None) => format!("this code of `{}` has no source", loaded.name()),
+            (Err(_), _) if loaded.is_framework() => {
+                format!("`{}` is the framework's, and its symbols were not looked for", loaded.name())
+            }
+            (Err(problem), _) => format!("`{}` has no symbols: {problem}", loaded.name()),
+        };
+        with_others(Failure::new(ErrorCode::NotFound, message), &ways)
+    }
+
+    /// Every way to a source of a module.
+    pub(in crate::engine::coreclr) fn ways(&self, loaded: &Loaded, document: Option<u32>) -> Vec<Way> {
+        let mut ways = Vec::new();
+        if let (Ok(pdb), Some(document)) = (&loaded.pdb, document) {
+            let compiled = pdb.document(document);
+            let folder = compiled.rsplit_once(['/', '\\']).map_or(compiled, |(folder, _)| folder);
+            ways.push(Way {
+                about: json!({ "way": "file", "path": compiled }),
+                hint: Some(format!("`sourceFileMap` can map `{folder}`")),
+            });
+            ways.push(match remote(pdb, document) {
+                Some(remote) => self.by_source_link(&remote.url),
+                None => Way {
+                    about: json!({ "way": "sourceLink", "problem": "the PDB names no address of it" }),
+                    hint: None,
+                },
+            });
+        }
+        if loaded.pdb.is_err() {
+            ways.push(self.by_symbol_servers(loaded));
+        }
+        ways.push(self.by_decompiler(loaded));
+        ways
+    }
+
+    fn by_source_link(&self, url: &str) -> Way {
+        match Address::parse(url) {
+            Err(error) => Way {
+                about: json!({ "way": "sourceLink", "url": url, "problem": error.to_string() }),
+                hint: None,
+            },
+            Ok(address) => {
+                let allowed = self.source_link.allows(&address);
+                let allow = json!({ pattern_for(&address): { "enabled": true } });
+                Way {
+                    about: json!({ "way": "sourceLink", "url": url, "allowed": allowed, "allow": allow }),
+                    hint: (!allowed)
+                        .then(|| format!("`sourceLinkOptions: {allow}` allows fetching it from {url}")),
+                }
+            }
+        }
+    }
+
+    fn by_symbol_servers(&self, loaded: &Loaded) -> Way {
+        if let Some(said) = loaded.said_by_servers() {
+            return Way { about: json!({ "way": "symbolServer", "problem": said }), hint: Some(said) };
+        }
+        // Packages have theirs on NuGet's, the framework on Microsoft's.
+        let server =
+            if loaded.is_framework() { "searchMicrosoftSymbolServer" } else { "searchNuGetOrgSymbolServer" };
+        let option = json!({ server: true });
+        Way {
+            about: json!({ "way": "symbolServer", "option": { "symbolOptions": option } }),
+            hint: Some(format!("`symbolOptions: {option}` looks for its symbols on a server")),
+        }
+    }
+
+    fn by_decompiler(&self, loaded: &Loaded) -> Way {
+        let program = self.decompiler.program().map(|program| program.display().to_string());
+        match self.why_not_decompiled(loaded) {
+            None => Way { about: json!({ "way": "decompiler", "program": program }), hint: None },
+            Some(problem) => {
+                let is_missing = program.is_none() && !self.decompiler.is_off() && !loaded.is_user_code;
+                let hint = is_missing.then(|| format!("`{INSTALL}` installs a decompiler that is used then"));
+                let hint = hint.or_else(|| program.map(|_| format!("it is not decompiled: {problem}")));
+                Way { about: json!({ "way": "decompiler", "problem": problem }), hint }
+            }
+        }
+    }
+}
+
+/// A failure with all ways in its data, and their hints behind its own.
+pub(in crate::engine::coreclr) fn with_others(failure: Failure, ways: &[Way]) -> Failure {
+    let mut data = if failure.data.is_object() { failure.data.clone() } else { json!({}) };
+    data["ways"] = ways.iter().map(|way| way.about.clone()).collect();
+    let hints: Vec<&str> = ways.iter().filter_map(|way| way.hint.as_deref()).collect();
+    failure.hint(hints.join("; ")).data(data)
+}

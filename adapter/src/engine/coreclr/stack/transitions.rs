@@ -1,0 +1,70 @@
+//! Marks between frames: where a thread left managed code and came back, where the debugger runs something. Not what it
+//! does there: the runtime's own frames say no more.
+
+use cordebug::frame::{Frame, Internal};
+use dap_wire::Failure;
+
+use super::{MAX_DEPTH, Row};
+use crate::engine::coreclr::cor;
+use crate::engine::coreclr::debuggee::Debuggee;
+
+/// What a method is called that was made at run time and has no metadata.
+pub(crate) const LIGHTWEIGHT: &str = "[Lightweight Function]";
+/// Most frames of the runtime's own that are looked at.
+const MAX_RUNTIME_FRAMES: u32 = 4096;
+
+impl Debuggee {
+    /// All managed frames of a thread, top first.
+    pub(in crate::engine::coreclr) fn frames(&self, thread: u32) -> Result<Vec<Frame>, Failure> {
+        let frames = self.thread(thread)?.frames(MAX_DEPTH).map_err(cor("walk the stack"))?;
+        Ok(self.threads.without_left(thread, frames))
+    }
+
+    /// The frames of a thread with marks between them. None above the top: a stop is where code is; none below the
+    /// bottom: every thread begins in the runtime.
+    pub(super) fn marked(&self, thread: u32, frames: &[Frame]) -> Vec<Row> {
+        let internal =
+            self.thread(thread).ok().and_then(|thread| thread.internal_frames(MAX_RUNTIME_FRAMES).ok());
+        let mut placed: Vec<(usize, &'static str)> = Vec::new();
+        for (kind, address) in internal.unwrap_or_default() {
+            // Stacks grow down, and a frame's address is its lowest: this many begin below it.
+            let below =
+                frames.partition_point(|frame| frame.stack_range().is_ok_and(|(start, _)| start <= address));
+            // How the runtime came to a handler is no call of its method.
+            let is_behind_handler =
+                below.checked_sub(1).and_then(|at| frames.get(at)).is_some_and(Frame::is_handler);
+            // A call out lies in the frame of who made it, what else there is between two.
+            let at = below.saturating_sub(usize::from(kind == Internal::ManagedToNative));
+            let is_between = at > 0 && at < frames.len();
+            // A lightweight function has a frame of its own.
+            if is_between && !is_behind_handler && kind != Internal::LightweightFunction {
+                placed.push((at, name(kind)));
+            }
+        }
+        placed.dedup();
+        let mut placed = placed.into_iter().peekable();
+        let mut rows = Vec::with_capacity(frames.len());
+        for index in 0..frames.len() {
+            while let Some((_, text)) = placed.next_if(|(at, _)| *at <= index) {
+                rows.push(Row::Mark(text));
+            }
+            rows.push(Row::Own(index));
+        }
+        rows
+    }
+}
+
+/// What people call a frame of the runtime's own.
+pub(super) fn name(kind: Internal) -> &'static str {
+    match kind {
+        Internal::ManagedToNative => "[Managed to Native Transition]",
+        Internal::NativeToManaged => "[Native to Managed Transition]",
+        Internal::LightweightFunction => LIGHTWEIGHT,
+        Internal::FunctionEvaluation => "[Function Evaluation]",
+        Internal::InternalCall => "[Internal Call]",
+        Internal::ClassInitialization => "[Class Initialization]",
+        Internal::Exception => "[Exception]",
+        Internal::Compilation => "[Compilation]",
+        Internal::Other(_) => "[Runtime]",
+    }
+}

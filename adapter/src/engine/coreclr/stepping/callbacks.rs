@@ -1,0 +1,76 @@
+//! The lambdas and methods that a statement passes to a library, which may call them on another thread (`Task.Run`, `ContinueWith`): a step
+//! into the statement ends where one of them is entered. On the step's own thread the runtime's stepper finds them.
+
+use clr_metadata::il;
+use cordebug::frame::Breakpoint;
+use cordebug::thread::Thread;
+use serde_json::Value;
+
+use super::{Position, Step, Way};
+use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::types::TypeSystem;
+
+/// Most methods of a statement that are waited for.
+const MAX_METHODS: usize = 20;
+
+/// Breakpoints at the first statements of the methods that a statement passes on.
+#[derive(Default)]
+pub(super) struct Callbacks(Vec<Breakpoint>);
+
+impl Callbacks {
+    /// Takes the breakpoints out of the program.
+    pub(super) fn disarm(&mut self) {
+        for breakpoint in self.0.drain(..) {
+            breakpoint.remove().unwrap_or_default();
+        }
+    }
+}
+
+impl Session {
+    /// A breakpoint in a method that a statement passes on was met. `true` when it was one: it has no other meaning.
+    pub(crate) fn callback_entered(&mut self, thread: &Thread, hit: &Breakpoint) -> bool {
+        let is_own = |step: &Step| step.callbacks.0.iter().any(|breakpoint| breakpoint.is(hit));
+        let Some(step) = self.stepping.step.as_ref().filter(|step| is_own(step)) else { return false };
+        let stepper_comes = step.stepper.is_some() && thread.id() == Ok(step.thread);
+        if !stepper_comes {
+            self.stop_at(thread, "step", Value::Null);
+        }
+        true
+    }
+}
+
+impl TypeSystem {
+    /// Prepares to see the methods entered that the rest of a statement passes on. One that was prepared before, for the same statement,
+    /// stays.
+    pub(super) fn await_callbacks(&self, step: &mut Step, from: &Position) {
+        let is_same = step
+            .callbacks_of
+            .is_some_and(|(method, statement)| method == from.method && Some(statement) == from.statement());
+        if is_same {
+            return;
+        }
+        step.callbacks.disarm();
+        step.callbacks_of = from.statement().map(|statement| (from.method, statement));
+        if step.way != Way::Into || step.target.is_some() {
+            return;
+        }
+        let Some((_, end)) = from.statement() else { return };
+        let body = from.function.il_bytes().unwrap_or_default();
+        let passed = il::method_pointers(&body).into_iter().filter(|at| (from.il..end).contains(&at.il));
+        let armed = passed.take(MAX_METHODS).filter_map(|at| self.break_in(from, at.token));
+        step.callbacks.0 = armed.collect();
+    }
+
+    /// A breakpoint at the first statement of a method of the user's, or of its state machine.
+    fn break_in(&self, from: &Position, token: u32) -> Option<Breakpoint> {
+        let (_, _, method) = from.loaded.image()?.metadata.called(token)?;
+        let pdb = from.loaded.pdb.as_ref().ok()?;
+        let body = pdb.move_next(method?).or(method)?;
+        let first = pdb.first_statement(body).filter(|_| self.modules.is_users(&from.loaded, body))?;
+        let function = from.loaded.module.function(body).ok()?;
+        function
+            .set_breakpoint(first.il)
+            .inspect_err(|error| tracing::debug!(%error, "a lambda is not waited for"))
+            .ok()
+    }
+}

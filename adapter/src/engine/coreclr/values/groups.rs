@@ -1,0 +1,146 @@
+//! Groups of members, as Visual Studio has them: which members stand in one, the rows that open to them, and what a dynamic object
+//! says of itself. Static members are in [`super::properties`].
+
+use clr_metadata::members::Access;
+use dap_wire::Failure;
+
+use super::inside::{Row, What};
+use super::path::{Path, Step, bare};
+use super::references::Node;
+use crate::engine::coreclr::at_stop::AtStop;
+use crate::engine::coreclr::calls::EvalContext;
+use crate::engine::coreclr::evaluator::Val;
+use crate::engine::coreclr::modules::Loaded;
+use crate::engine::coreclr::session::Session;
+use crate::engine::coreclr::types::Ty;
+use crate::engine::coreclr::types::TypeSystem;
+
+pub(super) const NON_PUBLIC: &str = "Non-Public members";
+pub(super) const RAW_VIEW: &str = "Raw View";
+/// Its class in the framework for whose objects their own members count first.
+const OWN_TOO: &str = "System.Dynamic.DynamicObject";
+const DYNAMIC: &str = "System.Dynamic.IDynamicMetaObjectProvider";
+/// What C#'s own library has for debuggers: it asks a dynamic object for its members.
+const VIEW: &str = "Microsoft.CSharp.RuntimeBinder.DynamicMetaObjectProviderDebugView";
+const DICTIONARY: &str = "System.Collections.Generic.IDictionary<string, object>";
+/// Most members that a dynamic object is shown with.
+const MAX_DYNAMIC: u32 = 1_000;
+
+/// Which members of an object are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// Those that stand beside the groups.
+    Shown,
+    /// Those in the group of what is not public.
+    NonPublic,
+    /// All, one beside the other.
+    All,
+}
+
+impl Part {
+    pub(super) fn takes(self, is_grouped: bool) -> bool {
+        match self {
+            Self::Shown => !is_grouped,
+            Self::NonPublic => is_grouped,
+            Self::All => true,
+        }
+    }
+}
+
+/// Whether a member stands in the group of what is not public: what a library, which is none of the user's code, keeps for itself. A
+/// member that says how debuggers shall show it is shown.
+pub(super) fn is_grouped(declaring: &Loaded, access: Access, browsable: Option<i64>) -> bool {
+    let is_private = !matches!(access, Access::Public | Access::Protected);
+    is_private && !declaring.is_user_code && browsable.is_none()
+}
+
+/// The row behind which they are.
+pub(super) fn non_public(path: &Path) -> Row {
+    let way = format!("{},hidden", path.name);
+    Row::new(NON_PUBLIC, What::Group(Node::NonPublic(path.clone()), String::new(), Some(way)), "virtual")
+}
+
+/// The row behind which the fields are of what is shown otherwise.
+pub(super) fn raw_view(path: &Path) -> Row {
+    let way = format!("{},raw", path.name);
+    Row::new(RAW_VIEW, What::Group(Node::Raw(path.clone()), String::new(), Some(way)), "virtual")
+}
+
+/// Whether a row is of the object itself, not of one of its members.
+pub(super) fn is_group(row: &Row) -> bool {
+    [NON_PUBLIC, RAW_VIEW].contains(&row.name.as_str())
+}
+
+impl Session {
+    /// The members that a dynamic object says it has.
+    pub(super) fn dynamic_rows(&mut self, path: &Path, site: &EvalContext) -> Result<Vec<Row>, Failure> {
+        let view =
+            self.types.ty_named(VIEW).ok_or_else(|| Failure::invalid("Microsoft.CSharp is not loaded"))?;
+        let ty = self.at_stop().val_at(path.clone())?.ty;
+        let made = self.made_of(&view, path, &ty, site)?;
+        let made = made.path().cloned().unwrap_or_else(|| path.clone());
+        let items = match self.property_value(&made, "Items", site) {
+            Ok(items) => items,
+            // It throws where there are none.
+            Err(failure) => return Ok(vec![Row::new("…", What::Said(failure.message), "virtual")]),
+        };
+        let Some(all) = items.path().cloned() else { return Ok(Vec::new()) };
+        let value = self.at_stop().fetch(&all)?;
+        let array = bare(&value).and_then(|array| array.as_array());
+        let count = array.map_or(0, |array| array.count().unwrap_or(0)).min(MAX_DYNAMIC);
+        let actual = bare(&self.at_stop().fetch(path)?).map(|object| self.types.declared_ty(&object));
+        let is_dictionary = actual.is_some_and(|ty| {
+            self.types.interfaces_of(&ty).iter().any(|interface| self.types.csharp(interface) == DICTIONARY)
+        });
+        Ok((0..count).filter_map(|at| self.at_stop().dynamic_row(path, &all, at, is_dictionary)).collect())
+    }
+}
+
+impl AtStop<'_> {
+    /// One of them: what the library keeps of it has a name and a value.
+    fn dynamic_row(&self, path: &Path, all: &Path, at: u32, is_dictionary: bool) -> Option<Row> {
+        let item = all.step(Step::Element(at), format!("new {VIEW}({}).Items[{at}]", path.name));
+        let kept = bare(&self.fetch(&item).ok()?)?;
+        let name =
+            bare(&self.types.field_named(&kept, "name")?)?.as_string()?.text(super::MAX_TEXT_LEN).ok()?;
+        let way = match is_dictionary {
+            true => format!("(({DICTIONARY}){})[{}]", path.name, super::primitive::quoted(&name)),
+            false => format!("{}.value", item.name),
+        };
+        let inner = item.step(self.types.member(&kept, "value")?, way.clone());
+        let value = Val::at(inner, crate::engine::coreclr::types::ty::OBJECT);
+        let mut row = Row::new(name, What::Here(value, way), "property");
+        if !is_dictionary {
+            // What is kept is a copy.
+            row.attributes.push("readOnly");
+        }
+        Some(row)
+    }
+}
+
+impl TypeSystem {
+    /// The row behind which static members are.
+    pub(super) fn static_members(&self, ty: Ty) -> Row {
+        let text = self.csharp(&ty);
+        let group = What::Group(Node::statics(ty), text.clone(), Some(text));
+        Row::new("Static members", group, "class")
+    }
+
+    /// Whether objects of a type say themselves what members they have, before those that the type declares.
+    pub(super) fn answers_itself(&self, ty: &Ty) -> bool {
+        let is_answering =
+            self.interfaces_of(ty).iter().any(|interface| self.full_name(interface) == DYNAMIC);
+        is_answering && !self.chain(ty).iter().any(|base| self.full_name(base) == OWN_TOO)
+    }
+
+    /// The row behind which a dynamic object's members are, which it is asked for; none for other objects, and where nothing of the
+    /// program has loaded C#'s library for such objects.
+    pub(super) fn dynamic_view(&self, path: &Path, interfaces: &[Ty]) -> Option<Row> {
+        let is_dynamic = interfaces.iter().any(|interface| self.full_name(interface) == DYNAMIC);
+        if !is_dynamic || self.ty_named(VIEW).is_none() {
+            return None;
+        }
+        let way = format!("new {VIEW}({}).Items", path.name);
+        Some(Row::new("Dynamic View", What::Lazy(Node::Dynamic(path.clone()), way), "method"))
+    }
+}

@@ -1,0 +1,77 @@
+//! What methods are called that the program makes at run time (`DynamicMethod`, compiled expression trees). They have no metadata: the
+//! name is in the object that a delegate or an exception keeps of them. Nothing leads to that object from a frame of a thread.
+
+use cordebug::value::Value as ClrValue;
+
+use super::path::bare;
+use crate::engine::coreclr::debuggee::Debuggee;
+use crate::engine::coreclr::types::TypeSystem;
+
+/// What keeps the code of such a method alive.
+const RESOLVER: &str = "System.Reflection.Emit.DynamicResolver";
+pub(super) const METHOD: &str = "System.Reflection.Emit.DynamicMethod";
+/// What .NET Core 3.1 shows others of it.
+pub(super) const GIVEN_OUT: &str = "System.Reflection.Emit.DynamicMethod.RTDynamicMethod";
+/// What compiled expression trees are passed in front of their own arguments.
+const CLOSURE: &str = "System.Runtime.CompilerServices.Closure";
+/// Longest name that is told.
+const MAX_NAME: usize = 200;
+/// Most parameters that are told.
+const MAX_PARAMETERS: u32 = 32;
+/// Most such methods of one exception.
+const MAX_METHODS: u32 = 1000;
+
+impl TypeSystem {
+    /// `Light(object, int)`, of a `DynamicMethod`. None for any other object, and for a name that would not fit into a line.
+    pub(super) fn lightweight_method(&self, debuggee: &Debuggee, made: &ClrValue) -> Option<String> {
+        let owner = match self.core_name(made)?.as_str() {
+            METHOD => made.clone(),
+            GIVEN_OUT => bare(&self.field_named(made, "m_owner")?)?,
+            _ => return None,
+        };
+        let made = &owner;
+        // The second one is .NET Core 3.1's.
+        let name = self
+            .text_field(made, "_name")
+            .or_else(|| self.text_field(&self.field_named(made, "m_dynMethod")?, "m_name"))?;
+        let is_plain = !name.is_empty() && name.len() <= MAX_NAME && !name.contains(char::is_control);
+        is_plain.then_some(())?;
+        let types = ["_parameterTypes", "m_parameterTypes"];
+        let types = types.into_iter().find_map(|field| bare(&self.field_named(made, field)?)?.as_array())?;
+        let count = types.count().ok()?.min(MAX_PARAMETERS);
+        let spelled = |at| {
+            let ty = types.element(at).ok().and_then(|ty| self.type_behind(debuggee, &bare(&ty)?));
+            ty.map_or_else(|| "?".to_owned(), |ty| self.csharp(&ty))
+        };
+        let spelled = (0..count).map(spelled).filter(|ty| ty != CLOSURE).collect::<Vec<_>>();
+        Some(format!("{name}({})", spelled.join(", ")))
+    }
+
+    /// The same of a delegate.
+    pub(super) fn lightweight_target(&self, debuggee: &Debuggee, delegate: &ClrValue) -> Option<String> {
+        self.lightweight_method(debuggee, &bare(&self.field_named(delegate, "_methodBase")?)?)
+    }
+
+    /// The same of those that an exception came along, innermost first; none for one whose name is not known.
+    pub(crate) fn lightweight_places(&self, debuggee: &Debuggee, thrown: &ClrValue) -> Vec<Option<String>> {
+        // .NET 9 keeps them behind the stack itself.
+        let kept = ["_dynamicMethods", "_stackTrace"].into_iter().find_map(|field| {
+            let list = bare(&self.field_named(thrown, field)?)?.as_array()?;
+            list.element(0).ok()?.as_reference().is_some().then_some(list)
+        });
+        let Some(kept) = kept else { return Vec::new() };
+        let items =
+            (0..kept.count().unwrap_or(0).min(MAX_METHODS)).filter_map(|at| bare(&kept.element(at).ok()?));
+        items
+            .filter(|item| self.core_name(item).is_some_and(|name| name == RESOLVER))
+            .map(|item| self.lightweight_method(debuggee, &bare(&self.field_named(&item, "m_method")?)?))
+            .collect()
+    }
+
+    /// The full name of an object's class, if that is one of the core library's.
+    fn core_name(&self, object: &ClrValue) -> Option<String> {
+        let ty = self.declared_ty(object);
+        self.definition(&ty).filter(|(loaded, _)| loaded.is_core())?;
+        Some(self.full_name(&ty))
+    }
+}

@@ -1,0 +1,216 @@
+//! From ways to values, to values with types and constants: what is there now. Nothing is converted here.
+
+use cordebug::hresult::CORDBG_E_CLASS_NOT_LOADED;
+use cordebug::value::{Value as ClrValue, element};
+use dap_wire::Failure;
+
+use super::path::{Path, Root, Step, bare, class_up};
+use crate::engine::coreclr::at_stop::AtStop;
+use crate::engine::coreclr::cor;
+use crate::engine::coreclr::evaluator::{Constant, Data, Val, failed};
+use crate::engine::coreclr::types::Ty;
+use crate::engine::coreclr::types::TypeSystem;
+use crate::engine::coreclr::types::ty::OBJECT;
+
+/// Longest string that is computed with, UTF-16 units.
+const MAX_TEXT_LEN: u32 = 1 << 24;
+
+impl AtStop<'_> {
+    /// A value by the way to it, with the type it was declared with.
+    pub(crate) fn val_at(&self, path: Path) -> Result<Val, Failure> {
+        let value = match self.fetch(&path) {
+            Ok(value) => value,
+            Err(failure) => return self.unloaded(&path).map(|ty| Val::at(path, ty)).ok_or(failure),
+        };
+        let ty = self.variable_ty(&path).unwrap_or_else(|| self.types.declared_ty(&value));
+        let ty = if matches!(ty, Ty::Other) { self.types.actual_ty(&value) } else { ty };
+        Ok(Val::at(path, ty))
+    }
+
+    /// The type of a field or variable whose class the runtime has not loaded yet. It refuses to read it, but there is no object
+    /// of such a class: it is null.
+    pub(crate) fn unloaded(&self, path: &Path) -> Option<Ty> {
+        let is_unloaded = |read: cordebug::Result<ClrValue>| {
+            read.is_err_and(|error| error.hresult == CORDBG_E_CLASS_NOT_LOADED).then_some(())
+        };
+        let ty = match (path.steps.split_last(), &path.root) {
+            (Some((Step::Field { up, token }, before)), _) => {
+                let of = Path { steps: before.to_vec(), ..path.clone() };
+                let of = bare(&self.fetch(&of).ok()?)?;
+                is_unloaded(of.field(&class_up(&of, *up).ok()?, *token))?;
+                let owner = self.types.chain(&self.types.declared_ty(&of)).get(*up)?.clone();
+                let (loaded, _) = self.types.definition(&owner)?;
+                let declared = loaded.image()?.metadata.field_type(*token)?;
+                self.types.ty_of(&loaded, &declared).with(owner.arguments(), &[])
+            }
+            (None, Root::Local { thread, frame, slot }) => {
+                is_unloaded(self.frame_at(*thread, *frame).ok()?.local(*slot))?;
+                self.variable_ty(path)?
+            }
+            (None, Root::Argument { thread, frame, index }) => {
+                is_unloaded(self.frame_at(*thread, *frame).ok()?.argument(*index))?;
+                self.variable_ty(path)?
+            }
+            _ => return None,
+        };
+        (!ty.is_value()).then_some(ty)
+    }
+
+    /// The type an argument or local was declared with. The runtime tells of a reference only what it refers to.
+    fn variable_ty(&self, path: &Path) -> Option<Ty> {
+        let (thread, frame) = path.frame()?;
+        path.steps.is_empty().then_some(())?;
+        let frame = self.frame_at(thread, frame).ok()?;
+        let function = frame.function().ok()?;
+        let loaded = self.types.modules.of(&function.module().ok()?)?;
+        let metadata = &loaded.image()?.metadata;
+        let token = function.token().ok()?;
+        let signature = match path.root {
+            Root::Local { slot, .. } => {
+                metadata.local_types(function.locals_token().ok()?).into_iter().nth(slot as usize)?
+            }
+            Root::Argument { index, .. } => {
+                let signature = metadata.method_signature(token)?;
+                let position = (index as usize).checked_sub(usize::from(signature.has_this))?;
+                signature.parameters.into_iter().nth(position)?
+            }
+            _ => return None,
+        };
+        let types: Vec<Ty> = frame
+            .type_parameters()
+            .unwrap_or_default()
+            .iter()
+            .map(|kind| self.types.ty_of_runtime(kind))
+            .collect();
+        let of_class = metadata.generic_parameters(metadata.owner_of(token)).len().min(types.len());
+        let (class, method) = types.split_at(of_class);
+        let ty = self.types.ty_of(&loaded, &signature).with(class, method).direct().clone();
+        (!ty.is_open() && ty != Ty::Other).then_some(ty)
+    }
+
+    /// As `constant_of`, wherever the value is.
+    pub(crate) fn load(&self, val: &Val) -> Result<Option<Constant>, Failure> {
+        match &val.data {
+            Data::Constant(constant) => Ok(Some(constant.clone())),
+            Data::At(Path { root: Root::Memory { address, ty }, .. }) => {
+                self.types.read_number(self.debuggee, *address, ty).map(Some)
+            }
+            Data::At(path) => match self.fetch(path) {
+                Ok(value) => Ok(self.types.constant_of(&value)),
+                Err(failure) => self.unloaded(path).map(|_| Some(Constant::Null)).ok_or(failure),
+            },
+        }
+    }
+
+    /// The type of what a value holds now.
+    pub(crate) fn actual(&self, val: &Val) -> Result<Ty, Failure> {
+        Ok(match &val.data {
+            Data::Constant(constant) => match (self.types.nullable(&val.ty), constant) {
+                (Some(inner), _) => inner,
+                (None, _) if val.ty.is_value() => val.ty.clone(),
+                (None, Constant::Decimal(_)) => self.types.ty_named("System.Decimal").unwrap_or(OBJECT),
+                (None, constant) => constant.ty(),
+            },
+            Data::At(Path { root: Root::Memory { ty, .. }, .. }) => (**ty).clone(),
+            Data::At(path) => {
+                let ty = match self.fetch(path) {
+                    Ok(value) => self.types.actual_ty(&value),
+                    Err(failure) => self.unloaded(path).ok_or(failure)?,
+                };
+                self.types.nullable(&ty).unwrap_or(ty)
+            }
+        })
+    }
+
+    pub(crate) fn is_null_val(&self, val: &Val) -> Result<bool, Failure> {
+        Ok(match &val.data {
+            Data::Constant(constant) => *constant == Constant::Null,
+            Data::At(Path { root: Root::Memory { .. }, .. }) => false,
+            Data::At(path) => {
+                let value = match self.fetch(path) {
+                    Ok(value) => value,
+                    Err(failure) => return self.unloaded(path).map(|_| true).ok_or(failure),
+                };
+                match bare(&value) {
+                    None => true,
+                    Some(_) => {
+                        self.types.nullable(&val.ty).is_some()
+                            && self.types.constant_of(&value) == Some(Constant::Null)
+                    }
+                }
+            }
+        })
+    }
+
+    /// What a nullable value that is not null holds.
+    pub(crate) fn out_of_nullable(&self, val: Val) -> Result<Val, Failure> {
+        let Some(inner) = self.types.nullable(&val.ty) else { return Ok(val) };
+        match val.data {
+            Data::At(path) => {
+                let value = bare(&self.fetch(&path)?).ok_or_else(|| failed("it is null"))?;
+                match self.types.member(&value, "value") {
+                    Some(step) if self.types.nullable(&self.types.declared_ty(&value)).is_some() => {
+                        let name = format!("{}.Value", path.name);
+                        Ok(Val::at(path.step(step, name), inner))
+                    }
+                    _ => Ok(Val::at(path, inner)),
+                }
+            }
+            data => Ok(Val { data, ty: inner }),
+        }
+    }
+
+    /// The address a reference value holds; 0 for null.
+    pub(crate) fn address(&self, val: &Val) -> Result<Option<u64>, Failure> {
+        match &val.data {
+            Data::Constant(Constant::Null) => Ok(Some(0)),
+            Data::Constant(_) => Ok(None),
+            Data::At(path) => {
+                let value = self.fetch(path)?;
+                value
+                    .as_reference()
+                    .map(|reference| reference.target().map_err(cor("read an address")))
+                    .transpose()
+            }
+        }
+    }
+}
+
+impl TypeSystem {
+    /// The constant a value holds: primitives, strings, decimals, enums as their numbers, nullables as what they hold.
+    /// `None` for other objects.
+    pub(crate) fn constant_of(&self, value: &ClrValue) -> Option<Constant> {
+        let Some(inner) = bare(value) else { return Some(Constant::Null) };
+        if let Some(string) = inner.as_string() {
+            return match string.length() {
+                Ok(length) if length <= MAX_TEXT_LEN => string.text(length).ok().map(Constant::Text),
+                _ => None,
+            };
+        }
+        let kind = inner.element_type().ok()?;
+        if matches!(kind, element::BOOLEAN..=element::R8 | element::I | element::U) {
+            return Constant::from_bytes(kind, &inner.bytes().ok()?);
+        }
+        if kind != element::VALUETYPE {
+            return None;
+        }
+        let ty = self.declared_ty(&inner);
+        if let Ty::Primitive(kind) = ty {
+            return Constant::from_bytes(kind, &inner.bytes().ok()?);
+        }
+        if let Some(kind) = self.enum_storage(&ty) {
+            return Constant::from_bytes(kind, &inner.bytes().ok()?);
+        }
+        match self.full_name(&ty).as_str() {
+            "System.Decimal" => Constant::decimal(&inner.bytes().ok()?),
+            "System.Nullable`1" => {
+                let has = self.field_named(&inner, "hasValue")?.bytes().ok()?;
+                match has.first() {
+                    Some(0) | None => Some(Constant::Null),
+                    Some(_) => self.constant_of(&self.field_named(&inner, "value")?),
+                }
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Names of tuple elements. The compiler writes them beside the declaration of a variable, field, parameter or result, for all
+//! tuples in its type; here is which of them belong to a part of that type: to an element, an item of a list, a result.
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use crate::engine::coreclr::types::Ty;
+use crate::engine::coreclr::types::TypeSystem;
+
+/// Most parts of a type that are looked at.
+const MAX_PARTS: usize = 256;
+
+/// Names of the elements of all tuples in a type, from the outside in and from left to right (TupleElementNamesAttribute).
+pub(crate) type TupleNames = Rc<Vec<Option<String>>>;
+
+/// The names, if there are any.
+pub(crate) fn tuple_names(names: Vec<Option<String>>) -> Option<TupleNames> {
+    names.iter().any(Option::is_some).then(|| Rc::new(names))
+}
+
+/// Types that a type is made of.
+fn parts(ty: &Ty) -> &[Ty] {
+    match ty {
+        Ty::Named(named) => &named.arguments,
+        Ty::Vector(of) | Ty::Array(of, _) | Ty::Pointer(of) | Ty::Reference(of) => std::slice::from_ref(of),
+        _ => &[],
+    }
+}
+
+impl TypeSystem {
+    /// How many elements a tuple has; 0 for any other type.
+    pub(crate) fn arity(&self, ty: &Ty) -> usize {
+        if !self.full_name(ty).starts_with("System.ValueTuple`") {
+            return 0;
+        }
+        match ty.arguments() {
+            // The eighth element and those behind it are in a tuple inside the tuple.
+            [first @ .., rest] if first.len() == 7 => 7 + self.arity(rest),
+            all => all.len(),
+        }
+    }
+
+    /// How many names there are for a type.
+    fn slots(&self, ty: &Ty) -> usize {
+        self.arity(ty) + parts(ty).iter().map(|part| self.slots(part)).sum::<usize>()
+    }
+
+    /// The names for each part of a type, itself among them.
+    fn shares(&self, ty: &Ty, from: usize, found: &mut Vec<(Ty, Range<usize>)>) -> usize {
+        let mut end = from + self.arity(ty);
+        for part in parts(ty) {
+            end = self.shares(part, end, found);
+        }
+        if found.len() < MAX_PARTS {
+            found.push((ty.clone(), from..end));
+        }
+        end
+    }
+
+    /// The names that a type has with it, for all tuples in it.
+    pub(crate) fn names_in(&self, ty: &Ty) -> Option<TupleNames> {
+        let mut all = Vec::new();
+        self.gather_names(ty, 0, &mut all);
+        tuple_names(all)
+    }
+
+    fn gather_names(&self, ty: &Ty, deep: usize, found: &mut Vec<Option<String>>) {
+        if deep > MAX_PARTS {
+            return;
+        }
+        let names = ty.names();
+        found.extend((0..self.arity(ty)).map(|at| names.and_then(|names| names.name(at)).map(str::to_owned)));
+        for part in parts(ty) {
+            self.gather_names(part, deep + 1, found);
+        }
+    }
+
+    /// The names for the type of a tuple's element, by its position from 0.
+    pub(crate) fn names_of_element(&self, names: &TupleNames, tuple: &Ty, at: usize) -> Option<TupleNames> {
+        let before: usize = tuple.arguments().iter().take(at).map(|part| self.slots(part)).sum();
+        let from = self.arity(tuple) + before;
+        let share = names.get(from..from + self.slots(tuple.arguments().get(at)?))?;
+        tuple_names(share.to_vec())
+    }
+
+    /// The names for a type that is made of parts of another: of `List<(int a, int b)>` those for its items, or for an array
+    /// of these. None for parts that would have several.
+    pub(crate) fn names_within(&self, names: &TupleNames, from: &Ty, to: &Ty) -> Option<TupleNames> {
+        let mut shares = Vec::new();
+        (self.shares(from, 0, &mut shares) == names.len()).then_some(())?;
+        let mut found = Vec::new();
+        self.gather(names, &shares, to, &mut found);
+        tuple_names(found)
+    }
+
+    fn gather(
+        &self,
+        names: &TupleNames,
+        shares: &[(Ty, Range<usize>)],
+        to: &Ty,
+        found: &mut Vec<Option<String>>,
+    ) {
+        let mut fitting =
+            shares.iter().filter(|(ty, _)| ty == to).filter_map(|(_, at)| names.get(at.clone()));
+        match fitting.next() {
+            Some(share) if fitting.all(|other| other == share) => found.extend_from_slice(share),
+            Some(_) => found.resize(found.len() + self.slots(to), None),
+            None => {
+                found.resize(found.len() + self.arity(to), None);
+                for part in parts(to) {
+                    self.gather(names, shares, part, found);
+                }
+            }
+        }
+    }
+}

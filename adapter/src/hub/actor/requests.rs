@@ -1,0 +1,176 @@
+//! Requests to the engine and the broker: sent, replied to in the order in which the replies come, timed out.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use dap_wire::{ErrorCode, Failure};
+use regex::Regex;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::Actor;
+use super::deadlines::{Due, TimedOut};
+use crate::engine::{Engine, EngineReply, EngineRequest, Reply};
+use crate::hub::event::{ClientId, Event, IoRequest, ReadOutput, Ticket};
+use crate::hub::host::Host;
+use crate::io::stdin::Given;
+use crate::io::waiting::Waiting;
+use crate::io::{Broker, ReadRequest};
+use crate::logging::shape;
+
+/// A request without a reply.
+pub(super) struct InFlight {
+    pub(super) cancel: CancellationToken,
+    /// When the engine must have replied; the broker bounds its own waits.
+    due: Option<Due>,
+    /// The reply is on its way through the event pump.
+    replied: bool,
+}
+
+impl<H: Host> Actor<H> {
+    pub(super) fn request_engine(
+        &mut self,
+        ticket: Ticket,
+        command: String,
+        arguments: Value,
+        deadline: Duration,
+    ) {
+        let Some(engine) = self.engine.clone() else { return };
+        tracing::trace!(number = ticket.0, command, arguments = shape(&arguments), "request to the engine");
+        let cancel = CancellationToken::new();
+        let reply = Reply::new(ticket.0, command.clone(), self.reply_sender.clone());
+        let due = Some(self.deadlines.add(ticket, &command, deadline));
+        self.in_flight.insert(ticket, InFlight { cancel: cancel.clone(), due, replied: false });
+        engine.request(EngineRequest { command, arguments }, cancel, reply);
+    }
+
+    /// The engine has not replied in time: that is the reply, and it may give up.
+    pub(super) fn time_out(&mut self, request: TimedOut) {
+        let TimedOut { ticket, command, limit } = request;
+        let cancel = self.in_flight.get(&ticket).map(|request| request.cancel.clone());
+        let message = format!("the engine did not answer `{command}` within {} s", limit.as_secs());
+        let failure = Failure::new(ErrorCode::Timeout, message)
+            .hint("if it never does, end the session, which works in any case, and launch again");
+        self.receive_reply(EngineReply { number: ticket.0, command, result: Err(failure) });
+        if let Some(cancel) = cancel {
+            cancel.cancel();
+        }
+    }
+
+    /// A request has its reply.
+    pub(super) fn forget_request(&mut self, ticket: Ticket) {
+        if let Some(InFlight { due: Some(due), .. }) = self.in_flight.remove(&ticket) {
+            self.deadlines.remove(due);
+        }
+    }
+
+    /// The engine replied, or its time is up.
+    pub(super) fn receive_reply(&mut self, reply: EngineReply) {
+        let EngineReply { number, command, result } = reply;
+        match &result {
+            Ok(body) => tracing::trace!(number, command, body = shape(body), "reply of the engine"),
+            Err(failure) => {
+                tracing::trace!(number, command, code = failure.code.as_str(), "refusal of the engine");
+            }
+        }
+        let event = Event::EngineReplied { ticket: Ticket(number), result };
+        let request = self.in_flight.get_mut(&Ticket(number)).filter(|_| command == "disconnect");
+        let Some(request) = request else { return self.handle(event) };
+        // An engine that replies as its time is up replies twice. The second reply would come when the next program may run
+        // already, and have that killed.
+        if std::mem::replace(&mut request.replied, true) {
+            return;
+        }
+        // It follows the events that the engine sent before, which take their time.
+        if let Some(disconnects) = &self.disconnects {
+            drop(disconnects.send(event));
+        }
+    }
+
+    pub(super) fn request_io(&mut self, ticket: Ticket, client: ClientId, request: IoRequest) {
+        let (cancel, inbox, broker) = (CancellationToken::new(), self.inbox.clone(), self.broker.clone());
+        self.in_flight.insert(ticket, InFlight { cancel: cancel.clone(), due: None, replied: false });
+        tokio::spawn(async move {
+            let result = match request {
+                IoRequest::Write { data, close } => {
+                    broker.write_input(&data, close, &cancel).await.map(|written| {
+                        json!({ "bytesWritten": written.bytes_written, "stdinClosed": written.stdin_closed,
+                        // For the debug console, whose response this may be.
+                        "result": "", "variablesReference": 0 })
+                    })
+                }
+                IoRequest::Read(read) => read_output(&broker, client, read, &cancel).await,
+                IoRequest::Given => broker.input().map(input),
+            };
+            inbox.event(Event::IoReplied { ticket, result }).await;
+        });
+    }
+}
+
+/// The body of `processReadInput`: text, or base64 where it is none.
+fn input(given: Given) -> Value {
+    let complete = given.bytes == given.data.len() as u64;
+    let mut body = json!({ "bytes": given.bytes, "closed": given.closed, "complete": complete });
+    match String::from_utf8(given.data) {
+        Ok(text) => (body["data"], body["encoding"]) = (json!(text), json!("utf8")),
+        Err(error) => {
+            let text = base64::engine::general_purpose::STANDARD.encode(error.into_bytes());
+            (body["data"], body["encoding"]) = (json!(text), json!("base64"));
+        }
+    }
+    body
+}
+
+async fn read_output(
+    broker: &Broker,
+    client: ClientId,
+    read: ReadOutput,
+    cancel: &CancellationToken,
+) -> Result<Value, Failure> {
+    let wait_for = read.wait_for.as_deref().map(Regex::new).transpose();
+    let request = ReadRequest {
+        stdout: read.stdout,
+        stderr: read.stderr,
+        clear: read.clear,
+        since: read.since,
+        max_bytes: read.max_bytes,
+        newest: read.newest,
+        wait_for: wait_for.map_err(|error| Failure::invalid(error.to_string()))?,
+        timeout: read.timeout,
+        screen: read.screen,
+        stopped: read.stopped,
+    };
+    let answer = broker.read_output(client.0, &request, cancel).await?;
+    let mut body = json!({ "cursor": answer.cursor, "dropped": answer.dropped,
+        "waitingForInput": answer.waiting_for_input.is_some(), "exited": answer.exited });
+    if answer.waiting_for_input == Some(Waiting::ForKeys) {
+        body["takesKeys"] = json!(true);
+    }
+    if let Some(screen) = answer.screen {
+        body["screen"] = json!(screen);
+    }
+    for (name, bytes, text) in
+        [("stdout", "stdoutBytes", answer.stdout), ("stderr", "stderrBytes", answer.stderr)]
+    {
+        if let Some(text) = text {
+            body[bytes] = json!(text.len());
+            body[name] = json!(text);
+        }
+    }
+    if answer.skipped > 0 {
+        body["skipped"] = json!(answer.skipped);
+    }
+    if let Some(matched) = answer.matched {
+        body["matched"] = json!(matched);
+    }
+    Ok(body)
+}
+
+/// Takes the place of an engine that could not be made, and replies to every request with the reason.
+pub(super) struct FailedEngine(pub(super) Failure);
+
+impl Engine for FailedEngine {
+    fn request(&self, _: EngineRequest, _: CancellationToken, reply: Reply) {
+        reply.send(Err(self.0.clone()));
+    }
+}

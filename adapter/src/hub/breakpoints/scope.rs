@@ -1,0 +1,59 @@
+//! The scope of a DAP request that sets breakpoints: what it replaces whole.
+
+use dap_wire::command::{self, CommandSpec};
+
+/// What one DAP request replaces whole.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum BreakpointScope {
+    /// `setBreakpoints` of a file, by its normalized path.
+    Source(String),
+    /// `setBreakpoints` of a source without a file, by the engine's `sourceReference`.
+    Reference(i64),
+    /// `setFunctionBreakpoints`.
+    Functions,
+    /// `setExceptionBreakpoints`.
+    Exceptions,
+    /// `setDataBreakpoints`.
+    Data,
+    /// `setInstructionBreakpoints`.
+    Instructions,
+}
+
+impl BreakpointScope {
+    /// The scope of a file: two spellings of one path are one scope. Links are not followed: the hub does no I/O.
+    pub fn of_path(path: &str) -> Self {
+        if !path.starts_with('/') {
+            return Self::Source(path.to_owned());
+        }
+        let mut parts: Vec<&str> = Vec::new();
+        for part in path.split('/') {
+            match part {
+                "" | "." => {}
+                ".." => drop(parts.pop()),
+                part => parts.push(part),
+            }
+        }
+        Self::Source(format!("/{}", parts.join("/")))
+    }
+
+    /// The DAP request that sets it.
+    pub fn command(&self) -> &'static str {
+        match self {
+            Self::Source(_) | Self::Reference(_) => "setBreakpoints",
+            Self::Functions => "setFunctionBreakpoints",
+            Self::Exceptions => "setExceptionBreakpoints",
+            Self::Data => "setDataBreakpoints",
+            Self::Instructions => "setInstructionBreakpoints",
+        }
+    }
+
+    /// The capability an engine needs for it; sources and exceptions need none.
+    pub fn capability(&self) -> Option<&'static str> {
+        command::find(self.command()).and_then(CommandSpec::capability)
+    }
+
+    /// Whether an editor can show another client's breakpoint there: only lines have a margin.
+    pub fn has_lines(&self) -> bool {
+        matches!(self, Self::Source(_) | Self::Reference(_))
+    }
+}

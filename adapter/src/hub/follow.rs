@@ -1,0 +1,419 @@
+//! The life of one call, followed statement by statement until it returns: which lines it executes, what each changes, and what it
+//! calls. [`Follow`] decides what the engine is requested next, from the stacks and variables of the stops on the way. It requests
+//! nothing itself, knows no client and no clock; that is [`super::state`]'s work. Nothing is folded here: a body has one row for each statement.
+
+mod frames;
+mod record;
+
+use dap_wire::types::{self, StackFrame, StackTraceResponseBody};
+use dap_wire::{ErrorCode, Failure};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use frames::{Caller, StepEnd, as_caller, locate};
+use record::{Call, Record, Row, ScopeRef, local_scopes, take_own, take_returned, visible};
+
+/// Statements unless a client requests another number, and the most of them.
+const STEPS: (usize, usize) = (200, 5000);
+/// Milliseconds unless a client requests another time, and the most of them.
+const TIME: (u64, u64) = (10_000, 60_000);
+/// Deepest calls that are followed statement by statement.
+const MAX_DEPTH: usize = 5;
+/// Most calls of one statement that are entered; the rest are stepped over.
+const CALLS: usize = 16;
+/// Most bytes of a body.
+const MAX_BYTES: usize = 1 << 20;
+/// Most variables of one scope.
+const VARIABLES: usize = 60;
+/// Frames that tell where a step ended, in the usual case.
+const LEVELS: usize = 3;
+/// The same where a callback may be below frames of a library.
+const MORE_LEVELS: usize = 60;
+/// The same if a function calls itself: then frames are distinguished by their number.
+const ALL_LEVELS: usize = 20_000;
+
+/// Arguments of `followCall`, as a client sends them.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Arguments {
+    thread_id: Option<i64>,
+    depth: Option<u64>,
+    max_steps: Option<u64>,
+    timeout_ms: Option<u64>,
+    enter_calls: Option<bool>,
+}
+
+/// What is requested next.
+#[derive(Debug, PartialEq)]
+pub enum Next {
+    /// A query about the stop: command and arguments.
+    Query(&'static str, Value),
+    /// A step.
+    Step(&'static str),
+    /// Nothing: it has ended.
+    End(Ended),
+}
+
+/// Why it ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// The call has returned.
+    Returned,
+    /// The program stopped at an exception.
+    Exception,
+    /// The call is on the stack no more, and did not return to its caller: an exception left it.
+    Unwound,
+    /// The program stopped for another reason.
+    Stopped,
+    /// The program has ended.
+    Exited,
+    /// As many statements were executed as were requested, or their values are too large.
+    Steps,
+    /// The time is up.
+    Timeout,
+    /// The client cancelled it.
+    Cancelled,
+    /// The engine refuses to step or to show the stack.
+    Failed,
+}
+
+impl Ended {
+    /// Its name in a body.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Returned => "returned",
+            Self::Exception => "exception",
+            Self::Unwound => "unwound",
+            Self::Stopped => "stopped",
+            Self::Exited => "exited",
+            Self::Steps => "steps",
+            Self::Timeout => "timeout",
+            Self::Cancelled => "cancelled",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// A frame that is followed statement by statement.
+#[derive(Debug)]
+struct Level {
+    name: String,
+    path: Option<String>,
+    /// Who called it.
+    caller: Option<Caller>,
+    /// Number of frames of the stack with it on top, if frames are distinguished by it.
+    height: usize,
+    /// Its variables, as they were last.
+    rows: Vec<Row>,
+    /// The index of its statement that is being executed.
+    statement: Option<usize>,
+    /// What it is about to return, where the engine stops there.
+    returns: Option<String>,
+}
+
+/// What the response to the last query contains.
+#[derive(Debug)]
+enum Look {
+    Stack,
+    Scopes,
+    Variables { left: Vec<ScopeRef>, are_returned: bool, rows: Vec<Row> },
+}
+
+/// The life of one call, as far as it is known.
+#[derive(Debug)]
+pub struct Follow {
+    thread: i64,
+    depth: usize,
+    max_steps: usize,
+    enter_calls: bool,
+    /// The limit in milliseconds.
+    pub timeout: u64,
+    levels: Vec<Level>,
+    record: Record,
+    look: Look,
+    /// Where the last step ended.
+    place: StepEnd,
+    top: StackFrame,
+    /// Frames of the last stack, where they are counted.
+    height: usize,
+    /// How many frames the next stack has at most.
+    wanted: usize,
+    /// Frames are distinguished by their number.
+    recursive: bool,
+    /// They are from the next stack on.
+    counts: bool,
+    /// Who called the frame on top.
+    caller: Option<Caller>,
+    /// The last step ended in the middle of a statement: a call of it has returned.
+    within: bool,
+    /// Calls of the current statement that were entered.
+    entered: usize,
+    /// The last step was one into calls.
+    stepped_in: bool,
+}
+
+impl Follow {
+    /// Reads the arguments of `followCall`.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER`.
+    pub fn parse(arguments: &Value, stopped: Option<i64>) -> Result<Self, Failure> {
+        let read: Arguments = serde_json::from_value(arguments.clone()).map_err(|error| {
+            Failure::invalid(format!("the arguments of `followCall` do not fit: {error}"))
+        })?;
+        let Some(thread) = read.thread_id.or(stopped) else {
+            return Err(Failure::invalid("`followCall` needs `threadId`"));
+        };
+        let depth = usize::try_from(read.depth.unwrap_or(0)).unwrap_or(usize::MAX);
+        if depth > MAX_DEPTH {
+            return Err(Failure::invalid(format!("`depth` is {depth}; it must be 0 to {MAX_DEPTH}")));
+        }
+        let steps = read.max_steps.map_or(STEPS.0, |steps| usize::try_from(steps).unwrap_or(usize::MAX));
+        if steps == 0 || steps > STEPS.1 {
+            return Err(Failure::invalid(format!("`maxSteps` is {steps}; it must be 1 to {}", STEPS.1)));
+        }
+        Ok(Self {
+            thread,
+            depth,
+            max_steps: steps,
+            enter_calls: read.enter_calls.unwrap_or(true),
+            timeout: read.timeout_ms.unwrap_or(TIME.0).clamp(1, TIME.1),
+            levels: Vec::new(),
+            record: Record::default(),
+            look: Look::Stack,
+            place: StepEnd::Gone,
+            top: StackFrame::default(),
+            height: 0,
+            wanted: LEVELS,
+            recursive: false,
+            counts: false,
+            caller: None,
+            within: false,
+            entered: 0,
+            stepped_in: false,
+        })
+    }
+
+    /// The thread that is followed.
+    pub fn thread(&self) -> i64 {
+        self.thread
+    }
+
+    /// The program has stopped, with this thread, in the call or on the way: looks where.
+    pub fn stopped(&mut self, thread: Option<i64>) -> Next {
+        self.thread = thread.unwrap_or(self.thread);
+        self.wanted = if self.recursive { ALL_LEVELS } else { LEVELS };
+        self.stack()
+    }
+
+    fn stack(&mut self) -> Next {
+        self.look = Look::Stack;
+        let arguments = json!({ "threadId": self.thread, "startFrame": 0, "levels": self.wanted });
+        Next::Query("stackTrace", arguments)
+    }
+
+    /// The engine replied to the last query.
+    ///
+    /// # Errors
+    /// The engine's own, when nothing can be known without.
+    pub fn receive(&mut self, reply: Result<Value, Failure>) -> Result<Next, Failure> {
+        match std::mem::replace(&mut self.look, Look::Stack) {
+            Look::Stack => {
+                let stack: StackTraceResponseBody = types::read(&reply?);
+                Ok(self.receive_stack(&stack.stack_frames))
+            }
+            Look::Scopes => {
+                let mut left = local_scopes(&reply.unwrap_or_default());
+                left.reverse();
+                Ok(self.next_scope(left, Vec::new()))
+            }
+            Look::Variables { left, are_returned, mut rows } => {
+                // Code of a library may have variables that cannot be read.
+                visible(&mut rows, &reply.unwrap_or_default(), are_returned, VARIABLES);
+                Ok(self.next_scope(left, rows))
+            }
+        }
+    }
+
+    fn next_scope(&mut self, mut left: Vec<ScopeRef>, rows: Vec<Row>) -> Next {
+        let Some((reference, are_returned)) = left.pop() else { return self.arrive(rows) };
+        self.look = Look::Variables { left, are_returned, rows };
+        let count = VARIABLES + 10;
+        Next::Query("variables", json!({ "variablesReference": reference, "start": 0, "count": count }))
+    }
+
+    fn receive_stack(&mut self, frames: &[StackFrame]) -> Next {
+        let Some(top) = frames.first() else { return Next::End(Ended::Unwound) };
+        self.top = top.clone();
+        self.caller = frames.get(1).map(as_caller);
+        self.height = frames.len();
+        if std::mem::take(&mut self.counts) {
+            self.count_levels(frames);
+        }
+        let mut place = locate(&self.levels, frames, self.recursive);
+        if place == StepEnd::Same && self.levels.last().is_some_and(|level| level.returns.is_some()) {
+            // It has returned, and its caller, which has no frame here, has called it again.
+            if self.levels.len() == 1 {
+                self.finish(&[]);
+                return Next::End(Ended::Returned);
+            }
+            self.pop_to(self.levels.len() - 1);
+            place = StepEnd::Called;
+        }
+        let calls_itself = match place {
+            StepEnd::Start => frames.get(1).is_some_and(|caller| caller.name == top.name),
+            StepEnd::Called => self.levels.iter().any(|level| level.name == top.name),
+            _ => false,
+        };
+        if !self.recursive && calls_itself {
+            (self.recursive, self.counts, self.wanted) = (true, true, ALL_LEVELS);
+            return self.stack();
+        }
+        if place == StepEnd::Gone && self.wanted < MORE_LEVELS {
+            self.wanted = MORE_LEVELS;
+            return self.stack();
+        }
+        self.place = place;
+        match self.place {
+            // At the first instruction of a library's function some debuggers miss its caller.
+            StepEnd::Gone if self.stepped_in && !frames::is_users(top) => self.leave_call(),
+            StepEnd::Gone => Next::End(Ended::Unwound),
+            StepEnd::Called if !frames::is_users(top) => self.leave_call(),
+            StepEnd::Library => self.leave_call(),
+            _ => {
+                self.look = Look::Scopes;
+                Next::Query("scopes", json!({ "frameId": top.id }))
+            }
+        }
+    }
+
+    /// From now on frames are distinguished by their number: that of each level, from this stack with all frames.
+    fn count_levels(&mut self, frames: &[StackFrame]) {
+        let Some(last) = self.levels.last() else { return };
+        let below = frames.iter().skip(1).position(|frame| frames::is(frame, last)).unwrap_or_default() + 1;
+        let own = self.height.saturating_sub(below);
+        for (back, level) in self.levels.iter_mut().rev().enumerate() {
+            level.height = own.saturating_sub(back);
+        }
+    }
+
+    fn leave_call(&mut self) -> Next {
+        self.entered += 1;
+        self.stepped_in = false;
+        Next::Step("stepOut")
+    }
+
+    /// The variables where the step ended are known.
+    fn arrive(&mut self, mut rows: Vec<Row>) -> Next {
+        let returned = take_returned(&mut rows);
+        let own = take_own(&mut rows);
+        match self.place {
+            StepEnd::Start => {
+                self.record.begin(&self.top, &rows);
+                self.push(rows);
+            }
+            StepEnd::Same => {
+                if let Some(level) = self.levels.last_mut() {
+                    level.returns = own;
+                }
+                self.record.returned(self.statement(), &returned);
+                self.changed(rows);
+            }
+            StepEnd::Back { to } => {
+                self.pop_to(to + 1);
+                self.within = true;
+                self.record.returned(self.statement(), &returned);
+                self.changed(rows);
+            }
+            StepEnd::Called => {
+                let is_followed = self.levels.len() <= self.depth || frames::is_block(&self.top);
+                self.record.call(self.statement(), Call::of(&self.top, &rows, is_followed));
+                if !is_followed {
+                    self.within = true;
+                    return self.leave_call();
+                }
+                self.push(rows);
+            }
+            StepEnd::Caller => {
+                self.finish(&returned);
+                return Next::End(Ended::Returned);
+            }
+            StepEnd::Gone | StepEnd::Library => return Next::End(Ended::Unwound),
+        }
+        if self.record.statements() > self.max_steps || self.record.bytes > MAX_BYTES {
+            self.record.unfinished();
+            return Next::End(Ended::Steps);
+        }
+        let enters = self.enter_calls && self.entered < CALLS;
+        self.stepped_in = enters;
+        Next::Step(if enters { "stepIn" } else { "next" })
+    }
+
+    /// The call itself has returned.
+    fn finish(&mut self, returned: &[record::Returned]) {
+        let own = self.levels.first_mut().and_then(|level| level.returns.take());
+        match own {
+            Some(value) => self.record.end(&[(None, value)]),
+            None => self.record.end(returned),
+        }
+    }
+
+    /// The calls below have returned: so many levels are left.
+    fn pop_to(&mut self, left: usize) {
+        while self.levels.len() > left {
+            let own = self.levels.pop().and_then(|level| level.returns);
+            if let Some(value) = own {
+                self.record.returned(self.statement(), &[(None, value)]);
+            }
+        }
+    }
+
+    fn statement(&self) -> Option<usize> {
+        self.levels.last().and_then(|level| level.statement)
+    }
+
+    /// Takes up a call: its first statement begins.
+    fn push(&mut self, rows: Vec<Row>) {
+        let depth = self.levels.len();
+        let statement = self.record.add(&self.top, depth, true);
+        self.levels.push(Level {
+            name: self.top.name.clone(),
+            path: frames::path(&self.top),
+            caller: self.caller.clone(),
+            height: self.height,
+            rows,
+            statement: Some(statement),
+            returns: None,
+        });
+        (self.within, self.entered) = (false, 0);
+    }
+
+    /// The call is where it was entered or stepped: what has changed, and which statement is next.
+    fn changed(&mut self, rows: Vec<Row>) {
+        let depth = self.levels.len().saturating_sub(1);
+        let Some(level) = self.levels.last_mut() else { return };
+        self.record.changed(level.statement, &level.rows, &rows);
+        level.rows = rows;
+        let is_same = level.statement.is_some_and(|at| self.record.is_at(at, self.top.line));
+        if std::mem::take(&mut self.within) && is_same {
+            return;
+        }
+        self.entered = 0;
+        level.statement = Some(self.record.add(&self.top, depth, false));
+    }
+
+    /// The body of the response.
+    pub fn body(self, ended: Ended, failure: Option<&Failure>) -> Value {
+        let mut body = self.record.body();
+        body["ended"] = json!(ended.name());
+        if let Some(failure) = failure {
+            body["message"] = json!(failure.to_string());
+        }
+        body
+    }
+}
+
+/// The refusal of a second `followCall` meanwhile.
+pub fn is_followed() -> Failure {
+    Failure::new(ErrorCode::NotStopped, "a call is being followed").hint("wait for the next stop")
+}

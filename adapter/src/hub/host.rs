@@ -1,0 +1,75 @@
+//! What the hub needs of the process it runs in: an engine, connections to other sessions, and a way for others to find it.
+
+use std::sync::Arc;
+
+use dap_wire::{ErrorCode, Failure};
+use futures::future::BoxFuture;
+use serde_json::Value;
+use tokio::sync::{mpsc, watch};
+
+use super::access::AgentAccess;
+use super::connection::Connection;
+use super::event::Publication;
+use super::inbox::Inbox;
+use crate::engine::{ChildProcess, ChildSession, Engine, EngineEvent, StartedEngine};
+use crate::io::Broker;
+
+/// The process that hosts a session.
+pub trait Host {
+    /// Makes the engine for these arguments.
+    ///
+    /// # Errors
+    /// Why there is none.
+    fn start_engine(
+        &mut self,
+        arguments: &Value,
+        broker: &Broker,
+        events: mpsc::UnboundedSender<EngineEvent>,
+    ) -> Result<(StartedEngine, Arc<dyn Engine>), Failure>;
+
+    /// Hosts the session of a child process. Agents may do in it what they may do here.
+    ///
+    /// # Errors
+    /// Why there is none; `UNSUPPORTED` from a host with room for one session.
+    fn host_child(
+        &mut self,
+        child: ChildSession,
+        _access: watch::Receiver<AgentAccess>,
+    ) -> Result<HostedChild, Failure> {
+        let message = format!("too many sessions of {} are open", child.name);
+        Err(Failure::new(ErrorCode::Unsupported, message))
+    }
+
+    /// Starts a host process for the session of a child process; otherwise as [`Host::host_child`].
+    ///
+    /// # Errors
+    /// Why there is none; `UNSUPPORTED` from a host that starts no others.
+    fn start_child_host(
+        &mut self,
+        child: ChildProcess,
+        _access: watch::Receiver<AgentAccess>,
+    ) -> Result<HostedChild, Failure> {
+        let message = format!("no host can be started for {}", child.name);
+        Err(Failure::new(ErrorCode::Unsupported, message))
+    }
+
+    /// Connects to another live session's socket.
+    ///
+    /// # Errors
+    /// `NO_SESSION` when no session listens there.
+    fn connect(&mut self, session: &str) -> Result<Connection, Failure>;
+
+    /// Lets others join.
+    fn publish(&mut self, publication: Publication, inbox: &Inbox);
+
+    /// Accepts no more clients.
+    fn unpublish(&mut self);
+}
+
+/// The session of a child process.
+pub struct HostedChild {
+    /// Its id.
+    pub id: String,
+    /// Whether it can be joined, as soon as that is known; `None` when it can be.
+    pub joinable: Option<BoxFuture<'static, bool>>,
+}

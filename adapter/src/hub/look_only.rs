@@ -1,0 +1,89 @@
+//! What a client with look-only access may send: only what is known to run no code of the program. The command table says
+//! which requests are for it, the engine's facts which of the rest run nothing. docs/sharing.md explains it to users.
+//!
+//! Not here: what an engine offers; a request that it does not know is refused by the engine.
+
+use dap_wire::command::{self, LookOnly};
+use serde_json::Value;
+
+use crate::engine::{LOOK_ONLY, StartedEngine};
+
+/// Whether this runs no code of the program. Before the engine is known nothing can be looked at, and the request is refused
+/// for that.
+pub fn allows(engine: Option<&StartedEngine>, command: &str) -> bool {
+    match column(command) {
+        LookOnly::Handshake | LookOnly::Always => true,
+        LookOnly::AskProfile => engine.is_none_or(|engine| engine.look_only.include(command)),
+        LookOnly::AskBinder => engine.is_some_and(|engine| engine.look_only.include(command)),
+        LookOnly::Never => false,
+    }
+}
+
+/// Whether some engine answers it without running anything.
+pub fn is_look(command: &str) -> bool {
+    column(command) == LookOnly::AskProfile
+}
+
+/// Whether it belongs to the handshake: agents without any access may send it too.
+pub fn is_handshake(command: &str) -> bool {
+    column(command) == LookOnly::Handshake
+}
+
+fn column(command: &str) -> LookOnly {
+    command::find(command).map_or(LookOnly::Never, |spec| spec.look_only)
+}
+
+/// Removes from an allowed request what could still run code, and marks it so that the engine runs none.
+pub fn restrain(command: &str, arguments: &mut Value) {
+    let Some(arguments) = arguments.as_object_mut() else { return };
+    // Parameters' values in a frame's name are shown as variables are.
+    if command == "stackTrace" {
+        arguments.shift_remove("format");
+    }
+    if matches!(command, "variables" | "evaluate") {
+        arguments.insert(LOOK_ONLY.into(), Value::Bool(true));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::LookOnlyRequests;
+
+    #[test]
+    fn an_engine_that_nobody_knows_is_asked_nothing() {
+        let unknown = StartedEngine::scripted(true);
+        for row in &command::COMMANDS {
+            let open = matches!(row.look_only, LookOnly::Handshake | LookOnly::Always);
+            assert_eq!(allows(Some(&unknown), row.name), open, "{}", row.name);
+        }
+        assert!(!allows(Some(&unknown), "someAdaptersOwn") && !allows(None, "someAdaptersOwn"));
+        assert!(is_look("completions") && !is_look("evaluate"));
+    }
+
+    #[test]
+    fn an_engine_that_is_known_is_asked_what_it_says_it_reads_and_nothing_that_acts() {
+        let mut engine = StartedEngine::scripted(true);
+        // Whatever it says: the table comes first.
+        engine.look_only = LookOnlyRequests::Known(&["variables", "setVariable", "continue"]);
+        for (command, allowed) in [
+            ("stackTrace", true),
+            ("variables", true),
+            ("source", false),
+            ("evaluate", false),
+            ("setVariable", false),
+            ("continue", false),
+            ("processWriteInput", false),
+            ("processReadOutput", true),
+        ] {
+            assert_eq!(allows(Some(&engine), command), allowed, "{command}");
+        }
+    }
+
+    #[test]
+    fn a_frame_is_not_named_with_values() {
+        let mut arguments = serde_json::json!({ "threadId": 1, "format": { "parameterValues": true } });
+        restrain("stackTrace", &mut arguments);
+        assert_eq!(arguments, serde_json::json!({ "threadId": 1 }));
+    }
+}

@@ -1,0 +1,97 @@
+//! What is known of the program, as the engine's events reported it: what a client that joins later is sent.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use dap_wire::types::{self, ProgressEndEventBody};
+use serde_json::{Value, json};
+
+/// Maximum number of child sessions that are remembered: a pool of workers may start thousands.
+const MAX_CHILDREN: usize = 64;
+/// Maximum number of operations in progress that are remembered, so that they end for clients when their engine does.
+const MAX_PROGRESS: usize = 64;
+
+/// The program as its events reported it.
+#[derive(Debug, Default)]
+pub struct ReplayState {
+    /// Body of `process`.
+    pub process: Option<Value>,
+    threads: BTreeSet<i64>,
+    modules: Vec<Value>,
+    /// What is in progress and was reported to clients, by its `progressId`.
+    progress: BTreeSet<String>,
+    /// The newest sessions of child processes: `{session, name}`.
+    children: VecDeque<Value>,
+}
+
+impl ReplayState {
+    /// Records an event before it is passed on.
+    pub fn record(&mut self, event: &str, body: &Value) {
+        match event {
+            "process" => self.process = Some(body.clone()),
+            "thread" => {
+                let Some(id) = body["threadId"].as_i64() else { return };
+                match body["reason"].as_str() {
+                    Some("exited") => drop(self.threads.remove(&id)),
+                    _ => drop(self.threads.insert(id)),
+                }
+            }
+            "module" => {
+                let id = &body["module"]["id"];
+                self.modules.retain(|known| &known["id"] != id);
+                if body["reason"] != "removed" {
+                    self.modules.push(body["module"].clone());
+                }
+            }
+            "progressStart" if self.progress.len() < MAX_PROGRESS => {
+                self.progress.extend(body["progressId"].as_str().map(str::to_owned));
+            }
+            "progressEnd" => drop(body["progressId"].as_str().map(|id| self.progress.remove(id))),
+            _ => {}
+        }
+    }
+
+    /// Whether this operation is in progress.
+    pub fn is_in_progress(&self, progress_id: &str) -> bool {
+        self.progress.contains(progress_id)
+    }
+
+    /// Ends all that is in progress; returns the bodies of `progressEnd`.
+    pub fn end_progress(&mut self) -> Vec<Value> {
+        let ended = std::mem::take(&mut self.progress).into_iter();
+        let body = |progress_id| ProgressEndEventBody { progress_id, ..ProgressEndEventBody::default() };
+        ended.map(|id| types::body(&body(id))).collect()
+    }
+
+    /// Records the session of a child process.
+    pub fn record_child(&mut self, child: Value) {
+        self.children.push_back(child);
+        if self.children.len() > MAX_CHILDREN {
+            self.children.pop_front();
+        }
+    }
+
+    /// The newest sessions of child processes, oldest first; some may have ended.
+    pub fn children(&self) -> impl Iterator<Item = &Value> {
+        self.children.iter()
+    }
+
+    /// Events that take back what clients know of a program that is replaced by another.
+    pub fn retract(&self) -> Vec<(&'static str, Value)> {
+        let modules = self.module_events("removed");
+        self.thread_events("exited").chain(modules).collect()
+    }
+
+    /// Events that bring a client to where the others are, in the order DAP clients expect.
+    pub fn replay(&self) -> Vec<(&'static str, Value)> {
+        let process = self.process.iter().map(|body| ("process", body.clone()));
+        process.chain(self.thread_events("started")).chain(self.module_events("new")).collect()
+    }
+
+    fn thread_events(&self, reason: &str) -> impl Iterator<Item = (&'static str, Value)> {
+        self.threads.iter().map(move |id| ("thread", json!({ "reason": reason, "threadId": id })))
+    }
+
+    fn module_events(&self, reason: &str) -> impl Iterator<Item = (&'static str, Value)> {
+        self.modules.iter().map(move |module| ("module", json!({ "reason": reason, "module": module })))
+    }
+}

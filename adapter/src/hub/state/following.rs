@@ -1,0 +1,205 @@
+//! `followCall`: the engine steps through a call, and no client sees a stop until it is over. What is requested next is
+//! [`Follow`]'s to decide; here are the stops, the replies, the time and the clients.
+
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use dap_wire::Failure;
+use dap_wire::types::StoppedEventBody;
+use serde_json::{Value, json};
+
+use super::{ENGINE_DEADLINE, Phase, State};
+use crate::hub::event::{ClientId, ClientRequest, Effect, Timer};
+use crate::hub::follow::{Ended, Follow, Next, is_followed};
+use crate::hub::pending::Waiter;
+
+/// How long a program may take to stop once the time is up.
+const PAUSE_TIME: Duration = Duration::from_secs(5);
+
+/// A call that is followed.
+#[derive(Debug)]
+pub(super) struct Following {
+    request: ClientRequest,
+    follow: Follow,
+    /// Counts what is requested of the engine, so that a late reply is not taken for another's.
+    number: u64,
+    /// The last stop, which clients are to see when it is over, with the breakpoints that were hit.
+    stop: StoppedEventBody,
+    hit: Vec<i64>,
+    /// A step is on its way: the engine will report a stop.
+    steps: bool,
+    /// Why it is to end at the next stop.
+    ending: Option<Ended>,
+}
+
+impl State {
+    /// Begins to follow the call in which a thread is stopped.
+    pub(super) fn follow_call(&mut self, request: ClientRequest, mut arguments: Value) {
+        let follow = match self.following {
+            Some(_) => Err(is_followed()),
+            None => self
+                .prepare(&request, &mut arguments)
+                .and_then(|()| Follow::parse(&arguments, self.stopped_thread())),
+        };
+        let mut follow = match follow {
+            Ok(follow) => follow,
+            Err(failure) => return self.refuse(&request, failure),
+        };
+        let Phase::Stopped { stop } = self.phase.clone() else { return };
+        let by = self.name_of(request.client);
+        self.abandon_checks();
+        // A stop on the way that no owner wants ends the step.
+        self.checks.last_resume = "stepIn".into();
+        let continued = self.continued();
+        self.set_running(Some(by));
+        self.broadcast_except(Some(request.client), "continued", &continued);
+        self.report_change(request.client, "resumed", &json!({ "command": request.command }));
+        self.followed += 1;
+        let after = Duration::from_millis(follow.timeout);
+        self.effects.push(Effect::StartTimer { timer: Timer::Follow(self.followed), after });
+        let thread = Some(follow.thread());
+        let next = follow.stopped(thread);
+        self.following =
+            Some(Following { request, follow, number: 0, stop, hit: Vec::new(), steps: false, ending: None });
+        self.go_on_following(next);
+    }
+
+    /// Requests what is next of the engine, or ends.
+    fn go_on_following(&mut self, next: Next) {
+        let Some(following) = &mut self.following else { return };
+        let next = match (following.ending, next) {
+            // At a stop nothing more is learnt than that it ends.
+            (Some(ended), Next::Step(_)) => Next::End(ended),
+            (_, next) => next,
+        };
+        following.number += 1;
+        following.steps = matches!(next, Next::Step(_));
+        let waiter = Waiter::Follow(following.number);
+        match next {
+            Next::Query(command, arguments) => {
+                self.request_engine(waiter, command, arguments, ENGINE_DEADLINE);
+            }
+            Next::Step(command) => {
+                let arguments = json!({ "threadId": following.follow.thread() });
+                self.request_engine(waiter, command, arguments, ENGINE_DEADLINE);
+            }
+            Next::End(ended) => self.end_following(ended, None),
+        }
+    }
+
+    /// The engine replied to a query or a step.
+    pub(super) fn receive_follow_reply(&mut self, number: u64, result: Result<Value, Failure>) {
+        let Some(following) = self.following.as_mut().filter(|following| following.number == number) else {
+            return;
+        };
+        if following.steps {
+            if let Err(failure) = result {
+                self.end_following(Ended::Failed, Some(&failure));
+            }
+            return;
+        }
+        match following.follow.receive(result) {
+            Ok(next) => self.go_on_following(next),
+            Err(failure) => self.end_following(Ended::Failed, Some(&failure)),
+        }
+    }
+
+    /// Takes a stop that belongs to the call that is followed; returns any other.
+    pub(super) fn take_followed_stop(
+        &mut self,
+        stop: StoppedEventBody,
+        hit: &[i64],
+    ) -> Option<StoppedEventBody> {
+        let Some(following) = &mut self.following else { return Some(stop) };
+        let by = following.request.client;
+        let is_own = |id: &i64| {
+            self.breakpoints
+                .find(*id)
+                .is_some_and(|breakpoint| breakpoint.owners.iter().all(|owner| *owner == by))
+        };
+        let is_thread = stop.thread_id == Some(following.follow.thread());
+        let is_way = match stop.reason.as_str() {
+            "step" => true,
+            // Its own breakpoints, on the lines that it follows.
+            reason if reason.ends_with("breakpoint") => {
+                is_thread && !hit.is_empty() && hit.iter().all(is_own)
+            }
+            _ => false,
+        };
+        let ended = match stop.reason.as_str() {
+            "exception" => Ended::Exception,
+            _ => Ended::Stopped,
+        };
+        let (thread, ending) = (stop.thread_id, following.ending);
+        (following.stop, following.hit) = (stop, hit.to_vec());
+        following.steps = false;
+        if is_way && ending.is_none() {
+            let next = following.follow.stopped(thread);
+            self.go_on_following(next);
+        } else {
+            self.end_following(ending.unwrap_or(ended), None);
+        }
+        None
+    }
+
+    /// It is over: clients see where the program is stopped, and the one that followed has its response.
+    fn end_following(&mut self, ended: Ended, failure: Option<&Failure>) {
+        let Some(following) = self.following.take() else { return };
+        let Following { request, follow, stop, hit, .. } = following;
+        self.abandon_checks();
+        self.report_stop(stop, &hit);
+        self.respond(&request, Ok(follow.body(ended, failure)));
+    }
+
+    /// The program has ended, or is being replaced.
+    pub(super) fn abandon_following(&mut self) {
+        if let Some(Following { request, follow, .. }) = self.following.take() {
+            self.respond(&request, Ok(follow.body(Ended::Exited, None)));
+        }
+    }
+
+    /// The time is up: the program is to stop where it is.
+    pub(super) fn time_out_following(&mut self, number: u64) {
+        if self.followed != number {
+            return;
+        }
+        match self.following.as_ref().map(|following| following.ending) {
+            None => {}
+            Some(None) => drop(self.interrupt_following(Ended::Timeout)),
+            // It does not stop.
+            Some(Some(ended)) => {
+                if let Some(Following { request, follow, .. }) = self.following.take() {
+                    self.respond(&request, Ok(follow.body(ended, None)));
+                }
+            }
+        }
+    }
+
+    /// Ends it at the next stop, which comes at once. Returns whether a call is followed.
+    pub(super) fn interrupt_following(&mut self, ended: Ended) -> bool {
+        let Some(following) = &mut self.following else { return false };
+        if following.ending.is_some() {
+            return true;
+        }
+        following.ending = Some(ended);
+        let timer = Timer::Follow(self.followed);
+        self.effects.push(Effect::StartTimer { timer, after: PAUSE_TIME });
+        if following.steps {
+            let arguments = json!({ "threadId": following.follow.thread() });
+            self.request_engine(Waiter::Ignore, "pause", arguments, ENGINE_DEADLINE);
+        }
+        true
+    }
+
+    /// A client cancels its `followCall`, or has left.
+    pub(super) fn cancel_following(&mut self, client: ClientId, seq: Option<i64>) {
+        let is_it = self.following.as_ref().is_some_and(|following| {
+            following.request.client == client && seq.is_none_or(|seq| following.request.seq == seq)
+        });
+        if is_it {
+            self.interrupt_following(Ended::Cancelled);
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! The requests of each client that have no response: every request gets one, also when its client leaves before the engine
+//! has replied, and no client may have more than so many.
+
+use dap_wire::{ErrorCode, Failure};
+
+use super::State;
+use crate::hub::event::{ClientId, ClientRequest};
+
+/// Maximum number of requests of one client without a response. An editor has some tens at a stop.
+const MAX_UNANSWERED: usize = 1024;
+
+impl State {
+    /// Adds a request.
+    ///
+    /// # Errors
+    /// When the client has too many; the request must then be refused.
+    pub(super) fn add_unanswered(&mut self, request: &ClientRequest) -> Result<(), Failure> {
+        let Some(client) = self.clients.get_mut(request.client) else { return Ok(()) };
+        let too_many = client.unanswered.len() >= MAX_UNANSWERED;
+        client.unanswered.push((request.seq, request.command.clone()));
+        if too_many {
+            let message = format!(
+                "`{}` is not carried out: {MAX_UNANSWERED} requests of this client wait for their answers",
+                request.command
+            );
+            return Err(Failure::invalid(message).hint("wait for some of them, or cancel them"));
+        }
+        Ok(())
+    }
+
+    /// Removes a request that has its response. Numbers may come twice: some clients do not count.
+    pub(super) fn remove_unanswered(&mut self, request: &ClientRequest) {
+        if let Some(client) = self.clients.get_mut(request.client) {
+            let is_it = |(seq, command): &(i64, String)| *seq == request.seq && *command == request.command;
+            if let Some(at) = client.unanswered.iter().position(is_it) {
+                client.unanswered.remove(at);
+            }
+        }
+    }
+
+    /// Refuses all requests of a client before its connection closes, except the one that closes it.
+    pub(super) fn cancel_unanswered(&mut self, id: ClientId, except: Option<&ClientRequest>) {
+        let unanswered = self.clients.get(id).map(|client| client.unanswered.clone()).unwrap_or_default();
+        for (seq, command) in unanswered {
+            let request = ClientRequest { client: id, seq, command };
+            if except == Some(&request) {
+                continue;
+            }
+            let message =
+                format!("`{}` is given up: its client disconnected before it was answered", request.command);
+            self.refuse(&request, Failure::new(ErrorCode::Cancelled, message).quiet());
+        }
+    }
+}

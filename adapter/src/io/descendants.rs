@@ -1,0 +1,461 @@
+//! The processes below a program, found within a tick of their beginning: the kernel says which process number it gave out last
+//! (proc(5), `/proc/loadavg`), so a look costs one small read until a process or thread begins.
+//!
+//! A process is below the program if its parent is, or the leader of its process group; so what a shell leaves in the background
+//! counts. A process that leaves both within a tick of its beginning (a daemon that forks twice) is missed. Not here: what the
+//! processes are.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+/// Members at a time; each costs a descriptor. Further processes, and what these start, are not seen.
+const MAX_MEMBERS: usize = 256;
+/// More numbers than this between two looks are not tried one by one.
+const MAX_GAP: usize = 4096;
+/// The largest number of a process, and one more, where the kernel does not say.
+const USUAL_LIMIT: u32 = 32_768;
+/// Where the kernel continues counting after that (`RESERVED_PIDS`, kernel/pid.c).
+const FIRST_AGAIN: u32 = 300;
+/// How long the kernel may take to make a process or thread to whose number it has counted.
+/// Preempted on a busy machine, it takes tens of milliseconds.
+const MAKING: Duration = Duration::from_secs(1);
+/// How long it usually takes; later each of so many looks is enough.
+const SOON: Duration = Duration::from_millis(20);
+const SELDOM: u32 = 8;
+/// Numbers that are waited for at a time.
+const MAX_UNKNOWN: usize = 256;
+/// Processes that are remembered in case they are below one that is not known yet.
+const MAX_STRANGERS: usize = 256;
+/// How often a tree that is killed is looked at for what it has started meanwhile.
+const MAX_ROUNDS: usize = 5;
+/// How long it is waited for the end of a tree that is killed before it is looked at again.
+const END_POLL_INTERVAL: Duration = Duration::from_millis(2);
+/// Kernel flag of a process that has forked and not executed a program yet (`PF_FORKNOEXEC`, linux/sched.h).
+const FORKED: u64 = 0x40;
+
+/// A program and the processes below it.
+#[derive(Debug)]
+pub struct Descendants {
+    root: u32,
+    /// The program's group when it leads none: others are in it, too.
+    foreign: u32,
+    members: BTreeMap<u32, Member>,
+    /// The number that the kernel gave out last, when this was looked at last; 0 where the kernel does not say.
+    last: u32,
+    /// The largest number there may be, and one more.
+    limit: u32,
+    numbers: File,
+    /// Numbers of which nobody is known yet: the kernel gives one out before there is a process of it, and since when.
+    unknown: Vec<(u32, Instant)>,
+    looks: u32,
+    /// The last processes that are not below the program, as far as is known: the parent and the group of each.
+    strangers: VecDeque<(u32, Stat)>,
+    /// Where the kernel does not say: the processes that were looked at.
+    seen: BTreeSet<u32>,
+    /// Not every process could be taken in.
+    full: bool,
+}
+
+#[derive(Debug)]
+struct Member {
+    group: u32,
+    handle: OwnedFd,
+}
+
+/// What `/proc/PID/stat` says of a process (proc(5)).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stat {
+    state: u8,
+    parent: u32,
+    group: u32,
+    flags: u64,
+    started: u64,
+}
+
+impl Stat {
+    fn of(pid: u32) -> Option<Self> {
+        Self::parse(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    }
+
+    fn parse(stat: &str) -> Option<Self> {
+        // Behind the name, which may hold anything.
+        let words: Vec<&str> = stat.rsplit_once(')')?.1.split_ascii_whitespace().collect();
+        Some(Self {
+            state: *words.first()?.as_bytes().first()?,
+            parent: words.get(1)?.parse().ok()?,
+            group: words.get(2)?.parse().ok()?,
+            flags: words.get(6)?.parse().ok()?,
+            started: words.get(19)?.parse().ok()?,
+        })
+    }
+
+    fn lives(self) -> bool {
+        !matches!(self.state, b'Z' | b'X')
+    }
+}
+
+impl Descendants {
+    /// Those of a process that has started nothing yet.
+    ///
+    /// # Errors
+    /// When there is no such process, or the kernel gives no handles of processes.
+    pub fn of(root: u32) -> std::io::Result<Self> {
+        let gone = || std::io::Error::other(format!("there is no process {root}"));
+        let group = Stat::of(root).ok_or_else(gone)?.group;
+        let most = std::fs::read_to_string("/proc/sys/kernel/pid_max").unwrap_or_default();
+        let mut tree = Self {
+            root,
+            foreign: if group == root { 0 } else { group },
+            members: BTreeMap::new(),
+            last: 0,
+            limit: most.trim().parse().unwrap_or(USUAL_LIMIT),
+            numbers: File::open("/proc/loadavg")?,
+            unknown: Vec::new(),
+            looks: 0,
+            strangers: VecDeque::new(),
+            seen: BTreeSet::new(),
+            full: false,
+        };
+        tree.last = tree.newest();
+        tree.take_in(root).ok_or_else(gone)?;
+        Ok(tree)
+    }
+
+    /// Those of a process that may have started some already: these are not among what is found.
+    ///
+    /// # Errors
+    /// As [`Descendants::of`].
+    pub fn of_running(root: u32) -> std::io::Result<Self> {
+        let mut tree = Self::of(root)?;
+        tree.look_at_all();
+        tree.seen.clear();
+        Ok(tree)
+    }
+
+    /// The number that was given out last; 0 where the kernel does not say.
+    fn newest(&self) -> u32 {
+        let mut text = [0; 128];
+        let count = self.numbers.read_at(&mut text, 0).unwrap_or_default();
+        let text = std::str::from_utf8(text.get(..count).unwrap_or_default()).unwrap_or_default();
+        text.split_ascii_whitespace().nth(4).and_then(|last| last.parse().ok()).unwrap_or(0)
+    }
+
+    /// The processes below the program that have begun since the last look, parents first.
+    pub fn look(&mut self) -> Vec<u32> {
+        let newest = self.newest();
+        if newest == 0 {
+            return self.look_at_all();
+        }
+        let before = std::mem::replace(&mut self.last, newest);
+        // After the largest number the kernel starts again.
+        let (rest, first) = match newest < before {
+            true => (before + 1..self.limit, FIRST_AGAIN..newest + 1),
+            false => (before + 1..newest + 1, 0..0),
+        };
+        let mut found = match rest.len() + first.len() {
+            gap if gap <= MAX_GAP => self.look_at(rest.chain(first)),
+            _ => {
+                let found = self.look_at_all();
+                self.seen.clear();
+                found
+            }
+        };
+        // What was known of later than its children.
+        let mut at = 0;
+        while let Some(parent) = found.get(at).copied() {
+            let of_parent = |(_, stat): &&(u32, Stat)| stat.parent == parent || stat.group == parent;
+            let more: Vec<u32> = self.strangers.iter().filter(of_parent).map(|(pid, _)| *pid).collect();
+            for pid in more {
+                found.extend(Stat::of(pid).and_then(|stat| self.consider(pid, stat)));
+            }
+            at += 1;
+        }
+        found
+    }
+
+    /// Looks at these numbers, and at those of which nobody was known.
+    fn look_at(&mut self, numbers: impl Iterator<Item = u32>) -> Vec<u32> {
+        let now = Instant::now();
+        self.looks = self.looks.wrapping_add(1);
+        let seldom = self.looks.is_multiple_of(SELDOM);
+        let mut unknown = std::mem::take(&mut self.unknown);
+        unknown.extend(numbers.map(|pid| (pid, now)));
+        let mut found = Vec::new();
+        for (pid, since) in unknown {
+            let age = now.duration_since(since);
+            let stat = if age < SOON || seldom { Stat::of(pid) } else { None };
+            match stat {
+                Some(stat) => found.extend(self.consider(pid, stat)),
+                // Or it was a thread's, or nothing came of it.
+                None if age < MAKING => self.unknown.push((pid, since)),
+                None => {}
+            }
+        }
+        let many = self.unknown.len().saturating_sub(MAX_UNKNOWN);
+        self.unknown.drain(..many);
+        found
+    }
+
+    /// Looks at each process there is, until no more are found below the program.
+    fn look_at_all(&mut self) -> Vec<u32> {
+        let mut found = Vec::new();
+        loop {
+            let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+            let pids: BTreeSet<u32> =
+                processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+            let unseen: Vec<u32> = pids.difference(&self.seen).copied().collect();
+            let new: Vec<u32> = unseen
+                .into_iter()
+                .filter_map(|pid| Stat::of(pid).and_then(|stat| self.consider(pid, stat)))
+                .collect();
+            if new.is_empty() {
+                self.seen = pids;
+                return found;
+            }
+            found.extend(new);
+        }
+    }
+
+    /// Takes a process in that is below the program.
+    fn consider(&mut self, pid: u32, stat: Stat) -> Option<u32> {
+        if self.members.contains_key(&pid) || !stat.lives() {
+            return None;
+        }
+        // A leader may have ended, and the group of one may not be known yet.
+        let is_ours = |(leader, member): (&u32, &Member)| *leader == stat.group || member.group == stat.group;
+        let in_group = stat.group != self.foreign && self.members.iter().any(is_ours);
+        if self.members.contains_key(&stat.parent) || in_group {
+            return is_process(pid).then(|| self.take_in(pid)).flatten();
+        }
+        self.strangers.push_back((pid, stat));
+        if self.strangers.len() > MAX_STRANGERS {
+            self.strangers.pop_front();
+        }
+        None
+    }
+
+    fn take_in(&mut self, pid: u32) -> Option<u32> {
+        if self.members.len() >= MAX_MEMBERS {
+            self.full = true;
+            return None;
+        }
+        let before = Stat::of(pid)?;
+        let handle = pidfd_open(process(pid)?, PidfdFlags::empty()).ok()?;
+        // Of the same process, not of the next one of this number.
+        let now = Stat::of(pid).filter(|now| now.started == before.started)?;
+        self.members.insert(pid, Member { group: now.group, handle });
+        Some(pid)
+    }
+
+    /// Whether a process could not be taken in because there were too many.
+    pub fn is_full(&self) -> bool {
+        self.full
+    }
+
+    /// Waits until a process below the program ends, at most `limit`; those that have ended are no longer part of the tree.
+    pub fn wait(&mut self, limit: Duration) -> Vec<u32> {
+        let pids: Vec<u32> = self.members.keys().copied().collect();
+        let mut ends: Vec<PollFd<'_>> =
+            self.members.values().map(|member| PollFd::new(&member.handle, PollFlags::IN)).collect();
+        let limit = Timespec::try_from(limit).ok();
+        // An interrupted wait is only shorter.
+        poll(&mut ends, limit.as_ref()).unwrap_or_default();
+        let ended: Vec<u32> = pids
+            .into_iter()
+            .zip(&ends)
+            .filter(|(_, end)| !end.revents().is_empty())
+            .map(|(pid, _)| pid)
+            .collect();
+        for pid in &ended {
+            self.members.remove(pid);
+        }
+        ended
+    }
+
+    /// Whether the process is still a copy of the one that forked it. `None` when it has ended.
+    pub fn is_copy(&mut self, pid: u32) -> Option<bool> {
+        let member = self.members.get_mut(&pid)?;
+        let mut end = [PollFd::new(&member.handle, PollFlags::IN)];
+        let stat = Stat::of(pid).filter(|_| poll(&mut end, Some(&Timespec::default())) == Ok(0))?;
+        // Shells and daemons change it before they execute a program.
+        member.group = stat.group;
+        Some(stat.flags & FORKED != 0)
+    }
+
+    /// What this process starts from now on is not looked for.
+    pub fn leave_out(&mut self, pid: u32) {
+        self.members.remove(&pid);
+    }
+
+    /// Ends a process of the tree, unless it has ended.
+    pub fn kill(&self, pid: u32) {
+        if let Some(member) = self.members.get(&pid) {
+            // It has ended, or is not ours to end.
+            pidfd_send_signal(&member.handle, Signal::KILL).unwrap_or_default();
+        }
+    }
+
+    /// Ends all that is below the program, also what it starts meanwhile.
+    pub fn kill_all(&mut self) {
+        let mut killed = BTreeSet::new();
+        for _ in 0..MAX_ROUNDS {
+            self.look();
+            let left: Vec<u32> = self.members.keys().copied().filter(|pid| killed.insert(*pid)).collect();
+            if left.is_empty() {
+                return;
+            }
+            left.into_iter().filter(|pid| *pid != self.root).for_each(|pid| self.kill(pid));
+        }
+    }
+
+    /// Ends all that is below the program and waits for that, at most `limit`.
+    pub fn end_all(&mut self, limit: Duration) {
+        let until = Instant::now() + limit;
+        // What has ended by now is nobody's parent any more.
+        self.wait(Duration::ZERO);
+        self.kill_all();
+        while self.count() > 0 && Instant::now() < until {
+            self.wait(END_POLL_INTERVAL);
+            self.kill_all();
+        }
+    }
+
+    /// Takes in a process that is known to be below the program.
+    pub fn add(&mut self, pid: u32) {
+        if !self.members.contains_key(&pid) {
+            self.take_in(pid);
+        }
+    }
+
+    /// How many processes there are below the program.
+    pub fn count(&self) -> usize {
+        self.members.keys().filter(|pid| **pid != self.root).count()
+    }
+}
+
+fn process(pid: u32) -> Option<Pid> {
+    i32::try_from(pid).ok().and_then(Pid::from_raw)
+}
+
+/// Whether this is the number of a process, not only of one of its threads (proc(5), `Tgid`).
+fn is_process(pid: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let leader = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
+    leader.and_then(|leader| leader.trim().parse().ok()) == Some(pid)
+}
+
+/// What a process executes, and with which words, its own name first. No words when it has ended, or has not quite begun: the kernel
+/// knows of the executable first.
+pub fn command_of(pid: u32) -> (PathBuf, Vec<String>) {
+    let executable = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
+    let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let words = words.strip_suffix(b"\0").map(|words| words.split(|byte| *byte == 0));
+    let words = words.into_iter().flatten().map(|word| String::from_utf8_lossy(word).into_owned());
+    (executable, words.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::CommandExt;
+    use std::process::{Child, Command};
+
+    use super::*;
+
+    /// In a group of its own, as programs are started.
+    fn shell(script: &str) -> Child {
+        Command::new("sh").args(["-c", script]).process_group(0).spawn().unwrap()
+    }
+
+    /// Looks until a process with this word in its command is found; what else was found is in `all`.
+    fn find(tree: &mut Descendants, word: &str, all: &mut Vec<u32>) -> u32 {
+        let until = Instant::now() + Duration::from_secs(20);
+        while Instant::now() < until {
+            all.extend(tree.look());
+            let is_it = |pid: &&u32| command_of(**pid).1.iter().any(|found| found == word);
+            if let Some(pid) = all.iter().find(is_it).copied()
+                && tree.is_copy(pid) == Some(false)
+            {
+                return pid;
+            }
+            tree.wait(Duration::from_millis(1));
+        }
+        panic!("no process with the word {word}");
+    }
+
+    #[test]
+    fn children_of_a_program_are_found_whatever_started_it_and_end_with_it() {
+        let mut program =
+            shell("read go < /dev/null; sleep 0.3; sh -c 'sleep 71 & sleep 72 & exit'; sleep 73");
+        let mut tree = Descendants::of(program.id()).unwrap();
+        let mut all = Vec::new();
+        // The parent of the first two has ended.
+        let orphans = ["71", "72"].map(|word| find(&mut tree, word, &mut all));
+        let child = find(&mut tree, "73", &mut all);
+        assert!(!all.contains(&program.id()) && !all.contains(&std::process::id()), "{all:?}");
+        let until = Instant::now() + Duration::from_secs(20);
+        tree.kill(orphans[0]);
+        let mut ended = Vec::new();
+        while !ended.contains(&orphans[0]) && Instant::now() < until {
+            ended.extend(tree.wait(Duration::from_secs(1)));
+        }
+        assert_eq!(tree.is_copy(orphans[0]), None);
+        tree.kill_all();
+        while tree.count() > 0 && Instant::now() < until {
+            ended.extend(tree.wait(Duration::from_secs(1)));
+        }
+        assert!(ended.contains(&orphans[1]) && ended.contains(&child), "{ended:?}");
+        program.wait().unwrap();
+        assert!(Descendants::of(program.id()).is_err());
+    }
+
+    #[test]
+    fn numbers_that_start_again_are_followed() {
+        let mut program = shell("sleep 0.3; sleep 75");
+        let mut tree = Descendants::of_running(program.id()).unwrap();
+        // As if the kernel had counted to its limit.
+        (tree.last, tree.limit) = (tree.last + 7, tree.last + 9);
+        let mut all = Vec::new();
+        find(&mut tree, "75", &mut all);
+        program.kill().unwrap();
+        program.wait().unwrap();
+        tree.kill_all();
+    }
+
+    #[test]
+    fn where_the_kernel_counts_no_numbers_all_processes_are_looked_at() {
+        let mut program = shell("sleep 0.3; sleep 74; :");
+        let mut tree = Descendants::of_running(program.id()).unwrap();
+        // Of another form: no fifth word.
+        tree.numbers = File::open("/proc/version_signature").or_else(|_| File::open("/dev/null")).unwrap();
+        let mut all = Vec::new();
+        let child = find(&mut tree, "74", &mut all);
+        assert!(all.contains(&child));
+        // Programs of other users do not count.
+        tree.leave_out(child);
+        // The first of them has ended, or is about to be seen to.
+        let until = Instant::now() + Duration::from_secs(20);
+        while tree.count() > 0 && Instant::now() < until {
+            tree.wait(Duration::from_millis(1));
+        }
+        assert_eq!(tree.count(), 0);
+        program.kill().unwrap();
+        program.wait().unwrap();
+        rustix::process::kill_process(process(child).unwrap(), Signal::KILL).unwrap();
+    }
+
+    #[test]
+    fn a_process_is_read_behind_its_name() {
+        let stat = "4711 (a) b) S 1 2 3 0 -1 4194368 0 0 0 0 0 0 0 0 20 0 1 0 99 0 0";
+        let read = Stat::parse(stat).unwrap();
+        assert_eq!((read.state, read.parent, read.group, read.started), (b'S', 1, 2, 99));
+        assert!(read.flags & FORKED != 0 && read.lives());
+        assert_eq!(Stat::parse("4711 (sh) S 1 2"), None);
+    }
+}

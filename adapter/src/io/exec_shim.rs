@@ -1,0 +1,239 @@
+//! A program that an adapter starts by itself, with pipes of ours: what the adapter is given to start is the stub
+//! `tandem-dap exec-ordered SOCKET`. It comes to a socket of ours, fetches what to become, opens the offered pipes
+//! ([`super::named_pipes`]) as its stdin, stdout and stderr, and becomes the program. So the process is the one the adapter has made, and
+//! known to us before the program's first instruction; and arguments and variables never pass through the adapter, which
+//! may spoil them on the way (netcoredbg: an argument that ends in a backslash).
+//!
+//! The kernel cannot kill the program together with us, because it is not our child: a *watchdog* does ([`super::watchdog`]).
+//!
+//! Not here: requests to the adapter, and programs in a client's terminal ([`super::terminal_launch`]).
+
+use std::ffi::OsString;
+use std::fs::OpenOptions;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
+use serde::{Deserialize, Serialize};
+use session_registry::Scratch;
+use tandem_error::{ErrorCode, Failure};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::oneshot;
+
+use super::child::{SpawnSpec, signal_group};
+use super::terminal::Pty;
+use super::terminal_launch::MAX_LINE;
+use super::watchdog;
+
+/// How long the stub may take from its coming to the program's first instruction.
+const BECOMING: Duration = Duration::from_secs(10);
+/// Longest reason of a stub that cannot become the program, bytes.
+const MAX_REASON: u64 = 4096;
+
+/// What the stub is to become. The rest of the environment is the adapter's.
+#[derive(Debug, Serialize, Deserialize)]
+struct Order {
+    program: OsString,
+    args: Vec<OsString>,
+    cwd: OsString,
+    env: Vec<(String, Option<String>)>,
+    /// What to open as stdin, stdout and stderr.
+    stdio: [PathBuf; 3],
+    /// They are one terminal, which is to be the program's own.
+    terminal: bool,
+}
+
+/// A place for the stub to come to. Dropping it leaves nothing.
+#[derive(Debug)]
+pub struct ExecShim {
+    order: Order,
+    stub: PathBuf,
+    listener: UnixListener,
+    command: [OsString; 3],
+    _scratch: Scratch,
+}
+
+/// The program, begun by the adapter.
+#[derive(Debug)]
+pub struct Begun {
+    /// Its process id, which is also that of its process group.
+    pub pid: u32,
+    ended: oneshot::Receiver<()>,
+}
+
+impl ExecShim {
+    /// Makes the socket, in a folder of its own in the session folder. `stub` is the `tandem-dap` executable. Inside a tokio
+    /// runtime.
+    pub(super) fn new(stub: &Path, spec: SpawnSpec, stdio: [PathBuf; 3]) -> Result<Self, Failure> {
+        let SpawnSpec { program, args, cwd, env, pty, ends_by_itself: _ } = spec;
+        let order = Order {
+            program: program.into(),
+            args,
+            cwd: cwd.clone().into(),
+            env,
+            stdio,
+            terminal: pty != Pty::No,
+        };
+        if !cwd.is_dir() {
+            return Err(order
+                .failed(&format!("there is no folder `{}`", cwd.display()))
+                .hint("set `cwd` to an existing folder"));
+        }
+        let scratch = Scratch::new(&session_registry::folder())
+            .map_err(|error| order.failed(&format!("no folder for its socket: {error}")))?;
+        let socket = scratch.path().join("order");
+        let listener = UnixListener::bind(&socket)
+            .map_err(|error| order.failed(&format!("cannot listen at `{}`: {error}", socket.display())))?;
+        let command = [stub.into(), "exec-ordered".into(), socket.into()];
+        Ok(Self { order, stub: stub.to_owned(), listener, command, _scratch: scratch })
+    }
+
+    /// What the adapter is to start.
+    pub fn command(&self) -> &[OsString] {
+        &self.command
+    }
+
+    /// Waits until the adapter has started it and it is the program; the caller stops waiting.
+    ///
+    /// # Errors
+    /// `LAUNCH_FAILED` with the reason when it cannot become the program.
+    pub async fn begun(self) -> Result<Begun, Failure> {
+        let lost = |error: std::io::Error| self.order.failed(&format!("the connection was lost: {error}"));
+        let (stream, pid) = self.visitor().await.map_err(lost)?;
+        // Before it can be the program: should we be killed, it ends.
+        let begun = Begun::watched(&self.stub, pid).map_err(lost)?;
+        let reason = tokio::time::timeout(BECOMING, self.order.give(stream)).await;
+        match reason.unwrap_or_else(|_| Err(std::io::ErrorKind::TimedOut.into())) {
+            Ok(reason) if reason.is_empty() => Ok(begun),
+            Ok(reason) => {
+                begun.ended().await;
+                Err(self.order.failed(&reason))
+            }
+            Err(error) => {
+                signal_group(begun.pid, Signal::KILL);
+                begun.ended().await;
+                Err(lost(error))
+            }
+        }
+    }
+
+    /// The first process of this user that comes.
+    async fn visitor(&self) -> std::io::Result<(UnixStream, i32)> {
+        loop {
+            let (stream, _) = self.listener.accept().await?;
+            let peer = stream.peer_cred()?;
+            match peer.pid() {
+                Some(pid) if peer.uid() == rustix::process::getuid().as_raw() => return Ok((stream, pid)),
+                _ => {
+                    tracing::warn!(uid = peer.uid(), "a process of another user came for the program's order")
+                }
+            }
+        }
+    }
+}
+
+impl Order {
+    /// Releases the stub, and returns why it cannot become the program: an empty text if it has, because the socket closes then.
+    async fn give(&self, mut stream: UnixStream) -> std::io::Result<String> {
+        let mut line = serde_json::to_vec(self)?;
+        line.push(b'\n');
+        stream.write_all(&line).await?;
+        let mut reason = String::new();
+        stream.take(MAX_REASON).read_to_string(&mut reason).await?;
+        Ok(reason)
+    }
+
+    fn failed(&self, reason: &str) -> Failure {
+        let program = Path::new(&self.program);
+        Failure::new(ErrorCode::LaunchFailed, format!("cannot start `{}`: {reason}", program.display()))
+    }
+
+    /// Becomes the program. Returns only when that fails.
+    fn become_it(&self) -> std::io::Error {
+        let [stdin, stdout, stderr] = &self.stdio;
+        let opened = (|| {
+            // While the program holds an end of the adapter's pipes, nobody sees the adapter's end.
+            cordebug::descriptors::keep_from_programs()?;
+            if self.terminal {
+                // Only the leader of a session can have a terminal of its own.
+                rustix::process::setsid()?;
+            }
+            let stdin = OpenOptions::new().read(true).write(self.terminal).open(stdin)?;
+            if self.terminal {
+                rustix::process::ioctl_tiocsctty(&stdin)?;
+            }
+            let output = |path: &PathBuf| OpenOptions::new().write(true).open(path);
+            Ok::<_, std::io::Error>((stdin, output(stdout)?, output(stderr)?))
+        })();
+        let (stdin, stdout, stderr) = match opened {
+            Ok(opened) => opened,
+            Err(error) => return error,
+        };
+        let mut command = Command::new(&self.program);
+        command.args(&self.args).current_dir(&self.cwd).stdin(stdin).stdout(stdout).stderr(stderr);
+        if !self.terminal {
+            command.process_group(0);
+        }
+        for (name, value) in &self.env {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        command.exec()
+    }
+}
+
+impl Begun {
+    /// Starts the watchdog of this process, and the thread that waits for the end of both.
+    fn watched(stub: &Path, pid: i32) -> std::io::Result<Self> {
+        let id =
+            Pid::from_raw(pid).ok_or_else(|| std::io::Error::other(format!("{pid} is not a process id")))?;
+        let process = pidfd_open(id, PidfdFlags::empty())?;
+        let pid = pid.unsigned_abs();
+        let mut watchdog = watchdog::start(stub, pid)?;
+        let (end, ended) = oneshot::channel();
+        let watch = move || {
+            // An interrupted wait is begun again.
+            while poll(&mut [PollFd::new(&process, PollFlags::IN)], None).is_err() {}
+            // Nobody listens any more when the session has ended.
+            end.send(()).unwrap_or_default();
+            // It sees the same end. Waiting closes our end of its stdin.
+            drop(watchdog.wait());
+        };
+        std::thread::Builder::new().name("program-end".into()).spawn(watch)?;
+        Ok(Self { pid, ended })
+    }
+
+    /// Waits until it has ended. How it ended only the adapter knows, whose child it is.
+    pub async fn ended(self) {
+        // The thread says so, or could not.
+        self.ended.await.unwrap_or_default();
+    }
+}
+
+/// The stub: fetches its order at the socket and becomes the program. Returns only if that fails, after reporting it to the host.
+pub fn exec_ordered(socket: &Path) -> std::io::Error {
+    let (host, order) = match fetch(socket) {
+        Ok(fetched) => fetched,
+        Err(error) => return error,
+    };
+    let error = order.become_it();
+    // A host that has gone needs no reason.
+    drop((&host).write_all(error.to_string().as_bytes()));
+    error
+}
+
+fn fetch(socket: &Path) -> std::io::Result<(std::os::unix::net::UnixStream, Order)> {
+    let host = std::os::unix::net::UnixStream::connect(socket)?;
+    host.set_read_timeout(Some(BECOMING))?;
+    let mut line = Vec::new();
+    BufReader::new(&host).take(MAX_LINE).read_until(b'\n', &mut line)?;
+    let order = serde_json::from_slice(&line)?;
+    Ok((host, order))
+}

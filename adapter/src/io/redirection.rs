@@ -1,0 +1,156 @@
+//! Files in the place of a person: one that the program's stdin is read from, and copies of what it prints (`stdio` of a launch).
+//! The broker still owns all three streams: what is printed goes to clients as ever.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+use serde_json::Value;
+use tandem_error::{ErrorCode, Failure};
+
+/// The streams, in the order of a list.
+const STREAMS: [&str; 3] = ["stdin", "stdout", "stderr"];
+const WRITE: &str = "write the program's output to";
+
+/// The files of each stream; `None`: clients alone.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Redirection {
+    stdin: Option<PathBuf>,
+    stdout: Option<PathBuf>,
+    stderr: Option<PathBuf>,
+}
+
+/// The opened files of one start of the program.
+#[derive(Debug, Default)]
+pub(super) struct Redirected {
+    pub(super) stdin: Option<File>,
+    pub(super) stdout: Option<File>,
+    pub(super) stderr: Option<File>,
+}
+
+impl Redirection {
+    /// Reads `stdio`: a list of stdin, stdout and stderr, which may be shorter, or an object with these names; each a path or null.
+    /// A relative path begins in `base`.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER`.
+    pub fn parse(stdio: &Value, base: &Path) -> Result<Self, Failure> {
+        let wrong = |what: &Value| {
+            Failure::invalid(format!("`stdio` has {what}, which is not the path of a file"))
+                .hint("write `[\"input.txt\", null, \"errors.txt\"]` or `{ \"stdin\": \"input.txt\" }`")
+        };
+        let named = |stream: usize| -> Result<Option<PathBuf>, Failure> {
+            let value = match stdio {
+                Value::Array(list) => list.get(stream).unwrap_or(&Value::Null),
+                value => STREAMS.get(stream).map_or(&Value::Null, |name| &value[*name]),
+            };
+            match value {
+                Value::Null => Ok(None),
+                Value::String(path) if !path.is_empty() => Ok(Some(base.join(path))),
+                value => Err(wrong(value)),
+            }
+        };
+        let is_readable = match stdio {
+            Value::Null => true,
+            Value::Array(list) => list.len() <= STREAMS.len(),
+            Value::Object(fields) => fields.keys().all(|key| STREAMS.contains(&key.as_str())),
+            _ => false,
+        };
+        if !is_readable {
+            return Err(wrong(stdio));
+        }
+        Ok(Self { stdin: named(0)?, stdout: named(1)?, stderr: named(2)? })
+    }
+
+    /// Whether no stream has a file.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Opens the files: the input from its beginning, the copies empty.
+    ///
+    /// # Errors
+    /// `LAUNCH_FAILED`, with the file and the reason.
+    pub(super) fn open(&self) -> Result<Redirected, Failure> {
+        let input = || OpenOptions::new().read(true).clone();
+        let output = || OpenOptions::new().write(true).create(true).truncate(true).clone();
+        let open = |path: &Option<PathBuf>, how: OpenOptions, what| {
+            path.as_deref()
+                .map(|path| opened(path, how).map_err(|error| refused(what, path, &error)))
+                .transpose()
+        };
+        let stdin = open(&self.stdin, input(), "read the program's stdin from")?;
+        let stdout = open(&self.stdout, output(), WRITE)?;
+        let stderr = match (&stdout, &self.stdout) {
+            // Two descriptors of one file would write over each other.
+            (Some(file), Some(path)) if self.stderr == self.stdout => {
+                Some(file.try_clone().map_err(|error| refused(WRITE, path, &error))?)
+            }
+            _ => open(&self.stderr, output(), WRITE)?,
+        };
+        Ok(Redirected { stdin, stdout, stderr })
+    }
+}
+
+/// Opens what never blocks: a named pipe would hold up everybody else.
+fn opened(path: &Path, mut how: OpenOptions) -> std::io::Result<File> {
+    // Opening a named pipe waits for its other end.
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = how.custom_flags(i32::try_from(flags.bits()).unwrap_or_default()).open(path)?;
+    let kind = file.metadata()?.file_type();
+    if kind.is_file() || kind.is_char_device() {
+        return Ok(file);
+    }
+    Err(std::io::Error::other("it is not a file"))
+}
+
+fn refused(what: &str, path: &Path, error: &std::io::Error) -> Failure {
+    Failure::new(ErrorCode::LaunchFailed, format!("cannot {what} `{}`: {error}", path.display()))
+        .hint("`stdio` of the launch names it")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn parsed(stdio: Value) -> Result<Redirection, String> {
+        Redirection::parse(&stdio, Path::new("/w")).map_err(|failure| failure.message)
+    }
+
+    #[test]
+    fn a_list_and_an_object_mean_the_same() {
+        let both =
+            Redirection { stdin: Some("/w/in.txt".into()), stdout: None, stderr: Some("/tmp/err".into()) };
+        assert_eq!(parsed(json!(["in.txt", null, "/tmp/err"])), Ok(both.clone()));
+        assert_eq!(parsed(json!({ "stdin": "in.txt", "stderr": "/tmp/err" })), Ok(both));
+        for nothing in [json!(null), json!([]), json!([null, null, null]), json!({})] {
+            assert_eq!(parsed(nothing.clone()), Ok(Redirection::default()), "{nothing}");
+        }
+    }
+
+    #[test]
+    fn what_names_no_file_is_refused() {
+        for wrong in
+            [json!("in.txt"), json!([1]), json!([""]), json!([null, null, null, null]), json!({ "in": "x" })]
+        {
+            assert!(parsed(wrong.clone()).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn one_file_for_both_outputs_has_all_of_both() -> anyhow::Result<()> {
+        use std::io::Write;
+        let folder = tempfile::tempdir()?;
+        let redirection = Redirection::parse(&json!([null, "all", "all"]), folder.path())?;
+        let files = redirection.open()?;
+        let (mut stdout, mut stderr) = (files.stdout.unwrap(), files.stderr.unwrap());
+        stdout.write_all(b"out\n")?;
+        stderr.write_all(b"err\n")?;
+        stdout.write_all(b"more\n")?;
+        assert_eq!(std::fs::read_to_string(folder.path().join("all"))?, "out\nerr\nmore\n");
+        Ok(())
+    }
+}

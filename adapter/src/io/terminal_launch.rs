@@ -1,0 +1,255 @@
+//! A program in a client's terminal, as seen from the host: what is to run there, and the program held.
+//!
+//! The client runs `tandem-dap in-terminal PATH` in its terminal ([`super::runner`]). It connects to a socket of ours at that
+//! path, in a folder that only this user can enter, under a name that cannot be guessed; it gets the order, starts the stub and
+//! reports the stub's process id. The stub connects to the same socket and waits there for the byte that lets it become the
+//! program. The kernel says who connected; a foreigner is hung up on. So the command line that passes through the client, and
+//! perhaps through a shell, is two paths: arguments and variables of the program never do.
+//!
+//! Not here: asking the client (the engine does), and what the program reads and prints, which is the terminal's.
+
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+use serde::{Deserialize, Serialize};
+use session_registry::Scratch;
+use tandem_error::{ErrorCode, Failure};
+use tokio::sync::watch;
+
+use super::child::{Child, ExitInfo, SpawnSpec, signal_group};
+
+/// How long a runner that has connected may take to start the stub.
+const START_LIMIT: Duration = Duration::from_secs(10);
+/// How long a runner may take to tell how a program ended whose end we have seen.
+const REPORT_LIMIT: Duration = Duration::from_secs(2);
+/// How long a killed program may take to end.
+const KILL_LIMIT: Duration = Duration::from_secs(3);
+/// Longest line of either side, bytes: a command line and an environment have at most 2 MiB.
+pub(super) const MAX_LINE: u64 = 16 * 1024 * 1024;
+
+/// What a runner is to start. The rest of the environment is the terminal's.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Order {
+    pub(super) program: OsString,
+    pub(super) args: Vec<OsString>,
+    pub(super) cwd: OsString,
+    pub(super) env: Vec<(String, Option<String>)>,
+}
+
+/// What a runner reports.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Report {
+    /// The stub waits for its byte.
+    Started { pid: u32 },
+    /// There is no stub, and why.
+    Failed { reason: String },
+    /// The program has ended; `hung_up` when its terminal went first.
+    Ended { code: i32, signal: Option<i32>, hung_up: bool },
+}
+
+/// A place for a runner to come to. Dropping it, before or after one came, leaves nothing.
+#[derive(Debug)]
+pub struct TerminalLaunch {
+    spec: SpawnSpec,
+    listener: UnixListener,
+    socket: PathBuf,
+    command: [String; 3],
+    _scratch: Scratch,
+}
+
+impl TerminalLaunch {
+    /// Makes the socket, in a folder of its own in the session folder. `stub` is the `tandem-dap` executable.
+    pub(super) fn new(stub: &Path, spec: SpawnSpec) -> Result<Self, Failure> {
+        let failed = |reason: String| failed(&spec, &reason);
+        if !spec.cwd.is_dir() {
+            return Err(failed(format!("there is no folder `{}`", spec.cwd.display()))
+                .hint("set `cwd` to an existing folder"));
+        }
+        spec.refuse_foreign()?;
+        let stub_name =
+            stub.to_str().ok_or_else(|| failed(format!("`{}` is not UTF-8", stub.display())))?.to_owned();
+        let scratch = Scratch::new(&session_registry::folder())
+            .map_err(|error| failed(format!("no folder for its socket: {error}")))?;
+        let mut name = [0u8; 8];
+        getrandom::fill(&mut name).map_err(|error| failed(format!("no random name: {error}")))?;
+        let socket = scratch.path().join(format!("{:016x}", u64::from_ne_bytes(name)));
+        let place =
+            socket.to_str().ok_or_else(|| failed(format!("`{}` is not UTF-8", socket.display())))?.to_owned();
+        let listener = UnixListener::bind(&socket)
+            .map_err(|error| failed(format!("cannot listen at `{}`: {error}", socket.display())))?;
+        listener.set_nonblocking(true).map_err(|error| failed(error.to_string()))?;
+        let command = [stub_name, "in-terminal".into(), place];
+        Ok(Self { spec, listener, socket, command, _scratch: scratch })
+    }
+
+    /// What the client is to run in its terminal.
+    pub fn command(&self) -> &[String] {
+        &self.command
+    }
+
+    /// Waits at most `limit` for a runner; then lets it start the program, held. `None` when none came.
+    ///
+    /// # Errors
+    /// `LAUNCH_FAILED` when the runner cannot start it.
+    pub(super) fn accept(&self, limit: Duration) -> Result<Option<Held>, Failure> {
+        let Some((runner, runner_pid)) = self.next(limit)? else { return Ok(None) };
+        let wrong = |reason: String| failed(&self.spec, &reason);
+        let lost = |error: std::io::Error| wrong(format!("the connection to the terminal was lost: {error}"));
+        let order = Order {
+            program: self.spec.program.clone().into(),
+            args: self.spec.args.clone(),
+            cwd: self.spec.cwd.clone().into(),
+            env: self.spec.env.clone(),
+        };
+        runner.set_read_timeout(Some(START_LIMIT)).map_err(lost)?;
+        runner.set_write_timeout(Some(START_LIMIT)).map_err(lost)?;
+        let mut line = serde_json::to_vec(&order).map_err(|error| wrong(error.to_string()))?;
+        line.push(b'\n');
+        (&runner).write_all(&line).map_err(lost)?;
+        let mut reports = Reports(BufReader::new(runner));
+        let pid = match reports.next().map_err(lost)? {
+            Some(Report::Started { pid }) => pid,
+            Some(Report::Failed { reason }) => return Err(wrong(reason)),
+            Some(Report::Ended { .. }) => return Err(wrong("it ended before it was started".into())),
+            None => return Err(wrong("the terminal was closed before it was started".into())),
+        };
+        let (gate, stub_pid) = self
+            .next(START_LIMIT)?
+            .ok_or_else(|| wrong(format!("process {pid} of the terminal does not wait to be released")))?;
+        if stub_pid != pid {
+            return Err(wrong(format!("the terminal knows it as process {pid}, this machine as {stub_pid}"))
+                .hint("the terminal must not be in another container than the debugger"));
+        }
+        let process = process_id(pid)
+            .ok_or_else(|| wrong(format!("{pid} is not a process id")))
+            .and_then(|id| pidfd_open(id, PidfdFlags::empty()).map_err(|error| lost(error.into())))?;
+        // Words of a stub that could not become the program are there when it has ended, or never.
+        gate.set_nonblocking(true).map_err(lost)?;
+        let words = gate.try_clone().map_err(lost)?;
+        let (ended, exit) = watch::channel(None);
+        let lost_terminal = Arc::new(AtomicBool::new(false));
+        let child = Child::in_terminal(pid, OwnedFd::from(gate).into(), exit, words, lost_terminal.clone());
+        let runner = Runner { reports, pid: runner_pid, program: pid, process, lost_terminal };
+        Ok(Some(Held { child, ended, runner }))
+    }
+
+    /// The next connection of a process of this user, and its process id.
+    fn next(&self, limit: Duration) -> Result<Option<(UnixStream, u32)>, Failure> {
+        let wrong = |error: std::io::Error| {
+            failed(&self.spec, &format!("cannot be reached at `{}`: {error}", self.socket.display()))
+        };
+        let deadline = Instant::now() + limit;
+        loop {
+            match self.listener.accept() {
+                Ok((stream, _)) => {
+                    let peer = rustix::net::sockopt::socket_peercred(&stream)
+                        .map_err(|error| wrong(error.into()))?;
+                    if peer.uid == rustix::process::getuid() {
+                        stream.set_nonblocking(false).map_err(wrong)?;
+                        return Ok(Some((stream, peer.pid.as_raw_nonzero().get().unsigned_abs())));
+                    }
+                    tracing::warn!(
+                        uid = peer.uid.as_raw(),
+                        "a process of another user came to the terminal's socket"
+                    );
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                    let left = deadline.saturating_duration_since(Instant::now());
+                    if left.is_zero() {
+                        return Ok(None);
+                    }
+                    wait(self.listener.as_fd(), left);
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(wrong(error)),
+            }
+        }
+    }
+}
+
+/// A program that waits in a client's terminal to be released.
+pub(super) struct Held {
+    pub(super) child: Child,
+    /// Where the child learns of its end.
+    pub(super) ended: watch::Sender<Option<ExitInfo>>,
+    pub(super) runner: Runner,
+}
+
+/// The process in the terminal that has started the program, and waits for its end.
+#[derive(Debug)]
+pub(super) struct Runner {
+    reports: Reports,
+    pid: u32,
+    program: u32,
+    process: OwnedFd,
+    lost_terminal: Arc<AtomicBool>,
+}
+
+impl Runner {
+    /// Waits until the program has ended; a thread of its own does. A runner that goes before has lost its terminal or was
+    /// killed: the program ends with it.
+    pub(super) fn wait(mut self) -> ExitInfo {
+        let stream = self.reports.0.get_ref();
+        let mut descriptors = [
+            PollFd::from_borrowed_fd(self.process.as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(stream.as_fd(), PollFlags::IN),
+        ];
+        while poll(&mut descriptors, None).is_err() {}
+        stream.set_read_timeout(Some(REPORT_LIMIT)).unwrap_or_default();
+        // A program that was stopped from the keyboard has stopped its runner too.
+        if let Some(runner) = process_id(self.pid) {
+            kill_process(runner, Signal::CONT).unwrap_or_default();
+        }
+        match self.reports.next() {
+            Ok(Some(Report::Ended { code, signal, hung_up })) => {
+                self.lost_terminal.store(hung_up, Ordering::Relaxed);
+                ExitInfo { code, signal }
+            }
+            other => {
+                tracing::debug!(?other, "the runner of the program is gone");
+                self.lost_terminal.store(true, Ordering::Relaxed);
+                signal_group(self.program, Signal::KILL);
+                wait(self.process.as_fd(), KILL_LIMIT);
+                ExitInfo { code: 128 + Signal::KILL.as_raw(), signal: Some(Signal::KILL.as_raw()) }
+            }
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Reports(BufReader<UnixStream>);
+
+impl Reports {
+    /// The next report; `None` when the runner is gone, or says what is none.
+    fn next(&mut self) -> std::io::Result<Option<Report>> {
+        let mut line = Vec::new();
+        self.0.by_ref().take(MAX_LINE).read_until(b'\n', &mut line)?;
+        Ok(serde_json::from_slice(&line).ok())
+    }
+}
+
+fn wait(descriptor: std::os::fd::BorrowedFd<'_>, limit: Duration) {
+    let mut descriptors = [PollFd::from_borrowed_fd(descriptor, PollFlags::IN)];
+    let limit = Timespec::try_from(limit).ok();
+    // An interrupted wait is a short wait: callers look at the clock, or at what they waited for.
+    poll(&mut descriptors, limit.as_ref()).unwrap_or_default();
+}
+
+fn process_id(pid: u32) -> Option<Pid> {
+    i32::try_from(pid).ok().and_then(Pid::from_raw)
+}
+
+fn failed(spec: &SpawnSpec, reason: &str) -> Failure {
+    Failure::new(
+        ErrorCode::LaunchFailed,
+        format!("cannot start `{}` in a terminal: {reason}", spec.program.display()),
+    )
+}

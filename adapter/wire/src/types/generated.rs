@@ -1,0 +1,390 @@
+//! Types of the Debug Adapter Protocol as its schema has them. Written by `generate.py`; do not edit.
+#![allow(missing_docs, reason = "the specification documents the fields")]
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{optional, required};
+
+/// DAP `Breakpoint`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Breakpoint {
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub id: Option<i64>,
+    #[serde(deserialize_with = "required")]
+    pub verified: bool,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub line: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub column: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub end_line: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub end_column: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub instruction_reference: Option<String>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub offset: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+/// DAP `BreakpointEventBody`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct BreakpointEventBody {
+    #[serde(deserialize_with = "required")]
+    pub reason: String,
+    #[serde(deserialize_with = "required")]
+    pub breakpoint: Breakpoint,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+/// DAP `CancelArguments`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct CancelArguments {
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub progress_id: Option<String>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+/// DAP `ContinueResponseBody`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ContinueResponseBody {
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub all_threads_continued: Option<bool>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+/// DAP `ContinuedEventBody`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ContinuedEventBody {
+    #[serde(deserialize_with = "required")]
+    pub thread_id: i64,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub all_threads_continued: Option<bool>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+/// DAP `DataBreakpointInfoResponseBody`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct DataBreakpointInfoResponseBody {
+    #[serde(deserialize_with = "required")]
+    pub data_id: Value,
+    #[serde(deserialize_with = "required")]
+    pub description: String,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub access_types: Option<Vec<String>>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub can_persist: Option<bool>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+/// DAP `DisconnectArguments`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct DisconnectArguments {
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub restart: Option<bool>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub terminate_debuggee: Option<bool>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub suspend_debuggee: Option<bool>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+/// DAP `EvaluateArguments`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct EvaluateArguments {
+    #[serde(deserialize_with = "required")]
+    pub expression: String,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub frame_id: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub line: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub column: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub context: Option<String>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub format: Option<Value>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+/// DAP `EvaluateResponseBody`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct EvaluateResponseBody {
+    #[serde(deserialize_with = "required")]
+    pub result: String,
+    #[serde(rename = "type", deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub presentation_hint: Option<Value>,
+    #[serde(deserialize_with = "required")]
+    pub variables_reference: i64,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub named_variables: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub indexed_variables: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub memory_reference: Option<String>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub value_location_reference: Option<i64>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+/// DAP `InitializeRequestArguments`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct InitializeRequestArguments {
+    #[serde(rename = "clientID", deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub client_id: Option<String>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub client_name: Option<String>,
+    #[serde(rename = "adapterID", deserialize_with = "required")]
+    pub adapter_id: String,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub locale: Option<String>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub lines_start_at1: Option<bool>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub columns_start_at1: Option<bool>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub path_format: Option<String>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub supports_variable_type: Option<bool>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub supports_variable_paging: Option<bool>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub supports_run_in_terminal_request: Option<bool>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub supports_memory_references: Option<bool>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub supports_progress_reporting: Option<bool>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub supports_invalidated_event: Option<bool>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub supports_memory_event: Option<bool>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub supports_args_can_be_interpreted_by_shell: Option<bool>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub supports_start_debugging_request: Option<bool>,
+    #[serde(
+        rename = "supportsANSIStyling",
+        deserialize_with = "optional",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub supports_ansi_styling: Option<bool>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+/// DAP `InvalidatedEventBody`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct InvalidatedEventBody {
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub areas: Option<Vec<String>>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub thread_id: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub stack_frame_id: Option<i64>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+/// DAP `OutputEventBody`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct OutputEventBody {
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub category: Option<String>,
+    #[serde(deserialize_with = "required")]
+    pub output: String,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub variables_reference: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub line: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub column: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub data: Option<Value>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub location_reference: Option<i64>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+/// DAP `ProgressEndEventBody`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ProgressEndEventBody {
+    #[serde(deserialize_with = "required")]
+    pub progress_id: String,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+/// DAP `SetBreakpointsResponseBody`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct SetBreakpointsResponseBody {
+    #[serde(deserialize_with = "required")]
+    pub breakpoints: Vec<Breakpoint>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+/// DAP `Source`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Source {
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub source_reference: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub presentation_hint: Option<String>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub origin: Option<String>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub sources: Option<Vec<Source>>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub adapter_data: Option<Value>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub checksums: Option<Vec<Value>>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+/// DAP `StackFrame`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct StackFrame {
+    #[serde(deserialize_with = "required")]
+    pub id: i64,
+    #[serde(deserialize_with = "required")]
+    pub name: String,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
+    #[serde(deserialize_with = "required")]
+    pub line: i64,
+    #[serde(deserialize_with = "required")]
+    pub column: i64,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub end_line: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub end_column: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub can_restart: Option<bool>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub instruction_pointer_reference: Option<String>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub module_id: Option<Value>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub presentation_hint: Option<String>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+/// DAP `StackTraceArguments`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct StackTraceArguments {
+    #[serde(deserialize_with = "required")]
+    pub thread_id: i64,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub start_frame: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub levels: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub format: Option<Value>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+/// DAP `StackTraceResponseBody`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct StackTraceResponseBody {
+    #[serde(deserialize_with = "required")]
+    pub stack_frames: Vec<StackFrame>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub total_frames: Option<i64>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+/// DAP `StoppedEventBody`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct StoppedEventBody {
+    #[serde(deserialize_with = "required")]
+    pub reason: String,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub thread_id: Option<i64>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub preserve_focus_hint: Option<bool>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub all_threads_stopped: Option<bool>,
+    #[serde(deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    pub hit_breakpoint_ids: Option<Vec<i64>>,
+    /// Fields that the schema does not know.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}

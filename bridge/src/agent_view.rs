@@ -1,0 +1,283 @@
+//! What the agent has seen of a session, so that the next answer has only what is new: output, changed variables, stops.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use serde_json::{Value, json};
+
+/// Snapshots kept to compare with.
+const SNAPSHOTS: usize = 20;
+/// Longest value that is compared and shown among changed variables, characters.
+const MAX_VALUE_LEN: usize = 120;
+
+/// Values of a stop by the way to them.
+pub type Values = BTreeMap<String, String>;
+
+/// One `debug_snapshot`, to compare with.
+#[derive(Debug, Clone)]
+pub struct Kept {
+    /// Its id.
+    pub id: u64,
+    /// How deep it looked.
+    pub depth: u64,
+    /// Where it was taken, as tools answer a place.
+    pub place: Value,
+    /// What it saw.
+    pub values: Values,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// The position after the output that the agent has seen.
+    cursor: Option<String>,
+    /// The last stop or end that was reported to the agent.
+    news: u64,
+    /// The last run was answered with `pending`.
+    pending: bool,
+    /// The last run was answered with a stop that the agent had not seen, and nothing ran.
+    held_back: bool,
+    /// It was reported that the program waits for input, and nothing was written since.
+    input_reported: bool,
+    /// How many started programs were reported, and whether the answer has explained how to debug them.
+    started: (u64, bool),
+    /// The last reported event, with its `news`.
+    event: Option<(u64, Value)>,
+    /// The function of the last stop and its variables.
+    variables: Option<(String, Values)>,
+    snapshots: Vec<Kept>,
+    last_snapshot: u64,
+}
+
+/// What was reported to the agent about one session.
+#[derive(Debug, Default)]
+pub struct AgentView(Mutex<Inner>);
+
+impl AgentView {
+    fn with<T>(&self, work: impl FnOnce(&mut Inner) -> T) -> T {
+        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The position after the output that the agent has seen.
+    pub fn cursor(&self) -> Option<String> {
+        self.with(|inner| inner.cursor.clone())
+    }
+
+    /// Records that the agent has seen the output before this position.
+    pub fn set_cursor(&self, cursor: &str) {
+        self.with(|inner| inner.cursor = Some(cursor.to_owned()));
+    }
+
+    /// Records that the agent has read the output up to `cursor` of both streams or of one, from `since` on or from the end of its last
+    /// read: that part is not shown again. A read that begins further on leaves the part before it unseen.
+    pub fn read_up_to(&self, cursor: &str, since: Option<&str>, stream: Option<&str>) {
+        let Some(end) = positions(cursor) else { return };
+        self.with(|inner| {
+            let seen = inner.cursor.as_deref().and_then(positions).unwrap_or_default();
+            let start = since.and_then(positions).unwrap_or(seen);
+            let past = |name: &str, at: fn(Positions) -> u64| {
+                let asked = stream.is_none_or(|stream| stream == name || stream == "both");
+                let (seen, end) = (at(seen), at(end));
+                if asked && at(start) <= seen { seen.max(end) } else { seen }
+            };
+            inner.cursor = Some(format!("o{}.e{}", past("stdout", |at| at.0), past("stderr", |at| at.1)));
+        });
+    }
+
+    /// Records whether the last run was answered with `pending`.
+    pub fn set_pending(&self, pending: bool) {
+        self.with(|inner| inner.pending = pending);
+    }
+
+    /// Whether the last run was answered with `pending`.
+    pub fn pending(&self) -> bool {
+        self.with(|inner| inner.pending)
+    }
+
+    /// Whether a run requested now is answered with the stop that the agent has not seen yet, instead of resuming from
+    /// there. Never twice in a row: a repeated request is meant.
+    pub fn holds_back(&self, news: u64) -> bool {
+        self.with(|inner| {
+            inner.held_back = inner.news < news && !inner.held_back;
+            inner.held_back
+        })
+    }
+
+    /// Another program runs now: forgets what was reported about the old one.
+    pub fn forget_run(&self, news: u64) {
+        self.reported(news);
+        self.with(|inner| {
+            (inner.input_reported, inner.held_back, inner.event, inner.variables) =
+                (false, false, None, None);
+        });
+    }
+
+    /// Records whether it was reported that the program waits for input.
+    pub fn set_input_reported(&self, reported: bool) {
+        self.with(|inner| inner.input_reported = reported);
+    }
+
+    /// Whether that was reported already: one thread of a program may read while others work, and the agent may wait for those.
+    pub fn input_reported(&self) -> bool {
+        self.with(|inner| inner.input_reported)
+    }
+
+    /// Records that this stop or end is reported to the agent.
+    pub fn reported(&self, news: u64) {
+        self.with(|inner| {
+            inner.news = inner.news.max(news);
+            inner.pending = false;
+        });
+    }
+
+    /// Records that so many started programs are reported; returns how many of them are new.
+    pub fn reported_started(&self, count: u64) -> u64 {
+        self.with(|inner| count.saturating_sub(std::mem::replace(&mut inner.started.0, count)))
+    }
+
+    /// Records that the answer explains how to debug started programs; returns whether that is new.
+    pub fn explained_following(&self) -> bool {
+        self.with(|inner| !std::mem::replace(&mut inner.started.1, true))
+    }
+
+    /// Records that the agent has seen this stop, through a tool that does not run anything.
+    pub fn seen(&self, news: u64) {
+        self.with(|inner| inner.news = inner.news.max(news));
+    }
+
+    /// The last stop or end that was reported to the agent.
+    pub fn known(&self) -> u64 {
+        self.with(|inner| inner.news)
+    }
+
+    /// Whether this stop or end was reported to the agent.
+    pub fn knows(&self, news: u64) -> bool {
+        self.with(|inner| inner.news >= news)
+    }
+
+    /// The reported event of a stop, if there is one.
+    pub fn event(&self, news: u64) -> Option<Value> {
+        self.with(|inner| inner.event.as_ref().filter(|(of, _)| *of == news).map(|(_, event)| event.clone()))
+    }
+
+    /// Keeps the event of a stop.
+    pub fn keep_event(&self, news: u64, event: &Value) {
+        self.with(|inner| inner.event = Some((news, event.clone())));
+    }
+
+    /// A client has changed a variable: what was reported about this stop is stale.
+    pub fn forget_event(&self) {
+        self.with(|inner| inner.event = None);
+    }
+
+    /// Compares the variables of a stop with those of the last one. In the same function, what is new or different;
+    /// in another, all of them, and `false`.
+    pub fn changed(&self, function: &str, rows: &[Value]) -> (Vec<Value>, bool) {
+        let shown = |row: &Value| {
+            let value = crate::bounds::cut(&row["value"], MAX_VALUE_LEN);
+            (
+                row["name"].as_str().unwrap_or_default().to_owned(),
+                value.as_str().unwrap_or_default().to_owned(),
+            )
+        };
+        let now: Vec<(String, String)> = rows.iter().map(shown).collect();
+        self.with(|inner| {
+            let before = inner.variables.take().filter(|(of, _)| of == function).map(|(_, values)| values);
+            let mut told = Vec::new();
+            for (name, value) in &now {
+                match before.as_ref().map(|before| before.get(name)) {
+                    Some(Some(was)) if was == value => {}
+                    Some(Some(was)) => told.push(json!({ "name": name, "value": value, "was": was })),
+                    _ => told.push(json!({ "name": name, "value": value })),
+                }
+            }
+            inner.variables = Some((function.to_owned(), now.into_iter().collect()));
+            (told, before.is_some())
+        })
+    }
+
+    /// Keeps a snapshot; returns its id.
+    pub fn keep(&self, depth: u64, place: Value, values: Values) -> u64 {
+        self.with(|inner| {
+            inner.last_snapshot += 1;
+            let id = inner.last_snapshot;
+            inner.snapshots.push(Kept { id, depth, place, values });
+            if inner.snapshots.len() > SNAPSHOTS {
+                inner.snapshots.remove(0);
+            }
+            id
+        })
+    }
+
+    /// A snapshot that is still kept; the latest without an id.
+    pub fn kept(&self, id: Option<u64>) -> Option<Kept> {
+        self.with(|inner| {
+            inner.snapshots.iter().rev().find(|kept| id.is_none_or(|id| kept.id == id)).cloned()
+        })
+    }
+
+    /// Ids of the snapshots that are kept.
+    pub fn kept_ids(&self) -> Vec<u64> {
+        self.with(|inner| inner.snapshots.iter().map(|kept| kept.id).collect())
+    }
+}
+
+/// How far stdout and stderr were read, bytes.
+type Positions = (u64, u64);
+
+/// A cursor as `processReadOutput` writes it.
+fn positions(cursor: &str) -> Option<Positions> {
+    let (stdout, stderr) = cursor.strip_prefix('o')?.split_once(".e")?;
+    Some((stdout.parse().ok()?, stderr.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_changed_is_repeated_within_a_function() {
+        let view = AgentView::default();
+        let row = |name: &str, value: &str| json!({ "name": name, "value": value });
+        let all = view.changed("f", &[row("a", "1"), row("b", "2")]);
+        assert_eq!((all.0.len(), all.1), (2, false));
+        let some = view.changed("f", &[row("a", "1"), row("b", "3"), row("c", "4")]);
+        let told = json!([{ "name": "b", "value": "3", "was": "2" }, { "name": "c", "value": "4" }]);
+        assert_eq!((json!(some.0), some.1), (told, true));
+        assert!(!view.changed("g", &[row("a", "1")]).1);
+    }
+
+    #[test]
+    fn output_that_was_read_is_not_shown_again_and_what_comes_before_it_is() {
+        let view = AgentView::default();
+        view.read_up_to("o10.e0", None, None);
+        assert_eq!(view.cursor().as_deref(), Some("o10.e0"));
+        // Behind what it knows: the part between is still to be shown.
+        view.read_up_to("o90.e5", Some("o50.e0"), None);
+        assert_eq!(view.cursor().as_deref(), Some("o10.e5"));
+        view.read_up_to("o20.e9", Some("o0.e0"), Some("stdout"));
+        assert_eq!(view.cursor().as_deref(), Some("o20.e5"));
+        view.read_up_to("o3.e3", Some("o0.e0"), None);
+        view.read_up_to("nonsense", None, None);
+        assert_eq!(view.cursor().as_deref(), Some("o20.e5"), "an old part is no step back");
+    }
+
+    #[test]
+    fn a_pending_run_is_over_once_its_outcome_was_reported() {
+        let view = AgentView::default();
+        view.set_pending(true);
+        view.reported(1);
+        assert!(!view.pending());
+    }
+
+    #[test]
+    fn a_run_is_held_back_by_an_unknown_stop_and_never_twice_in_a_row() {
+        let view = AgentView::default();
+        assert!(!view.holds_back(0));
+        assert!(view.holds_back(1));
+        // Another client stopped it elsewhere meanwhile; the agent repeats its request.
+        view.reported(1);
+        assert!(!view.holds_back(2));
+        view.reported(2);
+        assert!(view.holds_back(3));
+    }
+}

@@ -1,0 +1,307 @@
+//! Breakpoints this agent wants, by source. DAP replaces a source's whole list, so the list is kept here; so that it
+//! survives edits and restarts, a breakpoint may be tied to the text of its line.
+
+use std::collections::BTreeMap;
+
+use dap_wire::Failure;
+use serde_json::{Value, json};
+
+use crate::arguments::Arguments;
+use crate::source::{Source, absolute, source_path};
+
+/// The place of function breakpoints; no path is empty.
+pub const FUNCTIONS: &str = "";
+
+/// What a breakpoint is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// The agent set it.
+    Stop,
+    /// It goes with the next stop.
+    RunTo,
+    /// It collects values for a trace.
+    Trace,
+    /// It stops where a test fails.
+    Failure,
+}
+
+/// A breakpoint this agent wants.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    /// The agent's id for it.
+    pub id: u64,
+    /// The session's id, once it is known.
+    pub dap: Option<i64>,
+    /// DAP `SourceBreakpoint` or `FunctionBreakpoint`.
+    pub request: Value,
+    /// The session's last word on it.
+    pub state: Value,
+    /// The text of its line, when it was set by that.
+    pub text: Option<String>,
+    /// What it is for.
+    pub purpose: Purpose,
+}
+
+/// A breakpoint as it was requested: the file (empty for a function), the DAP request, the text of the line.
+#[derive(Debug, Clone)]
+pub struct BreakpointRequest {
+    /// Source path, or [`FUNCTIONS`].
+    pub file: String,
+    /// DAP `SourceBreakpoint` or `FunctionBreakpoint`.
+    pub dap: Value,
+    /// The text of its line, when it was set by that.
+    pub text: Option<String>,
+}
+
+impl BreakpointRequest {
+    /// Reads `sourceFile` with `line`, `text` or both, or `function`, and the conditions.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER`, saying what is there instead.
+    pub fn read(arguments: &Arguments) -> Result<Self, Failure> {
+        let mut dap = json!({});
+        for key in ["condition", "hitCondition", "logMessage"] {
+            if let Some(text) = arguments.text(key)? {
+                dap[key] = json!(text);
+            }
+        }
+        if let Some(named) = arguments.text("dllPath")? {
+            // A bare name means the assembly wherever it was loaded from.
+            dap["modulePath"] = json!(if named.contains('/') { absolute(&named) } else { named });
+        }
+        if let Some(function) = arguments.text("function")? {
+            if function.trim().is_empty() {
+                return Err(Failure::invalid("`function` is empty; it must be the name of a function"));
+            }
+            dap["name"] = json!(function);
+            return Ok(Self { file: FUNCTIONS.into(), dap, text: None });
+        }
+        let named = arguments.need_text("sourceFile")?;
+        if named.is_empty() {
+            return Err(Failure::invalid("`sourceFile` is empty; it must be the path or name of a source"));
+        }
+        let file = source_path(&named);
+        let text = arguments.text("text")?;
+        let mut line = arguments.number("line")?;
+        if let Some(text) = &text {
+            let source = Source::read(&file).ok_or_else(|| {
+                Failure::invalid(format!("`text` needs the file, and `{file}` cannot be read"))
+                    .hint("give `sourceFile` as a full path")
+            })?;
+            line = Some(source.anchor(&file, text, line)?);
+        }
+        let line = match line {
+            Some(0) => return Err(Failure::invalid("`line` is 0; lines are counted from 1")),
+            Some(line) => line,
+            None => {
+                return Err(Failure::invalid("`line` is missing; it must be a number from 1 on")
+                    .hint("or give `text` (the text of the line) or `function`"));
+            }
+        };
+        if let Some(source) = Source::read(&file)
+            && line > source.len()
+        {
+            return Err(Failure::invalid(format!("`{file}` has {} lines, so no line {line}", source.len()))
+                .data(json!({ "end": source.around(source.len(), 2) })));
+        }
+        dap["line"] = json!(line);
+        Ok(Self { file, dap, text })
+    }
+}
+
+impl Wanted {
+    /// As tools answer it.
+    pub fn body(&self, file: &str) -> Value {
+        let line = if self.state["line"].is_null() { &self.request["line"] } else { &self.state["line"] };
+        let mut body = json!({ "id": self.id });
+        if file == FUNCTIONS {
+            body["function"] = self.request["name"].clone();
+            let bound = &self.state["source"]["path"];
+            if !bound.is_null() {
+                body["file"] = bound.clone();
+            }
+        } else {
+            body["file"] = json!(file);
+        }
+        if !line.is_null() {
+            body["line"] = line.clone();
+        }
+        body["verified"] = json!(self.state["verified"].as_bool().unwrap_or(false));
+        if let Some(message) = self.state["message"].as_str() {
+            body["message"] = json!(message);
+        }
+        for key in ["condition", "hitCondition", "logMessage"] {
+            if !self.request[key].is_null() {
+                body[key] = self.request[key].clone();
+            }
+        }
+        if !self.request["modulePath"].is_null() {
+            body["dllPath"] = self.request["modulePath"].clone();
+        }
+        body
+    }
+}
+
+/// Breakpoints by source path.
+#[derive(Debug, Clone, Default)]
+pub struct BreakpointRequests(BTreeMap<String, Vec<Wanted>>);
+
+impl BreakpointRequests {
+    /// Adds one.
+    pub fn add(&mut self, request: BreakpointRequest, id: u64, purpose: Purpose) {
+        let BreakpointRequest { file, dap, text } = request;
+        let wanted = Wanted { id, dap: None, request: dap, state: Value::Null, text, purpose };
+        self.0.entry(file).or_default().push(wanted);
+    }
+
+    /// Takes out what is at the place of another: its line, or its function.
+    pub fn clear(&mut self, request: &BreakpointRequest) {
+        if let Some(list) = self.0.get_mut(&request.file) {
+            let place = |dap: &Value| (dap["line"].clone(), dap["column"].clone(), dap["name"].clone());
+            list.retain(|wanted| place(&wanted.request) != place(&request.dap));
+        }
+    }
+
+    /// Takes one out; returns its file.
+    pub fn take(&mut self, id: u64) -> Option<String> {
+        let (file, list) = self.0.iter_mut().find(|(_, list)| list.iter().any(|wanted| wanted.id == id))?;
+        list.retain(|wanted| wanted.id != id);
+        Some(file.clone())
+    }
+
+    /// Takes out all that serve a purpose; returns their files.
+    pub fn take_all(&mut self, purpose: Purpose) -> Vec<String> {
+        let mut files = Vec::new();
+        for (file, list) in &mut self.0 {
+            let before = list.len();
+            list.retain(|wanted| wanted.purpose != purpose);
+            if list.len() < before {
+                files.push(file.clone());
+            }
+        }
+        files
+    }
+
+    /// One, with its file.
+    pub fn find(&self, id: u64) -> Option<(&str, &Wanted)> {
+        self.all().find(|(_, wanted)| wanted.id == id)
+    }
+
+    /// All, with their files.
+    pub fn all(&self) -> impl Iterator<Item = (&str, &Wanted)> {
+        self.0.iter().flat_map(|(file, list)| list.iter().map(move |wanted| (file.as_str(), wanted)))
+    }
+
+    /// Those the agent set, as tools answer them.
+    pub fn bodies(&self) -> Vec<Value> {
+        let set = self.all().filter(|(_, wanted)| wanted.purpose == Purpose::Stop);
+        set.map(|(file, wanted)| wanted.body(file)).collect()
+    }
+
+    /// Every file there is something for.
+    pub fn files(&self) -> Vec<String> {
+        self.0.keys().cloned().collect()
+    }
+
+    /// The list of one file, to change.
+    pub fn of(&mut self, file: &str) -> &mut Vec<Wanted> {
+        self.0.entry(file.to_owned()).or_default()
+    }
+
+    /// Every breakpoint, to change.
+    pub fn all_mut(&mut self) -> impl Iterator<Item = &mut Wanted> {
+        self.0.values_mut().flatten()
+    }
+
+    /// Keeps only those that `stay`.
+    pub fn retain(&mut self, stay: impl Fn(&Wanted) -> bool) {
+        self.0.values_mut().for_each(|list| list.retain(&stay));
+    }
+
+    /// Forgets files with nothing left.
+    pub fn sweep(&mut self) {
+        self.0.retain(|_, list| !list.is_empty());
+    }
+
+    /// The same for another program: where the text of a line moved, so does its breakpoint.
+    #[must_use]
+    pub fn anew(&self) -> Self {
+        let mut anew = self.clone();
+        anew.relocate();
+        for wanted in anew.all_mut() {
+            (wanted.dap, wanted.state) = (None, Value::Null);
+        }
+        anew.sweep();
+        anew
+    }
+
+    /// Moves each breakpoint whose line's text moved, and drops those that were there for one run. Files with nothing left
+    /// stay until they are swept: their empty list is still to be sent.
+    pub fn relocate(&mut self) {
+        self.take_all(Purpose::RunTo);
+        self.take_all(Purpose::Trace);
+        self.take_all(Purpose::Failure);
+        for (file, list) in &mut self.0 {
+            let source = Source::read(file);
+            for wanted in list {
+                if let (Some(text), Some(source)) = (&wanted.text, &source)
+                    && let Ok(line) = source.anchor(file, text, wanted.request["line"].as_u64())
+                {
+                    wanted.request["line"] = json!(line);
+                }
+            }
+        }
+    }
+
+    /// Takes in others; they come last.
+    pub fn extend(&mut self, others: Self) {
+        for (file, list) in others.0 {
+            self.0.entry(file).or_default().extend(list);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(given: &Value) -> Result<BreakpointRequest, Failure> {
+        BreakpointRequest::read(&Arguments::new(given.as_object().cloned()))
+    }
+
+    #[test]
+    fn a_breakpoint_by_text_moves_with_its_line() {
+        let folder = std::env::temp_dir().join(format!("tandem-requested-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("a.cs").display().to_string();
+        std::fs::write(&file, "one\ntwo\nthree\n").unwrap();
+        let mut requested = BreakpointRequests::default();
+        requested.add(request(&json!({ "file": file, "text": "two" })).unwrap(), 1, Purpose::Stop);
+        requested.add(request(&json!({ "file": file, "line": 3 })).unwrap(), 2, Purpose::Stop);
+        requested.add(request(&json!({ "file": file, "line": 1 })).unwrap(), 3, Purpose::RunTo);
+        let beyond = request(&json!({ "file": file, "line": 9 })).unwrap_err();
+        std::fs::write(&file, "zero\none\ntwo\nthree\n").unwrap();
+        let anew = requested.anew();
+        std::fs::remove_dir_all(&folder).unwrap();
+        let lines: Vec<_> =
+            anew.all().map(|(_, wanted)| (wanted.id, wanted.request["line"].as_u64())).collect();
+        assert_eq!(lines, [(1, Some(3)), (2, Some(3))]);
+        assert_eq!(beyond.data["end"][2], ">   3 three");
+    }
+
+    #[test]
+    fn a_breakpoint_needs_a_place() {
+        assert!(request(&json!({ "file": "/a.cs" })).is_err());
+        assert!(request(&json!({ "line": 3 })).is_err());
+        // What is empty names nothing: kept for the next launch, it would make every launch fail.
+        for empty in [
+            json!({ "file": "", "line": 3 }),
+            json!({ "function": " " }),
+            json!({ "file": "/a.cs", "line": 0 }),
+        ] {
+            let message = request(&empty).unwrap_err().message;
+            assert!(message.contains(" is empty") || message.contains(" is 0"), "{message}");
+        }
+        assert_eq!(request(&json!({ "function": "Main" })).unwrap().file, FUNCTIONS);
+    }
+}

@@ -1,0 +1,185 @@
+//! Programs that a debugged program starts are debugged in sessions of their own. An agent that is in the first session is in
+//! those too: a stop in any of them ends a wait in one of them.
+//!
+//! The first session of a family, its root, has what all share: the program's input and output, and this agent's breakpoints,
+//! which hold in every child as they change. Not here: what the tools answer ([`crate::tools`]).
+
+#![allow(deprecated, reason = "what the newest MCP gives up, every client there is still uses")]
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use rmcp::model::LoggingLevel;
+use serde_json::{Value, json};
+use tokio::sync::broadcast::error::RecvError;
+use tokio::time::Instant;
+
+use crate::client_log::worth;
+use crate::event_listener::State;
+use crate::server::{Bridge, Last};
+use crate::session::Session;
+
+/// How long the session of a child may take until it can be joined, and how often that is looked for.
+const COMES: Duration = Duration::from_secs(10);
+const LOOK: Duration = Duration::from_millis(20);
+/// Children that are followed at once; more of them are only listed.
+const MAX_CHILDREN: usize = 100;
+
+/// The place of a session in the family of a program and the programs that it starts.
+#[derive(Debug, Default)]
+pub struct Kin {
+    /// For people: what its program is.
+    pub title: String,
+    /// The session whose program started this one's.
+    pub parent: Option<String>,
+    /// The first of them, when this agent is in it.
+    pub root: Option<Arc<Session>>,
+    /// Sessions that its program had started when this agent came.
+    pub children: Vec<String>,
+}
+
+impl Session {
+    /// The first session of its family; itself when nothing is known of another.
+    pub fn root(&self) -> &Self {
+        self.kin.root.as_deref().unwrap_or(self)
+    }
+
+    /// Whether it is at a stop that was not reported to the agent.
+    fn has_news(&self) -> bool {
+        let snapshot = self.snapshot();
+        snapshot.state == State::Stopped && !self.agent_view.knows(snapshot.news)
+    }
+}
+
+/// A bridge that may be gone: what only listens must not keep its sessions alive.
+pub(crate) struct Distant {
+    bridge: Bridge,
+    last: Weak<Last>,
+}
+
+impl Distant {
+    fn near(&self) -> Option<Bridge> {
+        Some(self.bridge.with_last(self.last.upgrade()?))
+    }
+}
+
+impl Bridge {
+    fn distant(&self) -> Distant {
+        let (bridge, last) = self.without_last();
+        Distant { bridge, last }
+    }
+
+    /// The other sessions of the family that this agent is in.
+    pub fn relatives(&self, session: &Session) -> Vec<Arc<Session>> {
+        let root = &session.root().id;
+        let mut all = self.joined();
+        all.retain(|other| other.id != session.id && other.root().id == *root);
+        all
+    }
+
+    /// Another session of the family that is at a stop that was not reported to the agent.
+    pub fn relative_with_news(&self, session: &Session) -> Option<Arc<Session>> {
+        self.relatives(session).into_iter().find(|other| other.has_news())
+    }
+
+    /// Waits until another session of the family is at a stop that was not reported to the agent.
+    pub async fn stop_of_a_relative(&self, session: &Session) -> Arc<Session> {
+        let mut stirred = self.stirred();
+        loop {
+            stirred.borrow_and_update();
+            if let Some(found) = self.relative_with_news(session) {
+                return found;
+            }
+            if stirred.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    /// Follows a session until it is left: notifies its client of what happens, and joins its children.
+    pub(crate) fn follow(&self, session: &Session) {
+        let (log, id) = (self.log(), session.id.clone());
+        let mut events = session.listener.events();
+        let distant = self.distant();
+        for child in &session.kin.children {
+            self.adopt(child);
+        }
+        self.stir();
+        tokio::spawn(async move {
+            log.tell(LoggingLevel::Info, json!({ "session": id, "event": "entered" })).await;
+            log.resources_changed().await;
+            loop {
+                match events.recv().await {
+                    Ok(event) => {
+                        if let Some(bridge) = distant.near() {
+                            bridge.heard(&id, &event);
+                        }
+                        if let Some((level, data)) = worth(&id, &event) {
+                            log.tell(level, data).await;
+                        }
+                    }
+                    Err(RecvError::Lagged(_)) => drop(distant.near().map(|bridge| bridge.stir())),
+                    Err(RecvError::Closed) => break,
+                }
+            }
+            log.resources_changed().await;
+        });
+    }
+
+    fn heard(&self, id: &str, event: &dap_wire::Event) {
+        match event.event.as_str() {
+            "stopped" | "exited" => self.stir(),
+            "sessionChanged" if event.body["change"] == "child" => {
+                if let Value::String(child) = &event.body["child"]["session"] {
+                    self.adopt(child);
+                }
+            }
+            "terminated" => {
+                self.stir();
+                self.child_ended(id);
+            }
+            _ => {}
+        }
+    }
+
+    /// Joins the session of a child as soon as it can be joined. The current session stays the current one.
+    fn adopt(&self, child: &str) {
+        if !self.begin_adopting(child) {
+            return;
+        }
+        let (distant, child) = (self.distant(), child.to_owned());
+        tokio::spawn(async move {
+            let until = Instant::now() + COMES;
+            let entry = loop {
+                match session_registry::find(&child) {
+                    Some(entry) => break Some(entry),
+                    // It may have ended already.
+                    None if Instant::now() > until => break None,
+                    None => tokio::time::sleep(LOOK).await,
+                }
+            };
+            let Some(bridge) = distant.near() else { return };
+            let known = bridge.joined().iter().any(|session| session.id == child);
+            let room = bridge.joined().len() < MAX_CHILDREN;
+            if let Some(entry) = entry.filter(|_| !known && room)
+                && let Err(failure) = bridge.enter(&entry, false).await
+            {
+                tracing::debug!(%failure, child, "a program that was started is not followed");
+            }
+            bridge.end_adopting(&child);
+        });
+    }
+
+    /// The program of a child has ended: there is nothing more to ask of its session, for its output is its parent's.
+    fn child_ended(&self, id: &str) {
+        let gone = self.joined().into_iter().find(|session| session.id == id && session.kin.root.is_some());
+        if let Some(session) = gone {
+            self.forget(id);
+            tokio::spawn(async move {
+                if let Err(failure) = session.leave(None).await {
+                    tracing::debug!(%failure, "left a session that was gone");
+                }
+            });
+        }
+    }
+}

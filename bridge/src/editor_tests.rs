@@ -1,0 +1,206 @@
+//! `tandem-mcp tests`: lists, runs and debugs tests for an editor. Both sides write JSON, one object a line: the editor one request on
+//! stdin, with the parameters of the tools for tests; it reads about tests, results and the end from stdout. To debug, the editor is
+//! asked to launch each process with tests in its own session. Ends what it runs when stdin ends.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use dap_wire::{ErrorCode, Failure};
+use serde_json::{Value, json};
+use test_frameworks::host::{Boxed, Host, Launch, Processes, Stops};
+use test_frameworks::model::Event;
+use test_frameworks::request::Request;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use workspace_tools::jobs::Say;
+use workspace_tools::process::{Ended, Sink, Stream};
+use workspace_tools::roots::Roots;
+
+use crate::arguments::Arguments;
+use crate::tools::testing;
+
+/// Lines of the editor that wait to be read.
+const WAITING: usize = 16;
+
+/// Serves one request, to its end.
+///
+/// # Errors
+/// When there is no request.
+pub async fn serve(stop: CancellationToken) -> anyhow::Result<()> {
+    let mut lines = BufReader::new(tokio::io::stdin()).lines();
+    let first = lines.next_line().await.context("cannot read stdin")?.unwrap_or_default();
+    let request: Value =
+        serde_json::from_str(&first).context("the first line of stdin is not a JSON object")?;
+    let (sender, answers) = mpsc::channel(WAITING);
+    let ends = stop.clone();
+    tokio::spawn(async move {
+        while let Ok(Some(line)) = lines.next_line().await {
+            let answer = serde_json::from_str(&line).unwrap_or_default();
+            if sender.send(answer).await.is_err() {
+                return;
+            }
+        }
+        ends.cancel();
+    });
+    let end = match answer(&request, answers, &stop).await {
+        Ok(end) => end,
+        Err(failure) => {
+            json!({ "error": { "code": failure.code.as_str(), "message": failure.message, "hint": failure.hint } })
+        }
+    };
+    say(&with_event("end", end));
+    Ok(())
+}
+
+/// Writes a line; an editor that is gone reads none, and ends us by its stdin.
+fn say(event: &Value) {
+    let mut out = std::io::stdout().lock();
+    drop(writeln!(out, "{event}").and_then(|()| out.flush()));
+}
+
+fn with_event(name: &str, body: Value) -> Value {
+    let mut event = json!({ "event": name });
+    if let (Some(event), Value::Object(body)) = (event.as_object_mut(), body) {
+        event.extend(body);
+    }
+    event
+}
+
+async fn answer(
+    request: &Value,
+    answers: mpsc::Receiver<Value>,
+    stop: &CancellationToken,
+) -> Result<Value, Failure> {
+    let arguments = Arguments::new(request.as_object().cloned());
+    let folder = arguments.text("folder")?.map_or_else(|| PathBuf::from("."), PathBuf::from);
+    let roots =
+        Roots::open(&[folder]).map_err(|error| Failure::new(ErrorCode::IoFailed, error.to_string()))?;
+    let mut request = testing::parse(&arguments, &roots)?.map_err(|project| {
+        let message = format!("which tests `{}` has is not known here", project.folder.display());
+        Failure::new(ErrorCode::Unsupported, message)
+    })?;
+    let doing: Say = Arc::new(|text: &str| say(&json!({ "event": "doing", "text": text })));
+    let folder = request.project.folder.clone();
+    request.listener = Some(Arc::new(move |event: &Event<'_>| {
+        let mut event = json!(event);
+        // Some runners print paths from the project's folder on.
+        if let Some(file) = event["file"].as_str() {
+            event["file"] = json!(folder.join(file));
+        }
+        say(&event);
+    }));
+    match arguments.text("action")?.as_deref() {
+        Some("list") => list(&request, stop, &doing).await,
+        Some("run") => request.run(&Processes, stop, &doing).await.map(|outcome| outcome.answer),
+        Some("debug") => {
+            let host = Editor { answers: tokio::sync::Mutex::new(answers) };
+            request.run(&host, stop, &doing).await.map(|outcome| outcome.answer)
+        }
+        other => Err(Failure::invalid(format!("`action` is `list`, `run` or `debug`, not {other:?}"))),
+    }
+}
+
+async fn list(request: &Request, stop: &CancellationToken, doing: &Say) -> Result<Value, Failure> {
+    let (tests, broken) = request.tests(stop, doing).await?;
+    for test in &tests {
+        let mut event = with_event("test", json!(test));
+        event["class"] = json!(test.class);
+        say(&event);
+    }
+    let mut end =
+        json!({ "tool": request.framework.name(), "folder": request.project.folder, "total": tests.len() });
+    for key in ["error", "diagnostics", "output"] {
+        if !broken[key].is_null() {
+            end[key] = broken[key].clone();
+        }
+    }
+    Ok(end)
+}
+
+/// Has its processes launched by the editor.
+struct Editor {
+    answers: tokio::sync::Mutex<mpsc::Receiver<Value>>,
+}
+
+/// As the attribute of a launch has it.
+fn failure_stops(stops: &Stops) -> Value {
+    let plain = stops.filters.iter().filter(|(_, condition)| condition.is_none());
+    let conditional = stops.filters.iter().filter_map(|(name, condition)| Some((name, condition.as_ref()?)));
+    let functions = stops.functions.iter().map(|(name, condition)| match condition {
+        Some(condition) => json!({ "name": name, "condition": condition }),
+        None => json!({ "name": name }),
+    });
+    json!({
+        "filters": plain.map(|(name, _)| *name).collect::<Vec<_>>(),
+        "filterOptions": conditional.map(|(name, condition)| json!({ "filterId": name, "condition": condition })).collect::<Vec<_>>(),
+        "breakpoints": functions.collect::<Vec<_>>(),
+    })
+}
+
+impl Host for Editor {
+    fn is_debugger(&self) -> bool {
+        true
+    }
+
+    fn run<'a>(
+        &'a self,
+        mut launch: Launch,
+        sink: &'a mut dyn Sink,
+        _: Duration,
+        cancel: &'a CancellationToken,
+    ) -> Boxed<'a, Result<Ended, Failure>> {
+        Box::pin(async move {
+            let mut answers = self.answers.lock().await;
+            let mut attributes = launch.debug_attributes();
+            attributes["__failureStops"] = failure_stops(&launch.stops);
+            say(&json!({ "event": "launch", "attributes": attributes, "note": launch.stops.note }));
+            loop {
+                let answer = tokio::select! {
+                    answer = answers.recv() => answer.ok_or_else(Failure::cancelled)?,
+                    () = cancel.cancelled() => {
+                        say(&json!({ "event": "stop" }));
+                        return Err(Failure::cancelled());
+                    }
+                };
+                if let Some(pid) = answer["started"].as_u64().and_then(|pid| u32::try_from(pid).ok()) {
+                    if let Some(started) = launch.started.take() {
+                        started.send(pid).unwrap_or_default();
+                    }
+                } else if let Some(code) = answer["ended"].as_i64() {
+                    for (stream, name) in [(Stream::Err, "stderr"), (Stream::Out, "stdout")] {
+                        sink.take(stream, answer[name].as_str().unwrap_or_default().as_bytes());
+                    }
+                    return Ok(Ended { code: i32::try_from(code).unwrap_or(-1) });
+                } else if let Some(why) = answer["failed"].as_str() {
+                    return Err(Failure::new(ErrorCode::LaunchFailed, why.to_owned()));
+                }
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_editor_launches_with_the_filters_and_functions_that_a_failed_check_calls() {
+        let stops = Stops {
+            filters: vec![("uncaught", None), ("all", Some("Xunit.Sdk.*".into()))],
+            functions: vec![("testing.(*T).FailNow", None), ("testing.(*common).Fail", Some("x"))],
+            ..Stops::default()
+        };
+        let wanted = json!({
+            "filters": ["uncaught"],
+            "filterOptions": [{ "filterId": "all", "condition": "Xunit.Sdk.*" }],
+            "breakpoints": [{ "name": "testing.(*T).FailNow" }, { "name": "testing.(*common).Fail", "condition": "x" }],
+        });
+        assert_eq!(failure_stops(&stops), wanted);
+        let none = json!({ "filters": [], "filterOptions": [], "breakpoints": [] });
+        assert_eq!(failure_stops(&Stops::default()), none);
+    }
+}

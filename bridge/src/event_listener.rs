@@ -1,0 +1,405 @@
+//! Listens to the events of a session, and keeps a snapshot of the program's state and an event log. To wait is to watch the snapshot
+//! change.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use dap_wire::peer::{Incoming, Peer};
+use dap_wire::{ErrorCode, Event, Failure};
+use serde_json::{Map, Value, json};
+use tokio::sync::{broadcast, mpsc, watch};
+
+use crate::event_log::EventLog;
+use crate::logged::Logged;
+
+/// Events that are kept for a slow receiver, which learns how many it missed.
+const BACKLOG: usize = 4096;
+/// How many characters of a console message are kept.
+const SAID: usize = 400;
+
+/// The state of the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum State {
+    /// Nothing started.
+    #[default]
+    Idle,
+    /// It runs.
+    Running,
+    /// It is stopped.
+    Stopped,
+    /// It has ended, or the session is gone.
+    Exited,
+}
+
+impl State {
+    /// As the tools spell it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Running => "running",
+            Self::Stopped => "stopped",
+            Self::Exited => "exited",
+        }
+    }
+}
+
+/// The state of the program as its events report it.
+#[derive(Debug, Clone, Default)]
+pub struct Snapshot {
+    /// Whether it runs.
+    pub state: State,
+    /// Counts stops and ends: a change means something happened.
+    pub news: u64,
+    /// How often a restart has replaced the program.
+    pub restarts: u64,
+    /// `news` at the last restart: anything newer belongs to the current program.
+    pub restarted_at: u64,
+    /// `initialized` has come: breakpoints may be set.
+    pub initialized: bool,
+    /// Body of the last `stopped`.
+    pub stop: Value,
+    /// Body of `process`.
+    pub process: Value,
+    /// From `exited`.
+    pub exit_code: Option<i64>,
+    /// The connection ended without `terminated`.
+    pub lost: bool,
+    /// The client that resumed the program last, if it was another one.
+    pub resumed_by: Option<String>,
+    /// The last event of each breakpoint that changed since it was set, by the session's id.
+    pub breakpoints: HashMap<i64, Value>,
+    /// The engine's last message on the debug console since the last stop or restart, cut at [`SAID`].
+    pub said: String,
+    /// The `news` of the stop from which a step ends nowhere.
+    pub step_lost: Option<u64>,
+    /// Capabilities that the engine has announced since `initialize`.
+    pub capabilities: Map<String, Value>,
+    /// The session's ids of this agent's breakpoints that another client removed.
+    pub removed: HashSet<i64>,
+    /// The newest programs that this one has started, as `sessionChanged` has them, and how many there were in all.
+    pub started: (Vec<Value>, u64),
+}
+
+/// Keeps what the events of a session report.
+#[derive(Debug)]
+pub struct EventListener {
+    /// To read, to wait on, and to correct where no event comes.
+    pub snapshot: watch::Sender<Snapshot>,
+    event_log: Mutex<EventLog>,
+    logged: Mutex<Logged>,
+    events: broadcast::Sender<Arc<Event>>,
+}
+
+impl Default for EventListener {
+    fn default() -> Self {
+        Self {
+            snapshot: watch::Sender::new(Snapshot::default()),
+            event_log: Mutex::default(),
+            logged: Mutex::default(),
+            events: broadcast::Sender::new(BACKLOG),
+        }
+    }
+}
+
+impl EventListener {
+    /// Reads or writes the event log.
+    pub fn event_log<T>(&self, work: impl FnOnce(&mut EventLog) -> T) -> T {
+        work(&mut self.event_log.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Reads or takes what the log messages of breakpoints wrote.
+    pub fn logged<T>(&self, work: impl FnOnce(&mut Logged) -> T) -> T {
+        work(&mut self.logged.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Returns a receiver of every event from now on.
+    pub fn events(&self) -> broadcast::Receiver<Arc<Event>> {
+        self.events.subscribe()
+    }
+
+    fn take(&self, event: Event) {
+        self.event_log(|event_log| note(event_log, &event));
+        if event.event == "output" && event.body["from"] == "logMessage" {
+            self.logged(|logged| logged.push(event.body["output"].as_str().unwrap_or_default()));
+        }
+        self.snapshot.send_if_modified(|snapshot| learn(snapshot, &event));
+        self.tell(event);
+    }
+
+    /// Passes an event to the receivers, if there are any.
+    pub fn tell(&self, event: Event) {
+        drop(self.events.send(Arc::new(event)));
+    }
+
+    fn lost(&self) {
+        let mut ended = false;
+        self.snapshot.send_modify(|snapshot| {
+            if snapshot.state != State::Exited {
+                snapshot.state = State::Exited;
+                snapshot.lost = true;
+                snapshot.news += 1;
+                ended = true;
+            }
+        });
+        if ended {
+            self.event_log(|event_log| event_log.add("lost", json!({ "text": "the debug adapter is gone" })));
+            self.tell(Event::new("terminated", Value::Null));
+        }
+    }
+}
+
+/// Starts listening to a session, until its connection ends.
+pub fn listen(mut incoming: mpsc::UnboundedReceiver<Incoming>, peer: Peer) -> Arc<EventListener> {
+    let listener = Arc::new(EventListener::default());
+    let watching = listener.clone();
+    tokio::spawn(async move {
+        while let Some(message) = incoming.recv().await {
+            match message {
+                Incoming::Event(event) => listener.take(event),
+                Incoming::Request(request) => {
+                    let failure =
+                        Failure::new(ErrorCode::Unsupported, "the MCP bridge runs nothing for a session");
+                    peer.respond(&request, Err(failure));
+                }
+            }
+        }
+        listener.lost();
+    });
+    watching
+}
+
+/// Returns whether anything changed.
+fn learn(snapshot: &mut Snapshot, event: &Event) -> bool {
+    match event.event.as_str() {
+        "initialized" => snapshot.initialized = true,
+        "process" => {
+            snapshot.process = event.body.clone();
+            // What was said of its build explains nothing that it does.
+            snapshot.said.clear();
+            if snapshot.state == State::Idle {
+                snapshot.state = State::Running;
+            }
+        }
+        "stopped" => {
+            snapshot.state = State::Stopped;
+            snapshot.stop = event.body.clone();
+            snapshot.said.clear();
+            snapshot.step_lost = None;
+            snapshot.news += 1;
+        }
+        // What the program or a breakpoint logs is not a message of the engine.
+        "output" if event.body["category"] == "console" && event.body["from"].is_null() => {
+            let text = event.body["output"].as_str().unwrap_or_default().trim();
+            snapshot.said = text.chars().take(SAID).collect();
+            if event.body["stepEndsNowhere"] != true {
+                return false;
+            }
+            snapshot.step_lost = Some(snapshot.news);
+        }
+        "continued" => snapshot.state = State::Running,
+        "sessionChanged" if event.body["change"] == "child" => {
+            let (newest, count) = &mut snapshot.started;
+            newest.push(event.body["child"].clone());
+            newest.drain(..newest.len().saturating_sub(STARTED));
+            *count += 1;
+            return false;
+        }
+        "sessionChanged" if event.body["change"] == "resumed" => {
+            snapshot.resumed_by = event.body["client"].as_str().map(str::to_owned);
+        }
+        "sessionChanged" if event.body["change"] == "restarted" => {
+            snapshot.state = State::Running;
+            snapshot.stop = Value::Null;
+            snapshot.said.clear();
+            snapshot.restarts += 1;
+            snapshot.restarted_at = snapshot.news;
+        }
+        "breakpoint" if event.body["reason"] == "changed" => {
+            let told = &event.body["breakpoint"];
+            if let Some(id) = told["id"].as_i64() {
+                snapshot.breakpoints.insert(id, told.clone());
+            }
+        }
+        "breakpoint" if event.body["reason"] == "removed" => {
+            snapshot.removed.extend(event.body["breakpoint"]["id"].as_i64());
+        }
+        "capabilities" => {
+            snapshot.capabilities.extend(event.body["capabilities"].as_object().cloned().unwrap_or_default());
+        }
+        "exited" => {
+            snapshot.state = State::Exited;
+            snapshot.exit_code = event.body["exitCode"].as_i64();
+            snapshot.news += 1;
+        }
+        "terminated" if snapshot.state != State::Exited => {
+            snapshot.state = State::Exited;
+            snapshot.news += 1;
+        }
+        _ => return false,
+    }
+    true
+}
+
+/// Programs that were started that are kept.
+const STARTED: usize = 64;
+
+/// What a `sessionChanged` event may say of what a client did.
+const DEEDS: [&str; 12] = [
+    "text",
+    "bytes",
+    "closed",
+    "name",
+    "value",
+    "expression",
+    "command",
+    "access",
+    "added",
+    "addedMore",
+    "removed",
+    "removedMore",
+];
+
+fn renamed(mut details: Value, from: &str, to: &str) -> Value {
+    if let Some(details) = details.as_object_mut()
+        && let Some(value) = details.shift_remove(from)
+    {
+        details.insert(to.into(), value);
+    }
+    details
+}
+
+fn note(event_log: &mut EventLog, event: &Event) {
+    let body = &event.body;
+    match event.event.as_str() {
+        "process" => {
+            event_log.add("started", json!({ "program": body["name"], "pid": body["systemProcessId"] }))
+        }
+        "stopped" => {
+            let kind = if body["reason"] == "exception" { "exception" } else { "stopped" };
+            let details =
+                json!({ "reason": body["reason"], "threadId": body["threadId"], "text": body["text"] });
+            event_log.add(kind, details);
+        }
+        "sessionChanged" => match body["change"].as_str() {
+            Some("resumed") => {
+                event_log.add("resumed", json!({ "by": body["client"], "how": body["command"] }))
+            }
+            Some("agentAccess") => {
+                event_log.add("access", json!({ "by": body["client"], "agentAccess": body["agentAccess"] }));
+            }
+            Some("child") => event_log.add("child", body["child"].clone()),
+            Some(change @ ("joined" | "left" | "owner")) => {
+                let details = json!({ "who": body["client"], "kind": body["kind"], "access": body["access"],
+                    "reason": body["reason"] });
+                // An entry's own kind is the change.
+                event_log.add(change, renamed(details, "kind", "is"));
+            }
+            // Input, values set, evaluations, breakpoints, refusals: whose, and what.
+            Some(change) => {
+                let mut details = json!({ "by": body["client"] });
+                for key in DEEDS {
+                    details[key] = body[key].clone();
+                }
+                event_log.add(change, details);
+            }
+            None => {}
+        },
+        "inputClosed" => event_log.add("inputClosed", json!({ "by": body["client"] })),
+        // `sessionChanged` reports which client set or removed one, and where.
+        "breakpoint" if body["reason"] == "changed" => {
+            let told = &body["breakpoint"];
+            let details = json!({ "change": body["reason"], "file": told["source"]["path"], "line": told["line"],
+                "verified": told["verified"] });
+            event_log.add("breakpoint", details);
+        }
+        "output" => {
+            let stream = body["category"].as_str().unwrap_or("console");
+            if stream != "telemetry" {
+                event_log.output(stream, body["output"].as_str().unwrap_or_default());
+            }
+        }
+        "exited" => event_log.add("exited", json!({ "exitCode": body["exitCode"] })),
+        "terminated" => event_log.add("terminated", Value::Null),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_snapshot_follows_the_events_and_an_end_is_reported_once() {
+        let listener = EventListener::default();
+        for (event, body) in [
+            ("initialized", json!(null)),
+            ("process", json!({"systemProcessId": 5})),
+            ("stopped", json!({"reason": "entry"})),
+            ("continued", json!({})),
+            ("sessionChanged", json!({"change": "resumed", "client": "ann", "command": "next"})),
+            ("exited", json!({"exitCode": 3})),
+            ("terminated", json!(null)),
+        ] {
+            listener.take(Event::new(event, body));
+        }
+        listener.lost();
+        let snapshot = listener.snapshot.borrow().clone();
+        assert_eq!((snapshot.state, snapshot.news, snapshot.exit_code), (State::Exited, 2, Some(3)));
+        assert!(!snapshot.lost);
+        let kinds: Vec<Value> = listener
+            .event_log(|event_log| event_log.read(0, &[], 99).0)
+            .into_iter()
+            .map(|entry| entry["kind"].clone())
+            .collect();
+        assert_eq!(json!(kinds), json!(["started", "stopped", "resumed", "exited", "terminated"]));
+    }
+
+    #[test]
+    fn only_the_engine_itself_has_words_for_a_wait_in_vain() {
+        let listener = EventListener::default();
+        for body in [
+            json!({ "category": "console", "output": "the step waits for a call to end\n" }),
+            json!({ "category": "console", "output": "Shop: Information: sold\n", "from": "program" }),
+            json!({ "category": "console", "output": "i = 3\n", "from": "logMessage" }),
+            json!({ "category": "stdout", "output": "hello\n" }),
+        ] {
+            listener.take(Event::new("output", body));
+        }
+        assert_eq!(listener.snapshot.borrow().said, "the step waits for a call to end");
+        assert_eq!(listener.logged(Logged::take), Some((json!(["i = 3"]), 0)));
+    }
+
+    #[test]
+    fn what_others_did_is_in_the_timeline_with_their_names() {
+        let listener = EventListener::default();
+        for body in [
+            json!({ "change": "joined", "client": "ann", "clientId": 3, "kind": "editor", "access": "full" }),
+            json!({ "change": "input", "client": "robot", "kind": "agent", "text": "1\n", "bytes": 2, "closed": false }),
+            json!({ "change": "valueSet", "client": "ann", "kind": "editor", "name": "i", "value": "7" }),
+            json!({ "change": "breakpoints", "client": "ann", "kind": "editor",
+                "removed": [{ "file": "/a.py", "line": 3, "owner": "robot" }] }),
+            json!({ "change": "refused", "client": "robot", "kind": "agent", "command": "next", "access": "readOnly" }),
+        ] {
+            listener.take(Event::new("sessionChanged", body));
+        }
+        listener.take(Event::new("breakpoint", json!({ "reason": "removed", "breakpoint": { "id": 4 } })));
+        let (entries, ..) = listener.event_log(|event_log| event_log.read(0, &[], 99));
+        let entries: Vec<Value> = entries
+            .into_iter()
+            .map(|mut entry| {
+                entry.as_object_mut().unwrap().retain(|key, _| key != "ms" && key != "n");
+                entry
+            })
+            .collect();
+        assert_eq!(
+            json!(entries),
+            json!([
+                { "kind": "joined", "who": "ann", "access": "full", "is": "editor" },
+                { "kind": "input", "by": "robot", "text": "1\n", "bytes": 2, "closed": false },
+                { "kind": "valueSet", "by": "ann", "name": "i", "value": "7" },
+                { "kind": "breakpoints", "by": "ann", "removed": [{ "file": "/a.py", "line": 3, "owner": "robot" }] },
+                { "kind": "refused", "by": "robot", "command": "next", "access": "readOnly" },
+            ])
+        );
+    }
+}

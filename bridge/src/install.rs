@@ -1,0 +1,196 @@
+//! `tandem-mcp install HOST`: writes the bridge into the configuration of an agent's host, and takes it out again. What it did not
+//! write it never changes: an entry under the same name that this command did not write is refused, and comments and layout stay.
+
+mod edit;
+mod hosts;
+mod record;
+mod skill;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use clap::Args;
+use serde_json::Value;
+
+use edit::Outcome;
+pub(crate) use hosts::{HOSTS, Host, Places};
+use record::Record;
+
+/// What to write where.
+#[derive(Debug, Args)]
+pub struct Flags {
+    /// The agent's host; `all` means those whose configuration folder is there. Without any: lists them
+    #[arg(value_name = "HOST")]
+    hosts: Vec<String>,
+    /// Write the configuration of the project in this folder instead of your own, where the host has one
+    #[arg(long, value_name = "DIR")]
+    project: Option<PathBuf>,
+    /// The name of the entry
+    #[arg(long, default_value = "tandem")]
+    name: String,
+    /// Also write the skill, with which its model knows when and how to debug, into its folder of skills
+    #[arg(long)]
+    skill: bool,
+    /// Take the entry out again, if it is as it was written
+    #[arg(long)]
+    remove: bool,
+    /// Say what would be written, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Flags that the host starts tandem-mcp with
+    #[arg(last = true)]
+    args: Vec<String>,
+}
+
+/// Writes, or says what it would write.
+///
+/// # Errors
+/// When a host is unknown, or a file cannot be read, understood or written, or has an entry that this command did not write. Hosts
+/// before it have been done by then.
+pub fn run(flags: &Flags, out: &mut dyn Write) -> anyhow::Result<()> {
+    let places = Places::of_this_user()?;
+    if flags.hosts.is_empty() {
+        for host in &HOSTS {
+            writeln!(out, "{:<15} {:<15} {}", host.id, host.name, host.file(&places).display())?;
+        }
+        return Ok(());
+    }
+    let launch = Launch::of_this_program(&flags.args)?;
+    let mut record = Record::load(&places.state.join("tandem/installed.json"))?;
+    for host in chosen(&flags.hosts, &places)? {
+        let file = match &flags.project {
+            Some(folder) => host.project_file(folder).with_context(|| {
+                format!("{} has no configuration of its own for a project: leave out --project", host.name)
+            })?,
+            None => host.file(&places),
+        };
+        one(host, &file, flags, &launch, &mut record, out)?;
+        if flags.skill {
+            skill::one(host, &places, flags, &mut record, out)?;
+        }
+    }
+    Ok(())
+}
+
+fn chosen(names: &[String], places: &Places) -> anyhow::Result<Vec<&'static Host>> {
+    let mut found = Vec::new();
+    for name in names {
+        if name == "all" {
+            found.extend(HOSTS.iter().filter(|host| host.is_here(places)));
+            continue;
+        }
+        let known = || HOSTS.map(|host| host.id).join(", ");
+        let host = HOSTS.iter().find(|host| host.id == name);
+        found.push(host.with_context(|| format!("there is no host `{name}`; there are: {}, all", known()))?);
+    }
+    Ok(found)
+}
+
+fn one(
+    host: &Host,
+    file: &Path,
+    flags: &Flags,
+    launch: &Launch,
+    record: &mut Record,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
+    // What is a link, as in a folder of dot files, stays one.
+    let file = file.canonicalize().unwrap_or_else(|_| file.to_path_buf());
+    let text = match std::fs::read_to_string(&file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(error).with_context(|| format!("cannot read `{}`", file.display())),
+    };
+    let ours = record.written(&file, &flags.name).cloned();
+    let entry = host.entry(&launch.command, &launch.args);
+    let outcome = if flags.remove {
+        edit::take(host.form, &text, &flags.name, ours.as_ref())
+    } else {
+        edit::put(host.form, &text, &flags.name, &entry, ours.as_ref())
+    };
+    let outcome = outcome.with_context(|| format!("`{}` was not changed", file.display()))?;
+    let shown = file.display();
+    let (done, would) = if flags.remove { ("removed", "remove") } else { ("wrote", "write") };
+    match outcome {
+        Outcome::Same if flags.remove => writeln!(out, "{}: `{}` is not in {shown}", host.name, flags.name)?,
+        Outcome::Same => {
+            if !flags.dry_run {
+                record.note(&file, &flags.name, Some(entry))?;
+            }
+            writeln!(out, "{}: `{}` is in {shown} already", host.name, flags.name)?;
+        }
+        Outcome::Foreign(existing) => bail!(
+            "`{}` was not changed: it has a `{}` that this command did not write ({existing}). Remove it there, or choose another \
+             --name",
+            file.display(),
+            flags.name
+        ),
+        Outcome::Changed(_) if flags.dry_run => {
+            writeln!(out, "{}: would {would} `{}` in {shown}: {entry}", host.name, flags.name)?;
+        }
+        Outcome::Changed(new) => {
+            replace(&file, &new).with_context(|| format!("cannot write `{}`", file.display()))?;
+            record.note(&file, &flags.name, (!flags.remove).then_some(entry))?;
+            writeln!(out, "{}: {done} `{}` in {shown}. {}", host.name, flags.name, host.then)?;
+        }
+    }
+    Ok(())
+}
+
+/// The whole file or nothing of it, with the permissions that it has; a new one is for its user alone, as it may come to hold
+/// secrets of other servers.
+fn replace(file: &Path, text: &str) -> anyhow::Result<()> {
+    let folder = file.parent().context("it is in no folder")?;
+    std::fs::create_dir_all(folder)?;
+    let mut new = tempfile::NamedTempFile::new_in(folder)?;
+    new.write_all(text.as_bytes())?;
+    if let Ok(old) = std::fs::metadata(file) {
+        new.as_file().set_permissions(old.permissions())?;
+    }
+    new.persist(file)?;
+    Ok(())
+}
+
+/// How a host starts the bridge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Launch {
+    command: String,
+    args: Vec<String>,
+}
+
+impl Launch {
+    fn of_this_program(args: &[String]) -> anyhow::Result<Self> {
+        let own = std::env::current_exe().context("cannot find the program itself")?;
+        let launcher = std::env::var("TANDEM_LAUNCHER").ok();
+        Ok(Self::of(&own.display().to_string(), launcher.as_deref(), args))
+    }
+
+    /// The folder in which a package runner caches what it runs may vanish, so the configuration names the runner instead.
+    fn of(own: &str, launcher: Option<&str>, args: &[String]) -> Self {
+        // The links beside the store outlive an update of the tool; what is in the store does not.
+        let linked = own.split_once("/.store/tandem/").map(|(folder, _)| format!("{folder}/tandem-mcp"));
+        let (command, mut before) = if let Some(linked) = &linked {
+            (linked.as_str(), Vec::new())
+        } else if launcher == Some("npx") || own.contains("/_npx/") {
+            ("npx", vec!["-y".to_owned(), "tandem-mcp".to_owned()])
+        } else if own.contains("/uv/archive-") || own.contains("/uv/environments-") {
+            ("uvx", vec!["tandem-mcp".to_owned()])
+        } else if own.contains("/.nuget/packages/") {
+            ("dnx", vec!["tandem".to_owned(), "--yes".to_owned(), "--".to_owned()])
+        } else {
+            (own, Vec::new())
+        };
+        before.extend(args.iter().cloned());
+        Self { command: command.to_owned(), args: before }
+    }
+}
+
+/// The entry named `name` in the host's own configuration.
+pub(crate) fn entry_in(host: &Host, places: &Places, name: &str) -> Option<Value> {
+    let text = std::fs::read_to_string(host.file(places)).ok()?;
+    edit::get(host.form, &text, name).ok().flatten()
+}
+
+#[cfg(test)]
+mod tests;

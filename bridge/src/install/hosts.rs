@@ -1,0 +1,252 @@
+//! The hosts of agents: where each keeps its MCP servers and in what form, as its documentation says. Reads and writes nothing.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use serde_json::{Value, json};
+
+/// The user's folders that configurations are in.
+#[derive(Debug, Clone)]
+pub(crate) struct Places {
+    /// HOME.
+    pub(crate) home: PathBuf,
+    /// XDG_CONFIG_HOME, else `~/.config`.
+    pub(crate) config: PathBuf,
+    /// XDG_STATE_HOME, else `~/.local/state`.
+    pub(crate) state: PathBuf,
+}
+
+impl Places {
+    /// Those of the user who runs this.
+    pub(crate) fn of_this_user() -> anyhow::Result<Self> {
+        let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let home = folder("HOME").context("HOME is not set: whose configuration is meant?")?;
+        let config = folder("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config"));
+        let state = folder("XDG_STATE_HOME").unwrap_or_else(|| home.join(".local/state"));
+        Ok(Self { home, config, state })
+    }
+}
+
+/// How a file holds its servers: the key of the object or table that they are in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// JSON, which may have comments and trailing commas.
+    Json(&'static str),
+    /// TOML.
+    Toml(&'static str),
+}
+
+/// What an entry looks like.
+#[derive(Debug, Clone, Copy)]
+enum Shape {
+    /// `command` and `args`.
+    Plain,
+    /// The same, with `type: "stdio"`.
+    Typed,
+    /// One list for both, `type: "local"`, and whether it is on.
+    OneList,
+}
+
+/// Which folder a path is in.
+#[derive(Debug, Clone, Copy)]
+enum Base {
+    Home,
+    Config,
+}
+
+/// One host.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Host {
+    /// What it is called on the command line.
+    pub(crate) id: &'static str,
+    /// What people call it.
+    pub(crate) name: &'static str,
+    base: Base,
+    path: &'static str,
+    project: Option<&'static str>,
+    pub(crate) form: Form,
+    shape: Shape,
+    /// What its user does next.
+    pub(crate) then: &'static str,
+    /// The folders that it reads skills from: the user's (below HOME), and the project's. `None` where its documentation names none.
+    pub(crate) skills: Option<(&'static str, &'static str)>,
+}
+
+const RESTART: &str = "Restart it, or reload its MCP servers.";
+
+/// The table.
+pub(crate) const HOSTS: [Host; 12] = [
+    Host {
+        id: "claude-code",
+        name: "Claude Code",
+        base: Base::Home,
+        path: ".claude.json",
+        project: Some(".mcp.json"),
+        form: Form::Json("mcpServers"),
+        shape: Shape::Typed,
+        then: "Its next session has it; `/mcp` shows it.",
+        skills: Some((".claude/skills", ".claude/skills")),
+    },
+    Host {
+        id: "claude-desktop",
+        name: "Claude Desktop",
+        base: Base::Config,
+        path: "Claude/claude_desktop_config.json",
+        project: None,
+        form: Form::Json("mcpServers"),
+        shape: Shape::Plain,
+        then: RESTART,
+        skills: None,
+    },
+    Host {
+        id: "vscode",
+        name: "VS Code",
+        base: Base::Config,
+        path: "Code/User/mcp.json",
+        project: Some(".vscode/mcp.json"),
+        form: Form::Json("servers"),
+        shape: Shape::Typed,
+        then: "Start it with `MCP: List Servers`. Tandem's extension offers the bridge without this.",
+        skills: Some((".copilot/skills", ".agents/skills")),
+    },
+    Host {
+        id: "cursor",
+        name: "Cursor",
+        base: Base::Home,
+        path: ".cursor/mcp.json",
+        project: Some(".cursor/mcp.json"),
+        form: Form::Json("mcpServers"),
+        shape: Shape::Plain,
+        then: "Switch it on in its settings, under MCP.",
+        skills: Some((".cursor/skills", ".cursor/skills")),
+    },
+    Host {
+        id: "windsurf",
+        name: "Windsurf",
+        base: Base::Home,
+        path: ".codeium/windsurf/mcp_config.json",
+        project: None,
+        form: Form::Json("mcpServers"),
+        shape: Shape::Plain,
+        then: RESTART,
+        skills: Some((".codeium/windsurf/skills", ".windsurf/skills")),
+    },
+    Host {
+        id: "codex",
+        name: "Codex",
+        base: Base::Home,
+        path: ".codex/config.toml",
+        project: Some(".codex/config.toml"),
+        form: Form::Toml("mcp_servers"),
+        shape: Shape::Plain,
+        then: "Its next session has it.",
+        skills: Some((".agents/skills", ".agents/skills")),
+    },
+    Host {
+        id: "gemini",
+        name: "Gemini CLI",
+        base: Base::Home,
+        path: ".gemini/settings.json",
+        project: Some(".gemini/settings.json"),
+        form: Form::Json("mcpServers"),
+        shape: Shape::Plain,
+        then: "Its next session has it; `/mcp` shows it.",
+        skills: Some((".gemini/skills", ".agents/skills")),
+    },
+    Host {
+        id: "opencode",
+        name: "OpenCode",
+        base: Base::Config,
+        path: "opencode/opencode.json",
+        project: Some("opencode.json"),
+        form: Form::Json("mcp"),
+        shape: Shape::OneList,
+        then: "Its next session has it.",
+        skills: Some((".config/opencode/skills", ".agents/skills")),
+    },
+    Host {
+        id: "zed",
+        name: "Zed",
+        base: Base::Config,
+        path: "zed/settings.json",
+        project: Some(".zed/settings.json"),
+        form: Form::Json("context_servers"),
+        shape: Shape::Plain,
+        then: "It starts at once.",
+        skills: None,
+    },
+    Host {
+        id: "cline",
+        name: "Cline",
+        base: Base::Config,
+        path: "Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
+        project: None,
+        form: Form::Json("mcpServers"),
+        shape: Shape::Plain,
+        then: RESTART,
+        skills: Some((".cline/skills", ".cline/skills")),
+    },
+    Host {
+        // It reads each file of this folder, JSON in the form of other hosts too.
+        id: "continue",
+        name: "Continue",
+        base: Base::Home,
+        path: ".continue/mcpServers/tandem.json",
+        project: Some(".continue/mcpServers/tandem.json"),
+        form: Form::Json("mcpServers"),
+        shape: Shape::Plain,
+        then: "Agent mode has it.",
+        skills: Some((".continue/skills", ".continue/skills")),
+    },
+    Host {
+        // AI Assistant has no file; it takes the configuration over from Claude Desktop, or from its settings.
+        id: "jetbrains",
+        name: "JetBrains Junie",
+        base: Base::Home,
+        path: ".junie/mcp/mcp.json",
+        project: Some(".junie/mcp/mcp.json"),
+        form: Form::Json("mcpServers"),
+        shape: Shape::Plain,
+        then: RESTART,
+        skills: Some((".junie/skills", ".junie/skills")),
+    },
+];
+
+impl Host {
+    /// The user's configuration.
+    pub(crate) fn file(&self, places: &Places) -> PathBuf {
+        let base = match self.base {
+            Base::Home => &places.home,
+            Base::Config => &places.config,
+        };
+        base.join(self.path)
+    }
+
+    /// A project's.
+    pub(crate) fn project_file(&self, folder: &Path) -> Option<PathBuf> {
+        self.project.map(|path| folder.join(path))
+    }
+
+    /// Whether the user seems to have this host: its file, or the folder that it makes, is there.
+    pub(crate) fn is_here(&self, places: &Places) -> bool {
+        let file = self.file(places);
+        let own = self.path.split('/').next().filter(|first| *first != self.path);
+        file.is_file()
+            || own.is_some_and(|_| file.parent().is_some_and(Path::is_dir))
+            || (self.id == "continue" && places.home.join(".continue").is_dir())
+            || (self.id == "jetbrains" && places.home.join(".junie").is_dir())
+    }
+
+    /// The entry that starts this command.
+    pub(crate) fn entry(&self, command: &str, args: &[String]) -> Value {
+        match self.shape {
+            Shape::Plain => json!({ "command": command, "args": args }),
+            Shape::Typed => json!({ "type": "stdio", "command": command, "args": args }),
+            Shape::OneList => {
+                let words: Vec<&str> =
+                    std::iter::once(command).chain(args.iter().map(String::as_str)).collect();
+                json!({ "type": "local", "command": words, "enabled": true })
+            }
+        }
+    }
+}

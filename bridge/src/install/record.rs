@@ -1,0 +1,60 @@
+//! What `install` wrote, file by file, so that nothing else is ever changed. It is a file of Tandem's own, with a version.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use serde_json::{Map, Value, json};
+
+/// Of the file's form.
+const VERSION: u64 = 1;
+
+/// The entries that were written.
+#[derive(Debug)]
+pub(super) struct Record {
+    file: PathBuf,
+    entries: Map<String, Value>,
+}
+
+impl Record {
+    /// What was written so far.
+    ///
+    /// # Errors
+    /// When the file is there and is none of ours, or of a later version.
+    pub(super) fn load(file: &Path) -> anyhow::Result<Self> {
+        let empty = Self { file: file.to_path_buf(), entries: Map::new() };
+        let text = match std::fs::read_to_string(file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(empty),
+            Err(error) => return Err(error).with_context(|| format!("cannot read `{}`", file.display())),
+        };
+        let value: Value = serde_json::from_str(&text).with_context(|| {
+            format!("`{}` is damaged: remove it, and what it had counts as yours", file.display())
+        })?;
+        if value["version"].as_u64() != Some(VERSION) {
+            bail!("`{}` is of another version of tandem-mcp ({})", file.display(), value["version"]);
+        }
+        let entries = value["entries"].as_object().cloned().unwrap_or_default();
+        Ok(Self { entries, ..empty })
+    }
+
+    /// The entry as it was written.
+    pub(super) fn written(&self, file: &Path, name: &str) -> Option<&Value> {
+        self.entries.get(file.to_str()?)?.get(name)
+    }
+
+    /// Notes that it is written now, or gone.
+    ///
+    /// # Errors
+    /// When the record cannot be written.
+    pub(super) fn note(&mut self, file: &Path, name: &str, entry: Option<Value>) -> anyhow::Result<()> {
+        let of_file = self.entries.entry(file.display().to_string()).or_insert_with(|| json!({}));
+        if let Some(names) = of_file.as_object_mut() {
+            match entry {
+                Some(entry) => names.insert(name.to_owned(), entry),
+                None => names.shift_remove(name),
+            };
+        }
+        let text = serde_json::to_string_pretty(&json!({ "version": VERSION, "entries": self.entries }))?;
+        super::replace(&self.file, &text).with_context(|| format!("cannot write `{}`", self.file.display()))
+    }
+}

@@ -1,0 +1,155 @@
+//! Each host's configuration, written as its documentation has it, and what is not ours left alone.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::edit::{self, Outcome};
+use super::hosts::{Form, HOSTS, Places};
+use super::{Flags, Launch, run};
+
+fn flags(hosts: &[&str], more: &[&str]) -> Flags {
+    #[derive(clap::Parser)]
+    struct Whole {
+        #[command(flatten)]
+        flags: Flags,
+    }
+    let words = std::iter::once("install").chain(hosts.iter().copied()).chain(more.iter().copied());
+    <Whole as clap::Parser>::parse_from(words).flags
+}
+
+fn changed(outcome: Outcome) -> String {
+    match outcome {
+        Outcome::Changed(text) => text,
+        other => panic!("it was not changed: {other:?}"),
+    }
+}
+
+#[test]
+fn each_host_gets_what_its_documentation_says() {
+    let places = Places { home: "/h".into(), config: "/h/.config".into(), state: "/h/.local/state".into() };
+    let plain = json!({ "command": "/bin/tandem-mcp", "args": ["--read-only"] });
+    let typed = json!({ "type": "stdio", "command": "/bin/tandem-mcp", "args": ["--read-only"] });
+    let list = json!({ "type": "local", "command": ["/bin/tandem-mcp", "--read-only"], "enabled": true });
+    let cline = "/h/.config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json";
+    let wanted: [(&str, &str, &str, &Value); 12] = [
+        ("claude-code", "/h/.claude.json", "mcpServers", &typed),
+        ("claude-desktop", "/h/.config/Claude/claude_desktop_config.json", "mcpServers", &plain),
+        ("vscode", "/h/.config/Code/User/mcp.json", "servers", &typed),
+        ("cursor", "/h/.cursor/mcp.json", "mcpServers", &plain),
+        ("windsurf", "/h/.codeium/windsurf/mcp_config.json", "mcpServers", &plain),
+        ("codex", "/h/.codex/config.toml", "mcp_servers", &plain),
+        ("gemini", "/h/.gemini/settings.json", "mcpServers", &plain),
+        ("opencode", "/h/.config/opencode/opencode.json", "mcp", &list),
+        ("zed", "/h/.config/zed/settings.json", "context_servers", &plain),
+        ("cline", cline, "mcpServers", &plain),
+        ("continue", "/h/.continue/mcpServers/tandem.json", "mcpServers", &plain),
+        ("jetbrains", "/h/.junie/mcp/mcp.json", "mcpServers", &plain),
+    ];
+    assert_eq!(HOSTS.map(|host| host.id).to_vec(), wanted.map(|(id, ..)| id).to_vec());
+    for (host, (id, file, key, entry)) in HOSTS.iter().zip(wanted) {
+        assert_eq!(host.file(&places), Path::new(file), "{id}");
+        assert_eq!(&host.entry("/bin/tandem-mcp", &["--read-only".into()]), entry, "{id}");
+        let text = changed(edit::put(host.form, "", "tandem", entry, None).expect("an empty file takes it"));
+        match host.form {
+            Form::Json(_) => {
+                let whole: Value = serde_json::from_str(&text).expect("JSON");
+                assert_eq!(whole, json!({ key: { "tandem": entry } }), "{id}");
+            }
+            Form::Toml(_) => assert_eq!(
+                text,
+                "[mcp_servers.tandem]\ncommand = \"/bin/tandem-mcp\"\nargs = [\"--read-only\"]\n"
+            ),
+        }
+        assert_eq!(edit::get(host.form, &text, "tandem").expect("it is read"), Some(entry.clone()), "{id}");
+    }
+}
+
+#[test]
+fn comments_layout_and_other_servers_stay_as_they_are() {
+    let entry = json!({ "command": "t", "args": [] });
+    let text = "// mine\n{\n    \"theme\": \"x\", // dark\n    \"context_servers\": {\n        \"other\": { \"command\": \"o\" },\n    },\n}\n";
+    let with = changed(
+        edit::put(Form::Json("context_servers"), text, "tandem", &entry, None).expect("it is understood"),
+    );
+    assert!(with.starts_with("// mine\n{\n    \"theme\": \"x\", // dark\n"), "{with}");
+    assert!(with.contains("\"other\": { \"command\": \"o\" },") && with.contains("\"tandem\": {"), "{with}");
+    let without =
+        edit::take(Form::Json("context_servers"), &with, "tandem", Some(&entry)).expect("it is understood");
+    assert_eq!(changed(without), text);
+
+    let text = "# mine\nmodel = \"m\"\n\n[mcp_servers.other]\ncommand = \"o\" # theirs\n";
+    let with = changed(
+        edit::put(Form::Toml("mcp_servers"), text, "tandem", &entry, None).expect("it is understood"),
+    );
+    assert!(
+        with.starts_with(text) && with.contains("[mcp_servers.tandem]\ncommand = \"t\"\nargs = []\n"),
+        "{with}"
+    );
+    let without =
+        edit::take(Form::Toml("mcp_servers"), &with, "tandem", Some(&entry)).expect("it is understood");
+    assert_eq!(changed(without), text);
+}
+
+#[test]
+fn an_entry_of_somebody_else_is_neither_overwritten_nor_removed() {
+    let theirs = json!({ "command": "mine", "args": [] });
+    let entry = json!({ "command": "t", "args": [] });
+    for (form, text) in [
+        (Form::Json("mcpServers"), r#"{"mcpServers": {"tandem": {"command": "mine", "args": []}}}"#),
+        (Form::Toml("mcp_servers"), "mcp_servers = { tandem = { command = \"mine\", args = [] } }\n"),
+    ] {
+        let put = |ours| edit::put(form, text, "tandem", &entry, ours).expect("it is understood");
+        assert_eq!(put(None), Outcome::Foreign(theirs.clone()));
+        assert_eq!(put(Some(&entry)), Outcome::Foreign(theirs.clone()));
+        let take = edit::take(form, text, "tandem", Some(&entry)).expect("it is understood");
+        assert_eq!(take, Outcome::Foreign(theirs.clone()));
+        assert!(matches!(put(Some(&theirs)), Outcome::Changed(_)), "what was ours may be brought up to date");
+    }
+    for (form, text) in [
+        (Form::Json("mcpServers"), "[1]"),
+        (Form::Json("mcpServers"), r#"{"mcpServers": 1}"#),
+        (Form::Json("mcpServers"), "{"),
+        (Form::Toml("mcp_servers"), "mcp_servers = 1\n"),
+        (Form::Toml("mcp_servers"), "= 1"),
+    ] {
+        assert!(edit::put(form, text, "tandem", &entry, None).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn what_a_package_runner_has_in_its_cache_is_started_by_the_runner() {
+    let launch = |own: &str, by: Option<&str>| {
+        let Launch { command, args } = Launch::of(own, by, &["--tools=core".into()]);
+        format!("{command} {}", args.join(" "))
+    };
+    assert_eq!(launch("/usr/bin/tandem-mcp", None), "/usr/bin/tandem-mcp --tools=core");
+    assert_eq!(
+        launch("/h/.npm/_npx/ab/node_modules/x/bin/tandem-mcp", None),
+        "npx -y tandem-mcp --tools=core"
+    );
+    assert_eq!(launch("/opt/x/tandem-mcp", Some("npx")), "npx -y tandem-mcp --tools=core");
+    assert_eq!(launch("/h/.cache/uv/archive-v0/ab/bin/tandem-mcp", None), "uvx tandem-mcp --tools=core");
+    let tool = "/h/.dotnet/tools/.store/tandem/0.1.0/tandem.linux-x64/0.1.0/tools/any/linux-x64/tandem-mcp";
+    assert_eq!(launch(tool, None), "/h/.dotnet/tools/tandem-mcp --tools=core");
+    let nuget = "/h/.nuget/packages/tandem.linux-x64/0.1.0/tools/any/linux-x64/tandem-mcp";
+    assert_eq!(launch(nuget, None), "dnx tandem --yes -- --tools=core");
+}
+
+#[test]
+fn a_project_gets_a_file_of_its_own_or_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let project = folder.path().display().to_string();
+    let mut said = Vec::new();
+    let refused = run(&flags(&["windsurf"], &["--project", &project]), &mut said).expect_err("it has none");
+    assert!(
+        refused.to_string().contains("Windsurf has no configuration of its own for a project"),
+        "{refused}"
+    );
+    let unknown = run(&flags(&["notepad"], &[]), &mut said).expect_err("no such host");
+    assert!(unknown.to_string().contains("there are: claude-code, claude-desktop"), "{unknown}");
+    run(&flags(&["vscode"], &["--project", &project, "--dry-run"]), &mut said).expect("nothing is wrong");
+    assert!(!folder.path().join(".vscode").exists(), "a dry run writes nothing");
+    let said = String::from_utf8(said).expect("text");
+    assert!(said.contains("would write `tandem`") && said.contains("\"type\":\"stdio\""), "{said}");
+}

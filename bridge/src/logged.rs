@@ -1,0 +1,64 @@
+//! What the log messages of breakpoints wrote since the agent last read it. Bounded: the oldest lines go first and are counted.
+//! The program's own output is in the session's buffers, not here.
+
+use std::collections::VecDeque;
+
+use serde_json::{Value, json};
+
+/// Text kept, bytes.
+const KEPT: usize = 4096;
+/// Longest line kept, characters.
+const MAX_LINE_LEN: usize = 400;
+
+/// Lines that wait for the agent.
+#[derive(Debug, Default)]
+pub struct Logged {
+    lines: VecDeque<String>,
+    bytes: usize,
+    dropped: u64,
+}
+
+impl Logged {
+    /// Adds a line.
+    pub fn push(&mut self, line: &str) {
+        let line: String = line.trim_end_matches('\n').chars().take(MAX_LINE_LEN).collect();
+        self.bytes += line.len() + 1;
+        self.lines.push_back(line);
+        while self.bytes > KEPT
+            && let Some(oldest) = self.lines.pop_front()
+        {
+            self.bytes -= oldest.len() + 1;
+            self.dropped += 1;
+        }
+    }
+
+    /// Takes what there is: the lines, and how many older ones were dropped. `None` when there is nothing new.
+    pub fn take(&mut self) -> Option<(Value, u64)> {
+        let Self { lines, dropped, .. } = std::mem::take(self);
+        (!lines.is_empty()).then(|| (json!(lines), dropped))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_lines_are_kept_and_the_others_counted() {
+        let mut logged = Logged::default();
+        logged.push("i = 1\n");
+        logged.push(&"ü".repeat(1000));
+        let (lines, dropped) = logged.take().unwrap();
+        assert_eq!((&lines[0], dropped), (&json!("i = 1"), 0));
+        assert_eq!(lines[1].as_str().unwrap().chars().count(), MAX_LINE_LEN);
+        assert!(logged.take().is_none());
+        for number in 0..2000 {
+            logged.push(&format!("line {number}"));
+        }
+        let (lines, dropped) = logged.take().unwrap();
+        let lines = lines.as_array().unwrap();
+        assert_eq!(lines.last().unwrap(), "line 1999");
+        assert_eq!(lines.len() as u64 + dropped, 2000);
+        assert!(lines.iter().map(|line| line.as_str().unwrap().len() + 1).sum::<usize>() <= KEPT);
+    }
+}

@@ -1,0 +1,139 @@
+//! Giving a variable, member or element another value, by the way that its name and the engine allow.
+
+use dap_wire::Failure;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::frames::{frame_of, scope};
+use super::stops::locals_scopes;
+use crate::call::Call;
+use crate::session::{DEADLINE, Session};
+
+/// Most scopes around a function that are looked at.
+const OUTER: usize = 8;
+
+/// `debug_set_variable`.
+pub(super) async fn set_variable(call: &Call) -> Result<Value, Failure> {
+    let session = call.bridge.session(&call.arguments).await?;
+    let (name, value) = (call.arguments.need_text("name")?, call.arguments.need_written("value")?);
+    let frame = frame_of(call, &session).await?;
+    session.agent_view.forget_event();
+    let told = match split(&name) {
+        None => {
+            let scopes = scope(call, &session, &frame).await?;
+            set_in(&session, &frame, &scopes, &name, &value, &call.cancel).await?
+        }
+        Some(_) => set(&session, &frame, &name, &value, &call.cancel).await?,
+    };
+    let mut answer = json!({ "name": name, "value": told["value"] });
+    if let Some(kind) = told["type"].as_str() {
+        answer["type"] = json!(kind);
+    }
+    Ok(answer)
+}
+
+/// Sets what a name means in a frame.
+///
+/// # Errors
+/// The engine's own.
+pub(super) async fn set(
+    session: &Session,
+    frame: &Value,
+    name: &str,
+    value: &str,
+    cancel: &CancellationToken,
+) -> Result<Value, Failure> {
+    match split(name) {
+        None => {
+            let scopes = session.ask("scopes", json!({ "frameId": frame })).await?;
+            set_in(session, frame, &locals_scopes(&scopes), name, value, cancel).await
+        }
+        Some(_) if session.can("supportsSetExpression") => {
+            let set = json!({ "expression": name, "value": value, "frameId": frame });
+            session.ask_or_cancel("setExpression", set, DEADLINE, cancel).await
+        }
+        Some((above, member)) => {
+            let parent = evaluate(session, frame, above, cancel).await?;
+            let reference = &parent["variablesReference"];
+            let set = json!({ "variablesReference": reference, "name": member, "value": value });
+            session.ask_or_cancel("setVariable", set, DEADLINE, cancel).await
+        }
+    }
+}
+
+/// Sets a variable of one of these scopes.
+async fn set_in(
+    session: &Session,
+    frame: &Value,
+    scopes: &[Value],
+    name: &str,
+    value: &str,
+    cancel: &CancellationToken,
+) -> Result<Value, Failure> {
+    let reference = match holder(session, scopes, name).await? {
+        Some(scope) => scope,
+        None => {
+            // What a method's object has, an engine may find by its bare name; debugpy would make a new variable of a slip.
+            evaluate(session, frame, name, cancel).await?;
+            let others = outer_scopes(session, frame).await?;
+            holder(session, &others, name).await?.or_else(|| scopes.first().cloned()).unwrap_or_default()
+        }
+    };
+    let set = json!({ "variablesReference": reference, "name": name, "value": value });
+    session.ask_or_cancel("setVariable", set, DEADLINE, cancel).await
+}
+
+/// The scopes without arguments and locals, such as the globals of a module, as far as they cost little.
+async fn outer_scopes(session: &Session, frame: &Value) -> Result<Vec<Value>, Failure> {
+    let scopes = session.ask("scopes", json!({ "frameId": frame })).await?;
+    let list = scopes["scopes"].as_array().into_iter().flatten();
+    let outer = list.filter(|scope| scope["expensive"] != true && scope["presentationHint"] != "registers");
+    Ok(outer.map(|scope| scope["variablesReference"].clone()).take(OUTER).collect())
+}
+
+/// The response to `evaluate` without any of our own.
+///
+/// # Errors
+/// The engine's own.
+pub(super) async fn evaluate(
+    session: &Session,
+    frame: &Value,
+    expression: &str,
+    cancel: &CancellationToken,
+) -> Result<Value, Failure> {
+    let arguments = json!({ "expression": expression, "frameId": frame, "context": "watch" });
+    session.ask_or_cancel("evaluate", arguments, DEADLINE, cancel).await
+}
+
+/// The innermost of these scopes that has a variable of this name.
+async fn holder(session: &Session, scopes: &[Value], name: &str) -> Result<Option<Value>, Failure> {
+    for scope in scopes {
+        let rows = session.ask("variables", json!({ "variablesReference": scope })).await?;
+        if rows["variables"].as_array().into_iter().flatten().any(|row| row["name"] == name) {
+            return Ok(Some(scope.clone()));
+        }
+    }
+    Ok(None)
+}
+
+/// What a name is in, and its own name there: `a.b` and `a->b` are `b` in `a`, `a[1]` is `[1]` in `a`.
+fn split(name: &str) -> Option<(&str, &str)> {
+    let at = if name.ends_with(']') { name.rfind('[') } else { name.rfind('.').max(name.rfind("->")) };
+    let at = at.filter(|at| *at > 0)?;
+    let (above, member) = name.split_at(at);
+    Some((above, member.strip_prefix('.').or(member.strip_prefix("->")).unwrap_or(member)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_member_is_found_in_what_it_is_in() {
+        assert_eq!(split("total"), None);
+        assert_eq!(split("person.Age"), Some(("person", "Age")));
+        assert_eq!(split("a.b[1]"), Some(("a.b", "[1]")));
+        assert_eq!(split("a[1].b"), Some(("a[1]", "b")));
+        assert_eq!(split("list.head->value"), Some(("list.head", "value")));
+    }
+}

@@ -1,0 +1,250 @@
+//! `debug_follow`: the program runs to a call, and the session follows it statement by statement. What the answer looks like is
+//! [`super::life`]'s.
+
+use std::time::Duration;
+
+use dap_wire::{ErrorCode, Failure};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::execution::{limit, unseen};
+use super::life;
+use super::stops::{begin_with, report, stopped_thread};
+use super::waiting::wait_for_news;
+use crate::bounds::Budget;
+use crate::breakpoint_requests::{BreakpointRequest, Purpose};
+use crate::call::Call;
+use crate::event_listener::State;
+use crate::functions;
+use crate::session::{DEADLINE, Session};
+use crate::tool::{Effect, Family, Tool, run};
+
+/// Tokens of an answer by default.
+const TOKENS: u64 = 1500;
+/// Bytes that everything but the lines costs.
+const FRAME: usize = 800;
+/// How long a call is followed unless `timeoutMs` says otherwise.
+const TIME: Duration = Duration::from_secs(10);
+
+/// Following calls.
+pub const FAMILY: Family = Family {
+    name: "following",
+    tools: &[Tool {
+        name: "debug_follow",
+        core: true,
+        effect: Effect::Acts,
+        about: "Life of a call in one answer: runs to the call-th call of a function (or line; default: the current call) where \
+                condition holds, then each statement with what it changed, loops folded, calls with arguments and value \
+                (depth: their statements too), result or exception.",
+        takes: &[
+            "function:s",
+            "sourceFile:s",
+            "line:i",
+            "text:s",
+            "call:i=1",
+            "condition:s",
+            "depth:i",
+            "next:i",
+            "maxTokens:i=1500",
+        ],
+        gives: &["call:s", "life:as", "ended:s", "next:i"],
+        run: run!(follow),
+    }],
+};
+
+/// What was followed last, for answers that continue it.
+#[derive(Debug, Default)]
+pub struct Followed {
+    lines: Vec<String>,
+    head: String,
+    /// The call has not ended: it can be followed on from the stop with this number.
+    open: Option<u64>,
+}
+
+async fn follow(call: &Call) -> Result<Value, Failure> {
+    let session = call.bridge.session(&call.arguments).await?;
+    let budget = bytes(call)?;
+    if !call.arguments.value("next").is_null() {
+        let from = call.arguments.number("next")?.unwrap_or_default();
+        return go_on(call, &session, usize::try_from(from).unwrap_or(usize::MAX), budget).await;
+    }
+    let named = ["function", "sourceFile"].iter().any(|key| !call.arguments.value(key).is_null());
+    if session.snapshot().state == State::Exited {
+        return stopped_thread(&session);
+    }
+    if let Some(answer) = unseen(&session).await.filter(|_| named) {
+        return Ok(answer);
+    }
+    if named && let Some(answer) = run_to_call(call, &session).await? {
+        return Ok(answer);
+    }
+    followed(call, &session, budget).await
+}
+
+/// Bytes that the lines may cost.
+fn bytes(call: &Call) -> Result<usize, Failure> {
+    let given = call.arguments.number("maxTokens")?;
+    let budget = match given {
+        Some(_) => Budget::of(&call.arguments)?,
+        None => Budget::of(&call.arguments.with("maxTokens", json!(TOKENS)))?,
+    };
+    Ok(budget.bytes().saturating_sub(FRAME).max(400))
+}
+
+/// Runs to the call; the answer when that was not reached.
+async fn run_to_call(call: &Call, session: &Session) -> Result<Option<Value>, Failure> {
+    let number = call.arguments.number("call")?.unwrap_or(1);
+    if number == 0 {
+        return Err(Failure::invalid("`call` is 0; calls are counted from 1"));
+    }
+    let until = Instant::now() + limit(call)?;
+    let before = session.snapshot();
+    let resumed = async {
+        set_breakpoint(call, session, number).await?;
+        if before.state == State::Stopped {
+            let thread = json!({ "threadId": before.stop["threadId"] });
+            session.resume("continue", thread, &call.cancel).await?;
+        }
+        wait_for_news(call, session, before.news, until).await
+    };
+    let outcome = resumed.await;
+    session.drop_breakpoints(Purpose::RunTo).await.or_else(|failure| match session.snapshot().state {
+        State::Exited => Ok(()),
+        _ => Err(failure),
+    })?;
+    let answer = outcome?;
+    if answer["event"]["reached"] == true {
+        return Ok(None);
+    }
+    let what = match answer["event"]["type"].as_str() {
+        Some("exited") => "the program ended before that call",
+        Some(_) => "the program did something else before that call",
+        None => "the call has not come yet; the program runs on",
+    };
+    Ok(Some(begin_with(what, answer)))
+}
+
+/// Sets the breakpoint at the call with this number: by the function's name where the engine knows it, else on the first line of its
+/// body in the sources.
+async fn set_breakpoint(call: &Call, session: &Session, number: u64) -> Result<(), Failure> {
+    let roots = &call.bridge.options.roots;
+    let function = call.arguments.text("function")?;
+    if function.is_none() || session.can("supportsFunctionBreakpoints") {
+        let id = add(call, session, session.request(&call.arguments, roots).await?, number).await?;
+        let bound = session.with_requested(|requested| {
+            requested.find(id).is_some_and(|(_, wanted)| wanted.state["verified"] == true)
+        });
+        if function.is_none() || bound {
+            return session.refused(id);
+        }
+    }
+    let function = function.unwrap_or_default();
+    match functions::find(&function, &session.source_files().await) {
+        Some((file, line)) => {
+            session.drop_breakpoints(Purpose::RunTo).await?;
+            let arguments = call.arguments.with("sourceFile", json!(file)).with("line", json!(line));
+            let arguments = arguments.with("function", Value::Null).with("text", Value::Null);
+            let id = add(call, session, session.request(&arguments, roots).await?, number).await?;
+            session.refused(id)
+        }
+        // It may be in code that is loaded later.
+        None if session.can("supportsFunctionBreakpoints") => Ok(()),
+        None => Err(Failure::new(
+            ErrorCode::NotFound,
+            format!("no function `{function}` in the sources of the program"),
+        )
+        .hint("give `sourceFile` with the `text` or `line` of its first statement")),
+    }
+}
+
+async fn add(
+    call: &Call,
+    session: &Session,
+    mut request: BreakpointRequest,
+    number: u64,
+) -> Result<u64, Failure> {
+    if number > 1 {
+        request.dap["hitCondition"] = json!(number.to_string());
+    }
+    let (file, id) = (request.file.clone(), call.bridge.next_breakpoint());
+    session.with_requested(|requested| requested.add(request, id, Purpose::RunTo));
+    session.send_breakpoints(&file).await?;
+    Ok(id)
+}
+
+/// Follows the call in which the program is stopped.
+async fn followed(call: &Call, session: &Session, budget: usize) -> Result<Value, Failure> {
+    let thread = stopped_thread(session)?;
+    let time = call.arguments.number("timeoutMs")?.map_or(TIME, Duration::from_millis);
+    let mut arguments = json!({ "threadId": thread, "timeoutMs": time.as_millis() as u64 });
+    for (ours, theirs) in [("depth", "depth"), ("maxSteps", "maxSteps")] {
+        if let Some(number) = call.arguments.number(ours)? {
+            arguments[theirs] = json!(number);
+        }
+    }
+    call.fire();
+    let following = session.resume_within("followCall", arguments, time + DEADLINE, &call.cancel);
+    let body = call.progress.during("following the call", None, following).await?;
+    let (head, lines) = (life::head(&body["call"]), life::lines(&body, budget));
+    let ended = body["ended"].as_str().unwrap_or_default().to_owned();
+    let can_go_on = matches!(ended.as_str(), "steps" | "timeout");
+    let open = can_go_on.then(|| session.snapshot().news);
+    session.with_followed(|followed| *followed = Followed { lines, head, open });
+    let mut answer = page(session, 0, budget);
+    answer["ended"] = json!(ended);
+    for key in ["returned", "message"] {
+        if !body[key].is_null() {
+            answer[key] = body[key].clone();
+        }
+    }
+    answer["steps"] = json!(body["statements"].as_array().map_or(0, Vec::len));
+    add_event(session, &mut answer).await;
+    Ok(answer)
+}
+
+/// The lines from one on, as many as fit.
+fn page(session: &Session, from: usize, budget: usize) -> Value {
+    session.with_followed(|followed| {
+        let mut cost = 0;
+        let rest = followed.lines.iter().skip(from);
+        let shown: Vec<&String> = rest
+            .take_while(|line| {
+                cost += line.len() + 3;
+                cost <= budget
+            })
+            .collect();
+        let end = from + shown.len();
+        let mut answer = json!({ "call": followed.head, "life": shown });
+        if end < followed.lines.len() || followed.open.is_some() {
+            answer["next"] = json!(end);
+        }
+        answer
+    })
+}
+
+/// Where the program is stopped now, in few words: the lines say the rest.
+async fn add_event(session: &Session, answer: &mut Value) {
+    let told = report(session).await;
+    answer["state"] = told["state"].clone();
+    let mut event = told["event"].clone();
+    if let Some(event) = event.as_object_mut() {
+        for key in ["lines", "locals", "changed", "more", "topFrame", "threadId", "returned"] {
+            event.shift_remove(key);
+        }
+        answer["event"] = json!(event);
+    }
+}
+
+/// The rest of the last answer; when all of it was shown, the call is followed on.
+async fn go_on(call: &Call, session: &Session, from: usize, budget: usize) -> Result<Value, Failure> {
+    let (known, open) = session.with_followed(|followed| (followed.lines.len(), followed.open));
+    if from < known {
+        return Ok(page(session, from, budget));
+    }
+    match open {
+        Some(news) if news == session.snapshot().news => followed(call, session, budget).await,
+        Some(_) => Err(Failure::invalid("the program has run since: the call cannot be followed on")
+            .hint("call debug_follow with a `function`")),
+        None => Err(Failure::invalid(format!("`next` is {from}, but there is nothing more"))),
+    }
+}

@@ -1,0 +1,217 @@
+//! The call stack as tools answer it: the user's frames, with runs of frames of libraries folded into a row each; and which frame
+//! and scope a call means. What is in a frame is not here.
+
+use dap_wire::{ErrorCode, Failure};
+use serde_json::{Value, json};
+
+use super::stops::{has_ended, locals_scopes, named_thread, shown_frame, stack, stopped_thread};
+use crate::bounds::Budget;
+use crate::call::Call;
+use crate::session::Session;
+use crate::source::place;
+
+/// Scopes that other engines call so; here they are among the locals.
+const AMONG_LOCALS: [&str; 4] = ["locals", "arguments", "args", "this"];
+/// Frames that are read to fold them.
+const LEVELS: u64 = 200;
+/// How many consecutive frames of libraries are shown unfolded: folding one or two saves nothing.
+const SHORTEST_RUN: usize = 2;
+
+/// A part of a call stack.
+pub(super) struct Stack {
+    rows: Vec<Row>,
+    /// The number of the first frame behind the part.
+    end: u64,
+    /// Frames of the whole stack, where the engine says that.
+    total: Option<u64>,
+}
+
+/// A frame, or a run of them.
+struct Row {
+    /// Number of its first frame, from 0 at the top.
+    at: u64,
+    body: Value,
+}
+
+impl Stack {
+    /// Reads a part of a thread's stack as it is.
+    ///
+    /// # Errors
+    /// The session's own.
+    async fn read(session: &Session, thread: &Value, start: u64, count: u64) -> Result<Self, Failure> {
+        let told = stack(session, thread, start, count).await?;
+        let frames = told["stackFrames"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let rows = (start..).zip(frames).map(|(at, frame)| Row { at, body: body(frame) });
+        Ok(Self {
+            rows: rows.collect(),
+            end: start + frames.len() as u64,
+            total: told["totalFrames"].as_u64(),
+        })
+    }
+
+    /// Reads a thread's stack from the top and folds what is not the user's.
+    ///
+    /// # Errors
+    /// The session's own.
+    pub(super) async fn read_folded(session: &Session, thread: &Value) -> Result<Self, Failure> {
+        let told = stack(session, thread, 0, LEVELS).await?;
+        let frames = told["stackFrames"].as_array().map(Vec::as_slice).unwrap_or_default();
+        Ok(Self { rows: folded(frames), end: frames.len() as u64, total: told["totalFrames"].as_u64() })
+    }
+
+    /// Puts at most `count` rows into an answer, with `next` where the stack continues.
+    pub(super) fn put(self, answer: &mut Value, budget: Budget, count: u64) {
+        let Self { mut rows, end, total } = self;
+        let bodies: Vec<Value> = rows.iter().map(|row| row.body.clone()).collect();
+        let fits = budget.rows(&bodies).min(usize::try_from(count).unwrap_or(usize::MAX));
+        let goes_on = total.is_some_and(|total| end < total).then_some(end);
+        let next = rows.get(fits).map(|row| row.at).or(goes_on);
+        rows.truncate(fits);
+        if let Some(total) = total {
+            answer["totalFrames"] = json!(total);
+        }
+        if let Some(next) = next {
+            answer["next"] = json!(next);
+        }
+        answer["frames"] = rows.into_iter().map(|row| row.body).collect();
+    }
+}
+
+/// The rows of a stack from its top. Where no frame is the user's nothing is folded: then these frames are what there is to see.
+fn folded(frames: &[Value]) -> Vec<Row> {
+    let is_foreign = |frame: &Value| frame["presentationHint"] == "subtle";
+    let any = frames.iter().any(|frame| !is_foreign(frame) && frame["presentationHint"] != "label");
+    let mut rows = Vec::new();
+    let mut at = 0;
+    for run in frames.chunk_by(|one, other| is_foreign(one) && is_foreign(other)) {
+        let top = usize::from(at == 0);
+        let is_run = any && run.len() >= SHORTEST_RUN + top;
+        let shown = if is_run { top } else { run.len() };
+        rows.extend((at..).zip(run).take(shown).map(|(at, frame)| Row { at, body: body(frame) }));
+        if is_run {
+            let start = at + shown as u64;
+            rows.push(Row { at: start, body: json!({ "folded": run.len() - shown, "start": start }) });
+        }
+        at += run.len() as u64;
+    }
+    rows
+}
+
+fn body(frame: &Value) -> Value {
+    let mut shown = json!({ "id": frame["id"] });
+    place(&mut shown, frame);
+    shown
+}
+
+/// Who says where to begin wants each frame.
+pub(super) async fn stacktrace(call: &Call) -> Result<Value, Failure> {
+    let session = call.bridge.session(&call.arguments).await?;
+    let thread = match named_thread(call, &session).await? {
+        Some(thread) => thread,
+        None => stopped_thread(&session)?,
+    };
+    let ((start, count), budget) = (page(call, 20, 200)?, Budget::of(&call.arguments)?);
+    let news = session.snapshot().news;
+    let stack = match call.arguments.number("start")? {
+        Some(_) => Stack::read(&session, &thread, start, count).await?,
+        None => Stack::read_folded(&session, &thread).await?,
+    };
+    if start == 0 {
+        session.agent_view.seen(news);
+    }
+    let mut answer = json!({ "threadId": thread });
+    stack.put(&mut answer, budget, count);
+    Ok(answer)
+}
+
+/// `start` and `count`, bounded.
+pub(super) fn page(call: &Call, usual: u64, most: u64) -> Result<(u64, u64), Failure> {
+    let count = call.arguments.number("count")?.unwrap_or(usual).clamp(1, most);
+    Ok((call.arguments.number("start")?.unwrap_or(0), count))
+}
+
+pub(super) async fn frame_of(call: &Call, session: &Session) -> Result<Value, Failure> {
+    if let Some(frame) = call.arguments.number("frameId")? {
+        return Ok(json!(frame));
+    }
+    // The frame whose variables and place the agent was shown.
+    let (top, shown) = shown_frame(session, &stopped_thread(session)?).await?;
+    // A frame that has ended has no variables; `$exception` is the thread's.
+    Ok(if has_ended(&shown) { top["id"].clone() } else { shown["id"].clone() })
+}
+
+/// The scope named by `scope`, else those with arguments and locals.
+pub(super) async fn scope(call: &Call, session: &Session, frame: &Value) -> Result<Vec<Value>, Failure> {
+    let scopes = session.ask("scopes", json!({ "frameId": frame })).await?;
+    let list = scopes["scopes"].as_array().cloned().unwrap_or_default();
+    let named = |wanted: &str| {
+        list.iter()
+            .find(|scope| scope["name"].as_str().is_some_and(|name| name.to_lowercase().starts_with(wanted)))
+            .map(|scope| vec![scope["variablesReference"].clone()])
+    };
+    let wanted = call.arguments.text("scope")?.map(|wanted| wanted.to_lowercase());
+    match wanted.filter(|wanted| wanted != "all") {
+        Some(wanted) => {
+            // Many engines have arguments and `this` among the locals.
+            let found = named(&wanted)
+                .or_else(|| AMONG_LOCALS.contains(&wanted.as_str()).then(|| locals_scopes(&scopes)));
+            found.ok_or_else(|| {
+                let names: Vec<&str> = list.iter().filter_map(|scope| scope["name"].as_str()).collect();
+                Failure::invalid(format!("this frame has no scope `{wanted}`"))
+                    .hint(format!("it has {}", names.join(", ")))
+            })
+        }
+        None => Some(locals_scopes(&scopes))
+            .filter(|found| !found.is_empty())
+            .ok_or_else(|| Failure::new(ErrorCode::EngineFailed, "this frame has no variables").quiet()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(hints: &[&str]) -> Vec<String> {
+        let frames: Vec<Value> = (0..)
+            .zip(hints)
+            .map(|(id, hint)| json!({ "id": id, "name": "f", "presentationHint": hint }))
+            .collect();
+        let rows = folded(&frames);
+        let row = |row: &Row| match row.body["folded"].as_u64() {
+            Some(count) => format!("{count} from {}", row.at),
+            None => row.body["id"].to_string(),
+        };
+        rows.iter().map(row).collect()
+    }
+
+    #[test]
+    fn runs_of_library_frames_are_folded_and_the_top_frame_is_not() {
+        let (own, library, label) = ("normal", "subtle", "label");
+        assert_eq!(shown(&[own, library, library, library, own]), ["0", "3 from 1", "4"]);
+        assert_eq!(shown(&[library, library, library, own]), ["0", "2 from 1", "3"]);
+        assert_eq!(shown(&[library, library, own, library, own]), ["0", "1", "2", "3", "4"]);
+        assert_eq!(
+            shown(&[own, library, library, label, library, library, own]),
+            ["0", "2 from 1", "3", "2 from 4", "6"]
+        );
+        assert_eq!(shown(&[library, library, label, library]), ["0", "1", "2", "3"], "nothing is the user's");
+        assert!(shown(&[]).is_empty());
+    }
+
+    #[test]
+    fn a_page_ends_where_the_next_frame_is() {
+        let frames: Vec<Value> = ["normal", "subtle", "subtle", "normal", "normal"]
+            .iter()
+            .map(|hint| json!({ "id": 1, "name": "f", "presentationHint": hint }))
+            .collect();
+        let page = |count| {
+            let mut answer = json!({});
+            let stack = Stack { rows: folded(&frames), end: 5, total: Some(9) };
+            stack.put(&mut answer, Budget::of(&crate::arguments::Arguments::new(None)).unwrap(), count);
+            (answer["frames"].as_array().unwrap().len(), answer["next"].clone())
+        };
+        assert_eq!(page(1), (1, json!(1)));
+        assert_eq!(page(2), (2, json!(3)));
+        assert_eq!(page(9), (4, json!(5)));
+    }
+}

@@ -1,0 +1,337 @@
+//! The life of a call as text: one line for each statement, with what it changed and what it called; loops folded into their first
+//! round, the rounds that take another way, and the values of the others. What was executed is the session's to say
+//! (`followCall`); nothing is requested here.
+
+mod fold;
+mod signature;
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::source::Source;
+use fold::{Item, Loop, Statement, fold, parse};
+
+/// Longest value of a line, characters.
+const VALUE: usize = 60;
+/// Longest value of a round, characters.
+const ROUND_VALUE: usize = 24;
+/// Longest text of a source line, characters.
+const SOURCE: usize = 60;
+/// Rounds of one loop that are shown statement by statement.
+const ROUNDS: usize = 6;
+/// Values of one variable over the rounds of a loop: the first and the last.
+const VALUES: (usize, usize) = (24, 6);
+
+/// Writes the statements of a call as lines.
+pub(super) struct Writer {
+    sources: BTreeMap<String, Option<Source>>,
+    /// The source of the call.
+    path: String,
+    /// Lines have the text of their source.
+    with_source: bool,
+    lines: Vec<String>,
+}
+
+/// The lines of a followed call, as long as they may be: where they do not fit with the text of the source, they have its numbers only.
+pub(super) fn lines(body: &Value, most_bytes: usize) -> Vec<String> {
+    let path = body["call"]["source"]["path"].as_str().unwrap_or_default().to_owned();
+    let items = fold(parse(body["statements"].as_array().map(Vec::as_slice).unwrap_or_default()));
+    let mut writer = Writer { sources: BTreeMap::new(), path, with_source: true, lines: Vec::new() };
+    writer.items(&items, 0);
+    if bytes(&writer.lines) > most_bytes {
+        writer.with_source = false;
+        writer.lines.clear();
+        writer.items(&items, 0);
+    }
+    writer.lines
+}
+
+/// The call itself: its function and arguments.
+pub(super) fn head(call: &Value) -> String {
+    let mut writer =
+        Writer { sources: BTreeMap::new(), path: String::new(), with_source: false, lines: Vec::new() };
+    writer.call(call)
+}
+
+/// What the lines cost as JSON.
+pub(super) fn bytes(lines: &[String]) -> usize {
+    lines.iter().map(|line| line.len() + 3).sum()
+}
+
+impl Writer {
+    fn source(&mut self, path: &str) -> Option<&Source> {
+        self.sources.entry(path.to_owned()).or_insert_with(|| Source::read(path)).as_ref()
+    }
+
+    /// `name(argument=value, …)`, and the value that it returned.
+    fn call(&mut self, call: &Value) -> String {
+        let name = signature::base(call["name"].as_str().unwrap_or_default());
+        let path = call["source"]["path"].as_str().unwrap_or_default().to_owned();
+        let line = call["line"].as_u64().unwrap_or_default();
+        let names = self.source(&path).and_then(|source| signature::parameters(source, name, line));
+        let variables = call["variables"].as_array().into_iter().flatten();
+        let arguments = variables.filter(|row| {
+            let name = row["name"].as_str().unwrap_or_default();
+            names.as_ref().is_none_or(|names| names.iter().any(|one| one == name))
+        });
+        let arguments: Vec<String> = arguments
+            .take(8)
+            .map(|row| format!("{}={}", text(&row["name"]), cut(text(&row["value"]), VALUE)))
+            .collect();
+        let name = if name.is_empty() { "(anonymous)" } else { name };
+        let mut call_text = format!("{name}({})", arguments.join(", "));
+        if let Some(value) = call["returned"].as_str() {
+            call_text.push_str(&format!(" = {}", cut(value, VALUE)));
+        }
+        call_text
+    }
+
+    fn items(&mut self, items: &[Item], indent: usize) {
+        for item in items {
+            match item {
+                Item::Statement(statement) => self.statement(statement, indent),
+                Item::Loop(of) => self.rounds(of, indent),
+            }
+        }
+    }
+
+    fn statement(&mut self, statement: &Statement, indent: usize) {
+        let path = statement.path.clone().unwrap_or_else(|| self.path.clone());
+        let source = self.source(&path).and_then(|source| source.line(statement.line));
+        let is_silent = statement.changes.is_empty() && statement.calls.is_empty();
+        if is_silent && source.as_deref().is_some_and(is_frame) {
+            return;
+        }
+        let mut line = format!("{}{}", "  ".repeat(indent), statement.line);
+        if let Some(other) = &statement.path {
+            line.push_str(&format!(" of {}", other.rsplit('/').next().unwrap_or(other)));
+        }
+        if self.with_source
+            && let Some(source) = source
+        {
+            line.push_str(&format!(" {}", cut(&source, SOURCE)));
+        }
+        if statement.times > 2 {
+            line.push_str(&format!(" ({} times)", statement.times));
+        }
+        let mut effects: Vec<String> = Vec::new();
+        let followed = statement.calls.iter().any(|call| call["followed"] == true);
+        for call in statement.calls.iter().filter(|call| call["followed"] != true) {
+            effects.push(self.call(call));
+        }
+        for (name, value) in &statement.changes {
+            effects.push(format!("{name}={}", cut(value, VALUE)));
+        }
+        if !effects.is_empty() {
+            line.push_str(&format!(" => {}", effects.join("; ")));
+        }
+        self.lines.push(line);
+        if followed {
+            self.inner(statement, indent);
+        }
+    }
+
+    /// The statements of the calls of a statement.
+    fn inner(&mut self, statement: &Statement, indent: usize) {
+        let mut inner = statement.inner.iter();
+        let followed: Vec<&Value> = statement.calls.iter().filter(|call| call["followed"] == true).collect();
+        let is_block = |call: &&Value| call["name"].as_str().is_some_and(|name| name.starts_with("block "));
+        if followed.len() > 1 && followed.iter().all(is_block) {
+            let rounds = statement.inner.iter().map(|statements| fold(statements.clone()));
+            return self.rounds(&Loop { line: statement.line, rounds: rounds.collect() }, indent + 1);
+        }
+        for call in followed {
+            let text = self.call(call);
+            self.lines.push(format!("{}> {text}", "  ".repeat(indent + 1)));
+            if let Some(statements) = inner.next() {
+                let items = fold(statements.clone());
+                self.items(&items, indent + 2);
+            }
+        }
+    }
+
+    fn rounds(&mut self, of: &Loop, indent: usize) {
+        let space = "  ".repeat(indent);
+        let count = of.rounds.len();
+        self.lines.push(format!("{space}loop at {}, {count} rounds:", of.line));
+        let (mut shown, mut at): (Vec<Vec<u64>>, usize) = (Vec::new(), 0);
+        while let Some(round) = of.rounds.get(at) {
+            let shape = fold::shape(round);
+            if !shown.contains(&shape) && shown.len() < ROUNDS {
+                self.lines.push(format!("{space} round {}:", at + 1));
+                self.items(round, indent + 1);
+                shown.push(shape);
+                at += 1;
+                continue;
+            }
+            let like = shown.iter().position(|one| *one == shape);
+            let same = of.rounds.iter().skip(at).take_while(|next| {
+                let next = fold::shape(next);
+                if like.is_some() { next == shape } else { !shown.contains(&next) }
+            });
+            let run: Vec<&Vec<Item>> = same.collect();
+            let name = match run.len() {
+                1 => format!("{space} round {}", at + 1),
+                many => format!("{space} rounds {}-{}", at + 1, at + many),
+            };
+            let first = like.and_then(|like| {
+                let wanted = shown.get(like)?;
+                of.rounds.iter().position(|round| fold::shape(round) == *wanted)
+            });
+            let alike = first.map_or_else(|| "in other ways".into(), |first| format!("as {}", first + 1));
+            self.lines.push(format!("{name} {alike}: {}", values(&run)));
+            at += run.len();
+        }
+    }
+}
+
+/// Whether a line only begins or ends a block or a function.
+fn is_frame(line: &str) -> bool {
+    let begins = ["def ", "async def ", "func ", "fn ", "pub fn "];
+    line.chars().all(|one| "{}();,".contains(one))
+        || line == "end"
+        || begins.iter().any(|begin| line.starts_with(begin))
+}
+
+/// The values over several rounds, by variable.
+fn values(rounds: &[&Vec<Item>]) -> String {
+    let mut columns: Vec<(String, Vec<Option<String>>)> = Vec::new();
+    for (at, round) in rounds.iter().enumerate() {
+        for (name, value) in fold::changes(round) {
+            let column = match columns.iter().position(|(own, _)| *own == name) {
+                Some(found) => found,
+                None => {
+                    columns.push((name, vec![None; rounds.len()]));
+                    columns.len() - 1
+                }
+            };
+            if let Some(cell) = columns.get_mut(column).and_then(|(_, cells)| cells.get_mut(at)) {
+                *cell = Some(value);
+            }
+        }
+    }
+    if columns.is_empty() {
+        return "nothing changes".into();
+    }
+    let columns = columns.into_iter().map(|(name, cells)| format!("{name}={}", column(&cells)));
+    columns.collect::<Vec<_>>().join("; ")
+}
+
+fn column(cells: &[Option<String>]) -> String {
+    let long = cells.iter().flatten().any(|cell| cell.chars().count() > ROUND_VALUE);
+    let shown = |cell: &Option<String>| {
+        cell.as_ref().map_or_else(|| "-".to_owned(), |cell| cut(cell, if long { VALUE } else { ROUND_VALUE }))
+    };
+    let most = if long { (1, 1) } else { VALUES };
+    if cells.len() <= most.0 + most.1 {
+        return cells.iter().map(shown).collect::<Vec<_>>().join(",");
+    }
+    let first: Vec<String> = cells.iter().take(most.0).map(shown).collect();
+    let last: Vec<String> = cells.iter().skip(cells.len() - most.1).map(shown).collect();
+    format!("{} … {}", first.join(","), last.join(","))
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+fn cut(text: &str, most: usize) -> String {
+    let text = text.replace('\n', " ");
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn statement(line: u64, changes: &[(&str, &str)]) -> Value {
+        let changes: Vec<Value> =
+            changes.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect();
+        json!({ "line": line, "changes": changes })
+    }
+
+    fn written(statements: &[Value]) -> Vec<String> {
+        lines(&json!({ "call": {}, "statements": statements }), 100_000)
+    }
+
+    #[test]
+    fn a_loop_has_its_first_round_and_those_that_take_another_way_and_the_values_of_the_others() {
+        let mut statements = vec![statement(3, &[("drift", "1")])];
+        for round in 0..9 {
+            let (turn, drift) = (round.to_string(), (round * round).to_string());
+            statements.push(statement(4, &[("turn", &turn)]));
+            statements.push(statement(5, &[("drift", &drift)]));
+            if round == 6 {
+                statements.push(statement(6, &[("seen", "true")]));
+            }
+        }
+        statements.push(statement(4, &[]));
+        statements.push(statement(7, &[]));
+        assert_eq!(
+            written(&statements),
+            [
+                "3 => drift=1",
+                "loop at 4, 9 rounds:",
+                " round 1:",
+                "  4 => turn=0",
+                "  5 => drift=0",
+                " rounds 2-6 as 1: turn=1,2,3,4,5; drift=1,4,9,16,25",
+                " round 7:",
+                "  4 => turn=6",
+                "  5 => drift=36",
+                "  6 => seen=true",
+                " rounds 8-9 as 1: turn=7,8; drift=49,64",
+                "7",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_loop_in_a_loop_is_folded_in_each_of_its_rounds() {
+        let mut statements = Vec::new();
+        for outer in 0..3 {
+            statements.push(statement(1, &[("i", &outer.to_string())]));
+            for inner in 0..4 {
+                statements.push(statement(2, &[("j", &inner.to_string())]));
+                statements.push(statement(3, &[("sum", &(outer * 4 + inner).to_string())]));
+            }
+            statements.push(statement(2, &[]));
+        }
+        statements.push(statement(1, &[]));
+        assert_eq!(
+            written(&statements),
+            [
+                "loop at 1, 3 rounds:",
+                " round 1:",
+                "  1 => i=0",
+                "  loop at 2, 4 rounds:",
+                "   round 1:",
+                "    2 => j=0",
+                "    3 => sum=0",
+                "   rounds 2-4 as 1: j=1,2,3; sum=1,2,3",
+                " rounds 2-3 as 1: i=1,2; j=3,3; sum=7,11",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_call_that_is_followed_has_its_statements_below() {
+        let call = json!({ "name": "Mill.nudge", "returned": "72", "followed": true,
+            "variables": [{ "name": "force", "value": "3" }] });
+        let statements = [
+            json!({ "line": 1, "calls": [call], "changes": [{ "name": "x", "value": "72" }] }),
+            json!({ "line": 9, "depth": 1, "begins": true }),
+            json!({ "line": 2, "calls": [{ "name": "f", "variables": [], "returned": "None" }] }),
+        ];
+        assert_eq!(
+            written(&statements),
+            ["1 => x=72", "  > nudge(force=3) = 72", "    9", "2 => f() = None"]
+        );
+    }
+}

@@ -1,0 +1,198 @@
+//! Loops among the statements of a call: a line that comes again begins a round.
+
+use serde_json::Value;
+
+/// A statement, with those of the calls it made.
+#[derive(Debug, Clone)]
+pub(super) struct Statement {
+    pub(super) line: u64,
+    pub(super) path: Option<String>,
+    /// How many there were of this line in a row.
+    pub(super) times: usize,
+    pub(super) changes: Vec<(String, String)>,
+    pub(super) calls: Vec<Value>,
+    /// The statements of each call that was followed.
+    pub(super) inner: Vec<Vec<Statement>>,
+}
+
+/// A statement, or a loop.
+#[derive(Debug, Clone)]
+pub(super) enum Item {
+    Statement(Statement),
+    Loop(Loop),
+}
+
+/// A loop.
+#[derive(Debug, Clone)]
+pub(super) struct Loop {
+    /// The line with which each round begins.
+    pub(super) line: u64,
+    pub(super) rounds: Vec<Vec<Item>>,
+}
+
+impl Item {
+    fn line(&self) -> u64 {
+        match self {
+            Self::Statement(statement) => statement.line,
+            Self::Loop(of) => of.line,
+        }
+    }
+}
+
+/// Reads the statements of a `followCall` body.
+pub(super) fn parse(statements: &[Value]) -> Vec<Statement> {
+    let mut rows = statements.iter().peekable();
+    level(&mut rows, 0)
+}
+
+fn level(rows: &mut std::iter::Peekable<std::slice::Iter<'_, Value>>, depth: u64) -> Vec<Statement> {
+    let mut found: Vec<Statement> = Vec::new();
+    while let Some(row) = rows.peek() {
+        let own = row["depth"].as_u64().unwrap_or(0);
+        if own < depth {
+            break;
+        }
+        if own > depth {
+            let inner = level(rows, own);
+            if let Some(last) = found.last_mut() {
+                last.inner.push(inner);
+            }
+            continue;
+        }
+        // The next call of the same statement.
+        if depth > 0 && row["begins"] == true && !found.is_empty() {
+            break;
+        }
+        found.push(statement(row));
+        rows.next();
+    }
+    found
+}
+
+fn statement(row: &Value) -> Statement {
+    let changes = row["changes"].as_array().into_iter().flatten();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    Statement {
+        line: row["line"].as_u64().unwrap_or_default(),
+        path: row["source"]["path"].as_str().map(str::to_owned),
+        times: 1,
+        changes: changes.map(|change| (text(&change["name"]), text(&change["value"]))).collect(),
+        calls: row["calls"].as_array().cloned().unwrap_or_default(),
+        inner: Vec::new(),
+    }
+}
+
+/// Finds the loops.
+pub(super) fn fold(statements: Vec<Statement>) -> Vec<Item> {
+    let mut joined: Vec<Statement> = Vec::new();
+    for next in statements {
+        match joined.last_mut() {
+            // The parts of a line, such as those of a `for`.
+            Some(last) if last.line == next.line && last.path == next.path => {
+                last.times += 1;
+                last.calls.extend(next.calls);
+                last.inner.extend(next.inner);
+                for (name, value) in next.changes {
+                    set(&mut last.changes, name, value);
+                }
+            }
+            _ => joined.push(next),
+        }
+    }
+    fold_items(joined.into_iter().map(Item::Statement).collect())
+}
+
+fn set(changes: &mut Vec<(String, String)>, name: String, value: String) {
+    match changes.iter_mut().find(|(own, _)| *own == name) {
+        Some((_, own)) => *own = value,
+        None => changes.push((name, value)),
+    }
+}
+
+fn fold_items(mut items: Vec<Item>) -> Vec<Item> {
+    while let Some(first) = first_repeated(&items) {
+        let (rounds, end) = rounds(&items, first);
+        let line = items.get(first).map(Item::line).unwrap_or_default();
+        let rounds = rounds.into_iter().map(|mut round| {
+            let rest = round.split_off(1.min(round.len()));
+            round.extend(fold_items(rest));
+            round
+        });
+        let folded = Item::Loop(Loop { line, rounds: rounds.collect() });
+        items.splice(first..end, [folded]);
+    }
+    items
+}
+
+/// The index of the first item whose line comes again.
+fn first_repeated(items: &[Item]) -> Option<usize> {
+    (1..items.len()).find_map(|at| {
+        let line = items.get(at)?.line();
+        items.get(..at)?.iter().position(|item| item.line() == line && matches!(item, Item::Statement(_)))
+    })
+}
+
+/// The rounds of the loop that begins with this item, and where it ends.
+fn rounds(items: &[Item], first: usize) -> (Vec<Vec<Item>>, usize) {
+    let line = items.get(first).map(Item::line).unwrap_or_default();
+    let mut begins = vec![first];
+    for (at, item) in items.iter().enumerate().skip(first + 1) {
+        match item.line() {
+            own if own == line => begins.push(at),
+            // Out of the loop, and in again by an outer one.
+            own if own < line => break,
+            _ => {}
+        }
+    }
+    let last = begins.last().copied().unwrap_or(first);
+    let body = items.get(first..last).unwrap_or_default();
+    let deepest = body.iter().map(Item::line).max().unwrap_or(line);
+    let rest = items.iter().skip(last + 1).take_while(|item| item.line() > line && item.line() <= deepest);
+    let end = last + 1 + rest.count();
+    let mut rounds = Vec::new();
+    for (at, begin) in begins.iter().enumerate() {
+        let until = begins.get(at + 1).copied().unwrap_or(end);
+        rounds.push(items.get(*begin..until).unwrap_or_default().to_vec());
+    }
+    // The last time its condition does not hold: a round only where something happened.
+    if rounds.len() > 1
+        && let Some([Item::Statement(only)]) = rounds.last().map(Vec::as_slice)
+        && rounds.iter().any(|round| round.len() > 1)
+    {
+        let is_silent = only.changes.is_empty() && only.calls.is_empty();
+        rounds.pop();
+        return (rounds, if is_silent { end } else { last });
+    }
+    (rounds, end)
+}
+
+/// The way that a round takes: its lines.
+pub(super) fn shape(round: &[Item]) -> Vec<u64> {
+    round.iter().map(Item::line).collect()
+}
+
+/// What a round changes: the last value of each variable.
+pub(super) fn changes(round: &[Item]) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for item in round {
+        match item {
+            Item::Statement(statement) => {
+                for call in &statement.calls {
+                    if let Some(value) = call["returned"].as_str() {
+                        let name = super::signature::base(call["name"].as_str().unwrap_or_default());
+                        set(&mut found, format!("{name}()"), value.to_owned());
+                    }
+                }
+                for (name, value) in &statement.changes {
+                    set(&mut found, name.clone(), value.clone());
+                }
+            }
+            Item::Loop(of) => {
+                for (name, value) in of.rounds.iter().flat_map(|round| changes(round)) {
+                    set(&mut found, name, value);
+                }
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,252 @@
+//! Runs that are repeated: how often, until what, and what the next one is. A wait for one continues in the next, and each is a session of
+//! its own. What a run of tests consists of is [`super::test_run`]'s.
+
+use std::sync::Arc;
+
+use dap_wire::Failure;
+use serde_json::{Value, json};
+use test_frameworks::repeat::MAX_RUNS;
+
+use super::test_launch::{self, Begin};
+use super::test_run::leave;
+use crate::arguments::Arguments;
+use crate::call::Call;
+use crate::event_listener::State;
+use crate::server::Early;
+use crate::session::Session;
+
+/// Ends of project files that a launch builds.
+const PROJECTS: [&str; 4] = ["proj", ".sln", ".slnx", ".slnf"];
+
+/// What ends the repetition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Until {
+    /// A failed test, an exit code that is not 0, or a stop at an exception.
+    Fails,
+    /// A stop of any kind.
+    Stops,
+}
+
+/// A launch that is repeated; kept by its session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Repeat {
+    most: u64,
+    until: Until,
+    passed: u64,
+    failed: u64,
+    /// It has come to its end: what it was repeated for has happened.
+    is_over: bool,
+}
+
+/// The outcome of a run so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RunOutcome {
+    Runs,
+    Stopped,
+    Failed,
+    Passed,
+}
+
+impl Repeat {
+    /// What `repeat` and `until` of a call mean; `None` for a single run.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER`.
+    pub fn of(arguments: &Arguments) -> Result<Option<Self>, Failure> {
+        let until = match arguments.text("until")?.as_deref() {
+            None | Some("") => None,
+            Some("fails") => Some(Until::Fails),
+            Some("stops") => Some(Until::Stops),
+            Some(other) => {
+                return Err(Failure::invalid(format!("`until` is `{other}`; it must be fails or stops")));
+            }
+        };
+        let most = arguments.number("repeat")?.unwrap_or(if until.is_some() { MAX_RUNS } else { 1 });
+        if !(1..=MAX_RUNS).contains(&most) {
+            return Err(Failure::invalid(format!("`repeat` is {most}; it must be 1 to {MAX_RUNS}")));
+        }
+        let until = until.unwrap_or(Until::Fails);
+        Ok(Some(Self { most, until, passed: 0, failed: 0, is_over: false }).filter(|repeat| repeat.most > 1))
+    }
+
+    /// The same from the first run on.
+    pub(super) fn anew(self) -> Self {
+        Self { passed: 0, failed: 0, is_over: false, ..self }
+    }
+
+    /// After a run that failed and stopped nowhere, which is run once more.
+    pub(super) fn after_unseen(self) -> Self {
+        Self { failed: self.failed + 1, ..self }
+    }
+
+    fn ended(self) -> u64 {
+        self.passed + self.failed
+    }
+
+    /// After a run that has ended; `None` when no other follows.
+    fn after(self, outcome: RunOutcome) -> Option<Self> {
+        let next = match (outcome, self.until) {
+            (RunOutcome::Passed, _) => Self { passed: self.passed + 1, ..self },
+            (RunOutcome::Failed, Until::Stops) => Self { failed: self.failed + 1, ..self },
+            _ => return None,
+        };
+        Some(next).filter(|next| next.ended() < self.most)
+    }
+
+    /// Whether a stop leaves the rest of the repetition to the next `debug_continue`.
+    fn outlives(self, outcome: RunOutcome) -> bool {
+        outcome == RunOutcome::Runs || outcome == RunOutcome::Stopped && self.until == Until::Fails
+    }
+}
+
+/// What an answer says of a run.
+fn outcome(answer: &Value) -> RunOutcome {
+    let event = &answer["event"];
+    match answer["state"].as_str() {
+        Some("stopped") if event["type"] == "exception" => RunOutcome::Failed,
+        Some("stopped") => RunOutcome::Stopped,
+        Some("exited") => match event["outcome"].as_str() {
+            Some("passed") => RunOutcome::Passed,
+            None if event["exitCode"] == 0 => RunOutcome::Passed,
+            _ => RunOutcome::Failed,
+        },
+        _ => RunOutcome::Runs,
+    }
+}
+
+/// The session of the next run, where a run has ended that is to be repeated. Otherwise the answer gets the number of runs.
+pub(super) async fn next(
+    call: &Call,
+    session: &Session,
+    answer: &mut Value,
+) -> Result<Option<Arc<Session>>, Failure> {
+    let Some(repeat) = session.with_plan(|plan| plan.repeat).filter(|repeat| !repeat.is_over) else {
+        return Ok(None);
+    };
+    let outcome = outcome(answer);
+    // A worker's end is not the end of the program.
+    if answer["state"] == "exited" && session.snapshot().state != State::Exited {
+        return Ok(None);
+    }
+    if answer["state"] == "exited"
+        && let Some(next) = repeat.after(outcome)
+    {
+        call.progress.say(format!("run {} of {}", next.ended() + 1, repeat.most)).await;
+        return again(call, session, next, answer).await;
+    }
+    let run = repeat.ended() + 1;
+    answer["runs"] = json!(run);
+    let failed = repeat.failed + u64::from(outcome == RunOutcome::Failed);
+    if failed > 0 && failed < run {
+        answer["failedRuns"] = json!(failed);
+    }
+    if answer["pending"] == true && answer["message"].is_null() {
+        answer["message"] = json!(format!("run {run} of {} continues; debug_wait waits for it", repeat.most));
+    }
+    if !repeat.outlives(outcome) {
+        session.with_plan(|plan| plan.repeat = Some(Repeat { is_over: true, ..repeat }));
+    }
+    Ok(None)
+}
+
+/// The session of the run that was answered, which may be a later one of the same launch.
+pub(super) fn latest(call: &Call, session: Arc<Session>) -> Arc<Session> {
+    if call.bridge.joined().iter().any(|joined| joined.id == session.id) {
+        return session;
+    }
+    let current = call.bridge.current();
+    current.map(|current| current.kin.root.clone().unwrap_or(current)).unwrap_or(session)
+}
+
+/// Starts what a session debugged once more.
+async fn again(
+    call: &Call,
+    session: &Session,
+    next: Repeat,
+    answer: &mut Value,
+) -> Result<Option<Arc<Session>>, Failure> {
+    if let Some(run) = session.test_run() {
+        leave(call, session).await;
+        return match test_launch::begin(call, run.again(None, Some(next)), test_launch::soon()).await? {
+            Begin::Session(session) => Ok(Some(session)),
+            Begin::Answer(instead) => {
+                *answer = instead;
+                Ok(None)
+            }
+        };
+    }
+    let mut plan = session.with_plan(|plan| plan.clone());
+    leave(call, session).await;
+    let Early { requested, filters } = call.bridge.kept();
+    (plan.requested, plan.filters, plan.repeat) = (requested, filters.or(plan.filters), Some(next));
+    leave_out_build(&mut plan.attributes);
+    let bridge = &call.bridge;
+    let client = bridge.client();
+    let started =
+        Session::start(&bridge.options.adapter, &client, plan, &call.cancel, &call.progress).await?;
+    let started = bridge.add(started);
+    bridge.with_early(std::mem::take);
+    Ok(Some(started))
+}
+
+/// A project was built for the first run.
+pub(super) fn leave_out_build(attributes: &mut Value) {
+    let builds = |text: &str| PROJECTS.iter().any(|ending| text.ends_with(ending));
+    if attributes["program"].as_str().is_some_and(builds) {
+        attributes["noBuild"] = json!(true);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn repeat(arguments: Value) -> Result<Option<Repeat>, Failure> {
+        Repeat::of(&Arguments::new(arguments.as_object().cloned()))
+    }
+
+    #[test]
+    fn a_launch_is_repeated_as_often_as_it_says_or_until_it_fails_or_stops() {
+        assert_eq!(repeat(json!({})).unwrap(), None);
+        assert_eq!(repeat(json!({ "repeat": 1 })).unwrap(), None);
+        let three = repeat(json!({ "repeat": 3 })).unwrap().unwrap();
+        let second = three.after(RunOutcome::Passed).unwrap();
+        assert_eq!(second.ended(), 1);
+        assert_eq!(second.after(RunOutcome::Failed), None);
+        assert_eq!(second.after(RunOutcome::Passed).unwrap().after(RunOutcome::Passed), None);
+        let stops = repeat(json!({ "until": "stops" })).unwrap().unwrap();
+        assert_eq!(stops.most, MAX_RUNS);
+        let failed = stops.after(RunOutcome::Failed).unwrap();
+        assert_eq!((failed.failed, failed.passed, failed.anew()), (1, 0, stops));
+        assert!(!stops.outlives(RunOutcome::Stopped) && three.outlives(RunOutcome::Stopped));
+        for wrong in [json!({ "repeat": 0 }), json!({ "repeat": 10_001 }), json!({ "until": "never" })] {
+            assert!(repeat(wrong.clone()).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_run_has_passed_when_its_tests_have_or_its_exit_code_is_0() {
+        for (answer, wanted) in [
+            (json!({ "state": "exited", "event": { "exitCode": 0 } }), RunOutcome::Passed),
+            (json!({ "state": "exited", "event": { "exitCode": 3 } }), RunOutcome::Failed),
+            (json!({ "state": "exited", "event": {} }), RunOutcome::Failed),
+            (
+                json!({ "state": "exited", "event": { "exitCode": 0, "outcome": "failed" } }),
+                RunOutcome::Failed,
+            ),
+            (
+                json!({ "state": "exited", "event": { "exitCode": 0, "outcome": "notRun" } }),
+                RunOutcome::Failed,
+            ),
+            (
+                json!({ "state": "exited", "event": { "exitCode": 2, "outcome": "passed" } }),
+                RunOutcome::Passed,
+            ),
+            (json!({ "state": "stopped", "event": { "type": "exception" } }), RunOutcome::Failed),
+            (json!({ "state": "stopped", "event": { "type": "breakpointHit" } }), RunOutcome::Stopped),
+            (json!({ "state": "running", "pending": true }), RunOutcome::Runs),
+        ] {
+            assert_eq!(outcome(&answer), wanted, "{answer}");
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! `debug_launch_test`: what a call means, its runs, and what is answered when nothing ran. The processes of a run are
+//! [`super::test_run`]'s, and what its first stop means is in [`super::test_stops`].
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use dap_wire::{ErrorCode, Failure};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+use workspace_tools::roots::Roots;
+
+use super::repeats::Repeat;
+use super::test_run::{Next, RESULTS, TestRun, leave, start};
+use super::{execution, launch, testing, waiting};
+use crate::arguments::Arguments;
+use crate::call::Call;
+use crate::session::Session;
+use crate::source::absolute;
+
+/// `debug_launch_test`.
+pub(super) async fn launch_test(call: &Call) -> Result<Value, Failure> {
+    launch_as(call, &call.arguments).await
+}
+
+/// Runs a session's tests again, as they were called.
+pub(super) async fn restart(call: &Call, session: &Session, run: &TestRun) -> Result<Value, Failure> {
+    leave(call, session).await;
+    let mut answer = launch_as(call, &run.arguments).await?;
+    answer["how"] = json!("newSession");
+    Ok(answer)
+}
+
+async fn launch_as(call: &Call, arguments: &Arguments) -> Result<Value, Failure> {
+    let until = Instant::now() + execution::limit(call)?;
+    let repeat = Repeat::of(arguments)?;
+    let elsewhere = elsewhere(call, arguments)?;
+    let roots = elsewhere.as_ref().unwrap_or(&call.bridge.options.roots);
+    let request = match testing::request(call, arguments, roots).await? {
+        Ok(request) => request,
+        Err(project) => return Err(unknown(&project.folder)),
+    };
+    let key = format!("{} {:?}", testing::key(&request), repeat);
+    let (session, seen) = match waited_for(call, &key) {
+        Some(session) => {
+            let seen = session.agent_view.known();
+            (session, seen)
+        }
+        None => {
+            let run = call.bridge.begun_test(&key);
+            let run = run.unwrap_or_else(|| TestRun::start(request, arguments.clone(), key, repeat));
+            match begin(call, run, until).await? {
+                Begin::Session(session) => (session, 0),
+                Begin::Answer(answer) => return Ok(answer),
+            }
+        }
+    };
+    let mut answer = waiting::wait_for_news(call, &session, seen, until).await?;
+    if answer["pending"] == true {
+        launch::describe(&mut answer, &call.bridge.current().unwrap_or(session));
+    }
+    Ok(answer)
+}
+
+/// The session of a call that was answered with `pending`: the same call waits on in it, though another run may be at it by now.
+fn waited_for(call: &Call, key: &str) -> Option<Arc<Session>> {
+    let is_it = |session: &Arc<Session>| {
+        session.agent_view.pending() && session.test_run().is_some_and(|run| run.key == key)
+    };
+    call.bridge.joined().into_iter().find(is_it)
+}
+
+/// The folders that a project outside of the roots is looked for in: tests may be debugged wherever a program may. None inside.
+fn elsewhere(call: &Call, arguments: &Arguments) -> Result<Option<Roots>, Failure> {
+    let Some(named) = arguments.text("projectPath")? else { return Ok(None) };
+    let path = PathBuf::from(absolute(&named));
+    if call.bridge.options.roots.paths().any(|root| path.starts_with(root))
+        || call.bridge.options.roots.existing(Some(&named)).is_ok()
+    {
+        return Ok(None);
+    }
+    if !path.exists() {
+        return Err(Failure::invalid(format!("there is no project `{}`", path.display())));
+    }
+    let top = path.ancestors().find(|folder| folder.join(".git").exists());
+    let own = if path.is_dir() { path.as_path() } else { path.parent().unwrap_or(&path) };
+    Roots::open(&[top.unwrap_or(own).to_owned()])
+        .map(Some)
+        .map_err(|error| Failure::new(ErrorCode::IoFailed, error.to_string()))
+}
+
+/// How a run begins.
+pub(super) enum Begin {
+    /// With its first process.
+    Session(Arc<Session>),
+    /// Not: it is built still, or there is nothing to start.
+    Answer(Value),
+}
+
+/// Until when a run that needs no build is waited for.
+pub(super) fn soon() -> Instant {
+    Instant::now() + RESULTS
+}
+
+/// Starts the first process of a run.
+pub(super) async fn begin(call: &Call, run: Arc<TestRun>, until: Instant) -> Result<Begin, Failure> {
+    match run.next(call, until).await? {
+        Next::Process(wanted) => start(call, &run, *wanted).await.map(Begin::Session),
+        Next::Outcome(outcome) => {
+            let (mut answer, _) = outcome?;
+            if answer["error"].is_null() {
+                let message = "no process with tests was started";
+                answer["error"] = json!({ "code": ErrorCode::NotFound.as_str(), "message": message });
+            }
+            Ok(Begin::Answer(answer))
+        }
+        Next::Pending(doing) => {
+            call.bridge.begin_test(run);
+            let message = format!("the tests are being built: {doing}; the same call waits on");
+            Ok(Begin::Answer(json!({ "state": "running", "pending": true, "message": message })))
+        }
+    }
+}
+
+/// What can be done where no framework is known.
+fn unknown(folder: &std::path::Path) -> Failure {
+    let has = |name: &str| folder.join(name).exists();
+    let hint = if has("package.json") {
+        "debug_launch {program: \"node_modules/.bin/mocha\", args: [\"--grep\", NAME]} or what else runs them"
+    } else {
+        "debug_launch starts the program that runs them, with `args` that choose one"
+    };
+    let message = format!("how the tests of `{}` are run is not known here", folder.display());
+    Failure::new(ErrorCode::Unsupported, message).hint(format!("it knows {}; otherwise {hint}", known()))
+}
+
+fn known() -> String {
+    let names: Vec<&str> = test_frameworks::framework::ALL.iter().map(|framework| framework.name()).collect();
+    names.join(", ")
+}
+
+/// The runs that are being built after their call was answered, by the arguments that distinguish the calls.
+#[derive(Debug, Default)]
+pub struct BegunTests(Mutex<HashMap<String, Arc<TestRun>>>);
+
+impl BegunTests {
+    /// Takes one out.
+    pub fn take(&self, key: &str) -> Option<Arc<TestRun>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(key)
+    }
+
+    /// Puts one in.
+    pub fn put(&self, run: Arc<TestRun>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(run.key.clone(), run);
+    }
+
+    /// Ends them all.
+    pub fn end(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}

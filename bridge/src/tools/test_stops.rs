@@ -1,0 +1,190 @@
+//! The first stop of a run of tests: whether it is where the test failed, and what of its answer is the runner's. What failed is the
+//! framework's to report.
+
+use std::sync::Arc;
+
+use dap_wire::Failure;
+use serde_json::{Value, json};
+use test_frameworks::run::Known;
+
+use super::launch;
+use super::repeats::Repeat;
+use super::test_launch::{self, Begin};
+use super::test_run::leave;
+use crate::call::Call;
+use crate::session::Session;
+
+/// What throws an exception again whose frames have ended, in .NET.
+const RETHROW: &str = "ExceptionDispatchInfo.Throw";
+/// How variables begin that a compiler of JavaScript adds for imports.
+const COMPILED: &str = "__vite_ssr_";
+/// Exceptions that are passed on the way to the one that is known.
+const MAX_PASSED: u64 = 1000;
+/// What an answer says of a run that was begun twice.
+const AGAIN: &str = "run twice: the first run did not stop where it failed";
+
+/// What follows the first news of a run.
+pub(super) enum First {
+    /// They are answered.
+    Answer,
+    /// The wait continues in this session, after these news.
+    Wait(Arc<Session>, u64),
+}
+
+/// What the first answer of a run of tests becomes: where a stop came too late, or none at all, the tests are run once more, and stop
+/// where what they failed with is thrown. `session` is that of the process that the run has started.
+///
+/// # Errors
+/// When a process cannot be started, or resumed.
+pub(super) async fn first(call: &Call, session: &Session, answer: &mut Value) -> Result<First, Failure> {
+    let Some(run) = session.test_run().filter(|run| !run.is_answered() && answer["pending"] != true) else {
+        return Ok(First::Answer);
+    };
+    let stopped = call.bridge.current();
+    if let Some(known) = &run.request.options.known {
+        // The stop may be in a program that the runner started.
+        let at = stopped.filter(|at| at.root().id == session.id);
+        if let Some(at) = at.filter(|_| is_another(answer, known) && run.pass() <= MAX_PASSED) {
+            let before = at.snapshot();
+            at.resume("continue", json!({ "threadId": before.stop["threadId"] }), &call.cancel).await?;
+            return Ok(First::Wait(at, before.news));
+        }
+    } else if let Some(known) = displaced(answer).or_else(|| failed_unseen(answer, session)) {
+        leave(call, session).await;
+        let again = run.again(Some(known), run.repeat.map(Repeat::after_unseen));
+        match test_launch::begin(call, again, test_launch::soon()).await? {
+            Begin::Session(session) => return Ok(First::Wait(session, 0)),
+            Begin::Answer(instead) => *answer = instead,
+        }
+        return Ok(First::Answer);
+    }
+    run.answer();
+    let current = call.bridge.current().filter(|current| current.root().id == session.id);
+    let current = current.as_deref().unwrap_or(session);
+    launch::describe(answer, current);
+    tidy(&mut answer["event"], current);
+    let passed = answer["event"]["outcome"] == "passed";
+    let failed = answer["event"]["outcome"] == "failed";
+    let note = session.with_plan(|plan| plan.stops.as_ref().and_then(|stops| stops.note));
+    let known = run.request.options.known.as_ref().filter(|_| run.repeat.is_none() || passed);
+    match (known, note) {
+        (Some(known), _) if passed => {
+            let failed = known.message.lines().next().unwrap_or_default();
+            answer["message"] = json!(format!(
+                "flaky: a run before failed with `{failed}` and stopped nowhere; this one passed"
+            ));
+        }
+        (_, Some(note)) if failed => answer["message"] = json!(format!("it stopped nowhere: {note}")),
+        (Some(_), _) => answer["message"] = json!(AGAIN),
+        (None, _) => {}
+    }
+    Ok(First::Answer)
+}
+
+/// Whether a stop is at another exception than the one that is known.
+fn is_another(answer: &Value, known: &Known) -> bool {
+    let event = &answer["event"];
+    let text = |key: &str| event[key].as_str().unwrap_or_default();
+    event["type"] == "exception" && !known.is(text("exceptionType"), text("message"))
+}
+
+/// Whether a value of JavaScript is a function or a class: a module's are in sight of every test, and say nothing of it.
+fn is_code(value: &str) -> bool {
+    let parameters = |text: &str| {
+        text.chars().all(|letter| letter.is_alphanumeric() || "_$, (){}=.".contains(letter))
+            && !text.is_empty()
+    };
+    ["ƒ ", "async ƒ", "class "].iter().any(|begin| value.starts_with(begin))
+        || value.split_once("=>").is_some_and(|(before, _)| parameters(before))
+}
+
+/// Leaves out what the runner printed of itself, what the message of the stop has, and the framework's frames.
+fn tidy(event: &mut Value, session: &Session) {
+    // Its runner handles whatever a test throws; that of Python gives it to the debugger as if it did not.
+    if (event["isUnhandled"] == false || session.engine == "debugpy")
+        && let Some(event) = event.as_object_mut()
+    {
+        event.shift_remove("isUnhandled");
+    }
+    // An assertion's own frame says no more than its message.
+    let thrown = event["exceptionType"].as_str().unwrap_or_default();
+    if (thrown.contains("Assert") || thrown.starts_with("Xunit.Sdk."))
+        && let Some(event) = event.as_object_mut()
+    {
+        event.shift_remove("topFrame");
+    }
+    if session.own_folder().is_some()
+        && let Some(event) = event.as_object_mut()
+    {
+        event.shift_remove("topFrame");
+        // The process that runs the test is the runner's business; the answer names its session.
+        for name in ["session", "program"] {
+            event.shift_remove(name);
+        }
+        if let Some(locals) = event.get_mut("locals").and_then(Value::as_array_mut) {
+            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+            locals.retain(|row| !text(&row["name"]).starts_with(COMPILED) && !is_code(&text(&row["value"])));
+        }
+    }
+    let begins = session.root().with_plan(|plan| plan.stops.as_ref().map_or(&[][..], |stops| stops.preamble));
+    let message = event["message"].as_str().unwrap_or_default().to_owned();
+    let noise = |line: &str| {
+        let line = line.trim();
+        line.is_empty() || begins.iter().any(|begin| line.starts_with(begin)) || message.contains(line)
+    };
+    if event["output"] == json!({})
+        && let Some(event) = event.as_object_mut()
+    {
+        event.shift_remove("output");
+    }
+    for stream in ["stdout", "stderr"] {
+        let Some(text) = event["output"][stream].as_str().filter(|_| !begins.is_empty()) else { continue };
+        let kept = text.split_inclusive('\n').filter(|line| !noise(line)).collect::<String>();
+        if !kept.is_empty() {
+            event["output"][stream] = json!(kept);
+        } else if let Some(output) = event["output"].as_object_mut() {
+            output.shift_remove(stream);
+        }
+    }
+}
+
+/// The exception at a stop that came too late: the frames that threw it have ended, and a framework throws it again. The same run once
+/// more, that knows it, stops where it is thrown.
+fn displaced(answer: &Value) -> Option<Known> {
+    let event = &answer["event"];
+    let library = event["file"].as_str().is_none_or(|file| !std::path::Path::new(file).is_file());
+    let rethrown = event["topFrame"]["function"].as_str().is_some_and(|name| name.contains(RETHROW));
+    let late = (library || rethrown) && event["isUserUnhandled"] == true;
+    let kind = event["exceptionType"].as_str().filter(|_| late)?;
+    Some(Known { kind: kind.to_owned(), message: event["message"].as_str().unwrap_or_default().to_owned() })
+}
+
+/// What a test failed with that stopped nowhere: the framework catches it in what counts as the user's code.
+fn failed_unseen(answer: &Value, session: &Session) -> Option<Known> {
+    let event = &answer["event"];
+    let retries = session.with_plan(|plan| plan.stops.as_ref().is_some_and(|stops| stops.retries));
+    let failed = retries && answer["state"] == "exited" && event["outcome"] == "failed";
+    let message = event["tests"]["failures"][0]["message"].as_str().filter(|_| failed)?;
+    Some(Known { kind: String::new(), message: message.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_of_javascript_are_distinguished_from_values() {
+        for code in [
+            "ƒ price(name) {\n}",
+            "time => new Promise(done => 1)",
+            "(a, b) => a",
+            "async (x) => x",
+            "class A {}",
+        ] {
+            assert!(is_code(code), "{code}");
+        }
+        for value in ["3", "'a => b'", "{total: 3}", "[1, 2]", "undefined", ""] {
+            assert!(!is_code(value), "{value}");
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! The rows of a trace: what is kept of the hits, and how an answer shows it.
+
+use std::collections::BTreeMap;
+
+use dap_wire::{Event, Failure};
+use serde_json::{Value, json};
+
+use crate::bounds::{Budget, cut};
+use crate::tools::values::MAX_VALUE_LEN;
+
+/// Rows that are kept.
+const ROWS: usize = 1000;
+/// Rows kept of each end.
+const ENDS: usize = 10;
+/// Threads that are counted.
+const THREADS: usize = 50;
+
+/// Which rows are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Keep {
+    /// Each hit.
+    #[default]
+    All,
+    /// Those whose values differ from the last ones at their place.
+    Changes,
+    /// Each combination of values once, with its number of hits.
+    Distinct,
+    /// The first and the last.
+    Ends,
+    /// None: only the numbers.
+    Counts,
+}
+
+impl Keep {
+    pub(super) fn parse(text: Option<&str>) -> Result<Self, Failure> {
+        Ok(match text {
+            None | Some("all") => Self::All,
+            Some("changes") => Self::Changes,
+            Some("distinct") => Self::Distinct,
+            Some("ends") => Self::Ends,
+            Some("counts") => Self::Counts,
+            Some(other) => {
+                return Err(Failure::invalid(format!("`keep` is `{other}`"))
+                    .hint("use all, changes, distinct, ends or counts"));
+            }
+        })
+    }
+}
+
+/// A place that is traced.
+#[derive(Debug, Default)]
+pub(super) struct Traced {
+    /// Its file and line, or function.
+    at: String,
+    /// Its expressions.
+    columns: Vec<String>,
+    /// The session's id of its breakpoint.
+    breakpoint: Option<i64>,
+    hits: u64,
+    threads: BTreeMap<i64, u64>,
+    last: BTreeMap<i64, Value>,
+}
+
+#[derive(Debug)]
+struct Row {
+    place: usize,
+    thread: i64,
+    /// Number of the hit over all places, from 1.
+    hit: u64,
+    values: Value,
+    /// How many hits had these values.
+    count: u64,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    pub(super) places: Vec<Traced>,
+    keep: Keep,
+    /// Rows say the thread.
+    per_thread: bool,
+    rows: Vec<Row>,
+    /// The values of rows that are kept once, and where.
+    known: BTreeMap<String, usize>,
+    pub(super) hits: u64,
+    /// Events that were lost.
+    pub(super) missed: u64,
+    /// Rows that are not kept because there are too many.
+    dropped: u64,
+}
+
+impl Traced {
+    pub(super) fn new(at: String, columns: Vec<String>, breakpoint: Option<i64>) -> Self {
+        Self { at, columns, breakpoint, ..Self::default() }
+    }
+}
+
+impl Table {
+    pub(super) fn new(keep: Keep, per_thread: bool) -> Self {
+        Self { keep, per_thread, ..Self::default() }
+    }
+
+    /// Takes in a hit: for each expression its value as text, or an object with its error.
+    pub(super) fn take(&mut self, event: &Event) {
+        if event.event != "traced" {
+            return;
+        }
+        let id = event.body["breakpointId"].as_i64();
+        let found = self.places.iter().position(|place| place.breakpoint.is_some() && place.breakpoint == id);
+        let Some((at, place)) = found.and_then(|at| Some((at, self.places.get_mut(at)?))) else { return };
+        let thread = event.body["threadId"].as_i64().unwrap_or_default();
+        let cells = event.body["values"].as_array().into_iter().flatten();
+        let values: Vec<Value> = cells
+            .map(|cell| match &cell["error"] {
+                Value::Null => json!(cut(&cell["value"], MAX_VALUE_LEN)),
+                error => json!({ "error": cut(error, MAX_VALUE_LEN) }),
+            })
+            .collect();
+        let values = json!(values);
+        self.hits += 1;
+        place.hits += 1;
+        if place.threads.len() < THREADS || place.threads.contains_key(&thread) {
+            *place.threads.entry(thread).or_default() += 1;
+        }
+        let whose = if self.per_thread { thread } else { 0 };
+        let differs = place.last.insert(whose, values.clone()) != Some(values.clone());
+        let row = Row { place: at, thread, hit: self.hits, values, count: 1 };
+        match self.keep {
+            Keep::Counts => {}
+            Keep::Changes if !differs => {}
+            Keep::All | Keep::Changes => self.push(row),
+            Keep::Ends => {
+                if self.rows.len() >= 2 * ENDS {
+                    self.rows.remove(ENDS);
+                    self.dropped += 1;
+                }
+                self.rows.push(row);
+            }
+            Keep::Distinct => {
+                let key = format!("{at} {whose} {}", row.values);
+                match self.known.get(&key).and_then(|known| self.rows.get_mut(*known)) {
+                    Some(known) => known.count += 1,
+                    None => {
+                        self.known.insert(key, self.rows.len());
+                        self.push(row);
+                    }
+                }
+            }
+        }
+    }
+
+    fn push(&mut self, row: Row) {
+        if self.rows.len() < ROWS {
+            self.rows.push(row);
+        } else {
+            self.dropped += 1;
+        }
+    }
+
+    /// Whether there is no row.
+    pub(super) fn is_empty(&self) -> bool {
+        self.hits == 0
+    }
+
+    /// Puts rows and numbers into an answer. `single`: one place was given as such, so the rows have its values alone.
+    pub(super) fn put(self, answer: &mut Value, single: bool, budget: Budget) {
+        let numbered = matches!(self.keep, Keep::Changes | Keep::Ends);
+        let shown = |row: &Row| {
+            let mut cells = Vec::new();
+            if numbered {
+                cells.push(json!(row.hit));
+            }
+            if !single {
+                cells.push(json!(row.place));
+            }
+            if self.per_thread {
+                cells.push(json!(row.thread));
+            }
+            cells.extend(row.values.as_array().into_iter().flatten().cloned());
+            if self.keep == Keep::Distinct {
+                cells.push(json!(row.count));
+            }
+            json!(cells)
+        };
+        let rows: Vec<Value> = self.rows.iter().map(shown).collect();
+        let mut columns: Vec<&str> = Vec::new();
+        columns.extend(numbered.then_some("hit"));
+        columns.extend((!single).then_some("place"));
+        columns.extend(self.per_thread.then_some("thread"));
+        if single {
+            columns.extend(self.places.iter().flat_map(|place| place.columns.iter().map(String::as_str)));
+        } else {
+            columns.push("values");
+        }
+        columns.extend((self.keep == Keep::Distinct).then_some("hits"));
+        answer["columns"] = json!(columns);
+        if !single {
+            let places = self.places.iter().map(|place| {
+                let mut body = json!({ "at": place.at, "columns": place.columns, "hits": place.hits });
+                if self.per_thread {
+                    body["threads"] = json!(place.threads);
+                }
+                body
+            });
+            answer["places"] = places.collect();
+        } else if self.per_thread
+            && let Some(place) = self.places.first()
+        {
+            answer["threads"] = json!(place.threads);
+        }
+        answer["hits"] = json!(self.hits);
+        for (key, number) in [("missed", self.missed), ("dropped", self.dropped)] {
+            if number > 0 {
+                answer[key] = json!(number);
+            }
+        }
+        budget.put(answer, "rows", rows, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arguments::Arguments;
+
+    fn table(keep: Keep, places: &[i64]) -> Table {
+        let traced = |id: &i64| Traced {
+            at: format!("a.py:{id}"),
+            columns: vec!["x".into()],
+            breakpoint: Some(*id),
+            ..Traced::default()
+        };
+        Table { keep, places: places.iter().map(traced).collect(), ..Table::default() }
+    }
+
+    fn hit(table: &mut Table, place: i64, thread: i64, value: &str) {
+        let values = json!([{ "value": value, "type": "int" }]);
+        table.take(&Event::new(
+            "traced",
+            json!({ "breakpointId": place, "threadId": thread, "values": values }),
+        ));
+    }
+
+    fn answer(table: Table, single: bool) -> Value {
+        let mut answer = json!({});
+        table.put(&mut answer, single, Budget::of(&Arguments::new(None)).unwrap());
+        answer
+    }
+
+    #[test]
+    fn rows_have_values_as_they_are_and_errors_apart_from_them() {
+        let mut table = table(Keep::All, &[7]);
+        let values =
+            json!([{ "value": "x=y", "type": "str" }, { "error": "no `nope`" }, { "value": "'%s {}'" }]);
+        table.take(&Event::new("traced", json!({ "breakpointId": 7, "hit": 1, "values": values })));
+        table.take(&Event::new("traced", json!({ "breakpointId": 8, "hit": 1, "values": values })));
+        table.take(&Event::new("output", json!({ "category": "stdout", "output": "x=y" })));
+        let answer = answer(table, true);
+        assert_eq!(answer["rows"], json!([["x=y", { "error": "no `nope`" }, "'%s {}'"]]));
+        assert_eq!((&answer["columns"], &answer["hits"]), (&json!(["x"]), &json!(1)));
+    }
+
+    #[test]
+    fn hits_of_several_places_are_in_the_order_of_time() {
+        let mut table = table(Keep::All, &[7, 8]);
+        for (place, value) in [(8, "1"), (7, "2"), (8, "3")] {
+            hit(&mut table, place, 1, value);
+        }
+        let answer = answer(table, false);
+        assert_eq!(answer["rows"], json!([[1, "1"], [0, "2"], [1, "3"]]));
+        assert_eq!(answer["places"][1], json!({ "at": "a.py:8", "columns": ["x"], "hits": 2 }));
+    }
+
+    #[test]
+    fn what_is_kept_of_many_hits_is_chosen() {
+        let values = ["1", "1", "2", "2", "2", "1"];
+        for (keep, rows) in [
+            (Keep::Changes, json!([[1, "1"], [3, "2"], [6, "1"]])),
+            (Keep::Distinct, json!([["1", 3], ["2", 3]])),
+            (Keep::Counts, json!([])),
+        ] {
+            let mut table = table(keep, &[7]);
+            values.iter().for_each(|value| hit(&mut table, 7, 1, value));
+            let answer = answer(table, true);
+            assert_eq!((&answer["rows"], &answer["hits"]), (&rows, &json!(6)), "{keep:?}");
+        }
+        let mut many = table(Keep::Ends, &[7]);
+        (1..=100).for_each(|number| hit(&mut many, 7, 1, &number.to_string()));
+        let answer = answer(many, true);
+        let rows = answer["rows"].as_array().unwrap();
+        assert_eq!((rows.len(), &rows[9], &rows[10]), (20, &json!([10, "10"]), &json!([91, "91"])));
+        assert_eq!(answer["dropped"], 80);
+    }
+
+    #[test]
+    fn each_thread_has_its_own_last_values() {
+        let mut table = table(Keep::Changes, &[7]);
+        table.per_thread = true;
+        for (thread, value) in [(1, "a"), (2, "b"), (1, "a"), (2, "b"), (2, "c")] {
+            hit(&mut table, 7, thread, value);
+        }
+        let answer = answer(table, true);
+        assert_eq!(answer["rows"], json!([[1, 1, "a"], [2, 2, "b"], [5, 2, "c"]]));
+        assert_eq!(answer["threads"], json!({ "1": 2, "2": 3 }));
+    }
+}

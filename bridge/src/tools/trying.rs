@@ -1,0 +1,306 @@
+//! `debug_try`: an experiment. The program that was launched is started twice more, with the same arguments and the same input, once with
+//! a change at a place and once without. How a run goes is [`mod@run`]'s, what differs is [`difference`]'s; the session that the agent uses
+//! stays as it is.
+
+mod difference;
+mod given;
+mod run;
+mod skipping;
+
+use std::time::Duration;
+
+use dap_wire::{ErrorCode, Failure};
+use serde_json::{Value, json};
+
+use super::execution::MAX_WAIT;
+use super::repeats::leave_out_build;
+use crate::arguments::Arguments;
+use crate::bounds::Budget;
+use crate::breakpoint_requests::{BreakpointRequest, BreakpointRequests, Purpose};
+use crate::call::Call;
+use crate::functions;
+use crate::session::{Plan, Session};
+use crate::tool::{Effect, Family, Tool, run};
+use difference::Shown;
+use given::Given;
+
+/// Tokens of an answer by default.
+const TOKENS: u64 = 1500;
+/// How long each run may take unless `timeoutMs` says otherwise: both together less than what clients wait for.
+const TIME: Duration = Duration::from_secs(20);
+/// Most expressions, and most values that are set.
+const EXPRESSIONS: usize = 20;
+/// Hits up to here are counted one by one, so that it is known how many there were.
+const COUNTED: u64 = 100;
+/// The highest `hit`.
+const HITS: u64 = 1_000_000;
+
+/// Experiments.
+pub const FAMILY: Family = Family {
+    name: "experiments",
+    tools: &[Tool {
+        name: "debug_try",
+        core: false,
+        effect: Effect::Acts,
+        about: "Experiment: starts the launched program twice more, same arguments and input, once with values set or the \
+                statement skipped at a place, and compares how both end, or expressions at until. The session stays.",
+        takes: &[
+            "sourceFile:s",
+            "line:i",
+            "text:s",
+            "function:s",
+            "hit:i=1",
+            "set:o={name: expression}",
+            "skip:b",
+            "expressions:as",
+            "until:o=place",
+        ],
+        gives: &["differs:as", "with:o", "without:o"],
+        run: run!(debug_try),
+    }],
+};
+
+/// What is tried.
+#[derive(Debug)]
+struct Experiment {
+    place: Place,
+    /// Where the runs end; else with the program or its first stop.
+    until: Option<Place>,
+    /// Names and the expressions of their new values.
+    set: Vec<(String, String)>,
+    skip: Skip,
+    expressions: Vec<String>,
+    /// For each run.
+    time: Duration,
+}
+
+/// The n-th time that the program comes to a place.
+#[derive(Debug)]
+struct Place {
+    request: BreakpointRequest,
+    hit: u64,
+    /// For people.
+    name: String,
+}
+
+/// Where the program goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Skip {
+    /// Where it is.
+    Nothing,
+    /// At the next statement.
+    Statement,
+    /// At a line.
+    To(u64),
+}
+
+/// What both runs begin with.
+struct Start {
+    plan: Plan,
+    given: Given,
+}
+
+async fn debug_try(call: &Call) -> Result<Value, Failure> {
+    let session = call.bridge.session(&call.arguments).await?;
+    // Who starts the first program of a family starts the others.
+    let session = session.kin.root.clone().unwrap_or(session);
+    let budget = match call.arguments.number("maxTokens")? {
+        Some(_) => Budget::of(&call.arguments)?,
+        None => Budget::of(&call.arguments.with("maxTokens", json!(TOKENS)))?,
+    };
+    let plan = plan(&session)?;
+    let experiment = experiment(call, &session).await?;
+    let given = Given::of(&session).await?;
+    let note = given.note.clone();
+    let start = Start { plan, given };
+    // What the engine refuses of the change is known at once.
+    let changed = run::run(call, &experiment, &start, true).await?;
+    let shown = Shown { experiment: &experiment, budget, note };
+    if !changed.came {
+        return Ok(shown.not_reached(&changed));
+    }
+    let unchanged = run::run(call, &experiment, &start, false).await?;
+    Ok(shown.answer(&changed, &unchanged))
+}
+
+/// What the runs are started with: the session's own attributes, and none of its breakpoints.
+fn plan(session: &Session) -> Result<Plan, Failure> {
+    let cannot = |why: &str| Failure::new(ErrorCode::Unsupported, why);
+    let plan = session.with_plan(|plan| plan.clone());
+    if plan.attach {
+        return Err(cannot(
+            "the program was attached to, not launched: it cannot be started again to try something",
+        )
+        .hint("launch it with debug_launch"));
+    }
+    if !session.launched {
+        return Err(cannot(
+            "another client launched the program: you cannot start it again to try something",
+        )
+        .hint("launch it yourself with debug_launch"));
+    }
+    if session.test_run().is_some() {
+        return Err(cannot("a test runner started the program: it cannot be started again without it").hint(
+            "launch what the test calls with debug_launch, or set values at a stop with debug_set_variable",
+        ));
+    }
+    let mut attributes = plan.attributes;
+    if attributes["noDebug"] == true {
+        return Err(cannot("the program was launched without debugging (`noDebug`)"));
+    }
+    attributes["stopOnEntry"] = json!(false);
+    leave_out_build(&mut attributes);
+    // A program that this one starts would stop at the place too, where nobody resumes it.
+    if session.engine == "debugpy" {
+        attributes["subProcess"] = json!(false);
+    }
+    if attributes["followChildren"] == true {
+        attributes["followChildren"] = json!(false);
+    }
+    Ok(Plan { attributes, filters: plan.filters, uncaught: true, ..Plan::default() })
+}
+
+/// What the arguments mean.
+async fn experiment(call: &Call, session: &Session) -> Result<Experiment, Failure> {
+    let arguments = &call.arguments;
+    let set = assignments(&arguments.parsed("set"))?;
+    let skip = match (arguments.flag("skip")?.unwrap_or(false), arguments.number("skipTo")?) {
+        (_, Some(line)) => Skip::To(line),
+        (true, None) => Skip::Statement,
+        (false, None) => Skip::Nothing,
+    };
+    if set.is_empty() && skip == Skip::Nothing {
+        return Err(Failure::invalid("nothing is to be tried: give `set` ({name: expression}) or `skip`"));
+    }
+    if skip != Skip::Nothing && !session.can("supportsGotoTargetsRequest") {
+        let message =
+            format!("the engine `{}` cannot skip statements (it has no `gotoTargets`)", session.engine);
+        return Err(Failure::new(ErrorCode::Unsupported, message)
+            .hint("`set` what the statement's condition or result is made of; .NET and Python can skip"));
+    }
+    let expressions = arguments.texts("expressions")?;
+    if expressions.len() > EXPRESSIONS {
+        let message = format!("{} expressions; an experiment takes {EXPRESSIONS}", expressions.len());
+        return Err(Failure::invalid(message));
+    }
+    let until = match arguments.parsed("until") {
+        Value::Null => None,
+        Value::Object(until) => {
+            let mut until = Arguments::new(Some(until));
+            if until.value("sourceFile").is_null() {
+                until = until.with("sourceFile", arguments.value("sourceFile"));
+            }
+            let until = place(call, session, &until).await;
+            Some(
+                until.map_err(|failure| Failure {
+                    message: format!("`until`: {}", failure.message),
+                    ..failure
+                })?,
+            )
+        }
+        other => {
+            return Err(Failure::invalid(format!("`until` must be a place, as {{text: …}}, not {other}")));
+        }
+    };
+    let time = arguments.number("timeoutMs")?.map_or(TIME, Duration::from_millis).min(MAX_WAIT);
+    Ok(Experiment { place: place(call, session, arguments).await?, until, set, skip, expressions, time })
+}
+
+/// `set`: names and expressions; a number or a truth value is taken as it is written.
+fn assignments(set: &Value) -> Result<Vec<(String, String)>, Failure> {
+    let wrong = |what: &Value| {
+        Failure::invalid(format!("`set` must be an object, as {{name: expression}}, not {what}"))
+    };
+    let set = match set {
+        Value::Null => return Ok(Vec::new()),
+        Value::Object(set) => set,
+        other => return Err(wrong(other)),
+    };
+    if set.len() > EXPRESSIONS {
+        return Err(Failure::invalid(format!(
+            "`set` has {} names; an experiment takes {EXPRESSIONS}",
+            set.len()
+        )));
+    }
+    let one = |(name, value): (&String, &Value)| match value {
+        Value::String(text) => Ok((name.clone(), text.clone())),
+        Value::Number(_) | Value::Bool(_) => Ok((name.clone(), value.to_string())),
+        other => Err(wrong(&json!({ name: other }))),
+    };
+    set.iter().map(one).collect()
+}
+
+/// A place, and its hit.
+async fn place(call: &Call, session: &Session, given: &Arguments) -> Result<Place, Failure> {
+    let hit = given.number("hit")?.unwrap_or(1);
+    if !(1..=HITS).contains(&hit) {
+        return Err(Failure::invalid(format!("`hit` is {hit}; it must be 1 to {HITS}")));
+    }
+    let mut of = Arguments::default();
+    for key in ["sourceFile", "line", "text", "function", "condition"] {
+        of = of.with(key, given.value(key));
+    }
+    let function = of.text("function")?;
+    // Scripts' functions, and where the engine knows none by name.
+    if let Some(function) = &function
+        && let Some((file, line)) = functions::find(function, &session.source_files().await)
+    {
+        of = of.with("sourceFile", json!(file)).with("line", json!(line));
+        of = of.with("function", Value::Null).with("text", Value::Null);
+    } else if let Some(function) = &function
+        && !session.can("supportsFunctionBreakpoints")
+    {
+        let message = format!("no function `{function}` in the sources of the program");
+        return Err(Failure::new(ErrorCode::NotFound, message)
+            .hint("give `sourceFile` with the `text` or `line` of its first statement"));
+    }
+    let request = session.request(&of, &call.bridge.options.roots).await?;
+    let name = match (function, request.dap["line"].as_u64()) {
+        (Some(function), _) => function,
+        (None, line) => {
+            format!("{}:{}", request.file.rsplit('/').next().unwrap_or_default(), line.unwrap_or_default())
+        }
+    };
+    Ok(Place { request, hit, name })
+}
+
+impl Experiment {
+    /// The breakpoints of a run: the place.
+    fn requested(&self, id: u64) -> BreakpointRequests {
+        let mut requested = BreakpointRequests::default();
+        requested.add(self.place.to_request(), id, Purpose::RunTo);
+        requested
+    }
+}
+
+impl Place {
+    /// The breakpoint to send.
+    fn to_request(&self) -> BreakpointRequest {
+        let mut request = self.request.clone();
+        if self.hit > COUNTED {
+            request.dap["hitCondition"] = json!(self.hit.to_string());
+        }
+        request
+    }
+
+    /// Stops that it takes to come there.
+    fn stops(&self) -> u64 {
+        if self.hit > COUNTED { 1 } else { self.hit }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_to_set_are_expressions_in_their_order() {
+        let set = assignments(&json!({ "b": "a + 1", "a": 3, "c": true })).unwrap();
+        let set: Vec<_> = set.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        assert_eq!(set, [("b", "a + 1"), ("a", "3"), ("c", "true")]);
+        assert_eq!(assignments(&Value::Null).unwrap(), []);
+        for wrong in [json!([1]), json!("a = 3"), json!({ "a": null }), json!({ "a": [1] })] {
+            assert!(assignments(&wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! What differs between two runs of an experiment, in plain words, and both as they are answered. What a run is, is [`mod@super::run`]'s.
+
+use serde_json::{Map, Value, json};
+
+use super::Experiment;
+use super::run::Run;
+use crate::bounds::{Budget, cut};
+
+/// Longest value or line in a difference, characters.
+const SHORT: usize = 120;
+/// Names of the streams.
+const STREAMS: [&str; 2] = ["stdout", "stderr"];
+
+/// How an experiment is answered.
+pub(super) struct Shown<'a> {
+    pub(super) experiment: &'a Experiment,
+    pub(super) budget: Budget,
+    /// What is to be known of its input.
+    pub(super) note: Option<String>,
+}
+
+impl Shown<'_> {
+    /// The program did not come to the place.
+    pub(super) fn not_reached(&self, run: &Run) -> Value {
+        let place = &self.experiment.place;
+        let mut message = match run.hits {
+            0 => format!("{} was never reached, so nothing was changed", place.name),
+            hits => {
+                format!("{} was reached {hits} times, not {}: nothing was changed", place.name, place.hit)
+            }
+        };
+        if place.stops() != place.hit {
+            message = format!("{} was not reached {} times: nothing was changed", place.name, place.hit);
+        }
+        if let Some(why) = &run.unbound {
+            message = format!("{message}; the breakpoint there is not set: {why}");
+        }
+        if run.ended == "waitingForInput" {
+            message = format!("{message}; {}", UNGIVEN);
+        }
+        json!({ "message": self.noted(message), "differs": [], "without": self.run(run) })
+    }
+
+    /// Both runs.
+    pub(super) fn answer(&self, with: &Run, without: &Run) -> Value {
+        let differs = differences(with, without);
+        let mut words = Vec::new();
+        let differed = before(with, without);
+        if let Some(what) = &differed {
+            words.push(format!(
+                "the runs differed before the place already ({what}): what differs after it may not come from the change"
+            ));
+        } else if differs.is_empty() {
+            words.push("the change made no difference that was seen".to_owned());
+        }
+        if with.ended == "waitingForInput" || without.ended == "waitingForInput" {
+            words.push(UNGIVEN.to_owned());
+        }
+        let mut answer = json!({});
+        let message = self.noted(words.join("; "));
+        if !message.is_empty() {
+            answer["message"] = json!(message);
+        }
+        answer["differs"] = json!(differs);
+        answer["with"] = self.run(with);
+        answer["without"] = self.run(without);
+        answer
+    }
+
+    fn noted(&self, message: String) -> String {
+        let words: Vec<String> = [Some(message), self.note.clone()].into_iter().flatten().collect();
+        words.into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join("; ")
+    }
+
+    /// A run, with as much of its output as fits.
+    fn run(&self, run: &Run) -> Value {
+        let mut shown = json!({ "ended": run.ended });
+        if let Some(code) = run.exit_code {
+            shown["exitCode"] = json!(code);
+        }
+        for (key, text) in [("why", &run.why), ("at", &run.at)] {
+            if let Some(text) = text {
+                shown[key] = cut(&json!(text), 4 * SHORT);
+            }
+        }
+        if let Some(line) = run.went_to {
+            shown["skippedTo"] = json!(line);
+        }
+        let rows = [&run.set, &run.values, &run.at_place];
+        let count = rows.iter().map(|rows| rows.len()).sum::<usize>().max(1);
+        // Both runs have values and output.
+        let longest = (self.budget.bytes() / 4 / count).max(20);
+        for (key, rows) in ["set", "values", "valuesAtPlace"].into_iter().zip(rows) {
+            if !rows.is_empty() && (key != "valuesAtPlace" || run.values.is_empty()) {
+                let rows = rows.iter().map(|(name, value)| (name.clone(), cut(&json!(value), longest)));
+                shown[key] = Value::Object(rows.collect::<Map<_, _>>());
+            }
+        }
+        let most = (self.budget.bytes() / 8).max(100);
+        let mut output = json!({});
+        for (stream, text) in STREAMS.into_iter().zip(&run.after) {
+            if !text.is_empty() {
+                output[stream] = cut(&json!(text), most);
+            }
+        }
+        if output.as_object().is_some_and(|output| !output.is_empty()) {
+            shown["output"] = output;
+        }
+        shown
+    }
+}
+
+/// What helps a program that waits.
+const UNGIVEN: &str = "it waits for input that this session's program was not given: process_write_input gives it, then try again";
+
+/// What differed before the place.
+fn before(with: &Run, without: &Run) -> Option<String> {
+    if !without.came {
+        return Some("only one of them came to it".into());
+    }
+    let values = with.was.iter().zip(&without.was).find(|(with, without)| with.1 != without.1);
+    if let Some(((name, with), (_, without))) = values {
+        return Some(format!("{name} was {} and {}", short(without), short(with)));
+    }
+    let streams = STREAMS.into_iter().zip(with.before.iter().zip(&without.before));
+    streams.into_iter().find_map(|(stream, (with, without))| line(stream, with, without))
+}
+
+/// What differs after it.
+fn differences(with: &Run, without: &Run) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut add = |what: &str, with: String, without: String| {
+        if with != without {
+            found.push(format!("{what}: {without} without, {with} with the change"));
+        }
+    };
+    add("end", end(with), end(without));
+    if with.ended == without.ended {
+        add("place", with.at.clone().unwrap_or_default(), without.at.clone().unwrap_or_default());
+    }
+    let has_ended = |run: &Run| run.values.is_empty();
+    if has_ended(with) || has_ended(without) {
+        for ((name, with), (_, without)) in with.at_place.iter().zip(&without.at_place) {
+            add(&format!("{name} at the place"), short(with), short(without));
+        }
+    }
+    for ((name, with), (_, without)) in with.values.iter().zip(&without.values) {
+        // What is long may differ behind what is shown.
+        match (short(with), short(without)) {
+            (one, other) if one == other && with != without => {
+                add(name, format!("{one} (differs further on)"), other)
+            }
+            (one, other) => add(name, one, other),
+        }
+    }
+    for (stream, (with, without)) in STREAMS.into_iter().zip(with.after.iter().zip(&without.after)) {
+        found.extend(line(stream, with, without));
+    }
+    found
+}
+
+/// How a run ended, in words.
+fn end(run: &Run) -> String {
+    match (run.ended, &run.why, run.exit_code) {
+        ("exited", _, Some(code)) => format!("exited with code {code}"),
+        ("reached", ..) => "came to `until`".into(),
+        ("exception", Some(why), _) => format!("exception {}", short(why)),
+        ("stopped", Some(why), _) => format!("stopped ({})", short(why)),
+        ("timeout", ..) => "still running when its time was up".into(),
+        ("waitingForInput", ..) => "waits for input".into(),
+        (other, ..) => other.into(),
+    }
+}
+
+/// The first line in which two texts differ.
+fn line(stream: &str, with: &str, without: &str) -> Option<String> {
+    if with == without {
+        return None;
+    }
+    let (mut with, mut without) = (with.lines(), without.lines());
+    let mut number = 0u64;
+    loop {
+        number += 1;
+        let quoted =
+            |line: Option<&str>| line.map_or("nothing".to_owned(), |line| format!("`{}`", short(line)));
+        match (with.next(), without.next()) {
+            (None, None) => return Some(format!("{stream}: one has a line end more")),
+            (one, other) if one != other => {
+                let lines = format!("{} without, {} with the change", quoted(other), quoted(one));
+                return Some(format!("{stream}, line {number}: {lines}"));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn short(text: &str) -> String {
+    match text.char_indices().nth(SHORT) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(code: i64, out: &str) -> Run {
+        Run {
+            came: true,
+            ended: "exited",
+            exit_code: Some(code),
+            after: [out.into(), String::new()],
+            ..Run::default()
+        }
+    }
+
+    #[test]
+    fn what_differs_is_said_in_plain_words() {
+        let (with, without) = (run(0, "a\nb\n"), run(1, "a\nc\n"));
+        assert_eq!(
+            differences(&with, &without),
+            [
+                "end: exited with code 1 without, exited with code 0 with the change",
+                "stdout, line 2: `c` without, `b` with the change"
+            ]
+        );
+        assert!(differences(&with, &run(0, "a\nb\n")).is_empty());
+        assert_eq!(
+            line("stderr", "a\nb\n", "a\n").unwrap(),
+            "stderr, line 2: nothing without, `b` with the change"
+        );
+        assert_eq!(line("stderr", "a\n", "a").unwrap(), "stderr: one has a line end more");
+    }
+
+    #[test]
+    fn runs_that_differ_before_the_place_are_told_apart() {
+        let (one, mut other) = (run(0, ""), run(0, ""));
+        assert_eq!(before(&one, &other), None);
+        other.before = ["seed 7\n".into(), String::new()];
+        assert_eq!(
+            before(&one, &other).unwrap(),
+            "stdout, line 1: `seed 7` without, nothing with the change"
+        );
+        other.came = false;
+        assert_eq!(before(&one, &other).unwrap(), "only one of them came to it");
+    }
+
+    #[test]
+    fn a_long_value_that_differs_late_differs() {
+        let with = |end: &str| Run { values: vec![("x".into(), "y".repeat(200) + end)], ..run(0, "") };
+        let differs = differences(&with("a"), &with("b"));
+        assert!(differs.len() == 1 && differs[0].contains("differs further on"), "{differs:?}");
+    }
+}

@@ -1,0 +1,78 @@
+//! The input that a program was given, to give to its runs again. Writing it is [`mod@super::run`]'s.
+
+use dap_wire::{ErrorCode, Failure};
+use serde_json::json;
+
+use crate::session::Session;
+
+/// What is written at once: a pipe takes so much as a whole or not at all.
+const BLOCK: usize = 4096;
+
+/// The input that the session's program was given until now.
+#[derive(Debug, Default)]
+pub(super) struct Given {
+    data: String,
+    pub(super) encoding: String,
+    pub(super) closed: bool,
+    /// What the agent has to know of it.
+    pub(super) note: Option<String>,
+}
+
+impl Given {
+    /// Asks the session.
+    pub(super) async fn of(session: &Session) -> Result<Self, Failure> {
+        let told = match session.ask("processReadInput", json!({})).await {
+            Ok(told) => told,
+            // It has no input that clients write.
+            Err(failure) if matches!(failure.code, ErrorCode::IoNotOwned | ErrorCode::NoSession) => {
+                return Ok(Self::default());
+            }
+            Err(failure) => return Err(failure),
+        };
+        let text = |key: &str| told[key].as_str().unwrap_or_default().to_owned();
+        let given = Self {
+            data: text("data"),
+            encoding: text("encoding"),
+            closed: told["closed"] == true,
+            note: None,
+        };
+        if told["complete"] == false {
+            let note = format!(
+                "of the {} bytes of input only the first {} are kept: the runs get those",
+                told["bytes"],
+                given.data.len()
+            );
+            return Ok(Self { note: Some(note), closed: false, ..given });
+        }
+        Ok(given)
+    }
+
+    /// The parts to write, in order.
+    pub(super) fn blocks(&self) -> Vec<&str> {
+        let mut rest = self.data.as_str();
+        let mut blocks = Vec::new();
+        while !rest.is_empty() {
+            // Four letters of base64 are three bytes.
+            let most = rest.floor_char_boundary(BLOCK);
+            let (block, after) = rest.split_at(most);
+            blocks.push(block);
+            rest = after;
+        }
+        blocks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn input_is_written_in_parts_that_a_pipe_takes_whole() {
+        let of = |data: String| Given { data, ..Given::default() };
+        assert!(of(String::new()).blocks().is_empty());
+        let given = of("ä".repeat(5000));
+        let blocks = given.blocks();
+        assert_eq!(blocks.concat(), given.data);
+        assert!(blocks.len() == 3 && blocks.iter().all(|block| block.len() <= BLOCK && block.len() % 2 == 0));
+    }
+}

@@ -1,0 +1,472 @@
+//! One run of an experiment, in a session of its own that ends with it: it is given the input again, comes to the place, is changed or not,
+//! and goes on to where the experiment ends.
+
+use std::time::Duration;
+
+use dap_wire::{ErrorCode, Failure};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::given::Given;
+use super::skipping::skip;
+use super::{Experiment, Place, Skip, Start};
+use crate::bounds::cut;
+use crate::breakpoint_requests::Purpose;
+use crate::call::Call;
+use crate::event_listener::State;
+use crate::session::{DEADLINE, Session};
+use crate::tools::assigning;
+use crate::tools::stops::{has_ended, report, shown_frame};
+use crate::tools::values::MAX_VALUE_LEN;
+
+/// Output that is compared, bytes per stream.
+const OUTPUT: u64 = 64 * 1024;
+/// How long a program may wait for input, while another thread may still do something.
+const STILL: Duration = Duration::from_secs(2);
+/// How long a program that reads may take before it counts as waiting.
+const BRIEF: Duration = Duration::from_millis(250);
+/// Stops on the way that are passed at most.
+const PASSED: u64 = 100_000;
+/// Matches nothing: the read ends early only when the program waits for input, or ends.
+const NEVER: &str = r"[^\s\S]";
+
+/// What became of a run.
+#[derive(Debug, Default)]
+pub(super) struct Run {
+    /// It came to the place.
+    pub(super) came: bool,
+    /// How often it passed or came to the place.
+    pub(super) hits: u64,
+    /// Why the breakpoint at the place is not set, if it is not.
+    pub(super) unbound: Option<String>,
+    /// What the names to set were before, and what they were set to.
+    pub(super) was: Vec<(String, String)>,
+    pub(super) set: Vec<(String, String)>,
+    /// The line that it went on at, when statements were skipped.
+    pub(super) went_to: Option<u64>,
+    /// Values of the expressions at the place, after the change; where it ends says nothing of them.
+    pub(super) at_place: Vec<(String, String)>,
+    /// `reached`, `exited`, `exception`, `stopped`, `waitingForInput` or `timeout`.
+    pub(super) ended: &'static str,
+    pub(super) exit_code: Option<i64>,
+    /// The exception or the reason of the stop.
+    pub(super) why: Option<String>,
+    /// `file:line in function`.
+    pub(super) at: Option<String>,
+    pub(super) values: Vec<(String, String)>,
+    /// stdout and stderr before the place, and after it.
+    pub(super) before: [String; 2],
+    pub(super) after: [String; 2],
+}
+
+/// Starts a run, and ends it, whatever becomes of it.
+///
+/// # Errors
+/// Those of a launch; what the engine refuses of the change.
+pub(super) async fn run(
+    call: &Call,
+    experiment: &Experiment,
+    start: &Start,
+    changed: bool,
+) -> Result<Run, Failure> {
+    let bridge = &call.bridge;
+    let place = bridge.next_breakpoint();
+    let mut plan = start.plan.clone();
+    plan.requested = experiment.requested(place);
+    let (adapter, client) = (&bridge.options.adapter, bridge.client());
+    let session = Session::start(adapter, &client, plan, &call.cancel, &call.progress).await?;
+    let course = Course {
+        session: &session,
+        experiment,
+        cancel: &call.cancel,
+        place,
+        until: call.bridge.next_breakpoint(),
+        limit: Instant::now() + experiment.time,
+        is_given: CancellationToken::new(),
+    };
+    let what = if changed { "the run with the change" } else { "the run without the change" };
+    let giving = async {
+        course.give(&start.given).await;
+        std::future::pending().await
+    };
+    let going = async {
+        tokio::select! {
+            biased;
+            () = call.cancel.cancelled() => Err(Failure::cancelled()),
+            outcome = course.go(changed) => outcome,
+            () = giving => Err(Failure::cancelled()),
+        }
+    };
+    let outcome = call.progress.during(what, None, going).await;
+    if let Err(failure) = session.leave(None).await {
+        tracing::debug!(%failure, "left a session that was gone");
+    }
+    outcome
+}
+
+/// What a wait ended with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum News {
+    Stopped,
+    Exited,
+    /// It waits for input that it is not given.
+    Input,
+    Timeout,
+}
+
+impl News {
+    fn ended(self) -> &'static str {
+        match self {
+            Self::Stopped => "stopped",
+            Self::Exited => "exited",
+            Self::Input => "waitingForInput",
+            Self::Timeout => "timeout",
+        }
+    }
+}
+
+/// A run that is under way.
+struct Course<'a> {
+    session: &'a Session,
+    experiment: &'a Experiment,
+    cancel: &'a CancellationToken,
+    /// The breakpoints at both places.
+    place: u64,
+    until: u64,
+    limit: Instant,
+    /// All input was written.
+    is_given: CancellationToken,
+}
+
+impl Course<'_> {
+    /// Writes the input, however slowly the program reads.
+    async fn give(&self, given: &Given) {
+        let blocks = given.blocks();
+        let last = blocks.len().saturating_sub(1);
+        let mut writes: Vec<(&str, bool)> =
+            blocks.iter().enumerate().map(|(at, block)| (*block, given.closed && at == last)).collect();
+        if writes.is_empty() && given.closed {
+            writes.push(("", true));
+        }
+        for (data, close) in writes {
+            let arguments = json!({ "data": data, "encoding": given.encoding, "closeAfter": close });
+            loop {
+                match self.session.ask("processWriteInput", arguments.clone()).await {
+                    // The pipe was full all the while.
+                    Err(failure)
+                        if failure.code == ErrorCode::Timeout && failure.data["bytesWritten"] == 0 => {}
+                    Err(failure) => {
+                        tracing::debug!(%failure, "the program takes no more of its input");
+                        return self.is_given.cancel();
+                    }
+                    Ok(_) => break,
+                }
+            }
+        }
+        self.is_given.cancel();
+    }
+
+    async fn go(&self, changed: bool) -> Result<Run, Failure> {
+        self.session.refused(self.place)?;
+        let mut run = Run::default();
+        let news = self.to_place(&mut run).await?;
+        if !run.came {
+            self.describe_end(&mut run, news).await;
+            run.after = self.output(None).await.0;
+            run.unbound = self.unbound();
+            return Ok(run);
+        }
+        let (before, cursor) = self.output(None).await;
+        run.before = before;
+        let is_there = self.at_place(&mut run, changed).await?;
+        let news = if is_there { News::Stopped } else { self.to_end().await? };
+        let came = news == News::Stopped && (is_there || self.is_at(self.until));
+        self.describe_end(&mut run, news).await;
+        if came {
+            (run.ended, run.why) = ("reached", None);
+        }
+        if news == News::Stopped {
+            let frame = self.frame().await?;
+            run.values = self.values(&frame["id"], &self.experiment.expressions).await?;
+        }
+        run.after = self.output(cursor.as_ref()).await.0;
+        Ok(run)
+    }
+
+    /// Runs to the hit of the place; passes other stops.
+    async fn to_place(&self, run: &mut Run) -> Result<News, Failure> {
+        let mut seen = 0;
+        for _ in 0..PASSED {
+            if self.is_over() {
+                break;
+            }
+            let news = self.next(seen).await;
+            if news != News::Stopped {
+                return Ok(news);
+            }
+            seen = self.session.snapshot().news;
+            if self.is_at(self.place) {
+                run.hits += 1;
+                if run.hits == self.experiment.place.stops() {
+                    run.came = true;
+                    return Ok(news);
+                }
+            }
+            self.resume().await?;
+        }
+        Ok(News::Timeout)
+    }
+
+    /// What is done at the place. Whether the run ends there already: what was skipped leads to where it ends.
+    async fn at_place(&self, run: &mut Run, changed: bool) -> Result<bool, Failure> {
+        let experiment = self.experiment;
+        let mut frame = self.frame().await?;
+        run.at = name_place(&frame);
+        for (name, _) in &experiment.set {
+            run.was.push((name.clone(), self.value(&frame["id"], name).await?));
+        }
+        let mut is_there = false;
+        if changed {
+            for (name, value) in &experiment.set {
+                let now = self.set(&frame["id"], name, value).await?;
+                run.set.push((name.clone(), now));
+            }
+            if experiment.skip != Skip::Nothing {
+                let thread = self.session.snapshot().stop["threadId"].clone();
+                skip(self.session, &thread, &frame, experiment.skip).await?;
+                frame = self.frame().await?;
+                run.went_to = frame["line"].as_u64();
+                is_there = experiment.until.as_ref().is_some_and(|until| until.is_first(&frame));
+            }
+        }
+        if experiment.until.is_none() {
+            run.at_place = self.values(&frame["id"], &experiment.expressions).await?;
+        }
+        Ok(is_there)
+    }
+
+    /// Runs on to the place where the experiment ends, another stop, or the end.
+    async fn to_end(&self) -> Result<News, Failure> {
+        let until = self.experiment.until.as_ref();
+        let mut files: Vec<String> =
+            self.session.with_requested(|requested| requested.take(self.place)).into_iter().collect();
+        if let Some(until) = until {
+            let request = until.to_request();
+            if !files.contains(&request.file) {
+                files.push(request.file.clone());
+            }
+            self.session.with_requested(|requested| requested.add(request, self.until, Purpose::RunTo));
+        }
+        for file in files {
+            self.session.send_breakpoints(&file).await?;
+        }
+        self.session
+            .refused(self.until)
+            .map_err(|failure| Failure { message: format!("`until`: {}", failure.message), ..failure })?;
+        let mut hits = 0;
+        for _ in 0..PASSED {
+            if self.is_over() {
+                break;
+            }
+            let seen = self.session.snapshot().news;
+            self.resume().await?;
+            let news = self.next(seen).await;
+            if news == News::Stopped && self.is_leaving().await {
+                continue;
+            }
+            if news != News::Stopped || !self.is_at(self.until) {
+                return Ok(news);
+            }
+            hits += 1;
+            if until.is_none_or(|until| hits >= until.stops()) {
+                return Ok(news);
+            }
+        }
+        Ok(News::Timeout)
+    }
+
+    /// Whether the time of the run is up. A program that stops again and again never lets a wait come to its end.
+    fn is_over(&self) -> bool {
+        Instant::now() >= self.limit
+    }
+
+    async fn next(&self, seen: u64) -> News {
+        let mut snapshot = self.session.watch_snapshot();
+        let idles = async {
+            self.is_given.cancelled().await;
+            tokio::time::sleep(BRIEF).await;
+            self.waits_for_input().await;
+            tokio::time::sleep(STILL).await;
+        };
+        tokio::select! {
+            biased;
+            _ = snapshot.wait_for(|snapshot| snapshot.news > seen) => match self.session.snapshot().state {
+                State::Exited => News::Exited,
+                _ => News::Stopped,
+            },
+            () = idles => News::Input,
+            () = tokio::time::sleep_until(self.limit) => News::Timeout,
+        }
+    }
+
+    /// Returns when the program has read all its input and waits for more.
+    async fn waits_for_input(&self) {
+        let left = self.limit.saturating_duration_since(Instant::now());
+        let arguments = json!({ "waitFor": NEVER, "maxBytes": 0,
+            "timeoutMs": u64::try_from(left.as_millis()).unwrap_or(u64::MAX) });
+        let reading =
+            self.session.ask_or_cancel("processReadOutput", arguments, left + DEADLINE, self.cancel).await;
+        if !reading.is_ok_and(|read| read["waitingForInput"] == true) {
+            // Not ours to read, or over: only the events count.
+            std::future::pending::<()>().await;
+        }
+    }
+
+    async fn resume(&self) -> Result<(), Failure> {
+        let stop = self.session.snapshot().stop;
+        let thread = if stop["threadId"].is_null() { json!(0) } else { stop["threadId"].clone() };
+        self.session.resume("continue", json!({ "threadId": thread }), self.cancel).await.map(drop)
+    }
+
+    /// Whether the program is stopped at this breakpoint. No other is set here, and some adapters do not say which one was hit.
+    fn is_at(&self, id: u64) -> bool {
+        let stop = self.session.snapshot().stop;
+        let Some(hits) = stop["hitBreakpointIds"].as_array().filter(|hits| !hits.is_empty()) else {
+            let set = self.session.with_requested(|requested| requested.find(id).is_some());
+            return set && matches!(stop["reason"].as_str(), Some("breakpoint" | "function breakpoint"));
+        };
+        let own = self.session.with_requested(|requested| requested.find(id).and_then(|(_, own)| own.dap));
+        own.is_some_and(|own| hits.iter().any(|hit| hit.as_i64() == Some(own)))
+    }
+
+    /// Whether it is stopped at what Python's `sys.exit` throws, which ends the program with a code.
+    async fn is_leaving(&self) -> bool {
+        let stop = self.session.snapshot().stop;
+        if stop["reason"] != "exception" {
+            return false;
+        }
+        let told = self.session.ask("exceptionInfo", json!({ "threadId": stop["threadId"] })).await;
+        told.is_ok_and(|told| told["exceptionId"] == "SystemExit")
+    }
+
+    /// What the engine says of a breakpoint that it has not set.
+    fn unbound(&self) -> Option<String> {
+        self.session.with_requested(|requested| {
+            let (_, own) = requested.find(self.place)?;
+            let is_set = own.state["verified"] == true;
+            (!is_set).then(|| own.state["message"].as_str().unwrap_or("no code was found there").to_owned())
+        })
+    }
+
+    /// The frame that tools show at this stop.
+    async fn frame(&self) -> Result<Value, Failure> {
+        let thread = self.session.snapshot().stop["threadId"].clone();
+        let (top, shown) = shown_frame(self.session, &thread).await?;
+        Ok(if has_ended(&shown) { top } else { shown })
+    }
+
+    async fn values(&self, frame: &Value, expressions: &[String]) -> Result<Vec<(String, String)>, Failure> {
+        let mut values = Vec::new();
+        for expression in expressions {
+            values.push((expression.clone(), self.value(frame, expression).await?));
+        }
+        Ok(values)
+    }
+
+    /// The value of an expression, or why there is none.
+    async fn value(&self, frame: &Value, expression: &str) -> Result<String, Failure> {
+        match assigning::evaluate(self.session, frame, expression, self.cancel).await {
+            Ok(told) => Ok(text(&cut(&told["result"], MAX_VALUE_LEN))),
+            Err(failure) if failure.code == ErrorCode::Cancelled => Err(failure),
+            Err(failure) => Ok(text(&cut(&json!(format!("error: {}", failure.message)), MAX_VALUE_LEN))),
+        }
+    }
+
+    /// Sets a value. Where an engine sets only constants, the expression is evaluated first.
+    async fn set(&self, frame: &Value, name: &str, value: &str) -> Result<String, Failure> {
+        let refused = |failure: Failure| match failure.code {
+            ErrorCode::Cancelled => failure,
+            _ => Failure {
+                message: format!("cannot set `{name}` to `{value}`: {}", failure.message),
+                ..failure
+            },
+        };
+        let told = match assigning::set(self.session, frame, name, value, self.cancel).await {
+            Ok(told) => told,
+            Err(failure) => {
+                let Ok(result) = assigning::evaluate(self.session, frame, value, self.cancel).await else {
+                    return Err(refused(failure));
+                };
+                let constant = text(&result["result"]);
+                if constant == value {
+                    return Err(refused(failure));
+                }
+                let set = assigning::set(self.session, frame, name, &constant, self.cancel).await;
+                set.map_err(|_| refused(failure))?
+            }
+        };
+        Ok(text(&cut(&told["value"], MAX_VALUE_LEN)))
+    }
+
+    /// Where and how it has come to rest.
+    async fn describe_end(&self, run: &mut Run, news: News) {
+        run.ended = news.ended();
+        match news {
+            News::Exited => {
+                run.exit_code = self.session.snapshot().exit_code;
+                run.at = None;
+            }
+            News::Stopped => {
+                let event = &report(self.session).await["event"];
+                if event["type"] == "exception" {
+                    run.ended = "exception";
+                }
+                let words = [&event["exceptionType"], &event["message"]];
+                let words: Vec<&str> = words.into_iter().filter_map(Value::as_str).collect();
+                let reason = event["reason"].as_str().unwrap_or_default();
+                run.why = Some(if words.is_empty() { reason.to_owned() } else { words.join(": ") });
+                if let Ok(frame) = self.frame().await {
+                    run.at = name_place(&frame);
+                }
+            }
+            News::Input | News::Timeout => run.at = None,
+        }
+    }
+
+    /// stdout and stderr from a position on, and the position after it. Without one it is what was printed until now, the newest.
+    async fn output(&self, since: Option<&Value>) -> ([String; 2], Option<Value>) {
+        let mut arguments = json!({ "maxBytes": OUTPUT });
+        match since {
+            Some(since) => arguments["since"] = since.clone(),
+            None => arguments["newest"] = json!(true),
+        }
+        let Ok(read) = self.session.ask("processReadOutput", arguments).await else {
+            return Default::default();
+        };
+        let stream =
+            |key: &str| anstream::adapter::strip_str(read[key].as_str().unwrap_or_default()).to_string();
+        ([stream("stdout"), stream("stderr")], Some(read["cursor"].clone()))
+    }
+}
+
+impl Place {
+    /// Whether a frame is there, and the first time counts.
+    fn is_first(&self, frame: &Value) -> bool {
+        let here = frame["source"]["path"] == self.request.file && frame["line"] == self.request.dap["line"];
+        here && self.hit == 1 && self.request.dap["condition"].is_null()
+    }
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn name_place(frame: &Value) -> Option<String> {
+    let name = frame["name"].as_str()?;
+    let file = frame["source"]["path"].as_str().and_then(|path| path.rsplit('/').next());
+    Some(match (file, frame["line"].as_u64()) {
+        (Some(file), Some(line)) => format!("{file}:{line} in {name}"),
+        _ => name.to_owned(),
+    })
+}

@@ -1,0 +1,136 @@
+//! Going on at another statement than the one where the program is stopped, by `gotoTargets` and `goto`. Which statement is the next
+//! one is read from the text of the source: the engines say which lines have one, not in which order they run.
+
+use std::time::Duration;
+
+use dap_wire::{ErrorCode, Failure};
+use serde_json::{Value, json};
+
+use super::Skip;
+use crate::session::Session;
+use crate::source::Source;
+
+/// Lines below a statement that are looked at for the next one.
+const BELOW: u64 = 40;
+/// How long the stop at the other statement may take.
+const SOON: Duration = Duration::from_secs(5);
+
+/// Moves a thread that is stopped in this frame.
+///
+/// # Errors
+/// `UNSUPPORTED` when there is no such statement, or the engine refuses it.
+pub(super) async fn skip(
+    session: &Session,
+    thread: &Value,
+    frame: &Value,
+    skip: Skip,
+) -> Result<(), Failure> {
+    let (Some(path), Some(line)) = (frame["source"]["path"].as_str(), frame["line"].as_u64()) else {
+        return Err(Failure::new(ErrorCode::Unsupported, "cannot skip a statement without a source"));
+    };
+    let lines = match skip {
+        Skip::Nothing => return Ok(()),
+        Skip::To(line) => vec![line],
+        Skip::Statement => {
+            let text = Source::read(path).map(|source| source.lines(line, BELOW)).unwrap_or_default();
+            let end = end_line(session, path, line).await;
+            next_lines(&text, line, end)
+        }
+    };
+    let cannot = |why: &str| {
+        Failure::new(ErrorCode::Unsupported, format!("cannot skip line {line}: {why}"))
+            .hint("`skipTo` names the line to go on at")
+    };
+    for line in lines {
+        let targets = json!({ "source": { "path": path }, "line": line });
+        let told = session.ask("gotoTargets", targets).await?;
+        if let Some(target) = told["targets"].get(0) {
+            let went = go(session, thread, &target["id"]).await;
+            return went.map_err(|failure| cannot(&failure.message));
+        }
+    }
+    Err(cannot("no statement of its block follows, so that its text does not say what runs next"))
+}
+
+/// The last line of the statement that begins there, if the engine says so.
+async fn end_line(session: &Session, path: &str, line: u64) -> u64 {
+    let targets = json!({ "source": { "path": path }, "line": line });
+    let told = session.ask("gotoTargets", targets).await.unwrap_or_default();
+    told["targets"][0]["endLine"].as_u64().unwrap_or(line).max(line)
+}
+
+async fn go(session: &Session, thread: &Value, target: &Value) -> Result<(), Failure> {
+    let seen = session.snapshot().news;
+    session.ask("goto", json!({ "threadId": thread, "targetId": target })).await?;
+    let mut snapshot = session.watch_snapshot();
+    let stands = snapshot.wait_for(|snapshot| snapshot.news > seen);
+    match tokio::time::timeout(SOON, stands).await {
+        Ok(_) => Ok(()),
+        Err(_) => Err(Failure::new(ErrorCode::Timeout, "the engine has not gone there")),
+    }
+}
+
+/// Words that begin what runs instead of the statement before.
+const OTHERWISE: [&str; 6] = ["else", "elif", "except", "catch", "finally", "case"];
+
+/// Where the next statement may be: the lines of the same block below `end`, up to its end.
+fn next_lines(text: &[String], line: u64, end: u64) -> Vec<u64> {
+    let depth = |text: &str| text.len() - text.trim_start().len();
+    let own = text.first().map(|text| depth(text)).unwrap_or_default();
+    let mut found = Vec::new();
+    for (at, text) in (line..).zip(text).skip_while(|(at, _)| *at <= end) {
+        let bare = text.trim();
+        let is_comment = ["//", "#", "/*", "*"].iter().any(|start| bare.starts_with(start));
+        // The end of a statement of several lines.
+        let ends = bare.starts_with([')', ']']);
+        if bare.is_empty() || is_comment || ends || depth(text) > own {
+            continue;
+        }
+        let word: String =
+            bare.trim_start_matches(['}', ' ']).chars().take_while(|one| one.is_alphanumeric()).collect();
+        if OTHERWISE.contains(&word.as_str()) {
+            // Only one of the branches of its own level runs.
+            if depth(text) < own {
+                break;
+            }
+            continue;
+        }
+        let closes = bare.starts_with('}');
+        if depth(text) == own {
+            // `{` alone begins what the statement's head belongs to.
+            if bare != "{" && !closes {
+                found.push(at);
+            }
+            continue;
+        }
+        // The end of its block has a statement of its own in some languages (C#); what is behind it may not be what runs next.
+        if closes {
+            found.push(at);
+        }
+        break;
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn next(text: &str, line: u64) -> Vec<u64> {
+        let lines: Vec<String> = text.lines().skip(line as usize - 1).map(str::to_owned).collect();
+        next_lines(&lines, line, line)
+    }
+
+    #[test]
+    fn the_next_statement_is_in_the_same_block() {
+        let python = "def f(x):\n    a = 1\n    if x:\n        a = 2\n    else:\n        a = 3\n\n    # says it\n    return a\nf(1)\n";
+        assert_eq!(next(python, 2), [3, 9]);
+        assert_eq!(next(python, 3), [9]);
+        assert!(next(python, 4).is_empty(), "what runs after a block is not the line behind it");
+        assert!(next(python, 9).is_empty());
+        let csharp = "void F() {\n    A();\n    if (x)\n    {\n        B();\n    }\n    else\n    {\n        C();\n    }\n    D();\n}\n";
+        assert_eq!(next(csharp, 2), [3, 11, 12]);
+        assert_eq!(next(csharp, 3), [11, 12]);
+        assert_eq!(next(csharp, 5), [6]);
+    }
+}

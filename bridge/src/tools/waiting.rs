@@ -1,0 +1,257 @@
+//! Waiting for what a program does next: a stop, its end, a request for input, an address that it serves; and for the run that follows
+//! its own. Nothing is resumed here.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use dap_wire::{ErrorCode, Failure};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::stops::{add_output, add_standing, add_started, begin_with, output, report, report_relative};
+use super::test_stops::First;
+use super::{repeats, serving, test_run, test_stops};
+use crate::call::Call;
+use crate::event_listener::State;
+use crate::session::{DEADLINE, Session};
+
+/// Only waits longer than this ask whether the program wants input.
+pub(super) const BRIEF: Duration = Duration::from_millis(250);
+/// The same for a step, which is over sooner even on a busy machine, unless it is the read itself: another thread that reads
+/// all the while is not a reason to end it.
+pub(super) const STEPPING: Duration = Duration::from_secs(1);
+/// How long nothing else happens to a server that listens until that is the news: it may have several addresses, or stop.
+const SETTLED: Duration = Duration::from_secs(1);
+/// The first words of an answer to a wait whose trigger has ended.
+const TRIGGERED: &str = "what was triggered has ended, and the program has not stopped: it runs on";
+/// Matches nothing: the read ends early only when the program waits for input, or ends.
+const NEVER: &str = r"[^\s\S]";
+
+/// Waits for a stop or end after `seen`, or for the program to ask for input or to serve.
+pub(super) async fn wait_for_news(
+    call: &Call,
+    session: &Session,
+    seen: u64,
+    until: Instant,
+) -> Result<Value, Failure> {
+    wait_longer(call, session, seen, until, BRIEF).await
+}
+
+/// Whether a run has ended, or stopped, between two calls, and may be followed by another: what follows is to be found out.
+pub(super) fn goes_on(session: &Session) -> bool {
+    let root = session.root();
+    let now = session.snapshot();
+    let follows = root.with_plan(|plan| plan.repeat.is_some()) || root.test_run().is_some();
+    let stands = matches!(now.state, State::Stopped | State::Exited);
+    follows && stands && session.agent_view.pending() && !session.agent_view.knows(now.news)
+}
+
+/// The same; whether the program asks for input counts only after this long. A step is followed for as long before the stop of
+/// another program counts. If a run is followed by another, the wait continues in that.
+pub(super) async fn wait_longer(
+    call: &Call,
+    session: &Session,
+    seen: u64,
+    until: Instant,
+    brief: Duration,
+) -> Result<Value, Failure> {
+    call.fire();
+    let mut after: Option<(Arc<Session>, u64)> = None;
+    loop {
+        let (session, seen, brief) = match &after {
+            Some((next, seen)) => (&**next, *seen, BRIEF),
+            None => (session, seen, brief),
+        };
+        match wait_once(call, session, seen, until, brief).await? {
+            Then::Answer(answer) => return Ok(answer),
+            Then::Wait(next, seen) => after = Some((next, seen)),
+        }
+    }
+}
+
+/// What a wait leads to.
+enum Then {
+    Answer(Value),
+    /// Another session, and the news of it that are known.
+    Wait(Arc<Session>, u64),
+}
+
+async fn wait_once(
+    call: &Call,
+    session: &Session,
+    seen: u64,
+    until: Instant,
+    brief: Duration,
+) -> Result<Then, Failure> {
+    let (mut snapshot, mut steps) = (session.watch_snapshot(), session.watch_snapshot());
+    // A program that was started reads what the one that started it was given.
+    let knows = session.root().agent_view.input_reported();
+    let idles = async {
+        if knows {
+            return std::future::pending().await;
+        }
+        tokio::time::sleep(brief).await;
+        idles(call, session.root(), until).await
+    };
+    let relative = async {
+        if brief > BRIEF {
+            tokio::time::sleep(brief).await;
+        }
+        call.bridge.stop_of_a_relative(session).await
+    };
+    let outcome = async {
+        let news = async { snapshot.wait_for(|snapshot| snapshot.news > seen).await.is_ok() };
+        let step_is_lost = async {
+            if brief == BRIEF || steps.wait_for(|steps| steps.step_lost == Some(seen)).await.is_err() {
+                std::future::pending::<()>().await;
+            }
+            // The program may end or stop elsewhere at once, which says more.
+            tokio::time::sleep(BRIEF).await;
+        };
+        tokio::select! {
+            biased;
+            () = call.cancel.cancelled() => Err(Failure::cancelled()),
+            _ = news => Ok(Waited::News),
+            () = step_is_lost => Ok(Waited::InVain),
+            found = relative => Ok(Waited::Relative(found)),
+            waited = idles => waited,
+            printed = prints(call, session, until) => printed.map(Waited::Printed),
+            () = trigger_in_vain(call) => Ok(Waited::Triggered),
+            () = tokio::time::sleep_until(until) => Ok(Waited::InVain),
+        }
+    };
+    let waited = call.progress.during("the program runs", None, outcome).await?;
+    // The end of a worker is not news about the launched program, which continues: what it does next is.
+    let ended = matches!(waited, Waited::News) && session.snapshot().state == State::Exited;
+    if ended && let Some(next) = test_run::next_process(call, session).await? {
+        return Ok(Then::Wait(next, 0));
+    }
+    if let Some(root) =
+        session.kin.root.as_ref().filter(|_| ended && call.arguments.value("session").is_null())
+    {
+        return Ok(Then::Wait(root.clone(), root.agent_view.known()));
+    }
+    let mut answer = told(session, &waited, knows, call).await;
+    add_standing(&mut answer, call, session);
+    add_started(&mut answer, session);
+    if let First::Wait(next, seen) = test_stops::first(call, session.root(), &mut answer).await? {
+        return Ok(Then::Wait(next, seen));
+    }
+    Ok(match repeats::next(call, session.root(), &mut answer).await? {
+        Some(next) => Then::Wait(next, 0),
+        None => Then::Answer(answer),
+    })
+}
+
+/// Returns when the program has read all its input and waits for more, or has printed that it listens. A call with `waitFor`
+/// does not return for the latter.
+async fn idles(call: &Call, session: &Session, until: Instant) -> Result<Waited, Failure> {
+    let left = until.saturating_duration_since(Instant::now());
+    let pattern = if call.arguments.text("waitFor")?.is_some() { NEVER } else { serving::LISTENS };
+    let arguments = json!({ "since": session.agent_view.cursor(), "waitFor": pattern, "maxBytes": 0,
+        "timeoutMs": u64::try_from(left.as_millis()).unwrap_or(u64::MAX) });
+    match session.ask_or_cancel("processReadOutput", arguments, left + DEADLINE, &call.cancel).await {
+        Ok(read) if !read["matched"].is_null() => {
+            tokio::time::sleep(SETTLED).await;
+            Ok(Waited::Serving)
+        }
+        Ok(read) if read["waitingForInput"] == true => Ok(Waited::Input { keys: read["takesKeys"] == true }),
+        // Not ours to read, or over: only the events count.
+        _ => std::future::pending().await,
+    }
+}
+
+/// Returns when what the call triggered has ended, and nothing else has happened for a moment.
+pub(super) async fn trigger_in_vain(call: &Call) {
+    let Some(trigger) = &call.trigger else { return std::future::pending().await };
+    trigger.ended().await;
+    tokio::time::sleep(SETTLED).await;
+}
+
+/// Returns what of the output matches the call's `waitFor`, if it has one.
+async fn prints(call: &Call, session: &Session, until: Instant) -> Result<Value, Failure> {
+    let session = session.root();
+    let Some(pattern) = call.arguments.text("waitFor")? else { return std::future::pending().await };
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        let arguments = json!({ "since": session.agent_view.cursor(), "waitFor": pattern, "maxBytes": 0,
+            "timeoutMs": u64::try_from(left.as_millis()).unwrap_or(u64::MAX) });
+        let read = session.ask_or_cancel("processReadOutput", arguments, left + DEADLINE, &call.cancel).await;
+        match read {
+            Ok(read) if !read["matched"].is_null() => return Ok(read["matched"].clone()),
+            // It may print more after it has read something.
+            Ok(read) if read["waitingForInput"] == true => tokio::time::sleep(BRIEF).await,
+            Err(failure) if failure.code == ErrorCode::InvalidParameter => return Err(failure),
+            // Not ours to read, or over: the events tell the rest.
+            _ => return std::future::pending().await,
+        }
+    }
+}
+
+/// What a wait ended with, as the tools answer it.
+async fn told(session: &Session, waited: &Waited, knows: bool, call: &Call) -> Value {
+    let agent_view = &session.root().agent_view;
+    match waited {
+        Waited::News => report(session).await,
+        Waited::Relative(found) => report_relative(call, found).await,
+        Waited::Printed(matched) => {
+            let mut answer = json!({ "state": "running", "event": { "type": "output", "matched": matched } });
+            add_output(&mut answer["event"], output(session).await);
+            answer
+        }
+        Waited::Serving => {
+            let since = agent_view.cursor();
+            let urls = serving::addresses(session, since.as_deref().unwrap_or(serving::START)).await;
+            let mut answer = json!({ "state": "running", "event": { "type": "listening", "urls": urls } });
+            session.agent_view.set_pending(true);
+            add_output(&mut answer["event"], output(session).await);
+            answer
+        }
+        Waited::Input { keys } => {
+            let mut answer = json!({ "state": "running", "event": { "type": "waitingForInput" } });
+            if *keys && let Some(screen) = session.root().screen().await {
+                answer["event"]["screen"] = json!(screen);
+            }
+            session.agent_view.set_pending(true);
+            agent_view.set_input_reported(true);
+            add_output(&mut answer["event"], output(session).await);
+            answer
+        }
+        Waited::InVain | Waited::Triggered => {
+            let now = session.snapshot();
+            let mut answer = json!({ "state": now.state.as_str(), "pending": true });
+            if matches!(waited, Waited::Triggered) {
+                answer = begin_with(TRIGGERED, answer);
+            }
+            if knows {
+                answer["waitingForInput"] =
+                    json!("reported before: write it with process_write_input; debug_wait keeps waiting");
+            }
+            // Why it does not stop, if the engine knows: a step waits for a call to end, say.
+            if !now.said.is_empty() && answer["message"].is_null() {
+                answer["message"] = json!(format!("last message on the debug console: {}", now.said));
+            }
+            session.agent_view.set_pending(now.state == State::Running);
+            add_output(&mut answer, output(session).await);
+            answer
+        }
+    }
+}
+
+/// How a wait ended.
+enum Waited {
+    /// With a stop or the end of the program.
+    News,
+    /// With the stop of another program of the family.
+    Relative(Arc<Session>),
+    /// The program waits for input.
+    Input { keys: bool },
+    /// The program has said where it listens.
+    Serving,
+    /// The program printed what `waitFor` matches.
+    Printed(Value),
+    /// What was triggered has ended, and the program has not stopped.
+    Triggered,
+    /// Its time is up.
+    InVain,
+}

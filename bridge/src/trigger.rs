@@ -1,0 +1,268 @@
+//! What an agent starts while it waits for a stop: a command, an HTTP request to this machine, or input for the program. It runs
+//! beside the wait, in the bridge, and its result is in the answer of the call that sees it end. Which stop is waited for is the
+//! tool's business; what commands may do is the switches' (`--allow-commands`).
+
+mod http;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use dap_wire::{ErrorCode, Failure};
+use serde_json::{Value, json};
+use tokio::sync::{oneshot, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use workspace_tools::process::Command;
+use workspace_tools::{command_line, commands};
+
+use crate::arguments::Arguments;
+use crate::server::Bridge;
+use crate::session::DEADLINE;
+use http::Request;
+
+/// Tools that wait for a stop, and so take a `trigger`.
+const WAITING: [&str; 13] = [
+    "debug_launch",
+    "debug_launch_test",
+    "debug_restart",
+    "debug_continue",
+    "debug_step",
+    "debug_step_over",
+    "debug_step_into",
+    "debug_step_out",
+    "debug_run_to",
+    "debug_pause",
+    "debug_wait",
+    "debug_trace",
+    "debug_follow",
+];
+/// Most triggers that run at a time.
+const MAX_TRIGGERS: usize = 8;
+/// Output of a command, bytes of each stream.
+const OUTPUT: usize = 2048;
+/// How long input may wait for the program to read.
+const READING: Duration = Duration::from_secs(600);
+/// How long an answer waits for a trigger that is about to end.
+const GRACE: Duration = Duration::from_millis(50);
+
+/// What is started.
+#[derive(Debug)]
+enum Kind {
+    Command(Command),
+    Http(Request),
+    Input { data: String, close: bool },
+}
+
+/// A trigger that was started.
+#[derive(Debug)]
+pub struct Trigger {
+    /// A description for people.
+    what: String,
+    /// Starts it.
+    go: Mutex<Option<oneshot::Sender<()>>>,
+    /// Its result, once it has ended.
+    result: watch::Receiver<Option<Value>>,
+    task: tokio::task::AbortHandle,
+    cancel: CancellationToken,
+}
+
+/// The triggers of a bridge whose end no answer has reported yet. Those that still run are ended with it.
+#[derive(Debug, Default)]
+pub struct Triggers(Mutex<Vec<Arc<Trigger>>>);
+
+impl Drop for Trigger {
+    fn drop(&mut self) {
+        self.cancel.cancel();
+        self.task.abort();
+    }
+}
+
+impl Trigger {
+    /// Starts it, once: the tool is about to wait, and what it waits for is set.
+    pub fn fire(&self) {
+        let go = self.go.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if go.is_some_and(|go| go.send(()).is_err()) {
+            tracing::debug!(what = self.what, "a trigger is over before it began");
+        }
+    }
+
+    /// Waits for its end.
+    pub async fn ended(&self) {
+        let mut result = self.result.clone();
+        // Without a sender it has ended, too.
+        drop(result.wait_for(Option::is_some).await);
+    }
+
+    fn told(&self) -> Option<Value> {
+        let mut told = self.result.borrow().clone()?;
+        told["what"] = json!(self.what);
+        Some(told)
+    }
+}
+
+/// Makes ready what a call triggers, if it does; [`Trigger::fire`] starts it.
+///
+/// # Errors
+/// `INVALID_PARAMETER`, `ACCESS_DENIED` for a command that is not allowed; `CANCELLED` never.
+pub fn prepare(bridge: &Bridge, tool: &str, arguments: &Arguments) -> Result<Option<Arc<Trigger>>, Failure> {
+    if !WAITING.contains(&tool) {
+        return Ok(None);
+    }
+    let given = arguments.parsed("trigger");
+    if given.is_null() {
+        return Ok(None);
+    }
+    let kind = Kind::parse(&given, bridge)?;
+    let what = kind.what();
+    let (sender, result) = watch::channel(None);
+    let cancel = CancellationToken::new();
+    let (go, gone) = oneshot::channel();
+    // What keeps the sessions alive is not held: a trigger that never ends would keep the bridge.
+    let (weak, _) = bridge.without_last();
+    let (arguments, token) = (arguments.clone(), cancel.clone());
+    let running = tokio::spawn(async move {
+        if gone.await.is_err() {
+            return;
+        }
+        let began = Instant::now();
+        let outcome = kind.run(&weak, &arguments, token).await;
+        let mut told = outcome.unwrap_or_else(|failure| {
+            json!({ "state": "failed", "error": { "code": failure.code.as_str(), "message": failure.message } })
+        });
+        told["durationMs"] = json!(u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX));
+        sender.send_replace(Some(told));
+    });
+    let trigger =
+        Arc::new(Trigger { what, go: Mutex::new(Some(go)), result, task: running.abort_handle(), cancel });
+    bridge.triggers.add(&trigger)?;
+    Ok(Some(trigger))
+}
+
+impl Kind {
+    fn parse(given: &Value, bridge: &Bridge) -> Result<Self, Failure> {
+        let text = |key: &str| given[key].as_str().map(str::to_owned);
+        if let Some(line) = given.as_str() {
+            return match line.starts_with("http://") {
+                true => Request::parse(&json!({ "url": line })).map(Self::Http),
+                false => Self::command(line, &Value::Null, bridge),
+            };
+        }
+        match (text("command"), text("url"), text("input")) {
+            (Some(line), None, None) => Self::command(&line, given, bridge),
+            (None, Some(_), None) => Request::parse(given).map(Self::Http),
+            (None, None, Some(data)) => Ok(Self::Input { data, close: given["close"] == true }),
+            _ => Err(Failure::invalid(format!("`trigger` is {given}; it must have one of `command`, `url` and `input`"))
+                .hint("{command: \"curl …\"}, {url: \"http://127.0.0.1:5000/\", method?, body?} or {input: \"text\\n\"}")),
+        }
+    }
+
+    fn command(line: &str, given: &Value, bridge: &Bridge) -> Result<Self, Failure> {
+        let options = &bridge.options;
+        if !options.offer.commands {
+            return Err(Failure::new(
+                ErrorCode::AccessDenied,
+                "`trigger.command` is off: tandem-mcp was started without `--allow-commands`",
+            )
+            .hint("trigger a request (`url`) or input (`input`); only the user who starts tandem-mcp can allow commands"));
+        }
+        let (program, words) = command_line::parse(line)?;
+        let more = given["args"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let folder = options.roots.folder(given["workingDirectory"].as_str())?;
+        Ok(Self::Command(Command::new(program, folder).args(words).args(more)))
+    }
+
+    fn what(&self) -> String {
+        match self {
+            Self::Command(command) => command.line(),
+            Self::Http(request) => request.what(),
+            Self::Input { data, .. } => format!("input of {} bytes", data.len()),
+        }
+    }
+
+    async fn run(
+        self,
+        bridge: &Bridge,
+        arguments: &Arguments,
+        cancel: CancellationToken,
+    ) -> Result<Value, Failure> {
+        match self {
+            Self::Command(command) => {
+                let told = commands::run(command, OUTPUT, cancel, Arc::new(|_: &str| ())).await?;
+                let mut result = json!({ "state": "ended" });
+                for key in ["exitCode", "stdout", "stderr"] {
+                    if told[key] != "" {
+                        result[key] = told[key].clone();
+                    }
+                }
+                Ok(result)
+            }
+            Self::Http(request) => request.send().await,
+            Self::Input { data, close } => {
+                let session = bridge.session(arguments).await?;
+                let bytes = json!({ "data": data, "closeAfter": close });
+                let root = session.root();
+                let told =
+                    root.ask_or_cancel("processWriteInput", bytes, READING + DEADLINE, &cancel).await?;
+                root.agent_view.set_input_reported(false);
+                Ok(json!({ "state": "ended", "bytesWritten": told["bytesWritten"] }))
+            }
+        }
+    }
+}
+
+impl Triggers {
+    fn with<T>(&self, work: impl FnOnce(&mut Vec<Arc<Trigger>>) -> T) -> T {
+        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn add(&self, trigger: &Arc<Trigger>) -> Result<(), Failure> {
+        self.with(|all| {
+            if all.len() >= MAX_TRIGGERS {
+                let running: Vec<&str> = all.iter().map(|one| one.what.as_str()).collect();
+                return Err(Failure::invalid(format!("{MAX_TRIGGERS} triggers run already"))
+                    .data(json!({ "triggers": running }))
+                    .hint("debug_wait reports their ends"));
+            }
+            all.push(Arc::clone(trigger));
+            Ok(())
+        })
+    }
+
+    /// Takes out what the tool has not started, because it failed.
+    pub fn forget(&self, own: Option<&Arc<Trigger>>) {
+        let unfired = own.filter(|own| own.go.lock().unwrap_or_else(PoisonError::into_inner).is_some());
+        if let Some(own) = unfired {
+            self.with(|all| all.retain(|one| !Arc::ptr_eq(one, own)));
+        }
+    }
+
+    /// Ends all that run.
+    pub fn close(&self) {
+        self.with(Vec::clear);
+    }
+
+    /// Adds to an answer the results of triggers that have ended since the last one, and that the call's own still runs.
+    pub async fn report(&self, tool: &str, own: Option<&Arc<Trigger>>, answer: &mut Value) {
+        if !WAITING.contains(&tool) || !answer.is_object() {
+            return;
+        }
+        if let Some(own) = own {
+            // A tool that had nothing to wait for.
+            own.fire();
+            drop(tokio::time::timeout(GRACE, own.ended()).await);
+        }
+        let ended: Vec<Value> = self.with(|all| {
+            let ended = all.iter().filter_map(|one| one.told()).collect();
+            all.retain(|one| one.told().is_none());
+            ended
+        });
+        let running = own.filter(|own| own.told().is_none());
+        let running = running.map(|own| json!({ "state": "running", "what": own.what }));
+        let mut told: Vec<Value> = ended.into_iter().chain(running).collect();
+        match told.len() {
+            0 => {}
+            1 => answer["trigger"] = told.remove(0),
+            _ => answer["triggers"] = json!(told),
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! One HTTP request to this machine. Nothing else is reached: the address must be of loopback, whatever its name says.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use dap_wire::{ErrorCode, Failure};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Bytes;
+use hyper::{Method, Uri};
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio::time::Instant;
+
+/// How long a request may take: a program that is stopped does not answer.
+const MAX_DURATION: Duration = Duration::from_secs(600);
+/// How long a server may take to listen.
+const LISTENING: Duration = Duration::from_secs(30);
+/// How often it is tried.
+const TRY_EVERY: Duration = Duration::from_millis(50);
+/// Largest body that is read, bytes.
+const BODY: usize = 1 << 20;
+/// How much of the body is reported, in characters.
+const TOLD: usize = 2000;
+
+/// A request.
+#[derive(Debug)]
+pub(super) struct Request {
+    method: Method,
+    uri: Uri,
+    headers: Vec<(String, String)>,
+    body: String,
+}
+
+impl Request {
+    /// Reads `url`, `method`, `headers`, `body`.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER`; `ACCESS_DENIED` for another machine.
+    pub(super) fn parse(given: &Value) -> Result<Self, Failure> {
+        let url = given["url"].as_str().unwrap_or_default();
+        let wrong = |why: &str| Failure::invalid(format!("`trigger.url` is `{url}`: {why}"));
+        let uri: Uri = url.parse().map_err(|_| wrong("it is not a URL"))?;
+        if uri.scheme_str() != Some("http") {
+            return Err(wrong("it must begin with http://"));
+        }
+        let host = uri.host().ok_or_else(|| wrong("it has no host"))?;
+        if address(host).is_none() {
+            return Err(Failure::new(ErrorCode::AccessDenied, format!("`{host}` is not this machine"))
+                .hint("a trigger reaches localhost, 127.0.0.1 and [::1] only"));
+        }
+        let method = given["method"].as_str().unwrap_or(if given["body"].is_null() { "GET" } else { "POST" });
+        let method = Method::from_bytes(method.as_bytes())
+            .map_err(|_| Failure::invalid(format!("`trigger.method` is `{method}`")))?;
+        let headers = given["headers"].as_object().into_iter().flatten();
+        let body = match &given["body"] {
+            Value::Null => String::new(),
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        Ok(Self {
+            method,
+            uri: uri.clone(),
+            headers: headers
+                .map(|(name, value)| (name.clone(), value.as_str().unwrap_or_default().to_owned()))
+                .collect(),
+            body,
+        })
+    }
+
+    /// Returns a description for people.
+    pub(super) fn what(&self) -> String {
+        format!("{} {}", self.method, self.uri)
+    }
+
+    /// Sends it, once the server listens; returns `status` and `body`.
+    ///
+    /// # Errors
+    /// `IO_FAILED` when nobody listens or the connection breaks, `TIMEOUT`.
+    pub(super) async fn send(self) -> Result<Value, Failure> {
+        let what = self.what();
+        let failed = |why: String| Failure::new(ErrorCode::IoFailed, format!("`{what}` failed: {why}"));
+        tokio::time::timeout(MAX_DURATION, self.exchange())
+            .await
+            .map_err(|_| {
+                let seconds = MAX_DURATION.as_secs();
+                Failure::new(ErrorCode::Timeout, format!("`{what}` was not answered within {seconds} s"))
+            })?
+            .map_err(failed)
+    }
+
+    async fn exchange(self) -> Result<Value, String> {
+        let stream = connect(&self.uri).await?;
+        let text = |error: hyper::Error| error.to_string();
+        let (mut sender, connection) =
+            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(text)?;
+        let driving = tokio::spawn(async move { drop(connection.await) });
+        let host = self.uri.authority().map(|authority| authority.as_str().to_owned()).unwrap_or_default();
+        let path = self.uri.path_and_query().map_or("/", |path| path.as_str());
+        let mut request = hyper::Request::builder().method(self.method).uri(path).header("host", host);
+        request = request.header("connection", "close");
+        let has_type = self.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+        if !has_type && self.body.starts_with(['{', '[']) {
+            request = request.header("content-type", "application/json");
+        }
+        for (name, value) in self.headers {
+            request = request.header(name, value);
+        }
+        let request = request.body(Full::new(Bytes::from(self.body))).map_err(|error| error.to_string())?;
+        let response = sender.send_request(request).await.map_err(text)?;
+        let status = response.status().as_u16();
+        let body = Limited::new(response.into_body(), BODY).collect().await;
+        driving.abort();
+        let body = body.map_err(|error| error.to_string())?.to_bytes();
+        let body = String::from_utf8_lossy(&body);
+        let mut told = json!({ "state": "ended", "status": status });
+        let short: String = body.chars().take(TOLD).collect();
+        if short.len() < body.len() {
+            told["omitted"] = json!(body.len() - short.len());
+        }
+        if !short.is_empty() {
+            told["body"] = json!(short);
+        }
+        Ok(told)
+    }
+}
+
+async fn connect(uri: &Uri) -> Result<TcpStream, String> {
+    let ip = uri.host().and_then(address).ok_or("it is not an address of this machine")?;
+    let to = SocketAddr::new(ip, uri.port_u16().unwrap_or(80));
+    let until = Instant::now() + LISTENING;
+    loop {
+        match TcpStream::connect(to).await {
+            Ok(stream) => return Ok(stream),
+            Err(error) if Instant::now() > until => return Err(format!("{to}: {error}")),
+            Err(_) => tokio::time::sleep(TRY_EVERY).await,
+        }
+    }
+}
+
+/// The address of loopback that a host means.
+fn address(host: &str) -> Option<IpAddr> {
+    if host.eq_ignore_ascii_case("localhost") {
+        return Some(IpAddr::from([127, 0, 0, 1]));
+    }
+    let ip: IpAddr = host.trim_matches(['[', ']']).parse().ok()?;
+    ip.is_loopback().then_some(ip)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_this_machine_is_reached() {
+        for url in ["http://localhost:5/x?a=b", "http://127.0.0.1:5/", "http://[::1]:5/", "http://127.9.9.9/"]
+        {
+            assert!(Request::parse(&json!({ "url": url })).is_ok(), "{url}");
+        }
+        for url in [
+            "http://example.org/",
+            "http://169.254.169.254/",
+            "http://localhost.evil.org/",
+            "http://0.0.0.0/",
+        ] {
+            let refused = Request::parse(&json!({ "url": url })).unwrap_err();
+            assert_eq!(refused.code, ErrorCode::AccessDenied, "{url}");
+        }
+        for url in ["https://localhost/", "file:///etc/passwd", "", "/x", "http://"] {
+            let refused = Request::parse(&json!({ "url": url })).unwrap_err();
+            assert_eq!(refused.code, ErrorCode::InvalidParameter, "{url}");
+        }
+    }
+}

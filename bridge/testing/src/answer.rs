@@ -1,0 +1,254 @@
+//! What a run or a list answers: counts, failures first, everything bounded.
+
+use dap_wire::{ErrorCode, Failure};
+use serde_json::{Map, Value, json};
+use workspace_tools::build::report::Written;
+
+use crate::model::TestResult;
+use crate::results::Results;
+
+/// Failed tests of one answer.
+const MAX_FAILURES: usize = 50;
+/// Skipped tests of one answer.
+const MAX_SKIPS: usize = 20;
+/// Passed tests are listed in the answer of a run with no more tests than this.
+const FEW: u64 = 3;
+/// Bytes of all failures together.
+const FAILURES_BYTES: usize = 24 << 10;
+/// Bytes of one failure's message, at least and at most.
+const MESSAGE_BYTES: (usize, usize) = (300, 4 << 10);
+/// Bytes of one test's own output, at most.
+const OUTPUT_BYTES: usize = 1 << 10;
+/// Bytes of the runner's output when all went well: its end.
+const QUIET_BYTES: usize = 512;
+/// Calls of the user's own code in one failure.
+const MAX_CALLS: usize = 5;
+
+/// How a run went, apart from its tests.
+pub struct Ran<'a> {
+    /// The framework's name.
+    pub tool: &'a str,
+    /// The command that was run.
+    pub command: String,
+    /// The folder in which it ran.
+    pub folder: &'a str,
+    /// Of the last process.
+    pub exit_code: i32,
+    /// How long it took, in milliseconds.
+    pub duration_ms: u64,
+    /// A build or a source is broken.
+    pub broken: bool,
+}
+
+/// The answer of a run.
+pub fn of(ran: &Ran<'_>, written: Written, results: &Results) -> Value {
+    let counts = results.counts();
+    let tests = tests(ran.folder, results);
+    let explained = counts.failed > 0 && results.kept().failures.iter().all(|one| !one.message.is_empty());
+    let mut answer = json!({ "tool": ran.tool, "command": ran.command, "folder": ran.folder,
+        "exitCode": ran.exit_code, "durationMs": ran.duration_ms });
+    if written.errors + written.warnings > 0 {
+        answer["errors"] = json!(written.errors);
+        answer["warnings"] = json!(written.warnings);
+    }
+    // Warnings of a build that succeeded are what `build` is called for.
+    if written.errors > 0 || ran.broken {
+        answer["diagnostics"] = json!(written.diagnostics);
+        if written.omitted > 0 {
+            answer["omitted"] = json!(written.omitted);
+        }
+    }
+    let quiet = counts.total() > 0 && counts.failed == 0 && !ran.broken;
+    let output = if quiet { end_of(&written.output, QUIET_BYTES) } else { written.output.as_str() };
+    if !output.is_empty() && (!explained || ran.broken) {
+        answer["output"] = json!(output);
+    }
+    if counts.total() > 0 {
+        answer["tests"] = tests;
+    }
+    if let Some(error) = error(ran, &written_counts(&answer), results) {
+        answer["error"] = error;
+    }
+    answer
+}
+
+fn written_counts(answer: &Value) -> (u64, u64) {
+    (answer["errors"].as_u64().unwrap_or(0), answer["warnings"].as_u64().unwrap_or(0))
+}
+
+fn error(ran: &Ran<'_>, (errors, warnings): &(u64, u64), results: &Results) -> Option<Value> {
+    let counts = results.counts();
+    let (code, what, hint) = if counts.failed > 0 {
+        let what = format!("{} of {} tests failed", counts.failed, counts.total());
+        (ErrorCode::TestsFailed, what, "debug_launch_test stops where one fails")
+    } else if ran.broken {
+        let what = match ran.command.as_str() {
+            // Nobody would type the commands that list tests.
+            "" => format!("the tests cannot be listed: {errors} errors, {warnings} warnings"),
+            command => format!(
+                "`{command}` failed with exit code {}: {errors} errors, {warnings} warnings",
+                ran.exit_code
+            ),
+        };
+        let hint = match errors {
+            0 => "`output` says why",
+            _ => "`diagnostics` says what and where (LSP: lines from 0)",
+        };
+        (ErrorCode::BuildFailed, what, hint)
+    } else if ran.exit_code != 0 && counts.total() == counts.skipped {
+        let what = format!("`{}` failed with exit code {} before any test ran", ran.command, ran.exit_code);
+        (ErrorCode::BuildFailed, what, "`output` says why")
+    } else {
+        return None;
+    };
+    Some(json!({ "code": code.as_str(), "message": what, "hint": hint }))
+}
+
+/// Counts and results.
+pub fn tests(folder: &str, results: &Results) -> Value {
+    let (counts, kept) = (results.counts(), results.kept());
+    let mut tests = json!({ "total": counts.total(), "passed": counts.passed, "failed": counts.failed,
+        "skipped": counts.skipped });
+    let shown = kept.failures.len().clamp(1, MAX_FAILURES);
+    let room = (FAILURES_BYTES / shown).clamp(MESSAGE_BYTES.0, MESSAGE_BYTES.1);
+    let failures: Vec<Value> =
+        kept.failures.iter().take(MAX_FAILURES).map(|one| brief(one, folder, room)).collect();
+    if !failures.is_empty() {
+        tests["failures"] = json!(failures);
+    }
+    let missing = counts.failed.saturating_sub(failures.len() as u64);
+    if missing > 0 {
+        tests["failuresOmitted"] = json!(missing);
+    }
+    let skips: Vec<Value> = kept
+        .skips
+        .iter()
+        .take(MAX_SKIPS)
+        .map(|one| json!({ "name": one.shown(), "reason": beginning_of(&one.message, MESSAGE_BYTES.0) }))
+        .collect();
+    if !skips.is_empty() && counts.failed <= FEW {
+        tests["skips"] = json!(skips);
+    }
+    if counts.total() <= FEW && !kept.passes.is_empty() {
+        tests["passes"] = kept.passes.iter().map(|one| brief(one, folder, room)).collect();
+    }
+    tests
+}
+
+/// One result, as an agent reads it. `room`: bytes of its message.
+pub fn brief(result: &TestResult, folder: &str, room: usize) -> Value {
+    let mut brief = Map::new();
+    brief.insert("name".into(), json!(result.shown()));
+    if result.name.as_ref().is_some_and(|name| *name != result.id) {
+        brief.insert("id".into(), json!(result.id));
+    }
+    let mut put = |key: &str, value: Value| drop(brief.insert(key.into(), value));
+    if !result.message.is_empty() {
+        put("message", json!(beginning_of(result.message.trim(), room)));
+    }
+    // A message mostly has them.
+    let said = |value: &String| value.is_empty() || result.message.contains(value.as_str());
+    if !(result.expected.as_ref().is_none_or(said) && result.actual.as_ref().is_none_or(said)) {
+        put("expected", json!(beginning_of(result.expected.as_deref().unwrap_or_default(), room)));
+        put("actual", json!(beginning_of(result.actual.as_deref().unwrap_or_default(), room)));
+    }
+    if let Some(file) = &result.file {
+        put("file", json!(relative(file, folder)));
+    }
+    if let Some(line) = result.line {
+        put("line", json!(line));
+    }
+    let mut calls: Vec<&str> = Vec::new();
+    for line in result.stack.lines().filter(|line| line.contains(folder)) {
+        // NUnit numbers and repeats them.
+        let line = line.trim_start_matches(|letter: char| letter.is_ascii_digit() || letter == ')').trim();
+        if calls.len() < MAX_CALLS && !calls.contains(&line) {
+            calls.push(line);
+        }
+    }
+    if calls.len() > 1 {
+        put("stack", json!(calls.join("\n").replace(&format!("{folder}/"), "")));
+    }
+    if !result.output.trim().is_empty() {
+        put("output", json!(end_of(result.output.trim_end(), OUTPUT_BYTES)));
+    }
+    if let Some(duration) = result.duration_ms {
+        put("durationMs", json!(duration));
+    }
+    if let Some(framework) = &result.framework {
+        put("framework", json!(framework));
+    }
+    if let Some(project) = &result.project {
+        put("project", json!(project));
+    }
+    Value::Object(brief)
+}
+
+/// A file as an agent finds it: relative to the folder when it is in it.
+pub fn relative<'a>(file: &'a str, folder: &str) -> &'a str {
+    file.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/')).unwrap_or(file)
+}
+
+fn beginning_of(text: &str, most: usize) -> String {
+    if text.len() <= most {
+        return text.to_owned();
+    }
+    let end = text.floor_char_boundary(most);
+    format!("{}… ({} bytes left out)", text.get(..end).unwrap_or_default(), text.len() - end)
+}
+
+fn end_of(text: &str, most: usize) -> &str {
+    text.get(text.ceil_char_boundary(text.len().saturating_sub(most))..).unwrap_or_default()
+}
+
+/// A failure as the `error` of an answer, with what the run has to say besides.
+pub fn with_error(mut answer: Value, failure: &Failure) -> Value {
+    answer["error"] = json!({ "code": failure.code.as_str(), "message": failure.message });
+    if let Some(hint) = &failure.hint {
+        answer["error"]["hint"] = json!(hint);
+    }
+    answer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Outcome;
+
+    #[test]
+    fn many_long_failures_stay_bounded_and_are_counted() {
+        let results = Results::default();
+        for number in 0..1000 {
+            results.finished(TestResult {
+                id: format!("test {number}"),
+                outcome: Outcome::Failed,
+                message: "é".repeat(20_000),
+                output: "x".repeat(50_000),
+                ..TestResult::default()
+            });
+        }
+        let tests = tests("/w", &results);
+        let size = tests.to_string().len();
+        assert!(size < 120_000, "{size}");
+        assert_eq!((&tests["failed"], &tests["failuresOmitted"]), (&json!(1000), &json!(950)));
+    }
+
+    #[test]
+    fn what_the_message_says_is_not_repeated() {
+        let mut result = TestResult {
+            id: "a".into(),
+            message: "Expected: 4\nActual: 3".into(),
+            expected: Some("4".into()),
+            actual: Some("3".into()),
+            file: Some("/w/src/a.cs".into()),
+            stack: "at A() in /w/src/a.cs:line 3\nat B() in /lib/b.cs:line 4\nat C() in /w/c.cs:line 5"
+                .into(),
+            ..TestResult::default()
+        };
+        let shown = brief(&result, "/w", 1000);
+        assert_eq!((&shown["expected"], &shown["file"]), (&Value::Null, &json!("src/a.cs")));
+        assert_eq!(shown["stack"], "at A() in src/a.cs:line 3\nat C() in c.cs:line 5");
+        result.message = "differs".into();
+        assert_eq!(brief(&result, "/w", 1000)["expected"], "4");
+    }
+}

@@ -1,0 +1,492 @@
+//! Tests of Rust: Cargo builds the test programs, and each is run by itself, as libtest's documented options want it. So the process
+//! that runs a test is known, and one that crashes costs its own tests alone. Documentation tests are rustdoc's.
+
+use std::path::{Path, PathBuf};
+
+use dap_wire::Failure;
+use serde_json::{Value, json};
+use workspace_tools::build::project::{Kind, Project};
+use workspace_tools::build::readers::Reader as Lines;
+use workspace_tools::build::steps::Step;
+use workspace_tools::process::kept::Apart;
+use workspace_tools::process::{Command, Ended};
+
+use crate::framework::{Chosen, Framework};
+use crate::host::{Boxed, Launch, Processes, Stops};
+use crate::model::Test;
+use crate::run::{Nobody, Run};
+use libtest::Libtest;
+use sources::Sources;
+
+mod libtest;
+mod sources;
+
+/// What a list of tests may have, bytes.
+const MAX_LIST: usize = 16 << 20;
+/// Processes that may crash in one program of tests before the rest is given up.
+const MAX_CRASHES: usize = 20;
+
+/// What libtest prints before a test, and Rust after a panic.
+const PREAMBLE: &[&str] = &["running ", "test ", "note: run with `RUST_BACKTRACE"];
+
+/// Tests of Rust.
+pub struct Cargo;
+
+/// Where a debugger stops: at each panic, but of tests that pass by one only when it is known that this fails them.
+fn stops(are_to_panic: bool, is_known: bool) -> Stops {
+    let note = match are_to_panic {
+        true => "a test that is to panic, and does not, has no place where it fails",
+        false => "a test that returns an error panics nowhere: its result says which",
+    };
+    let passes_by_it = are_to_panic && !is_known;
+    let filters = if passes_by_it { Vec::new() } else { vec![("rust_panic", None)] };
+    Stops { filters, retries: passes_by_it, note: Some(note), preamble: PREAMBLE, ..Stops::default() }
+}
+
+/// A program of tests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Program {
+    /// `package`, `package::name` of an integration test, `package::bin/name`.
+    name: String,
+    file: PathBuf,
+    /// The package's folder, where its tests run.
+    folder: PathBuf,
+    /// The root module.
+    source: PathBuf,
+}
+
+impl Program {
+    fn of(artifact: &Value) -> Option<Self> {
+        if artifact["profile"]["test"] != true {
+            return None;
+        }
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let folder = PathBuf::from(text(&artifact["manifest_path"])?).parent()?.to_owned();
+        let package = package(artifact["package_id"].as_str()?, &folder);
+        let target = artifact["target"]["name"].as_str()?;
+        let name = match artifact["target"]["kind"][0].as_str()? {
+            "test" => format!("{package}::{target}"),
+            kind @ ("bin" | "example" | "bench") => format!("{package}::{kind}/{target}"),
+            _ => package,
+        };
+        let source = PathBuf::from(text(&artifact["target"]["src_path"])?);
+        Some(Self { name, file: PathBuf::from(text(&artifact["executable"])?), folder, source })
+    }
+
+    /// With the environment that `cargo test` gives it.
+    fn command(&self, run: &Run<'_>) -> Command {
+        let mut command = Command::new(&self.file, &self.folder)
+            .env("CARGO_MANIFEST_DIR", &self.folder)
+            .env("CARGO", "cargo")
+            .env("RUST_BACKTRACE", std::env::var_os("RUST_BACKTRACE").unwrap_or_else(|| "0".into()));
+        // Where the compiler's own libraries, and those of the workspace, are found.
+        let deps = self.file.parent().map(Path::to_owned).unwrap_or_default();
+        let own = [deps.parent().map(Path::to_owned).unwrap_or_default(), deps.clone()];
+        let before = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+        let all =
+            own.into_iter().chain(std::env::split_paths(&before).filter(|path| !path.as_os_str().is_empty()));
+        if let Ok(path) = std::env::join_paths(all) {
+            command = command.env("LD_LIBRARY_PATH", path);
+        }
+        for (name, value) in &run.options.env {
+            command.environment.push((name.into(), value.as_ref().map(Into::into)));
+        }
+        command
+    }
+}
+
+/// `path+file:///w/calc#0.1.0`, `path+file:///w#calc@0.1.0`, `calc 0.1.0 (path+…)`.
+fn package(id: &str, folder: &Path) -> String {
+    let own = || folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    match id.rsplit_once('#') {
+        Some((_, rest)) => rest.split_once('@').map_or_else(own, |(name, _)| name.to_owned()),
+        None => id.split(' ').next().map_or_else(own, str::to_owned),
+    }
+}
+
+/// Arguments for Cargo, and those for the programs.
+fn arguments<'a>(run: &Run<'a>) -> (&'a [String], &'a [String]) {
+    let all = run.options.arguments.as_slice();
+    match all.iter().position(|word| word == "--") {
+        Some(at) => (all.get(..at).unwrap_or_default(), all.get(at + 1..).unwrap_or_default()),
+        None => (all, &[]),
+    }
+}
+
+fn cargo(run: &Run<'_>) -> Command {
+    let mut command = Command::new("cargo", &run.project.folder).arg("test");
+    if let Some(file) = &run.project.file {
+        let is_source = file.extension().is_some_and(|ending| ending == "rs");
+        let stem = file.file_stem().unwrap_or_default();
+        if !is_source {
+            command = command.arg("--manifest-path").arg(file);
+        } else if file.parent().is_some_and(|folder| folder.ends_with("tests")) {
+            command = command.arg("--test").arg(stem);
+        }
+    }
+    command.env("CARGO_TERM_COLOR", "never").env("CARGO_TERM_PROGRESS_WHEN", "never")
+}
+
+/// Builds the programs of tests.
+async fn programs(run: &mut Run<'_>) -> Result<Vec<Program>, Failure> {
+    let (own, _) = arguments(run);
+    let command = cargo(run).args(["--no-run", "--message-format=json"]).args(own);
+    run.report.artifacts.clear();
+    let step = Step { command, reader: Lines::cargo(&run.project.folder) };
+    if !run.build(step, "cargo test --no-run").await? {
+        return Ok(Vec::new());
+    }
+    let mut programs: Vec<Program> =
+        std::mem::take(&mut run.report.artifacts).iter().filter_map(Program::of).collect();
+    // They come in the order in which they were compiled, which differs from build to build: a list has pages.
+    programs.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(programs)
+}
+
+/// What a program lists: names of tests.
+async fn names(run: &Run<'_>, program: &Program, more: &[&str]) -> Result<Vec<String>, Failure> {
+    let command = program.command(run).args(["--list", "--format", "terse"]).args(more);
+    let mut printed = Apart::new(MAX_LIST, 1 << 10);
+    command.run(&mut printed, run.options.run_limit, run.cancel).await?;
+    let text = String::from_utf8_lossy(&printed.out.whole().unwrap_or_default()).into_owned();
+    Ok(text.lines().filter_map(|line| line.strip_suffix(": test").map(str::to_owned)).collect())
+}
+
+async fn listed(run: &mut Run<'_>) -> Result<Vec<Test>, Failure> {
+    let mut tests = Vec::new();
+    let programs = programs(run).await?;
+    for program in &programs {
+        let ignored = names(run, program, &["--ignored"]).await?;
+        let mut sources = Sources::of(&program.source);
+        for name in names(run, program, &[]).await? {
+            let place = sources.find(&name);
+            let why =
+                || place.as_ref().and_then(|place| place.ignored.clone()).unwrap_or_else(|| "ignored".into());
+            tests.push(Test {
+                id: format!("{} {name}", program.name),
+                file: place.as_ref().map(|place| place.file.display().to_string()),
+                line: place.as_ref().map(|place| place.line),
+                skipped: ignored.contains(&name).then(why),
+                class: class_of(program, &name),
+                handle: handle(program, &name, place.as_ref().is_some_and(|place| place.panics)),
+                name: Some(name),
+                ..Test::default()
+            });
+        }
+    }
+    if let Some(file) =
+        run.project.file.as_ref().filter(|file| file.extension().is_some_and(|ending| ending == "rs"))
+    {
+        tests.retain(|test| test.file.as_deref().is_none_or(|own| Path::new(own) == file));
+    }
+    tests.extend(documentation(run, &programs).await?);
+    Ok(tests)
+}
+
+/// `calc::tests`.
+fn class_of(program: &Program, name: &str) -> String {
+    match name.rsplit_once("::") {
+        Some((module, _)) => format!("{}::{module}", program.name),
+        None => program.name.clone(),
+    }
+}
+
+fn handle(program: &Program, name: &str, panics: bool) -> Value {
+    let Program { name: package, file, folder, source } = program;
+    json!({ "program": [package, file, folder, source], "name": name, "panics": panics })
+}
+
+fn program_of(test: &Test) -> Option<Program> {
+    let (name, file, folder, source) = serde_json::from_value(test.handle["program"].clone()).ok()?;
+    Some(Program { name, file, folder, source })
+}
+
+/// Whether a library has examples in its documentation; without any, rustdoc does not have to run.
+fn has_documentation(programs: &[Program]) -> bool {
+    programs.iter().any(|program| {
+        program.source.file_name().is_some_and(|name| name == "lib.rs")
+            && sources::has_examples(&program.source)
+    })
+}
+
+/// The tests in documentation: `src/lib.rs - add (line 5)`.
+async fn documentation(run: &mut Run<'_>, programs: &[Program]) -> Result<Vec<Test>, Failure> {
+    if run.broken || !has_documentation(programs) {
+        return Ok(Vec::new());
+    }
+    let (own, _) = arguments(run);
+    let command = cargo(run).arg("--doc").args(own).args(["--", "--list", "--format", "terse"]);
+    let mut printed = Apart::new(MAX_LIST, 8 << 10);
+    command.run(&mut printed, run.options.run_limit, run.cancel).await?;
+    let text = String::from_utf8_lossy(&printed.out.whole().unwrap_or_default()).into_owned();
+    let names = text.lines().filter_map(|line| line.strip_suffix(": test"));
+    let test = |name: &str| {
+        let (file, rest) = name.split_once(" - ").unwrap_or((name, ""));
+        let line = rest.rsplit_once("(line ").and_then(|(_, line)| line.trim_end_matches(')').parse().ok());
+        Test {
+            id: format!("doc {name}"),
+            name: Some(name.to_owned()),
+            file: Some(run.project.folder.join(file).display().to_string()),
+            line,
+            class: "doc".into(),
+            handle: json!({ "documentation": true, "name": name }),
+            ..Test::default()
+        }
+    };
+    Ok(names.map(test).collect())
+}
+
+/// Runs tests of one program; all that the filter means when none is named. Under a debugger those that pass by a panic run by
+/// themselves: it would stop at what they expect.
+async fn run_program(
+    run: &mut Run<'_>,
+    program: &Program,
+    tests: &[Test],
+    filter: Option<&str>,
+) -> Result<(), Failure> {
+    if !run.host.is_debugger() {
+        return run_process(run, program, tests, filter).await;
+    }
+    let listed = match tests {
+        [] => meant(run, program, filter).await?,
+        tests => tests.to_vec(),
+    };
+    let (panicking, others): (Vec<Test>, Vec<Test>) = listed.into_iter().partition(is_to_panic);
+    if panicking.is_empty() {
+        return run_process(run, program, tests, filter).await;
+    }
+    for part in [others, panicking].iter().filter(|part| !part.is_empty()) {
+        run_process(run, program, part, None).await?;
+    }
+    Ok(())
+}
+
+/// The tests that a filter means, and what arguments for the program say besides.
+async fn meant(run: &Run<'_>, program: &Program, filter: Option<&str>) -> Result<Vec<Test>, Failure> {
+    let (_, own) = arguments(run);
+    let more: Vec<&str> = filter.into_iter().chain(own.iter().map(String::as_str)).collect();
+    let mut sources = Sources::of(&program.source);
+    let test = |name: String| Test {
+        id: format!("{} {name}", program.name),
+        handle: handle(program, &name, sources.find(&name).is_some_and(|place| place.panics)),
+        name: Some(name),
+        ..Test::default()
+    };
+    Ok(names(run, program, &more).await?.into_iter().map(test).collect())
+}
+
+/// Whether a test passes when it panics.
+fn is_to_panic(test: &Test) -> bool {
+    test.handle["panics"] == true
+}
+
+/// Runs tests of one program in one process.
+async fn run_process(
+    run: &mut Run<'_>,
+    program: &Program,
+    tests: &[Test],
+    filter: Option<&str>,
+) -> Result<(), Failure> {
+    let (_, own) = arguments(run);
+    let debugs = run.host.is_debugger();
+    let names = tests.iter().filter_map(|test| test.handle["name"].as_str());
+    let mut command = program.command(run).args(filter);
+    if !tests.is_empty() {
+        command = command.arg("--exact").args(names);
+        // Who names one test wants it run, whatever the source says.
+        if tests.len() == 1 && tests.iter().all(|test| test.skipped.is_some()) {
+            command = command.arg("--include-ignored");
+        }
+    }
+    // Of tests side by side libtest does not say which have begun.
+    let alone = debugs || run.options.test_limit.is_some() || tests.len() == 1;
+    if debugs {
+        command = command.arg("--nocapture");
+    }
+    if alone && !own.iter().any(|word| word.starts_with("--test-threads")) {
+        command = command.arg("--test-threads=1");
+    }
+    let command = command.args(own);
+    let mut launch = Launch::new(command, "lldb");
+    launch.stops = stops(!tests.is_empty() && tests.iter().all(is_to_panic), run.options.known.is_some());
+    let shown = match (filter, tests) {
+        (Some(filter), _) => format!("cargo test {filter}"),
+        (None, []) => "cargo test".to_owned(),
+        (None, [one]) => format!("cargo test {}", one.name.as_deref().unwrap_or(&one.id)),
+        (None, several) => format!("cargo test ({} tests)", several.len()),
+    };
+    let mut reader = Libtest::new(&program.name);
+    let host = run.host;
+    let ended = run.process(host, launch, &shown, &mut reader, &mut Nobody).await?;
+    if ended.code >= 128 && !debugs {
+        crashed(run, program, tests, filter, ended).await?;
+    }
+    Ok(())
+}
+
+/// A program crashed: the tests that have no result are run again, one at a time, so that each has one.
+async fn crashed(
+    run: &mut Run<'_>,
+    program: &Program,
+    tests: &[Test],
+    filter: Option<&str>,
+    ended: Ended,
+) -> Result<(), Failure> {
+    let mut left: Vec<Test> = tests.to_vec();
+    if left.is_empty() {
+        let ignored = names(run, program, &["--ignored"]).await?;
+        let all = names(run, program, &[]).await?;
+        let meant = all
+            .iter()
+            .filter(|name| filter.is_none_or(|filter| name.contains(filter)) && !ignored.contains(name));
+        left = meant
+            .map(|name| Test {
+                id: format!("{} {name}", program.name),
+                name: Some(name.clone()),
+                handle: handle(program, name, false),
+                ..Test::default()
+            })
+            .collect();
+    }
+    for _ in 0..MAX_CRASHES {
+        left.retain(|test| !run.results.has_result(test));
+        if left.is_empty() {
+            return Ok(());
+        }
+        let names = left.iter().filter_map(|test| test.handle["name"].as_str());
+        let command = program.command(run).arg("--exact").args(names).arg("--test-threads=1");
+        let mut reader = Libtest::new(&program.name);
+        let launch = Launch::new(command, "lldb");
+        let again = run
+            .process(&Processes, launch, "cargo test -- --test-threads=1", &mut reader, &mut Nobody)
+            .await?;
+        if again.code < 128 {
+            break;
+        }
+    }
+    left.retain(|test| !run.results.has_result(test));
+    run.blame(&left, ended, |test| test.id.clone());
+    run.code = ended.code;
+    Ok(())
+}
+
+async fn run_documentation(run: &mut Run<'_>, tests: &[Test], filter: Option<&str>) -> Result<(), Failure> {
+    if run.host.is_debugger() {
+        return Err(Failure::new(
+            dap_wire::ErrorCode::Unsupported,
+            "tests in documentation cannot be debugged",
+        )
+        .hint("rustdoc builds and runs them by itself; put the code into a test of the crate"));
+    }
+    let (own, more) = arguments(run);
+    let mut command = cargo(run).arg("--doc").args(own).arg("--").args(filter);
+    // rustdoc takes arguments apart at their spaces: the item's name chooses, and what is chosen besides does not count.
+    command = command.args(tests.iter().filter_map(|test| item_of(test.handle["name"].as_str()?)));
+    let launch = Launch::new(command.args(more), "lldb");
+    let names = tests.iter().filter_map(|test| test.handle["name"].as_str().map(str::to_owned));
+    let mut reader = Libtest::new("doc").only(names.collect());
+    run.process(&Processes, launch, "cargo test --doc", &mut reader, &mut Nobody).await.map(drop)
+}
+
+/// `total` of `src/lib.rs - total (line 5)`; the file of what belongs to no item.
+fn item_of(name: &str) -> Option<&str> {
+    let (file, rest) = name.split_once(" - ")?;
+    rest.split(' ').next().filter(|item| !item.starts_with('(')).or(Some(file))
+}
+
+impl Framework for Cargo {
+    fn name(&self) -> &'static str {
+        "cargo"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Cargo
+    }
+
+    fn detects(&self, _: &Project) -> bool {
+        true
+    }
+
+    fn list<'a>(&'a self, run: &'a mut Run<'_>) -> Boxed<'a, Result<Vec<Test>, Failure>> {
+        Box::pin(listed(run))
+    }
+
+    fn run<'a>(&'a self, run: &'a mut Run<'_>, chosen: &'a Chosen) -> Boxed<'a, Result<(), Failure>> {
+        Box::pin(async move {
+            let filter = match chosen {
+                Chosen::Tests(tests) => return run_tests(run, tests).await,
+                Chosen::Filter(filter) => Some(filter.as_str()),
+                Chosen::Everything => None,
+            };
+            let programs = programs(run).await?;
+            for program in &programs {
+                run_program(run, program, &[], filter).await?;
+            }
+            let examples = run
+                .project
+                .file
+                .as_ref()
+                .is_none_or(|file| file.extension().is_none_or(|ending| ending != "rs"));
+            if examples && !run.host.is_debugger() && !run.broken && has_documentation(&programs) {
+                run_documentation(run, &[], filter).await?;
+            }
+            Ok(())
+        })
+    }
+
+    fn is_id(&self, text: &str) -> bool {
+        text.contains(' ')
+    }
+}
+
+/// Runs tests of the list, program by program.
+async fn run_tests(run: &mut Run<'_>, tests: &[Test]) -> Result<(), Failure> {
+    let mut programs: Vec<Program> = Vec::new();
+    for program in tests.iter().filter_map(program_of) {
+        if !programs.contains(&program) {
+            programs.push(program);
+        }
+    }
+    for program in programs {
+        let own: Vec<Test> =
+            tests.iter().filter(|test| program_of(test).as_ref() == Some(&program)).cloned().collect();
+        run_program(run, &program, &own, None).await?;
+    }
+    let documented: Vec<Test> =
+        tests.iter().filter(|test| test.handle["documentation"] == true).cloned().collect();
+    if !documented.is_empty() {
+        run_documentation(run, &documented, None).await?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_package_is_named_by_its_id_of_any_form() {
+        let folder = Path::new("/w/calc");
+        for id in [
+            "path+file:///w/calc#0.1.0",
+            "path+file:///w/other#calc@0.1.0",
+            "calc 0.1.0 (path+file:///w/calc)",
+        ] {
+            assert_eq!(package(id, folder), "calc", "{id}");
+        }
+    }
+
+    #[test]
+    fn a_program_of_tests_is_named_by_package_and_kind() {
+        let artifact = |kind: &str, name: &str| {
+            json!({ "profile": { "test": true }, "manifest_path": "/w/calc/Cargo.toml", "package_id": "path+file:///w/calc#0.1.0",
+                "target": { "kind": [kind], "name": name, "src_path": "/w/calc/x.rs" }, "executable": "/w/target/debug/deps/x" })
+        };
+        for (kind, name, wanted) in
+            [("lib", "calc", "calc"), ("test", "it", "calc::it"), ("bin", "calc", "calc::bin/calc")]
+        {
+            assert_eq!(Program::of(&artifact(kind, name)).unwrap().name, wanted);
+        }
+        assert_eq!(Program::of(&json!({ "profile": { "test": false } })), None);
+    }
+}

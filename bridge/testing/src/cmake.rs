@@ -1,0 +1,367 @@
+//! Tests of CMake projects: those of ctest, and inside their programs those of GoogleTest. A program of GoogleTest is run by itself, once
+//! for all that is wanted of it; whatever else ctest knows is run by ctest.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use dap_wire::{ErrorCode, Failure};
+use serde_json::{Value, json};
+use workspace_tools::bounded;
+use workspace_tools::build::project::{Kind, Project};
+use workspace_tools::build::readers::Reader as Lines;
+use workspace_tools::build::steps::Step;
+use workspace_tools::process::Command;
+use workspace_tools::process::kept::Apart;
+
+use crate::framework::{Chosen, Framework};
+use crate::host::{Boxed, Launch, Processes, Stops};
+use crate::model::{Outcome, Test, TestResult};
+use crate::results::ending;
+use crate::run::{Nobody, Run, Silent};
+use ctest::Ctest;
+use googletest::GoogleTest;
+
+mod ctest;
+mod googletest;
+
+/// What a list may have, bytes.
+const MAX_LIST: usize = 32 << 20;
+/// A larger program is not looked through.
+const MAX_PROGRAM: u64 = 512 << 20;
+/// Processes that may crash in one program before the rest is given up.
+const MAX_CRASHES: usize = 20;
+/// An option that every program of GoogleTest knows.
+const MARK: &[u8] = b"gtest_list_tests";
+
+/// Tests of CMake projects.
+pub struct Cmake;
+
+/// A test of ctest's list.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Listed {
+    name: String,
+    command: Vec<String>,
+    folder: PathBuf,
+    env: Vec<String>,
+    labels: Vec<String>,
+    place: Option<(String, u32)>,
+    disabled: bool,
+    /// It passes when its program fails.
+    will_fail: bool,
+}
+
+impl Listed {
+    fn of(one: &Value, graph: &Value, build: &Path) -> Option<Self> {
+        let texts = |value: &Value| -> Vec<String> {
+            value
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(|text| text.as_str().map(str::to_owned))
+                .collect()
+        };
+        let property = |name: &str| {
+            let all = one["properties"].as_array().into_iter().flatten();
+            all.filter(|property| property["name"] == name)
+                .map(|property| &property["value"])
+                .next()
+                .unwrap_or(&Value::Null)
+        };
+        Some(Self {
+            name: one["name"].as_str()?.to_owned(),
+            command: texts(&one["command"]),
+            folder: property("WORKING_DIRECTORY").as_str().map_or_else(|| build.to_owned(), PathBuf::from),
+            env: texts(property("ENVIRONMENT")),
+            labels: texts(property("LABELS")),
+            place: place(one, graph),
+            disabled: property("DISABLED") == true,
+            will_fail: property("WILL_FAIL") == true,
+        })
+    }
+
+    /// The program and the name inside it, of a test that `gtest_discover_tests` has found.
+    fn discovered(&self) -> Option<(String, String)> {
+        let filter = self.command.iter().find_map(|word| word.strip_prefix("--gtest_filter="))?;
+        Some((self.command.first()?.clone(), filter.to_owned()))
+    }
+
+    fn test(&self) -> Test {
+        let (file, line) = self.place.clone().unzip();
+        Test {
+            id: self.name.clone(),
+            file,
+            line,
+            traits: self.labels.clone(),
+            skipped: self.disabled.then(|| "DISABLED".to_owned()),
+            class: "ctest".into(),
+            handle: json!({ "command": self.command, "folder": self.folder, "env": self.env, "willFail": self.will_fail }),
+            ..Test::default()
+        }
+    }
+}
+
+/// The line of the CMake file that defines the test.
+fn place(one: &Value, graph: &Value) -> Option<(String, u32)> {
+    let node = graph["nodes"].get(usize::try_from(one["backtrace"].as_u64()?).ok()?)?;
+    let file = graph["files"].get(usize::try_from(node["file"].as_u64()?).ok()?)?.as_str()?;
+    Some((file.to_owned(), u32::try_from(node["line"].as_u64()?).ok()?))
+}
+
+fn build_folder(run: &Run<'_>) -> PathBuf {
+    run.project.folder.join("build")
+}
+
+/// Whether the build folder has a build type: without one there is nothing for a debugger.
+fn has_build_type(folder: &Path) -> bool {
+    let cache = bounded::read(&folder.join("CMakeCache.txt"), MAX_PROGRAM).unwrap_or_default();
+    let text = String::from_utf8_lossy(&cache);
+    text.lines()
+        .any(|line| line.strip_prefix("CMAKE_BUILD_TYPE:STRING=").is_some_and(|kind| !kind.is_empty()))
+}
+
+/// Configures and builds, unless that is not wanted. Whether there is something to run.
+async fn build(run: &mut Run<'_>) -> Result<bool, Failure> {
+    let folder = build_folder(run);
+    if run.options.no_build {
+        if !folder.is_dir() {
+            let message =
+                format!("`{}` is not built yet: there is no folder `build`", run.project.folder.display());
+            return Err(Failure::invalid(message).hint("leave `noBuild` out"));
+        }
+        return Ok(true);
+    }
+    let mut configure = Command::new("cmake", &run.project.folder).args(["-S", ".", "-B", "build"]);
+    if !has_build_type(&folder) {
+        let kind = run.options.configuration.as_deref().unwrap_or("Debug");
+        configure = configure.arg(format!("-DCMAKE_BUILD_TYPE={kind}"));
+    }
+    let step = Step { command: configure, reader: Lines::cmake() };
+    if !run.build(step, "cmake -B build").await? {
+        return Ok(false);
+    }
+    let command = Command::new("cmake", &run.project.folder).args(["--build", "build", "--parallel"]);
+    run.build(Step { command, reader: Lines::cmake() }, "cmake --build build").await
+}
+
+async fn listed(run: &mut Run<'_>) -> Result<Vec<Test>, Failure> {
+    if !build(run).await? {
+        return Ok(Vec::new());
+    }
+    let folder = build_folder(run);
+    let command =
+        Command::new("ctest", &run.project.folder).args(["--test-dir", "build", "--show-only=json-v1"]);
+    let mut printed = Apart::new(MAX_LIST, 4 << 10);
+    let ended = command.run(&mut printed, run.options.run_limit, run.cancel).await?;
+    let errors = printed.err.text();
+    let bytes = printed.out.whole().unwrap_or_default();
+    let list: Value = serde_json::from_slice(&bytes).map_err(|error| {
+        let message =
+            format!("ctest does not list its tests (exit code {}): {error}; {}", ended.code, errors.trim());
+        Failure::new(ErrorCode::CommandFailed, message).hint("ctest 3.14 or newer lists them")
+    })?;
+    let all = list["tests"].as_array().into_iter().flatten();
+    let all: Vec<Listed> = all.filter_map(|one| Listed::of(one, &list["backtraceGraph"], &folder)).collect();
+    let mut programs: HashMap<String, Option<Vec<Test>>> = HashMap::new();
+    let mut tests = Vec::new();
+    for one in &all {
+        let Some(program) = one.command.first().cloned() else { continue };
+        if !programs.contains_key(&program) {
+            let inside = match is_googletest(Path::new(&program)) {
+                true => Some(googletest::list(run, &program, one).await?),
+                false => None,
+            };
+            programs.insert(program.clone(), inside);
+        }
+        match (programs.get(&program).cloned().flatten(), one.discovered()) {
+            // ctest has a test for each: its place is where GoogleTest says.
+            (Some(inside), Some((_, name))) => {
+                let mut test = one.test();
+                if let Some(own) = inside.into_iter().find(|own| own.handle["name"] == name.as_str()) {
+                    test = Test { id: test.id, traits: test.traits, ..own };
+                }
+                tests.push(test);
+            }
+            // One of ctest's for the whole program.
+            (Some(inside), None) => tests.extend(inside),
+            (None, _) => tests.push(one.test()),
+        }
+    }
+    Ok(tests)
+}
+
+/// Whether a program uses GoogleTest. Any other program would do its normal work if it were run for a list.
+fn is_googletest(program: &Path) -> bool {
+    bounded::read(program, MAX_PROGRAM).is_ok_and(|bytes| bytes.windows(MARK.len()).any(|part| part == MARK))
+}
+
+/// The process of a test, with its folder and environment.
+fn command_of(run: &Run<'_>, test: &Test) -> Option<Command> {
+    let words: Vec<&str> = test.handle["command"].as_array()?.iter().filter_map(Value::as_str).collect();
+    let (program, arguments) = words.split_first()?;
+    let folder = test.handle["folder"].as_str().unwrap_or(".");
+    let mut command = Command::new(program, folder).args(arguments);
+    for pair in test.handle["env"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        if let Some((name, value)) = pair.split_once('=') {
+            command = command.env(name, value);
+        }
+    }
+    for (name, value) in &run.options.env {
+        command.environment.push((name.into(), value.as_ref().map(Into::into)));
+    }
+    Some(command)
+}
+
+/// Runs tests of one program of GoogleTest; when it crashes, those that have no result once more.
+async fn run_googletest(run: &mut Run<'_>, tests: &[Test]) -> Result<(), Failure> {
+    let debugs = run.host.is_debugger();
+    let mut left: Vec<Test> = tests.to_vec();
+    for _ in 0..MAX_CRASHES {
+        let Some(first) = left.first() else { return Ok(()) };
+        let Some(mut command) = command_of(run, first) else { return Ok(()) };
+        let names: Vec<&str> = left.iter().filter_map(|test| test.handle["name"].as_str()).collect();
+        command.arguments.clear();
+        command = command.arg(format!("--gtest_filter={}", names.join(":"))).arg("--gtest_color=no");
+        if tests.len() == 1 && tests.iter().all(|test| test.skipped.is_some()) {
+            command = command.arg("--gtest_also_run_disabled_tests");
+        }
+        if debugs {
+            command = command.args(["--gtest_break_on_failure", "--gtest_catch_exceptions=0"]);
+        }
+        let command = command.args(&run.options.arguments);
+        let mut launch = Launch::new(command, "lldb");
+        launch.stops = Stops { own_frames: true, preamble: googletest::PREAMBLE, ..Stops::default() };
+        let mut reader = GoogleTest::new(&left);
+        let host = run.host;
+        let ended = run.process(host, launch, "ctest (GoogleTest)", &mut reader, &mut Nobody).await?;
+        let before = left.len();
+        left.retain(|test| !run.results.has_result(test));
+        if ended.code < 128 || left.len() == before || debugs {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Has ctest run these.
+async fn run_ctest(run: &mut Run<'_>, tests: &[Test]) -> Result<(), Failure> {
+    let names: Vec<String> = tests.iter().map(|test| pattern(&test.id)).collect();
+    let mut command = Command::new("ctest", &run.project.folder)
+        .args(["--test-dir", "build", "--output-on-failure", "-R"])
+        .arg(format!("^({})$", names.join("|")));
+    if let Some(limit) = run.options.test_limit {
+        command = command.arg("--timeout").arg(limit.as_secs().max(1).to_string());
+    }
+    command = command.args(&run.options.arguments);
+    for (name, value) in &run.options.env {
+        command.environment.push((name.into(), value.as_ref().map(Into::into)));
+    }
+    let mut reader = Ctest::new(tests);
+    run.process(&Processes, Launch::new(command, "lldb"), "ctest", &mut reader, &mut Nobody).await.map(drop)
+}
+
+/// A name in CMake's regular expressions, which do not know every escape.
+fn pattern(name: &str) -> String {
+    let escape = |letter: char| match letter {
+        '.' | '*' | '+' | '?' | '(' | ')' | '[' | ']' | '^' | '$' | '|' | '\\' => format!("\\{letter}"),
+        letter => letter.to_string(),
+    };
+    name.chars().map(escape).collect()
+}
+
+/// The program of a test of ctest's, under a debugger. Its exit code is its result.
+async fn debug_ctest(run: &mut Run<'_>, test: &Test) -> Result<(), Failure> {
+    let Some(command) = command_of(run, test) else { return Ok(()) };
+    let mut launch = Launch::new(command.args(&run.options.arguments), "lldb");
+    let note = "a test of ctest fails by its exit code, unless it aborts or crashes";
+    launch.stops = Stops { note: Some(note), ..Stops::default() };
+    let host = run.host;
+    let ended = run.process(host, launch, "ctest", &mut Silent, &mut Nobody).await?;
+    let passed = ended.success() != (test.handle["willFail"] == true);
+    run.results.finished(TestResult {
+        id: test.id.clone(),
+        outcome: if passed { Outcome::Passed } else { Outcome::Failed },
+        message: if passed { String::new() } else { format!("its program ended with {}", ending(ended)) },
+        ..TestResult::default()
+    });
+    Ok(())
+}
+
+async fn run_tests(run: &mut Run<'_>, tests: &[Test]) -> Result<(), Failure> {
+    let mut programs: Vec<(String, Vec<Test>)> = Vec::new();
+    let mut others = Vec::new();
+    for test in tests {
+        if test.handle["name"].is_null() {
+            others.push(test.clone());
+            continue;
+        }
+        let program = test.handle["command"][0].as_str().unwrap_or_default();
+        match programs.iter_mut().find(|(known, _)| known == program) {
+            Some((_, own)) => own.push(test.clone()),
+            None => programs.push((program.to_owned(), vec![test.clone()])),
+        }
+    }
+    for (_, own) in &programs {
+        run_googletest(run, own).await?;
+    }
+    if run.host.is_debugger() {
+        for test in &others {
+            debug_ctest(run, test).await?;
+        }
+    } else if !others.is_empty() {
+        run_ctest(run, &others).await?;
+    }
+    Ok(())
+}
+
+impl Framework for Cmake {
+    fn name(&self) -> &'static str {
+        "cmake"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Cmake
+    }
+
+    fn detects(&self, _: &Project) -> bool {
+        true
+    }
+
+    fn list<'a>(&'a self, run: &'a mut Run<'_>) -> Boxed<'a, Result<Vec<Test>, Failure>> {
+        Box::pin(listed(run))
+    }
+
+    fn run<'a>(&'a self, run: &'a mut Run<'_>, chosen: &'a Chosen) -> Boxed<'a, Result<(), Failure>> {
+        Box::pin(async move { run_tests(run, chosen.tests()).await })
+    }
+
+    fn filters_the_list(&self) -> bool {
+        true
+    }
+
+    /// As `ctest -R`: a regular expression.
+    fn matches(&self, filter: &str, test: &Test) -> bool {
+        match regex::Regex::new(filter) {
+            Ok(pattern) => pattern.is_match(&test.id),
+            Err(_) => test.id.contains(filter),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_test_of_ctest_is_listed_with_its_place() {
+        let graph = json!({ "files": ["/w/CMakeLists.txt"], "nodes": [{ "file": 0 }, { "file": 0, "line": 7, "parent": 0 }] });
+        let one = json!({ "name": "Cart.Adds", "backtrace": 1, "command": ["/w/build/t", "--gtest_filter=Cart.Adds"],
+            "properties": [{ "name": "LABELS", "value": ["slow"] }, { "name": "WORKING_DIRECTORY", "value": "/w/build" }] });
+        let listed = Listed::of(&one, &graph, Path::new("/b")).unwrap();
+        assert_eq!(
+            (listed.place.clone(), listed.labels.clone()),
+            (Some(("/w/CMakeLists.txt".into(), 7)), vec!["slow".into()])
+        );
+        assert_eq!(listed.discovered(), Some(("/w/build/t".into(), "Cart.Adds".into())));
+        assert_eq!(pattern("a.b(1)"), "a\\.b\\(1\\)");
+    }
+}

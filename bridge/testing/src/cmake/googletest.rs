@@ -1,0 +1,219 @@
+//! GoogleTest: the list that a program writes as JSON, with the place of each test, and what it prints while it runs them.
+
+use std::path::Path;
+use std::sync::LazyLock;
+
+use dap_wire::Failure;
+use regex::Regex;
+use serde_json::{Value, json};
+use workspace_tools::bounded;
+use workspace_tools::build::report::Report;
+use workspace_tools::process::kept::Apart;
+use workspace_tools::process::{Command, Stream};
+
+use super::Listed;
+use crate::model::{Outcome, Test, TestResult};
+use crate::results::Results;
+use crate::run::{Reader, Run};
+
+/// A larger list is not read.
+const MAX_LIST: u64 = 64 << 20;
+/// Lines kept of one test.
+const MAX_LINES: usize = 500;
+/// What it prints of itself before a test.
+pub(super) const PREAMBLE: &[&str] =
+    &["Note: Google Test filter", "[==========]", "[----------]", "[ RUN      ]", "Running main()"];
+
+static FAILURE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?:unknown file|(?P<file>.+?):(?P<line>\d+)): Failure$")
+        .expect("the pattern is a constant, and tested")
+});
+static ENDED: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^\[\s+(?P<how>OK|FAILED|SKIPPED)\s+\] (?P<name>\S+?)(?:, where .*)? \((?P<ms>\d+) ms\)$")
+        .expect("the pattern is a constant, and tested")
+});
+static COMPARED: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"Expected equality of these values:\n  (?P<left>[^\n]*)\n(?:    Which is: (?P<left_is>[^\n]*)\n)?  (?P<right>[^\n]*)(?:\n    Which is: (?P<right_is>[^\n]*))?")
+        .expect("the pattern is a constant, and tested")
+});
+
+/// The tests of a program.
+pub(super) async fn list(run: &Run<'_>, program: &str, listed: &Listed) -> Result<Vec<Test>, Failure> {
+    let file = run.scratch.join("googletest.json");
+    drop(std::fs::remove_file(&file));
+    let output = format!("--gtest_output=json:{}", file.display());
+    let mut command = Command::new(program, &listed.folder).args(["--gtest_list_tests", &output]);
+    for pair in &listed.env {
+        if let Some((name, value)) = pair.split_once('=') {
+            command = command.env(name, value);
+        }
+    }
+    let mut printed = Apart::new(64 << 10, 4 << 10);
+    command.run(&mut printed, run.options.run_limit, run.cancel).await?;
+    let text = bounded::read(&file, MAX_LIST).unwrap_or_default();
+    let all: Value = serde_json::from_slice(&text).unwrap_or_default();
+    let mut tests = Vec::new();
+    for suite in all["testsuites"].as_array().into_iter().flatten() {
+        let owner = suite["name"].as_str().unwrap_or_default();
+        for one in suite["testsuite"].as_array().into_iter().flatten() {
+            let Some(own) = one["name"].as_str() else { continue };
+            let name = format!("{owner}.{own}");
+            let disabled = owner.contains("DISABLED_") || own.starts_with("DISABLED_");
+            let file = one["file"].as_str().map(|file| listed.folder.join(file).display().to_string());
+            tests.push(Test {
+                id: format!("{} {name}", listed.name),
+                name: Some(name.clone()),
+                file,
+                line: one["line"].as_u64().and_then(|line| u32::try_from(line).ok()),
+                traits: listed.labels.clone(),
+                skipped: disabled.then(|| "DISABLED_".to_owned()),
+                class: owner.to_owned(),
+                handle: json!({ "command": [program], "folder": listed.folder, "env": listed.env, "name": name }),
+                ..Test::default()
+            });
+        }
+    }
+    Ok(tests)
+}
+
+/// Reads what a program prints.
+pub(super) struct GoogleTest {
+    /// Names inside the program, and ids.
+    ids: Vec<(String, Test)>,
+    current: Option<(String, Vec<String>)>,
+}
+
+impl GoogleTest {
+    /// Of a program that runs these tests.
+    pub(super) fn new(tests: &[Test]) -> Self {
+        let name = |test: &Test| test.handle["name"].as_str().unwrap_or_default().to_owned();
+        Self { ids: tests.iter().map(|test| (name(test), test.clone())).collect(), current: None }
+    }
+
+    fn test(&self, name: &str) -> Test {
+        let found = self.ids.iter().find(|(own, _)| own == name).map(|(_, test)| test.clone());
+        found.unwrap_or_else(|| Test { id: name.to_owned(), ..Test::default() })
+    }
+}
+
+/// Message, place and output of a test that failed.
+fn explain(result: &mut TestResult, lines: &[String]) {
+    let (mut messages, mut output, mut inside): (Vec<String>, Vec<&str>, bool) =
+        (Vec::new(), Vec::new(), false);
+    for line in lines {
+        if let Some(found) = FAILURE.captures(line) {
+            if result.file.is_none() {
+                // Of an exception no place is known.
+                result.file = found.name("file").map(|file| file.as_str().to_owned());
+                result.line = found.name("line").and_then(|line| line.as_str().parse().ok());
+            }
+            messages.push(String::new());
+            inside = true;
+        } else if line.is_empty() {
+            inside = false;
+        } else if let Some(message) = messages.last_mut().filter(|_| inside) {
+            message.push_str(line);
+            message.push('\n');
+        } else {
+            output.push(line);
+        }
+    }
+    result.message = messages.join("\n").trim_end().to_owned();
+    result.output = output.join("\n");
+    if let Some(found) = COMPARED.captures(&result.message) {
+        let value = |which: &str, text: &str| {
+            found.name(which).or_else(|| found.name(text)).map(|part| part.as_str().to_owned())
+        };
+        result.expected = value("left_is", "left");
+        result.actual = value("right_is", "right");
+    }
+}
+
+impl Reader for GoogleTest {
+    fn line(&mut self, stream: Stream, line: &str, _: &mut Report, results: &Results) {
+        if let Some(name) = line.strip_prefix("[ RUN      ] ") {
+            results.started(&self.test(name).id);
+            self.current = Some((name.to_owned(), Vec::new()));
+            return;
+        }
+        // What a test prints may stand on the line before its end.
+        let tail = line.find("[       OK ] ").or_else(|| line.find("[  FAILED  ] ")).unwrap_or(0);
+        let ended = ENDED.captures(line.get(tail..).unwrap_or_default());
+        let Some(found) = ended.filter(|_| self.current.is_some()) else {
+            if let Some((_, lines)) = &mut self.current
+                && stream == Stream::Out
+                && lines.len() < MAX_LINES
+            {
+                lines.push(line.to_owned());
+            }
+            return;
+        };
+        let lines = self.current.take().map(|(_, lines)| lines).unwrap_or_default();
+        let test = self.test(&found["name"]);
+        let mut result = TestResult {
+            id: test.id,
+            name: test.name,
+            outcome: match &found["how"] {
+                "OK" => Outcome::Passed,
+                "SKIPPED" => Outcome::Skipped,
+                _ => Outcome::Failed,
+            },
+            duration_ms: found["ms"].parse().ok(),
+            ..TestResult::default()
+        };
+        match result.outcome {
+            Outcome::Passed => result.output = lines.join("\n"),
+            Outcome::Failed => explain(&mut result, &lines),
+            // `file:line: Skipped`, and the reason.
+            Outcome::Skipped => {
+                let reason = lines.iter().skip_while(|line| !line.ends_with(": Skipped")).skip(1);
+                result.message = reason.cloned().collect::<Vec<_>>().join("\n").trim().to_owned();
+            }
+        }
+        if let Some(file) = result.file.as_ref().filter(|file| !Path::new(file).is_absolute()) {
+            result.file = test.file.filter(|own| own.ends_with(file.trim_start_matches("../")));
+        }
+        results.finished(result);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_program_prints_becomes_results() {
+        let tests = [Test {
+            id: "cart Cart.Fails".into(),
+            handle: json!({ "name": "Cart.Fails" }),
+            ..Test::default()
+        }];
+        let (results, mut reader) = (Results::default(), GoogleTest::new(&tests));
+        let mut report = Report::new(Path::new("/w"), 1000);
+        let text = "[ RUN      ] Cart.Fails\nprinted\n/w/cart_test.cc:12: Failure\nExpected equality of these values:\n  4\n  sum\n    Which is: 3\n\n\
+            [  FAILED  ] Cart.Fails (2 ms)\n[ RUN      ] Cart.Rows/0\nunknown file: Failure\nC++ exception with description \"no\" thrown in the test body.\n[  FAILED  ] Cart.Rows/0, where GetParam() = 1 (0 ms)\n\
+            [ RUN      ] Cart.Off\n/w/cart_test.cc:20: Skipped\nnot yet\n\n[  SKIPPED ] Cart.Off (0 ms)\n\
+            [ RUN      ] Cart.Good\nno end of line[       OK ] Cart.Good (0 ms)\n[  FAILED  ] 2 tests, listed below:\n[ RUN      ] Cart.Crashes";
+        for line in text.lines() {
+            reader.line(Stream::Out, line, &mut report, &results);
+        }
+        let counts = results.counts();
+        assert_eq!((counts.passed, counts.failed, counts.skipped), (1, 2, 1));
+        let kept = results.kept();
+        let failed = &kept.failures[0];
+        assert_eq!(
+            (failed.id.as_str(), failed.line, failed.output.as_str()),
+            ("cart Cart.Fails", Some(12), "printed")
+        );
+        let thrown = &kept.failures[1];
+        assert_eq!(
+            (thrown.message.as_str(), thrown.file.as_deref()),
+            ("C++ exception with description \"no\" thrown in the test body.", None)
+        );
+        assert_eq!((failed.expected.as_deref(), failed.actual.as_deref()), (Some("4"), Some("3")));
+        assert_eq!(
+            (kept.skips[0].message.as_str(), results.running()),
+            ("not yet", vec!["Cart.Crashes".to_owned()])
+        );
+    }
+}

@@ -1,0 +1,197 @@
+//! Tests of .NET: xunit, NUnit, MSTest and TUnit, on Microsoft.Testing.Platform ([`mtp`]) or VSTest ([`vstest`]), whichever each project
+//! is built for ([`build`]).
+
+use std::path::{Path, PathBuf};
+
+use dap_wire::Failure;
+use workspace_tools::build::project::{Kind, Project};
+use workspace_tools::process::Command;
+
+use crate::framework::{Chosen, Framework};
+use crate::host::{Boxed, Stops};
+use crate::model::Test;
+use crate::results::Place;
+use crate::run::{Known, Run};
+use build::TestProject;
+
+pub mod build;
+pub mod filter;
+pub mod mtp;
+pub mod names;
+pub mod settings;
+pub mod vstest;
+pub mod wire;
+
+/// Exceptions of the frameworks' and the usual libraries' assertions. They are thrown in the test's own frame; a test that has awaited
+/// something has left it when they arrive at the framework.
+const ASSERTIONS: &str = "Xunit.Sdk.*, NUnit.Framework.AssertionException, NUnit.Framework.MultipleAssertException, \
+    Microsoft.VisualStudio.TestTools.UnitTesting.*, TUnit.Assertions.*, FluentAssertions.*, Shouldly.*";
+
+/// What Microsoft.Testing.Platform and xunit print before the tests.
+const PREAMBLE: &[&str] = &[
+    "Connecting to client host",
+    "* Note: Long running test detection",
+    "NUnit Adapter ",
+    "Debugging selected tests in ",
+    "NUnit3TestExecutor ",
+];
+
+/// Tests of .NET.
+pub struct Dotnet;
+
+/// Where a debugger stops: at an assertion, or the exception that is known, when it is thrown; at any other exception when it leaves
+/// the user's code.
+pub fn stops(known: Option<&Known>) -> Stops {
+    let thrown = match known {
+        Some(known) => format!("{ASSERTIONS}, {}", known.kind),
+        None => ASSERTIONS.to_owned(),
+    };
+    // One stop for each.
+    let others = format!("!{thrown}");
+    if known.is_some_and(|known| known.kind.is_empty()) {
+        return Stops {
+            filters: vec![("all", None), ("unhandled", None)],
+            retries: true,
+            preamble: PREAMBLE,
+            ..Stops::default()
+        };
+    }
+    Stops {
+        filters: vec![
+            ("userUnhandled", Some(others.clone())),
+            ("unhandled", Some(others)),
+            ("all", Some(thrown)),
+        ],
+        retries: true,
+        preamble: PREAMBLE,
+        ..Stops::default()
+    }
+}
+
+/// The user's `dotnet`.
+pub fn dotnet() -> PathBuf {
+    let own = std::env::var_os("DOTNET_ROOT").map(|root| Path::new(&root).join("dotnet"));
+    own.filter(|program| program.is_file()).unwrap_or_else(|| PathBuf::from("dotnet"))
+}
+
+/// A command with the environment that a call sets.
+fn with_environment(mut command: Command, run: &Run<'_>) -> Command {
+    for (name, value) in [
+        ("DOTNET_CLI_TELEMETRY_OPTOUT", "1"),
+        ("TESTINGPLATFORM_TELEMETRY_OPTOUT", "1"),
+        ("DOTNET_NOLOGO", "1"),
+    ] {
+        command = command.env(name, value);
+    }
+    let own = run.options.env.iter().map(|(name, value)| (name.into(), value.as_ref().map(Into::into)));
+    command.environment.extend(own);
+    command
+}
+
+/// The call of a test's method as .NET prints it in a stack.
+fn call_of(test: &Test) -> String {
+    let (class, method) = names::split(&test.id);
+    format!("{class}.{}(", method.split(['(', ':', '#']).next().unwrap_or_default())
+}
+
+async fn listed(run: &mut Run<'_>) -> Result<Vec<Test>, Failure> {
+    let projects = build::projects(run).await?;
+    let mut tests = Vec::new();
+    for project in &projects {
+        let found = match project.is_platform {
+            true => mtp::list(run, project).await?,
+            false => vstest::list(run, project).await?,
+        };
+        tests.extend(found.into_iter().map(|test| with_project(test, project)));
+    }
+    Ok(apart(tests))
+}
+
+/// Where the test is to be run.
+fn with_project(mut test: Test, project: &TestProject) -> Test {
+    test.handle["project"] = serde_json::json!([
+        project.project,
+        project.target,
+        project.is_platform,
+        project.console,
+        project.settings,
+        project.arguments,
+        project.folder
+    ]);
+    test.project = project.name.clone();
+    test
+}
+
+/// Tests that share an id are numbered, in their order.
+fn apart(mut tests: Vec<Test>) -> Vec<Test> {
+    let mut seen = std::collections::HashMap::new();
+    for test in &mut tests {
+        let key = (test.id.clone(), test.handle["target"].to_string());
+        let count = seen.entry(key).or_insert(0_u32);
+        *count += 1;
+        if *count > 1 {
+            test.id = format!("{}#{count}", test.id);
+        }
+    }
+    tests
+}
+
+/// The tests of each project, in their order.
+fn by_project(tests: &[Test]) -> Vec<(TestProject, Vec<Test>)> {
+    let mut projects: Vec<(TestProject, Vec<Test>)> = Vec::new();
+    for test in tests {
+        let Some(project) = project_of(test) else { continue };
+        match projects.iter_mut().find(|(known, _)| *known == project) {
+            Some((_, own)) => own.push(test.clone()),
+            None => projects.push((project, vec![test.clone()])),
+        }
+    }
+    projects
+}
+
+fn project_of(test: &Test) -> Option<TestProject> {
+    let (project, target, is_platform, console, settings, arguments, folder) =
+        serde_json::from_value(test.handle["project"].clone()).ok()?;
+    let (framework, name) = (test.framework.clone(), test.project.clone());
+    Some(TestProject { project, name, target, framework, is_platform, console, settings, arguments, folder })
+}
+
+impl Framework for Dotnet {
+    fn name(&self) -> &'static str {
+        "dotnet"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Dotnet
+    }
+
+    fn detects(&self, _: &Project) -> bool {
+        true
+    }
+
+    fn list<'a>(&'a self, run: &'a mut Run<'_>) -> Boxed<'a, Result<Vec<Test>, Failure>> {
+        Box::pin(listed(run))
+    }
+
+    fn run<'a>(&'a self, run: &'a mut Run<'_>, chosen: &'a Chosen) -> Boxed<'a, Result<(), Failure>> {
+        Box::pin(async move {
+            for (project, tests) in by_project(chosen.tests()) {
+                run.results
+                    .enter(Place { framework: project.framework.clone(), project: project.name.clone() });
+                match project.is_platform {
+                    true => mtp::run(run, &project, tests).await?,
+                    false => vstest::run(run, &project, &tests).await?,
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn filters_the_list(&self) -> bool {
+        true
+    }
+
+    fn matches(&self, filter: &str, test: &Test) -> bool {
+        filter::Filter::parse(filter).holds(test)
+    }
+}

@@ -1,0 +1,199 @@
+//! The filters of `dotnet test`: `FullyQualifiedName~Cart&(TestCategory=slow|Priority!=1)`, compared with the list of tests, so that they
+//! mean the same on both platforms. What is not such an expression is a part of a name.
+
+use crate::model::Test;
+
+/// Parentheses within each other.
+const MAX_DEPTH: usize = 50;
+
+/// A filter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Filter {
+    /// A part of the id.
+    Part(String),
+    /// A property, an operator and a value.
+    Compare(String, Operator, String),
+    /// Both.
+    And(Box<Filter>, Box<Filter>),
+    /// Either.
+    Or(Box<Filter>, Box<Filter>),
+}
+
+/// How a property is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operator {
+    /// `=`
+    Is,
+    /// `!=`
+    IsNot,
+    /// `~`
+    Contains,
+    /// `!~`
+    ContainsNot,
+}
+
+impl Filter {
+    /// Reads a filter.
+    pub fn parse(text: &str) -> Self {
+        let mut rest = text;
+        let whole = if text.contains(['=', '~']) { or(&mut rest, 0) } else { None };
+        whole.filter(|_| rest.trim().is_empty()).unwrap_or_else(|| Self::Part(text.to_owned()))
+    }
+
+    /// Whether a test is meant.
+    pub fn holds(&self, test: &Test) -> bool {
+        match self {
+            Self::Part(part) => test.id.contains(part.as_str()),
+            Self::And(left, right) => left.holds(test) && right.holds(test),
+            Self::Or(left, right) => left.holds(test) || right.holds(test),
+            Self::Compare(name, operator, value) => {
+                let values = values(test, name);
+                let value = value.to_lowercase();
+                let is = |own: &String| own.to_lowercase() == value;
+                let contains = |own: &String| own.to_lowercase().contains(&value);
+                match operator {
+                    Operator::Is => values.iter().any(is),
+                    Operator::IsNot => !values.iter().any(is),
+                    Operator::Contains => values.iter().any(contains),
+                    Operator::ContainsNot => !values.iter().any(contains),
+                }
+            }
+        }
+    }
+}
+
+/// The values of a property.
+fn values(test: &Test, name: &str) -> Vec<String> {
+    let (class, method) = super::names::split(&test.id);
+    let bare = method.split(['(', ':']).next().unwrap_or_default();
+    match name.to_lowercase().as_str() {
+        "fullyqualifiedname" => vec![test.id.clone(), format!("{class}.{bare}")],
+        "name" | "displayname" => vec![test.id.clone(), method.to_owned(), bare.to_owned()],
+        "classname" => vec![test.class.clone(), test.class.rsplit('.').next().unwrap_or_default().to_owned()],
+        "testcategory" | "category" => test
+            .traits
+            .iter()
+            .map(|one| match one.split_once('=') {
+                Some((name, value))
+                    if matches!(name.to_lowercase().as_str(), "category" | "testcategory") =>
+                {
+                    value.to_owned()
+                }
+                _ => one.clone(),
+            })
+            .collect(),
+        name => {
+            let own = test.traits.iter().filter_map(|one| one.split_once('='));
+            own.filter(|(own, _)| own.to_lowercase() == name).map(|(_, value)| value.to_owned()).collect()
+        }
+    }
+}
+
+fn or(rest: &mut &str, depth: usize) -> Option<Filter> {
+    let mut left = and(rest, depth)?;
+    while take(rest, '|') {
+        left = Filter::Or(Box::new(left), Box::new(and(rest, depth)?));
+    }
+    Some(left)
+}
+
+fn and(rest: &mut &str, depth: usize) -> Option<Filter> {
+    let mut left = one(rest, depth)?;
+    while take(rest, '&') {
+        left = Filter::And(Box::new(left), Box::new(one(rest, depth)?));
+    }
+    Some(left)
+}
+
+fn one(rest: &mut &str, depth: usize) -> Option<Filter> {
+    if depth > MAX_DEPTH {
+        return None;
+    }
+    if take(rest, '(') {
+        let inside = or(rest, depth + 1)?;
+        return take(rest, ')').then_some(inside);
+    }
+    let name_end = rest.find(['=', '~', '!'])?;
+    let name = rest.get(..name_end)?.trim();
+    if name.is_empty() || !name.chars().all(|letter| letter.is_alphanumeric() || "._- ".contains(letter)) {
+        return None;
+    }
+    *rest = rest.get(name_end..)?;
+    let known = [
+        ("!=", Operator::IsNot),
+        ("!~", Operator::ContainsNot),
+        ("=", Operator::Is),
+        ("~", Operator::Contains),
+    ];
+    let (sign, operator) = known.into_iter().find(|(sign, _)| rest.starts_with(sign))?;
+    *rest = rest.get(sign.len()..)?;
+    Some(Filter::Compare(name.to_owned(), operator, value(rest)))
+}
+
+/// A value; a backslash takes the meaning from the letter behind it.
+fn value(rest: &mut &str) -> String {
+    let (mut value, mut end) = (String::new(), rest.len());
+    let mut letters = rest.char_indices();
+    while let Some((at, letter)) = letters.next() {
+        match letter {
+            '\\' => value.extend(letters.next().map(|(_, letter)| letter)),
+            '|' | '&' | ')' | '(' => {
+                end = at;
+                break;
+            }
+            letter => value.push(letter),
+        }
+    }
+    *rest = rest.get(end..).unwrap_or_default();
+    value.trim().to_owned()
+}
+
+fn take(rest: &mut &str, sign: char) -> bool {
+    match rest.trim_start().strip_prefix(sign) {
+        Some(after) => {
+            *rest = after;
+            true
+        }
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filters_of_dotnet_test_choose_tests() {
+        let test = Test {
+            id: "Shop.CartTests.Rows(\"a,b\")".into(),
+            class: "Shop.CartTests".into(),
+            traits: vec!["speed=slow".into(), "Category=Night".into(), "db".into()],
+            ..Test::default()
+        };
+        for (filter, wanted) in [
+            ("Rows", true),
+            ("FullyQualifiedName=Shop.CartTests.Rows", true),
+            ("FullyQualifiedName~carttests", true),
+            ("Name=Rows&ClassName=CartTests", true),
+            ("TestCategory=night", true),
+            ("TestCategory=db", true),
+            ("speed!=slow", false),
+            ("speed=fast|(speed=slow&Name~Row)", true),
+            ("Name!~Rows", false),
+            (r#"DisplayName=Rows\(\"a,b\"\)"#, true),
+            ("(Name=Rows", false),
+            ("Adds", false),
+        ] {
+            assert_eq!(Filter::parse(filter).holds(&test), wanted, "{filter}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_expression_is_a_part_of_a_name() {
+        for text in ["Rows(a: 1)", "a=b=(", "", "((((", "Rows(text: \"x=y\")"] {
+            assert_eq!(Filter::parse(text), Filter::Part(text.into()), "{text}");
+        }
+        let deep = format!("{}A=B{}", "(".repeat(100_000), ")".repeat(100_000));
+        assert!(matches!(Filter::parse(&deep), Filter::Part(_)));
+    }
+}

@@ -1,0 +1,328 @@
+//! Microsoft.Testing.Platform: a project is a program that runs its own tests (xunit.v3, TUnit, and NUnit's and MSTest's runner). In its
+//! server mode it calls back on a socket, lists tests with their places and reports each as it begins and ends, in JSON-RPC. The program
+//! is the process that runs the tests: a debugger starts it as it is.
+
+use std::time::Duration;
+
+use dap_wire::{ErrorCode, Failure};
+use serde_json::{Value, json};
+use workspace_tools::process::Command;
+
+use super::build::TestProject;
+use super::wire::{Framing, Wire};
+use super::{names, settings};
+use crate::host::{Boxed, Launch, Processes};
+use crate::model::{Outcome, Test, TestResult};
+use crate::results::Results;
+use crate::run::{Run, Side, Silent};
+
+/// How long the program may take to exit after it was asked to.
+const MAX_EXIT_TIME: Duration = Duration::from_secs(20);
+
+/// The code of a program that does not know its arguments.
+const INVALID_COMMAND_LINE: i32 = 5;
+
+/// The code of a program of which a test has failed. One that a client drives ends with 0 all the same.
+const TESTS_FAILED: i32 = 2;
+
+const INITIALIZE: u64 = 1;
+const WORK: u64 = 2;
+
+/// What to ask of the program.
+enum Ask {
+    /// Its tests.
+    List,
+    /// Results of these tests; of all when there are none.
+    Run(Vec<Test>),
+}
+
+/// One conversation with the program.
+struct Talk<'a> {
+    wire: Wire,
+    ask: Ask,
+    /// The settings say which tests.
+    by_where: bool,
+    project: &'a TestProject,
+    listed: Vec<Test>,
+    /// The work is done.
+    done: bool,
+}
+
+/// The tests of a project.
+///
+/// # Errors
+/// When the program cannot be started or does not speak the protocol.
+pub async fn list(run: &mut Run<'_>, project: &TestProject) -> Result<Vec<Test>, Failure> {
+    talk(run, project, Ask::List).await
+}
+
+/// Runs these tests of a project; all when there are none.
+///
+/// # Errors
+/// As [`list`].
+pub async fn run(run: &mut Run<'_>, project: &TestProject, tests: Vec<Test>) -> Result<(), Failure> {
+    let before = run.results.counts().failed;
+    talk(run, project, Ask::Run(tests)).await?;
+    if run.results.counts().failed > before {
+        run.first_code.get_or_insert(TESTS_FAILED);
+    }
+    Ok(())
+}
+
+async fn talk(run: &mut Run<'_>, project: &TestProject, ask: Ask) -> Result<Vec<Test>, Failure> {
+    let wire = Wire::listen(Framing::Headers).await?;
+    let port = wire.port().to_string();
+    let mut command = Command::new(super::dotnet(), &project.folder).arg(&project.target);
+    command = command.args(["--server", "jsonrpc", "--client-host", "127.0.0.1", "--client-port", &port]);
+    command =
+        command.args(&project.arguments).args(super::build::Arguments::read(&run.options.arguments).program);
+    let nunit = project.target.with_file_name("NUnit3.TestAdapter.dll").is_file();
+    let mut by_where = false;
+    if nunit {
+        // Its runner gives places only to editors, and is a part of VSTest in disguise: it reads VSTest's settings.
+        let filter = match &ask {
+            Ask::Run(tests) if tests.iter().any(|test| test.id.contains('"')) => settings::nunit_where(tests),
+            _ => String::new(),
+        };
+        by_where = !filter.is_empty();
+        let file = run.scratch.join("nunit.runsettings");
+        std::fs::write(&file, settings::of(run, project, &filter)?).map_err(|error| {
+            Failure::new(ErrorCode::IoFailed, format!("cannot write `{}`: {error}", file.display()))
+        })?;
+        command = command.arg("--settings").arg(file);
+    } else if let Some(file) = settings::named(run) {
+        settings::read(&file)?;
+        command = command.arg("--settings").arg(file);
+    }
+    command = super::with_environment(command, run);
+    let is_run = matches!(ask, Ask::Run(_));
+    let mut launch = Launch::new(command, "coreclr");
+    launch.attributes.insert("program".into(), json!(project.target));
+    let arguments: Vec<_> =
+        launch.command.arguments.iter().skip(1).map(|word| word.to_string_lossy()).collect();
+    launch.attributes.insert("args".into(), json!(arguments));
+    launch.stops = super::stops(run.options.known.as_ref());
+    let mut talk = Talk { wire, ask, by_where, project, listed: Vec::new(), done: false };
+    let host = if is_run { run.host } else { &Processes };
+    let shown = if is_run { "dotnet test" } else { "" };
+    let ended = run.process(host, launch, shown, &mut Silent, &mut talk).await?;
+    if let (false, Ask::Run(tests)) = (talk.done, &talk.ask)
+        && !tests.is_empty()
+        && run.results.running().is_empty()
+    {
+        run.blame(tests, ended, super::call_of);
+    } else if ended.code == INVALID_COMMAND_LINE && !talk.done {
+        return Err(refused(&run.report.output.text(), project));
+    } else if !talk.done && run.results.counts().total() == 0 {
+        let message =
+            format!("`{}` ended with code {} before it answered", project.target.display(), ended.code);
+        return Err(Failure::new(ErrorCode::LaunchFailed, message)
+            .data(json!({ "output": run.report.output.text() }))
+            .hint("`output` says why; its test framework may be too old for the server mode of Microsoft.Testing.Platform"));
+    }
+    Ok(talk.listed)
+}
+
+/// Why a program does not take its arguments: what it prints before it lists all that it would take.
+fn refused(printed: &str, project: &TestProject) -> Failure {
+    let lines = printed.lines().map(str::trim).take_while(|line| !line.starts_with("Usage "));
+    let is_why = |line: &&str| {
+        !line.is_empty() && !line.starts_with("Run '--help'") && !line.starts_with("Command line:")
+    };
+    let why: Vec<&str> = lines.filter(is_why).collect();
+    let message = format!(
+        "`{}` does not take its arguments: {}",
+        project.target.file_name().unwrap_or_default().to_string_lossy(),
+        why.join("; ")
+    );
+    Failure::invalid(message)
+        .hint("`runsettings` is for MSTest and NUnit; `args` takes what the program lists with `--help`")
+}
+
+impl Talk<'_> {
+    async fn greet(&mut self) -> Result<(), Failure> {
+        self.wire.connect().await?;
+        let client = json!({ "name": "tandem", "version": env!("CARGO_PKG_VERSION") });
+        let capabilities = json!({ "testing": { "debuggerProvider": false } });
+        let params =
+            json!({ "processId": std::process::id(), "clientInfo": client, "capabilities": capabilities });
+        let message = json!({ "jsonrpc": "2.0", "id": INITIALIZE, "method": "initialize", "params": params });
+        self.wire.send(&message).await
+    }
+
+    /// What a message calls for.
+    async fn take(&mut self, message: &Value, results: &Results) -> Result<(), Failure> {
+        match message["method"].as_str() {
+            Some("testing/testUpdates/tests") => {
+                for change in message["params"]["changes"].as_array().into_iter().flatten() {
+                    self.node(&change["node"], results);
+                }
+                return Ok(());
+            }
+            // A request of the program's: nothing is offered.
+            Some(method) if !message["id"].is_null() => {
+                let error = json!({ "code": -32601, "message": format!("`{method}` is not offered") });
+                let answer = json!({ "jsonrpc": "2.0", "id": message["id"], "error": error });
+                return self.wire.send(&answer).await;
+            }
+            Some(_) => return Ok(()),
+            None => {}
+        }
+        if let Some(error) = message["error"]["message"].as_str() {
+            let message = format!("the tests of `{}` refused: {error}", self.project.target.display());
+            return Err(Failure::new(ErrorCode::CommandFailed, message));
+        }
+        match message["id"].as_u64() {
+            Some(INITIALIZE) => {
+                let (method, tests) = match &self.ask {
+                    Ask::List => ("testing/discoverTests", None),
+                    Ask::Run(tests) => {
+                        ("testing/runTests", Some(tests).filter(|tests| !tests.is_empty() && !self.by_where))
+                    }
+                };
+                let mut params = json!({ "runId": "3a4f5c0e-7f0b-4d8e-9a53-0d6b6c7f1a11" });
+                if let Some(tests) = tests {
+                    let node = |test: &Test| json!({ "uid": test.handle["uid"], "display-name": test.handle["shown"] });
+                    params["tests"] = tests.iter().map(node).collect();
+                }
+                self.wire
+                    .send(&json!({ "jsonrpc": "2.0", "id": WORK, "method": method, "params": params }))
+                    .await
+            }
+            Some(WORK) => {
+                self.done = true;
+                self.wire.send(&json!({ "jsonrpc": "2.0", "method": "exit", "params": {} })).await
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn node(&mut self, node: &Value, results: &Results) {
+        if node["node-type"] == "group" {
+            return;
+        }
+        let test = test_of(node, self.project);
+        match node["execution-state"].as_str().unwrap_or_default() {
+            "discovered" => self.listed.push(test),
+            "in-progress" => results.started(&test.id),
+            state @ ("passed" | "skipped" | "failed" | "error" | "timed-out" | "cancelled") => {
+                results.finished(result_of(node, state, test, self.project));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Side for Talk<'_> {
+    fn follow<'a>(&'a mut self, results: &'a Results) -> Boxed<'a, Failure> {
+        Box::pin(async move {
+            if let Err(failure) = self.greet().await {
+                return failure;
+            }
+            loop {
+                let outcome = match self.wire.receive().await {
+                    Ok(Some(message)) => self.take(&message, results).await,
+                    Ok(None) => return std::future::pending().await,
+                    Err(failure) => Err(failure),
+                };
+                if let Err(failure) = outcome {
+                    return failure;
+                }
+                if self.done {
+                    tokio::time::sleep(MAX_EXIT_TIME).await;
+                    return Failure::new(
+                        ErrorCode::Timeout,
+                        "the program of the tests does not end after its tests",
+                    );
+                }
+            }
+        })
+    }
+
+    fn finish<'a>(&'a mut self, results: &'a Results) -> Boxed<'a, ()> {
+        Box::pin(async move {
+            for message in self.wire.drain().await {
+                for change in message["params"]["changes"].as_array().into_iter().flatten() {
+                    self.node(&change["node"], results);
+                }
+            }
+        })
+    }
+}
+
+fn text(node: &Value, key: &str) -> String {
+    node[key].as_str().unwrap_or_default().to_owned()
+}
+
+/// The test that a node represents.
+fn test_of(node: &Value, project: &TestProject) -> Test {
+    let (class, method, shown) =
+        (text(node, "location.type"), text(node, "location.method"), text(node, "display-name"));
+    let traits = node["traits"].as_array().into_iter().flatten().filter_map(Value::as_object).flatten();
+    let traits = traits.map(|(name, value)| match value.as_str().filter(|value| !value.is_empty()) {
+        Some(value) => format!("{name}={value}"),
+        None => name.clone(),
+    });
+    let id = names::id(&class, &method, &shown);
+    Test {
+        file: Some(text(node, "location.file")).filter(|file| !file.is_empty()),
+        line: node["location.line-start"]
+            .as_u64()
+            .and_then(|line| u32::try_from(line).ok())
+            .filter(|line| *line > 0),
+        traits: traits.collect(),
+        framework: project.framework.clone(),
+        handle: json!({ "uid": node["uid"], "shown": shown, "target": project.target }),
+        class,
+        id,
+        ..Test::default()
+    }
+}
+
+fn result_of(node: &Value, state: &str, test: Test, project: &TestProject) -> TestResult {
+    let (message, stack) = (text(node, "error.message"), text(node, "error.stacktrace"));
+    let (mut expected, mut actual) = names::compared(&message);
+    for (own, key) in [(&mut expected, "assert.expected"), (&mut actual, "assert.actual")] {
+        if let Some(value) = node[key].as_str().filter(|value| !value.is_empty()) {
+            *own = Some(value.to_owned());
+        }
+    }
+    let outcome = match state {
+        "passed" => Outcome::Passed,
+        "skipped" => Outcome::Skipped,
+        _ => Outcome::Failed,
+    };
+    let place = (outcome == Outcome::Failed).then(|| names::place(&stack)).flatten();
+    let (file, line) = place.or(test.file.zip(test.line)).unzip();
+    let printed = [text(node, "standardOutput"), text(node, "standardError")];
+    TestResult {
+        id: test.id,
+        outcome,
+        message,
+        expected,
+        actual,
+        file,
+        line,
+        stack,
+        output: printed.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n"),
+        duration_ms: node["time.duration-ms"].as_f64().map(|ms| ms.max(0.0) as u64),
+        framework: test.framework,
+        project: project.name.clone(),
+        ..TestResult::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_does_not_know_an_argument_says_which_and_not_all_that_it_knows() {
+        let printed = "Unknown option '--settings'\nRun '--help' to see the options registered by this test application.\n\
+            Command line: --server jsonrpc --settings a\nUsage dotnet exec a.dll [option providers]\n\nOptions:\n    --ansi\n";
+        let project = TestProject { target: "/w/bin/a.dll".into(), ..TestProject::default() };
+        let failure = refused(printed, &project);
+        assert_eq!(failure.code, ErrorCode::InvalidParameter);
+        assert_eq!(failure.message, "`a.dll` does not take its arguments: Unknown option '--settings'");
+    }
+}

@@ -1,0 +1,120 @@
+//! Names of .NET tests: one id for what the frameworks and both platforms call differently, the values that a message compares,
+//! and the place in the user's code that a stack trace names.
+
+use std::path::Path;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+static PLACE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r" in (?P<file>.+?):line (?P<line>\d+)").expect("the pattern is a constant, and tested")
+});
+/// `Expected: 4`, `But was:  3` on lines of their own; `Expected:<4>. Actual:<3>.` in one.
+static EXPECTED: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?m)^\s*expected:?\s+(?:to be )?(?P<value>\S.*)$")
+        .expect("the pattern is a constant, and tested")
+});
+static ACTUAL: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?m)^\s*(?:actual|but was|but found|but received):?\s+(?P<value>\S.*)$")
+        .expect("the pattern is a constant, and tested")
+});
+static IN_LINE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?s)Expected:<(?P<expected>.*?)>\..*?Actual:<(?P<actual>.*?)>\.")
+        .expect("the pattern is a constant, and tested")
+});
+
+/// The id of a test: class, method, and what distinguishes its data rows. `shown` is the name its framework shows.
+pub fn id(class: &str, method: &str, shown: &str) -> String {
+    let method = method.split('(').next().unwrap_or_default();
+    let own = shown.strip_prefix(class).and_then(|rest| rest.strip_prefix('.')).unwrap_or(shown);
+    if class.is_empty() || method.is_empty() {
+        return shown.to_owned();
+    }
+    match own.strip_prefix(method) {
+        Some("") => format!("{class}.{method}"),
+        Some(rest) if rest.trim_start().starts_with(['(', '[', '<']) => {
+            format!("{class}.{method}{}", rest.trim_start())
+        }
+        _ => format!("{class}.{method}: {own}"),
+    }
+}
+
+/// Class and method of a fully qualified name, which may end in arguments.
+pub fn split(qualified: &str) -> (&str, &str) {
+    let end = qualified.find('(').unwrap_or(qualified.len());
+    match qualified.get(..end).unwrap_or_default().rfind('.') {
+        Some(at) => (qualified.get(..at).unwrap_or_default(), qualified.get(at + 1..).unwrap_or_default()),
+        None => ("", qualified),
+    }
+}
+
+/// The values that a message compares.
+pub fn compared(message: &str) -> (Option<String>, Option<String>) {
+    if let Some(found) = IN_LINE.captures(message) {
+        return (Some(found["expected"].to_owned()), Some(found["actual"].to_owned()));
+    }
+    let lower = message.to_lowercase();
+    // The same length in bytes is what makes the places of one hold for the other.
+    if lower.len() != message.len() {
+        return (None, None);
+    }
+    let value = |pattern: &Regex| {
+        let range = pattern.captures(&lower)?.name("value")?.range();
+        message.get(range).map(|text| text.trim_end().to_owned())
+    };
+    (value(&EXPECTED), value(&ACTUAL))
+}
+
+/// The first place of a stack trace whose source is here.
+pub fn place(stack: &str) -> Option<(String, u32)> {
+    stack.lines().find_map(|line| {
+        let found = PLACE.captures(line)?;
+        let file = found.name("file")?.as_str();
+        let line = found.name("line")?.as_str().parse().ok()?;
+        Path::new(file).is_file().then(|| (file.to_owned(), line))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_framework_s_name_becomes_one_id() {
+        let of = |class, method, shown| id(class, method, shown);
+        for (method, shown, wanted) in [
+            ("Adds", "Shop.Cart.Adds", "Shop.Cart.Adds"),
+            ("Adds", "Adds", "Shop.Cart.Adds"),
+            ("Rows(System.String)", "Shop.Cart.Rows(text: \"a,b\")", "Shop.Cart.Rows(text: \"a,b\")"),
+            ("Rows", "Rows (\"a,b\",1)", "Shop.Cart.Rows(\"a,b\",1)"),
+            ("Rows", "Rows(é, 2)", "Shop.Cart.Rows(é, 2)"),
+            ("Rows", "adds two numbers", "Shop.Cart.Rows: adds two numbers"),
+        ] {
+            assert_eq!(of("Shop.Cart", method, shown), wanted);
+        }
+        assert_eq!(of("", "", "anything"), "anything");
+        assert_eq!(split("Shop.Cart.Rows(\"a.b\",1)"), ("Shop.Cart", "Rows(\"a.b\",1)"));
+        assert_eq!(split("Adds"), ("", "Adds"));
+    }
+
+    #[test]
+    fn compared_values_are_found_in_the_words_of_each_framework() {
+        for (message, expected, actual) in [
+            ("Assert.Equal() Failure: Values differ\nExpected: 4\nActual:   3", "4", "3"),
+            ("  Assert.That(sum, Is.EqualTo(4))\n  Expected: 4\n  But was:  3\n", "4", "3"),
+            ("Assert.AreEqual failed. Expected:<4>. Actual:<3>. ", "4", "3"),
+            ("Expected to be 4\nbut found 3\n\nat Assert.That(sum)", "4", "3"),
+        ] {
+            assert_eq!(compared(message), (Some(expected.into()), Some(actual.into())), "{message}");
+        }
+        assert_eq!(compared("System.Exception : no"), (None, None));
+    }
+
+    #[test]
+    fn the_place_is_the_first_whose_source_is_here() {
+        let own = std::env::current_exe().unwrap().display().to_string();
+        let stack = format!("   at A.B() in /_/src/Asserts.cs:line 7\n   at C.D() in {own}:line 12\n");
+        assert_eq!(place(&stack), Some((own, 12)));
+        assert_eq!(place("   at A.B()"), None);
+    }
+}

@@ -1,0 +1,131 @@
+//! Run settings (`.runsettings`), as VSTest and what is bridged to it read them.
+
+use std::path::{Path, PathBuf};
+
+use dap_wire::Failure;
+use quick_xml::escape::escape;
+use workspace_tools::bounded;
+
+use super::build::{Arguments, TestProject};
+use crate::model::Test;
+use crate::run::Run;
+
+/// A larger settings file is not read.
+const MAX_SETTINGS: u64 = 1 << 20;
+
+/// The settings file that a call names, in `runsettings` or as `dotnet test` takes it; its path begins where the call's project lies,
+/// not where a program of it runs.
+pub fn named(run: &Run<'_>) -> Option<PathBuf> {
+    let in_arguments = || Arguments::read(&run.options.arguments).settings;
+    run.options.settings.clone().or_else(in_arguments).map(|file| run.project.folder.join(file))
+}
+
+/// The text of a settings file.
+///
+/// # Errors
+/// `INVALID_PARAMETER` when it cannot be read.
+pub fn read(file: &Path) -> Result<String, Failure> {
+    let bytes = bounded::read(file, MAX_SETTINGS).map_err(|error| {
+        Failure::invalid(format!("the run settings `{}` cannot be read: {error}", file.display()))
+            .hint("name the file in `runsettings`, with a path that begins at the project's folder")
+    })?;
+    Ok(String::from_utf8_lossy(&bytes).trim_start_matches('\u{feff}').to_owned())
+}
+
+/// The settings of a run: those of the person, what editors set, and other elements.
+///
+/// # Errors
+/// `INVALID_PARAMETER` when a settings file cannot be read.
+pub fn of(run: &Run<'_>, project: &TestProject, others: &str) -> Result<String, Failure> {
+    let arguments = Arguments::read(&run.options.arguments);
+    let own = match named(run).or_else(|| project.settings.clone()) {
+        Some(file) => read(&file)?,
+        None => "<RunSettings></RunSettings>".to_owned(),
+    };
+    let batch = "<BatchSize>1</BatchSize>";
+    let mut configuration = format!(
+        "<DesignMode>true</DesignMode><CollectSourceInformation>true</CollectSourceInformation>{batch}"
+    );
+    configuration.push_str(&format!(
+        "<ResultsDirectory>{}</ResultsDirectory>",
+        escape(run.scratch.display().to_string())
+    ));
+    for pair in &arguments.program {
+        if let Some((name, value)) = pair.split_once('=')
+            && let Some(name) = name.strip_prefix("RunConfiguration.")
+        {
+            configuration.push_str(&format!("<{name}>{}</{name}>", escape(value)));
+        }
+    }
+    let collectors: String = arguments
+        .collectors
+        .iter()
+        .map(|name| format!("<DataCollector friendlyName=\"{}\" enabled=\"True\"/>", escape(name)))
+        .collect();
+    let collectors = match collectors.is_empty() {
+        true => String::new(),
+        false => format!(
+            "<DataCollectionRunSettings><DataCollectors>{collectors}</DataCollectors></DataCollectionRunSettings>"
+        ),
+    };
+    Ok(merged(&own, &configuration, &format!("{others}{collectors}")))
+}
+
+/// Settings with more elements: those of the person come last, and win.
+fn merged(own: &str, configuration: &str, others: &str) -> String {
+    let inside = |text: &str, tag: &str, more: &str| -> Option<String> {
+        let at = text.find(&format!("<{tag}"))?;
+        let end = at + text.get(at..)?.find('>')?;
+        let (head, tail) = (text.get(..end)?, text.get(end..)?);
+        match head.strip_suffix('/') {
+            Some(head) => Some(format!("{head}>{more}</{tag}{tail}")),
+            None => Some(format!("{head}>{more}{}", tail.get(1..)?)),
+        }
+    };
+    let filled = inside(own, "RunConfiguration", configuration);
+    let wrapped =
+        || inside(own, "RunSettings", &format!("<RunConfiguration>{configuration}</RunConfiguration>"));
+    let text = filled.or_else(wrapped).unwrap_or_else(|| {
+        format!("<RunSettings><RunConfiguration>{configuration}</RunConfiguration></RunSettings>")
+    });
+    match others.is_empty() {
+        true => text,
+        false => inside(&text, "RunSettings", others).unwrap_or(text),
+    }
+}
+
+/// NUnit's own filter for these tests. Its runner does not find by their ids those with a quote in their arguments.
+pub fn nunit_where(tests: &[Test]) -> String {
+    let quoted = |test: &Test| {
+        let name = test.handle["uid"].as_str().unwrap_or_default().replace('\\', "\\\\").replace('\'', "\\'");
+        format!("test == '{name}'")
+    };
+    let names: Vec<String> = tests.iter().map(quoted).collect();
+    format!("<NUnit><Where>{}</Where></NUnit>", escape(names.join(" or ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_of_a_person_are_kept() {
+        let plain = merged("<RunSettings></RunSettings>", "<A>1</A>", "<D/>");
+        assert_eq!(plain, "<RunSettings><D/><RunConfiguration><A>1</A></RunConfiguration></RunSettings>");
+        let own = "<?xml version=\"1.0\"?>\n<RunSettings>\n<RunConfiguration><B>2</B></RunConfiguration></RunSettings>";
+        assert!(
+            merged(own, "<A>1</A>", "").contains("<RunConfiguration><A>1</A><B>2</B></RunConfiguration>")
+        );
+        assert!(
+            merged("<RunSettings/>", "<A/>", "")
+                .contains("<RunSettings><RunConfiguration><A/></RunConfiguration></RunSettings>")
+        );
+    }
+
+    #[test]
+    fn names_with_quotes_are_quoted_for_nunit() {
+        let test = Test { handle: serde_json::json!({ "uid": r#"R("a\"b", 'c')"# }), ..Test::default() };
+        let wanted = r#"test == 'R(&quot;a\\&quot;b&quot;, \&apos;c\&apos;)'"#;
+        assert!(nunit_where(&[test]).contains(&wanted.replace("'R", "&apos;R").replace(")'", ")&apos;")));
+    }
+}

@@ -1,0 +1,96 @@
+//! What a test framework has to say of itself, and the table of those there are. Each has a file of its own.
+
+use dap_wire::Failure;
+use workspace_tools::build::project::{Kind, Project};
+
+use crate::cargo::Cargo;
+use crate::cmake::Cmake;
+use crate::dotnet::Dotnet;
+use crate::go::Go;
+use crate::host::Boxed;
+use crate::model::Test;
+use crate::node::jest::Jest;
+use crate::node::runner::NodeTest;
+use crate::node::vitest::Vitest;
+use crate::python::{Pytest, Unittest};
+use crate::ruby::{Minitest, Rspec};
+use crate::run::Run;
+
+/// A test framework.
+pub trait Framework: Sync {
+    /// Its name.
+    fn name(&self) -> &'static str;
+
+    /// The kind of project that may have such tests.
+    fn kind(&self) -> Kind;
+
+    /// Whether the tests of a project of this kind are written for it.
+    fn detects(&self, project: &Project) -> bool;
+
+    /// The tests of a project; builds it first where it must be built.
+    ///
+    /// # Errors
+    /// When the runner cannot be started or is not installed. A build that fails sets [`Run::broken`].
+    fn list<'a>(&'a self, run: &'a mut Run<'_>) -> Boxed<'a, Result<Vec<Test>, Failure>>;
+
+    /// Runs tests; their results go to [`Run::results`].
+    ///
+    /// # Errors
+    /// As [`list`](Self::list).
+    fn run<'a>(&'a self, run: &'a mut Run<'_>, chosen: &'a Chosen) -> Boxed<'a, Result<(), Failure>>;
+
+    /// The test that a text names for itself: then no list is needed to run it.
+    fn named(&self, _project: &Project, _text: &str) -> Option<Test> {
+        None
+    }
+
+    /// Whether a text looks like an id that is to be looked up in the list.
+    fn is_id(&self, _text: &str) -> bool {
+        false
+    }
+
+    /// Whether a filter is compared with the list of tests, rather than given to the runner.
+    fn filters_the_list(&self) -> bool {
+        false
+    }
+
+    /// Whether a test is meant by a filter that is not its id.
+    fn matches(&self, filter: &str, test: &Test) -> bool {
+        test.id.contains(filter) || test.name.as_ref().is_some_and(|name| name.contains(filter))
+    }
+}
+
+/// Which tests to run.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Chosen {
+    /// All.
+    Everything,
+    /// By a filter in the runner's own language.
+    Filter(String),
+    /// These.
+    Tests(Vec<Test>),
+}
+
+impl Chosen {
+    /// The tests that are named one by one.
+    pub fn tests(&self) -> &[Test] {
+        match self {
+            Self::Tests(tests) => tests,
+            Self::Everything | Self::Filter(_) => &[],
+        }
+    }
+}
+
+/// All frameworks; of several that detect a project the first is taken.
+pub const ALL: &[&dyn Framework] =
+    &[&Dotnet, &Cargo, &Go, &Jest, &Vitest, &NodeTest, &Pytest, &Unittest, &Rspec, &Minitest, &Cmake];
+
+/// The framework of a project's tests.
+pub fn of(project: &Project) -> Option<&'static dyn Framework> {
+    ALL.iter().copied().find(|framework| framework.kind() == project.kind && framework.detects(project))
+}
+
+/// The framework of this name.
+pub fn named(name: &str) -> Option<&'static dyn Framework> {
+    ALL.iter().copied().find(|framework| framework.name() == name)
+}

@@ -1,0 +1,321 @@
+//! Tests of Go: `go test -json` runs them. A debugger gets the test program of one package, as `go test -c` builds it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use dap_wire::{ErrorCode, Failure};
+use serde_json::{Value, json};
+use workspace_tools::bounded;
+use workspace_tools::build::project::{Kind, Project};
+use workspace_tools::build::readers::Reader as Lines;
+use workspace_tools::build::steps::Step;
+use workspace_tools::process::Command;
+use workspace_tools::process::kept::Apart;
+
+use crate::framework::{Chosen, Framework};
+use crate::host::{Boxed, Launch, Processes, Stops};
+use crate::model::Test;
+use crate::run::{Nobody, Run};
+use events::Events;
+
+mod events;
+
+/// What a list of packages may have, bytes.
+const MAX_LIST: usize = 64 << 20;
+/// A larger source is not read.
+const MAX_SOURCE: u64 = 8 << 20;
+/// Packages that are built for a debugger.
+const MAX_DEBUGGED: usize = 20;
+/// What a failed check of a test comes by: `t.Error`, `t.Fatal` and the others do. It calls itself for the test's parents, up to the one
+/// of all tests.
+const FAIL: (&str, Option<&str>) = ("testing.(*common).Fail", Some("c.parent == nil"));
+
+/// Tests of Go.
+pub struct Go;
+
+/// A package with tests.
+#[derive(Debug, Clone, Default)]
+struct Package {
+    path: String,
+    folder: PathBuf,
+    files: Vec<PathBuf>,
+}
+
+impl Package {
+    fn of(listed: &Value) -> Option<Self> {
+        let folder = PathBuf::from(listed["Dir"].as_str()?);
+        let files =
+            ["TestGoFiles", "XTestGoFiles"].into_iter().flat_map(|key| listed[key].as_array()).flatten();
+        let files: Vec<PathBuf> = files.filter_map(Value::as_str).map(|name| folder.join(name)).collect();
+        Some(Self { path: listed["ImportPath"].as_str()?.to_owned(), folder, files })
+    }
+
+    /// Its tests, by what its sources declare.
+    fn tests(&self) -> Vec<Test> {
+        let mut tests = Vec::new();
+        for file in &self.files {
+            let text = bounded::read(file, MAX_SOURCE).unwrap_or_default();
+            let text = String::from_utf8_lossy(&text).into_owned();
+            let lines: Vec<&str> = text.lines().collect();
+            for (at, line) in lines.iter().enumerate() {
+                let Some(name) = declared(line, lines.get(at..).unwrap_or_default()) else { continue };
+                tests.push(Test {
+                    id: format!("{} {name}", self.path),
+                    name: Some(name.to_owned()),
+                    file: Some(file.display().to_string()),
+                    line: u32::try_from(at + 1).ok(),
+                    class: self.path.clone(),
+                    handle: json!({ "package": self.path, "folder": self.folder, "name": name }),
+                    ..Test::default()
+                });
+            }
+        }
+        tests
+    }
+}
+
+/// The test that a line declares: `func TestX(t *testing.T)`, `func FuzzX`, an example that has an output.
+fn declared<'l>(line: &'l str, rest: &[&str]) -> Option<&'l str> {
+    let name = line.strip_prefix("func ")?.split('(').next()?.trim();
+    let is = |start: &str| {
+        let after = name.strip_prefix(start)?;
+        (!after.starts_with(|letter: char| letter.is_lowercase())).then_some(name)
+    };
+    let test = is("Test").filter(|name| *name != "TestMain").or_else(|| is("Fuzz"));
+    let checked = || {
+        let body = rest.iter().take_while(|line| **line != "}");
+        body.into_iter().any(|line| line.trim_start().to_lowercase().replace(' ', "").contains("output:"))
+    };
+    test.or_else(|| is("Example").filter(|_| checked()))
+}
+
+fn go(run: &Run<'_>) -> Command {
+    let mut command = Command::new("go", &run.project.folder);
+    for (name, value) in &run.options.env {
+        command.environment.push((name.into(), value.as_ref().map(Into::into)));
+    }
+    command
+}
+
+/// Which packages were named: those of a folder, or that of a file.
+fn pattern(run: &Run<'_>) -> String {
+    let below = |path: &Path| match path.strip_prefix(&run.project.folder) {
+        Ok(rest) if rest.as_os_str().is_empty() => ".".to_owned(),
+        Ok(rest) => format!("./{}", rest.display()),
+        Err(_) => path.display().to_string(),
+    };
+    match &run.project.file {
+        Some(folder) if folder.is_dir() => format!("{}/...", below(folder)),
+        Some(file) if file.extension().is_some_and(|ending| ending == "go") => {
+            below(file.parent().unwrap_or(&run.project.folder))
+        }
+        _ => "./...".to_owned(),
+    }
+}
+
+async fn packages(run: &Run<'_>) -> Result<Vec<Package>, Failure> {
+    let command =
+        go(run).args(["list", "-e", "-json=ImportPath,Dir,TestGoFiles,XTestGoFiles"]).arg(pattern(run));
+    let mut printed = Apart::new(MAX_LIST, 8 << 10);
+    let ended = command.run(&mut printed, run.options.run_limit, run.cancel).await?;
+    let errors = printed.err.text();
+    let text = printed.out.whole().unwrap_or_default();
+    let listed = serde_json::Deserializer::from_slice(&text).into_iter::<Value>().map_while(Result::ok);
+    let packages: Vec<Package> = listed.filter_map(|one| Package::of(&one)).collect();
+    if packages.is_empty() && !ended.success() {
+        return Err(Failure::new(ErrorCode::CommandFailed, format!("`go list` failed: {}", errors.trim())));
+    }
+    Ok(packages)
+}
+
+async fn listed(run: &mut Run<'_>) -> Result<Vec<Test>, Failure> {
+    let mut tests: Vec<Test> = packages(run).await?.iter().flat_map(Package::tests).collect();
+    if let Some(file) =
+        run.project.file.as_ref().filter(|file| file.is_file() && file.ends_with("go.mod").eq(&false))
+    {
+        tests.retain(|test| test.file.as_deref().is_some_and(|own| Path::new(own) == file));
+    }
+    Ok(tests)
+}
+
+/// One level of a name in `-run`.
+fn exactly<'n>(names: impl Iterator<Item = &'n str>) -> String {
+    let names: Vec<String> = names.map(regex::escape).collect();
+    format!("^({})$", names.join("|"))
+}
+
+/// What runs these tests of one package: an expression for each group of tests below the same parent.
+fn expressions(names: &[&str]) -> Vec<String> {
+    let mut groups: BTreeMap<Vec<&str>, Vec<&str>> = BTreeMap::new();
+    for name in names {
+        let mut parts: Vec<&str> = name.split('/').collect();
+        let last = parts.pop().unwrap_or_default();
+        groups.entry(parts).or_default().push(last);
+    }
+    let whole = |(parents, last): (Vec<&str>, Vec<&str>)| {
+        let above = parents.iter().map(|parent| exactly([*parent].into_iter()));
+        above.chain([exactly(last.into_iter())]).collect::<Vec<_>>().join("/")
+    };
+    groups.into_iter().map(whole).collect()
+}
+
+async fn test(run: &mut Run<'_>, packages: &str, filter: Option<&str>) -> Result<(), Failure> {
+    let command = go(run).args(["test", "-json"]).args(filter.map(|filter| format!("-run={filter}")));
+    let command = command.arg(packages).args(&run.options.arguments);
+    let shown = match filter {
+        Some(filter) => format!("go test -run={filter} {packages}"),
+        None => format!("go test {packages}"),
+    };
+    let mut events = Events::new(&run.project.folder);
+    run.process(&Processes, Launch::new(command, "delve"), &shown, &mut events, &mut Nobody).await?;
+    run.broken |= events.broken;
+    Ok(())
+}
+
+/// The tests of each package, by its path.
+fn by_package(tests: &[Test]) -> BTreeMap<&str, Vec<&Test>> {
+    let mut packages: BTreeMap<&str, Vec<&Test>> = BTreeMap::new();
+    for test in tests {
+        packages.entry(test.handle["package"].as_str().unwrap_or_default()).or_default().push(test);
+    }
+    packages
+}
+
+/// Builds the test program of a package and has a debugger start it.
+async fn debug(run: &mut Run<'_>, path: &str, folder: &Path, filter: Option<&str>) -> Result<(), Failure> {
+    let program = run.scratch.join(format!("{}.test", path.rsplit('/').next().unwrap_or("package")));
+    let command = go(run).args(["test", "-c", "-gcflags=all=-N -l", "-o"]).arg(&program).arg(path);
+    let step = Step { command, reader: Lines::compiler("go") };
+    if !run.build(step, &format!("go test -c {path}")).await? {
+        return Ok(());
+    }
+    // A package without tests has no program.
+    if !program.is_file() {
+        return Ok(());
+    }
+    let mut command = Command::new(&program, folder).arg("-test.v");
+    command = command.args(filter.map(|filter| format!("-test.run={filter}"))).args(&run.options.arguments);
+    for (name, value) in &run.options.env {
+        command.environment.push((name.into(), value.as_ref().map(Into::into)));
+    }
+    let mut launch = Launch::new(command, "delve");
+    launch.attributes.insert("mode".into(), json!("exec"));
+    launch.stops = Stops { functions: vec![FAIL], own_frames: true, ..Stops::default() };
+    let mut events = Events::of_program(&run.project.folder, path, folder);
+    let host = run.host;
+    run.process(host, launch, "go test", &mut events, &mut Nobody).await.map(drop)
+}
+
+async fn debug_all(run: &mut Run<'_>, chosen: &Chosen) -> Result<(), Failure> {
+    match chosen {
+        Chosen::Tests(tests) => {
+            for (path, own) in by_package(tests) {
+                let folder = own.first().and_then(|test| test.handle["folder"].as_str()).map(PathBuf::from);
+                let folder = folder.unwrap_or_else(|| run.project.folder.clone());
+                let names: Vec<&str> = own.iter().filter_map(|test| test.handle["name"].as_str()).collect();
+                for filter in expressions(&names) {
+                    debug(run, path, &folder, Some(&filter)).await?;
+                }
+            }
+        }
+        Chosen::Everything | Chosen::Filter(_) => {
+            let filter = if let Chosen::Filter(filter) = chosen { Some(filter.as_str()) } else { None };
+            let first = filter.and_then(|filter| regex::Regex::new(filter.split('/').next()?).ok());
+            let meant = |package: &Package| {
+                let tests = package.tests();
+                !tests.is_empty()
+                    && first.as_ref().is_none_or(|first| {
+                        tests.iter().any(|test| test.name.as_ref().is_some_and(|name| first.is_match(name)))
+                    })
+            };
+            for package in packages(run).await?.iter().filter(|package| meant(package)).take(MAX_DEBUGGED) {
+                debug(run, &package.path, &package.folder, filter).await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Framework for Go {
+    fn name(&self) -> &'static str {
+        "go"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Go
+    }
+
+    fn detects(&self, _: &Project) -> bool {
+        true
+    }
+
+    fn list<'a>(&'a self, run: &'a mut Run<'_>) -> Boxed<'a, Result<Vec<Test>, Failure>> {
+        Box::pin(listed(run))
+    }
+
+    fn run<'a>(&'a self, run: &'a mut Run<'_>, chosen: &'a Chosen) -> Boxed<'a, Result<(), Failure>> {
+        Box::pin(async move {
+            if run.host.is_debugger() {
+                return debug_all(run, chosen).await;
+            }
+            let everywhere = pattern(run);
+            match chosen {
+                Chosen::Everything => test(run, &everywhere, None).await,
+                Chosen::Filter(filter) => test(run, &everywhere, Some(filter)).await,
+                Chosen::Tests(tests) => {
+                    for (path, own) in by_package(tests) {
+                        let names: Vec<&str> =
+                            own.iter().filter_map(|test| test.handle["name"].as_str()).collect();
+                        for filter in expressions(&names) {
+                            test(run, path, Some(&filter)).await?;
+                        }
+                    }
+                    Ok(())
+                }
+            }
+        })
+    }
+
+    /// `example.com/shop/cart TestAdds/a_row`: the package, and the test as Go writes it.
+    fn named(&self, project: &Project, text: &str) -> Option<Test> {
+        let (package, name) =
+            text.split_once(' ').filter(|(package, name)| !package.is_empty() && !name.is_empty())?;
+        let folder = events::folder_of(&project.folder, package);
+        let handle = json!({ "package": package, "folder": folder, "name": name });
+        Some(Test { id: text.to_owned(), name: Some(name.to_owned()), handle, ..Test::default() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tests_are_what_go_takes_for_tests() {
+        for (line, name) in [
+            ("func TestAdds(t *testing.T) {", Some("TestAdds")),
+            ("func Test_é(t *testing.T) {", Some("Test_é")),
+            ("func Testing(t *testing.T) {", None),
+            ("func TestMain(m *testing.M) {", None),
+            ("func (s *S) TestX() {", None),
+            ("func FuzzParse(f *testing.F) {", Some("FuzzParse")),
+            ("func BenchmarkX(b *testing.B) {", None),
+        ] {
+            assert_eq!(declared(line, &[]), name, "{line}");
+        }
+        assert_eq!(
+            declared("func ExampleA() {", &["func ExampleA() {", "\t// Output: 3", "}"]),
+            Some("ExampleA")
+        );
+        assert_eq!(declared("func ExampleA() {", &["func ExampleA() {", "}", "// Output: 3"]), None);
+    }
+
+    #[test]
+    fn names_are_exact_on_every_level() {
+        assert_eq!(expressions(&["TestA", "TestB"]), ["^(TestA|TestB)$"]);
+        assert_eq!(
+            expressions(&["TestA/a_(x)", "TestA/b", "TestC"]),
+            ["^(TestC)$", r"^(TestA)$/^(a_\(x\)|b)$"]
+        );
+    }
+}

@@ -1,0 +1,376 @@
+//! What `go test` reports: JSON events, a line each, or the words of a test program that runs by itself with `-test.v`. The output of a
+//! test has its messages, with their places.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde_json::Value;
+use workspace_tools::bounded;
+use workspace_tools::build::readers::compiler;
+use workspace_tools::build::report::Report;
+use workspace_tools::process::Stream;
+
+use crate::model::{Outcome, TestResult};
+use crate::results::Results;
+use crate::run::Reader;
+
+/// A larger module file is not read.
+const LARGEST: u64 = 4 << 20;
+/// Bytes kept of one test's output.
+const MAX_OUTPUT: usize = 32 << 10;
+/// Tests whose output is kept at once.
+const MAX_TESTS: usize = 10_000;
+
+static MESSAGE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^\s+(?P<file>[^\s:]+\.go):(?P<line>\d+): ?(?P<text>.*)$")
+        .expect("the pattern is a constant, and tested")
+});
+static FRAME: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^\s+(?P<file>/[^:]+\.go):(?P<line>\d+)").expect("the pattern is a constant, and tested")
+});
+static ENDED: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^\s*--- (?P<how>PASS|FAIL|SKIP): (?P<name>.+) \((?P<seconds>[\d.]+)s\)$")
+        .expect("the pattern is a constant, and tested")
+});
+static BEGAN: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^=== (?P<what>RUN|PAUSE|CONT|NAME)\s+(?P<name>.+)$")
+        .expect("the pattern is a constant, and tested")
+});
+static EXPECTED: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?m)^\s*expected\s*: (?P<value>.*)$").expect("the pattern is a constant, and tested")
+});
+static ACTUAL: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?m)^\s*actual\s*: (?P<value>.*)$").expect("the pattern is a constant, and tested")
+});
+
+/// Reads one run.
+pub(super) struct Events {
+    folder: PathBuf,
+    module: String,
+    /// The package of a program that runs by itself, and its folder.
+    program: Option<(String, PathBuf)>,
+    /// The test that prints, in such a program.
+    current: String,
+    output: HashMap<(String, String), Vec<String>>,
+    /// The tests of each package that have not ended.
+    running: HashMap<String, Vec<String>>,
+    /// Subtests that failed.
+    failed: Vec<String>,
+    /// A package does not compile.
+    pub(super) broken: bool,
+}
+
+/// The folder of a package of the module in a folder.
+pub(super) fn folder_of(module_folder: &Path, package: &str) -> PathBuf {
+    let module = module(module_folder);
+    let below = package.strip_prefix(&module).unwrap_or_default().trim_start_matches('/');
+    module_folder.join(below)
+}
+
+fn module(folder: &Path) -> String {
+    let manifest = bounded::read(&folder.join("go.mod"), LARGEST).unwrap_or_default();
+    let manifest = String::from_utf8_lossy(&manifest);
+    let named = manifest.lines().find_map(|line| line.strip_prefix("module "));
+    named.unwrap_or_default().trim().to_owned()
+}
+
+impl Events {
+    /// For a module in this folder.
+    pub(super) fn new(folder: &Path) -> Self {
+        Self {
+            folder: folder.to_owned(),
+            module: module(folder),
+            program: None,
+            current: String::new(),
+            output: HashMap::new(),
+            running: HashMap::new(),
+            failed: Vec::new(),
+            broken: false,
+        }
+    }
+
+    /// For the test program of a package.
+    pub(super) fn of_program(folder: &Path, package: &str, own: &Path) -> Self {
+        Self { program: Some((package.to_owned(), own.to_owned())), ..Self::new(folder) }
+    }
+
+    fn folder(&self, package: &str) -> PathBuf {
+        match &self.program {
+            Some((own, folder)) if own == package => folder.clone(),
+            _ => {
+                let below = package.strip_prefix(&self.module).unwrap_or_default().trim_start_matches('/');
+                self.folder.join(below)
+            }
+        }
+    }
+
+    fn keep(&mut self, package: &str, test: &str, line: &str) {
+        if self.output.len() >= MAX_TESTS {
+            return;
+        }
+        let kept = self.output.entry((package.to_owned(), test.to_owned())).or_default();
+        if kept.iter().map(String::len).sum::<usize>() + line.len() < MAX_OUTPUT {
+            kept.push(line.to_owned());
+        }
+    }
+
+    fn began(&mut self, package: &str, test: &str, results: &Results) {
+        results.started(&format!("{package} {test}"));
+        let running = self.running.entry(package.to_owned()).or_default();
+        if !running.iter().any(|one| one == test) {
+            running.push(test.to_owned());
+        }
+    }
+
+    fn ended(&mut self, package: &str, test: &str, how: Outcome, seconds: Option<f64>, results: &Results) {
+        if let Some(running) = self.running.get_mut(package) {
+            running.retain(|one| one != test);
+        }
+        let output = self.output.remove(&(package.to_owned(), test.to_owned())).unwrap_or_default();
+        let mut result = TestResult {
+            id: format!("{package} {test}"),
+            name: Some(test.to_owned()),
+            outcome: how,
+            duration_ms: seconds.map(|seconds| (seconds * 1000.0).round() as u64),
+            ..TestResult::default()
+        };
+        self.explain(&mut result, package, &output);
+        if how == Outcome::Failed {
+            let below = self.failed.iter().filter(|id| id.starts_with(&format!("{}/", result.id))).count();
+            let said = self.output.get(&(package.to_owned(), String::new()));
+            if below > 0 && result.message.is_empty() {
+                result.message = format!("{below} of its subtests failed");
+            } else if let Some(said) = said.filter(|_| result.message.is_empty()) {
+                let panics = said.iter().skip_while(|line| !line.starts_with("panic: "));
+                let panics: Vec<String> = panics.cloned().collect();
+                self.explain(&mut result, package, &panics);
+            }
+            self.failed.push(result.id.clone());
+        }
+        results.finished(result);
+    }
+
+    /// Message, place and output out of what a test printed.
+    fn explain(&self, result: &mut TestResult, package: &str, lines: &[String]) {
+        let (mut message, mut output, mut in_message) = (Vec::new(), Vec::new(), false);
+        for line in lines {
+            if line.starts_with("=== ") || ENDED.is_match(line) {
+                in_message = false;
+            } else if let Some(found) = MESSAGE.captures(line).filter(|_| result.outcome != Outcome::Passed) {
+                if result.file.is_none() {
+                    result.file = Some(self.folder(package).join(&found["file"]).display().to_string());
+                    result.line = found["line"].parse().ok();
+                }
+                message.push(found["text"].to_owned());
+                in_message = true;
+            } else if in_message && line.starts_with("        ") {
+                message.push(line.trim().to_owned());
+            } else if line.starts_with("panic: ") && result.outcome == Outcome::Failed {
+                message.push(
+                    line.trim_end_matches(" [recovered, repanicked]")
+                        .trim_end_matches(" [recovered]")
+                        .to_owned(),
+                );
+                let frames = lines.iter().filter_map(|line| FRAME.captures(line));
+                let own =
+                    frames.into_iter().find(|found| Path::new(&found["file"]).starts_with(&self.folder));
+                if let Some(found) = own.filter(|_| result.file.is_none()) {
+                    result.file = Some(found["file"].to_owned());
+                    result.line = found["line"].parse().ok();
+                }
+                // The rest is its stack.
+                break;
+            } else {
+                in_message = false;
+                output.push(line.as_str());
+            }
+        }
+        result.message = message.join("\n").trim().to_owned();
+        result.output = output.join("\n").trim_end().to_owned();
+        let value =
+            |pattern: &Regex| pattern.captures(&result.message).map(|found| found["value"].trim().to_owned());
+        (result.expected, result.actual) = (value(&EXPECTED), value(&ACTUAL));
+    }
+
+    /// A package has ended, and some of its tests have not: its process did.
+    fn package_ended(&mut self, package: &str, results: &Results) {
+        let lost = self.running.remove(package).unwrap_or_default();
+        let said = self.output.remove(&(package.to_owned(), String::new())).unwrap_or_default();
+        // A test with subtests is not the one that ran.
+        let parents: Vec<&String> = lost
+            .iter()
+            .filter(|test| lost.iter().any(|other| other.starts_with(&format!("{test}/"))))
+            .collect();
+        for test in lost.iter().filter(|test| !parents.contains(test)) {
+            let own = self.output.remove(&(package.to_owned(), test.clone())).unwrap_or_default();
+            let mut result = TestResult {
+                id: format!("{package} {test}"),
+                name: Some(test.clone()),
+                outcome: Outcome::Failed,
+                ..TestResult::default()
+            };
+            let all: Vec<String> = own.into_iter().chain(said.iter().cloned()).collect();
+            self.explain(&mut result, package, &all);
+            if result.message.is_empty() {
+                result.message = "the process of the tests ended while this test ran".into();
+                result.output = all.join("\n");
+            }
+            results.finished(result);
+        }
+    }
+
+    fn event(&mut self, event: &Value, report: &mut Report, results: &Results) {
+        let text = |name: &str| event[name].as_str().unwrap_or_default();
+        let (package, test) = (text("Package"), text("Test"));
+        match text("Action") {
+            "output" | "build-output" => {
+                let line = text("Output").trim_end_matches('\n');
+                report.say(line);
+                if test.is_empty() && text("Action") == "build-output" {
+                    return compiler::line(line, "go", report);
+                }
+                self.keep(package, test, line);
+            }
+            "build-fail" => self.broken = true,
+            "run" => self.began(package, test, results),
+            action @ ("pass" | "fail" | "skip") if !test.is_empty() => {
+                let how = match action {
+                    "pass" => Outcome::Passed,
+                    "fail" => Outcome::Failed,
+                    _ => Outcome::Skipped,
+                };
+                self.ended(package, test, how, event["Elapsed"].as_f64(), results);
+            }
+            "pass" | "fail" => self.package_ended(package, results),
+            _ => {}
+        }
+    }
+
+    /// A line of a program that runs by itself.
+    fn program_line(&mut self, package: &str, line: &str, results: &Results) {
+        if let Some(found) = BEGAN.captures(line) {
+            let name = found["name"].to_owned();
+            if &found["what"] == "RUN" {
+                self.began(package, &name, results);
+            }
+            self.current = name;
+        } else if let Some(found) = ENDED.captures(line) {
+            let how = match &found["how"] {
+                "PASS" => Outcome::Passed,
+                "FAIL" => Outcome::Failed,
+                _ => Outcome::Skipped,
+            };
+            let name = found["name"].to_owned();
+            self.ended(package, &name, how, found["seconds"].parse().ok(), results);
+        } else {
+            let current = self.current.clone();
+            self.keep(package, &current, line);
+        }
+    }
+}
+
+impl Reader for Events {
+    fn line(&mut self, stream: Stream, line: &str, report: &mut Report, results: &Results) {
+        if let Some((package, _)) = self.program.clone() {
+            return self.program_line(&package, line, results);
+        }
+        let event = serde_json::from_str::<Value>(line).ok().filter(|event| event["Action"].is_string());
+        match event {
+            Some(event) => self.event(&event, report, results),
+            None => {
+                compiler::line(line, "go", report);
+                self.broken |= stream == Stream::Err && line.contains("[build failed]");
+            }
+        }
+    }
+
+    fn hides(&self, line: &str) -> bool {
+        self.program.is_none() && line.starts_with("{\"")
+    }
+
+    fn end(&mut self, results: &Results) {
+        if let Some((package, _)) = self.program.clone() {
+            self.package_ended(&package, results);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn events(lines: &[&str], program: bool) -> Results {
+        let (results, mut report) = (Results::default(), Report::new(Path::new("/w"), 1000));
+        let mut reader = match program {
+            true => Events::of_program(Path::new("/w"), "shop", Path::new("/w")),
+            false => Events::new(Path::new("/w")),
+        };
+        for line in lines {
+            reader.line(Stream::Out, line, &mut report, &results);
+        }
+        reader.end(&results);
+        results
+    }
+
+    #[test]
+    fn events_become_results_with_places() {
+        let results = events(
+            &[
+                r#"{"Action":"run","Package":"shop","Test":"TestBad"}"#,
+                r#"{"Action":"output","Package":"shop","Test":"TestBad","Output":"=== RUN   TestBad\n"}"#,
+                r#"{"Action":"output","Package":"shop","Test":"TestBad","Output":"printed\n"}"#,
+                r#"{"Action":"output","Package":"shop","Test":"TestBad","Output":"    add_test.go:9: got 3,\n"}"#,
+                r#"{"Action":"output","Package":"shop","Test":"TestBad","Output":"        want 4\n"}"#,
+                r#"{"Action":"output","Package":"shop","Test":"TestBad","Output":"--- FAIL: TestBad (0.01s)\n"}"#,
+                r#"{"Action":"fail","Package":"shop","Test":"TestBad","Elapsed":0.01}"#,
+                r#"{"Action":"run","Package":"shop","Test":"TestCrash"}"#,
+                r#"{"Action":"output","Package":"shop","Output":"SIGABRT: abort\n"}"#,
+                r#"{"Action":"fail","Package":"shop","Elapsed":0.2}"#,
+            ],
+            false,
+        );
+        let failed = results.kept().failures;
+        assert_eq!((failed[0].message.as_str(), failed[0].line), ("got 3,\nwant 4", Some(9)));
+        assert_eq!((failed[0].output.as_str(), failed[0].duration_ms), ("printed", Some(10)));
+        assert_eq!((failed[1].id.as_str(), failed[1].output.as_str()), ("shop TestCrash", "SIGABRT: abort"));
+    }
+
+    #[test]
+    fn a_program_s_own_words_mean_the_same() {
+        let results = events(
+            &[
+                "=== RUN   TestRows",
+                "=== RUN   TestRows/a_(x)",
+                "    add_test.go:9: got 1",
+                "=== NAME  TestRows",
+                "--- FAIL: TestRows (0.00s)",
+                "    --- FAIL: TestRows/a_(x) (0.00s)",
+                "FAIL",
+            ],
+            true,
+        );
+        let failed = results.kept().failures;
+        assert_eq!(failed.len(), 2);
+        assert_eq!((failed[1].id.as_str(), failed[1].message.as_str()), ("shop TestRows/a_(x)", "got 1"));
+    }
+
+    #[test]
+    fn a_panic_is_placed_in_the_module() {
+        let results = events(
+            &[
+                "=== RUN   TestThrows",
+                "--- FAIL: TestThrows (0.00s)",
+                "panic: no price [recovered]",
+                "goroutine 7 [running]:",
+                "testing.tRunner.func1.2({0x1, 0x2})",
+                "\t/usr/lib/go/src/testing/testing.go:1632 +0x3fc",
+                "shop.price(...)",
+                "\t/w/cart.go:12",
+            ],
+            true,
+        );
+        assert_eq!(results.counts().failed, 1);
+    }
+}

@@ -1,0 +1,124 @@
+//! Who starts the processes that run tests: the system, or a debugger that a client drives. Frameworks say what to start and read
+//! what comes of it; they do not know which of the two it is, beyond the switches that a debugged run needs.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+use dap_wire::Failure;
+use serde_json::{Map, Value, json};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+use workspace_tools::process::{Command, Ended, Sink};
+
+/// A future of a trait's method.
+pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// A process that runs tests.
+#[derive(Debug)]
+pub struct Launch {
+    /// The program, its arguments, folder and environment.
+    pub command: Command,
+    /// The debug adapter that knows such programs.
+    pub engine: &'static str,
+    /// Launch attributes that differ from the command's, such as `module`.
+    pub attributes: Map<String, Value>,
+    /// Where a debugger stops when a test fails.
+    pub stops: Stops,
+    /// Receives the process id once it is known.
+    pub started: Option<oneshot::Sender<u32>>,
+}
+
+/// Where a debugger stops when a test fails.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Stops {
+    /// Exception filters of the engine, with their conditions.
+    pub filters: Vec<(&'static str, Option<String>)>,
+    /// Functions that frameworks call for a check that failed, with a condition.
+    pub functions: Vec<(&'static str, Option<&'static str>)>,
+    /// The framework's sources are here, and look like the user's: only frames in the project's folder are shown.
+    pub own_frames: bool,
+    /// A test that fails without a stop is run once more, and stops where what it failed with is thrown.
+    pub retries: bool,
+    /// How lines begin that the runner prints of itself, which are left out of the first answer.
+    pub preamble: &'static [&'static str],
+    /// Why there is no such place, where the framework has none.
+    pub note: Option<&'static str>,
+}
+
+impl Launch {
+    /// A process of this command under that engine.
+    pub fn new(command: Command, engine: &'static str) -> Self {
+        Self { command, engine, attributes: Map::new(), stops: Stops::default(), started: None }
+    }
+
+    /// The attributes of a launch under a debugger, by the names of launch configurations.
+    pub fn debug_attributes(&self) -> Value {
+        let text = |word: &std::ffi::OsString| word.to_string_lossy().into_owned();
+        let args: Vec<String> = self.command.arguments.iter().map(text).collect();
+        let env: Map<String, Value> = self
+            .command
+            .environment
+            .iter()
+            .map(|(name, value)| (text(name), value.as_ref().map_or(Value::Null, |value| json!(text(value)))))
+            .collect();
+        let mut attributes = json!({ "program": text(&self.command.program), "args": args,
+            "cwd": self.command.folder, "env": env, "engine": self.engine });
+        if let Some(own) = attributes.as_object_mut() {
+            for (name, value) in &self.attributes {
+                match value {
+                    Value::Null => drop(own.remove(name)),
+                    value => drop(own.insert(name.clone(), value.clone())),
+                }
+            }
+        }
+        attributes
+    }
+}
+
+/// Starts processes that run tests.
+pub trait Host: Send + Sync {
+    /// Whether a debugger starts them.
+    fn is_debugger(&self) -> bool;
+
+    /// Runs a process to its end; `sink` receives its output. A debugger passes the output on at the end, when the process was
+    /// ended by the debugger, too.
+    ///
+    /// # Errors
+    /// When it cannot be started; `TIMEOUT`, `CANCELLED`.
+    fn run<'a>(
+        &'a self,
+        launch: Launch,
+        sink: &'a mut dyn Sink,
+        deadline: Duration,
+        cancel: &'a CancellationToken,
+    ) -> Boxed<'a, Result<Ended, Failure>>;
+}
+
+/// The system starts them.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Processes;
+
+impl Host for Processes {
+    fn is_debugger(&self) -> bool {
+        false
+    }
+
+    fn run<'a>(
+        &'a self,
+        launch: Launch,
+        sink: &'a mut dyn Sink,
+        deadline: Duration,
+        cancel: &'a CancellationToken,
+    ) -> Boxed<'a, Result<Ended, Failure>> {
+        Box::pin(async move {
+            let Launch { command, started, .. } = launch;
+            let report = |pid| {
+                if let Some(started) = started {
+                    started.send(pid).unwrap_or_default();
+                }
+            };
+            command.run_reporting(sink, deadline, cancel, report).await
+        })
+    }
+}

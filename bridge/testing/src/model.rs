@@ -1,0 +1,118 @@
+//! Tests and their results, as every framework reports them.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A test as its framework lists it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Test {
+    /// Names it from one build to the next; `run` and `debug` take it.
+    pub id: String,
+    /// For people, where that differs from the id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Absolute path of its source.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The line of the test, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// Categories, markers, tags: `name` or `name=value`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub traits: Vec<String>,
+    /// Why it is not run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skipped: Option<String>,
+    /// The target framework, where a project is built for several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub framework: Option<String>,
+    /// The project it is in, where a solution has several with tests: a path relative to the solution.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// The class, module, suite or package it belongs to.
+    #[serde(skip_serializing)]
+    pub class: String,
+    /// What its framework needs to run it.
+    #[serde(skip)]
+    pub handle: Value,
+}
+
+/// How a test ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Outcome {
+    /// Every check held.
+    #[default]
+    Passed,
+    /// A check failed, it threw, crashed or ran too long.
+    Failed,
+    /// It was not run, on purpose.
+    Skipped,
+}
+
+/// What became of a test.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct TestResult {
+    /// The id of the test.
+    pub id: String,
+    /// For people, where that differs from the id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Whether it passed, failed or was skipped.
+    pub outcome: Outcome,
+    /// Why it failed or was skipped.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// The value a comparison expected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected: Option<String>,
+    /// The value it got.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub actual: Option<String>,
+    /// Where it failed, in the user's code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The line of the failure, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// The calls that led there, the innermost first, as the framework prints them.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub stack: String,
+    /// What the test printed, where the framework keeps that apart.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub output: String,
+    /// How long it took, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    /// The target framework, where a project is built for several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub framework: Option<String>,
+    /// The project, where a solution has several with tests.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+}
+
+/// What happens in a run, for those who follow it.
+#[derive(Debug, Clone, Serialize)]
+#[serde(tag = "event", rename_all = "camelCase")]
+pub enum Event<'a> {
+    /// A test begins.
+    Started {
+        /// The test's id.
+        id: &'a str,
+        /// The target framework, where a project is built for several.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        framework: Option<&'a str>,
+    },
+    /// A test has ended.
+    Finished(&'a TestResult),
+}
+
+impl TestResult {
+    /// The name that people know it by.
+    pub fn shown(&self) -> &str {
+        self.name.as_deref().unwrap_or(&self.id)
+    }
+}

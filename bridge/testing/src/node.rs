@@ -1,0 +1,243 @@
+//! Tests of JavaScript and TypeScript: jest, vitest and Node's own runner, each with helpers of ours that report. Not mocha and others,
+//! which run by their script (`run_tests`).
+
+use std::path::{Path, PathBuf};
+
+use dap_wire::{ErrorCode, Failure};
+use serde_json::{Value, json};
+use workspace_tools::bounded;
+use workspace_tools::build::project::Project;
+use workspace_tools::process::Command;
+
+use crate::host::{Launch, Stops};
+use crate::model::Test;
+use crate::reports::{Reports, VARIABLE};
+use crate::run::{Known, Run};
+
+pub mod jest;
+pub mod runner;
+pub mod vitest;
+
+/// A manifest larger than this is not read.
+const MAX_MANIFEST: u64 = 4 << 20;
+/// Stands between the file and the titles in an id.
+const BETWEEN: &str = " > ";
+/// What our helpers are.
+const HELPERS: [(&str, &str); 9] = [
+    ("tandem_reports.cjs", include_str!("node/tandem_reports.cjs")),
+    ("tandem_jest.cjs", include_str!("node/tandem_jest.cjs")),
+    ("tandem_vitest.mjs", include_str!("node/tandem_vitest.mjs")),
+    ("tandem_vitest_list.mjs", include_str!("node/tandem_vitest_list.mjs")),
+    ("tandem_node.mjs", include_str!("node/tandem_node.mjs")),
+    ("tandem_node_hooks.mjs", include_str!("node/tandem_node_hooks.mjs")),
+    ("tandem_node_import.mjs", include_str!("node/tandem_node_import.mjs")),
+    ("tandem_node_reporter.mjs", include_str!("node/tandem_node_reporter.mjs")),
+    ("tandem_node_test.cjs", include_str!("node/tandem_node_test.cjs")),
+];
+/// Holds where an assertion of jest, of chai and vitest, or of `node:assert` is thrown.
+const FAILS: &str = "(error.matcherResult !== undefined || error.name === 'AssertionError' || error.code === 'ERR_ASSERTION')";
+
+/// What Node and the runners print before a test.
+const PREAMBLE: &[&str] = &[
+    "Debugger attached.",
+    "Waiting for the debugger to disconnect",
+    "Determining test suites to run",
+    "RUNS ",
+    "RUN  v",
+];
+
+/// What a `package.json` says of its tests.
+#[derive(Debug, Default, PartialEq)]
+struct Manifest {
+    /// The script `test`.
+    script: String,
+    /// The packages it needs.
+    needs: Vec<String>,
+}
+
+impl Manifest {
+    fn of(project: &Project) -> Self {
+        let bytes = bounded::read(&project.folder.join("package.json"), MAX_MANIFEST).unwrap_or_default();
+        let manifest: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        let names = |key: &str| manifest[key].as_object().into_iter().flatten().map(|(name, _)| name.clone());
+        Self {
+            script: manifest["scripts"]["test"].as_str().unwrap_or_default().to_owned(),
+            needs: names("devDependencies").chain(names("dependencies")).collect(),
+        }
+    }
+
+    /// The words of the script's commands.
+    fn words(&self) -> impl Iterator<Item = &str> {
+        self.script.split([' ', '/', '&', ';']).filter(|word| !word.is_empty())
+    }
+
+    fn runs(&self, name: &str) -> bool {
+        self.words().any(|word| word == name)
+    }
+
+    /// Whether the tests are written for this package: the script says so, or no script says anything else.
+    fn is_for(&self, name: &str) -> bool {
+        let others = ["jest", "vitest", "mocha", "ava", "tap", "jasmine", "react-scripts", "ng", "--test"];
+        let says_other = others.iter().any(|other| *other != name && self.runs(other));
+        self.runs(name) || !says_other && self.needs.iter().any(|own| own == name)
+    }
+}
+
+/// A file of a package that is installed in the project, or in a folder above it.
+fn installed(project: &Project, file: &str) -> Option<PathBuf> {
+    project
+        .folder
+        .ancestors()
+        .map(|folder| folder.join("node_modules").join(file))
+        .find(|file| file.is_file())
+}
+
+fn not_installed(package: &str, project: &Project) -> Failure {
+    let message = format!("{package} is not installed for `{}`", project.folder.display());
+    Failure::new(ErrorCode::CommandFailed, message)
+        .hint("install what package.json needs: npm install (or the package manager of its lock file)")
+}
+
+/// Puts our helpers into the scratch folder, and a pipe for their reports.
+fn prepare(run: &Run<'_>) -> Result<(PathBuf, Reports), Failure> {
+    let folder = run.scratch.join("helpers");
+    let written = std::fs::create_dir_all(&folder)
+        .and_then(|()| HELPERS.iter().try_for_each(|(name, text)| std::fs::write(folder.join(name), text)));
+    written.map_err(|error| {
+        Failure::new(ErrorCode::IoFailed, format!("cannot write to `{}`: {error}", folder.display()))
+    })?;
+    Ok((folder, Reports::open(run.scratch)?))
+}
+
+/// With what our helpers need, the ids of the tests that are meant, and the environment that a call sets.
+fn with_environment(
+    mut command: Command,
+    run: &Run<'_>,
+    reports: &Reports,
+    wanted: Option<&[Test]>,
+    lists: bool,
+) -> Result<Command, Failure> {
+    command = command.env(VARIABLE, reports.path()).env("TANDEM_TEST_FOLDER", &run.project.folder);
+    command = command.env("FORCE_COLOR", "0").env("CI", "1");
+    if lists {
+        command = command.env("TANDEM_TEST_LIST", "1");
+    }
+    if run.host.is_debugger() {
+        command = command.env("TANDEM_TEST_DEBUG", "1");
+    }
+    if let Some(tests) = wanted {
+        let file = run.scratch.join("ids.json");
+        let ids: Vec<&str> = tests.iter().map(|test| test.id.as_str()).collect();
+        std::fs::write(&file, json!(ids).to_string()).map_err(|error| {
+            Failure::new(ErrorCode::IoFailed, format!("cannot write `{}`: {error}", file.display()))
+        })?;
+        command = command.env("TANDEM_TEST_IDS", file);
+    }
+    for (name, value) in &run.options.env {
+        command.environment.push((name.into(), value.as_ref().map(Into::into)));
+    }
+    Ok(command)
+}
+
+/// A process of `node`, of whose arguments these many belong to node itself.
+fn launch(command: Command, own: usize, known: Option<&Known>) -> Launch {
+    let words: Vec<String> =
+        command.arguments.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let (runtime, rest) = words.split_at(own.min(words.len()));
+    let mut launch = Launch::new(command, "js");
+    launch.attributes.insert("program".into(), json!(rest.first()));
+    launch.attributes.insert("args".into(), json!(rest.get(1..).unwrap_or_default()));
+    launch.attributes.insert("runtimeArgs".into(), json!(runtime));
+    // Exceptions of code that is skipped are, too, and `node:assert` is such code.
+    launch.attributes.insert("skipFiles".into(), json!([]));
+    let condition = condition(known);
+    launch.stops = Stops {
+        // The condition of one does not hold for uncaught exceptions, that of the other only for these.
+        filters: vec![("all", Some(condition.clone())), ("uncaught", Some(condition))],
+        retries: true,
+        own_frames: true,
+        preamble: PREAMBLE,
+        ..Stops::default()
+    };
+    launch
+}
+
+/// Every runner catches what a test throws, so a stop is decided by what is thrown: an assertion, or what the run before failed with.
+fn condition(known: Option<&Known>) -> String {
+    let wanted = match known {
+        None => FAILS.to_owned(),
+        Some(known) => {
+            let message = json!(known.message.trim().lines().next().unwrap_or_default());
+            format!(
+                "(line => !!line && {message}.includes(line))(('' + (error.message ?? error)).split('\\n')[0].trim())"
+            )
+        }
+    };
+    // What catches an error and throws it again is passed over. In jest's contexts not even `Object` has its name.
+    let first = "!error.__tandem && !!({}).constructor.defineProperty(error, '__tandem', { value: true })";
+    format!("error && {wanted} && (typeof error !== 'object' || {first})")
+}
+
+/// The files of these tests.
+fn files(tests: &[Test]) -> Vec<String> {
+    let mut files: Vec<String> = tests.iter().filter_map(|test| test.file.clone()).collect();
+    files.sort();
+    files.dedup();
+    files
+}
+
+/// The test of an id: `test/cart.test.js > Cart > adds`.
+fn named(project: &Project, text: &str) -> Option<Test> {
+    let (file, name) = text.split_once(BETWEEN)?;
+    let path = project.folder.join(file);
+    path.is_file().then(|| Test {
+        id: text.to_owned(),
+        name: Some(name.to_owned()),
+        file: Some(path.display().to_string()),
+        ..Test::default()
+    })
+}
+
+/// The source or folder that was named, besides the manifest.
+fn scope(project: &Project) -> Option<String> {
+    let named = project.file.as_ref().filter(|file| !file.ends_with("package.json"));
+    named.map(|file| file.display().to_string())
+}
+
+fn text(path: &Path) -> String {
+    path.display().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use workspace_tools::build::project::Kind;
+
+    use super::*;
+    use crate::framework::of;
+
+    #[test]
+    fn frameworks_of_node_are_told_apart_by_the_manifest() {
+        for (manifest, wanted) in [
+            (r#"{"scripts":{"test":"jest --coverage"}}"#, Some("jest")),
+            (r#"{"scripts":{"test":"vitest run"},"devDependencies":{"jest":"1"}}"#, Some("vitest")),
+            (r#"{"scripts":{"test":"node_modules/.bin/jest"}}"#, Some("jest")),
+            (r#"{"devDependencies":{"vitest":"1"}}"#, Some("vitest")),
+            (r#"{"scripts":{"test":"mocha"},"devDependencies":{"jest":"1"}}"#, None),
+            (r#"{"scripts":{"test":"node --import tsx --test test/"}}"#, Some("node")),
+            (r#"{"scripts":{"test":"node test.js"}}"#, None),
+            ("broken", None),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::write(folder.path().join("package.json"), manifest).unwrap();
+            let project = Project { kind: Kind::Npm, folder: folder.path().to_owned(), file: None };
+            assert_eq!(of(&project).map(|framework| framework.name()), wanted, "{manifest}");
+        }
+    }
+
+    #[test]
+    fn an_exception_is_known_by_the_first_line_of_its_message() {
+        let known = Known { kind: String::new(), message: "TypeError: no \"x\"\nmore".into() };
+        let wanted = r#"error && (line => !!line && "TypeError: no \"x\"".includes(line))("#;
+        assert!(condition(Some(&known)).starts_with(wanted), "{}", condition(Some(&known)));
+    }
+}

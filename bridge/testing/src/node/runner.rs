@@ -1,0 +1,241 @@
+//! Node's own runner, `node --test`: each file of tests is a program, run by itself with ours in the place of `node:test`, so that tests
+//! are listed without running and chosen by exact ids in every version.
+
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use dap_wire::{ErrorCode, Failure};
+use regex::Regex;
+use workspace_tools::bounded;
+use workspace_tools::build::project::{Kind, Project};
+use workspace_tools::build::report::Finding;
+use workspace_tools::process::Command;
+
+use super::{Manifest, files, launch, named, prepare, scope, text, with_environment};
+use crate::framework::{Chosen, Framework};
+use crate::host::{Boxed, Processes};
+use crate::model::Test;
+use crate::run::{Run, Silent};
+
+/// Files of tests of one project.
+const MAX_FILES: usize = 5000;
+/// Folders that are looked through.
+const MAX_FOLDERS: usize = 20_000;
+/// A larger source is not looked at.
+const MAX_SOURCE: u64 = 4 << 20;
+/// Endings of sources.
+const ENDINGS: [&str; 6] = ["js", "mjs", "cjs", "ts", "mts", "cts"];
+
+/// `file:///w/a.test.mjs:3`, `/w/a.test.cjs:3`: where a source cannot be read.
+static PLACE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?m)^(?:file://)?(?P<file>/.+?\.[cm]?[jt]s):(?P<line>\d+)$")
+        .expect("the pattern is a constant, and tested")
+});
+static ERROR: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?m)^(?:\w*Error\b.*|\[?\w+Error.*)$").expect("the pattern is a constant, and tested")
+});
+
+/// Node's own runner.
+pub struct NodeTest;
+
+/// The options of node in the script: `node --import tsx --test test/` has one, and its value.
+fn options(script: &str) -> Vec<String> {
+    let words = script.split_whitespace().skip_while(|word| *word != "node").skip(1);
+    let mut kept = Vec::new();
+    let mut takes_value = false;
+    for word in words {
+        if takes_value {
+            kept.push(word.to_owned());
+            takes_value = false;
+        } else if !word.starts_with('-') {
+            break;
+        } else if word != "--test" && word != "--watch" && !word.starts_with("--test-") {
+            takes_value =
+                matches!(word, "--import" | "--require" | "-r" | "--loader" | "--experimental-loader" | "-C");
+            kept.push(word.to_owned());
+        }
+    }
+    kept
+}
+
+/// Whether Node takes a file for one of tests, by its name and folder.
+fn is_test(file: &Path) -> bool {
+    let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let Some((stem, ending)) = name.rsplit_once('.') else { return false };
+    let named = stem == "test"
+        || stem.starts_with("test-")
+        || [".test", "-test", "_test", ".spec"].iter().any(|end| stem.ends_with(end));
+    let inside =
+        file.parent().is_some_and(|folder| folder.iter().any(|part| part == "test" || part == "tests"));
+    ENDINGS.contains(&ending) && !name.ends_with(".d.ts") && (named || inside)
+}
+
+fn imports_it(file: &Path) -> bool {
+    bounded::read(file, MAX_SOURCE).is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains("node:test"))
+}
+
+/// The files of tests, in order.
+fn sources(project: &Project) -> Vec<PathBuf> {
+    let named = scope(project).map(PathBuf::from);
+    if let Some(file) = named.as_ref().filter(|named| named.is_file()) {
+        return vec![file.clone()];
+    }
+    let mut folders = vec![named.unwrap_or_else(|| project.folder.clone())];
+    let (mut found, mut looked) = (Vec::new(), 0);
+    while let Some(folder) = folders.pop() {
+        looked += 1;
+        if looked > MAX_FOLDERS || found.len() >= MAX_FILES {
+            break;
+        }
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let name = entry.file_name();
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                if name != "node_modules" && !name.to_string_lossy().starts_with('.') {
+                    folders.push(path);
+                }
+            } else if path.strip_prefix(&project.folder).is_ok_and(is_test) && imports_it(&path) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Runs one file.
+async fn file(
+    run: &mut Run<'_>,
+    file: &str,
+    more: &[String],
+    wanted: Option<&[Test]>,
+    lists: bool,
+) -> Result<Vec<Test>, Failure> {
+    let (helpers, mut reports) = prepare(run)?;
+    let helper = |name: &str| text(&helpers.join(name));
+    let mut own = options(&Manifest::of(run.project).script);
+    own.push(format!("--import={}", helper("tandem_node.mjs")));
+    if !lists {
+        let reporter = helper("tandem_node_reporter.mjs");
+        own.extend([format!("--test-reporter={reporter}"), "--test-reporter-destination=/dev/null".into()]);
+    }
+    own.extend(more.iter().chain(&run.options.arguments).cloned());
+    let command = Command::new("node", &run.project.folder).args(&own).arg(file);
+    let command = with_environment(command, run, &reports, wanted, lists)?;
+    let launch = launch(command, own.len(), run.options.known.as_ref());
+    let (host, before) = (if lists { &Processes } else { run.host }, run.results.counts().total());
+    let shown = if lists { "" } else { "node --test" };
+    let ended = run.process(host, launch, shown, &mut Silent, &mut reports).await?;
+    let tests = run.collect(&mut reports, "node");
+    let printed = run.report.output.text();
+    if printed.contains("node: bad option") {
+        let message = format!("`node` does not know an option: {}", printed.trim());
+        return Err(Failure::new(ErrorCode::CommandFailed, message).hint("Node 20.16 or newer runs them"));
+    }
+    // Node 20 runs the hooks of a suite whose tests a pattern leaves out: that one fails then says nothing.
+    let is_chosen = more.is_empty() || ERROR.is_match(&printed);
+    if ended.code != 0 && is_chosen && tests.is_empty() && run.results.counts().total() == before {
+        broken(run, file, &printed);
+    }
+    Ok(tests)
+}
+
+/// A source that cannot be loaded ends Node before any test.
+fn broken(run: &mut Run<'_>, source: &str, printed: &str) {
+    run.broken = true;
+    let place = PLACE.captures(printed);
+    let message = ERROR.find(printed).map_or("it cannot be loaded", |found| found.as_str());
+    run.report.find(&Finding {
+        file: place.as_ref().map_or(source, |place| place.name("file").map_or(source, |file| file.as_str())),
+        line: place.as_ref().and_then(|place| place["line"].parse().ok()).unwrap_or(0),
+        error: true,
+        message,
+        source: "node",
+        ..Finding::default()
+    });
+}
+
+impl Framework for NodeTest {
+    fn name(&self) -> &'static str {
+        "node"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Npm
+    }
+
+    fn detects(&self, project: &Project) -> bool {
+        Manifest::of(project).runs("--test")
+            || project.file.as_ref().is_some_and(|file| file.is_file() && imports_it(file))
+    }
+
+    fn list<'a>(&'a self, run: &'a mut Run<'_>) -> Boxed<'a, Result<Vec<Test>, Failure>> {
+        Box::pin(async move {
+            let mut tests = Vec::new();
+            for source in sources(run.project) {
+                tests.extend(file(run, &text(&source), &[], None, true).await?);
+            }
+            Ok(tests)
+        })
+    }
+
+    fn run<'a>(&'a self, run: &'a mut Run<'_>, chosen: &'a Chosen) -> Boxed<'a, Result<(), Failure>> {
+        Box::pin(async move {
+            let all = || sources(run.project).iter().map(|source| text(source)).collect();
+            let (files, more, wanted): (Vec<String>, _, _) = match chosen {
+                Chosen::Everything => (all(), Vec::new(), None),
+                Chosen::Filter(filter) => (all(), vec![format!("--test-name-pattern={filter}")], None),
+                Chosen::Tests(tests) => (files(tests), Vec::new(), Some(tests.as_slice())),
+            };
+            let mut worst = 0;
+            for source in files {
+                let before = run.results.counts().total();
+                file(run, &source, &more, wanted, false).await?;
+                if more.is_empty() || run.broken || run.results.counts().total() > before {
+                    worst = worst.max(run.code);
+                }
+            }
+            run.code = worst;
+            Ok(())
+        })
+    }
+
+    fn named(&self, project: &Project, text: &str) -> Option<Test> {
+        named(project, text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_tests_are_those_that_node_takes() {
+        for (file, wanted) in [
+            ("cart.test.mjs", true),
+            ("test-cart.js", true),
+            ("test.cjs", true),
+            ("test/deep/helper.js", true),
+            ("src/cart.js", false),
+            ("test/data.json", false),
+            ("src/types.test.d.ts", false),
+        ] {
+            assert_eq!(is_test(Path::new(file)), wanted, "{file}");
+        }
+    }
+
+    #[test]
+    fn options_of_the_script_are_kept_without_its_files() {
+        assert_eq!(options("node --import tsx --test --test-timeout=3 test/*.ts"), ["--import", "tsx"]);
+        assert_eq!(options("c8 node --enable-source-maps --test"), ["--enable-source-maps"]);
+        assert!(options("tsc && node --test test/").is_empty());
+    }
+
+    #[test]
+    fn the_place_of_an_error_is_found() {
+        let printed = "file:///w/a.test.mjs:3\nconst a = ;\n          ^\n\nSyntaxError: Unexpected token ';'\n    at x (node:internal:1)\n";
+        let place = PLACE.captures(printed).unwrap();
+        assert_eq!((&place["file"], &place["line"]), ("/w/a.test.mjs", "3"));
+        assert_eq!(ERROR.find(printed).unwrap().as_str(), "SyntaxError: Unexpected token ';'");
+    }
+}

@@ -1,0 +1,42 @@
+// Reports results of `node:test` to Tandem: `node --test-reporter=FILE`.
+import path from "node:path";
+import tandem from "./tandem_reports.cjs";
+
+export default async function* reporter(source) {
+  const names = [];
+  const file = path.resolve(process.argv[1]);
+  // Tests that were not run, since what they need has failed; which that is comes later.
+  let cancelled = [];
+  for await (const { type, data } of source) {
+    if (type === "test:start") {
+      names.length = data.nesting;
+      names[data.nesting] = data.name;
+      continue;
+    }
+    if (type !== "test:pass" && type !== "test:fail") continue;
+    const titles = [...names.slice(0, data.nesting), data.name];
+    const error = type === "test:fail" ? data.details?.error : undefined;
+    if (error?.failureType === "cancelledByParent") {
+      cancelled.push({ titles, data });
+    } else if (error?.failureType === "hookFailed" && data.details.type === "suite" && cancelled.length) {
+      for (const one of cancelled) finish(file, one.titles, cause(error), one.data);
+      cancelled = [];
+    } else if (data.details?.type !== "suite" || (error && error.failureType !== "subtestsFailed")) {
+      finish(file, titles, error && (error.failureType === "subtestsFailed" ? error : cause(error)), data);
+    }
+  }
+  for (const one of cancelled) finish(file, one.titles, one.data.details.error, one.data);
+}
+
+const cause = (error) => (error.cause instanceof Object ? error.cause : error);
+
+function finish(file, titles, error, data) {
+  // A file whose tests have all been left out is a test itself.
+  if (titles.length === 1 && path.resolve(titles[0]) === file && !error) return;
+  const skipped = data.skip ?? data.todo;
+  // What a name pattern leaves out, some versions count as skipped.
+  if (skipped === "test name does not match pattern") return;
+  const outcome = skipped !== undefined && skipped !== false ? "skipped" : error ? "failed" : "passed";
+  const why = outcome === "failed" ? tandem.failure(error) : { message: typeof skipped === "string" ? skipped : "" };
+  tandem.report("finished", { id: tandem.id(file, titles), outcome, durationMs: Math.round(data.details?.duration_ms ?? 0), ...why });
+}

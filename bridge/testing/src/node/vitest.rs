@@ -1,0 +1,105 @@
+//! vitest: a reporter of ours, and a list that its own interface for programs makes. Its tests run in a process that it starts.
+
+use dap_wire::Failure;
+use workspace_tools::build::project::{Kind, Project};
+use workspace_tools::process::Command;
+
+use super::{
+    BETWEEN, Manifest, files, installed, launch, named, not_installed, prepare, scope, text, with_environment,
+};
+use crate::framework::{Chosen, Framework};
+use crate::host::{Boxed, Processes};
+use crate::model::Test;
+use crate::run::{Run, Silent};
+
+/// More names do not fit on a command line; then their whole files run.
+const MAX_NAMES: usize = 200;
+
+/// vitest.
+pub struct Vitest;
+
+async fn listed(run: &mut Run<'_>) -> Result<Vec<Test>, Failure> {
+    let module =
+        installed(run.project, "vitest/dist/node.js").ok_or_else(|| not_installed("vitest", run.project))?;
+    let (helpers, mut reports) = prepare(run)?;
+    let command = Command::new("node", &run.project.folder).arg(helpers.join("tandem_vitest_list.mjs"));
+    let command = command.arg(module).args(scope(run.project));
+    let command = with_environment(command, run, &reports, None, true)?;
+    let launch = launch(command, 0, None);
+    run.process(&Processes, launch, "", &mut Silent, &mut reports).await?;
+    Ok(run.collect(&mut reports, "vitest"))
+}
+
+async fn vitest(run: &mut Run<'_>, more: Vec<String>, wanted: Option<&[Test]>) -> Result<(), Failure> {
+    let program =
+        installed(run.project, "vitest/vitest.mjs").ok_or_else(|| not_installed("vitest", run.project))?;
+    let (helpers, mut reports) = prepare(run)?;
+    let debugs = run.host.is_debugger();
+    let reporter = format!("--reporter={}", text(&helpers.join("tandem_vitest.mjs")));
+    let mut command = Command::new("node", &run.project.folder).arg(&program).arg("run").arg(reporter);
+    if debugs {
+        command =
+            command.args(["--no-file-parallelism", "--pool=forks", "--testTimeout=0", "--hookTimeout=0"]);
+    } else {
+        command = command.arg("--reporter=default");
+    }
+    command = command.args(&run.options.arguments).args(more);
+    command = match wanted {
+        Some(tests) => command.args(files(tests)),
+        None => command.args(scope(run.project)),
+    };
+    let command = with_environment(command, run, &reports, wanted, false)?;
+    let launch = launch(command, 0, run.options.known.as_ref());
+    let host = run.host;
+    let ended = run.process(host, launch, "vitest run", &mut Silent, &mut reports).await?;
+    run.collect(&mut reports, "vitest");
+    // A worker that has ended had no time to report which test it began.
+    if let Some(tests) = wanted.filter(|_| ended.code != 0 && !run.broken && !debugs) {
+        run.blame(tests, ended, |test| test.id.clone());
+    }
+    Ok(())
+}
+
+/// A pattern that names these and no others: vitest joins titles by blanks, and what stands between them in an id may be in a title.
+fn exactly(tests: &[Test]) -> Option<String> {
+    let name = |test: &Test| {
+        let name = test.id.split_once(BETWEEN).map_or(test.id.as_str(), |(_, name)| name);
+        regex::escape(name).replace(BETWEEN, "(?: > | )")
+    };
+    let names: Vec<String> = tests.iter().map(name).collect();
+    (tests.len() <= MAX_NAMES).then(|| format!("--testNamePattern=^(?:{})$", names.join("|")))
+}
+
+impl Framework for Vitest {
+    fn name(&self) -> &'static str {
+        "vitest"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Npm
+    }
+
+    fn detects(&self, project: &Project) -> bool {
+        Manifest::of(project).is_for("vitest")
+    }
+
+    fn list<'a>(&'a self, run: &'a mut Run<'_>) -> Boxed<'a, Result<Vec<Test>, Failure>> {
+        Box::pin(listed(run))
+    }
+
+    fn run<'a>(&'a self, run: &'a mut Run<'_>, chosen: &'a Chosen) -> Boxed<'a, Result<(), Failure>> {
+        Box::pin(async move {
+            match chosen {
+                Chosen::Everything => vitest(run, Vec::new(), None).await,
+                Chosen::Filter(filter) => {
+                    vitest(run, vec![format!("--testNamePattern={filter}")], None).await
+                }
+                Chosen::Tests(tests) => vitest(run, exactly(tests).into_iter().collect(), Some(tests)).await,
+            }
+        })
+    }
+
+    fn named(&self, project: &Project, text: &str) -> Option<Test> {
+        named(project, text)
+    }
+}

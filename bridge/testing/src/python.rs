@@ -1,0 +1,384 @@
+//! Tests of Python: pytest, with a plug-in of ours that reports, and unittest, with a runner of ours. Both run in the project's own
+//! virtual environment when it has one.
+
+use std::path::{Path, PathBuf};
+
+use dap_wire::{ErrorCode, Failure};
+use serde_json::json;
+use workspace_tools::bounded;
+use workspace_tools::build::project::{Kind, Project};
+use workspace_tools::process::{Command, Ended};
+
+use crate::framework::{Chosen, Framework};
+use crate::host::{Boxed, Launch, Processes, Stops};
+use crate::model::Test;
+use crate::reports::{Reports, VARIABLE};
+use crate::run::{Run, Silent};
+
+/// More ids do not fit on a command line.
+const MAX_IDS: usize = 200;
+/// Sources that are looked at to tell pytest from unittest, and their size.
+const MAX_SOURCES: usize = 200;
+const MAX_SOURCE: u64 = 1 << 20;
+/// What our helpers are.
+const HELPERS: [(&str, &str); 4] = [
+    ("tandem_reports.py", include_str!("python/tandem_reports.py")),
+    ("tandem_stop.py", include_str!("python/tandem_stop.py")),
+    ("tandem_pytest.py", include_str!("python/tandem_pytest.py")),
+    ("tandem_unittest.py", include_str!("python/tandem_unittest.py")),
+];
+
+/// pytest.
+pub struct Pytest;
+
+/// unittest.
+pub struct Unittest;
+
+/// The Python that was chosen, else the project's.
+fn python(run: &Run<'_>) -> PathBuf {
+    let folder = &run.project.folder;
+    if let Some(chosen) = &run.options.python {
+        // A bare name is looked for in PATH.
+        return if chosen.contains('/') { folder.join(chosen) } else { PathBuf::from(chosen) };
+    }
+    let own = [".venv/bin/python", "venv/bin/python"].map(|python| folder.join(python));
+    own.into_iter().find(|python| python.is_file()).unwrap_or_else(|| PathBuf::from("python3"))
+}
+
+/// A folder or a source that was named, and holds tests; a file that configures pytest does not.
+fn scope(project: &Project) -> Option<&PathBuf> {
+    project
+        .file
+        .as_ref()
+        .filter(|file| file.is_dir() || file.extension().is_some_and(|ending| ending == "py"))
+}
+
+/// Puts our helpers where Python finds them, and a pipe for their reports.
+fn prepare(run: &Run<'_>, command: Command) -> Result<(Command, Reports), Failure> {
+    let folder = run.scratch.join("helpers");
+    let written = std::fs::create_dir_all(&folder)
+        .and_then(|()| HELPERS.iter().try_for_each(|(name, text)| std::fs::write(folder.join(name), text)));
+    written.map_err(|error| {
+        Failure::new(ErrorCode::IoFailed, format!("cannot write to `{}`: {error}", folder.display()))
+    })?;
+    let reports = Reports::open(run.scratch)?;
+    let chosen =
+        run.options.env.iter().find(|(name, _)| name == "PYTHONPATH").and_then(|(_, value)| value.clone());
+    let before = chosen.map(Into::into).or_else(|| std::env::var_os("PYTHONPATH")).unwrap_or_default();
+    let mut path = folder.into_os_string();
+    if !before.is_empty() {
+        path.push(":");
+        path.push(before);
+    }
+    let mut command = command.env("PYTHONUNBUFFERED", "1").env("NO_COLOR", "1").env(VARIABLE, reports.path());
+    for (name, value) in run.options.env.iter().filter(|(name, _)| name != "PYTHONPATH") {
+        command.environment.push((name.into(), value.as_ref().map(Into::into)));
+    }
+    Ok((command.env("PYTHONPATH", path), reports))
+}
+
+/// The ids of these tests, on the command line or in a file.
+fn with_ids(run: &Run<'_>, command: Command, tests: &[Test]) -> Result<Command, Failure> {
+    let ids: Vec<&str> = tests.iter().map(|test| test.id.as_str()).collect();
+    if ids.len() <= MAX_IDS {
+        return Ok(command.args(ids));
+    }
+    let file = run.scratch.join("ids.json");
+    std::fs::write(&file, json!(ids).to_string()).map_err(|error| {
+        Failure::new(ErrorCode::IoFailed, format!("cannot write `{}`: {error}", file.display()))
+    })?;
+    let mut files: Vec<&str> =
+        ids.iter().filter_map(|id| id.split("::").next()).filter(|id| id.ends_with(".py")).collect();
+    files.dedup();
+    Ok(command.args(files).env("TANDEM_TEST_IDS", file))
+}
+
+/// Our helpers pass the exception that failed a test to the debugger, as if it were uncaught.
+fn stops() -> Stops {
+    Stops { filters: vec![("uncaught", None)], ..Stops::default() }
+}
+
+/// How a module is started under a debugger.
+fn debugged(run: &Run<'_>, launch: &mut Launch, module: Option<&str>) {
+    let python = python(run);
+    if python.is_absolute() || run.options.python.is_some() {
+        launch.attributes.insert("python".into(), json!([python]));
+    }
+    // The module or the program precedes the arguments.
+    let skipped = if module.is_some() { 2 } else { 1 };
+    let words = launch.command.arguments.iter().map(|word| word.to_string_lossy().into_owned());
+    let words: Vec<String> = words.collect();
+    match module {
+        Some(module) => {
+            launch.attributes.insert("module".into(), json!(module));
+            launch.attributes.insert("program".into(), json!(null));
+        }
+        None => {
+            launch.attributes.insert("program".into(), json!(words.first()));
+        }
+    }
+    launch.attributes.insert("args".into(), words.into_iter().skip(skipped).collect());
+    launch.attributes.insert("rules".into(), json!(foreign(run, &launch.command)));
+    launch.stops = stops();
+}
+
+/// What is not the user's code, though it does not lie where packages are installed: our helpers, and what `PYTHONPATH` adds from
+/// elsewhere. An exception that passes them is not the test's.
+fn foreign(run: &Run<'_>, command: &Command) -> Vec<serde_json::Value> {
+    let path = command.environment.iter().rev().find(|(name, _)| name == "PYTHONPATH");
+    let path = path.and_then(|(_, value)| value.clone()).unwrap_or_default();
+    let folder = &run.project.folder;
+    let outside =
+        |entry: &PathBuf| entry.is_absolute() && !entry.starts_with(folder) && !folder.starts_with(entry);
+    std::env::split_paths(&path)
+        .filter(outside)
+        .map(|entry| json!({ "path": format!("{}/**", entry.display()), "include": false }))
+        .collect()
+}
+
+fn not_installed(run: &Run<'_>) -> bool {
+    run.report.output.text().contains("No module named pytest")
+}
+
+/// The command that installs pytest. An environment that uv has made has no pip.
+fn installation(python: &Path) -> String {
+    let shown = python.display();
+    match python.is_absolute() && !python.with_file_name("pip").exists() {
+        true => format!("uv pip install --python {shown} pytest"),
+        false => format!("{shown} -m pip install pytest"),
+    }
+}
+
+impl Pytest {
+    fn command(run: &Run<'_>) -> Command {
+        Command::new(python(run), &run.project.folder).args([
+            "-m",
+            "pytest",
+            "-p",
+            "tandem_pytest",
+            "--tb=short",
+        ])
+    }
+
+    /// Runs pytest; what it reports besides results comes back.
+    async fn pytest(
+        run: &mut Run<'_>,
+        command: Command,
+        shown: &str,
+        lists: bool,
+    ) -> Result<(Ended, Vec<Test>), Failure> {
+        let (command, mut reports) = prepare(run, command)?;
+        let mut launch = Launch::new(command, "debugpy");
+        debugged(run, &mut launch, Some("pytest"));
+        let host = if lists { &Processes } else { run.host };
+        let ended = run.process(host, launch, shown, &mut Silent, &mut reports).await?;
+        let tests = run.collect(&mut reports, "pytest");
+        if not_installed(run) {
+            let python = python(run);
+            let message = format!("pytest is not installed for `{}`", python.display());
+            let hint = format!("install it: {}; or give tool: \"unittest\"", installation(&python));
+            return Err(Failure::new(ErrorCode::CommandFailed, message).hint(hint));
+        }
+        Ok((ended, tests))
+    }
+}
+
+impl Framework for Pytest {
+    fn name(&self) -> &'static str {
+        "pytest"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Pytest
+    }
+
+    fn detects(&self, project: &Project) -> bool {
+        !is_unittest(project)
+    }
+
+    fn list<'a>(&'a self, run: &'a mut Run<'_>) -> Boxed<'a, Result<Vec<Test>, Failure>> {
+        Box::pin(async move {
+            let command = Self::command(run).args(["--collect-only", "-q"]).args(scope(run.project));
+            Ok(Self::pytest(run, command, "", true).await?.1)
+        })
+    }
+
+    fn run<'a>(&'a self, run: &'a mut Run<'_>, chosen: &'a Chosen) -> Boxed<'a, Result<(), Failure>> {
+        Box::pin(async move {
+            let mut command = Self::command(run);
+            if run.host.is_debugger() {
+                // Input and output are those of the session; what failed is reported, and need not be printed.
+                command = command.args(["-s", "--no-header", "--tb=no"]);
+            }
+            let mut shown = "pytest".to_owned();
+            command = match chosen {
+                Chosen::Everything => command.args(scope(run.project)),
+                Chosen::Filter(expression) => {
+                    shown.push_str(&format!(" -k {expression:?}"));
+                    command.arg("-k").arg(expression).args(scope(run.project))
+                }
+                Chosen::Tests(tests) => with_ids(run, command, tests)?,
+            };
+            command = command.args(&run.options.arguments);
+            let (ended, _) = Self::pytest(run, command, &shown, false).await?;
+            if ended.code >= 128 {
+                run.blame(chosen.tests(), ended, |test| test.id.clone());
+            }
+            // 4: an id there is none of; 5: nothing was left to run. Neither is a broken build.
+            if matches!(ended.code, 4 | 5) && !run.broken {
+                run.code = 0;
+            }
+            Ok(())
+        })
+    }
+
+    fn named(&self, project: &Project, text: &str) -> Option<Test> {
+        id_of(project, text).map(|id| Test { id, ..Test::default() })
+    }
+}
+
+/// The id of a test (`tests/test_a.py::test_b`); also of the dotted name that JUnit files have for it (`tests.test_a.test_b`).
+fn id_of(project: &Project, text: &str) -> Option<String> {
+    if let Some((file, rest)) = text.split_once("::") {
+        // An id is relative to where pytest runs, or to the folder that was named.
+        let named = project.file.as_ref().map(|folder| folder.join(file)).filter(|file| file.is_file());
+        return Some(match named.filter(|_| !project.folder.join(file).is_file()) {
+            Some(file) => format!("{}::{rest}", file.display()),
+            None => text.to_owned(),
+        });
+    }
+    let dotted = text.split('[').next().unwrap_or_default();
+    dotted.match_indices('.').find_map(|(at, _)| {
+        let (module, rest) = (text.get(..at)?, text.get(at + 1..)?);
+        let file = format!("{}.py", module.replace('.', "/"));
+        let (names, parameters) = rest.split_at(rest.find('[').unwrap_or(rest.len()));
+        project
+            .folder
+            .join(&file)
+            .is_file()
+            .then(|| format!("{file}::{}{parameters}", names.replace('.', "::")))
+    })
+}
+
+/// Whether nothing here is written for pytest: no file configures it or imports it, and some use unittest.
+fn is_unittest(project: &Project) -> bool {
+    let configured =
+        ["pytest.ini", ".pytest.ini", "conftest.py"].iter().any(|name| project.folder.join(name).exists())
+            || ["pyproject.toml", "tox.ini", "setup.cfg", "requirements.txt"]
+                .iter()
+                .any(|name| says(&project.folder.join(name), "pytest"));
+    if configured {
+        return false;
+    }
+    let sources = sources(project);
+    let imports = |name: &str| sources.iter().any(|file| says(file, name));
+    imports("unittest.TestCase")
+        && !imports("import pytest")
+        && !sources.iter().any(|file| has_bare_test(file))
+}
+
+fn says(file: &Path, text: &str) -> bool {
+    bounded::read(file, MAX_SOURCE).is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains(text))
+}
+
+/// A test that is a function of its module is pytest's.
+fn has_bare_test(file: &Path) -> bool {
+    let text = bounded::read(file, MAX_SOURCE).unwrap_or_default();
+    String::from_utf8_lossy(&text)
+        .lines()
+        .any(|line| line.starts_with("def test") || line.starts_with("async def test"))
+}
+
+/// Sources of tests in the folder and its folders `test` and `tests`.
+fn sources(project: &Project) -> Vec<PathBuf> {
+    let folders = ["", "test", "tests"].map(|name| project.folder.join(name));
+    let files = folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
+    let is_test = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        name.ends_with(".py") && (name.starts_with("test") || name.ends_with("_test.py"))
+    };
+    files.map(|file| file.path()).filter(is_test).take(MAX_SOURCES).collect()
+}
+
+impl Unittest {
+    async fn unittest(run: &mut Run<'_>, mode: &str, tests: &[Test]) -> Result<Vec<Test>, Failure> {
+        let start = scope(run.project).unwrap_or(&run.project.folder).clone();
+        let helper = run.scratch.join("helpers/tandem_unittest.py");
+        let command = Command::new(python(run), &run.project.folder).arg(helper).arg(mode).arg(start);
+        let mut command = with_ids(run, command, tests)?;
+        if run.host.is_debugger() {
+            command = command.env("TANDEM_TEST_DEBUGGED", "1");
+        }
+        let (command, mut reports) = prepare(run, command)?;
+        let mut launch = Launch::new(command, "debugpy");
+        debugged(run, &mut launch, None);
+        let host = if mode == "list" { &Processes } else { run.host };
+        let shown = if mode == "list" { "" } else { "python -m unittest" };
+        let ended = run.process(host, launch, shown, &mut Silent, &mut reports).await?;
+        if ended.code >= 128 {
+            run.blame(tests, ended, |test| test.id.clone());
+        }
+        Ok(run.collect(&mut reports, "unittest"))
+    }
+}
+
+impl Framework for Unittest {
+    fn name(&self) -> &'static str {
+        "unittest"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Pytest
+    }
+
+    fn detects(&self, _: &Project) -> bool {
+        true
+    }
+
+    fn list<'a>(&'a self, run: &'a mut Run<'_>) -> Boxed<'a, Result<Vec<Test>, Failure>> {
+        Box::pin(Self::unittest(run, "list", &[]))
+    }
+
+    fn run<'a>(&'a self, run: &'a mut Run<'_>, chosen: &'a Chosen) -> Boxed<'a, Result<(), Failure>> {
+        Box::pin(async move { Self::unittest(run, "run", chosen.tests()).await.map(drop) })
+    }
+
+    fn filters_the_list(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_from_the_results_is_an_id() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("tests")).unwrap();
+        std::fs::write(folder.path().join("tests/test_a.py"), "").unwrap();
+        let below = Some(folder.path().join("tests"));
+        let project = Project { kind: Kind::Pytest, folder: folder.path().to_owned(), file: below };
+        let id = |text| id_of(&project, text);
+        let is = |wanted: &str| Some(wanted.to_owned());
+        assert_eq!(id("tests.test_a.test_b"), is("tests/test_a.py::test_b"));
+        assert_eq!(id("tests.test_a.TestC.test_d[1.5-x]"), is("tests/test_a.py::TestC::test_d[1.5-x]"));
+        assert_eq!(id("tests/test_a.py::test_b"), is("tests/test_a.py::test_b"));
+        assert!(id("test_a.py::test_b").unwrap().ends_with("/tests/test_a.py::test_b"));
+        assert_eq!(id("test_b and not slow"), None);
+    }
+
+    #[test]
+    fn unittest_is_what_nothing_of_pytest_is_in() {
+        let folder = tempfile::tempdir().unwrap();
+        let project = Project { kind: Kind::Pytest, folder: folder.path().to_owned(), file: None };
+        let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+        write("test_a.py", "import unittest\nclass A(unittest.TestCase):\n    def test_a(self): pass\n");
+        assert!(is_unittest(&project));
+        write("test_b.py", "def test_b():\n    pass\n");
+        assert!(!is_unittest(&project));
+        write("test_b.py", "");
+        write("conftest.py", "");
+        assert!(!is_unittest(&project));
+    }
+}

@@ -1,0 +1,68 @@
+//! The same tests run again and again, several runs at once, until one fails. Without a debugger: a debugged run is repeated by whoever
+//! drives it.
+
+use std::sync::Arc;
+
+use dap_wire::{ErrorCode, Failure};
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use workspace_tools::jobs::Say;
+
+use crate::host::Processes;
+use crate::request::Request;
+
+/// Runs of one call, at most.
+pub const MAX_RUNS: u64 = 10_000;
+/// Runs at once, at most.
+pub const MAX_PARALLEL: u64 = 64;
+
+impl Request {
+    /// Runs the tests `most` times, `parallel` runs at once, until one fails; only the first is built. The answer is that of the run that
+    /// failed, or else of the last, with `runs`, the number of runs that have ended. The other runs are ended.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub async fn repeat(
+        &self,
+        most: u64,
+        parallel: u64,
+        cancel: &CancellationToken,
+        say: &Say,
+    ) -> Result<Value, Failure> {
+        let mut answer = self.run(&Processes, cancel, say).await.map(|outcome| outcome.answer);
+        let mut ended = 1;
+        let end = cancel.child_token();
+        let _ends_with_this = end.clone().drop_guard();
+        let mut runs = JoinSet::new();
+        let mut started = 1;
+        while answer.as_ref().is_ok_and(|answer| answer["error"].is_null()) {
+            while started < most && (runs.len() as u64) < parallel.max(1) {
+                let (mut request, end) = (self.clone(), end.clone());
+                request.options.no_build = true;
+                // Counts of runs at once would mix.
+                let quiet: Say = Arc::new(|_| {});
+                runs.spawn(async move { request.run(&Processes, &end, &quiet).await });
+                started += 1;
+            }
+            let Some(next) = runs.join_next().await else { break };
+            answer = match next {
+                Ok(outcome) => outcome.map(|outcome| outcome.answer),
+                Err(error) => {
+                    let message = format!("a run of the tests ended badly: {error}");
+                    Err(Failure::new(ErrorCode::IoFailed, message))
+                }
+            };
+            ended += 1;
+            say(&format!("{ended} of {most} runs"));
+        }
+        // Each ends its processes, and removes its files, before it is gone.
+        end.cancel();
+        while runs.join_next().await.is_some() {}
+        let mut answer = answer?;
+        if most > 1 {
+            answer["runs"] = json!(ended);
+        }
+        Ok(answer)
+    }
+}

@@ -1,0 +1,192 @@
+//! The lines that our helpers inside a framework (a pytest plug-in, a reporter of jest and the like) write into a named pipe: one
+//! JSON object each. A pipe rather than the program's output, which belongs to the tests.
+//!
+//! `started` and `finished` carry a result, `test` a test that is listed, `broken` a source that cannot be loaded, `part` a piece of a long
+//! line.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use dap_wire::{ErrorCode, Failure};
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::net::unix::pipe::{OpenOptions, Receiver};
+use workspace_tools::process::kept::Lines;
+
+use crate::model::{Test, TestResult};
+use crate::results::Results;
+
+/// The variable that names the pipe for our helpers.
+pub const VARIABLE: &str = "TANDEM_TEST_REPORTS";
+/// Tests that one list may hold.
+const MAX_TESTS: usize = 200_000;
+/// Sources that cannot be loaded, of which is reported.
+const MAX_BROKEN: usize = 100;
+/// Lines that come in parts at the same time, and bytes of one.
+const MAX_PARTED: usize = 256;
+const MAX_PARTS: usize = 1 << 20;
+
+/// A source that its framework cannot load.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Broken {
+    /// Its path.
+    pub file: String,
+    /// From 1; 0 where it is not known.
+    pub line: u32,
+    /// Why it cannot be loaded.
+    pub message: String,
+}
+
+/// What helpers reported besides results.
+#[derive(Debug, Default)]
+pub struct Collected {
+    /// The list of tests.
+    pub tests: Vec<Test>,
+    /// What cannot be loaded.
+    pub broken: Vec<Broken>,
+}
+
+/// The reading end of a pipe for our helpers.
+#[derive(Debug)]
+pub struct Reports {
+    path: PathBuf,
+    receiver: Receiver,
+    lines: Lines,
+    collected: Collected,
+    parts: HashMap<String, String>,
+}
+
+impl Reports {
+    /// Makes the pipe in a folder of ours.
+    ///
+    /// # Errors
+    /// `IO_FAILED`.
+    pub fn open(scratch: &Path) -> Result<Self, Failure> {
+        let path = scratch.join("reports");
+        let failed = |error: std::io::Error| {
+            let message = format!("cannot make the pipe `{}` for reports of tests: {error}", path.display());
+            Failure::new(ErrorCode::IoFailed, message)
+        };
+        if !path.exists() {
+            mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)
+                .map_err(|error| failed(error.into()))?;
+        }
+        // A writing end of our own keeps the pipe open while helpers come and go.
+        let receiver = OpenOptions::new().read_write(true).open_receiver(&path).map_err(failed)?;
+        Ok(Self {
+            path,
+            receiver,
+            lines: Lines::default(),
+            collected: Collected::default(),
+            parts: HashMap::new(),
+        })
+    }
+
+    /// For the helpers' environment.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Reads forever; to be raced against the end of the process.
+    pub async fn follow(&mut self, results: &Results) {
+        loop {
+            if self.receiver.readable().await.is_err() {
+                return std::future::pending().await;
+            }
+            self.take(results);
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Reads what is there.
+    pub fn take(&mut self, results: &Results) {
+        let mut buffer = vec![0; 64 << 10];
+        while let Ok(count @ 1..) = self.receiver.try_read(&mut buffer) {
+            let bytes = buffer.get(..count).unwrap_or_default();
+            let (collected, parts) = (&mut self.collected, &mut self.parts);
+            self.lines.push(bytes, |line| match whole(line, parts) {
+                Some(whole) => line_of(&whole, results, collected),
+                None => line_of(line, results, collected),
+            });
+        }
+    }
+
+    /// What was collected since the last time.
+    pub fn collected(&mut self) -> Collected {
+        std::mem::take(&mut self.collected)
+    }
+}
+
+/// The line that this last part makes whole: of several processes that write to one pipe, only short lines stay together.
+fn whole(line: &str, parts: &mut HashMap<String, String>) -> Option<String> {
+    let part = line.strip_prefix(r#"{"event":"part","#)?;
+    let part: Value = serde_json::from_str(&format!("{{{part}")).ok()?;
+    let of = part["of"].as_str()?;
+    if parts.len() >= MAX_PARTED && !parts.contains_key(of) {
+        return None;
+    }
+    let text = parts.entry(of.to_owned()).or_default();
+    if text.len() < MAX_PARTS {
+        text.push_str(part["text"].as_str()?);
+    }
+    if part["more"] == true { None } else { parts.remove(of) }
+}
+
+/// Takes in a line; one that is not ours is passed over.
+fn line_of(line: &str, results: &Results, collected: &mut Collected) {
+    let Ok(value) = serde_json::from_str::<Value>(line) else { return };
+    match value["event"].as_str() {
+        Some("started") => results.started(value["id"].as_str().unwrap_or_default()),
+        Some("finished") => {
+            if let Ok(result) = serde_json::from_value::<TestResult>(value) {
+                results.finished(result);
+            }
+        }
+        Some("test") if collected.tests.len() < MAX_TESTS => {
+            collected.tests.extend(serde_json::from_value::<Test>(value).ok());
+        }
+        Some("broken") if collected.broken.len() < MAX_BROKEN => {
+            collected.broken.extend(serde_json::from_value::<Broken>(value).ok());
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+    use crate::model::Outcome;
+
+    #[tokio::test]
+    async fn what_helpers_write_is_read_whichever_writes() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut reports = Reports::open(folder.path()).unwrap();
+        let results = Results::default();
+        for text in [
+            r#"{"event":"started","id":"a"}"#,
+            "no JSON",
+            r#"{"event":"finished","id":"a","outcome":"failed","message":"é","line":3,"durationMs":7}"#,
+            r#"{"event":"test","id":"b","class":"B","traits":["slow"],"new":1}"#,
+            r#"{"event":"part","of":"1.1","text":"{\"event\":\"broken\",\"file\":\"c.py\",","more":true}"#,
+            r#"{"event":"part","of":"2.1","text":"{}","more":false}"#,
+            r#"{"event":"part","of":"1.1","text":"\"line\":2,\"message\":\"no\"}","more":false}"#,
+        ] {
+            let mut pipe = std::fs::OpenOptions::new().write(true).open(reports.path()).unwrap();
+            writeln!(pipe, "{text}").unwrap();
+        }
+        tokio::select! {
+            biased;
+            () = reports.follow(&results) => unreachable!("it reads for ever"),
+            () = tokio::time::sleep(std::time::Duration::from_millis(50)) => {}
+        }
+        let failed = &results.kept().failures[0];
+        assert_eq!((failed.outcome, failed.message.as_str(), failed.line), (Outcome::Failed, "é", Some(3)));
+        let collected = reports.collected();
+        assert_eq!((collected.tests[0].class.as_str(), collected.tests[0].traits.len()), ("B", 1));
+        assert_eq!(collected.broken[0].line, 2);
+    }
+}

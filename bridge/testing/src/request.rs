@@ -1,0 +1,267 @@
+//! Lists and runs of tests: finds the framework, chooses the tests, and answers for all of them alike.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use dap_wire::{ErrorCode, Failure};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+use workspace_tools::build::project::Project;
+use workspace_tools::jobs::Say;
+
+use crate::answer::{self, Ran};
+use crate::framework::{Chosen, Framework};
+use crate::host::{Host, Processes};
+use crate::model::{Event, Test};
+use crate::results::{Counts, Listener, Results};
+use crate::run::{Options, Run};
+use crate::select::{Selection, none};
+
+/// The exit code of a run in which a test has failed, where no process ends with one: those that a client drives end with 0.
+const FAILED: i32 = 1;
+/// Failures of which those who wait are told at once, and the characters of each.
+const MOST_TOLD: usize = 5;
+const MAX_TOLD: usize = 200;
+/// Output of the runner in an answer, bytes.
+const OUTPUT_BYTES: usize = 8 << 10;
+
+/// What to list or to run.
+#[derive(Clone)]
+pub struct Request {
+    /// Where the tests are.
+    pub project: Project,
+    /// What they are written for.
+    pub framework: &'static dyn Framework,
+    /// Which of them.
+    pub selection: Selection,
+    /// How to run them.
+    pub options: Options,
+    /// Bytes of output in an answer.
+    pub output_bytes: usize,
+    /// Follows the run.
+    pub listener: Option<Listener>,
+}
+
+/// The outcome of a run.
+pub struct Outcome {
+    /// As a tool answers it; `error` is set when a test failed, none ran, or the build failed.
+    pub answer: Value,
+    /// Results in full.
+    pub results: Results,
+}
+
+impl Request {
+    /// A request for all tests of a project.
+    pub fn new(project: Project, framework: &'static dyn Framework) -> Self {
+        let (selection, options) = (Selection::default(), Options::default());
+        Self { project, framework, selection, options, output_bytes: OUTPUT_BYTES, listener: None }
+    }
+
+    /// The tests that are meant, from `start` on, at most `count`.
+    ///
+    /// # Errors
+    /// The framework's own; `NOT_FOUND` with the nearest names.
+    pub async fn list(
+        &self,
+        (start, count): (usize, usize),
+        cancel: &CancellationToken,
+        say: &Say,
+    ) -> Result<Value, Failure> {
+        let (tests, broken) = self.tests(cancel, say).await?;
+        if tests.is_empty() && !broken.is_null() {
+            return Ok(broken);
+        }
+        let folder = self.project.folder.display().to_string();
+        let mut projects: HashMap<&str, HashSet<&Option<String>>> = HashMap::new();
+        for test in &tests {
+            projects.entry(&test.id).or_default().insert(&test.project);
+        }
+        let shown = |test: &Test| {
+            let is_alone = projects.get(test.id.as_str()).is_none_or(|all| all.len() < 2);
+            let mut test = test.clone();
+            // The place of a test says as much, where no other has its id.
+            test.project = test.project.filter(|_| !is_alone);
+            test.file = test.file.map(|file| answer::relative(&file, &folder).to_owned());
+            test
+        };
+        let page: Vec<Test> = tests.iter().skip(start).take(count).map(shown).collect();
+        let mut listed =
+            json!({ "tool": self.framework.name(), "folder": folder, "total": tests.len(), "tests": page });
+        if start + count < tests.len() {
+            listed["next"] = json!(start + count);
+        }
+        for key in ["errors", "diagnostics"] {
+            if !broken[key].is_null() {
+                listed[key] = broken[key].clone();
+            }
+        }
+        Ok(listed)
+    }
+
+    /// The tests that are meant; and, when a build or a source is broken, the answer that says so.
+    ///
+    /// # Errors
+    /// As [`list`](Self::list).
+    pub async fn tests(&self, cancel: &CancellationToken, say: &Say) -> Result<(Vec<Test>, Value), Failure> {
+        let scratch = scratch()?;
+        let mut run = self.begin(scratch.path(), &Processes, cancel, say, Results::default());
+        let tests = self.framework.list(&mut run).await?;
+        let broken = match run.broken {
+            true => self.answer(run, &Results::default()),
+            false => Value::Null,
+        };
+        // What is meant may be in what cannot be read.
+        match self.selection.pick(tests, |filter, test| self.framework.matches(filter, test)) {
+            Err(_) if !broken.is_null() => Ok((Vec::new(), broken)),
+            picked => Ok((picked?, broken)),
+        }
+    }
+
+    /// Runs the tests that are meant, in processes of this host.
+    ///
+    /// # Errors
+    /// The framework's own; `NOT_FOUND` with the nearest names. A test that fails is an outcome.
+    pub async fn run(
+        &self,
+        host: &dyn Host,
+        cancel: &CancellationToken,
+        say: &Say,
+    ) -> Result<Outcome, Failure> {
+        let scratch = scratch()?;
+        let results = Results::new(Some(follow(self.listener.clone(), say.clone())));
+        let mut run = self.begin(scratch.path(), host, cancel, say, results.clone());
+        let chosen = match self.choose(&mut run).await? {
+            Some(chosen) => chosen,
+            None => return Ok(Outcome { answer: self.answer(run, &results), results }),
+        };
+        // A list may have taken processes too.
+        run.first_code = None;
+        self.framework.run(&mut run, &chosen).await?;
+        let ran = results.counts();
+        if ran.failed > 0 && run.code == 0 {
+            run.code = run.first_code.unwrap_or(FAILED);
+        }
+        let none_ran = ran.total() == 0 || ran.total() == ran.skipped && run.code != 0;
+        if none_ran && !run.broken && chosen != Chosen::Everything {
+            return self.explain(run, &chosen).await;
+        }
+        if ran.total() == 0 && !run.broken && run.code == 0 {
+            let hint =
+                "name the project or folder of the tests in `projectPath`; `build` says whether it builds";
+            let message = format!(
+                "no test ran: {} found none in `{}`",
+                self.framework.name(),
+                run.project.folder.display()
+            );
+            let failure = Failure::new(ErrorCode::NotFound, message).hint(hint);
+            return Ok(Outcome { answer: answer::with_error(self.answer(run, &results), &failure), results });
+        }
+        Ok(Outcome { answer: self.answer(run, &results), results })
+    }
+
+    fn begin<'a>(
+        &'a self,
+        scratch: &'a std::path::Path,
+        host: &'a dyn Host,
+        cancel: &'a CancellationToken,
+        say: &'a Say,
+        results: Results,
+    ) -> Run<'a> {
+        let output = (results, self.output_bytes);
+        let mut run = Run::new((&self.project, &self.options), scratch, host, (cancel, say), output);
+        run.framework = self.selection.framework.as_deref();
+        run
+    }
+
+    /// Which tests are meant; `None` when they cannot be known because the build fails.
+    async fn choose(&self, run: &mut Run<'_>) -> Result<Option<Chosen>, Failure> {
+        let Selection { ids, filter, .. } = &self.selection;
+        let by_name = |text: &String| self.framework.named(&self.project, text);
+        let looked_up = filter.as_ref().is_some_and(|filter| self.framework.is_id(filter));
+        if self.selection.is_native() && !self.framework.filters_the_list() && !looked_up {
+            let named: Option<Vec<Test>> = ids.iter().chain(filter).map(by_name).collect();
+            match (ids.is_empty(), filter, named) {
+                (true, None, _) => return Ok(Some(Chosen::Everything)),
+                (.., Some(tests)) => return Ok(Some(Chosen::Tests(tests))),
+                (true, Some(filter), None) => return Ok(Some(Chosen::Filter(filter.clone()))),
+                (false, ..) => {}
+            }
+        }
+        let tests = self.framework.list(run).await?;
+        if run.broken && tests.is_empty() {
+            return Ok(None);
+        }
+        let everything = self.selection.is_everything();
+        let picked = match self.selection.pick(tests, |filter, test| self.framework.matches(filter, test)) {
+            // What is meant may be in what cannot be read.
+            Err(_) if run.broken => return Ok(None),
+            picked => picked?,
+        };
+        Ok(Some(if everything && picked.is_empty() { Chosen::Everything } else { Chosen::Tests(picked) }))
+    }
+
+    /// Nothing ran of what was chosen: the nearest names, or what kept the list from being made.
+    async fn explain(&self, mut run: Run<'_>, chosen: &Chosen) -> Result<Outcome, Failure> {
+        let wanted = match chosen {
+            Chosen::Filter(filter) => filter.clone(),
+            _ => chosen.tests().first().map(|test| test.id.clone()).unwrap_or_default(),
+        };
+        let tests = self.framework.list(&mut run).await.unwrap_or_default();
+        let results = run.results.clone();
+        let mut answer = self.answer(run, &results);
+        if answer["error"]["code"] != ErrorCode::BuildFailed.as_str() || !tests.is_empty() {
+            let failure =
+                none(&format!("no test ran: {} matches none", self.selection.shown()), &wanted, &tests);
+            answer = answer::with_error(answer, &failure);
+        }
+        Ok(Outcome { answer, results })
+    }
+
+    fn answer(&self, run: Run<'_>, results: &Results) -> Value {
+        let duration_ms = u64::try_from(run.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let scratch = run.scratch.display().to_string();
+        let folder = self.project.folder.display().to_string();
+        let ran = Ran {
+            tool: self.framework.name(),
+            command: run.commands.join(" && ").replace(&scratch, "TMP"),
+            folder: &folder,
+            exit_code: run.code,
+            duration_ms,
+            broken: run.broken,
+        };
+        answer::of(&ran, run.report.written(), results)
+    }
+}
+
+/// Notifies the listener of each test, and of what is being done: counts, the test that began last, and the last failures.
+fn follow(listener: Option<Listener>, say: Say) -> Listener {
+    let so_far = Mutex::new((Counts::default(), VecDeque::new()));
+    Arc::new(move |event| {
+        if let Some(listener) = &listener {
+            listener(event);
+        }
+        let mut so_far = so_far.lock().unwrap_or_else(PoisonError::into_inner);
+        let (counts, failed) = &mut *so_far;
+        let running = match event {
+            Event::Started { id, .. } => format!("; runs {id}"),
+            Event::Finished(result) => {
+                counts.add(result.outcome);
+                if result.outcome == crate::model::Outcome::Failed {
+                    let why = result.message.lines().next().unwrap_or_default();
+                    failed.push_back(
+                        format!("\nfailed: {}: {why}", result.id).chars().take(MAX_TOLD).collect::<String>(),
+                    );
+                    failed.drain(..failed.len().saturating_sub(MOST_TOLD));
+                }
+                String::new()
+            }
+        };
+        let failed: String = failed.iter().map(String::as_str).collect();
+        say(&format!("{} passed, {} failed{running}{failed}", counts.passed, counts.failed));
+    })
+}
+
+fn scratch() -> Result<tempfile::TempDir, Failure> {
+    tempfile::tempdir()
+        .map_err(|error| Failure::new(ErrorCode::IoFailed, format!("there is no temporary folder: {error}")))
+}

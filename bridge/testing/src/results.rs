@@ -1,0 +1,298 @@
+//! The results of a run as they come: counts, the tests that run now, and a bounded memory of what failed.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use workspace_tools::process::Ended;
+
+use crate::model::{Event, Outcome, Test, TestResult};
+
+/// Failed tests that are kept.
+const MAX_FAILURES: usize = 200;
+/// Skipped tests that are kept.
+const MAX_SKIPS: usize = 50;
+/// Passed tests that are kept.
+const MAX_PASSES: usize = 20;
+/// Ids that are remembered, so that no test counts twice.
+const MAX_IDS: usize = 500_000;
+/// Bytes of one test's message, stack or output that are kept.
+const MAX_TEXT: usize = 64 << 10;
+
+/// Follows a run.
+pub type Listener = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
+
+/// Results of a run, shared by those who read them from different pipes.
+#[derive(Clone, Default)]
+pub struct Results(Arc<Mutex<Inner>>);
+
+#[derive(Default)]
+struct Inner {
+    listener: Option<Listener>,
+    counts: Counts,
+    outcomes: HashMap<String, Outcome>,
+    running: Vec<Running>,
+    /// Where the tests are that begin from now on.
+    place: Place,
+    kept: Kept,
+}
+
+/// What distinguishes tests of one id: the target framework and the project, if there are several.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The target framework.
+    pub framework: Option<String>,
+    /// The project.
+    pub project: Option<String>,
+}
+
+/// A test that has begun.
+struct Running {
+    id: String,
+    since: Instant,
+    place: Place,
+}
+
+/// How many tests ended how.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Tests that passed.
+    pub passed: u64,
+    /// Tests that failed.
+    pub failed: u64,
+    /// Those not run.
+    pub skipped: u64,
+}
+
+/// Results in full; of many tests only the first.
+#[derive(Debug, Clone, Default)]
+pub struct Kept {
+    /// Failed tests.
+    pub failures: Vec<TestResult>,
+    /// Skipped tests.
+    pub skips: Vec<TestResult>,
+    /// Passed tests.
+    pub passes: Vec<TestResult>,
+}
+
+impl Counts {
+    /// Returns the number of all tests.
+    pub fn total(self) -> u64 {
+        self.passed + self.failed + self.skipped
+    }
+
+    /// One more.
+    pub fn add(&mut self, outcome: Outcome) {
+        *self.of(outcome) += 1;
+    }
+
+    fn of(&mut self, outcome: Outcome) -> &mut u64 {
+        match outcome {
+            Outcome::Passed => &mut self.passed,
+            Outcome::Failed => &mut self.failed,
+            Outcome::Skipped => &mut self.skipped,
+        }
+    }
+}
+
+impl Kept {
+    fn of(&mut self, outcome: Outcome) -> (&mut Vec<TestResult>, usize) {
+        match outcome {
+            Outcome::Passed => (&mut self.passes, MAX_PASSES),
+            Outcome::Failed => (&mut self.failures, MAX_FAILURES),
+            Outcome::Skipped => (&mut self.skips, MAX_SKIPS),
+        }
+    }
+}
+
+impl Results {
+    /// Empty; `listener` is called for each test that begins or ends.
+    pub fn new(listener: Option<Listener>) -> Self {
+        Self(Arc::new(Mutex::new(Inner { listener, ..Inner::default() })))
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&mut Inner) -> T) -> T {
+        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The tests that begin from now on are those of this place.
+    pub fn enter(&self, place: Place) {
+        self.with(|inner| inner.place = place);
+    }
+
+    /// A test begins.
+    pub fn started(&self, id: &str) {
+        self.with(|inner| {
+            if inner.running.iter().any(|running| running.id == id) {
+                return;
+            }
+            let (since, place) = (Instant::now(), inner.place.clone());
+            inner.running.push(Running { id: id.to_owned(), since, place });
+            if let Some(listener) = &inner.listener {
+                listener(&Event::Started { id, framework: inner.place.framework.as_deref() });
+            }
+        });
+    }
+
+    /// A test has ended. A second result of the same test replaces the first when it is worse: a test may pass, and what cleans
+    /// up after it fail.
+    pub fn finished(&self, mut result: TestResult) {
+        for text in [&mut result.message, &mut result.stack, &mut result.output] {
+            shorten(text);
+        }
+        self.with(|inner| {
+            inner.running.retain(|running| running.id != result.id);
+            let key = key(&result.id, &result.framework, &result.project);
+            if let Some(before) = inner.outcomes.get(&key).copied() {
+                if before == result.outcome || result.outcome != Outcome::Failed {
+                    return;
+                }
+                let count = inner.counts.of(before);
+                *count = count.saturating_sub(1);
+                let is_other = |one: &TestResult| {
+                    (&one.id, &one.framework, &one.project)
+                        != (&result.id, &result.framework, &result.project)
+                };
+                inner.kept.of(before).0.retain(is_other);
+            }
+            if inner.outcomes.len() < MAX_IDS {
+                inner.outcomes.insert(key, result.outcome);
+            }
+            *inner.counts.of(result.outcome) += 1;
+            if let Some(listener) = &inner.listener {
+                listener(&Event::Finished(&result));
+            }
+            let (list, most) = inner.kept.of(result.outcome);
+            if list.len() < most {
+                list.push(result);
+            }
+        });
+    }
+
+    /// The counts so far.
+    pub fn counts(&self) -> Counts {
+        self.with(|inner| inner.counts)
+    }
+
+    /// What is kept so far.
+    pub fn kept(&self) -> Kept {
+        self.with(|inner| inner.kept.clone())
+    }
+
+    /// Whether this test has ended.
+    pub fn has_result(&self, test: &Test) -> bool {
+        let key = key(&test.id, &test.framework, &test.project);
+        self.with(|inner| inner.outcomes.contains_key(&key))
+    }
+
+    /// The tests that have begun and not ended.
+    pub fn running(&self) -> Vec<String> {
+        self.with(|inner| inner.running.iter().map(|running| running.id.clone()).collect())
+    }
+
+    /// The test that has run for longer than the limit.
+    pub fn overdue(&self, limit: Duration) -> Option<String> {
+        self.with(|inner| {
+            let late = inner.running.iter().find(|running| running.since.elapsed() > limit);
+            late.map(|running| running.id.clone())
+        })
+    }
+
+    /// The tests that were running fail, since their process has ended or was ended.
+    pub fn fail_running(&self, why: &str, output: &str) {
+        let running = self.with(|inner| std::mem::take(&mut inner.running));
+        for Running { id, since, place } in running {
+            self.finished(TestResult {
+                id,
+                outcome: Outcome::Failed,
+                message: why.to_owned(),
+                output: output.to_owned(),
+                duration_ms: u64::try_from(since.elapsed().as_millis()).ok(),
+                framework: place.framework,
+                project: place.project,
+                ..TestResult::default()
+            });
+        }
+    }
+}
+
+fn key(id: &str, framework: &Option<String>, project: &Option<String>) -> String {
+    let text = |part: &Option<String>| part.clone().unwrap_or_default();
+    format!("{id}\0{}\0{}", text(framework), text(project))
+}
+
+/// How a process ended, for a message about the test that it ran.
+pub fn ending(ended: Ended) -> String {
+    let signal = match ended.code - 128 {
+        4 => "SIGILL: illegal instruction",
+        6 => "SIGABRT: it aborted",
+        7 => "SIGBUS",
+        8 => "SIGFPE: division by zero or the like",
+        9 => "SIGKILL",
+        11 => "SIGSEGV: invalid memory access",
+        15 => "SIGTERM",
+        _ => return format!("exit code {}", ended.code),
+    };
+    format!("exit code {} ({signal})", ended.code)
+}
+
+fn shorten(text: &mut String) {
+    if text.len() <= MAX_TEXT {
+        return;
+    }
+    let head = text.floor_char_boundary(MAX_TEXT / 4);
+    let tail = text.ceil_char_boundary(text.len() - MAX_TEXT / 4 * 3);
+    let (first, last) = (text.get(..head).unwrap_or_default(), text.get(tail..).unwrap_or_default());
+    *text = format!("{first}\n[… {} bytes left out …]\n{last}", tail - head);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn result(id: &str, outcome: Outcome) -> TestResult {
+        TestResult { id: id.into(), outcome, ..TestResult::default() }
+    }
+
+    #[test]
+    fn a_test_counts_once_and_its_worst_result_holds() {
+        let results = Results::default();
+        for outcome in [Outcome::Passed, Outcome::Passed, Outcome::Failed, Outcome::Passed] {
+            results.finished(result("a", outcome));
+        }
+        results.finished(TestResult { framework: Some("net8.0".into()), ..result("a", Outcome::Passed) });
+        assert_eq!(results.counts(), Counts { passed: 1, failed: 1, skipped: 0 });
+        assert_eq!((results.kept().failures.len(), results.kept().passes.len()), (1, 1));
+        // So does a test of this name in another project.
+        for project in ["a.csproj", "b.csproj"] {
+            let project = Some(project.to_owned());
+            results.finished(TestResult { project, ..result("a", Outcome::Failed) });
+        }
+        assert_eq!((results.counts().failed, results.kept().failures.len()), (3, 3));
+    }
+
+    #[test]
+    fn a_test_whose_process_ends_has_failed() {
+        let results = Results::default();
+        results.started("a");
+        results.enter(Place { project: Some("b.csproj".into()), ..Place::default() });
+        results.started("b");
+        results.finished(result("a", Outcome::Passed));
+        assert_eq!(results.overdue(Duration::ZERO).as_deref(), Some("b"));
+        results.fail_running(&ending(Ended { code: 139 }), "last words");
+        let failed = results.kept().failures;
+        assert_eq!((failed[0].id.as_str(), failed[0].output.as_str()), ("b", "last words"));
+        assert_eq!(failed[0].project.as_deref(), Some("b.csproj"));
+        assert!(failed[0].message.contains("SIGSEGV"), "{}", failed[0].message);
+        assert!(results.running().is_empty());
+    }
+
+    #[test]
+    fn a_long_text_keeps_its_beginning_and_its_end() {
+        let results = Results::default();
+        let output = format!("first{}last", "é".repeat(1 << 20));
+        results.finished(TestResult { output, ..result("a", Outcome::Failed) });
+        let kept = &results.kept().failures[0].output;
+        assert!(kept.len() < 70_000 && kept.starts_with("first") && kept.ends_with("last"));
+    }
+}

@@ -1,0 +1,87 @@
+# Reports tests and results of RSpec to Tandem: `rspec --require tandem_rspec --format TandemFormatter`.
+require_relative "tandem_reports"
+require "rspec/core"
+
+class TandemFormatter
+  RSpec::Core::Formatters.register self, :example_started, :example_passed, :example_failed, :example_pending, :message
+
+  # Reasons and tags that say how an example runs, not what it is.
+  OWN = %i[skip pending focus description_args described_class aggregate_failures].freeze
+
+  def initialize(_output)
+    @broken = []
+  end
+
+  def id(example)
+    "#{example.metadata[:file_path].delete_prefix("./")}::#{example.full_description}"
+  end
+
+  def place(example)
+    [File.expand_path(example.metadata[:file_path]), example.metadata[:line_number]]
+  end
+
+  def lists?
+    RSpec.configuration.dry_run?
+  end
+
+  def example_started(notification)
+    example = notification.example
+    return TandemReports.report("started", id: id(example)) unless lists?
+
+    file, line = place(example)
+    data = example.metadata
+    tags = data.select { |key, value| value == true && !OWN.include?(key) && key.is_a?(Symbol) }.keys.map(&:to_s)
+    skipped = data[:skip] ? (data[:skip] == true ? "skipped" : data[:skip].to_s) : nil
+    TandemReports.report("test", id: id(example), name: example.full_description, file: file, line: line, traits: tags.sort,
+                         skipped: skipped, class: example.example_group.description_chain_of_tandem)
+  end
+
+  def finish(example, outcome, message = nil, backtrace = nil)
+    return if lists?
+
+    file, line = outcome == "failed" ? TandemReports.own_place(backtrace) || place(example) : nil
+    expected, actual = message ? TandemReports.compared(message) : nil
+    TandemReports.report("finished", id: id(example), name: example.full_description, outcome: outcome,
+                         message: message && TandemReports.shorten(message.strip), expected: expected, actual: actual,
+                         file: file, line: line, stack: backtrace && TandemReports.shorten(backtrace.first(30).join("\n")),
+                         durationMs: (example.execution_result.run_time.to_f * 1000).round)
+  end
+
+  def example_passed(notification)
+    finish(notification.example, "passed")
+  end
+
+  def example_failed(notification)
+    error = notification.example.execution_result.exception
+    errors = error.respond_to?(:all_exceptions) ? error.all_exceptions : [error]
+    known = defined?(RSpec::Expectations::ExpectationNotMetError) ? RSpec::Expectations::ExpectationNotMetError : nil
+    message = errors.map { |one| known && one.is_a?(known) ? one.message : "#{one.class}: #{one.message}" }.join("\n\n")
+    finish(notification.example, "failed", message, errors.first.backtrace)
+  end
+
+  def example_pending(notification)
+    finish(notification.example, "skipped", notification.example.execution_result.pending_message.to_s)
+  end
+
+  # Errors outside of examples: a file that cannot be loaded.
+  def message(notification)
+    text = notification.message.to_s
+    return unless text.include?("error occurred outside of examples") || text.include?("An error occurred while loading")
+
+    file, line = text.scan(%r{^\s*(?:# )?(\./[^\s:]+|/[^\s:]+\.rb):(\d+)}).first
+    TandemReports.report("broken", file: file ? File.expand_path(file) : "", line: line.to_i, message: TandemReports.shorten(text.strip))
+  end
+end
+
+class RSpec::Core::ExampleGroup
+  def self.description_chain_of_tandem
+    parent_groups.reverse.map(&:description).join(" ")
+  end
+end
+
+if ENV["TANDEM_TEST_NAMES"]
+  names = JSON.parse(File.read(ENV["TANDEM_TEST_NAMES"]))
+  RSpec.configure do |config|
+    config.full_description = names.map { |name| "\\A#{Regexp.escape(name)}\\z" }
+  end
+end

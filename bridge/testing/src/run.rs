@@ -1,0 +1,486 @@
+//! One run of a framework: builds, processes with tests, their time limits, and what they report. Not which processes these are.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use dap_wire::{ErrorCode, Failure};
+use tokio_util::sync::CancellationToken;
+use workspace_tools::build::project::Project;
+use workspace_tools::build::report::{Finding, Report};
+use workspace_tools::build::run_step;
+use workspace_tools::build::steps::Step;
+use workspace_tools::jobs::Say;
+use workspace_tools::process::kept::{Kept, Lines};
+use workspace_tools::process::{Ended, Sink, Stream};
+
+use crate::host::{Boxed, Host, Launch};
+use crate::model::{Outcome, Test, TestResult};
+use crate::reports::Reports;
+use crate::results::{Results, ending};
+
+/// How often the time limit of each test is checked.
+const CHECK: Duration = Duration::from_millis(200);
+/// How long helpers may take to report after their process has ended: what they wrote is in the pipe already.
+const LAST: Duration = Duration::from_millis(20);
+/// What is kept of the last output of a process, for a test that it ended in.
+const LAST_WORDS: usize = 2 << 10;
+/// Lines before the stack of a process that has crashed.
+const MAX_REASON: usize = 2;
+/// How many tests an error names when it is not known which of them ended their process.
+const MAX_CANDIDATES: usize = 10;
+
+/// How tests are run.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Run what was built before.
+    pub no_build: bool,
+    /// Set, or with `None` unset, in the environment of the tests.
+    pub env: Vec<(String, Option<String>)>,
+    /// Further arguments of the framework's runner.
+    pub arguments: Vec<String>,
+    /// The Python to run tests with.
+    pub python: Option<String>,
+    /// A settings file of the .NET test platform (`.runsettings`).
+    pub settings: Option<String>,
+    /// The build configuration, where the tool has several.
+    pub configuration: Option<String>,
+    /// No test may run longer.
+    pub test_limit: Option<Duration>,
+    /// Nothing may run longer.
+    pub run_limit: Duration,
+    /// The exception that a run before has failed with: a debugger stops where it is thrown.
+    pub known: Option<Known>,
+}
+
+/// An exception that a test fails with.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Known {
+    /// Its type; empty when only the message of the result is known.
+    pub kind: String,
+    /// Its message, or that of the result.
+    pub message: String,
+}
+
+impl Known {
+    /// Whether an exception is this one.
+    pub fn is(&self, kind: &str, message: &str) -> bool {
+        // As Rust has it: `thread 'a' panicked at src/lib.rs:1:2:`, then the message.
+        let is_place = |line: &&str| line.starts_with("thread '") && line.contains(" panicked at ");
+        let first = message.trim().lines().find(|line| !is_place(line)).unwrap_or_default();
+        // As rdbg has it: `#<ArgumentError: no price> is raised.`
+        let first = first.trim_start_matches("#<").trim_end_matches("> is raised.");
+        (self.kind.is_empty() || self.kind == kind) && self.message.contains(first)
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            no_build: false,
+            env: Vec::new(),
+            arguments: Vec::new(),
+            python: None,
+            settings: None,
+            configuration: None,
+            test_limit: None,
+            run_limit: workspace_tools::build::DEADLINE,
+            known: None,
+        }
+    }
+}
+
+/// One run.
+pub struct Run<'a> {
+    /// What is run.
+    pub project: &'a Project,
+    /// How to run the tests.
+    pub options: &'a Options,
+    /// The only target framework that is wanted.
+    pub framework: Option<&'a str>,
+    /// A folder for files of this run.
+    pub scratch: &'a Path,
+    /// Who starts the processes with tests.
+    pub host: &'a dyn Host,
+    /// Ends the run.
+    pub cancel: &'a CancellationToken,
+    /// Reports what is being done.
+    pub say: &'a Say,
+    /// What builds and processes print, and findings.
+    pub report: Report,
+    /// The results of the tests.
+    pub results: Results,
+    /// The code of the last process.
+    pub code: i32,
+    /// That of the first process with tests that did not end with 0.
+    pub first_code: Option<i32>,
+    /// As they were run, without our own options.
+    pub commands: Vec<String>,
+    /// A build has failed.
+    pub broken: bool,
+    began: Instant,
+}
+
+/// Reads what a process with tests prints.
+pub trait Reader: Send {
+    /// One line, without its end. What [`hides`](Self::hides) hides of it may go to the report all the same.
+    fn line(&mut self, stream: Stream, line: &str, report: &mut Report, results: &Results);
+
+    /// The beginning of a line, whose end may never come.
+    fn begun(&mut self, _text: &str, _results: &Results) {}
+
+    /// Whether [`begun`](Self::begun) is wanted.
+    fn minds_beginnings(&self) -> bool {
+        false
+    }
+
+    /// The process has ended.
+    fn end(&mut self, _results: &Results) {}
+
+    /// Whether a line is the runner's own and no output worth keeping.
+    fn hides(&self, _line: &str) -> bool {
+        false
+    }
+}
+
+/// Reads nothing: helpers, files or a protocol report the results.
+pub struct Silent;
+
+impl Reader for Silent {
+    fn line(&mut self, _: Stream, _: &str, _: &mut Report, _: &Results) {}
+}
+
+/// A second source of results beside the output of a process: a pipe, a protocol.
+pub trait Side: Send {
+    /// Takes in reports while the process runs; returns only if it cannot continue. May be dropped at any time.
+    fn follow<'a>(&'a mut self, results: &'a Results) -> Boxed<'a, Failure>;
+
+    /// Takes in what is left when the process has ended.
+    fn finish<'a>(&'a mut self, results: &'a Results) -> Boxed<'a, ()>;
+
+    /// What it knows of why the tests that were running have not ended.
+    fn why(&self) -> Option<&str> {
+        None
+    }
+}
+
+/// A side that reports nothing.
+pub struct Nobody;
+
+impl Side for Nobody {
+    fn follow<'a>(&'a mut self, _: &'a Results) -> Boxed<'a, Failure> {
+        Box::pin(std::future::pending())
+    }
+
+    fn finish<'a>(&'a mut self, _: &'a Results) -> Boxed<'a, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+impl Side for Reports {
+    fn follow<'a>(&'a mut self, results: &'a Results) -> Boxed<'a, Failure> {
+        Box::pin(async move {
+            Self::follow(self, results).await;
+            Failure::cancelled()
+        })
+    }
+
+    fn finish<'a>(&'a mut self, results: &'a Results) -> Boxed<'a, ()> {
+        Box::pin(async move {
+            tokio::time::sleep(LAST).await;
+            self.take(results);
+        })
+    }
+}
+
+impl<'a> Run<'a> {
+    /// A run that has not begun.
+    pub fn new(
+        (project, options): (&'a Project, &'a Options),
+        scratch: &'a Path,
+        host: &'a dyn Host,
+        (cancel, say): (&'a CancellationToken, &'a Say),
+        (results, output_bytes): (Results, usize),
+    ) -> Self {
+        let report = Report::new(&project.folder, output_bytes);
+        let (code, commands, broken, began) = (0, Vec::new(), false, Instant::now());
+        let framework = None;
+        Self {
+            project,
+            options,
+            framework,
+            scratch,
+            host,
+            cancel,
+            say,
+            report,
+            results,
+            code,
+            first_code: None,
+            commands,
+            broken,
+            began,
+        }
+    }
+
+    /// The time since it began.
+    pub fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    fn left(&self) -> Duration {
+        self.options.run_limit.saturating_sub(self.began.elapsed())
+    }
+
+    /// A command, for people; what is only there to make it possible is empty.
+    fn show(&mut self, shown: &str) {
+        if !shown.is_empty() && self.commands.last().is_none_or(|last| last != shown) {
+            self.commands.push(shown.to_owned());
+            (self.say)(shown);
+        }
+    }
+
+    /// Runs a step of a build; `shown` is the command as people would type it. Whether it succeeds.
+    ///
+    /// # Errors
+    /// `COMMAND_FAILED` when it cannot be started, `TIMEOUT`, `CANCELLED`.
+    pub async fn build(&mut self, step: Step, shown: &str) -> Result<bool, Failure> {
+        let left = self.left();
+        let ended = run_step(step, &mut self.report, left, self.cancel, self.say).await?;
+        self.show(shown);
+        self.code = ended.code;
+        self.broken |= !ended.success();
+        Ok(ended.success())
+    }
+
+    /// Runs a process with tests to its end. Tests that it leaves unfinished have failed.
+    ///
+    /// # Errors
+    /// `COMMAND_FAILED` when it cannot be started, `TIMEOUT`, `CANCELLED`.
+    pub async fn process(
+        &mut self,
+        host: &dyn Host,
+        launch: Launch,
+        shown: &str,
+        reader: &mut dyn Reader,
+        side: &mut dyn Side,
+    ) -> Result<Ended, Failure> {
+        self.show(shown);
+        let (left, limit) = (self.left(), self.test_limit());
+        let (results, end) = (self.results.clone(), self.cancel.child_token());
+        let mut sink = Watching {
+            reader,
+            report: &mut self.report,
+            results: &results,
+            say: self.say,
+            lines: Default::default(),
+            last: Kept::new(LAST_WORDS),
+        };
+        let (outcome, late) = {
+            let running = host.run(launch, &mut sink, left, &end);
+            tokio::pin!(running);
+            tokio::select! {
+                outcome = &mut running => (outcome, None),
+                failure = side.follow(&results) => {
+                    end.cancel();
+                    drop(running.await);
+                    (Err(failure), None)
+                }
+                id = overdue(&results, limit) => {
+                    end.cancel();
+                    (running.await, Some(id))
+                }
+            }
+        };
+        sink.end();
+        let last_words = sink.last.text();
+        side.finish(&results).await;
+        let ended = self.conclude(outcome, late, side.why(), &last_words)?;
+        self.code = ended.code;
+        if !ended.success() {
+            self.first_code.get_or_insert(ended.code);
+        }
+        Ok(ended)
+    }
+
+    /// The time limit of each test; none under a debugger.
+    pub fn test_limit(&self) -> Option<Duration> {
+        self.options.test_limit.filter(|_| !self.host.is_debugger())
+    }
+
+    /// Records what the end of a process means for the tests that it ran.
+    fn conclude(
+        &self,
+        outcome: Result<Ended, Failure>,
+        overdue: Option<String>,
+        known: Option<&str>,
+        last_words: &str,
+    ) -> Result<Ended, Failure> {
+        match (outcome, overdue) {
+            (_, Some(_)) => {
+                let limit = self.options.test_limit.unwrap_or_default();
+                let why =
+                    format!("ran longer than {} ms (`testTimeoutMs`); the run was ended", limit.as_millis());
+                self.results.fail_running(&why, last_words);
+                Ok(Ended { code: 124 })
+            }
+            (Ok(ended), None) => {
+                let why = match known {
+                    Some(known) => {
+                        format!("the process of the tests ended while this test ran{}", reason(known))
+                    }
+                    None => {
+                        format!("the process of the tests ended with {} while this test ran", ending(ended))
+                    }
+                };
+                self.results.fail_running(&why, known.unwrap_or(last_words));
+                Ok(ended)
+            }
+            (Err(failure), None)
+                if failure.code == ErrorCode::Timeout && !self.results.running().is_empty() =>
+            {
+                let why = format!(
+                    "it was still running when the time limit of the run ({} s) was reached",
+                    self.options.run_limit.as_secs()
+                );
+                self.results.fail_running(&why, last_words);
+                Ok(Ended { code: 124 })
+            }
+            (Err(failure), None) => Err(failure),
+        }
+    }
+
+    /// The process has ended badly, and nobody said which test it ran. Of these tests the one that has no result, or whose call is in
+    /// what was printed, has failed.
+    pub fn blame(&self, tests: &[Test], ended: Ended, calls: impl Fn(&Test) -> String) {
+        let left: Vec<&Test> = tests.iter().filter(|test| !self.results.has_result(test)).collect();
+        let printed = self.report.output.text();
+        let called = left.iter().filter_map(|test| Some((printed.find(&calls(test))?, *test)));
+        let guilty = called.min_by_key(|(at, _)| *at).map(|(_, test)| test);
+        let only = left.first().copied().filter(|_| left.len() == 1);
+        let (why, words) = (ending(ended), last_words(&printed));
+        match guilty.or(only) {
+            Some(test) => {
+                self.results.started(&test.id);
+                let what = format!(
+                    "the process of the tests ended with {why} while this test ran{}",
+                    reason(&printed)
+                );
+                self.results.fail_running(&what, &words);
+            }
+            None if left.is_empty() => {}
+            None => {
+                let names: Vec<&str> =
+                    left.iter().take(MAX_CANDIDATES).map(|test| test.id.as_str()).collect();
+                let more = if left.len() > names.len() { ", …" } else { "" };
+                let message = format!(
+                    "the process of the tests ended with {why}; {} tests had not ended: {}{more}",
+                    left.len(),
+                    names.join(", ")
+                );
+                self.results.finished(TestResult {
+                    id: "(process)".into(),
+                    outcome: Outcome::Failed,
+                    message,
+                    output: words,
+                    ..TestResult::default()
+                });
+            }
+        }
+    }
+
+    /// Takes in what helpers reported besides results: sources that cannot be loaded are errors, and their tests are missing.
+    pub fn collect(&mut self, reports: &mut Reports, source: &str) -> Vec<Test> {
+        let collected = reports.collected();
+        for broken in &collected.broken {
+            self.broken = true;
+            self.report.find(&Finding {
+                file: &broken.file,
+                line: broken.line,
+                error: true,
+                message: &broken.message,
+                source,
+                ..Finding::default()
+            });
+        }
+        collected.tests
+    }
+}
+
+/// What a runtime prints before the stack of a process that it ends, for a message; empty when there is no such stack.
+fn reason(printed: &str) -> String {
+    let is_call = |line: &&str| line.trim_start().starts_with("at ") && line.starts_with(' ');
+    let Some(stack) = printed.lines().position(|line| is_call(&line)) else { return String::new() };
+    let before: Vec<&str> =
+        printed.lines().take(stack).map(str::trim).filter(|line| !line.is_empty()).collect();
+    let last = before.get(before.len().saturating_sub(MAX_REASON)..).unwrap_or_default();
+    format!(": {}", last.join(" "))
+}
+
+/// The beginning and the end of what was printed.
+fn last_words(printed: &str) -> String {
+    let mut kept = Kept::new(LAST_WORDS);
+    kept.push(printed.as_bytes());
+    kept.text()
+}
+
+/// The first test that runs for longer than the limit.
+async fn overdue(results: &Results, limit: Option<Duration>) -> String {
+    let Some(limit) = limit else { return std::future::pending().await };
+    loop {
+        tokio::time::sleep(CHECK).await;
+        if let Some(id) = results.overdue(limit) {
+            return id;
+        }
+    }
+}
+
+/// Passes the output of a process on.
+struct Watching<'a> {
+    reader: &'a mut dyn Reader,
+    report: &'a mut Report,
+    results: &'a Results,
+    say: &'a Say,
+    lines: [Lines; 2],
+    last: Kept,
+}
+
+impl Sink for Watching<'_> {
+    fn take(&mut self, stream: Stream, bytes: &[u8]) {
+        let Self { reader, report, results, say, lines: [out, err], last } = self;
+        let lines = if stream == Stream::Out { out } else { err };
+        lines.push(bytes, |line| take_line(stream, line, *reader, report, results, last));
+        if stream == Stream::Out && reader.minds_beginnings() {
+            reader.begun(&lines.rest(), results);
+        }
+        // Of tests, the results say more.
+        if let Some(line) = report.last_line().filter(|_| results.counts().total() == 0) {
+            say(line);
+        }
+    }
+}
+
+impl Watching<'_> {
+    fn end(&mut self) {
+        let Self { reader, report, results, lines: [out, err], last, .. } = self;
+        for (stream, lines) in [(Stream::Out, out), (Stream::Err, err)] {
+            lines.end(|line| take_line(stream, line, *reader, report, results, last));
+        }
+        reader.end(results);
+    }
+}
+
+fn take_line(
+    stream: Stream,
+    line: &str,
+    reader: &mut dyn Reader,
+    report: &mut Report,
+    results: &Results,
+    last: &mut Kept,
+) {
+    reader.line(stream, line, report, results);
+    if !reader.hides(line) {
+        report.say(line);
+        last.push(line.as_bytes());
+        last.push(b"\n");
+    }
+}

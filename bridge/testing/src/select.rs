@@ -1,0 +1,216 @@
+//! Which of the listed tests a call means: by id, by a part of a name, by class, file, trait, target framework or what has
+//! changed; and the names nearest to one that there is none of.
+
+use std::path::{Path, PathBuf};
+
+use dap_wire::{ErrorCode, Failure};
+
+use crate::model::Test;
+
+/// Names that are suggested.
+const MAX_NEAREST: usize = 5;
+/// Tests whose names are compared.
+const MAX_COMPARED: usize = 20_000;
+/// Names less similar than this are not suggested.
+const ALIKE: f64 = 0.45;
+
+/// Which tests are meant; all of them by default. Every part that is set must hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// Exact ids.
+    pub ids: Vec<String>,
+    /// An id, or a part of the names in the language of the framework's runner.
+    pub filter: Option<String>,
+    /// The source they are in: a path, or the end of one.
+    pub file: Option<String>,
+    /// The class, module or suite they are in: its name, or the end of it.
+    pub class: Option<String>,
+    /// A trait they have: `name`, or `name=value`.
+    pub traits: Vec<String>,
+    /// A target framework.
+    pub framework: Option<String>,
+    /// Sources that have changed; absolute.
+    pub changed: Option<Vec<PathBuf>>,
+}
+
+impl Selection {
+    /// Whether the framework's own filter, or its ids, say it all.
+    pub fn is_native(&self) -> bool {
+        let Self { file, class, traits, changed, .. } = self;
+        file.is_none() && class.is_none() && traits.is_empty() && changed.is_none()
+    }
+
+    /// Whether every test is meant.
+    pub fn is_everything(&self) -> bool {
+        self.is_native() && self.ids.is_empty() && self.filter.is_none() && self.framework.is_none()
+    }
+
+    /// The selection, for messages.
+    pub fn shown(&self) -> String {
+        let mut parts: Vec<String> = self.ids.iter().map(|id| format!("`{id}`")).collect();
+        let named = [("filter", &self.filter), ("file", &self.file), ("class", &self.class)];
+        parts.extend(
+            named.into_iter().filter_map(|(name, value)| Some(format!("{name} `{}`", value.as_ref()?))),
+        );
+        parts.extend(self.traits.iter().map(|one| format!("trait `{one}`")));
+        parts.extend(self.framework.iter().map(|one| format!("framework `{one}`")));
+        parts.extend(self.changed.iter().map(|files| format!("{} changed files", files.len())));
+        parts.join(", ")
+    }
+
+    /// The tests that are meant. `matches` compares a test with the filter in the framework's own language.
+    ///
+    /// # Errors
+    /// `NOT_FOUND`, with the nearest names, when an id or the whole matches none.
+    pub fn pick(
+        &self,
+        tests: Vec<Test>,
+        matches: impl Fn(&str, &Test) -> bool,
+    ) -> Result<Vec<Test>, Failure> {
+        for id in &self.ids {
+            if !tests.iter().any(|test| is_named(test, id)) {
+                return Err(none(&format!("there is no test `{id}`"), id, &tests));
+            }
+        }
+        // An id as the filter means this test, whatever else has its name in it.
+        let exact =
+            self.filter.as_ref().is_some_and(|filter| tests.iter().any(|test| is_named(test, filter)));
+        let holds = |test: &Test| {
+            (self.ids.is_empty() || self.ids.iter().any(|id| is_named(test, id)))
+                && self.filter.as_ref().is_none_or(|filter| match exact {
+                    true => is_named(test, filter),
+                    false => matches(filter, test),
+                })
+                && self.file.as_ref().is_none_or(|file| is_in(test, file))
+                && self.class.as_ref().is_none_or(|class| ends_with(&test.class, class))
+                && self.traits.iter().all(|wanted| test.traits.iter().any(|own| is_trait(own, wanted)))
+                && self.framework.as_ref().is_none_or(|wanted| {
+                    test.framework.as_ref().is_none_or(|own| own.eq_ignore_ascii_case(wanted))
+                })
+                && self.changed.as_ref().is_none_or(|changed| has_changed(test, changed))
+        };
+        let picked: Vec<Test> = tests.iter().filter(|test| holds(test)).cloned().collect();
+        if picked.is_empty() && !self.is_everything() {
+            let wanted = [&self.filter, &self.class, &self.file].into_iter().flatten().next();
+            let wanted = wanted.or(self.traits.first()).map_or("", String::as_str);
+            return Err(none(&format!("no test matches {}", self.shown()), wanted, &tests));
+        }
+        Ok(picked)
+    }
+}
+
+/// An id, or the name where that names one.
+fn is_named(test: &Test, wanted: &str) -> bool {
+    test.id == wanted || test.name.as_deref() == Some(wanted)
+}
+
+fn is_in(test: &Test, file: &str) -> bool {
+    let wanted = file.trim_start_matches("./");
+    test.file.as_ref().is_some_and(|own| Path::new(own).ends_with(wanted))
+}
+
+/// `Shop.CartTests`, `CartTests`.
+fn ends_with(class: &str, wanted: &str) -> bool {
+    let rest = class.strip_suffix(wanted);
+    rest.is_some_and(|rest| rest.is_empty() || rest.ends_with(['.', ':', '/', '+', ' ', '>']))
+}
+
+fn is_trait(own: &str, wanted: &str) -> bool {
+    own.eq_ignore_ascii_case(wanted)
+        || own.split_once('=').is_some_and(|(name, value)| {
+            name.eq_ignore_ascii_case(wanted) || value.eq_ignore_ascii_case(wanted)
+        })
+}
+
+fn has_changed(test: &Test, changed: &[PathBuf]) -> bool {
+    test.file.as_ref().is_some_and(|own| changed.iter().any(|file| file == Path::new(own)))
+}
+
+/// `NOT_FOUND`, with the names nearest to what was wanted.
+pub fn none(message: &str, wanted: &str, tests: &[Test]) -> Failure {
+    let failure = Failure::new(ErrorCode::NotFound, message);
+    if tests.is_empty() {
+        return failure.hint("no tests were found at all: name their project or folder in `projectPath`");
+    }
+    let nearest = nearest(wanted, tests);
+    if nearest.is_empty() {
+        return failure.hint(format!("list_tests lists the {} there are", tests.len()));
+    }
+    failure.hint(format!("the nearest names: {}", nearest.join(", ")))
+}
+
+/// The ids most like a text.
+fn nearest<'a>(wanted: &str, tests: &'a [Test]) -> Vec<&'a str> {
+    let lower = wanted.to_lowercase();
+    let last = |text: &str| {
+        let start = text.split(['(', '[']).next().unwrap_or_default();
+        start.rsplit(['.', ':', '#', ' ', '/']).next().unwrap_or_default().to_lowercase()
+    };
+    let wanted_last = last(wanted);
+    let alike = |test: &Test| {
+        let id = test.id.to_lowercase();
+        let contained = !lower.is_empty() && id.contains(&lower);
+        let whole = strsim::normalized_levenshtein(&id, &lower);
+        let name = strsim::normalized_levenshtein(&last(&test.id), &wanted_last);
+        if contained { 1.0 } else { whole.max(name) }
+    };
+    let mut found: Vec<(f64, &str)> =
+        tests.iter().take(MAX_COMPARED).map(|test| (alike(test), test.id.as_str())).collect();
+    found.retain(|(likeness, _)| *likeness >= ALIKE);
+    found.sort_by(|left, right| right.0.total_cmp(&left.0).then(left.1.cmp(right.1)));
+    found.dedup_by(|left, right| left.1 == right.1);
+    found.into_iter().take(MAX_NEAREST).map(|(_, id)| id).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tests() -> Vec<Test> {
+        let test = |id: &str, class: &str, traits: &[&str]| Test {
+            id: id.into(),
+            class: class.into(),
+            file: Some("/w/tests/CartTests.cs".into()),
+            traits: traits.iter().map(|one| (*one).to_owned()).collect(),
+            ..Test::default()
+        };
+        vec![
+            test("Shop.CartTests.Adds", "Shop.CartTests", &[]),
+            test("Shop.CartTests.Rows(\"a,b\")", "Shop.CartTests", &["speed=slow"]),
+            test("Shop.OrderTests.Adds", "Shop.OrderTests", &["slow"]),
+        ]
+    }
+
+    fn picked(selection: &Selection) -> Result<Vec<String>, Failure> {
+        let part = |filter: &str, test: &Test| test.id.contains(filter);
+        Ok(selection.pick(tests(), part)?.into_iter().map(|test| test.id).collect())
+    }
+
+    #[test]
+    fn tests_are_chosen_by_what_they_are() {
+        let all = Selection::default();
+        assert_eq!(picked(&all).unwrap().len(), 3);
+        for (selection, count) in [
+            (Selection { filter: Some("Adds".into()), ..all.clone() }, 2),
+            (Selection { filter: Some("Shop.CartTests.Adds".into()), ..all.clone() }, 1),
+            (Selection { class: Some("CartTests".into()), ..all.clone() }, 2),
+            (Selection { file: Some("tests/CartTests.cs".into()), ..all.clone() }, 3),
+            (Selection { traits: vec!["slow".into()], ..all.clone() }, 2),
+            (Selection { traits: vec!["speed=slow".into()], ..all.clone() }, 1),
+            (Selection { ids: vec!["Shop.CartTests.Rows(\"a,b\")".into()], ..all.clone() }, 1),
+            (Selection { changed: Some(vec!["/w/tests/CartTests.cs".into()]), ..all.clone() }, 3),
+        ] {
+            assert_eq!(picked(&selection).unwrap().len(), count, "{selection:?}");
+        }
+    }
+
+    #[test]
+    fn what_matches_nothing_names_what_is_near() {
+        let wrong = Selection { filter: Some("Add5".into()), ..Selection::default() };
+        let failure = picked(&wrong).unwrap_err();
+        assert_eq!(failure.code, ErrorCode::NotFound);
+        assert!(failure.hint.unwrap().contains("Shop.CartTests.Adds"));
+        let wrong = Selection { ids: vec!["Shop.CartTests.Ads".into()], ..Selection::default() };
+        assert!(picked(&wrong).unwrap_err().hint.unwrap().contains("Shop.CartTests.Adds"));
+    }
+}

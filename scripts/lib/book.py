@@ -1,0 +1,98 @@
+"""A hook of mkdocs: makes the pages of the repository, which are written for the forge, pages of the book. Files outside docs/ that
+readers want become pages, pictures come along, other links out of docs/ become addresses of the repository, a link that bears a page's
+file name bears its title, and lists and tables are read as the forge reads them. Fails where a link names a file that is not there;
+links inside docs/ are mkdocs's to check."""
+import json, logging, pathlib, posixpath, re
+
+from mkdocs.structure.files import File
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+REPOSITORY = json.loads((ROOT / "publisher.json").read_text())["repository"]
+# Files of the repository -> the page that each is in the book.
+PAGES = {
+    "ARCHITECTURE.md": "architecture.md",
+    "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing/index.md",
+    "vscode-extension/README.md": "vscode-extension.md",
+}
+PICTURES = (".png", ".svg")
+# `mkdocs build --strict` fails when there was a warning.
+log = logging.getLogger("mkdocs.hooks.book")
+
+CODE = re.compile(r"(^[ ]*```.*?^[ ]*```[ ]*$|(?<!`)(`+)(?!`).+?(?<!`)\2(?!`))", re.MULTILINE | re.DOTALL)
+# A text that is a file's name, and the address.
+LINK = re.compile(r"(?:\[([\w/.-]+\.md)\]|(?<=\]))\(([^()\s]+)\)")
+ITEM = re.compile(r"\s*([-*]|\d+\.) ")
+
+
+def on_files(files, config):
+    for source, page in PAGES.items():
+        files.append(File.generated(config, page, abs_src_path=str(ROOT / source)))
+    for picture in sorted((ROOT / "vscode-extension/images").iterdir()):
+        if picture.suffix in PICTURES:
+            files.append(File.generated(config, f"images/{picture.name}", abs_src_path=str(picture)))
+    files.append(File.generated(config, "book.css", abs_src_path=str(ROOT / "scripts/lib/book.css")))
+    return files
+
+
+def on_page_markdown(markdown, page, config, files):
+    uri = page.file.src_uri
+    source = next((source for source, made in PAGES.items() if made == uri), f"docs/{uri}")
+    pieces, end = [], 0
+    for code in CODE.finditer(markdown):
+        pieces += [links(markdown[end:code.start()], source, uri), code.group()]
+        end = code.end()
+    return blocks("".join(pieces) + links(markdown[end:], source, uri))
+
+
+def links(text, source, uri):
+    def made(found):
+        named = found[1] and title(posixpath.join(posixpath.dirname(source), found[2].partition("#")[0]))
+        return (f"[{named or found[1]}]" if found[1] else "") + f"({address(found[2], source, uri)})"
+
+    return LINK.sub(made, text)
+
+
+def title(path):
+    """The first heading of a page; nothing of what is no page, or has the product's name for a heading."""
+    file = ROOT / posixpath.normpath(path)
+    text = file.read_text() if file.is_file() else ""
+    found = re.search(r"^# (.+)$", text, re.MULTILINE)
+    return found[1] if found and found[1] != "Tandem" else None
+
+
+def address(link, source, uri):
+    """The link of the file `source` of the repository, as the page `uri` of the book needs it."""
+    if re.match(r"[a-z]+:|#", link):
+        return link
+    path, hash, anchor = link.partition("#")
+    target = posixpath.normpath(posixpath.join(posixpath.dirname(source), path))
+    if target.startswith("../") or not (ROOT / target).exists():
+        log.warning("%s has a link to `%s`, and no such file is in the repository", source, link)
+        return link
+    if target in PAGES:
+        target = PAGES[target]
+    elif target.endswith(PICTURES) and target.startswith("vscode-extension/images/"):
+        target = "images/" + posixpath.basename(target)
+    elif target.startswith("docs/") and (ROOT / target).is_file():
+        target = target.removeprefix("docs/")
+    elif target == "docs/editors":
+        target = "editors/README.md"
+    else:
+        return f"{REPOSITORY}/{'tree' if (ROOT / target).is_dir() else 'blob'}/main/{target}{hash}{anchor}"
+    return posixpath.relpath(target, posixpath.dirname(uri) or ".") + hash + anchor
+
+
+def blocks(text):
+    """A list right behind a paragraph and a table right behind a comment are text to Python's Markdown, but not to the forge."""
+    lines, fenced, before = [], False, ""
+    for line in text.split("\n"):
+        if line.lstrip().startswith("```"):
+            fenced = not fenced
+        item = ITEM.match(line) and not ITEM.match(before) and not before.startswith("  ")
+        table = line.startswith("|") and before.endswith("-->")
+        if not fenced and before.strip() and (item or table):
+            lines.append("")
+        lines.append(line)
+        before = line
+    return "\n".join(lines)

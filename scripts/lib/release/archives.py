@@ -1,0 +1,46 @@
+"""The archive for everybody and the package of Debian: programs, man pages, completions, licences."""
+import hashlib
+
+from . import archive
+from .archive import FILE, PROGRAM
+from .facts import DESCRIPTION, LICENCES, PUBLISHER, VERSION, text_of
+
+
+def tarball(programs, pages, third_parties):
+    top = f"tandem-{VERSION}-linux-x64"
+    members = [(f"{top}/bin/{name}", content, PROGRAM) for name, content in sorted(programs.items())]
+    members += [(f"{top}/share/{name}", content, FILE) for name, content in sorted(pages.items())]
+    members += [(f"{top}/{name}", text_of(name), FILE) for name in (*LICENCES, "README.md", "CHANGELOG.md")]
+    members.append((f"{top}/THIRD-PARTY.txt", third_parties, FILE))
+    return f"{top}.tar.gz", archive.gz(archive.tar(members))
+
+
+def debian(programs, pages, third_parties):
+    members = [(f"usr/bin/{name}", content, PROGRAM) for name, content in sorted(programs.items())]
+    places = {"zsh/site-functions/": "zsh/vendor-completions/"}
+    for name, content in sorted(pages.items()):
+        for from_, to in places.items():
+            name = name.replace(from_, to)
+        if name.startswith("man/"):
+            name, content = f"{name}.gz", archive.gz(content)
+        members.append((f"usr/share/{name}", content, FILE))
+    copyright = ("Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\n"
+                 f"Upstream-Name: tandem\nSource: {PUBLISHER['repository']}\n\nFiles: *\nCopyright: 2026 {PUBLISHER['authors']}\n"
+                 "License: MIT or Apache-2.0\n On Debian systems the text of the Apache licence is in\n /usr/share/common-licenses/Apache-2.0.\n .\n"
+                 + "".join(f" {line}\n" if line else " .\n" for line in text_of("LICENSE-MIT").decode().splitlines())).encode()
+    docs = {"copyright": copyright, "changelog.gz": archive.gz(text_of("CHANGELOG.md")), "THIRD-PARTY.txt.gz": archive.gz(third_parties)}
+    members += [(f"usr/share/doc/tandem/{name}", content, FILE) for name, content in sorted(docs.items())]
+    members.sort()
+    size = sum(len(content) for _, content, _ in members) // 1024
+    # What C library it needs, and that alone: debuggers of other languages are the user's choice.
+    control = (f"Package: tandem\nVersion: {VERSION}\nArchitecture: amd64\nMaintainer: {PUBLISHER['authors']} <{PUBLISHER['email']}>\n"
+               f"Installed-Size: {size}\nDepends: libc6 (>= 2.28)\nSuggests: gdb, lldb, python3-debugpy, delve, ruby-debug\n"
+               f"Section: devel\nPriority: optional\nHomepage: {PUBLISHER['homepage']}\nDescription: debugger that an editor and an AI agent share\n"
+               + "".join(f" {line}\n" for line in DESCRIPTION.splitlines()))
+    sums = "".join(f"{hashlib.md5(content).hexdigest()}  {name}\n" for name, content, _ in members)
+    # dpkg wants names that begin with `./`.
+    dotted = [(f"./{name}", content, mode) for name, content, mode in members]
+    inner = archive.tar([("./control", control.encode(), FILE), ("./md5sums", sums.encode(), FILE)])
+    package = archive.ar([("debian-binary", b"2.0\n"), ("control.tar.xz", archive.xz(inner)),
+                          ("data.tar.xz", archive.xz(archive.tar(dotted, folders=True)))])
+    return f"tandem_{VERSION}_amd64.deb", package

@@ -1,0 +1,52 @@
+"""Builds the two programs for old C libraries, and what they print of themselves: man pages and completions."""
+import os, pathlib, re, subprocess, sys
+
+from setup.cache import ROOT, say
+from tools import tool
+
+from .facts import GLIBC, PROGRAMS
+
+TARGET = "x86_64-unknown-linux-gnu"
+# page -> where it goes beneath `share`
+PAGES = {"man": "man/man1/{}.1", "bash": "bash-completion/completions/{}", "zsh": "zsh/site-functions/_{}",
+         "fish": "fish/vendor_completions.d/{}.fish"}
+
+
+def programs():
+    """name -> bytes. What is compiled knows nothing of where it was compiled."""
+    zigbuild, zig = tool("cargo-zigbuild"), tool("zig")
+    home = pathlib.Path(os.environ.get("CARGO_HOME") or pathlib.Path.home() / ".cargo").resolve()
+    remapped = [f"--remap-path-prefix={home}=/cargo", f"--remap-path-prefix={ROOT}=/tandem"]
+    environment = {**os.environ, "CARGO_ZIGBUILD_ZIG_PATH": str(zig), "PATH": f"{zigbuild.parent}:{os.environ['PATH']}",
+                   "CARGO_ENCODED_RUSTFLAGS": "\x1f".join(remapped), "SOURCE_DATE_EPOCH": "1577836800"}
+    say(f"building the programs for glibc {'.'.join(map(str, GLIBC))} and later")
+    command = ["cargo", "zigbuild", "--release", "--locked", "--target", f"{TARGET}.{'.'.join(map(str, GLIBC))}",
+               "-p", "tandem-adapter", "-p", "tandem-bridge"]
+    done = subprocess.run(command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL)
+    if done.returncode != 0:
+        sys.exit("release: the programs were not built")
+    folder = pathlib.Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target") / TARGET / "release"
+    built = {name: (folder / name).read_bytes() for name in PROGRAMS}
+    for name, content in built.items():
+        too_new = [version for version in glibc_versions(content) if version > GLIBC]
+        if too_new:
+            sys.exit(f"release: `{name}` needs glibc {max(too_new)}, and is to run on {GLIBC}")
+        for place in (str(home), str(ROOT)):
+            if place.encode() in content:
+                sys.exit(f"release: `{name}` has the path {place} in it")
+    return built, folder
+
+
+def glibc_versions(program):
+    """The versions of symbols that it takes from the C library."""
+    return {tuple(map(int, version.split(b"."))) for version in re.findall(rb"GLIBC_(\d+(?:\.\d+)+)\0", program)}
+
+
+def pages(folder):
+    """path beneath `share` -> bytes."""
+    made = {}
+    for name in PROGRAMS:
+        for page, place in PAGES.items():
+            text = subprocess.run([folder / name, "generate", page], stdout=subprocess.PIPE, check=True).stdout
+            made[place.format(name)] = text
+    return made

@@ -1,0 +1,30 @@
+"""What packages say of Tandem and its publisher: from Cargo.toml and publisher.json, the one place for each fact."""
+import json, tomllib
+
+from setup.cache import ROOT
+
+PUBLISHER = json.loads((ROOT / "publisher.json").read_text())
+WORKSPACE = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]
+VERSION = WORKSPACE["package"]["version"]
+LICENCE = WORKSPACE["package"]["license"]
+PROGRAMS = ("tandem-mcp", "tandem-dap")
+SUMMARY = "A debugger that an editor and an AI agent share: .NET, Python, C, C++, Rust, Go, JavaScript, Ruby"
+# The MCP registry wants at most 100 characters.
+SHORT = "Debug .NET, Python, Rust, C++, Go and JavaScript, in the session that an editor has open."
+DESCRIPTION = """One live debug session that an editor and an AI agent share: whoever sets a breakpoint, steps or types into the program, all see it.
+tandem-mcp offers it as MCP tools, tandem-dap as a debug adapter. .NET is debugged by a built-in engine, other languages
+through their own adapters: Python, C, C++, Rust, Go, Ruby, JavaScript, shell scripts."""
+# The time of every packed file: packages of one input are the same, byte for byte.
+EPOCH = 1577836800
+# The oldest C library that the programs run on.
+GLIBC = (2, 28)
+DOWNLOADS = f"{PUBLISHER['repository']}/releases/download/v{VERSION}"
+LICENCES = ("LICENSE-MIT", "LICENSE-APACHE")
+
+
+def text_of(name):
+    return (ROOT / name).read_bytes()
+
+
+def dumps(value):
+    return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode()

@@ -1,0 +1,78 @@
+"""What the programs are made of: the bill of materials (CycloneDX 1.6), and the licences' texts of all libraries in them."""
+import hashlib, json, pathlib, re, subprocess, uuid
+
+from setup.cache import ROOT
+
+from .build import TARGET
+from .facts import LICENCE, PROGRAMS, PUBLISHER, VERSION, dumps
+
+
+def libraries():
+    """Packages of crates.io that end up in the programs, in order; each with its folder. What only builds or tests is left out."""
+    described = subprocess.run(["cargo", "metadata", "--format-version", "1", "--locked", "--offline", "--filter-platform", TARGET],
+                               cwd=ROOT, stdout=subprocess.PIPE, check=True)
+    metadata = json.loads(described.stdout)
+    packages = {package["id"]: package for package in metadata["packages"]}
+    nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
+    pending = [one for one, package in packages.items() if package["name"] in ("tandem-adapter", "tandem-bridge")]
+    found = set()
+    while pending:
+        one = pending.pop()
+        if one in found:
+            continue
+        found.add(one)
+        macro = any("proc-macro" in target["kind"] for target in packages[one]["targets"])
+        for dependency in nodes[one]["deps"] if not macro else ():
+            if any(kind["kind"] is None for kind in dependency["dep_kinds"]):
+                pending.append(dependency["pkg"])
+    outside = [packages[one] for one in found if packages[one]["source"]]
+    linked = [one for one in outside if not any("proc-macro" in target["kind"] for target in one["targets"])]
+    return sorted(linked, key=lambda one: (one["name"], one["version"]))
+
+
+def checksums():
+    """(name, version) -> SHA-256 of the package, as Cargo.lock has it."""
+    found = {}
+    for block in (ROOT / "Cargo.lock").read_text().split("[[package]]"):
+        fields = dict(re.findall(r'^(name|version|checksum) = "(.*)"$', block, re.M))
+        if "checksum" in fields:
+            found[fields["name"], fields["version"]] = fields["checksum"]
+    return found
+
+
+def bill(programs):
+    sums = checksums()
+    components = [{
+        "type": "library", "bom-ref": f"pkg:cargo/{one['name']}@{one['version']}", "name": one["name"], "version": one["version"],
+        "scope": "required", "purl": f"pkg:cargo/{one['name']}@{one['version']}",
+        "licenses": [{"expression": one["license"].replace("/", " OR ")}] if one["license"] else [],
+        "hashes": [{"alg": "SHA-256", "content": sums[one["name"], one["version"]]}],
+    } for one in libraries()]
+    files = [{"type": "application", "bom-ref": name, "name": name, "version": VERSION,
+              "licenses": [{"expression": LICENCE}], "hashes": [{"alg": "SHA-256", "content": hashlib.sha256(content).hexdigest()}]}
+             for name, content in sorted(programs.items())]
+    everything = [one["bom-ref"] for one in components]
+    return dumps({
+        "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json", "bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1,
+        "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, hashlib.sha256(b''.join(programs[name] for name in PROGRAMS)).hexdigest())}",
+        "metadata": {"component": {"type": "application", "bom-ref": "tandem", "name": "tandem", "version": VERSION,
+                                   "licenses": [{"expression": LICENCE}]},
+                     "supplier": {"name": PUBLISHER["authors"], "url": [PUBLISHER["homepage"]]}},
+        "components": files + components,
+        "dependencies": [{"ref": "tandem", "dependsOn": sorted(programs)}] + [{"ref": name, "dependsOn": everything} for name in sorted(programs)],
+    })
+
+
+def third_parties():
+    """Each licence's text once, with the libraries that come under it: what MIT, BSD and Apache-2.0 ask to be passed on."""
+    texts = {}
+    for one in libraries():
+        folder = pathlib.Path(one["manifest_path"]).parent
+        files = [file for file in sorted(folder.iterdir()) if file.is_file() and re.match(r"(?i)(licen[cs]e|copying|notice|unlicense)", file.name)]
+        for file in files:
+            text = "\n".join(line.rstrip() for line in file.read_text(errors="replace").strip().splitlines())
+            texts.setdefault(text, []).append(f"{one['name']} {one['version']}")
+        if not files:
+            texts.setdefault(f"(no text in the package; its licence is {one['license']})", []).append(f"{one['name']} {one['version']}")
+    parts = [f"{'=' * 100}\n{', '.join(dict.fromkeys(owners))}\n{'=' * 100}\n\n{text}\n" for text, owners in texts.items()]
+    return ("Libraries in tandem-dap and tandem-mcp, and their licences.\n\n" + "\n".join(parts)).encode()

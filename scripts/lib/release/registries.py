@@ -1,0 +1,154 @@
+"""Packages for registries of languages: npm (one that starts, one with the programs), PyPI (a wheel), NuGet (a tool of .NET, with a
+package for each platform, as SDK 10 has it). Each is written as the archive that it is: no package manager is needed."""
+import base64, hashlib
+from xml.sax.saxutils import escape
+
+from . import archive
+from .archive import FILE, PROGRAM
+from .facts import DESCRIPTION, LICENCE, LICENCES, PUBLISHER, SHORT, SUMMARY, VERSION, dumps, text_of
+
+README = f"""# Tandem
+
+{DESCRIPTION}
+
+    tandem-mcp install claude-code     # or cursor, vscode, codex, gemini, …: writes the configuration
+    tandem-mcp doctor                  # says what is here and what is missing
+
+Linux x86-64, glibc 2.28 or later. More: {PUBLISHER['homepage']}
+
+<!-- mcp-name: {PUBLISHER['mcpName']} -->
+""".encode()
+
+# Starts the program of the package for this platform, which npm has put beside this one.
+SHIM = """#!/usr/bin/env node
+"use strict";
+const { spawn } = require("node:child_process");
+const name = require("node:path").basename(__filename, ".js");
+const needed = `@SCOPE@/${process.platform}-${process.arch}`;
+let program;
+try {
+  program = require.resolve(`${needed}/bin/${name}`);
+} catch {
+  const known = Object.keys(require("../package.json").optionalDependencies);
+  const why = known.includes(needed) ? "it is not installed: optional dependencies were left out" : "there is no such package";
+  console.error(`${name}: it needs the package ${needed}, and ${why}. There are: ${known.join(", ")}.`);
+  process.exit(1);
+}
+// A package that `npx` has in its cache is to be named by `npx` in configurations, not by its place there.
+const run = /[\\\\/]_npx[\\\\/]/.test(program) ? { TANDEM_LAUNCHER: "npx" } : {};
+const child = spawn(program, process.argv.slice(2), { stdio: "inherit", env: { ...process.env, ...run } });
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
+  process.on(signal, () => child.kill(signal));
+}
+child.on("error", (error) => {
+  console.error(`${name}: ${error.message}`);
+  process.exit(1);
+});
+child.on("exit", (code, signal) => {
+  if (signal) {
+    process.removeAllListeners(signal);
+    process.kill(process.pid, signal);
+  } else {
+    process.exit(code ?? 1);
+  }
+});
+"""
+
+
+def npm(programs, third_parties):
+    """Both packages: the one of the platform first, for the other names it."""
+    scope = PUBLISHER["npmScope"]
+    shared = {"version": VERSION, "license": f"({LICENCE})", "author": PUBLISHER["authors"], "homepage": PUBLISHER["homepage"],
+              "repository": {"type": "git", "url": f"git+{PUBLISHER['repository']}.git"}, "bugs": PUBLISHER["issues"],
+              "keywords": PUBLISHER["keywords"]}
+    licences = [(f"package/{name}", text_of(name), FILE) for name in LICENCES]
+    platform = {"name": f"{scope}/linux-x64", "description": "The programs of tandem-mcp for Linux x86-64", **shared,
+                "os": ["linux"], "cpu": ["x64"], "libc": ["glibc"], "preferUnplugged": True, "files": ["bin", "THIRD-PARTY.txt"]}
+    members = [("package/package.json", dumps(platform), FILE), ("package/README.md", README, FILE), *licences,
+               ("package/THIRD-PARTY.txt", third_parties, FILE)]
+    members += [(f"package/bin/{name}", content, PROGRAM) for name, content in sorted(programs.items())]
+    yield f"{scope.lstrip('@')}-linux-x64-{VERSION}.tgz", archive.gz(archive.tar(members))
+    starter = {"name": "tandem-mcp", "description": SUMMARY, **shared, "mcpName": PUBLISHER["mcpName"],
+               "bin": {name: f"bin/{name}.js" for name in sorted(programs)}, "engines": {"node": ">=18"}, "files": ["bin"],
+               "optionalDependencies": {f"{scope}/linux-x64": VERSION}}
+    members = [("package/package.json", dumps(starter), FILE), ("package/README.md", README, FILE), *licences]
+    members += [(f"package/bin/{name}.js", SHIM.replace("@SCOPE@", scope).encode(), PROGRAM) for name in sorted(programs)]
+    yield f"tandem-mcp-{VERSION}.tgz", archive.gz(archive.tar(members))
+
+
+def wheel(programs, third_parties):
+    info = f"tandem_mcp-{VERSION}.dist-info"
+    tag = "py3-none-manylinux_2_28_x86_64"
+    metadata = "\n".join([
+        "Metadata-Version: 2.4", "Name: tandem-mcp", f"Version: {VERSION}", f"Summary: {SUMMARY}",
+        f"Author: {PUBLISHER['authors']}", f"License-Expression: {LICENCE}", *(f"License-File: {name}" for name in LICENCES),
+        f"Keywords: {','.join(PUBLISHER['keywords'])}", f"Project-URL: Repository, {PUBLISHER['repository']}",
+        f"Project-URL: Issues, {PUBLISHER['issues']}", "Classifier: Topic :: Software Development :: Debuggers",
+        "Classifier: Operating System :: POSIX :: Linux", "Requires-Python: >=3.8", "Description-Content-Type: text/markdown", "", ""])
+    members = [(f"tandem_mcp-{VERSION}.data/scripts/{name}", content, PROGRAM) for name, content in sorted(programs.items())]
+    members += [(f"{info}/METADATA", metadata.encode() + README, FILE),
+                (f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: tandem\nRoot-Is-Purelib: false\nTag: {tag}\n".encode(), FILE)]
+    members += [(f"{info}/licenses/{name}", text_of(name), FILE) for name in LICENCES]
+    members.append((f"{info}/licenses/THIRD-PARTY.txt", third_parties, FILE))
+    digest = lambda content: base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+    record = "".join(f"{name},sha256={digest(content)},{len(content)}\n" for name, content, _ in members) + f"{info}/RECORD,,\n"
+    members.append((f"{info}/RECORD", record.encode(), FILE))
+    return f"tandem_mcp-{VERSION}-{tag}.whl", archive.zipped(members)
+
+
+def nuspec(name, kinds, description):
+    return f"""<?xml version="1.0" encoding="utf-8"?>
+<package xmlns="http://schemas.microsoft.com/packaging/2013/05/nuspec.xsd">
+  <metadata>
+    <id>{name}</id>
+    <version>{VERSION}</version>
+    <authors>{escape(PUBLISHER['authors'])}</authors>
+    <license type="expression">{LICENCE}</license>
+    <projectUrl>{PUBLISHER['homepage']}</projectUrl>
+    <readme>README.md</readme>
+    <icon>icon.png</icon>
+    <description>{escape(description)}</description>
+    <tags>{' '.join(PUBLISHER['keywords'])}</tags>
+    <repository type="git" url="{PUBLISHER['repository']}" />
+    <packageTypes>{''.join(f'<packageType name="{kind}" />' for kind in kinds)}</packageTypes>
+  </metadata>
+</package>
+""".encode()
+
+
+def nupkg(name, kinds, description, members):
+    """A package as NuGet reads it: by the rules of Open Packaging, which it checks little of."""
+    types = ('<?xml version="1.0" encoding="utf-8"?>\n<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
+             '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml" />'
+             + "".join(f'<Default Extension="{ending}" ContentType="application/octet" />' for ending in ("nuspec", "xml", "md", "png", "json", "txt"))
+             + "".join(f'<Override PartName="/{part}" ContentType="application/octet" />' for part, _, _ in members if "." not in part.rsplit("/", 1)[1])
+             + "</Types>\n").encode()
+    rels = ('<?xml version="1.0" encoding="utf-8"?>\n<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">'
+            f'<Relationship Type="http://schemas.microsoft.com/packaging/2010/07/manifest" Target="/{name}.nuspec" Id="R1" />'
+            "</Relationships>\n").encode()
+    whole = [(f"{name}.nuspec", nuspec(name, kinds, description), FILE), ("[Content_Types].xml", types, FILE), ("_rels/.rels", rels, FILE),
+             ("README.md", README, FILE), ("icon.png", text_of("vscode-extension/images/icon.png"), FILE), *members]
+    return f"{name}.{VERSION}.nupkg", archive.zipped(whole)
+
+
+def dotnet_tool(programs, third_parties):
+    """`tandem`, which names the package of each platform, and that of this one."""
+    command = '<?xml version="1.0" encoding="utf-8"?>\n<DotNetCliTool Version="2">\n  <Commands>\n    <Command Name="tandem-mcp"{} />\n  </Commands>{}\n</DotNetCliTool>\n'
+    own = command.format(' EntryPoint="tandem-mcp" Runner="executable"', "").encode()
+    folder = "tools/any/linux-x64"
+    members = [(f"{folder}/DotnetToolSettings.xml", own, FILE), (f"{folder}/THIRD-PARTY.txt", third_parties, FILE)]
+    members += [(f"{folder}/{name}", text_of(name), FILE) for name in LICENCES]
+    members += [(f"{folder}/{name}", content, PROGRAM) for name, content in sorted(programs.items())]
+    yield nupkg("tandem.linux-x64", ["DotnetToolRidPackage"], f"{SHORT} The programs for Linux x86-64.", members)
+    platforms = '\n  <RuntimeIdentifierPackages>\n    <RuntimeIdentifierPackage RuntimeIdentifier="linux-x64" Id="tandem.linux-x64" />\n  </RuntimeIdentifierPackages>'
+    server = dumps(registry_entry("nuget", "tandem", VERSION))
+    yield nupkg("tandem", ["DotnetTool", "McpServer"], SHORT, [
+        ("tools/any/any/DotnetToolSettings.xml", command.format("", platforms).encode(), FILE), (".mcp/server.json", server, FILE)])
+
+
+def registry_entry(kind, identifier, version):
+    """A server.json with one package."""
+    return {"$schema": "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json", "name": PUBLISHER["mcpName"],
+            "title": "Tandem", "description": SHORT, "version": VERSION, "websiteUrl": PUBLISHER["homepage"],
+            "repository": {"url": PUBLISHER["repository"], "source": "github"},
+            "packages": [{"registryType": kind, "identifier": identifier, "version": version, "transport": {"type": "stdio"}}]}

@@ -1,0 +1,1 @@
+"""What `scripts/setup` is made of: one module for each thing that it sets up."""

@@ -1,0 +1,164 @@
+"""The fixture programs: built anew when a source of theirs changes, all that are stale in one run of a compiler."""
+import hashlib, json, os, pathlib, shutil, tempfile
+
+from . import one_file
+from .cache import CACHE, ROOT, run, say
+from .dotnet import version_of
+
+# Its build is meant to fail; the test builds it itself.
+NOT_BUILT = {"broken"}
+
+
+def dotnet_environment(root, openssl):
+    return {
+        **os.environ, "DOTNET_ROOT": str(root), "LD_LIBRARY_PATH": str(openssl), "HOME": str(CACHE / "home"),
+        "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1", "DOTNET_CLI_TELEMETRY_OPTOUT": "1", "DOTNET_NOLOGO": "1",
+        "DOTNET_SKIP_FIRST_TIME_EXPERIENCE": "1", "DOTNET_GENERATE_ASPNET_CERTIFICATE": "false",
+        "MSBUILDDISABLENODEREUSE": "1",
+    }
+
+
+def stamp_of(folder):
+    """Changes when a source of the program, or how programs are built, does."""
+    digest = hashlib.sha256(str(ROOT).encode())
+    shared = [file for file in [folder.parent / "Directory.Build.props"] if file.exists()]
+    patterns = ("*.cs", "*.vb", "*.cshtml", "*.*proj", "*.json")
+    for file in sorted([*(file for pattern in patterns for file in folder.rglob(pattern)), *shared]):
+        digest.update(str(file.relative_to(ROOT)).encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()
+
+
+def build_together(dotnet, folders, out_of, environment, properties=()):
+    """Builds the projects of these folders in one run of MSBuild, two at a time; each into its own folder of the cache."""
+    def project(folder):
+        out = out_of(folder)
+        return (f'<Program Include="{next(folder.glob(f"{folder.name}.*proj"))}">'
+                f"<AdditionalProperties>TandemObj={out}/obj/;OutputPath={out}/bin/</AdditionalProperties></Program>")
+
+    same = ";".join(["UseSharedCompilation=false", "_CommandLineDefinedOutputPath=true", *properties])
+    text = f"""<Project><ItemGroup>{"".join(map(project, folders))}</ItemGroup>
+<Target Name="All">
+  <MSBuild Projects="@(Program)" Targets="Restore" Properties="{same};Stage=Restore" BuildInParallel="true" />
+  <MSBuild Projects="@(Program)" Targets="Build" Properties="{same}" BuildInParallel="true" />
+</Target></Project>"""
+    with tempfile.TemporaryDirectory(dir=CACHE, prefix=".build-") as scratch:
+        file = pathlib.Path(scratch) / "all.proj"
+        file.write_text(text)
+        run(dotnet, "msbuild", "-nologo", "-v:q", "-m:2", "-nodeReuse:false", "-t:All", file, env=environment, cwd=scratch)
+
+
+def build_stale(what, dotnet, folders, out_of, stamp_for, environment, properties=()):
+    """Builds those programs whose sources are newer than what the cache has; gives name -> path of the .dll."""
+    stale = []
+    for folder in folders:
+        stamp = out_of(folder) / ".stamp"
+        if not stamp.exists() or stamp.read_text() != stamp_for(folder):
+            shutil.rmtree(out_of(folder), ignore_errors=True)
+            stale.append(folder)
+    if stale:
+        say(f"building {len(stale)} {what}: {' '.join(folder.name for folder in stale)}")
+        build_together(dotnet, stale, out_of, environment, properties)
+        for folder in stale:
+            (out_of(folder) / ".stamp").write_text(stamp_for(folder))
+    return {folder.name: str(out_of(folder) / "bin" / f"{folder.name}.dll") for folder in folders}
+
+
+def program_folders(of):
+    return [folder for folder in sorted((ROOT / "fixtures/programs" / of).iterdir()) if folder.is_dir() and folder.name not in NOT_BUILT]
+
+
+def build_programs(sdk, openssl, only=None):
+    """The programs of `fixtures/programs/dotnet`, or only these of them."""
+    folders = [folder for folder in program_folders("dotnet") if only is None or folder.name in only]
+    (CACHE / "home").mkdir(exist_ok=True)
+    return build_stale("programs", sdk / "dotnet", folders, lambda folder: CACHE / "programs" / folder.name,
+                       stamp_of, dotnet_environment(sdk, openssl))
+
+
+def installed_environment(installed):
+    (CACHE / "home").mkdir(exist_ok=True)
+    return {
+        **os.environ, "DOTNET_ROOT": str(pathlib.Path(installed["dotnet"]).parent), "HOME": str(CACHE / "home"),
+        "DOTNET_CLI_TELEMETRY_OPTOUT": "1", "DOTNET_NOLOGO": "1", "DOTNET_GENERATE_ASPNET_CERTIFICATE": "false",
+        "DOTNET_CLI_USE_MSBUILD_SERVER": "0", "MSBUILDDISABLENODEREUSE": "1", "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1",
+    }
+
+
+def build_with_installed(installed, only):
+    """These of `fixtures/programs/dotnet`, built by the user's SDK for its own version: nothing has to be fetched for it."""
+    framework = "net" + ".".join(map(str, version_of(installed["sdk"])[:2]))
+    folders = [folder for folder in program_folders("dotnet") if folder.name in only]
+    return build_stale("programs", installed["dotnet"], folders, lambda folder: CACHE / "programs/installed" / folder.name,
+                       lambda folder: stamp_of(folder) + installed["sdk"], installed_environment(installed),
+                       [f"TargetFramework={framework}", "RestoreSources="])
+
+
+def build_test_projects(installed):
+    """A copy of the projects of tests, built: a project for each test framework of .NET and each of its platforms."""
+    if installed is None or version_of(installed["sdk"])[:1] < (10,):
+        return None
+    source, target = ROOT / "fixtures/tests/dotnet", CACHE / "programs/tests-dotnet"
+    feed = os.environ.get("TANDEM_NUGET_FEED")
+    content = b"".join(path.read_bytes() for path in sorted(source.rglob("*")) if path.is_file())
+    wanted = hashlib.sha256(f"{target} {feed} {installed['sdk']} ".encode() + content).hexdigest()
+    stamp = target / ".stamp"
+    if not stamp.exists() or stamp.read_text() != wanted:
+        say("building projects of tests")
+        shutil.rmtree(target, ignore_errors=True)
+        shutil.copytree(source, target)
+        if feed:
+            (target / "nuget.config").write_text(
+                f'<configuration><packageSources><clear /><add key="feed" value="{feed}" /></packageSources></configuration>\n')
+        run(installed["dotnet"], "build", target / "all.slnx", "-nologo", "-v:q", "-p:UseSharedCompilation=false",
+            env=installed_environment(installed))
+        stamp.write_text(wanted)
+    return str(target)
+
+
+def build_modern_programs(installed):
+    """Programs of today's C#. `TANDEM_NUGET_FEED` names a folder of packages, where none is to be had from the network."""
+    if installed is None or version_of(installed["sdk"])[:1] < (10,):
+        say("no .NET SDK 10 or newer is installed: programs of today's C# are not built, and their tests are skipped")
+        return {}
+    environment = installed_environment(installed)
+    feed = os.environ.get("TANDEM_NUGET_FEED")
+    return build_stale("programs of today's C#", installed["dotnet"], program_folders("modern"),
+                       lambda folder: CACHE / "programs/modern" / folder.name, lambda folder: stamp_of(folder) + installed["sdk"],
+                       environment, [f"RestoreSources={feed}"] if feed else [])
+
+
+def build_one_file(parts, assembly):
+    out = CACHE / "programs/one-file"
+    out.mkdir(parents=True, exist_ok=True)
+    stamp, wanted = out / ".stamp", hashlib.sha256(assembly.read_bytes()).hexdigest()
+    if not stamp.exists() or stamp.read_text() != wanted:
+        say("bundling a program in one file")
+        program = out / assembly.stem
+        pack = json.loads((parts / "pack.json").read_text())
+        program.unlink(missing_ok=True)
+        program.write_bytes(one_file.bundle((parts / "azmcp").read_bytes(), "azmcp", parts / "runtime", pack, assembly))
+        program.chmod(0o755)
+        shutil.copy2(assembly.with_suffix(".pdb"), out)
+        stamp.write_text(wanted)
+    return {"program": str(out / assembly.stem), "libraries": str(parts / "runtime")}
+
+
+def build_child_programs(go):
+    """The native programs; what is built says where its source lies, so another place is another build."""
+    sources = ROOT / "fixtures/programs/children"
+    out = CACHE / "programs/children"
+    out.mkdir(parents=True, exist_ok=True)
+    # Debian's Delve is older than what the Go here writes by itself.
+    environment = {**os.environ, "GOEXPERIMENT": "nodwarf5", "GOFLAGS": "-buildvcs=false", "GOTOOLCHAIN": "local"}
+    wanted = {source.stem: ([source], ["cc", "-g", "-O0", "-pthread", "-o"], sources) for source in sources.glob("*.c")}
+    for folder in sources.glob("go-*"):
+        wanted[folder.name] = (sorted(folder.iterdir()), [go, "build", "-gcflags=all=-N -l", "-o"], folder)
+    for name, (files, command, folder) in sorted(wanted.items()):
+        stamp = hashlib.sha256(f"{ROOT} {command}".encode() + b"".join(file.read_bytes() for file in files)).hexdigest()
+        note = out / f".{name}.stamp"
+        if not (out / name).exists() or not note.exists() or note.read_text() != stamp:
+            say(f"building {name}")
+            what = files if command[0] == "cc" else ["."]
+            run(*command, out / name, *what, cwd=folder, env=environment)
+            note.write_text(stamp)
+    return out

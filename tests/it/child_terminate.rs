@@ -1,0 +1,128 @@
+//! `terminate` of programs that child adapters debug. For .NET programs: [`super::terminate`].
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tandem_tests::child::{self, Subject};
+use tandem_tests::client::DapClient;
+use tandem_tests::transcript::Transcript;
+
+stories_with! {
+    python_that_stands_is_resumed_to_end: stands(Subject::Python),
+    python_behind_its_adapter_that_stands_is_resumed_to_end: stands(Subject::PythonAdapter),
+    c_under_lldb_that_stands_is_resumed_to_end: stands(Subject::Lldb),
+    c_under_gdb_that_stands_is_resumed_to_end: stands(Subject::Gdb),
+    go_that_stands_is_resumed_to_end: stands(Subject::Delve),
+    javascript_that_stands_is_resumed_to_end: stands(Subject::Js),
+    bash_that_stands_is_resumed_to_end: stands_and_ends(Subject::Bash),
+    ruby_that_stands_is_resumed_to_end: stands(Subject::Rdbg),
+    perl_that_stands_is_resumed_to_end: stands(Subject::Perl),
+    python_that_runs_is_asked_to_end: runs(Subject::Python),
+    python_behind_its_adapter_that_runs_is_asked_to_end: runs(Subject::PythonAdapter),
+    c_under_lldb_that_runs_is_asked_to_end: runs(Subject::Lldb),
+    c_under_gdb_that_runs_is_asked_to_end: runs(Subject::Gdb),
+    go_that_runs_is_asked_to_end: runs(Subject::Delve),
+    javascript_that_runs_is_asked_to_end: runs(Subject::Js),
+    bash_that_runs_is_asked_to_end: runs(Subject::Bash),
+    ruby_that_runs_is_asked_to_end: runs(Subject::Rdbg),
+    perl_that_runs_is_asked_to_end: runs(Subject::Perl),
+    python_that_does_not_listen_is_ended_by_force: does_not_listen(Subject::Python),
+    python_behind_its_adapter_that_does_not_listen_is_ended_by_force: does_not_listen(Subject::PythonAdapter),
+    c_under_lldb_that_does_not_listen_is_ended_by_force: does_not_listen(Subject::Lldb),
+    c_under_gdb_that_does_not_listen_is_ended_by_force: does_not_listen(Subject::Gdb),
+    go_that_does_not_listen_is_ended_by_force: does_not_listen(Subject::Delve),
+    javascript_that_does_not_listen_is_ended_by_force: does_not_listen(Subject::Js),
+    bash_that_does_not_listen_is_ended_by_force: does_not_listen(Subject::Bash),
+    ruby_that_does_not_listen_is_ended_by_force: does_not_listen(Subject::Rdbg),
+    perl_that_does_not_listen_is_ended_by_force: does_not_listen(Subject::Perl),
+}
+
+/// The source of its program that can be asked to end.
+fn source(subject: Subject) -> std::path::PathBuf {
+    child::source(match subject {
+        Subject::Python | Subject::PythonAdapter => "farewell.py",
+        Subject::Lldb | Subject::Gdb => "farewell.c",
+        Subject::Bash => "farewell.sh",
+        Subject::Delve => "go-farewell/main.go",
+        Subject::Rdbg => "farewell.rb",
+        Subject::Js => "farewell.js",
+        Subject::Perl => "farewell.pl",
+    })
+}
+
+/// An editor with that program, up to where it runs.
+async fn launched(subject: Subject, more: Value, markers: &[&str]) -> anyhow::Result<DapClient> {
+    let mut editor = DapClient::start_in("editor", Default::default(), &Transcript::default())?;
+    let mut launch = subject.launch();
+    launch["program"] = match subject {
+        Subject::Lldb | Subject::Gdb => json!(child::built("farewell")),
+        Subject::Delve => json!(child::built("go-farewell")),
+        _ => json!(source(subject)),
+    };
+    if let (Some(launch), Value::Object(more)) = (launch.as_object_mut(), more) {
+        launch.extend(more);
+    }
+    let lines: Vec<i64> = markers.iter().map(|marker| child::line(&source(subject), marker)).collect();
+    editor.launch_child(launch, &source(subject), &lines).await?;
+    Ok(editor)
+}
+
+/// It ends as it does by itself.
+async fn ends_in_order(mut editor: DapClient) -> anyhow::Result<()> {
+    assert_eq!(editor.event("exited").await?["exitCode"], 7, "{:?}", editor.output);
+    editor.event("terminated").await?;
+    assert!(editor.output[0].ends_with("saving\nsaved\n"), "{:?}", editor.output);
+    assert!(!editor.output[2].contains("killed"), "{:?}", editor.output);
+    editor.finish().await
+}
+
+async fn stands(subject: Subject) -> anyhow::Result<()> {
+    let limit = Duration::from_secs(3);
+    let more = json!({ "terminateTimeout": limit.as_millis() });
+    let mut editor = launched(subject, more, &["working"]).await?;
+    editor.stop().await?;
+    let saved = child::line(&source(subject), "saved");
+    editor.break_on(&source(subject), &[saved]).await?;
+    editor.ok("terminate", json!({})).await?;
+    editor.event("continued").await?;
+    let (thread, frame) = editor.stop().await?;
+    assert_eq!(frame["line"], saved, "{frame}");
+    tokio::time::sleep(limit + Duration::from_millis(500)).await;
+    editor.ok("continue", json!({ "threadId": thread })).await?;
+    ends_in_order(editor).await
+}
+
+/// Bash stops in no handler of signals.
+async fn stands_and_ends(subject: Subject) -> anyhow::Result<()> {
+    let mut editor = launched(subject, json!({}), &["working"]).await?;
+    editor.stop().await?;
+    editor.break_on(&source(subject), &[]).await?;
+    editor.ok("terminate", json!({})).await?;
+    editor.event("continued").await?;
+    ends_in_order(editor).await
+}
+
+async fn runs(subject: Subject) -> anyhow::Result<()> {
+    let mut editor = launched(subject, json!({}), &[]).await?;
+    editor.read_stdout("ready").await?;
+    editor.ok("terminate", json!({})).await?;
+    ends_in_order(editor).await
+}
+
+async fn does_not_listen(subject: Subject) -> anyhow::Result<()> {
+    let more = json!({ "args": ["deaf"], "terminateTimeout": 1000 });
+    let mut editor = launched(subject, more, &[]).await?;
+    let pid = editor.event("process").await?["systemProcessId"].clone();
+    editor.read_stdout("ready").await?;
+    editor.ok("terminate", json!({})).await?;
+    editor.event("terminated").await?;
+    let console = &editor.output[2];
+    assert!(console.contains("has not ended within 1 s of being asked to (`terminateTimeout`)"), "{console}");
+    assert_eq!(editor.output[0], "ready\n");
+    assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists(), "{pid} survives");
+    // Not every adapter reports how a program ended that it had to kill.
+    if editor.unclaimed().iter().any(|name| name == "exited") {
+        editor.event("exited").await?;
+    }
+    editor.finish().await
+}

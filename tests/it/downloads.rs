@@ -1,0 +1,273 @@
+//! Downloads from servers good and bad: what is fetched, what is refused, and that each ends. No debugger takes part.
+
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use download::{Address, Client, Limits, Problem};
+use tandem_tests::fixture::root;
+use tandem_tests::web::{Reply, Web, proxy_to};
+use tokio::process::Command;
+
+/// What a test waits for at most where an answer is expected.
+const LIMITS: Limits =
+    Limits { bytes: 100_000, silence: Duration::from_secs(20), time: Duration::from_secs(30) };
+/// What it waits for where none comes.
+const SHORT: Limits =
+    Limits { bytes: 100_000, silence: Duration::from_millis(300), time: Duration::from_millis(900) };
+
+async fn get(
+    url: &str,
+    limits: Limits,
+    allows: &(dyn Fn(&Address) -> bool + Sync),
+) -> Result<Vec<u8>, Problem> {
+    let address = Address::parse(url).expect("a sound address");
+    Client::default().get(&address, &[], limits, allows).await
+}
+
+fn nowhere(_: &Address) -> bool {
+    false
+}
+
+fn packed(content: &[u8]) -> Vec<u8> {
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    packed.write_all(content).and_then(|()| packed.finish()).expect("memory takes it")
+}
+
+#[tokio::test]
+async fn a_file_is_fetched_and_nothing_about_the_user_is_sent() -> anyhow::Result<()> {
+    let web = Web::start(|path| match path {
+        "/a?b=1" => Reply::Body(b"plain".into()),
+        "/packed" => Reply::Whole(200, vec!["Content-Encoding: gzip".into()], packed(b"packed")),
+        "/here" => Reply::Redirect("/a?b=1".into()),
+        _ => Reply::absent(),
+    })
+    .await?;
+    for (path, content) in [("/a?b=1", "plain"), ("/packed", "packed"), ("/here", "plain")] {
+        assert_eq!(get(&web.url(path), LIMITS, &nowhere).await?, content.as_bytes(), "{path}");
+    }
+    assert!(matches!(get(&web.url("/c"), LIMITS, &nowhere).await, Err(Problem::Absent(_))));
+    for request in web.requests() {
+        let names: Vec<&str> =
+            request.lines().skip(1).filter_map(|line| Some(line.split_once(':')?.0)).collect();
+        assert_eq!(names, ["user-agent", "accept-encoding", "host"], "{request}");
+    }
+    web.left_alone().await
+}
+
+#[tokio::test]
+async fn an_unwilling_server_is_named() -> anyhow::Result<()> {
+    let web = Web::start(|path| {
+        let status = path.trim_start_matches('/').parse().unwrap_or(404);
+        Reply::Whole(status, Vec::new(), b"no".into())
+    })
+    .await?;
+    let host = format!("127.0.0.1:{}", web.port());
+    for (status, said) in [
+        (401, "refuses it (HTTP 401); credentials are never sent"),
+        (403, "refuses it (HTTP 403)"),
+        (410, "has no such file"),
+        (500, "answers HTTP 500"),
+        (204, "answers HTTP 204"),
+        (304, "answers HTTP 304"),
+    ] {
+        let problem = get(&web.url(&format!("/{status}")), LIMITS, &nowhere).await.unwrap_err().to_string();
+        assert!(problem.contains(&host) && problem.contains(said), "{problem}");
+    }
+    drop(web);
+    let gone = format!("http://{host}/x");
+    let problem = get(&gone, LIMITS, &nowhere).await.unwrap_err().to_string();
+    assert!(problem.contains(&format!("cannot fetch from `{host}`")), "{problem}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_redirection_goes_only_where_it_is_allowed_to_and_never_in_a_circle() -> anyhow::Result<()> {
+    let other = Web::start(|_| Reply::Body(b"other".into())).await?;
+    let (target, port) = (other.url("/x"), other.port());
+    let web = Web::start(move |path| match path {
+        "/other" => Reply::Redirect(target.clone()),
+        "/a" => Reply::Redirect("/b".into()),
+        "/b" => Reply::Redirect("/a".into()),
+        "/file" => Reply::Redirect("file:///etc/passwd".into()),
+        "/plain" => Reply::Redirect("http://sources.example/x".into()),
+        "/user" => Reply::Redirect("https://me:secret@sources.example/x".into()),
+        path => Reply::Redirect(format!("{path}x")),
+    })
+    .await?;
+    let said = |problem: Result<Vec<u8>, Problem>| problem.unwrap_err().to_string();
+    let refused = said(get(&web.url("/other"), LIMITS, &nowhere).await);
+    assert!(
+        refused.ends_with(&format!("redirects to `127.0.0.1:{port}`, which is not allowed")),
+        "{refused}"
+    );
+    assert_eq!(other.requests().len(), 0);
+    assert_eq!(
+        get(&web.url("/other"), LIMITS, &|to| to.authority().ends_with(&port.to_string())).await?,
+        b"other"
+    );
+    for path in ["/a", "/longer"] {
+        assert!(
+            said(get(&web.url(path), LIMITS, &nowhere).await).contains("in a circle, or too often"),
+            "{path}"
+        );
+    }
+    for path in ["/file", "/plain", "/user"] {
+        let refused = said(get(&web.url(path), LIMITS, &|_| true).await);
+        assert!(refused.contains("never fetched") && !refused.contains("secret"), "{refused}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_is_too_large_is_not_read_to_its_end() -> anyhow::Result<()> {
+    let bomb = packed(&vec![0; 50_000_000]);
+    assert!(bomb.len() < LIMITS.bytes);
+    let web = Web::start(move |path| match path {
+        "/said" => Reply::Body(vec![0; LIMITS.bytes + 1]),
+        "/just" => Reply::Body(vec![0; LIMITS.bytes]),
+        "/bomb" => Reply::Whole(200, vec!["Content-Encoding: gzip".into()], bomb.clone()),
+        "/damaged" => Reply::Whole(200, vec!["Content-Encoding: gzip".into()], b"no gzip".into()),
+        "/brotli" => Reply::Whole(200, vec!["Content-Encoding: br".into()], b"x".into()),
+        _ => Reply::Endless,
+    })
+    .await?;
+    assert_eq!(get(&web.url("/just"), LIMITS, &nowhere).await?.len(), LIMITS.bytes);
+    for path in ["/said", "/bomb", "/endless"] {
+        let problem = get(&web.url(path), LIMITS, &nowhere).await.unwrap_err();
+        assert!(matches!(problem, Problem::TooLarge { limit: 100_000, .. }), "{path}: {problem}");
+    }
+    for path in ["/damaged", "/brotli"] {
+        let problem = get(&web.url(path), LIMITS, &nowhere).await.unwrap_err();
+        assert!(matches!(problem, Problem::Damaged(_)), "{path}: {problem}");
+    }
+    web.left_alone().await
+}
+
+#[tokio::test]
+async fn a_server_that_answers_never_or_for_ever_is_left() -> anyhow::Result<()> {
+    let web = Web::start(|path| if path == "/never" { Reply::Silence } else { Reply::Drip }).await?;
+    for path in ["/never", "/drip"] {
+        let began = Instant::now();
+        let problem = get(&web.url(path), SHORT, &nowhere).await.unwrap_err();
+        assert!(matches!(problem, Problem::TooSlow(_)), "{path}: {problem}");
+        assert!(began.elapsed() < Duration::from_secs(20), "{path}: {:?}", began.elapsed());
+    }
+    web.left_alone().await
+}
+
+#[tokio::test]
+async fn a_download_that_nobody_wants_any_more_hangs_up() -> anyhow::Result<()> {
+    let web = Web::start(|path| if path == "/never" { Reply::Silence } else { Reply::Drip }).await?;
+    for (at, path) in ["/never", "/drip"].into_iter().enumerate() {
+        let url = web.url(path);
+        let task = tokio::spawn(async move { get(&url, LIMITS, &nowhere).await });
+        web.asked(at + 1).await?;
+        task.abort();
+        web.left_alone().await?;
+    }
+    Ok(())
+}
+
+/// Runs one of the tests below in a process of its own, with these variables: a process reads them once.
+async fn with_variables(name: &str, variables: &[(&str, String)]) -> anyhow::Result<()> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args([&format!("downloads::{name}"), "--exact", "--ignored", "--nocapture"]);
+    for proxy in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"] {
+        command.env_remove(proxy).env_remove(proxy.to_lowercase());
+    }
+    command.env_remove("REQUEST_METHOD").envs(variables.iter().map(|(name, value)| (name, value)));
+    let ran = command.output().await?;
+    let said = format!("{}{}", String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
+    anyhow::ensure!(ran.status.success() && said.contains("1 passed"), "{said}");
+    Ok(())
+}
+
+async fn secure() -> anyhow::Result<Web> {
+    Web::start_tls(|_| Reply::Body(b"over TLS".into())).await
+}
+
+fn roots() -> String {
+    root().join("fixtures/tls/roots.pem").display().to_string()
+}
+
+fn of_environment(name: &str) -> anyhow::Result<String> {
+    std::env::var(name).with_context(|| format!("run by another test, which sets {name}"))
+}
+
+#[tokio::test]
+async fn the_systems_roots_of_trust_hold() -> anyhow::Result<()> {
+    let web = secure().await?;
+    let url = ("TEST_URL", web.url("/x"));
+    with_variables("fetches_over_tls", &[url.clone(), ("SSL_CERT_FILE", roots())]).await?;
+    let stranger = ("SSL_CERT_FILE", root().join("fixtures/tls/server.pem").display().to_string());
+    with_variables("refuses_an_unknown_certificate", &[url, stranger]).await
+}
+
+#[tokio::test]
+#[ignore = "run by another test, with variables"]
+async fn fetches_over_tls() -> anyhow::Result<()> {
+    let url = of_environment("TEST_URL")?;
+    assert_eq!(get(&url, LIMITS, &nowhere).await?, b"over TLS");
+    // The certificate is for the name, not for the number.
+    let by_number = url.replace("localhost", "127.0.0.1");
+    let problem = get(&by_number, LIMITS, &nowhere).await.unwrap_err().to_string();
+    assert!(problem.contains("certificate"), "{problem}");
+    Ok(())
+}
+
+#[tokio::test]
+#[ignore = "run by another test, with variables"]
+async fn refuses_an_unknown_certificate() -> anyhow::Result<()> {
+    let problem = get(&of_environment("TEST_URL")?, LIMITS, &nowhere).await.unwrap_err().to_string();
+    assert!(problem.contains("certificate"), "{problem}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_proxy_of_the_environment_is_used_and_gets_its_own_credentials_only() -> anyhow::Result<()> {
+    let web = secure().await?;
+    let requests = Arc::new(Mutex::new(Vec::new()));
+    let proxy = proxy_to(web.port(), requests.clone()).await?;
+    let port = ("TEST_PORT", web.port().to_string());
+    let through = ("https_proxy", format!("http://me:secret@127.0.0.1:{proxy}"));
+    let certificate = ("SSL_CERT_FILE", roots());
+    with_variables("fetches_through_a_proxy", &[port.clone(), through.clone(), certificate.clone()]).await?;
+    let asked = requests.lock().unwrap().clone();
+    assert_eq!(asked.len(), 1, "{asked:?}");
+    assert!(asked[0].starts_with("CONNECT sources.example:443 ") && asked[0].contains("Basic "), "{asked:?}");
+    assert!(!web.requests()[0].to_lowercase().contains("authorization"), "{:?}", web.requests());
+    let none = ("no_proxy", "sources.example".to_owned());
+    with_variables("is_not_proxied", &[port, through, certificate, none]).await?;
+    assert_eq!(requests.lock().unwrap().len(), 1);
+    let other = ("https_proxy", format!("https://127.0.0.1:{proxy}"));
+    with_variables("names_the_kind_of_the_proxy", &[other]).await
+}
+
+#[tokio::test]
+#[ignore = "run by another test, with variables"]
+async fn fetches_through_a_proxy() -> anyhow::Result<()> {
+    assert_eq!(get("https://sources.example/x", LIMITS, &nowhere).await?, b"over TLS");
+    // Addresses of this machine are fetched without the proxy.
+    let own = format!("https://localhost:{}/x", of_environment("TEST_PORT")?);
+    assert_eq!(get(&own, LIMITS, &nowhere).await?, b"over TLS");
+    Ok(())
+}
+
+#[tokio::test]
+#[ignore = "run by another test, with variables"]
+async fn is_not_proxied() -> anyhow::Result<()> {
+    // There is no such host.
+    let problem = get("https://sources.example/x", LIMITS, &nowhere).await.unwrap_err();
+    assert!(matches!(problem, Problem::Unreachable { .. } | Problem::TooSlow(_)), "{problem}");
+    Ok(())
+}
+
+#[tokio::test]
+#[ignore = "run by another test, with variables"]
+async fn names_the_kind_of_the_proxy() -> anyhow::Result<()> {
+    let problem = get("https://sources.example/x", LIMITS, &nowhere).await.unwrap_err().to_string();
+    assert!(problem.contains("the kind `https`"), "{problem}");
+    Ok(())
+}

@@ -1,0 +1,213 @@
+//! What every framework's project of tests is held to: its tests listed, run and debugged, whatever the framework calls them.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, ensure};
+use serde_json::{Value, json};
+use tandem_tests::agent::Agent;
+use tandem_tests::fixture;
+use tandem_tests::transcript::Transcript;
+
+/// What is known of the tests of a framework.
+pub(super) struct Suite {
+    pub(super) tool: &'static str,
+    /// For every call.
+    pub(super) asked: Value,
+    /// Besides, to debug.
+    pub(super) debug: Value,
+    /// How many there are.
+    pub(super) count: u64,
+    /// What a selection of all but those that hang or crash is, and its counts: all, passed, failed, skipped.
+    pub(super) sane: (Value, [u64; 4]),
+    /// A test that fails: its id, the source and the marker of its line, words of its message, a variable of its frame.
+    pub(super) fails: (&'static str, PathBuf, &'static str, &'static str, (&'static str, &'static str)),
+    /// A row of data with an odd name that fails.
+    pub(super) row: &'static str,
+    pub(super) hangs: (&'static str, Value),
+    pub(super) crashes: (&'static str, Value),
+    /// A test that reads a line and prints `read LINE`.
+    pub(super) reads: Option<&'static str>,
+}
+
+/// The line (from 1) that ends in `BP MARKER`.
+pub(crate) fn line(file: &Path, marker: &str) -> anyhow::Result<u64> {
+    let text = std::fs::read_to_string(file)?;
+    let wanted = format!("BP {marker}");
+    let at = text.lines().position(|line| line.ends_with(&wanted)).context("no such marker")?;
+    Ok(u64::try_from(at)? + 1)
+}
+
+fn with(asked: &Value, more: Value) -> Value {
+    let mut all = asked.clone();
+    for (key, value) in more.as_object().into_iter().flatten() {
+        all[key] = value.clone();
+    }
+    all
+}
+
+/// Calls a tool until it is done: on a busy machine a build may outlast a call.
+pub(crate) async fn finished(agent: &mut Agent, tool: &str, asked: Value) -> anyhow::Result<Value> {
+    loop {
+        let mut answer = agent.call(tool, asked.clone()).await?;
+        // A session that runs already is waited for.
+        while answer["pending"] == true && answer["session"].is_string() {
+            answer = agent.call("debug_wait", json!({})).await?;
+        }
+        if answer["pending"] != true {
+            return Ok(answer);
+        }
+    }
+}
+
+impl Suite {
+    pub(super) async fn run(&self, agent: &mut Agent, more: Value) -> anyhow::Result<Value> {
+        finished(agent, "run_tests", with(&self.asked, more)).await
+    }
+
+    pub(super) async fn debug(&self, agent: &mut Agent, more: Value) -> anyhow::Result<Value> {
+        finished(agent, "debug_launch_test", with(&with(&self.asked, self.debug.clone()), more)).await
+    }
+
+    /// All of it.
+    pub(super) async fn holds(&self, agent: &mut Agent) -> anyhow::Result<()> {
+        self.lists(agent).await?;
+        self.runs(agent).await?;
+        self.survives(agent).await?;
+        self.debugs(agent).await
+    }
+
+    /// All are listed with places, in pages.
+    pub(super) async fn lists(&self, agent: &mut Agent) -> anyhow::Result<()> {
+        let all = finished(agent, "list_tests", self.asked.clone()).await?;
+        ensure!(all["tool"] == self.tool && all["total"] == self.count, "{all:#}");
+        let tests = all["tests"].as_array().context("no list")?.clone();
+        let find = |id: &str| {
+            tests.iter().find(|test| test["id"] == id).with_context(|| format!("`{id}` is not in {tests:#?}"))
+        };
+        let fails = find(self.fails.0)?;
+        let (file, at) =
+            (fails["file"].as_str().context("no file")?, fails["line"].as_u64().context("no line")?);
+        let wanted = line(&self.fails.1, self.fails.2)?;
+        ensure!(self.fails.1.ends_with(file) && at < wanted && wanted - at < 6, "{fails}");
+        let page =
+            finished(agent, "list_tests", with(&self.asked, json!({ "start": 2, "count": 3 }))).await?;
+        ensure!(page["tests"] == json!(tests.get(2..5)) && page["next"] == 5, "{page:#}");
+        Ok(())
+    }
+
+    /// The sane ones end as they should; a row is run by its id alone; what does not exist is refused with what does.
+    pub(super) async fn runs(&self, agent: &mut Agent) -> anyhow::Result<()> {
+        let (selection, wanted) = &self.sane;
+        let answer = self.run(agent, selection.clone()).await?;
+        let counts =
+            ["total", "passed", "failed", "skipped"].map(|key| answer["tests"][key].as_u64().unwrap_or(99));
+        ensure!(counts == *wanted && answer["error"]["code"] == "TESTS_FAILED", "{answer:#}");
+        ensure!(answer["exitCode"].as_i64().is_some_and(|code| code != 0), "{answer:#}");
+        ensure!(answer.to_string().len() < 20_000, "ten megabytes are not for an answer");
+        let failures = answer["tests"]["failures"].as_array().context("no failures")?.clone();
+        let (id, file, marker, says, _) = &self.fails;
+        let named = |failure: &&Value| failure["id"] == **id || failure["name"] == **id;
+        let failure =
+            failures.iter().find(named).with_context(|| format!("`{id}` did not fail: {answer:#}"))?;
+        ensure!(failure["line"].as_u64() == Some(line(file, marker)?), "{failure}");
+        ensure!(failure["file"].as_str().is_some_and(|own| file.ends_with(own)), "{failure}");
+        ensure!(failure["message"].as_str().is_some_and(|text| text.contains(says)), "{failure}");
+        ensure!(failures.iter().all(|one| !one["message"].is_null()), "{failures:#?}");
+        let row = self.run(agent, json!({ "tests": [self.row] })).await?;
+        ensure!(
+            row["tests"]["failed"].as_u64().is_some_and(|failed| failed >= 1) && row["tests"]["passed"] == 0,
+            "{row:#}"
+        );
+        let mut wrong = id.replace("ail", "al");
+        wrong.truncate(wrong.len());
+        let none = self.run(agent, json!({ "tests": [wrong] })).await?;
+        ensure!(none["error"]["code"] == "NOT_FOUND", "{none:#}");
+        ensure!(none["error"]["hint"].as_str().is_some_and(|hint| hint.contains(id)), "{none:#}");
+        Ok(())
+    }
+
+    /// A test that hangs, and one that ends its process, are named.
+    pub(super) async fn survives(&self, agent: &mut Agent) -> anyhow::Result<()> {
+        let (hangs, more) = &self.hangs;
+        let more = with(more, json!({ "tests": [hangs], "testTimeoutMs": 1500 }));
+        let hung = self.run(agent, more).await?;
+        let failure = &hung["tests"]["failures"][0];
+        ensure!([&failure["id"], &failure["name"]].contains(&&json!(hangs)), "{hung:#}");
+        ensure!(failure["message"].as_str().is_some_and(|text| text.contains("1500 ms")), "{hung:#}");
+        let (crashes, more) = &self.crashes;
+        let crashed = self.run(agent, with(more, json!({ "tests": [crashes] }))).await?;
+        let failure = &crashed["tests"]["failures"][0];
+        ensure!([&failure["id"], &failure["name"]].contains(&&json!(crashes)), "{crashed:#}");
+        ensure!(
+            failure["message"].as_str().is_some_and(|text| text.contains("process of the tests ended")),
+            "{crashed:#}"
+        );
+        Ok(())
+    }
+
+    /// From a failing test to its locals in two calls; the end of the run is its result.
+    pub(super) async fn debugs(&self, agent: &mut Agent) -> anyhow::Result<()> {
+        let (id, file, marker, says, (name, value)) = &self.fails;
+        let before = agent.characters;
+        let failed = self.run(agent, json!({ "filter": id })).await?;
+        ensure!(failed["tests"]["failed"] == 1, "{failed:#}");
+        let stop = self.debug(agent, json!({ "filter": id })).await?;
+        let characters = agent.characters - before;
+        self.stands(&stop, file, marker)?;
+        let mut locals = stop["event"]["locals"].as_array().into_iter().flatten();
+        if !locals.any(|row| row["name"] == *name && row["value"] == *value) {
+            // What an old Delve cannot list it can evaluate.
+            let told = agent.call("debug_evaluate", json!({ "expression": name })).await?;
+            ensure!(self.tool == "go" && told["result"] == *value, "{stop:#} {told}");
+        }
+        ensure!(characters <= 1500, "{characters} characters: {failed} {stop}");
+        let end = agent.call("debug_continue", json!({})).await?;
+        ensure!(end["state"] == "exited" && end["event"]["outcome"] == "failed", "{end:#}");
+        let message = end["event"]["tests"]["failures"][0]["message"].as_str().unwrap_or_default();
+        ensure!(message.contains(says), "{end:#}");
+        ensure!(
+            end["event"]["exitCode"] == failed["exitCode"],
+            "{} is not that of {end:#}",
+            failed["exitCode"]
+        );
+        let again = agent.call("debug_restart", json!({ "run": true })).await?;
+        self.stands(&again, file, marker)?;
+        agent.call("debug_disconnect", json!({})).await?;
+        let row = self.debug(agent, json!({ "tests": [self.row] })).await?;
+        self.stands(&row, file, "rows")?;
+        agent.call("debug_disconnect", json!({})).await?;
+        if let Some(reads) = self.reads {
+            self.reads(agent, reads).await?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn stands(&self, stop: &Value, file: &Path, marker: &str) -> anyhow::Result<()> {
+        let event = &stop["event"];
+        ensure!(stop["state"] == "stopped", "{stop:#}");
+        ensure!(event["file"].as_str() == file.to_str(), "{stop:#}");
+        ensure!(event["line"].as_u64() == Some(line(file, marker)?), "{stop:#}");
+        Ok(())
+    }
+
+    /// Standard input is the session's.
+    pub(super) async fn reads(&self, agent: &mut Agent, id: &str) -> anyhow::Result<()> {
+        let asks = self.debug(agent, json!({ "filter": id })).await?;
+        ensure!(asks["event"]["type"] == "waitingForInput", "{asks:#}");
+        agent.call("process_write_input", json!({ "data": "plums\n" })).await?;
+        let end = agent.call("debug_continue", json!({})).await?;
+        ensure!(end["event"]["outcome"] == "passed", "{end:#}");
+        let printed = agent.call("process_read_output", json!({ "since": "o0.e0" })).await?;
+        // Frameworks that keep what a test prints have it in its result.
+        let texts = [&printed["stdout"], &end["event"]["tests"]["passes"][0]["output"]];
+        let has = |text: &&Value| text.as_str().is_some_and(|text| text.contains("read plums"));
+        ensure!(texts.iter().any(has), "{end:#} {printed}");
+        agent.call("debug_disconnect", json!({})).await.map(drop)
+    }
+}
+
+pub(crate) async fn agent(folder: &Path, env: &[(&str, String)]) -> anyhow::Result<Agent> {
+    let mut command = tokio::process::Command::new(fixture::binary("tandem-mcp"));
+    command.current_dir(folder).envs(env.iter().map(|(name, value)| (name, value)));
+    Agent::spawn("agent", command, &Transcript::default()).await
+}

@@ -1,0 +1,172 @@
+//! `tandem-mcp install` and `doctor`, and `tandem-dap engines`, as a person runs them, in a home of their own.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+use tandem_tests::fixture::binary;
+
+fn run(home: &Path, args: &[&str]) -> Output {
+    let mut command = Command::new(binary("tandem-mcp"));
+    command.args(args).env("HOME", home).env_remove("XDG_CONFIG_HOME").env_remove("XDG_STATE_HOME");
+    command.output().expect("tandem-mcp is started")
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&[output.stdout.as_slice(), output.stderr.as_slice()].concat()).into_owned()
+}
+
+fn read(file: &Path) -> Value {
+    serde_json::from_str(&std::fs::read_to_string(file).expect("the file is there")).expect("it is JSON")
+}
+
+#[test]
+fn every_host_is_configured_once_brought_up_to_date_and_cleaned_again() {
+    let home = tempfile::tempdir().expect("a folder");
+    let listed = said(&run(home.path(), &["install"]));
+    let hosts: Vec<&str> = listed.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(hosts.len(), 12, "{listed}");
+    // Configurations that people have.
+    let own = home.path().join(".claude.json");
+    std::fs::write(
+        &own,
+        "{\n  \"numStartups\": 3,\n  \"mcpServers\": { \"other\": { \"command\": \"o\" } }\n}\n",
+    )
+    .expect("written");
+    let mut all = vec!["install"];
+    all.extend(&hosts);
+
+    let dry = run(home.path(), &[&all[..], &["--dry-run"]].concat());
+    assert!(
+        dry.status.success() && said(&dry).matches("would write `tandem`").count() == 12,
+        "{}",
+        said(&dry)
+    );
+    assert!(
+        !home.path().join(".cursor").exists() && !home.path().join(".local").exists(),
+        "a dry run writes nothing"
+    );
+
+    let first = run(home.path(), &all);
+    assert!(
+        first.status.success() && said(&first).matches(": wrote `tandem`").count() == 12,
+        "{}",
+        said(&first)
+    );
+    let program = binary("tandem-mcp").display().to_string();
+    let entry = json!({ "type": "stdio", "command": program, "args": [] });
+    let whole = json!({ "numStartups": 3, "mcpServers": { "other": { "command": "o" }, "tandem": entry } });
+    assert_eq!(read(&own), whole);
+    let again = run(home.path(), &all);
+    assert!(again.status.success() && said(&again).matches("already").count() == 12, "{}", said(&again));
+    let newer = run(home.path(), &[&all[..], &["--", "--read-only"]].concat());
+    assert!(
+        newer.status.success() && said(&newer).matches(": wrote `tandem`").count() == 12,
+        "{}",
+        said(&newer)
+    );
+    assert_eq!(
+        read(&home.path().join(".cursor/mcp.json"))["mcpServers"]["tandem"]["args"],
+        json!(["--read-only"])
+    );
+
+    // A user changes an entry by hand: it is theirs from then on.
+    let cursor = home.path().join(".cursor/mcp.json");
+    std::fs::write(&cursor, r#"{"mcpServers": {"tandem": {"command": "mine"}}}"#).expect("written");
+    for more in [&[][..], &["--remove"]] {
+        let refused = run(home.path(), &[&["install", "cursor"][..], more].concat());
+        assert!(!refused.status.success() && said(&refused).contains("did not write"), "{}", said(&refused));
+        assert_eq!(read(&cursor), json!({ "mcpServers": { "tandem": { "command": "mine" } } }));
+    }
+    std::fs::remove_file(&cursor).expect("removed");
+    let removed = run(home.path(), &[&all[..], &["--remove"]].concat());
+    assert!(
+        removed.status.success() && said(&removed).matches(": removed `tandem`").count() == 11,
+        "{}",
+        said(&removed)
+    );
+    assert_eq!(read(&own), json!({ "numStartups": 3, "mcpServers": { "other": { "command": "o" } } }));
+}
+
+#[test]
+fn a_configuration_that_is_a_link_or_damaged_is_respected() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let home = tempfile::tempdir().expect("a folder");
+    let dots = home.path().join("dots.json");
+    std::fs::write(&dots, "{}").expect("written");
+    std::fs::set_permissions(&dots, std::fs::Permissions::from_mode(0o640)).expect("changed");
+    std::fs::create_dir(home.path().join(".gemini")).expect("made");
+    symlink(&dots, home.path().join(".gemini/settings.json")).expect("linked");
+    let done = run(home.path(), &["install", "gemini"]);
+    assert!(done.status.success(), "{}", said(&done));
+    assert!(home.path().join(".gemini/settings.json").is_symlink(), "the link is still one");
+    assert!(read(&dots)["mcpServers"]["tandem"].is_object());
+    let mode = std::fs::metadata(&dots).expect("it is there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o640);
+    std::fs::write(home.path().join(".claude.json"), "{ \"half\": ").expect("written");
+    let refused = run(home.path(), &["install", "claude-code"]);
+    assert!(!refused.status.success() && said(&refused).contains("it is not JSON"), "{}", said(&refused));
+}
+
+#[test]
+fn the_doctor_says_what_is_missing_and_what_to_do() {
+    let home = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir_all(home.path().join(".cursor")).expect("made");
+    let report = |more: &[&str]| {
+        let output = run(home.path(), &[more, &["doctor", "--json"]].concat());
+        let findings: Vec<Value> = serde_json::from_slice(&output.stdout).expect("JSON");
+        (output.status.success(), findings)
+    };
+    let about = |findings: &[Value], what: &str| -> Vec<Value> {
+        findings.iter().filter(|one| one["about"] == what).cloned().collect()
+    };
+    let (well, findings) = report(&[]);
+    assert!(well, "{findings:#?}");
+    assert_eq!(about(&findings, "tandem-dap")[0]["well"], true);
+    assert_eq!(about(&findings, "engine").len(), 10, "{findings:#?}");
+    let netcoredbg = about(&findings, "engine")
+        .into_iter()
+        .find(|one| one["what"].as_str().unwrap_or_default().contains("netcoredbg"));
+    assert!(
+        netcoredbg.is_some_and(|one| one["hint"].as_str().unwrap_or_default().contains("Samsung/netcoredbg"))
+    );
+    assert_eq!(about(&findings, "host")[0]["hint"], "`tandem-mcp install cursor`");
+    run(home.path(), &["install", "cursor"]);
+    assert_eq!(about(&report(&[]).1, "host")[0]["well"], true);
+    let (well, findings) = report(&["--adapter", "/nowhere/tandem-dap"]);
+    assert!(!well && about(&findings, "tandem-dap")[0]["well"] == false, "{findings:#?}");
+}
+
+#[test]
+fn the_skill_is_written_where_the_host_reads_skills_and_taken_out_again() {
+    let home = tempfile::tempdir().expect("a folder");
+    let skill = home.path().join(".claude/skills/tandem");
+    let install = |more: &[&str]| run(home.path(), &[&["install", "claude-code", "--skill"], more].concat());
+    assert!(said(&install(&["--dry-run"])).contains("would write the skill"));
+    assert!(!skill.exists());
+    assert!(said(&install(&[])).contains("wrote the skill"));
+    assert!(skill.join("SKILL.md").is_file() && skill.join("references/dotnet.md").is_file());
+    assert!(said(&install(&[])).contains("the skill is in"));
+    // Another version of it is brought up to date only if this command wrote it.
+    std::fs::write(skill.join("SKILL.md"), "somebody's own").expect("written");
+    for more in [&[][..], &["--remove"]] {
+        let refused = install(more);
+        assert!(!refused.status.success() && said(&refused).contains("did not write its `SKILL.md`"));
+    }
+    std::fs::remove_file(skill.join("SKILL.md")).expect("removed");
+    assert!(said(&install(&[])).contains("wrote the skill"));
+    assert!(said(&install(&["--remove"])).contains("removed the skill"));
+    assert!(!skill.exists());
+    assert!(said(&install(&["--remove"])).contains("the skill is not in"));
+    // Hosts that share a folder find it there; one that reads no skills is refused.
+    let project = tempfile::tempdir().expect("a folder");
+    let folder = project.path().display().to_string();
+    let shared = run(home.path(), &["install", "codex", "opencode", "--skill", "--project", &folder]);
+    assert!(
+        said(&shared).contains("Codex: wrote the skill")
+            && said(&shared).contains("OpenCode: the skill is in")
+    );
+    assert!(project.path().join(".agents/skills/tandem/SKILL.md").is_file());
+    let refused = run(home.path(), &["install", "claude-desktop", "--skill"]);
+    assert!(!refused.status.success() && said(&refused).contains("leave out --skill"), "{}", said(&refused));
+}

@@ -1,0 +1,99 @@
+//! Methods that are made at run time (`DynamicMethod`, compiled expression trees): what they are called where exceptions, delegates and
+//! frames are shown.
+
+use serde_json::{Value, json};
+use tandem_tests::agent::Agent;
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::{self, Runtime};
+use tandem_tests::transcript::Transcript;
+
+stories! {
+    methods_made_at_run_time_have_their_names_in_the_places_of_an_exception,
+    a_delegate_shows_the_name_of_a_method_made_at_run_time,
+    an_agent_learns_the_names_of_methods_made_at_run_time,
+}
+
+also_on_net8! {
+    methods_made_at_run_time_have_their_names_in_the_places_of_an_exception,
+    a_delegate_shows_the_name_of_a_method_made_at_run_time,
+}
+
+/// The methods of a text of places, without what the framework has between them: it differs between versions.
+fn methods(text: &Value) -> Vec<&str> {
+    let lines = text.as_str().unwrap_or_default().lines();
+    let methods = lines.filter_map(|line| line.trim().strip_prefix("at "));
+    methods
+        .map(|line| line.split(" in ").next().unwrap_or(line))
+        .filter(|line| !line.starts_with("System."))
+        .collect()
+}
+
+const DIVIDED: &str = "Program.Divided(Func<object, int, int> again, int number)";
+
+async fn methods_made_at_run_time_have_their_names_in_the_places_of_an_exception(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.ok("initialize", json!({ "clientID": "test" })).await?;
+    let launch = editor.send("launch", json!({ "program": fixture::program("lightweight") })).await?;
+    editor.event("initialized").await?;
+    editor.ok("setExceptionBreakpoints", json!({ "filters": ["all"] })).await?;
+    editor.ok("configurationDone", Value::Null).await?;
+    anyhow::ensure!(editor.response(launch).await?.success);
+    // Where it has just been thrown, its places are the frames of the thread: these know no names.
+    let (thread, frame) = editor.stop().await?;
+    assert_eq!(frame["line"], fixture::line("lightweight", "divided"));
+    let info = editor.ok("exceptionInfo", json!({ "threadId": thread })).await?;
+    let thrown = methods(&info["details"]["stackTrace"]);
+    assert_eq!(thrown[0], DIVIDED, "{info}");
+    anyhow::ensure!(thrown.iter().all(|line| !line.contains("<Module>")), "{thrown:?}");
+    loop {
+        editor.ok("continue", json!({ "threadId": thread })).await?;
+        let (_, frame) = editor.stop().await?;
+        if frame["line"] == fixture::line("lightweight", "thrown") {
+            break;
+        }
+    }
+    let info = editor.ok("exceptionInfo", json!({ "threadId": thread })).await?;
+    let inner = &info["details"]["innerException"][0]["stackTrace"];
+    let expected = [
+        DIVIDED,
+        "Light(object, int)",
+        DIVIDED,
+        "Light(object, int)",
+        "Tree(int)",
+        "Program.Main.<lambda>()",
+        "[Lightweight Function]",
+        "Program.Main()",
+    ];
+    assert_eq!(methods(inner), expected, "{inner}");
+    editor.finish().await
+}
+
+async fn a_delegate_shows_the_name_of_a_method_made_at_run_time(runtime: Runtime) -> anyhow::Result<()> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.launch("lightweight", &["caught"], json!({})).await?;
+    let (_, frame) = editor.stop().await?;
+    for (expression, shown) in [
+        ("run", "{System.Func<object, int, int>: Light(object, int)}"),
+        ("tree", "{System.Func<int, int>: Tree(int)}"),
+        ("nameless", "{System.Action<System.Action>: [Lightweight Function]}"),
+        ("light", "{Light(object, int)}"),
+    ] {
+        let asked = json!({ "expression": expression, "frameId": frame["id"] });
+        assert_eq!(editor.ok("evaluate", asked).await?["result"], shown, "{expression}");
+    }
+    editor.finish().await
+}
+
+async fn an_agent_learns_the_names_of_methods_made_at_run_time(runtime: Runtime) -> anyhow::Result<()> {
+    let mut agent = Agent::start("agent", runtime, &Transcript::default()).await?;
+    let launch = json!({ "program": fixture::program("lightweight"), "run": true });
+    let stop = agent.call("debug_launch", launch).await?;
+    assert_eq!(stop["state"], "stopped", "{stop}");
+    let info = agent.call("debug_exception_info", json!({})).await?;
+    let text = info.to_string();
+    anyhow::ensure!(text.contains("at Light(object, int)"), "{info}");
+    anyhow::ensure!(!text.contains("<Module>"), "{info}");
+    agent.finish().await
+}

@@ -1,0 +1,63 @@
+//! `noDebug: true`: the program runs with its stdio in everybody's hand and without a debugger.
+
+use serde_json::{Value, json};
+use tandem_tests::client::DapClient;
+use tandem_tests::fixture::{self, Runtime};
+use tandem_tests::transcript::Transcript;
+
+stories! {
+    a_program_without_a_debugger_reads_prints_and_ends_by_itself,
+    a_program_without_a_debugger_is_restarted_and_ended,
+}
+
+also_on_net8! { a_program_without_a_debugger_reads_prints_and_ends_by_itself }
+
+async fn launched(runtime: Runtime, program: &str, more: Value) -> anyhow::Result<DapClient> {
+    let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+    editor.ok("initialize", json!({ "clientID": "test" })).await?;
+    let mut arguments = json!({ "program": fixture::program(program), "noDebug": true });
+    if let (Some(arguments), Some(more)) = (arguments.as_object_mut(), more.as_object()) {
+        arguments.extend(more.clone());
+    }
+    let launch = editor.send("launch", arguments).await?;
+    editor.event("initialized").await?;
+    let request = json!({ "source": { "path": fixture::source(program) }, "breakpoints": [{ "line": 9 }] });
+    let set = editor.ok("setBreakpoints", request).await?;
+    assert_eq!(set["breakpoints"][0]["verified"], false);
+    assert!(set["breakpoints"][0]["message"].as_str().is_some_and(|text| text.contains("noDebug")), "{set}");
+    editor.ok("configurationDone", Value::Null).await?;
+    anyhow::ensure!(editor.response(launch).await?.success);
+    Ok(editor)
+}
+
+async fn a_program_without_a_debugger_reads_prints_and_ends_by_itself(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
+    let mut editor = launched(runtime, "echo", json!({})).await?;
+    let process = editor.event("process").await?;
+    assert!(process["systemProcessId"].as_u64().is_some_and(|pid| pid > 0), "{process}");
+    assert_eq!(editor.refused("pause", json!({ "threadId": 1 })).await?, "UNSUPPORTED");
+    assert_eq!(editor.ok("threads", json!({})).await?["threads"], json!([]));
+    editor.ok("processWriteInput", json!({ "data": "one\n", "closeAfter": true })).await?;
+    assert_eq!(editor.event("exited").await?["exitCode"], 0);
+    editor.event("terminated").await?;
+    assert_eq!(editor.output[0], "echo: one\neof\n");
+    editor.finish().await?;
+    let mut editor = launched(runtime, "crashes", json!({ "args": ["failfast"] })).await?;
+    assert_eq!(editor.event("exited").await?["exitCode"], 134);
+    editor.finish().await
+}
+
+async fn a_program_without_a_debugger_is_restarted_and_ended(runtime: Runtime) -> anyhow::Result<()> {
+    let mut editor = launched(runtime, "spin", json!({})).await?;
+    let first = editor.event("process").await?["systemProcessId"].clone();
+    editor.ok("processReadOutput", json!({ "waitFor": "beat 1" })).await?;
+    editor.ok("restart", json!({})).await?;
+    let second = editor.event("process").await?["systemProcessId"].clone();
+    assert_ne!(first, second);
+    editor.ok("processReadOutput", json!({ "waitFor": "beat 1" })).await?;
+    assert!(!std::path::Path::new("/proc").join(first.to_string()).exists(), "{first} lives");
+    editor.finish().await?;
+    assert!(!std::path::Path::new("/proc").join(second.to_string()).exists(), "{second} lives");
+    Ok(())
+}

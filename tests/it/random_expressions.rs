@@ -1,0 +1,329 @@
+//! Random expressions: what the debugger makes of them by itself, and what the compiler of an SDK makes of them, is what the compiled program
+//! prints.
+
+use std::collections::BTreeMap;
+
+use anyhow::Context;
+use serde_json::{Value, json};
+use tandem_tests::client::DapClient;
+use tandem_tests::compiled::{any_compiler, modern};
+use tandem_tests::fixture::{self, Runtime};
+use tandem_tests::random_expressions::oracle::{Compiled, Program};
+use tandem_tests::random_expressions::{Expression, Expressions, Grammar};
+use tandem_tests::transcript::Transcript;
+
+/// Expressions that are evaluated together by the compiler.
+const BATCH: usize = 40;
+/// Of so many expressions one is also evaluated alone where there is a compiler.
+const ALONE: usize = 8;
+/// Texts of this length may be shown in part.
+const MAX_SHOWN: usize = 4_000;
+/// How often each construct is compared in a long run.
+const MIN_COMPARED: usize = 50;
+
+stories! {
+    random_expressions_have_the_values_that_the_program_prints,
+}
+
+modern_stories! {
+    random_expressions_of_today_have_the_values_that_the_program_prints,
+}
+
+async fn random_expressions_have_the_values_that_the_program_prints(runtime: Runtime) -> anyhow::Result<()> {
+    Language::Older.agrees(runtime, &[1], 240).await.map(drop)
+}
+
+async fn random_expressions_of_today_have_the_values_that_the_program_prints(
+    runtime: Runtime,
+) -> anyhow::Result<()> {
+    Language::Modern.agrees(runtime, &[1], 240).await.map(drop)
+}
+
+#[tokio::test]
+#[ignore = "long: 20,000 expressions; `./check --long` runs it"]
+async fn long_random_expressions_on_net31() -> anyhow::Result<()> {
+    at_length(Language::Older, Runtime::Net31).await
+}
+
+#[tokio::test]
+#[ignore = "long: 20,000 expressions; `./check --long` runs it"]
+async fn long_random_expressions_on_net9() -> anyhow::Result<()> {
+    at_length(Language::Older, Runtime::Net9).await
+}
+
+#[tokio::test]
+#[ignore = "long: 20,000 expressions; `./check --long` runs it"]
+async fn long_random_expressions_on_net10() -> anyhow::Result<()> {
+    at_length(Language::Older, Runtime::Net10).await
+}
+
+#[tokio::test]
+#[ignore = "long: 20,000 expressions; `./check --long` runs it"]
+async fn long_random_expressions_of_today() -> anyhow::Result<()> {
+    at_length(Language::Modern, Runtime::Net10).await
+}
+
+#[test]
+fn a_seed_makes_the_same_expressions_and_uses_every_construct() {
+    for grammar in [Grammar::OLDER, Grammar::MODERN] {
+        let (mut one, mut other) = (Expressions::new(grammar, 7), Expressions::new(grammar, 7));
+        let mut used: BTreeMap<&str, usize> = BTreeMap::new();
+        for _ in 0..6_700 {
+            let expression = one.next_one();
+            assert_eq!(expression, other.next_one());
+            for construct in expression.constructs {
+                *used.entry(construct).or_default() += 1;
+            }
+        }
+        for construct in grammar.constructs() {
+            let count = used.get(construct).copied().unwrap_or(0);
+            assert!(count >= 20, "{construct}: {count}");
+        }
+    }
+}
+
+/// Three seeds; prints how often each construct was compared.
+#[allow(clippy::print_stderr, reason = "the counts are for whoever runs it")]
+async fn at_length(language: Language, runtime: Runtime) -> anyhow::Result<()> {
+    let count = std::env::var("TANDEM_RANDOM_EXPRESSIONS").ok().and_then(|count| count.parse().ok());
+    let seeds = std::env::var("TANDEM_RANDOM_SEEDS").unwrap_or_else(|_| "11,12,13".into());
+    let seeds: Vec<u64> = seeds.split(',').map(str::parse).collect::<Result<_, _>>()?;
+    let compared = language.agrees(runtime, &seeds, count.unwrap_or(6_700)).await?;
+    let mut counts: Vec<(usize, &str)> = language.grammar().constructs().map(|text| (0, text)).collect();
+    for (count, text) in &mut counts {
+        *count = compared.get(text).copied().unwrap_or(0);
+    }
+    counts.sort_unstable();
+    for (count, text) in &counts {
+        eprintln!("{count:6} {text}");
+    }
+    let rare: Vec<_> = counts.iter().filter(|(count, _)| *count < MIN_COMPARED).collect();
+    anyhow::ensure!(rare.is_empty(), "compared less than {MIN_COMPARED} times: {rare:?}");
+    Ok(())
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Language {
+    Older,
+    Modern,
+}
+
+impl Language {
+    fn grammar(self) -> Grammar {
+        match self {
+            Self::Older => Grammar::OLDER,
+            Self::Modern => Grammar::MODERN,
+        }
+    }
+
+    /// A session that is stopped where the variables are.
+    async fn stopped(self, runtime: Runtime, compiler: Value) -> anyhow::Result<(DapClient, Value)> {
+        let mut editor = DapClient::start("editor", runtime, &Transcript::default())?;
+        let frame = match self {
+            Self::Older => {
+                editor.launch("expressions", &["here"], json!({ "expressionCompiler": compiler })).await?;
+                editor.stop().await?.1
+            }
+            Self::Modern => {
+                let more = json!({ "args": ["table"], "expressionCompiler": compiler });
+                let place = (modern("Table.cs"), "table");
+                editor.stopped_at(&fixture::modern_program("compiled"), place, more).await?.frame
+            }
+        };
+        Ok((editor, frame["id"].clone()))
+    }
+
+    /// Checks random expressions; tells how often each construct was compared.
+    async fn agrees(
+        self,
+        runtime: Runtime,
+        seeds: &[u64],
+        count: usize,
+    ) -> anyhow::Result<BTreeMap<&'static str, usize>> {
+        let program = match self {
+            Self::Older => Program::older(runtime),
+            Self::Modern => Program::modern(),
+        };
+        let (mut own, own_frame) = self.stopped(runtime, json!("off")).await?;
+        let (mut compiler, frame) = self.stopped(runtime, any_compiler()).await?;
+        let mut found = Findings::default();
+        for seed in seeds {
+            let mut expressions = Expressions::new(self.grammar(), *seed);
+            let expressions: Vec<Expression> = (0..count).map(|_| expressions.next_one()).collect();
+            let printed = program.run(&expressions).await?;
+            let rows: Vec<(&Expression, &Compiled)> = expressions.iter().zip(&printed).collect();
+            for batch in rows.chunks(BATCH) {
+                by_compiler(&mut compiler, &frame, batch, &mut found).await?;
+            }
+            for (at, (expression, printed)) in rows.iter().enumerate() {
+                let text = &expression.text;
+                found.all += 1;
+                if !matches!(printed, Compiled::Error(_)) {
+                    for construct in &expression.constructs {
+                        *found.compared.entry(construct).or_default() += 1;
+                    }
+                }
+                let told = told(&mut own, text, &own_frame).await?;
+                if let (Compiled::Error(_), Told::Value(_, value)) = (printed, &told) {
+                    // Newer than the program's C#: the compiler of today knows.
+                    let today = batched(&mut compiler, &frame, &[text]).await?;
+                    if today.as_ref().is_none_or(|values| values[..] != [value.clone()]) {
+                        found
+                            .wrong
+                            .push(format!("{text}\n    own: {value}\n    today's compiler: {today:?}\n    printed: {printed:?}"));
+                    }
+                    continue;
+                }
+                let is_for_compiler = |construct: &&str| self.grammar().is_for_compiler(construct);
+                match &told {
+                    Told::Refused(_) if told.is(printed) => {}
+                    Told::Refused(_) if expression.constructs.iter().any(is_for_compiler) => {}
+                    Told::Refused(message) if is_refusal(message) => {
+                        found.refused.push(format!("{text}\n    {message}"));
+                    }
+                    _ => found.compare("own", text, &told, printed),
+                }
+                // What C# 8 refuses may be right in the C# of the SDK.
+                if at % ALONE == 0 && !matches!(printed, Compiled::Error(_)) {
+                    let told = self::told(&mut compiler, text, &frame).await?;
+                    found.compare("with a compiler", text, &told, printed);
+                }
+            }
+        }
+        found.check()?;
+        own.finish().await?;
+        compiler.finish().await?;
+        Ok(found.compared)
+    }
+}
+
+/// What differs, and what was compared.
+#[derive(Debug, Default)]
+struct Findings {
+    all: usize,
+    wrong: Vec<String>,
+    refused: Vec<String>,
+    compared: BTreeMap<&'static str, usize>,
+}
+
+impl Findings {
+    fn compare(&mut self, how: &str, text: &str, told: &Told, printed: &Compiled) {
+        if !told.is(printed) {
+            self.wrong.push(format!("{text}\n    {how}: {told:?}\n    printed: {printed:?}"));
+        }
+    }
+
+    fn check(&self) -> anyhow::Result<()> {
+        let (wrong, refused, all) = (&self.wrong, &self.refused, self.all);
+        anyhow::ensure!(wrong.is_empty(), "{} of {all} differ:\n{}", wrong.len(), wrong.join("\n"));
+        let many = refused.len() > all / 50;
+        anyhow::ensure!(!many, "{} of {all} are refused:\n{}", refused.len(), refused.join("\n"));
+        Ok(())
+    }
+}
+
+/// An answer of the debugger.
+#[derive(Debug)]
+enum Told {
+    /// The type and the value.
+    Value(String, String),
+    Refused(String),
+}
+
+impl Told {
+    fn is(&self, printed: &Compiled) -> bool {
+        match (self, printed) {
+            (Self::Value(_, shown), Compiled::Value(_, value)) if value.len() > MAX_SHOWN => {
+                shown.as_bytes().get(..MAX_SHOWN / 2) == value.as_bytes().get(..MAX_SHOWN / 2)
+            }
+            (Self::Value(kind, shown), Compiled::Value(ty, value)) => kind == ty && shown == value,
+            (Self::Refused(message), Compiled::Exception(name)) => message.contains(name.as_str()),
+            (Self::Refused(_), Compiled::Error(_)) => true,
+            _ => false,
+        }
+    }
+}
+
+async fn told(editor: &mut DapClient, text: &str, frame: &Value) -> anyhow::Result<Told> {
+    let asked = json!({ "expression": text, "frameId": frame, "context": "repl" });
+    let told = editor.ask("evaluate", asked).await?;
+    let of = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    Ok(match told.success {
+        true => Told::Value(of(&told.body["type"]), of(&told.body["result"])),
+        false => Told::Refused(of(&told.body["error"]["variables"]["message"])),
+    })
+}
+
+/// Whether an expression is left to the compiler, or refused for a documented reason.
+fn is_refusal(message: &str) -> bool {
+    message.contains("needs the C# compiler")
+        || message.contains("which is an expression tree")
+        || message.contains("C# does not define")
+}
+
+/// Compares what the debugger's compiler makes of those expressions that compile.
+async fn by_compiler(
+    editor: &mut DapClient,
+    frame: &Value,
+    rows: &[(&Expression, &Compiled)],
+    found: &mut Findings,
+) -> anyhow::Result<()> {
+    let rows: Vec<_> = rows.iter().filter(|(_, printed)| !matches!(printed, Compiled::Error(_))).collect();
+    let mut waiting = vec![&rows[..]];
+    while let Some(rows) = waiting.pop() {
+        let texts: Vec<&str> = rows.iter().map(|(expression, _)| expression.text.as_str()).collect();
+        match batched(editor, frame, &texts).await? {
+            Some(values) => {
+                for ((expression, printed), value) in rows.iter().zip(values) {
+                    let same = match printed {
+                        Compiled::Value(_, text) if text.len() > MAX_SHOWN => true,
+                        Compiled::Value(_, text) => *text == value,
+                        Compiled::Exception(name) => value == format!("\"!{name}\""),
+                        Compiled::Error(_) => false,
+                    };
+                    if !same {
+                        let text = &expression.text;
+                        found.wrong.push(format!("{text}\n    compiler: {value}\n    printed: {printed:?}"));
+                    }
+                }
+            }
+            None if rows.len() > 1 => {
+                let (one, other) = rows.split_at(rows.len() / 2);
+                waiting.extend([other, one]);
+            }
+            None => {
+                let told = told(editor, texts[0], frame).await?;
+                found.wrong.push(format!("{}\n    does not compile in a batch; alone: {told:?}", texts[0]));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The values of expressions that are compiled together, each within a lambda; none when they do not compile.
+async fn batched(
+    editor: &mut DapClient,
+    frame: &Value,
+    texts: &[&str],
+) -> anyhow::Result<Option<Vec<String>>> {
+    if texts.is_empty() {
+        return Ok(Some(Vec::new()));
+    }
+    let functions: Vec<String> = texts.iter().map(|text| format!("() => {text}")).collect();
+    let all = format!(
+        "new System.Func<object>[] {{ {} }}.Select(f => {{ try {{ return f(); }} catch (System.Exception e) {{ return \"!\" + e.GetType().Name; }} }}).ToArray()",
+        functions.join(", ")
+    );
+    let asked = json!({ "expression": all, "frameId": frame, "context": "repl" });
+    let told = editor.ask("evaluate", asked).await?;
+    if !told.success {
+        return Ok(None);
+    }
+    let rows = json!({ "variablesReference": told.body["variablesReference"] });
+    let rows = editor.ok("variables", rows).await?;
+    let rows = rows["variables"].as_array().context("no rows")?;
+    let values = rows.iter().filter(|row| row["name"].as_str().is_some_and(|name| name.starts_with('[')));
+    let values: Vec<_> = values.map(|row| row["value"].as_str().unwrap_or_default().to_owned()).collect();
+    anyhow::ensure!(values.len() == texts.len(), "{} values for {} expressions", values.len(), texts.len());
+    Ok(Some(values))
+}

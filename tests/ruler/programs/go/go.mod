@@ -1,0 +1,3 @@
+module fernlock
+
+go 1.19

@@ -1,0 +1,165 @@
+//! What stories about expressions by the compiler have in common.
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+use serde_json::{Value, json};
+
+use crate::client::DapClient;
+use crate::fixture::{self, Runtime};
+
+/// A stop at which expressions are evaluated.
+#[derive(Debug)]
+pub struct Stop {
+    /// The thread.
+    pub thread: i64,
+    /// The frame on top.
+    pub frame: Value,
+    /// The process of the session's host.
+    pub host: u64,
+}
+
+impl Stop {
+    /// The processes that ask a compiler for the session.
+    ///
+    /// # Errors
+    /// From the system.
+    pub fn compilers(&self) -> anyhow::Result<Vec<u64>> {
+        compilers_of(self.host)
+    }
+}
+
+/// The processes that ask a compiler for the session of this host.
+///
+/// # Errors
+/// From the system.
+pub fn compilers_of(host: u64) -> anyhow::Result<Vec<u64>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc")?.flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+        // One that has ended meanwhile is none.
+        let line = std::fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default();
+        if line.contains("tandem-expressions.dll") && parent_of(pid).is_ok_and(|parent| parent == host) {
+            found.push(pid);
+        }
+    }
+    Ok(found)
+}
+
+/// The processes that ask a compiler for the session of this program.
+///
+/// # Errors
+/// From the system.
+pub fn compilers_beside(program: u64) -> anyhow::Result<Vec<u64>> {
+    compilers_of(parent_of(program)?)
+}
+
+fn parent_of(process: u64) -> anyhow::Result<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat"))?;
+    let rest = stat.rsplit(')').next().unwrap_or_default();
+    rest.split_whitespace().nth(1).context("no parent")?.parse().context("no number")
+}
+
+impl DapClient {
+    /// Launches a program and stops at a line of a source with this marker.
+    ///
+    /// # Errors
+    /// When anything on the way fails.
+    pub async fn stopped_at(
+        &mut self,
+        program: &str,
+        (source, marker): (PathBuf, &str),
+        more: Value,
+    ) -> anyhow::Result<Stop> {
+        let line = line_of(&source, marker)?;
+        self.ok("initialize", json!({ "clientID": "test", "adapterID": "tandem" })).await?;
+        let mut arguments = json!({ "program": program });
+        if let (Some(arguments), Some(more)) = (arguments.as_object_mut(), more.as_object()) {
+            arguments.extend(more.clone());
+        }
+        let launch = self.send("launch", arguments).await?;
+        self.initialized(launch).await?;
+        let breakpoints = json!([{ "line": line }]);
+        self.ok("setBreakpoints", json!({ "source": { "path": source }, "breakpoints": breakpoints }))
+            .await?;
+        self.ok("configurationDone", json!({})).await?;
+        let launched = self.response(launch).await?;
+        anyhow::ensure!(launched.success, "the launch failed: {}", launched.body);
+        let process = self.event("process").await?["systemProcessId"].as_u64().context("no process")?;
+        let (thread, frame) = self.stop().await?;
+        Ok(Stop { thread, frame, host: parent_of(process)? })
+    }
+
+    /// Goes on to a line of a source with this marker.
+    ///
+    /// # Errors
+    /// When anything on the way fails.
+    pub async fn on_to(&mut self, stop: &mut Stop, (source, marker): (PathBuf, &str)) -> anyhow::Result<()> {
+        let breakpoints = json!([{ "line": line_of(&source, marker)? }]);
+        self.ok("setBreakpoints", json!({ "source": { "path": source }, "breakpoints": breakpoints }))
+            .await?;
+        self.ok("continue", json!({ "threadId": stop.thread })).await?;
+        (stop.thread, stop.frame) = self.stop().await?;
+        Ok(())
+    }
+
+    /// The result of an expression in a frame, or `!`, the code and the message of what it was refused with.
+    ///
+    /// # Errors
+    /// When there is no answer.
+    pub async fn evaluated(&mut self, expression: &str, frame: &Value) -> anyhow::Result<String> {
+        let asked = json!({ "expression": expression, "frameId": frame["id"], "context": "repl" });
+        let told = self.ask("evaluate", asked).await?;
+        let of = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        Ok(match told.success {
+            true => of(&told.body["result"]),
+            false => {
+                let why = &told.body["error"]["variables"];
+                format!("! {} {}", of(&why["code"]), of(&why["message"]))
+            }
+        })
+    }
+
+    /// Checks what expressions in a frame give.
+    ///
+    /// # Errors
+    /// What is different.
+    pub async fn gives(&mut self, frame: &Value, expected: &[(&str, &str)]) -> anyhow::Result<()> {
+        let mut wrong = Vec::new();
+        for (expression, result) in expected {
+            let got = self.evaluated(expression, frame).await?;
+            if got != *result
+                && !(result.starts_with('!') && got.starts_with('!') && got.contains(&result[2..]))
+            {
+                wrong.push(format!("{expression}\n    expected: {result}\n    got:      {got}"));
+            }
+        }
+        anyhow::ensure!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
+        Ok(())
+    }
+}
+
+fn line_of(source: &std::path::Path, marker: &str) -> anyhow::Result<usize> {
+    let text = std::fs::read_to_string(source)?;
+    let marked = format!("// BP {marker}");
+    Ok(text.lines().position(|line| line.ends_with(&marked)).context("no such marker")? + 1)
+}
+
+/// `expressionCompiler` for programs of any runtime: where no SDK is installed that of .NET Core 3.1, which set-up brings.
+pub fn any_compiler() -> Value {
+    let installed = Runtime::Net10.dotnet().or_else(|| Runtime::Net8.dotnet());
+    match (installed, Runtime::Net31.dotnet()) {
+        (None, Some(dotnet)) => json!(dotnet.parent()),
+        _ => json!("auto"),
+    }
+}
+
+/// A source of the program `compiled` of today's C#.
+pub fn modern(file: &str) -> PathBuf {
+    fixture::root().join("fixtures/programs/modern/compiled").join(file)
+}
+
+/// The source of the program `compiled` in the C# of .NET Core 3.1.
+pub fn older() -> PathBuf {
+    fixture::root().join("fixtures/programs/dotnet/compiled/Program.cs")
+}

@@ -1,0 +1,225 @@
+//! The values of expressions as a compiled program prints them: the fixture program, with the expressions in place of its own table, compiled
+//! by an SDK's `csc` and run.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use tokio::process::Command;
+
+use super::Expression;
+use crate::fixture::{self, Runtime};
+
+/// What prints the rows.
+const ROWS: &str = include_str!("Rows.cs");
+
+/// How often rows that do not compile are taken out: `csc` looks for some errors only where there are no others.
+const MAX_ROUNDS: usize = 6;
+
+/// What a program makes of an expression.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Compiled {
+    /// Its type and value.
+    Value(String, String),
+    /// The name of the exception that it throws.
+    Exception(String),
+    /// The number of the first error.
+    Error(String),
+}
+
+/// A program into which expressions are compiled.
+#[derive(Debug)]
+pub struct Program {
+    runtime: Runtime,
+    /// The `dotnet` and environment of the compiler.
+    compiler: Runtime,
+    /// The source with the table, and those beside it.
+    table: PathBuf,
+    others: Vec<PathBuf>,
+    arguments: &'static [&'static str],
+    /// The namespaces that each file uses, where the project says so.
+    usings: &'static [&'static str],
+    name: &'static str,
+}
+
+impl Program {
+    /// The program `expressions` in C# 8, to run on this runtime.
+    pub fn older(runtime: Runtime) -> Self {
+        Self {
+            runtime,
+            compiler: Runtime::Net31,
+            table: fixture::source("expressions").into(),
+            others: Vec::new(),
+            arguments: &[],
+            usings: &[],
+            name: "expressions",
+        }
+    }
+
+    /// The program `compiled` in C# 14.
+    pub fn modern() -> Self {
+        Self {
+            runtime: Runtime::Net10,
+            compiler: Runtime::Net10,
+            table: crate::compiled::modern("Table.cs"),
+            others: vec![crate::compiled::modern("Program.cs"), crate::compiled::modern("Types.cs")],
+            arguments: &["table"],
+            usings: &[
+                "System",
+                "System.IO",
+                "System.Linq",
+                "System.Net.Http",
+                "System.Threading",
+                "System.Threading.Tasks",
+                "System.Collections.Generic",
+            ],
+            name: "compiled",
+        }
+    }
+
+    /// What the program makes of each expression.
+    ///
+    /// # Errors
+    /// When the rest of the program does not compile or run.
+    pub async fn run(&self, expressions: &[Expression]) -> anyhow::Result<Vec<Compiled>> {
+        let folder = tempfile::tempdir()?;
+        let (before, behind) = parts(&std::fs::read_to_string(&self.table)?)?;
+        let first = before.lines().count();
+        let mut errors: HashMap<usize, String> = HashMap::new();
+        let mut rounds = 0;
+        loop {
+            let mut source = before.clone();
+            for (at, expression) in expressions.iter().enumerate() {
+                match errors.contains_key(&at) {
+                    true => source.push('\n'),
+                    false => source.push_str(&format!("RandomRows.Row(() => {});\n", expression.text)),
+                }
+            }
+            source.push_str(&behind);
+            std::fs::write(folder.path().join("Table.cs"), source)?;
+            let found = self.compile(folder.path()).await?;
+            if found.is_empty() {
+                break;
+            }
+            for (line, code) in found {
+                let row = line.checked_sub(first + 1).filter(|row| *row < expressions.len());
+                let row = row.with_context(|| format!("line {line} of the program: {code}"))?;
+                errors.entry(row).or_insert(code);
+            }
+            rounds += 1;
+            anyhow::ensure!(rounds < MAX_ROUNDS, "csc finds new errors each time");
+        }
+        let printed = self.printed(folder.path()).await?;
+        let mut lines = printed.lines();
+        let mut all = Vec::new();
+        for at in 0..expressions.len() {
+            all.push(match errors.remove(&at) {
+                Some(code) => Compiled::Error(code),
+                None => {
+                    let line = lines.next().with_context(|| format!("only {at} rows were printed"))?;
+                    match line.split_once('\t').context("a line without a tab")? {
+                        ("!", name) => Compiled::Exception(name.to_owned()),
+                        (kind, value) => Compiled::Value(kind.to_owned(), value.to_owned()),
+                    }
+                }
+            });
+        }
+        Ok(all)
+    }
+
+    /// The errors: the line in the file of the table, and the number.
+    async fn compile(&self, folder: &Path) -> anyhow::Result<Vec<(usize, String)>> {
+        let dotnet = self.compiler.dotnet().context("no SDK")?;
+        let root = dotnet.parent().context("no folder")?;
+        let sdk = only(&root.join("sdk"))?;
+        let framework = root.join("shared/Microsoft.NETCore.App");
+        let major = if self.compiler == Runtime::Net10 { "10." } else { "3.1" };
+        let references = std::fs::read_dir(&framework)?.flatten().map(|entry| entry.path());
+        let version =
+            |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(major));
+        let framework = references.into_iter().find(version).context("no framework")?;
+        let mut options = String::from(
+            "-nologo -noconfig -nostdlib -warn:0 -unsafe -debug:portable -out:random.dll -preferreduilang:en-US\n",
+        );
+        for entry in std::fs::read_dir(&framework)?.flatten() {
+            if entry.path().extension().is_some_and(|end| end == "dll") {
+                options.push_str(&format!("-r:\"{}\"\n", entry.path().display()));
+            }
+        }
+        let language = if self.compiler == Runtime::Net10 {
+            "-langversion:latest -nullable:enable\n"
+        } else {
+            "-langversion:8.0\n"
+        };
+        options.push_str(language);
+        let usings: String = self.usings.iter().map(|name| format!("global using {name};\n")).collect();
+        std::fs::write(folder.join("Usings.cs"), usings)?;
+        std::fs::write(folder.join("Rows.cs"), ROWS)?;
+        options.push_str("Table.cs\nRows.cs\nUsings.cs\n");
+        for other in &self.others {
+            options.push_str(&format!("\"{}\"\n", other.display()));
+        }
+        std::fs::write(folder.join("random.rsp"), options)?;
+        let output = Command::new(&dotnet)
+            .args(["exec".as_ref(), sdk.join("Roslyn/bincore/csc.dll").as_os_str(), "@random.rsp".as_ref()])
+            .envs(self.compiler.environment().context("no environment")?)
+            .env("DOTNET_ROLL_FORWARD", "Minor")
+            .current_dir(folder)
+            .kill_on_drop(true)
+            .output()
+            .await?;
+        if output.status.success() {
+            return Ok(Vec::new());
+        }
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let found: Vec<(usize, String)> = text.lines().filter_map(error_in).collect();
+        anyhow::ensure!(!found.is_empty(), "csc: {text}{}", String::from_utf8_lossy(&output.stderr));
+        Ok(found)
+    }
+
+    async fn printed(&self, folder: &Path) -> anyhow::Result<String> {
+        let dotnet = self.runtime.dotnet().context("no runtime")?;
+        let built = match self.runtime {
+            Runtime::Net10 if self.compiler == Runtime::Net10 => fixture::modern_program(self.name),
+            _ => fixture::program(self.name),
+        };
+        let settings = Path::new(&built).with_extension("runtimeconfig.json");
+        std::fs::copy(&settings, folder.join("random.runtimeconfig.json"))
+            .with_context(|| settings.display().to_string())?;
+        let output = Command::new(&dotnet)
+            .args(["exec", "random.dll"])
+            .args(self.arguments)
+            .envs(self.runtime.environment().context("no environment")?)
+            .current_dir(folder)
+            .kill_on_drop(true)
+            .output()
+            .await?;
+        let errors = String::from_utf8_lossy(&output.stderr);
+        anyhow::ensure!(output.status.success(), "the program failed: {errors}");
+        String::from_utf8(output.stdout).context("the output is not UTF-8")
+    }
+}
+
+/// The text before the table's first row, and behind the last one.
+fn parts(source: &str) -> anyhow::Result<(String, String)> {
+    let lines: Vec<&str> = source.lines().collect();
+    let first = lines.iter().position(|line| line.trim().starts_with("Check(")).context("no table")?;
+    let last = lines.iter().position(|line| line.contains("// BP ")).context("no stop")?;
+    let together = |lines: &[&str]| lines.iter().flat_map(|line| [*line, "\n"]).collect::<String>();
+    Ok((together(&lines[..first]), together(lines.get(last + 1..).unwrap_or_default())))
+}
+
+/// The line and number of `…Table.cs(12,5): error CS0103: …`.
+fn error_in(line: &str) -> Option<(usize, String)> {
+    let (place, rest) = line.split_once("): error ")?;
+    let (file, place) = place.rsplit_once('(')?;
+    file.ends_with("Table.cs").then_some(())?;
+    let line = place.split(',').next()?.parse().ok()?;
+    Some((line, rest.split(':').next()?.to_owned()))
+}
+
+fn only(folder: &Path) -> anyhow::Result<PathBuf> {
+    let mut all: Vec<PathBuf> = std::fs::read_dir(folder)?.flatten().map(|entry| entry.path()).collect();
+    all.sort();
+    all.pop().with_context(|| format!("nothing is in {}", folder.display()))
+}

@@ -1,0 +1,29 @@
+/** Launch configurations that people have for other debuggers, to be debugged with Tandem. What each attribute of them becomes is `tandem-dap`'s
+ * to say (docs/launch-configuration.md); here only which they are. Knows nothing of VS Code. */
+
+/** The `type` of configurations that `tandem-dap` understands. */
+export const OTHER_TYPES: readonly string[] = ["coreclr", "debugpy", "python", "lldb", "lldb-dap", "cppdbg", "go", "node", "pwa-node", "rdbg"];
+
+/** Tells `tandem-dap` what a configuration was before it was made one of Tandem's. */
+export const ORIGINAL_TYPE = "__configurationType";
+
+export interface Other {
+  readonly type: string;
+  readonly request: string;
+  readonly name: string;
+  readonly [attribute: string]: unknown;
+}
+
+/** Those of a launch.json's `configurations`, in its order; what is none is passed over. */
+export function otherConfigurations(configurations: unknown): Other[] {
+  const all: readonly unknown[] = Array.isArray(configurations) ? configurations : [];
+  return all.filter((one): one is Other => {
+    const { type, request, name } = (one ?? {}) as Partial<Record<string, unknown>>;
+    return typeof type === "string" && OTHER_TYPES.includes(type) && (request === "launch" || request === "attach") && typeof name === "string";
+  });
+}
+
+/** The same configuration, debugged by Tandem. */
+export function withTandem(other: Other): Other & { readonly type: "tandem" } {
+  return { ...other, type: "tandem", [ORIGINAL_TYPE]: other.type };
+}

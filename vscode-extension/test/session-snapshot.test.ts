@@ -1,0 +1,69 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { readDeed } from "../src/deeds";
+import { foreignMarks, readSnapshot, statusDetails, statusText } from "../src/session-snapshot";
+
+const INFO = {
+  id: "fox7", engine: "coreclr", state: "stopped", agentAccess: "full",
+  clients: [
+    { id: 1, name: "Visual Studio Code", kind: "editor", access: "full", launched: true, you: true,
+      breakpoints: [{ line: 3, source: { path: "/w/a.cs" } }] },
+    { id: 4, name: "claude-code", kind: "agent", access: "full", launched: false, you: false,
+      breakpoints: [{ line: 3, source: { path: "/w/a.cs" } }, { line: 9, source: { path: "/w/a.cs" } }, { line: 9, source: { path: "/w/a.cs" } }, { id: 3, message: "no place" }] },
+  ],
+};
+
+test("the status bar says who is here, what agents may do and who acted last", () => {
+  const snapshot = readSnapshot(INFO);
+  assert.equal(statusText(snapshot, undefined), "$(hubot) you + claude-code · agents control");
+  const act = readDeed({ change: "resumed", client: "claude-code", clientId: 4, kind: "agent", command: "next" }, snapshot.clients);
+  assert.equal(act?.sentence("ann"), "ann stepped over");
+  assert.equal(statusText(snapshot, act), "$(hubot) you + claude-code · agents control · claude-code stepped over");
+  assert.match(statusDetails(snapshot, act), /\*\*claude\\-code\*\* — agent, may control, 3 breakpoints/);
+  const alone = { ...snapshot, clients: snapshot.clients.slice(0, 1) };
+  assert.equal(statusText(alone, undefined), "$(organization) only you");
+  const texts = ["full", "readOnly", "none"].map((agentAccess) => statusText({ ...snapshot, agentAccess }, undefined));
+  assert.equal(new Set(texts).size, 3, texts.join("\n"));
+  assert.equal(statusText({ ...alone, agentAccess: "none" }, undefined), "$(organization) only you · agents shut out");
+});
+
+test("each thing that somebody does has words", () => {
+  const { clients } = readSnapshot(INFO);
+  const by = { client: "claude-code", clientId: 4, kind: "agent" };
+  const file = "/w/a.cs";
+  for (const [body, what] of [
+    [{ change: "joined", access: "readOnly" }, "joined (may look)"],
+    [{ change: "left" }, "left"],
+    [{ change: "paused" }, "paused"],
+    [{ change: "restarted" }, "restarted"],
+    [{ change: "resumed", command: "dance" }, "asked for `dance`"],
+    [{ change: "input", text: "ann\n", bytes: 4, closed: false }, "typed ann"],
+    [{ change: "input", bytes: 7, closed: true }, "typed 7 bytes and ended the input"],
+    [{ change: "valueSet", name: "i", value: "7" }, "set i = 7"],
+    [{ change: "evaluated", expression: "Save(x)" }, "evaluated Save(x)"],
+    [{ change: "breakpoints", added: [{ file, line: 3 }], removed: [{ name: "Main" }] }, "set a breakpoint at a.cs:3, removed a breakpoint (Main)"],
+    [{ change: "breakpoints", removed: [{ file, line: 3, owner: "ann" }] }, "removed a breakpoint at a.cs:3 of ann"],
+    [{ change: "refused", command: "next", access: "none" }, "was refused to step"],
+    [{ change: "agentAccess", agentAccess: "readOnly" }, "decided: agents may look"],
+  ] as const) {
+    const deed = readDeed({ ...by, ...body }, clients);
+    assert.deepEqual([deed?.sentence("ann"), deed?.who, deed?.agent, deed?.you], [`ann ${what}`, "claude-code", true, false]);
+  }
+  assert.deepEqual(readDeed({ ...by, change: "breakpoints", added: [{ file, line: 3 }] }, clients)?.place, { file, line: 3 });
+  // Two of one name are distinguished by their numbers.
+  assert.equal(readDeed({ change: "paused", client: "claude-code", clientId: 1, kind: "editor" }, clients)?.you, true);
+  for (const body of [undefined, null, {}, { change: "joined" }, { ...by, change: "invented" }]) {
+    assert.equal(readDeed(body, clients), undefined);
+  }
+});
+
+test("only others' breakpoints are marked, once per line, and none where this window has one, too", () => {
+  const marks = foreignMarks(readSnapshot(INFO));
+  assert.deepEqual([...marks].map(([file, lines]) => [file, [...lines]]), [["/w/a.cs", [[9, ["claude-code"]]]]]);
+});
+
+test("an answer of another shape does no harm", () => {
+  for (const body of [undefined, null, 7, "x", [], { clients: 3 }, { clients: [null, { breakpoints: "no" }] }]) {
+    assert.doesNotThrow(() => statusDetails(readSnapshot(body), undefined));
+  }
+});

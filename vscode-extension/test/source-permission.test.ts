@@ -1,0 +1,33 @@
+/** Which sources may be fetched, as the person decided. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { refusedSource, withHosts } from "../src/source-permission";
+
+const allow = { "https://sources.example/*": { enabled: true } };
+const refused = {
+  type: "response", command: "source", success: false,
+  body: { error: { variables: { code: "ACCESS_DENIED" }, data: { host: "sources.example", url: "https://sources.example/a.cs", allow } } },
+};
+
+test("a source that nobody has allowed asks for permission, and nothing else does", () => {
+  assert.deepEqual(refusedSource(refused), { host: "sources.example", url: "https://sources.example/a.cs", allow });
+  const error = refused.body.error;
+  for (const other of [
+    { ...refused, success: true }, { ...refused, command: "evaluate" }, { ...refused, type: "event" }, { type: "response" }, {},
+    { ...refused, body: { error: { ...error, variables: { code: "NOT_FOUND" } } } },
+    { ...refused, body: { error: { variables: error.variables } } },
+    { ...refused, body: { error: { ...error, data: { ...error.data, allow: "all" } } } },
+  ]) {
+    assert.equal(refusedSource(other), undefined, JSON.stringify(other));
+  }
+});
+
+test("what was decided goes along with a launch, and the configuration's own word wins", () => {
+  assert.deepEqual(withHosts({ "sources.example": true, "other.example:8443": false }, undefined), {
+    "https://sources.example/*": { enabled: true }, "https://other.example:8443/*": { enabled: false },
+  });
+  const own = { "https://sources.example/*": { enabled: false } };
+  assert.deepEqual(withHosts({ "sources.example": true }, own), own);
+  assert.deepEqual(withHosts({ "*": true, "a/b": true, "me@host": true, plain: "yes" }, undefined), {});
+  assert.deepEqual([withHosts(undefined, undefined), withHosts(null, null), withHosts("x", 7)], [{}, {}, {}]);
+});

@@ -1,0 +1,43 @@
+/** Which projects of a workspace have tests, and which test a place is in. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { isTestFile, projectOfFile, testAt, testProjects } from "../src/test-languages";
+
+function found(files: Readonly<Record<string, string>>): string[] {
+  const names = Object.keys(files).map((name) => `/w/${name}`);
+  const projects = testProjects(names, "/w", (file) => files[file.slice(3)] ?? "");
+  return projects.map((one) => `${one.language.id} ${one.path.slice(2)}`).sort();
+}
+
+test("projects with tests are found by what their files say", () => {
+  assert.deepEqual(found({ "app/app.csproj": "<Project/>", "tests/t.csproj": '<PackageReference Include="Microsoft.NET.Test.Sdk" />' }), ["csharp /tests/t.csproj"]);
+  assert.deepEqual(found({ "Cargo.toml": "", "inner/Cargo.toml": "" }), ["rust "]);
+  assert.deepEqual(found({ "a/go.mod": "", "a/deep/x_test.go": "", "b/go.mod": "" }), ["go /a"]);
+  assert.deepEqual(found({ "a/package.json": '{"scripts":{"test":"node --test"}}', "b/package.json": '{"scripts":{"test":"mocha"}}' }), ["javascript /a"]);
+  assert.deepEqual(found({ "CMakeLists.txt": "enable_testing()", "lib/CMakeLists.txt": "enable_testing()" }), ["cpp "]);
+  assert.deepEqual(found({ "a/pyproject.toml": "", "a/tests/conftest.py": "", "a/tests/test_x.py": "", "b/tests/test_y.py": "" }), ["python /a", "python /b"]);
+  assert.deepEqual(found({ "Gemfile": "", "spec/a_spec.rb": "" }), ["ruby "]);
+});
+
+test("a file belongs to the innermost project of its language", () => {
+  const files = ["/w/Cargo.toml", "/w/t/t.csproj", "/w/t/u/u.csproj"];
+  const projects = testProjects(files, "/w", () => "xunit.v3");
+  assert.equal(projectOfFile("/w/t/u/A.cs", "csharp", projects)?.path, "/w/t/u/u.csproj");
+  assert.equal(projectOfFile("/w/t/A.cs", "csharp", projects)?.path, "/w/t/t.csproj");
+  assert.equal(projectOfFile("/w/t/a.rs", "rust", projects)?.path, "/w");
+  assert.equal(projectOfFile("/w/a.py", "python", projects), undefined);
+});
+
+test("files of tests are told by their names", () => {
+  for (const file of ["/w/test_a.py", "/w/a_test.go", "/w/a.test.tsx", "/w/a_spec.rb"]) {
+    assert.ok(isTestFile(file), file);
+  }
+  for (const file of ["/w/a.py", "/w/contest.ts", "/w/main.go"]) {
+    assert.ok(!isTestFile(file), file);
+  }
+});
+
+test("the test at a place is the last that begins above it", () => {
+  const tests = [{ line: 3 }, { line: 10 }, { line: undefined }, { line: 7 }];
+  assert.deepEqual([testAt(tests, 8), testAt(tests, 3), testAt(tests, 2), testAt(tests, 99)], [{ line: 7 }, { line: 3 }, undefined, { line: 10 }]);
+});
