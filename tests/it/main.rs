@@ -132,6 +132,7 @@ mod following;
 mod foreign_programs;
 mod forms;
 mod frameworks;
+mod freshness;
 mod giants;
 mod glance;
 mod groups;

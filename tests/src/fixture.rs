@@ -304,10 +304,13 @@ pub fn session_socket(id: &str) -> PathBuf {
 /// One of our programs, beside the test or in the folder above it.
 ///
 /// # Panics
-/// When it was not built.
+/// When it was not built, or when it is older than its sources.
 pub fn binary(name: &str) -> PathBuf {
     let own = std::env::current_exe().unwrap_or_default();
     let candidates = own.ancestors().skip(1).take(2).map(|folder| folder.join(name));
     let found = candidates.into_iter().find(|path| path.is_file());
-    found.unwrap_or_else(|| panic!("`{name}` is not built: run `cargo build --workspace` first"))
+    let program =
+        found.unwrap_or_else(|| panic!("`{name}` is not built: run `cargo build --workspace` first"));
+    crate::freshness::check_once(&program, &root()).unwrap_or_else(|stale| panic!("{stale:#}"));
+    program
 }

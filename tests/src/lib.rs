@@ -13,6 +13,7 @@ pub mod debug_protocol;
 pub mod decompiler;
 pub mod distant;
 pub mod fixture;
+pub mod freshness;
 pub mod http;
 pub mod marked;
 mod modern;
