@@ -1,6 +1,7 @@
 /** What `scripts/setup` found and cargo built: runtimes, editors and our own programs. */
 import { existsSync, readFileSync } from "node:fs";
 import * as path from "node:path";
+import { checkFreshness } from "./freshness";
 
 /** The repository; tests run in the extension's folder. */
 export const ROOT = path.resolve(process.cwd(), "..");
@@ -58,7 +59,10 @@ const QUIET_DOTNET = {
   DOTNET_GENERATE_ASPNET_CERTIFICATE: "false", MSBUILDDISABLENODEREUSE: "1", DOTNET_CLI_HOME: path.join(CACHE, "home"),
 };
 
-/** The folder of the programs that were just built. */
+/** The folder whose programs this process has checked. */
+let checked: string | undefined;
+
+/** The folder of the programs that were just built. Programs that are older than their sources are an error. */
 export function programs(): string {
   const target = process.env["CARGO_TARGET_DIR"] ?? path.join(ROOT, "target");
   const named = process.env["TANDEM_PROGRAMS"];
@@ -66,6 +70,11 @@ export function programs(): string {
   const found = built.find((one) => existsSync(path.join(one, "tandem-dap")) && existsSync(path.join(one, "tandem-mcp")));
   if (found === undefined) {
     throw new Error("`tandem-dap` and `tandem-mcp` are not built: run `cargo build --workspace`");
+  }
+  if (found !== checked) {
+    checkFreshness(path.join(found, "tandem-dap"), ROOT);
+    checkFreshness(path.join(found, "tandem-mcp"), ROOT);
+    checked = found;
   }
   return found;
 }
