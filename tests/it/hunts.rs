@@ -1,5 +1,6 @@
 //! Three programs with a real bug, each found through MCP alone, as an agent would: calls and characters are counted, since
-//! those are what an agent pays. `docs/mcp-tools.md` has the counts (`cargo nextest run hunts --no-capture` prints them).
+//! those are what an agent pays. `docs/mcp-tools.md` has the counts (`cargo build --workspace && cargo nextest run hunts --no-capture`
+//! prints them).
 
 use anyhow::Context;
 use serde_json::{Value, json};

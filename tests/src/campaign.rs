@@ -1,5 +1,5 @@
 //! Campaigns: long random attacks on the real programs, each with a short run among the tests, a long one among those of `check --long`,
-//! and by hand (`cargo run -p tandem-tests --bin campaign -- NAME --count N --seed S`). Each file beneath is one campaign, and a row in [`CAMPAIGNS`].
+//! and by hand (`cargo build --workspace && target/debug/campaign NAME --count N --seed S`). Each file beneath is one campaign, and a row in [`CAMPAIGNS`].
 //!
 //! A campaign prints nothing of its own; it says what it did, or fails with what went wrong. Its randomness comes from its seed alone, but
 //! the programs' timing does not, so a seed that fails once may have to be run again.

@@ -3,7 +3,7 @@
 //! all of them. Each client is a separate process, so that no measurement waits for another. Prints the rows of
 //! `docs/sharing.md`.
 //!
-//! `cargo run --release -p tandem-tests --bin bench_clients [CLIENTS]`.
+//! `cargo build --workspace --release && target/release/bench_clients [CLIENTS]`.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
