@@ -303,6 +303,12 @@ pub(super) trait Profile: Send + Sync {
         false
     }
 
+    /// The expression that corrects the debugger in a program that is attached to, if what it announces shows that it needs this: it stops
+    /// the program when a client connects, and reports that several times. The value of the expression is its version.
+    fn correction(&self, _capabilities: &Value) -> Option<&'static str> {
+        None
+    }
+
     /// The command that has it pass SIGTERM on to the program, of one that would stop there.
     fn lets_signal_pass(&self) -> Option<&'static str> {
         None

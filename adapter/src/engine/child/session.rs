@@ -1,7 +1,7 @@
 //! The session with one adapter: handshake, requests and events in between, and the end.
 //!
 //! In reading order: this file (what a session is), [`launch`] (the handshake), [`adapter_events`] (what the adapter says),
-//! [`requests`] (asking it), [`conditions`] (breakpoints whose conditions fail), [`panics`] (of Rust), [`native`] (values and
+//! [`requests`] (asking it), [`correcting`] (old versions in programs that are attached to), [`conditions`] (breakpoints whose conditions fail), [`panics`] (of Rust), [`native`] (values and
 //! frames of machine code), [`threads`], [`pausing`], [`paging`], [`reverse`] (its requests to us), [`subprocesses`] (programs that
 //! the program starts), [`delegated`] (a program that the adapter starts through our stub), [`no_debug`] (`noDebug`),
 //! [`terminating`], [`ending`].
@@ -15,6 +15,7 @@
 
 mod adapter_events;
 mod conditions;
+mod correcting;
 mod delegated;
 mod ending;
 mod helpers;
@@ -244,6 +245,11 @@ impl Session {
             return Ok(answer);
         }
         record_breakpoints(&self.marks, &command, &arguments);
+        if self.is_uncorrected()
+            && let Some(answer) = Box::pin(self.refusal_of_uncorrected(&command, &arguments)).await
+        {
+            return Ok(answer);
+        }
         match command.as_str() {
             // What is rare and large has memory of its own: each request is moved about as often as the largest.
             "launch" | "attach" => Box::pin(self.launch(command == "attach", &arguments, &cancel)).await,

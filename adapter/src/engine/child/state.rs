@@ -17,7 +17,7 @@ use dap_wire::{Failure, Request};
 use serde_json::{Value, json};
 
 use super::connection::WORDS_BYTES;
-pub(super) use knowledge::Knowledge;
+pub(super) use knowledge::{Correction, Knowledge};
 use motion::{EndSignal, Motion};
 pub(super) use reverse::Link;
 use reverse::ReverseRequests;
@@ -48,6 +48,8 @@ pub(super) enum Event {
     RequestSent(Execution),
     /// The adapter answered `continue`.
     Resumed,
+    /// The program stopped when we connected, which is reported when the hub has configured.
+    StoppedAtConnection,
     /// The adapter said `stopped`, with this body.
     StopReported(Value),
     /// The program is stopped: the body of `stopped` as the hub gets it.
@@ -260,6 +262,11 @@ impl ChildState {
                 EndSignal::Owed { .. } => vec![Effect::AwaitOutside { stops: self.stops }],
                 EndSignal::Usual | EndSignal::Stops => Vec::new(),
             },
+            Event::StoppedAtConnection => {
+                self.motion.stopped_at_connection();
+                Vec::new()
+            }
+            Event::StopReported(_) if self.motion.is_stopped_at_connection() => Vec::new(),
             Event::StopReported(body) if self.end_signal.has_stopped(&body) => vec![Effect::PassSignal(body)],
             Event::StopReported(mut body) => {
                 let paused = self.motion.stop(&mut body);

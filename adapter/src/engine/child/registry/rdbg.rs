@@ -1,6 +1,7 @@
 //! Ruby through the `debug` gem, which lives inside the program: it listens on a socket of ours, and what we start is the
 //! program itself.
 
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use dap_wire::Failure;
@@ -30,61 +31,18 @@ const RUBY: ConditionLanguage = ConditionLanguage {
     truth: |text| !matches!(text, "false" | "nil"),
 };
 
-/// What Ruby loads before the gem, to correct five things in it. A name of a thread or file with bytes that are not text cannot be written as
-/// JSON, which would end the gem's thread: such bytes are escaped. Before 1.5 the gem only adds breakpoints and exception filters: what a
-/// request replaces is deleted here. It also ignores the conditions of filters, loses what `RUBYOPT` said, and has each Ruby that the program
-/// starts wait for a debugger. The gem loads its half that speaks DAP when it gets the first message, so its end is waited for.
-const FIXES: &str = r#"
-plain = lambda do |value|
-  case value
-  when String
-    binary = [Encoding::UTF_8, Encoding::US_ASCII, Encoding::BINARY].include?(value.encoding)
-    text = binary ? value.dup.force_encoding(Encoding::UTF_8) : value.encode(Encoding::UTF_8, invalid: :replace, undef: :replace)
-    text.valid_encoding? ? text : text.scrub { |bytes| bytes.unpack("C*").map { |byte| format("\\x%02X", byte) }.join }
-  when Hash then value.transform_values(&plain)
-  when Array then value.map(&plain)
-  else value
-  end
-end
-given = ENV.delete("TANDEM_RUBYOPT")
-ENV["RUBYOPT"] = given if ENV["RUBYOPT"]&.match?(%r{\A-r \S+/debug/(open|start)\z}) && !ENV["RUBY_DEBUG_ADDED_RUBYOPT"]
-replaced = lambda do |request|
-  set = DEBUGGER__::SESSION.instance_variable_get(:@bps)
-  gone =
-    case request["command"]
-    when "setBreakpoints"
-      path = request.dig("arguments", "source", "path").to_s
-      paths = [path, File.exist?(path) ? File.realpath(path) : File.expand_path(path)]
-      set.keys.select { |key| key.is_a?(Array) && paths.include?(key[0]) && key[1].is_a?(Integer) }
-    when "setExceptionBreakpoints"
-      filters, options = %w[filters filterOptions].map { |name| request["arguments"][name] || [] }
-      Thread.current[:__tandem_conditions] = filters.map { nil } + options.map { |option| option["condition"] }
-      set.keys.select { |key| key.is_a?(Array) && key[0] == :catch }
-    else []
-    end
-  gone.each { |key| set.delete(key).delete }
-end
-module_name = Module.instance_method(:name)
-ends = TracePoint.new(:end) do |point|
-  dap = point.self
-  next unless Module === dap && module_name.bind(dap).call == "DEBUGGER__::UI_DAP" && dap.instance_methods(false).include?(:send)
-  ends.disable
-  original = dap.instance_method(:send)
-  dap.send(:remove_method, :send)
-  dap.send(:define_method, :send) { |**told| original.bind(self).call(**plain.call(told)) }
-  next if DEBUGGER__::Session.method_defined?(:clear_line_breakpoints) || !dap.method_defined?(:recv_request)
-  DEBUGGER__::Session.prepend(Module.new do
-    def add_catch_breakpoint(pattern)
-      condition = Thread.current[:__tandem_conditions]&.shift
-      condition ? add_bp(DEBUGGER__::CatchBreakpoint.new(pattern, cond: condition)) : super
-    end
-  end)
-  receive = dap.instance_method(:recv_request)
-  dap.send(:remove_method, :recv_request)
-  dap.send(:define_method, :recv_request) { receive.bind(self).call.tap { |request| replaced.call(request) if request } }
-end
-ends.enable
-"#;
+/// What Ruby loads before the gem. A name of a thread or file with bytes that are not text cannot be written as JSON, which would end the
+/// gem's thread: such bytes are escaped. A gem before 1.6 is corrected. Before 1.5 it also loses what `RUBYOPT` said, and has each Ruby
+/// that the program starts wait for a debugger. The gem loads its half that speaks DAP when it gets the first message, so its end is
+/// waited for.
+const PRELUDE: &str = concat!(include_str!("rdbg/corrections.rb"), include_str!("rdbg/prelude.rb"));
+
+/// An expression that corrects a gem before 1.6 in a running program. Its value is the gem's version.
+const CORRECTION: &str = concat!(
+    "lambda do\n",
+    include_str!("rdbg/corrections.rb"),
+    "corrected.call(DEBUGGER__::UI_DAP, true)\nDEBUGGER__::VERSION\nend.call"
+);
 
 /// Arguments of `rdbg` that precede those of Ruby.
 const BEFORE_PRELUDE: usize = 3;
@@ -117,7 +75,7 @@ impl Profile for Rdbg {
         &DESCRIPTION
     }
 
-    /// As it is from 1.5 on; what an older one has besides comes with its own word.
+    /// As it is from 1.6 on; an older one announces what it has besides.
     fn exception_filters(&self) -> Value {
         json!([
             { "filter": "any", "label": "rescue any exception", "supportsCondition": true },
@@ -136,6 +94,12 @@ impl Profile for Rdbg {
 
     fn is_in_the_program(&self) -> bool {
         true
+    }
+
+    /// Before 1.6 exception filters have no conditions.
+    fn correction(&self, capabilities: &Value) -> Option<&'static str> {
+        let filters = capabilities["exceptionBreakpointFilters"].as_array()?;
+        filters.iter().all(|filter| filter["supportsCondition"].is_null()).then_some(CORRECTION)
     }
 
     fn own_requests(&self) -> Option<&'static [&'static str]> {
@@ -218,7 +182,7 @@ impl Profile for Rdbg {
             command: if stop { "attach" } else { "launch" },
             arguments: target.for_adapter(json!({ "localfs": true })),
             launched: true,
-            quirks: Quirks { ends_silently: true, beside_socket: Some(FIXES), ..Quirks::default() },
+            quirks: Quirks { ends_silently: true, beside_socket: Some(PRELUDE), ..Quirks::default() },
             opened: None,
         })
     }
@@ -248,24 +212,42 @@ fn unguarded(text: &str) -> Option<String> {
 }
 
 /// Debian ships the gem with Ruby but puts no `rdbg` on PATH.
-fn ruby_gems(target: &Target) -> Vec<std::path::PathBuf> {
-    let roots = ["/usr/lib/ruby/gems", "/var/lib/gems", "/usr/share/rubygems-integration"]
-        .map(std::path::PathBuf::from);
-    let home = target.variable("HOME").map(|home| std::path::Path::new(&home).join(".local/share/gem/ruby"));
-    let below = |folder: &std::path::Path| -> Vec<std::path::PathBuf> {
+fn ruby_gems(target: &Target) -> Vec<PathBuf> {
+    let roots = ["/usr/lib/ruby/gems", "/var/lib/gems", "/usr/share/rubygems-integration"].map(PathBuf::from);
+    let home = target.variable("HOME").map(|home| Path::new(&home).join(".local/share/gem/ruby"));
+    let below = |folder: &Path| -> Vec<PathBuf> {
         std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
     };
-    let mut found: Vec<_> = roots
+    let found = roots
         .into_iter()
         .chain(home)
         .flat_map(|root| below(&root))
         .flat_map(|version| below(&version.join("gems")))
-        .filter(|gem| gem.file_name().is_some_and(|name| name.to_string_lossy().starts_with("debug-")))
-        .map(|gem| gem.join("exe/rdbg"))
         .collect();
-    found.sort();
-    found.reverse();
-    found
+    newest_first(found).into_iter().map(|gem| gem.join("exe/rdbg")).collect()
+}
+
+/// The folders of the gem `debug` among these, by their versions.
+fn newest_first(folders: Vec<PathBuf>) -> Vec<PathBuf> {
+    let version = |folder: PathBuf| Some((version_of(folder.file_name()?.to_str()?)?, folder));
+    let mut gems: Vec<_> = folders.into_iter().filter_map(version).collect();
+    gems.sort();
+    gems.into_iter().rev().map(|(_, folder)| folder).collect()
+}
+
+/// The numbers in the name of a folder of the gem `debug`, and whether it is a release: `debug-1.0.0.rc1` comes before `debug-1.0.0`.
+fn version_of(folder: &str) -> Option<(Vec<u64>, bool)> {
+    let parts: Vec<Option<u64>> =
+        folder.strip_prefix("debug-")?.split('.').map(|part| part.parse().ok()).collect();
+    let mut numbers: Vec<u64> = parts.iter().copied().map_while(|part| part).collect();
+    let is_release = numbers.len() == parts.len();
+    if numbers.is_empty() {
+        return None;
+    }
+    while numbers.last() == Some(&0) {
+        numbers.pop();
+    }
+    Some((numbers, is_release))
 }
 
 #[cfg(test)]
@@ -276,6 +258,30 @@ mod tests {
     fn a_comment_does_not_hide_the_other_conditions() {
         let combined = RUBY.any_of(&["a # //", "b"]).unwrap_or_default();
         assert!(combined.contains("(a # //\n)"), "{combined}");
+    }
+
+    #[test]
+    fn folders_of_the_gem_are_sorted_by_version_numbers() {
+        let names = [
+            "debug-1.9.2",
+            "debug-1.11.1",
+            "debug-1.0.0.rc1",
+            "debug-1.0.0",
+            "debug-inspector",
+            "rdoc-6.4.1",
+            "debug-1.4.0",
+        ];
+        let folders = newest_first(names.map(PathBuf::from).to_vec());
+        let sorted = ["debug-1.11.1", "debug-1.9.2", "debug-1.4.0", "debug-1.0.0", "debug-1.0.0.rc1"];
+        assert_eq!(folders, sorted.map(PathBuf::from));
+    }
+
+    #[test]
+    fn a_gem_without_conditions_of_filters_is_corrected() {
+        let announced = |filter: Value| json!({ "exceptionBreakpointFilters": [filter] });
+        assert!(Rdbg.correction(&announced(json!({ "filter": "any" }))).is_some());
+        assert!(Rdbg.correction(&announced(json!({ "filter": "any", "supportsCondition": true }))).is_none());
+        assert!(Rdbg.correction(&Value::Null).is_none());
     }
 
     #[test]

@@ -162,6 +162,7 @@ impl Session {
             }
         };
         self.learn_capabilities(&capabilities);
+        let command = if Box::pin(self.correct_attached()).await { "launch" } else { command };
         self.handle(Event::LaunchSent);
         let answer = tokio::select! {
             answer = peer.request(command, arguments, FOREVER) => answer,
@@ -217,6 +218,9 @@ impl Session {
             && let Err(failure) = self.ask(command, arguments, cancel).await
         {
             tracing::debug!(%failure, "the adapter does not take `{command}`");
+        }
+        if self.stays_stopped() {
+            return Ok(Value::Null);
         }
         let outcome = if self.can("supportsConfigurationDoneRequest") && !self.is_never_ready() {
             tokio::select! {

@@ -19,6 +19,18 @@ pub(in super::super) struct Knowledge {
     pub(in super::super) panics: Panics,
     /// The debugger inside the program was configured for showing objects, or is being.
     pub(in super::super) summarizes: bool,
+    pub(in super::super) correction: Correction,
+}
+
+/// Whether the debugger in a program that is attached to is to be corrected.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(in super::super) enum Correction {
+    /// It needs none.
+    #[default]
+    None,
+    /// It could not be corrected yet.
+    Due,
+    Made,
 }
 
 /// Ids of threads that the adapter has named.

@@ -10,14 +10,16 @@ pub(super) struct Motion {
     pausing: bool,
     /// The last stop is our word, not the adapter's.
     unsaid: bool,
+    /// The program stopped when we connected, and has not been resumed; the adapter may report that again.
+    at_connection: bool,
 }
 
 impl Motion {
     /// The adapter is sent a request that does this.
     pub(super) fn request(&mut self, execution: Execution) {
         match execution {
-            Execution::Step | Execution::Move => self.stepping = true,
-            Execution::Continue => (self.stepping, self.unsaid) = (false, false),
+            Execution::Step | Execution::Move => (self.stepping, self.at_connection) = (true, false),
+            Execution::Continue => (self.stepping, self.unsaid, self.at_connection) = (false, false, false),
             Execution::Pause => self.pausing = true,
             Execution::Unchanged => {}
         }
@@ -36,6 +38,14 @@ impl Motion {
     /// The stop is reported: by us alone, or because the adapter said so.
     pub(super) fn reported(&mut self, unsaid: bool) {
         self.unsaid = unsaid;
+    }
+
+    pub(super) fn stopped_at_connection(&mut self) {
+        self.at_connection = true;
+    }
+
+    pub(super) fn is_stopped_at_connection(&self) -> bool {
+        self.at_connection
     }
 
     pub(super) fn is_stop_unsaid(&self) -> bool {

@@ -48,6 +48,11 @@ impl ChildState {
         self.stops
     }
 
+    /// Whether the program stopped when we connected, and has not been resumed.
+    pub(in super::super) fn is_stopped_at_connection(&self) -> bool {
+        self.motion.is_stopped_at_connection()
+    }
+
     /// Whether the adapter has not said that the program is stopped, so that it may not answer a `continue` either.
     pub(in super::super) fn is_stop_unsaid(&self) -> bool {
         self.motion.is_stop_unsaid()

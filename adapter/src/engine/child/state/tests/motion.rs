@@ -45,6 +45,15 @@ fn a_continue_may_stay_unanswered_only_after_a_stop_of_ours() {
 }
 
 #[test]
+fn what_repeats_the_stop_at_the_connection_is_not_reported() {
+    let mut state = after([Event::StoppedAtConnection, Event::Stopped(Value::Null)]);
+    assert_eq!(state.handle(stop("pause")), []);
+    drop(state.handle(Event::RequestSent(Execution::Continue)));
+    drop(state.handle(Event::RequestSent(Execution::Pause)));
+    assert_eq!(paused(state.handle(stop("pause"))), (json!("pause"), true));
+}
+
+#[test]
 fn an_owed_signal_is_sent_once_the_program_has_left_the_debugger() {
     let mut state = after([Event::Stopped(Value::Null), Event::SignalOwed]);
     assert_eq!(state.handle(Event::Resumed), [Effect::AwaitOutside { stops: 1 }]);

@@ -1,0 +1,50 @@
+# Corrects a gem `debug` before 1.6. It only adds breakpoints and exception filters: what a request replaces is deleted here, and
+# everything when the client leaves. It ignores the conditions of filters. A program that it is attached to would end when it stops
+# after the client has left.
+corrected = lambda do |dap, attached|
+  next if DEBUGGER__::Session.method_defined?(:clear_catch_breakpoints) || dap.method_defined?(:__tandem_receive)
+  replaced = lambda do |request|
+    set = DEBUGGER__::SESSION.instance_variable_get(:@bps)
+    gone =
+      case request && request["command"]
+      when "setBreakpoints"
+        path = request.dig("arguments", "source", "path").to_s
+        paths = [path, File.exist?(path) ? File.realpath(path) : File.expand_path(path)]
+        set.keys.select { |key| key.is_a?(Array) && paths.include?(key[0]) && key[1].is_a?(Integer) }
+      when "setExceptionBreakpoints"
+        filters, options = %w[filters filterOptions].map { |name| request["arguments"][name] || [] }
+        Thread.current[:__tandem_conditions] = filters.map { nil } + options.map { |option| option["condition"] }
+        set.keys.select { |key| key.is_a?(Array) && key[0] == :catch }
+      when "disconnect", nil then set.keys
+      else []
+      end
+    gone.each { |key| set.delete(key).delete }
+  end
+  DEBUGGER__::Session.prepend(Module.new do
+    def add_catch_breakpoint(pattern)
+      condition = Thread.current[:__tandem_conditions]&.shift
+      condition ? add_bp(DEBUGGER__::CatchBreakpoint.new(pattern, cond: condition)) : super
+    end
+  end)
+  if attached
+    dap.alias_method(:__tandem_send, :send)
+    dap.define_method(:send) do |**told|
+      __tandem_send(**told) if @sock
+    rescue IOError, Errno::EPIPE
+      # The client has gone.
+    end
+    dap.alias_method(:__tandem_readline, :readline)
+    dap.define_method(:readline) { |_prompt| (messages = @q_msg) && messages.pop || @__tandem_last || "continue" }
+  end
+  dap.alias_method(:__tandem_receive, :recv_request)
+  dap.define_method(:recv_request) do
+    __tandem_receive.tap do |request|
+      replaced.call(request)
+      if attached && request && request["command"] == "disconnect" && request.dig("arguments", "terminateDebuggee")
+        # The gem ends the program when it stops next.
+        @__tandem_last = "kill!"
+        Process.kill(:URG, Process.pid)
+      end
+    end
+  end
+end

@@ -1,0 +1,101 @@
+//! Attaching to a debugger inside a program that stops the program when a client connects, reports that several times, and has to be
+//! corrected before it is configured ([`correction`](super::super::profile::Profile::correction)): the gem `debug` before 1.6. It is
+//! sent `launch`, because its `attach` stops the program once more, and no `configurationDone`, which would resume the program. The
+//! client gets one stop, after it has configured.
+//!
+//! If the program does not stop in time (it is in native code that no signal interrupts), breakpoints are refused until it has.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::super::state::{ChildState, Correction, Event};
+use super::Session;
+
+/// How long a program may take to stop after the connection.
+const STOP_LIMIT: Duration = Duration::from_secs(3);
+/// The same before a breakpoint is refused.
+const RETRY_LIMIT: Duration = Duration::from_millis(500);
+/// The thread in which signals are handled.
+const MAIN_THREAD: i64 = 1;
+
+impl Session {
+    /// Corrects the debugger in a program that is attached to, if it needs that; returns whether it does.
+    pub(super) async fn correct_attached(self: &Arc<Self>) -> bool {
+        let capabilities = self.capabilities();
+        let ours = self.live().as_ref().is_none_or(|live| live.plan.launched);
+        if ours || self.profile.correction(&capabilities).is_none() {
+            return false;
+        }
+        self.learn(|known| known.correction = Correction::Due);
+        if self.corrected(STOP_LIMIT).await {
+            self.handle(Event::StoppedAtConnection);
+        }
+        true
+    }
+
+    /// Reports the stop at the connection; returns whether the program had one, or will, so that it must not be resumed now.
+    pub(super) fn stays_stopped(self: &Arc<Self>) -> bool {
+        if self.known(|known| known.correction == Correction::None) {
+            return false;
+        }
+        self.handle(Event::Configured);
+        if self.state(ChildState::is_stopped_at_connection) {
+            let body = json!({ "reason": "pause", "threadId": MAIN_THREAD, "allThreadsStopped": true });
+            self.handle(Event::Stopped(body));
+        }
+        true
+    }
+
+    /// Whether the debugger needs a correction that could not be made yet.
+    pub(super) fn is_uncorrected(&self) -> bool {
+        self.known(|known| known.correction == Correction::Due)
+    }
+
+    /// The answer to a request for breakpoints or filters of exceptions, which the debugger would not remove again, unless it can be
+    /// corrected now.
+    pub(super) async fn refusal_of_uncorrected(
+        self: &Arc<Self>,
+        command: &str,
+        arguments: &Value,
+    ) -> Option<Value> {
+        let names: &[&str] = match command {
+            "setBreakpoints" => &["breakpoints"],
+            "setExceptionBreakpoints" => &["filters", "filterOptions"],
+            _ => return None,
+        };
+        let count: usize = names.iter().map(|name| arguments[*name].as_array().map_or(0, Vec::len)).sum();
+        if count > 0 && self.corrected(RETRY_LIMIT).await {
+            return None;
+        }
+        let message = "the gem `debug` in the program is older than 1.6, and cannot remove what is set here before Tandem has corrected it, \
+                       which takes a stop: pause the program, then remove this and set it again, or use `debug` 1.6 or newer";
+        let refused = json!({ "verified": false, "message": message, "reason": "failed" });
+        Some(json!({ "breakpoints": vec![refused; count] }))
+    }
+
+    /// Evaluates the correction in the program's first frame; returns whether that worked.
+    async fn corrected(self: &Arc<Self>, limit: Duration) -> bool {
+        let Some(expression) = self.profile.correction(&self.capabilities()) else { return true };
+        let never = CancellationToken::new();
+        let correcting = async {
+            // It is answered when the program is stopped.
+            let stack = self.ask("stackTrace", json!({ "threadId": MAIN_THREAD }), &never).await.ok()?;
+            let frames = stack["stackFrames"].as_array()?;
+            // A frame of native code cannot evaluate.
+            let asked =
+                json!({ "expression": expression, "frameId": frames.last()?["id"], "context": "watch" });
+            let told = self.ask("evaluate", asked, &never).await.ok()?["result"].clone();
+            // The debugger already waits for the next request, in its old way.
+            self.ask("threads", Value::Null, &never).await.ok()?;
+            let version = told.as_str()?.trim_matches('"');
+            version.starts_with(|first: char| first.is_ascii_digit()).then(|| version.to_owned())
+        };
+        let Ok(Some(version)) = tokio::time::timeout(limit, correcting).await else { return false };
+        tracing::debug!(version, "corrected the debugger in the program");
+        self.learn(|known| known.correction = Correction::Made);
+        true
+    }
+}
