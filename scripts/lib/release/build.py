@@ -1,7 +1,8 @@
 """Builds the two programs for old C libraries, and what they print of themselves: man pages and completions."""
 import os, pathlib, re, subprocess, sys
 
-from setup.cache import ROOT, say
+from setup.commands import say
+from setup.places import ROOT
 from tools import tool
 
 from .facts import GLIBC, PROGRAMS

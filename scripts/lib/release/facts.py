@@ -1,7 +1,7 @@
 """What packages say of Tandem and its publisher: from Cargo.toml and publisher.json, the one place for each fact."""
 import json, tomllib
 
-from setup.cache import ROOT
+from setup.places import ROOT
 
 PUBLISHER = json.loads((ROOT / "publisher.json").read_text())
 WORKSPACE = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]

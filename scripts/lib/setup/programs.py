@@ -1,9 +1,11 @@
 """The fixture programs: built anew when a source of theirs changes, all that are stale in one run of a compiler."""
-import hashlib, json, os, pathlib, shutil, tempfile
+import hashlib, json, os, pathlib, shutil
 
 from . import one_file
-from .cache import CACHE, ROOT, run, say
+from .cache import scratch_folder
+from .commands import run, say, start
 from .dotnet import version_of
+from .places import CACHE, ROOT
 
 # Its build is meant to fail; the test builds it itself.
 NOT_BUILT = {"broken"}
@@ -41,8 +43,8 @@ def build_together(dotnet, folders, out_of, environment, properties=()):
   <MSBuild Projects="@(Program)" Targets="Restore" Properties="{same};Stage=Restore" BuildInParallel="true" />
   <MSBuild Projects="@(Program)" Targets="Build" Properties="{same}" BuildInParallel="true" />
 </Target></Project>"""
-    with tempfile.TemporaryDirectory(dir=CACHE, prefix=".build-") as scratch:
-        file = pathlib.Path(scratch) / "all.proj"
+    with scratch_folder("build") as scratch:
+        file = scratch / "all.proj"
         file.write_text(text)
         run(dotnet, "msbuild", "-nologo", "-v:q", "-m:2", "-nodeReuse:false", "-t:All", file, env=environment, cwd=scratch)
 
@@ -150,11 +152,14 @@ def build_child_programs(go):
     out.mkdir(parents=True, exist_ok=True)
     # Debian's Delve is older than what the Go here writes by itself.
     environment = {**os.environ, "GOEXPERIMENT": "nodwarf5", "GOFLAGS": "-buildvcs=false", "GOTOOLCHAIN": "local"}
+    # Another compiler describes the same program differently to a debugger.
+    compilers = {name: start((name, option))[1] for name, option in (("cc", "--version"), (go, "version"))}
     wanted = {source.stem: ([source], ["cc", "-g", "-O0", "-pthread", "-o"], sources) for source in sources.glob("*.c")}
     for folder in sources.glob("go-*"):
         wanted[folder.name] = (sorted(folder.iterdir()), [go, "build", "-gcflags=all=-N -l", "-o"], folder)
     for name, (files, command, folder) in sorted(wanted.items()):
-        stamp = hashlib.sha256(f"{ROOT} {command}".encode() + b"".join(file.read_bytes() for file in files)).hexdigest()
+        content = b"".join(file.read_bytes() for file in files)
+        stamp = hashlib.sha256(f"{ROOT} {command} {compilers[command[0]]}".encode() + content).hexdigest()
         note = out / f".{name}.stamp"
         if not (out / name).exists() or not note.exists() or note.read_text() != stamp:
             say(f"building {name}")

@@ -1,26 +1,15 @@
 """The versions of Ruby's gem `debug` that the tests debug with: the one that comes with the machine's Ruby, and a pinned one."""
-import shlex, shutil, tarfile, urllib.error, urllib.request
+import shlex, tarfile
 
-from .cache import checked, install, need_files, need_package, run, say
+from .cache import checked, install_pinned
+from .commands import run, say
+from .network import from_archive, need_files, need_package
 
 # Ruby's source in Debian 13 brings this version of the gem.
 VERSION = "1.9.2"
 PLACE = "pool/main/r/ruby3.3/ruby3.3_3.3.8.orig.tar.xz"
 SHA256 = "e2e1233ad275b7623a05edf23a01192626d1da454bdfe353a28a87acd8ef015c"
 INSIDE = f"ruby-3.3.8/.bundle/gems/debug-{VERSION}/"
-
-
-def from_archive(place, target):
-    """A file of Debian's archive, from the first of this machine's mirrors that has it."""
-    mirrors = run("apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages").split()
-    for mirror in dict.fromkeys(mirrors):
-        try:
-            with urllib.request.urlopen(mirror + place, timeout=60) as answer:
-                target.write_bytes(answer.read())
-                return target
-        except (urllib.error.URLError, ValueError, TimeoutError):
-            continue
-    raise SystemExit(f"setup: no mirror in `/etc/apt` has `{place}`")
 
 
 def of_ruby(ruby, expression):
@@ -53,11 +42,10 @@ def make_gem(scratch, ruby):
 
 def gems():
     """The machine's Ruby, the version of its gem, and the other one: its `rdbg`, the folder for RUBYLIB, and its version."""
-    need_package("ruby", "ruby")
-    ruby = shutil.which("ruby")
+    ruby = need_package("ruby", "ruby")
     need_files(of_ruby(ruby, "RbConfig::CONFIG['rubyhdrdir']") + "/ruby.h", "ruby-dev")
     machine = of_ruby(ruby, "Gem::Specification.find_by_name('debug').version")
     # A gem that is compiled for one Ruby does not run in another.
-    abi = of_ruby(ruby, "RbConfig::CONFIG['ruby_version']")
-    made = install(f"debug-{VERSION}-ruby-{abi}-{SHA256[:12]}", lambda scratch: make_gem(scratch, ruby))
+    pins = [VERSION, SHA256, ruby, of_ruby(ruby, "RUBY_DESCRIPTION")]
+    made = install_pinned(f"debug-{VERSION}", pins, lambda scratch: make_gem(scratch, ruby))
     return {"ruby": ruby, "rubyDebug": machine, "rdbg192": str(made / "rdbg"), "rdbg192Lib": str(made / "lib"), "rdbg192Debug": VERSION}

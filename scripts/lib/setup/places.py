@@ -1,0 +1,5 @@
+"""Where the repository and the cache folder are."""
+import os, pathlib
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+CACHE = pathlib.Path(os.environ.get("TANDEM_CACHE") or ROOT / ".cache").resolve()
