@@ -1,7 +1,7 @@
 """The versions of what set-up found, asked once, side by side, for env.json."""
 import concurrent.futures, json, pathlib, re
 
-from . import adapters, node
+from . import adapters
 from .commands import start
 
 NUMBER = re.compile(r"\d+(?:\.\d+)+\S*")
@@ -13,13 +13,17 @@ ASKED = {
 
 
 def answer(*command):
-    status, output = start(command)
+    try:
+        status, output = start(command)
+    except OSError:
+        return "missing"
     found = NUMBER.search(output)
     return found[0].rstrip(",)") if status == 0 and found else "unknown"
 
 
 def of_package(folder):
-    return json.loads((folder / "package.json").read_text())["version"]
+    file = folder / "package.json"
+    return json.loads(file.read_text())["version"] if file.exists() else "missing"
 
 
 def found(environment):
@@ -45,7 +49,7 @@ def fixed(environment):
     for key in ("dotnet31", "dotnet9"):
         if environment.get(key):
             runtimes = pathlib.Path(environment[key]).parent / "shared/Microsoft.NETCore.App"
-            result[key] = [", ".join(sorted(runtime.name for runtime in runtimes.iterdir())), environment[key]]
+            result[key] = [", ".join(sorted(runtime.name for runtime in runtimes.glob("*"))) or "missing", environment[key]]
     if installed := environment.get("installed"):
         result["dotnet"] = [f"{installed['sdk']} (runtimes {', '.join(installed['runtimes'])})", installed["dotnet"]]
     for version, path in (("rubyDebug", "ruby"), ("rdbg192Debug", "rdbg192")):
@@ -54,7 +58,9 @@ def fixed(environment):
     if environment.get("jsDebug"):
         package = adapters.JS_DEBUG[0].rpartition("@")
         result["js-debug"] = [f"of {package[0]} {package[2]}", environment["jsDebug"]]
-        result["npm"] = [of_package(node.node() / "lib/node_modules/npm"), str(node.node() / "bin/npm")]
+    if environment.get("node"):
+        root = pathlib.Path(environment["node"]).parents[1]
+        result["npm"] = [of_package(root / "lib/node_modules/npm"), str(root / "bin/npm")]
     if environment.get("python"):
         for name in ("debugpy", "bash-dap"):
             result[name] = [adapters.WHEELS[name][0].partition("==")[2], environment["python"]]
