@@ -3,9 +3,10 @@
 use dap_wire::{ErrorCode, Failure};
 use serde_json::{Map, Value, json};
 use workspace_tools::build::report::Written;
+use workspace_tools::process::Ended;
 
 use crate::model::TestResult;
-use crate::results::Results;
+use crate::results::{Results, ending};
 
 /// Failed tests of one answer.
 const MAX_FAILURES: usize = 50;
@@ -38,6 +39,8 @@ pub struct Ran<'a> {
     pub duration_ms: u64,
     /// A build or a source is broken.
     pub broken: bool,
+    /// A debugger started the tests: an adapter may not know how a program ended.
+    pub debugged: bool,
 }
 
 /// The answer of a run.
@@ -58,7 +61,7 @@ pub fn of(ran: &Ran<'_>, written: Written, results: &Results) -> Value {
             answer["omitted"] = json!(written.omitted);
         }
     }
-    let quiet = counts.total() > 0 && counts.failed == 0 && !ran.broken;
+    let quiet = counts.total() > 0 && counts.failed == 0 && !ran.broken && ran.exit_code == 0;
     let output = if quiet { end_of(&written.output, QUIET_BYTES) } else { written.output.as_str() };
     if !output.is_empty() && (!explained || ran.broken) {
         answer["output"] = json!(output);
@@ -98,6 +101,16 @@ fn error(ran: &Ran<'_>, (errors, warnings): &(u64, u64), results: &Results) -> O
     } else if ran.exit_code != 0 && counts.total() == counts.skipped {
         let what = format!("`{}` failed with exit code {} before any test ran", ran.command, ran.exit_code);
         (ErrorCode::BuildFailed, what, "`output` says why")
+    } else if ran.exit_code != 0 && !ran.debugged {
+        let ended = ending(Ended { code: ran.exit_code });
+        let what = format!("`{}` ended with {ended}, though no test failed", ran.command);
+        (ErrorCode::CommandFailed, what, "`output` says why; tests may be missing")
+    } else if let (missing @ 1.., planned) = results.missing()
+        && !ran.debugged
+    {
+        let what =
+            format!("{missing} of {planned} tests did not run: `{}` ended before its last test", ran.command);
+        (ErrorCode::CommandFailed, what, "a test, or code that runs after it, may end the process")
     } else {
         return None;
     };
@@ -231,6 +244,32 @@ mod tests {
         let size = tests.to_string().len();
         assert!(size < 120_000, "{size}");
         assert_eq!((&tests["failed"], &tests["failuresOmitted"]), (&json!(1000), &json!(950)));
+    }
+
+    #[test]
+    fn a_run_without_a_failure_succeeds_only_if_all_its_tests_ran() {
+        let error = |exit_code: i32, debugged: bool, planned: u64, passed: u64| {
+            let results = Results::default();
+            results.plan(planned);
+            for number in 0..passed {
+                results.finished(TestResult { id: format!("test {number}"), ..TestResult::default() });
+            }
+            let command = "pytest".to_owned();
+            let (tool, folder, duration_ms, broken) = ("pytest", "/w", 1, false);
+            let ran = Ran { tool, command, folder, exit_code, duration_ms, broken, debugged };
+            let report = workspace_tools::build::report::Report::new(std::path::Path::new("/w"), 100);
+            let error = of(&ran, report.written(), &results)["error"].clone();
+            error["code"].as_str().map(|code| format!("{code}: {}", error["message"].as_str().unwrap_or("")))
+        };
+        assert_eq!(error(0, false, 2, 2), None);
+        let wanted = "COMMAND_FAILED: `pytest` ended with exit code 137 (SIGKILL), though no test failed";
+        assert_eq!(error(137, false, 0, 2).as_deref(), Some(wanted));
+        let wanted = "COMMAND_FAILED: 1 of 3 tests did not run: `pytest` ended before its last test";
+        assert_eq!(error(0, false, 3, 2).as_deref(), Some(wanted));
+        // An adapter may not know the exit code, and a user may end the session.
+        assert_eq!((error(-1, true, 0, 2), error(0, true, 3, 2)), (None, None));
+        let before = "BUILD_FAILED: `pytest` failed with exit code 3 before any test ran";
+        assert_eq!(error(3, false, 0, 0).as_deref(), Some(before));
     }
 
     #[test]

@@ -318,13 +318,13 @@ async fn run_process(
     let mut reader = Libtest::new(&program.name);
     let host = run.host;
     let ended = run.process(host, launch, &shown, &mut reader, &mut Nobody).await?;
-    if ended.code >= 128 && !debugs {
+    if (ended.code >= 128 || reader.is_cut()) && !debugs {
         crashed(run, program, tests, filter, ended).await?;
     }
     Ok(())
 }
 
-/// A program crashed: the tests that have no result are run again, one at a time, so that each has one.
+/// A program crashed, or a test ended it: the tests that have no result are run again, one at a time, so that each has one.
 async fn crashed(
     run: &mut Run<'_>,
     program: &Program,
@@ -360,7 +360,7 @@ async fn crashed(
         let again = run
             .process(&Processes, launch, "cargo test -- --test-threads=1", &mut reader, &mut Nobody)
             .await?;
-        if again.code < 128 {
+        if again.code < 128 && !reader.is_cut() {
             break;
         }
     }

@@ -10,8 +10,8 @@ use workspace_tools::bounded;
 use workspace_tools::build::project::{Kind, Project};
 use workspace_tools::build::readers::Reader as Lines;
 use workspace_tools::build::steps::Step;
-use workspace_tools::process::Command;
 use workspace_tools::process::kept::Apart;
+use workspace_tools::process::{Command, Ended};
 
 use crate::framework::{Chosen, Framework};
 use crate::host::{Boxed, Launch, Processes, Stops};
@@ -164,7 +164,11 @@ async fn listed(run: &mut Run<'_>) -> Result<Vec<Test>, Failure> {
     let mut programs: HashMap<String, Option<Vec<Test>>> = HashMap::new();
     let mut tests = Vec::new();
     for one in &all {
-        let Some(program) = one.command.first().cloned() else { continue };
+        // ctest has not found its program, and fails it.
+        let Some(program) = one.command.first().cloned() else {
+            tests.push(one.test());
+            continue;
+        };
         if !programs.contains_key(&program) {
             let inside = match is_googletest(Path::new(&program)) {
                 true => Some(googletest::list(run, &program, one).await?),
@@ -236,10 +240,29 @@ async fn run_googletest(run: &mut Run<'_>, tests: &[Test]) -> Result<(), Failure
         let before = left.len();
         left.retain(|test| !run.results.has_result(test));
         if ended.code < 128 || left.len() == before || debugs {
+            // Arguments of a call may choose among the tests.
+            if !debugs && run.options.arguments.is_empty() {
+                fail_unrun(run, &left, ended);
+            }
             break;
         }
     }
     Ok(())
+}
+
+/// A program that has ended in between, outside of its tests, fails those that it has not run.
+fn fail_unrun(run: &Run<'_>, left: &[Test], ended: Ended) {
+    for test in left.iter().filter(|test| test.skipped.is_none()) {
+        run.results.finished(TestResult {
+            id: test.id.clone(),
+            name: test.name.clone(),
+            outcome: Outcome::Failed,
+            message: format!("did not run: its program ended with {} before", ending(ended)),
+            file: test.file.clone(),
+            line: test.line,
+            ..TestResult::default()
+        });
+    }
 }
 
 /// Has ctest run these.

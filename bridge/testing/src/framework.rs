@@ -54,6 +54,11 @@ pub trait Framework: Sync {
         false
     }
 
+    /// Whether its runner reports how many tests it will run.
+    fn plans(&self) -> bool {
+        false
+    }
+
     /// Whether a test is meant by a filter that is not its id.
     fn matches(&self, filter: &str, test: &Test) -> bool {
         test.id.contains(filter) || test.name.as_ref().is_some_and(|name| name.contains(filter))

@@ -226,10 +226,14 @@ impl Framework for Pytest {
             }
             // 4: an id there is none of; 5: nothing was left to run. Neither is a broken build.
             if matches!(ended.code, 4 | 5) && !run.broken {
-                run.code = 0;
+                (run.code, run.first_code) = (0, None);
             }
             Ok(())
         })
+    }
+
+    fn plans(&self) -> bool {
+        true
     }
 
     fn named(&self, project: &Project, text: &str) -> Option<Test> {
@@ -341,6 +345,10 @@ impl Framework for Unittest {
 
     fn run<'a>(&'a self, run: &'a mut Run<'_>, chosen: &'a Chosen) -> Boxed<'a, Result<(), Failure>> {
         Box::pin(async move { Self::unittest(run, "run", chosen.tests()).await.map(drop) })
+    }
+
+    fn plans(&self) -> bool {
+        true
     }
 
     fn filters_the_list(&self) -> bool {

@@ -1,8 +1,8 @@
 //! The lines that our helpers inside a framework (a pytest plug-in, a reporter of jest and the like) write into a named pipe: one
 //! JSON object each. A pipe rather than the program's output, which belongs to the tests.
 //!
-//! `started` and `finished` carry a result, `test` a test that is listed, `broken` a source that cannot be loaded, `part` a piece of a long
-//! line.
+//! `started` and `finished` carry a result, `planned` how many results will follow, `test` a test that is listed, `broken` a source that
+//! cannot be loaded, `part` a piece of a long line.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -144,6 +144,7 @@ fn line_of(line: &str, results: &Results, collected: &mut Collected) {
                 results.finished(result);
             }
         }
+        Some("planned") => results.plan(value["count"].as_u64().unwrap_or(0)),
         Some("test") if collected.tests.len() < MAX_TESTS => {
             collected.tests.extend(serde_json::from_value::<Test>(value).ok());
         }
@@ -169,6 +170,7 @@ mod tests {
         for text in [
             r#"{"event":"started","id":"a"}"#,
             "no JSON",
+            r#"{"event":"planned","count":2}"#,
             r#"{"event":"finished","id":"a","outcome":"failed","message":"é","line":3,"durationMs":7}"#,
             r#"{"event":"test","id":"b","class":"B","traits":["slow"],"new":1}"#,
             r#"{"event":"part","of":"1.1","text":"{\"event\":\"broken\",\"file\":\"c.py\",","more":true}"#,
@@ -185,6 +187,7 @@ mod tests {
         }
         let failed = &results.kept().failures[0];
         assert_eq!((failed.outcome, failed.message.as_str(), failed.line), (Outcome::Failed, "é", Some(3)));
+        assert_eq!(results.missing(), (1, 2));
         let collected = reports.collected();
         assert_eq!((collected.tests[0].class.as_str(), collected.tests[0].traits.len()), ("B", 1));
         assert_eq!(collected.broken[0].line, 2);

@@ -138,8 +138,16 @@ impl Request {
         run.first_code = None;
         self.framework.run(&mut run, &chosen).await?;
         let ran = results.counts();
-        if ran.failed > 0 && run.code == 0 {
-            run.code = run.first_code.unwrap_or(FAILED);
+        if run.code == 0 {
+            run.code = run.first_code.unwrap_or(if ran.failed > 0 { FAILED } else { 0 });
+        }
+        let is_quiet = !run.broken && run.code == 0;
+        if is_quiet && ran.total() == 0 && self.framework.plans() && !results.is_planned() {
+            let message =
+                format!("no test ran: `{}` ended before its tests were known", run.commands.join(" && "));
+            let failure = Failure::new(ErrorCode::CommandFailed, message)
+                .hint("a source may end the process while it is loaded");
+            return Ok(Outcome { answer: answer::with_error(self.answer(run, &results), &failure), results });
         }
         let none_ran = ran.total() == 0 || ran.total() == ran.skipped && run.code != 0;
         if none_ran && !run.broken && chosen != Chosen::Everything {
@@ -156,7 +164,22 @@ impl Request {
             let failure = Failure::new(ErrorCode::NotFound, message).hint(hint);
             return Ok(Outcome { answer: answer::with_error(self.answer(run, &results), &failure), results });
         }
-        Ok(Outcome { answer: self.answer(run, &results), results })
+        let debugged = run.host.is_debugger();
+        let mut answer = self.answer(run, &results);
+        if answer["error"].is_null()
+            && let Some(id) = self.unknown(&chosen, &results).filter(|_| !debugged)
+        {
+            let failure = Failure::new(ErrorCode::NotFound, format!("there is no test `{id}`"));
+            answer = answer::with_error(answer, &failure.hint("list_tests lists the ids"));
+        }
+        Ok(Outcome { answer, results })
+    }
+
+    /// The first of the ids that were taken without a look at the list, and have no result.
+    fn unknown<'c>(&self, chosen: &'c Chosen, results: &Results) -> Option<&'c str> {
+        let ids = chosen.tests().iter().map(|test| test.id.as_str());
+        let mut named = ids.filter(|id| self.framework.named(&self.project, id).is_some());
+        named.find(|id| !results.has_any(id))
     }
 
     fn begin<'a>(
@@ -206,7 +229,10 @@ impl Request {
             Chosen::Filter(filter) => filter.clone(),
             _ => chosen.tests().first().map(|test| test.id.clone()).unwrap_or_default(),
         };
+        let code = run.code;
         let tests = self.framework.list(&mut run).await.unwrap_or_default();
+        // The code of the run counts, not that of the list.
+        run.code = code;
         let results = run.results.clone();
         let mut answer = self.answer(run, &results);
         if answer["error"]["code"] != ErrorCode::BuildFailed.as_str() || !tests.is_empty() {
@@ -228,6 +254,7 @@ impl Request {
             exit_code: run.code,
             duration_ms,
             broken: run.broken,
+            debugged: run.host.is_debugger(),
         };
         answer::of(&ran, run.report.written(), results)
     }

@@ -31,6 +31,10 @@ struct Inner {
     listener: Option<Listener>,
     counts: Counts,
     outcomes: HashMap<String, Outcome>,
+    /// Results that were reported, also several of one test.
+    reported: u64,
+    /// How many a runner said that it would report, once it knew its tests.
+    planned: Option<u64>,
     running: Vec<Running>,
     /// Where the tests are that begin from now on.
     place: Place,
@@ -142,6 +146,7 @@ impl Results {
         }
         self.with(|inner| {
             inner.running.retain(|running| running.id != result.id);
+            inner.reported += 1;
             let key = key(&result.id, &result.framework, &result.project);
             if let Some(before) = inner.outcomes.get(&key).copied() {
                 if before == result.outcome || result.outcome != Outcome::Failed {
@@ -177,6 +182,37 @@ impl Results {
     /// What is kept so far.
     pub fn kept(&self) -> Kept {
         self.with(|inner| inner.kept.clone())
+    }
+
+    /// A runner knows its tests, and runs so many of them.
+    pub fn plan(&self, count: u64) {
+        self.with(|inner| inner.planned = Some(inner.planned.unwrap_or(0).saturating_add(count)));
+    }
+
+    /// Whether a runner got as far as to know its tests.
+    pub fn is_planned(&self) -> bool {
+        self.with(|inner| inner.planned.is_some())
+    }
+
+    /// How many tests of its plan a runner did not report, of how many.
+    pub fn missing(&self) -> (u64, u64) {
+        self.with(|inner| {
+            let planned = inner.planned.unwrap_or(0);
+            (planned.saturating_sub(inner.reported), planned)
+        })
+    }
+
+    /// Whether a test of this id, a row of it or a test below it has a result. An id may have a longer path than its results.
+    pub fn has_any(&self, id: &str) -> bool {
+        self.with(|inner| {
+            if inner.outcomes.contains_key(&key(id, &None, &None)) {
+                return true;
+            }
+            let mut known = inner.outcomes.keys().filter_map(|key| key.split('\0').next());
+            known.any(|known| {
+                known.starts_with(id) || id.ends_with(known.split('[').next().unwrap_or_default())
+            })
+        })
     }
 
     /// Whether this test has ended.
@@ -269,6 +305,28 @@ mod tests {
             results.finished(TestResult { project, ..result("a", Outcome::Failed) });
         }
         assert_eq!((results.counts().failed, results.kept().failures.len()), (3, 3));
+    }
+
+    #[test]
+    fn a_plan_is_compared_with_all_results_that_were_reported() {
+        let results = Results::default();
+        assert!(!results.is_planned());
+        results.plan(2);
+        results.plan(1);
+        // Two examples may have one description.
+        for _ in 0..2 {
+            results.finished(result("spec/a_spec.rb::A is valid", Outcome::Passed));
+        }
+        assert_eq!((results.counts().total(), results.missing()), (1, (1, 3)));
+        results.finished(result("tests/test_a.py::test_rows[a-1]", Outcome::Passed));
+        assert_eq!((results.is_planned(), results.missing()), (true, (0, 3)));
+        for (id, wanted) in [
+            ("tests/test_a.py::test_rows", true),
+            ("/w/tests/test_a.py::test_rows", true),
+            ("tests/test_a.py::test_other", false),
+        ] {
+            assert_eq!(results.has_any(id), wanted, "{id}");
+        }
     }
 
     #[test]

@@ -27,8 +27,7 @@ const HELPERS: [(&str, &str); 3] = [
     ("tandem_rspec.rb", include_str!("ruby/tandem_rspec.rb")),
 ];
 /// Loads these files of tests; minitest runs them when Ruby ends, with the arguments that are left.
-const LOADER: &str =
-    "require 'json'\nJSON.parse(File.read(ENV['TANDEM_TEST_FILES'])).each { |file| require file }\n";
+const LOADER: &str = include_str!("ruby/load.rb");
 
 static PLACE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?P<file>[^\s:<>'`]+\.rb):(?P<line>\d+):").expect("the pattern is a constant, and tested")
@@ -278,6 +277,10 @@ impl Framework for Minitest {
         })
     }
 
+    fn plans(&self) -> bool {
+        true
+    }
+
     fn is_id(&self, text: &str) -> bool {
         text.contains('#')
     }
@@ -372,6 +375,10 @@ impl Framework for Rspec {
             };
             Ok(())
         })
+    }
+
+    fn plans(&self) -> bool {
+        true
     }
 
     fn is_id(&self, text: &str) -> bool {

@@ -118,7 +118,8 @@ pub async fn run(
     };
     // The scratch folder's name means nothing to people.
     answer.command = answer.command.replace(&scratch.path().display().to_string(), "TMP");
-    let bad = none_matched(&answer, &chosen).or_else(|| bad_news(&answer, action));
+    let bad =
+        cut(&answer).or_else(|| none_ran(&answer, action, &chosen)).or_else(|| bad_news(&answer, action));
     let mut answer = serde_json::to_value(answer)
         .map_err(|error| Failure::new(ErrorCode::IoFailed, format!("the answer is not JSON: {error}")))?;
     if let Some(error) = bad {
@@ -148,16 +149,35 @@ pub async fn run_step(
     })
 }
 
-/// `error` of an answer whose filter matched no test. Most runners end well then.
-fn none_matched(answer: &Answer, chosen: &Selection) -> Option<Value> {
-    let filter = chosen.filter.as_ref()?;
+/// `error` of an answer whose runner ended well, and before its last test.
+fn cut(answer: &Answer) -> Option<Value> {
     let report = &answer.report;
-    let ran = report.tests.as_ref().map_or(0, |tests| tests.total.saturating_sub(tests.skipped));
-    if ran > 0 || report.errors > 0 || answer.exit_code != 0 {
+    let failed = report.tests.as_ref().is_some_and(|tests| tests.failed > 0);
+    let why = report.incomplete.as_ref().filter(|_| answer.exit_code == 0 && !failed)?;
+    let message = format!("the results of the tests are incomplete: {why}");
+    let hint = "a test may have ended the process: read `output`";
+    Some(json!({ "code": ErrorCode::CommandFailed.as_str(), "message": message, "hint": hint }))
+}
+
+/// `error` of an answer whose filter matched no test, or whose runner says that there is none. Most runners end well then.
+fn none_ran(answer: &Answer, action: Action, chosen: &Selection) -> Option<Value> {
+    let report = &answer.report;
+    if action != Action::Test || report.errors > 0 || answer.exit_code != 0 {
         return None;
     }
-    let message = format!("no test ran: `{filter}` matches none");
-    let hint = "without `filter` all run; `output` has the runner's own words";
+    let tests = report.tests.as_ref();
+    let (message, hint) = match &chosen.filter {
+        Some(filter) if tests.is_none_or(|tests| tests.total <= tests.skipped) => {
+            let hint = "omit `filter` to run all tests; `output` is what the runner printed";
+            (format!("no test ran: `{filter}` matches none"), hint)
+        }
+        // What prints no counts may have run tests.
+        None if tests.is_some_and(|tests| tests.total == 0) => {
+            let message = format!("no test ran: `{}` found none", answer.command);
+            (message, "name the project or folder of the tests in `projectPath`")
+        }
+        _ => return None,
+    };
     Some(json!({ "code": ErrorCode::NotFound.as_str(), "message": message, "hint": hint }))
 }
 
@@ -218,5 +238,65 @@ impl Reading<'_> {
             lines.end(|line| self.reader.line(line, self.report));
         }
         self.reader.end(self.report);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use report::Tests;
+
+    /// The error of a run of tests: its id.
+    fn error(filter: Option<&str>, exit_code: i32, read: impl Fn(&mut Report)) -> Option<String> {
+        let mut report = Report::new(std::path::Path::new("/w"), 100);
+        read(&mut report);
+        let answer = Answer {
+            tool: "npm",
+            command: "npm test".into(),
+            folder: "/w".into(),
+            exit_code,
+            duration_ms: 1,
+            report: report.written(),
+        };
+        let chosen = Selection { filter: filter.map(str::to_owned), ..Selection::default() };
+        let error = cut(&answer)
+            .or_else(|| none_ran(&answer, Action::Test, &chosen))
+            .or_else(|| bad_news(&answer, Action::Test))?;
+        error["code"].as_str().map(str::to_owned)
+    }
+
+    #[test]
+    fn a_run_in_which_no_test_ran_fails() {
+        let counts = |total: u64, skipped: u64| {
+            move |report: &mut Report| {
+                *report.tests() = Tests { total, skipped, passed: total - skipped, ..Tests::default() };
+            }
+        };
+        for (filter, tests, wanted) in [
+            (None, (3, 0), None),
+            (None, (0, 0), Some("NOT_FOUND")),
+            (None, (2, 2), None),
+            (Some("a"), (1, 0), None),
+            (Some("a"), (0, 0), Some("NOT_FOUND")),
+            // Node 20 counts what a filter leaves out as skipped.
+            (Some("a"), (2, 2), Some("NOT_FOUND")),
+        ] {
+            let found = error(filter, 0, counts(tests.0, tests.1));
+            assert_eq!(found.as_deref(), wanted, "{filter:?} {tests:?}");
+        }
+        // What prints no counts may have run tests, and a filter has had no effect that is known.
+        assert_eq!(error(None, 0, |_| {}), None);
+        assert_eq!(error(Some("a"), 0, |_| {}).as_deref(), Some("NOT_FOUND"));
+    }
+
+    #[test]
+    fn a_run_whose_results_end_early_fails() {
+        let cut = |report: &mut Report| {
+            report.tests().total = 1;
+            report.tests().passed = 1;
+            report.cut("1 of 3 planned tests have a result");
+        };
+        assert_eq!(error(None, 0, cut).as_deref(), Some("COMMAND_FAILED"));
+        assert_eq!(error(None, 1, cut).as_deref(), Some("BUILD_FAILED"));
     }
 }

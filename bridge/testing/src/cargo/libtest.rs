@@ -50,6 +50,8 @@ pub(super) struct Libtest {
     errors: Vec<String>,
     /// Panics that nothing captures, by their threads, which are named like the tests.
     panics: Vec<(String, Vec<String>)>,
+    /// Tests have begun, and the line that sums them up has not come.
+    runs: bool,
 }
 
 impl Libtest {
@@ -64,7 +66,13 @@ impl Libtest {
             wanted: Vec::new(),
             errors: Vec::new(),
             panics: Vec::new(),
+            runs: false,
         }
+    }
+
+    /// Whether the program has ended before it summed its tests up.
+    pub(super) fn is_cut(&self) -> bool {
+        self.runs
     }
 
     /// Only these tests count: rustdoc runs more tests than its filter names.
@@ -176,6 +184,11 @@ impl Reader for Libtest {
         if stream == Stream::Err {
             return self.error_line(line);
         }
+        if line.starts_with("test result: ") {
+            self.runs = false;
+        } else if line.starts_with("running ") && (line.ends_with(" test") || line.ends_with(" tests")) {
+            self.runs = true;
+        }
         if let Some((_, lines)) = &mut self.section
             && line != "failures:"
             && !line.starts_with("---- ")
@@ -275,6 +288,25 @@ mod tests {
         assert_eq!((failed.file.as_deref(), failed.line), (Some("src/lib.rs"), Some(16)));
         assert_eq!((failed.expected.as_deref(), failed.output.as_str()), (Some("4"), "printed é"));
         assert_eq!(kept.skips[0].message, "not yet");
+    }
+
+    #[test]
+    fn a_program_that_ends_before_its_summary_is_known() {
+        let (results, mut reader) = (Results::default(), Libtest::new("calc"));
+        let mut report = Report::new(std::path::Path::new("/w"), 1000);
+        // A test calls `std::process::exit(0)` while another one waits.
+        for line in ["", "running 3 tests", "test good ... ok"] {
+            reader.line(Stream::Out, line, &mut report, &results);
+        }
+        assert!(reader.is_cut());
+        let summary =
+            "test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s";
+        reader.line(Stream::Out, summary, &mut report, &results);
+        assert!(!reader.is_cut());
+        for line in ["running 0 tests", "", "test result: ok. 0 passed; 0 failed"] {
+            reader.line(Stream::Out, line, &mut report, &results);
+        }
+        assert!(!reader.is_cut() && results.counts().total() == 1);
     }
 
     #[test]

@@ -78,6 +78,7 @@ impl Reader for Ctest {
             outcome,
             message: match what.as_str() {
                 "Passed" => String::new(),
+                "Not Run" => "its program was not found".to_owned(),
                 "Timeout" => format!("ran longer than {seconds} s; it was ended"),
                 what => what
                     .strip_prefix("Exception: ")
@@ -107,17 +108,20 @@ mod tests {
     fn lines_of_ctest_become_results() {
         let (results, mut reader) = (Results::default(), Ctest::new(&[]));
         let mut report = Report::new(std::path::Path::new("/w"), 1000);
-        let text = "    Start 1: good\n1/4 Test #1: good .............................   Passed    0.01 sec\n    Start 2: bad\n\
-            2/4 Test #2: bad ..............................***Failed    0.00 sec\nit is bad\n\n    Start 3: crashes\n\
-            3/4 Test #3: crashes ..........................***Exception: SegFault  0.10 sec\n\n    Start 4: off\n\
-            4/4 Test #4: off ..............................***Not Run (Disabled)   0.00 sec\n\n50% tests passed, 2 tests failed out of 4\n";
+        let text = "    Start 1: good\n1/5 Test #1: good .............................   Passed    0.01 sec\n    Start 2: bad\n\
+            2/5 Test #2: bad ..............................***Failed    0.00 sec\nit is bad\n\n    Start 3: crashes\n\
+            3/5 Test #3: crashes ..........................***Exception: SegFault  0.10 sec\n\n    Start 4: off\n\
+            4/5 Test #4: off ..............................***Not Run (Disabled)   0.00 sec\n    Start 5: missing\n\
+            Could not find executable no_such_program\nLooked in the following places:\nno_such_program\n\
+            5/5 Test #5: missing ..........................***Not Run   0.00 sec\n\n40% tests passed, 3 tests failed out of 5\n";
         for line in text.lines() {
             reader.line(Stream::Out, line, &mut report, &results);
         }
         reader.end(&results);
         let counts = results.counts();
-        assert_eq!((counts.passed, counts.failed, counts.skipped), (1, 2, 1));
+        assert_eq!((counts.passed, counts.failed, counts.skipped), (1, 3, 1));
         let failed = results.kept().failures;
+        assert_eq!(failed[2].message, "its program was not found");
         assert_eq!(
             (failed[0].message.as_str(), failed[1].message.as_str()),
             ("it is bad", "its program crashed: SegFault")

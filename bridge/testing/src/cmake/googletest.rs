@@ -7,13 +7,13 @@ use dap_wire::Failure;
 use regex::Regex;
 use serde_json::{Value, json};
 use workspace_tools::bounded;
-use workspace_tools::build::report::Report;
+use workspace_tools::build::report::{Finding, Report};
 use workspace_tools::process::kept::Apart;
 use workspace_tools::process::{Command, Stream};
 
 use super::Listed;
 use crate::model::{Outcome, Test, TestResult};
-use crate::results::Results;
+use crate::results::{Results, ending};
 use crate::run::{Reader, Run};
 
 /// A larger list is not read.
@@ -38,7 +38,7 @@ static COMPARED: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// The tests of a program.
-pub(super) async fn list(run: &Run<'_>, program: &str, listed: &Listed) -> Result<Vec<Test>, Failure> {
+pub(super) async fn list(run: &mut Run<'_>, program: &str, listed: &Listed) -> Result<Vec<Test>, Failure> {
     let file = run.scratch.join("googletest.json");
     drop(std::fs::remove_file(&file));
     let output = format!("--gtest_output=json:{}", file.display());
@@ -49,9 +49,20 @@ pub(super) async fn list(run: &Run<'_>, program: &str, listed: &Listed) -> Resul
         }
     }
     let mut printed = Apart::new(64 << 10, 4 << 10);
-    command.run(&mut printed, run.options.run_limit, run.cancel).await?;
+    let ended = command.run(&mut printed, run.options.run_limit, run.cancel).await?;
     let text = bounded::read(&file, MAX_LIST).unwrap_or_default();
-    let all: Value = serde_json::from_slice(&text).unwrap_or_default();
+    let Ok(all) = serde_json::from_slice::<Value>(&text) else {
+        run.broken = true;
+        let message = format!("does not list its tests: it ended with {}", ending(ended));
+        run.report.find(&Finding {
+            file: program,
+            error: true,
+            message: &message,
+            source: "googletest",
+            ..Finding::default()
+        });
+        return Ok(Vec::new());
+    };
     let mut tests = Vec::new();
     for suite in all["testsuites"].as_array().into_iter().flatten() {
         let owner = suite["name"].as_str().unwrap_or_default();

@@ -117,7 +117,8 @@ async fn file(
     own.push(format!("--import={}", helper("tandem_node.mjs")));
     if !lists {
         let reporter = helper("tandem_node_reporter.mjs");
-        own.extend([format!("--test-reporter={reporter}"), "--test-reporter-destination=/dev/null".into()]);
+        // It writes nothing. Node 22 and newer flush a file at the end, and fail on one like /dev/null.
+        own.extend([format!("--test-reporter={reporter}"), "--test-reporter-destination=stdout".into()]);
     }
     own.extend(more.iter().chain(&run.options.arguments).cloned());
     let command = Command::new("node", &run.project.folder).args(&own).arg(file);
@@ -195,7 +196,7 @@ impl Framework for NodeTest {
                     worst = worst.max(run.code);
                 }
             }
-            run.code = worst;
+            (run.code, run.first_code) = (worst, Some(worst).filter(|code| *code != 0));
             Ok(())
         })
     }

@@ -97,6 +97,9 @@ module.exports = async function runner(globalConfig, config, environment, runtim
     }
   };
 
+  // Code of a test, or a source that is being loaded, may end the process: no later source runs then.
+  const ends = (code) => code === 0 && report("broken", { file: testPath, line: 0, message: "the process of the tests ended with exit code 0 before this file did" });
+  process.on("exit", ends);
   let result;
   try {
     result = await circus(globalConfig, config, environment, runtime, testPath, ...more);
@@ -105,6 +108,16 @@ module.exports = async function runner(globalConfig, config, environment, runtim
     const written = /^\s*(?:\[?\()?.*?\((\d+):\d+\)/m.exec(String(error?.message))?.[1];
     report("broken", { file: place.file ?? testPath, line: place.line ?? Number(written ?? 0), message: shorten(error?.stack ?? error).trim() });
     throw error;
+  } finally {
+    process.off("exit", ends);
+  }
+  // What is thrown outside of tests, and a file without a test, are errors to jest.
+  const outside = result.testExecError;
+  if (outside) {
+    const place = ownPlace(outside.stack);
+    report("broken", { file: place.file ?? testPath, line: place.line ?? 0, message: shorten(outside.stack ?? outside.message ?? outside).trim() });
+  } else if (!lists && result.testResults.length === 0) {
+    report("broken", { file: testPath, line: 0, message: "Your test suite must contain at least one test." });
   }
   // What failed after its test had ended.
   for (const one of result.testResults) {

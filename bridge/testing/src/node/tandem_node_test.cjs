@@ -8,6 +8,9 @@ const { report, ownPlace, id, chosen, lists } = require("./tandem_reports.cjs");
 const wanted = chosen();
 const suites = new AsyncLocalStorage();
 const file = path.resolve(process.argv[1]);
+// Tests that have not begun, unless an option of Node leaves some out.
+const waiting = new Set();
+const leavesOut = [...process.execArgv, ...(process.env.NODE_OPTIONS ?? "").split(" ")].some((word) => word.startsWith("--test-name-pattern") || word.startsWith("--test-skip-pattern") || word === "--test-only");
 
 function read(words) {
   const fn = words.find((word) => typeof word === "function");
@@ -50,12 +53,23 @@ function single(own) {
       return Promise.resolve();
     }
     if (wanted && !wanted.has(own_id)) return Promise.resolve();
+    if (fn && !leavesOut && !outer.reason && !reason({ ...options, ...own })) waiting.add(own_id);
     const body = fn && alike(fn, function (...more) {
+      waiting.delete(own_id);
       report("started", { id: own_id });
       return fn.apply(this, more);
     });
     return real.test(name, { ...options, ...own }, body);
   };
+}
+
+// A run that ends badly says why itself.
+if (!lists) {
+  process.on("exit", (code) => {
+    for (const one of code === 0 ? waiting : []) {
+      report("finished", { id: one, outcome: "failed", message: "did not run: the process of the tests ended before" });
+    }
+  });
 }
 
 const with_modes = (make) => Object.assign(make({}), { skip: make({ skip: true }), todo: make({ todo: true }), only: make({ only: true }) });

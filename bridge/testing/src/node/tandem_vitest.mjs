@@ -33,18 +33,27 @@ export function broken(module) {
 export default class TandemReporter {
   wanted = tandem.chosen();
   printed = new Map();
+  ended = new Set();
+
+  onInit(vitest) {
+    this.pattern = vitest.config?.testNamePattern;
+  }
+
+  // Vitest counts a test that the name pattern leaves out as skipped.
+  leavesOut(test) {
+    return this.wanted ? !this.wanted.has(id(test)) : Boolean(this.pattern) && !titles(test).join(" ").match(this.pattern);
+  }
 
   onUserConsoleLog(log) {
     if (log.taskId) this.printed.set(log.taskId, (this.printed.get(log.taskId) ?? "") + log.content);
   }
 
   onTestCaseReady(test) {
-    // Those that the name pattern leaves out are skipped, too.
-    if (this.wanted?.has(id(test)) ?? !skipReason(test)) tandem.report("started", { id: id(test) });
+    if (!this.leavesOut(test) && (this.wanted || !skipReason(test))) tandem.report("started", { id: id(test) });
   }
 
   onTestCaseResult(test) {
-    if (this.wanted && !this.wanted.has(id(test))) return;
+    if (this.leavesOut(test)) return;
     const { state, errors, note } = test.result();
     const output = this.printed.get(test.id);
     this.printed.delete(test.id);
@@ -57,15 +66,18 @@ export default class TandemReporter {
   onTestSuiteResult(suite) {
     const [error] = suite.errors?.() ?? [];
     for (const test of error === undefined ? [] : suite.children.allTests("skipped")) {
-      if (this.wanted?.has(id(test)) ?? !skipReason(test)) tandem.report("finished", { id: id(test), outcome: "failed", ...place(error) });
+      if (!this.leavesOut(test) && (this.wanted || !skipReason(test))) tandem.report("finished", { id: id(test), outcome: "failed", ...place(error) });
     }
   }
 
   onTestModuleEnd(module) {
+    this.ended.add(module.moduleId);
     broken(module);
   }
 
-  onTestRunEnd(_modules, errors) {
+  onTestRunEnd(modules, errors) {
+    // A module that cannot be loaded, or has no test, has no end.
+    for (const module of modules) if (!this.ended.has(module.moduleId)) broken(module);
     // A worker that has ended is one.
     for (const error of errors) tandem.report("stray", { message: tandem.shorten(error.stack ?? error.message) });
   }

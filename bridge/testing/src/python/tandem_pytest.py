@@ -39,8 +39,10 @@ def skip_reason(item):
 
 @pytest.hookimpl
 def pytest_collection_finish(session):
-    if not session.config.option.collectonly or is_worker(session.config):
+    if is_worker(session.config):
         return
+    if not session.config.option.collectonly:
+        return report("planned", count=len(session.items))
     for item in session.items:
         parent = item.nodeid.split("[")[0].rpartition("::")[0]
         marks = [mark.name for mark in item.iter_markers() if mark.name not in OWN_MARKS]

@@ -98,6 +98,12 @@ class Result(unittest.TestResult):
                stack=shorten("\n".join(calls[:30])), output=shorten(output),
                durationMs=int((time.monotonic() - self.began) * 1000))
 
+    def tests_of(self, holder):
+        """The tests of `setUpClass (module.Class)`, none of which runs."""
+        self.began = time.monotonic()
+        owner = holder.id().partition("(")[2].rstrip(")")
+        return [one for one in self.tests if one.id().startswith(owner + ".")]
+
     def addSuccess(self, test):
         if test.id() not in self.bad:
             self.finish(test, "passed")
@@ -105,18 +111,15 @@ class Result(unittest.TestResult):
     def addError(self, test, error):
         if isinstance(test, unittest.TestCase):
             return self.finish(test, "failed", error=error)
-        # `setUpClass (module.Class)`: none of its tests runs.
-        owner = test.id().partition("(")[2].rstrip(")")
-        for one in self.tests:
-            if one.id().startswith(owner + "."):
-                self.began = time.monotonic()
-                self.finish(one, "failed", error=error)
+        for one in self.tests_of(test):
+            self.finish(one, "failed", error=error)
 
     def addFailure(self, test, error):
         self.finish(test, "failed", error=error)
 
     def addSkip(self, test, reason):
-        self.finish(test, "skipped", message=str(reason))
+        for one in [test] if isinstance(test, unittest.TestCase) else self.tests_of(test):
+            self.finish(one, "skipped", message=str(reason))
 
     def addExpectedFailure(self, test, error):
         self.finish(test, "skipped", message="expected to fail")
@@ -133,7 +136,8 @@ def main():
     mode, start, *ids = sys.argv[1:]
     sys.path.insert(0, TOP)
     tests = found(start)
-    for test in filter(is_broken, tests):
+    broken = [test for test in tests if is_broken(test)]
+    for test in broken:
         send_broken(test)
     tests = [test for test in tests if not is_broken(test)]
     if mode == "list":
@@ -143,10 +147,11 @@ def main():
     ids = wanted() or set(ids)
     if ids:
         tests = [test for test in tests if test.id() in ids]
+    report("planned", count=len(tests))
     result = Result(tests)
     result.buffer = not os.environ.get("TANDEM_TEST_DEBUGGED")
     unittest.TestSuite(tests).run(result)
-    return 0 if result.wasSuccessful() and not result.bad else 1
+    return 0 if result.wasSuccessful() and not result.bad and not broken else 1
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@ require_relative "tandem_reports"
 require "rspec/core"
 
 class TandemFormatter
-  RSpec::Core::Formatters.register self, :example_started, :example_passed, :example_failed, :example_pending, :message
+  RSpec::Core::Formatters.register self, :start, :example_started, :example_passed, :example_failed, :example_pending, :message
 
   # Reasons and tags that say how an example runs, not what it is.
   OWN = %i[skip pending focus description_args described_class aggregate_failures].freeze
@@ -22,6 +22,10 @@ class TandemFormatter
 
   def lists?
     RSpec.configuration.dry_run?
+  end
+
+  def start(notification)
+    TandemReports.report("planned", count: notification.count) unless lists?
   end
 
   def example_started(notification)

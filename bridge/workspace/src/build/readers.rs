@@ -28,7 +28,7 @@ enum Format {
     Compiler(&'static str),
     Cmake(cmake::Cmake),
     Cargo(Box<cargo::Cargo>),
-    Tap(tap::Tap),
+    Tap(Box<tap::Tap>),
     Python(python::Python),
     Minitest(minitest::Minitest),
 }
@@ -51,7 +51,7 @@ impl Reader {
 
     /// TAP, among lines of a compiler.
     pub fn tap() -> Self {
-        Self { format: Format::Tap(tap::Tap::default()), results: None }
+        Self { format: Format::Tap(Box::default()), results: None }
     }
 
     /// Syntax errors of Python.
@@ -91,7 +91,7 @@ impl Reader {
         match &mut self.format {
             Format::Cmake(cmake) => cmake.end(report),
             Format::Tap(tap) => tap.end(report),
-            Format::Minitest(minitest) => minitest.end(report),
+            Format::Minitest(minitest) => minitest.finish(report),
             Format::Compiler(_) | Format::Cargo(_) | Format::Python(_) => {}
         }
         if let Some(results) = &self.results {

@@ -90,6 +90,8 @@ pub struct Report {
     warnings: u64,
     /// What came out of the tests, once there was one.
     pub tests: Option<Tests>,
+    /// Why the results of the tests are not complete.
+    pub incomplete: Option<String>,
     /// Programs that were built, as their tool describes them.
     pub artifacts: Vec<Value>,
 }
@@ -111,6 +113,9 @@ pub struct Written {
     /// What came out of the tests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tests: Option<Tests>,
+    /// Why the results of the tests are not complete.
+    #[serde(skip)]
+    pub incomplete: Option<String>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -132,6 +137,7 @@ impl Report {
             errors: 0,
             warnings: 0,
             tests: None,
+            incomplete: None,
             artifacts: Vec::new(),
         }
     }
@@ -209,6 +215,11 @@ impl Report {
         self.tests.get_or_insert_default()
     }
 
+    /// The results of the tests end early; the first reason counts.
+    pub fn cut(&mut self, why: impl Into<String>) {
+        self.incomplete.get_or_insert_with(|| why.into());
+    }
+
     /// A test that failed; does not count it.
     pub fn fail(&mut self, mut failed: Failed) {
         failed.message = shorten(failed.message.trim());
@@ -245,6 +256,7 @@ impl Report {
             errors: self.errors,
             warnings: self.warnings,
             tests: self.tests,
+            incomplete: self.incomplete,
         }
     }
 }

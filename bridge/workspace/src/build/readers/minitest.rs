@@ -1,4 +1,5 @@
-//! minitest and test-unit: the numbered list of what failed, and the counts at the end. Neither has a format for machines.
+//! minitest and test-unit: the numbered list of what failed, and the counts at the end. Neither has a format for machines. Where they have
+//! begun and there are no counts, a test has ended the process.
 
 use std::sync::LazyLock;
 
@@ -30,17 +31,21 @@ static FRAME: LazyLock<Regex> = LazyLock::new(|| {
 pub struct Minitest {
     /// The entry of the list that is being printed, with its lines; none for one that was skipped.
     entry: Option<Vec<String>>,
+    /// The tests have begun, and their counts have not come.
+    runs: bool,
 }
 
 impl Minitest {
     /// Reads a line of the output.
     pub fn line(&mut self, line: &str, report: &mut Report) {
         report.say(line);
+        self.runs |= matches!(line, "# Running:" | "Started");
         if let Some(found) = NUMBERED.captures(line) {
             self.end(report);
             self.entry = (&found["kind"] != "Skipped").then(Vec::new);
         } else if let Some(found) = COUNTS.captures(line) {
             self.end(report);
+            self.runs = false;
             let number = |name: &str| found.name(name).and_then(|part| part.as_str().parse::<u64>().ok());
             // `1 skips`, or `1 pendings, 1 omissions, 0 notifications`.
             let rest = found.name("rest").map_or("", |rest| rest.as_str()).split(", ");
@@ -61,8 +66,16 @@ impl Minitest {
         }
     }
 
+    /// The run has ended.
+    pub fn finish(&mut self, report: &mut Report) {
+        self.end(report);
+        if self.runs {
+            report.cut("the run ended before its counts");
+        }
+    }
+
     /// An entry, or the run, has ended.
-    pub fn end(&mut self, report: &mut Report) {
+    fn end(&mut self, report: &mut Report) {
         let Some(lines) = self.entry.take() else { return };
         let Some((test, lines)) = lines.split_first() else { return };
         let Some(found) = TEST.captures(test) else { return };

@@ -38,37 +38,27 @@ pub enum Results {
 }
 
 impl Results {
-    /// Reads them into the report. What is missing or broken says nothing: then the runner did not get that far.
+    /// Reads them into the report. Where they are missing or end early, the runner did not get that far.
     pub fn read(&self, report: &mut Report) {
-        match self {
+        let is_whole = match self {
             Self::Trx(folder) => {
                 let files = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|file| file.path());
-                for file in files.filter(|file| file.extension().is_some_and(|ending| ending == "trx")) {
-                    if let Some(text) = text(&file) {
-                        xml(&text, report);
-                    }
-                }
+                let files = files.filter(|file| file.extension().is_some_and(|ending| ending == "trx"));
+                let read: Vec<bool> =
+                    files.map(|file| text(&file).is_some_and(|text| xml(&text, report))).collect();
+                !read.is_empty() && read.into_iter().all(|is_whole| is_whole)
             }
-            Self::Junit(file) => {
-                if let Some(text) = text(file) {
-                    xml(&text, report);
-                }
-            }
-            Self::Jest(file) => {
-                if let Some(told) = json(file) {
-                    jest(&told, report);
-                }
-            }
+            Self::Junit(file) => text(file).is_some_and(|text| xml(&text, report)),
+            Self::Jest(file) => json(file).map(|results| jest(&results, report)).is_some(),
+            // Before 9.2 mocha writes no file, and prints its results.
             Self::Mocha(file) => {
-                if let Some(told) = json(file) {
-                    mocha(&told, report);
-                }
+                json(file).map(|results| mocha(&results, report)).is_some()
+                    || report.output.text().contains("\"stats\": {")
             }
-            Self::Rspec(file) => {
-                if let Some(told) = json(file) {
-                    rspec(&told, report);
-                }
-            }
+            Self::Rspec(file) => json(file).map(|results| rspec(&results, report)).is_some(),
+        };
+        if !is_whole {
+            report.cut("the runner ended before it had written its results");
         }
     }
 }
@@ -102,8 +92,8 @@ enum Outcome {
     Skipped,
 }
 
-/// TRX and JUnit XML: their elements have different names, so one reader does for both.
-pub(super) fn xml(text: &str, report: &mut Report) {
+/// TRX and JUnit XML: their elements have different names, so one reader does for both. Returns whether the text has its end.
+pub(super) fn xml(text: &str, report: &mut Report) -> bool {
     let mut reader = Reader::from_str(text);
     let mut case: Option<Case> = None;
     let mut inside = Vec::new();
@@ -129,7 +119,8 @@ pub(super) fn xml(text: &str, report: &mut Report) {
                 add(&mut case, &inside, &known.unwrap_or_default());
             }
             // A file cut short still says what it says.
-            Ok(Event::Eof) | Err(_) => break,
+            Ok(Event::Eof) => return inside.is_empty() && case.is_none() && !text.trim().is_empty(),
+            Err(_) => return false,
             Ok(_) => {}
         }
     }

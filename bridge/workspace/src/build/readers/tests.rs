@@ -140,6 +140,126 @@ fn tap_has_reasons_and_places() {
     assert!(read(Reader::tap(), "hello\n").tests.is_none());
 }
 
+/// The counts, the errors by file, and why the results are not complete.
+fn counted(reader: Reader, text: &str) -> (Option<[u64; 4]>, Vec<String>, Option<String>) {
+    let written = read(reader, text);
+    let tests = written.tests.map(|tests| [tests.total, tests.passed, tests.failed, tests.skipped]);
+    let errors = written.diagnostics.iter().flat_map(|(file, list)| list.iter().map(move |one| (file, one)));
+    let errors =
+        errors.map(|(file, one)| format!("{file}:{} {}", one.range.start.line, one.message)).collect();
+    (tests, errors, written.incomplete)
+}
+
+/// `node --test` prints counts at the end; here those of a run with these tests, passed, failed and skipped ones.
+fn summary([total, passed, failed, skipped]: [u64; 4]) -> String {
+    format!(
+        "# tests {total}\n# suites 0\n# pass {passed}\n# fail {failed}\n# cancelled 0\n# skipped {skipped}\n# todo 0\n# duration_ms 81.4\n"
+    )
+}
+
+#[test]
+fn a_file_without_a_test_is_none_of_the_tests_of_node() {
+    // A filter that matches nothing: Node 20.18, and Node 22.20 and 24.19.
+    let text = "TAP version 13\n# Subtest: good\nok 1 - good # SKIP test name does not match pattern\n  ---\n  duration_ms: 0.85\n  ...\n1..1\n";
+    let (tests, ..) = counted(Reader::tap(), &format!("{text}{}", summary([1, 0, 0, 1])));
+    assert_eq!(tests, Some([1, 0, 0, 1]));
+    let text = "TAP version 13\n1..0\n# Subtest: add.test.js\nok 1 - add.test.js\n  ---\n  duration_ms: 98.4\n  type: 'test'\n  ...\n1..1\n";
+    let found = counted(Reader::tap(), &format!("{text}{}", summary([1, 1, 0, 0])));
+    assert_eq!(found, (Some([0; 4]), Vec::new(), None));
+    // Files without tests: Node 20.18, and Node 24.19.
+    for name in ["/src/app/c.test.js", "c.test.js"] {
+        let text = format!(
+            "TAP version 13\n# Subtest: good\nok 1 - good\n  ---\n  duration_ms: 0.9\n  ...\n# no tests\n# Subtest: {name}\nok 2 - {name}\n  ---\n  \
+             duration_ms: 45.2\n  ...\n1..2\n{}",
+            summary([2, 2, 0, 0])
+        );
+        assert_eq!(counted(Reader::tap(), &text), (Some([1, 1, 0, 0]), Vec::new(), None));
+    }
+}
+
+#[test]
+fn a_file_that_node_cannot_run_is_an_error_of_the_file() {
+    let text = "TAP version 13\n# Subtest: good\nok 1 - good\n  ---\n  duration_ms: 0.5\n  type: 'test'\n  ...\n# /src/app/b.test.js:1\n# const x = ;\n\
+        #           ^\n# SyntaxError: Unexpected token ';'\n#     at wrapSafe (node:internal/modules/cjs/loader:1804:18)\n# Node.js v24.19.0\n\
+        # Subtest: b.test.js\nnot ok 2 - b.test.js\n  ---\n  duration_ms: 85.7\n  type: 'test'\n  location: '/src/app/b.test.js:1:1'\n  \
+        failureType: 'testCodeFailure'\n  exitCode: 1\n  signal: ~\n  error: 'test failed'\n  code: 'ERR_TEST_FAILURE'\n  ...\n\
+        # Subtest: e.test.js\nnot ok 3 - e.test.js\n  ---\n  duration_ms: 41.4\n  type: 'test'\n  location: '/src/app/e.test.js:1:1'\n  \
+        failureType: 'testCodeFailure'\n  exitCode: ~\n  signal: 'SIGKILL'\n  error: 'test failed'\n  code: 'ERR_TEST_FAILURE'\n  ...\n1..3\n";
+    let (tests, errors, incomplete) = counted(Reader::tap(), &format!("{text}{}", summary([3, 1, 2, 0])));
+    assert_eq!((tests, incomplete), (Some([1, 1, 0, 0]), None));
+    assert_eq!(
+        errors,
+        ["b.test.js:0 SyntaxError: Unexpected token ';'", "e.test.js:0 its process ended with SIGKILL"]
+    );
+}
+
+#[test]
+fn tap_that_ends_early_is_incomplete() {
+    let why = |text: &str| counted(Reader::tap(), text).2;
+    for (text, wanted) in [
+        ("TAP version 13\n1..3\nok 1 - a\n", Some("1 of 3 planned tests have a result")),
+        ("TAP version 13\n1..3\nok 1 - a\nBail out! no database\n", Some("the run bailed out: no database")),
+        ("TAP version 13\n# Subtest: a\nok 1 - a\n", Some("the output has no plan")),
+        ("TAP version 13\n", Some("the output has no plan")),
+        ("1..1\nok 1 - a\n1..2\nok 1 - b\nok 2 - c\n", None),
+        // No TAP.
+        ("1..3\n", None),
+        ("ok 1 - a\n", None),
+    ] {
+        assert_eq!(why(text).as_deref(), wanted, "{text}");
+    }
+    // A plan without tests says that there is none; with a reason, that they are skipped.
+    assert_eq!(counted(Reader::tap(), "TAP version 13\n1..0\n").0, Some([0; 4]));
+    assert_eq!(counted(Reader::tap(), "TAP version 13\n1..0 # SKIP no display\n").0, Some([1, 0, 0, 1]));
+    assert_eq!(counted(Reader::tap(), "hello\n").0, None);
+}
+
+#[test]
+fn results_that_are_missing_or_cut_are_incomplete() -> std::io::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("results");
+    let path = || file.clone();
+    let none = r#"{ "stats": { "suites": 0, "tests": 0, "passes": 0, "pending": 0, "failures": 0 }, "failures": [] }"#;
+    let junit = r#"<?xml version="1.0" encoding="utf-8"?><testsuites><testsuite name="pytest" tests="1"><testcase classname="a" name="b" /></testsuite></testsuites>"#;
+    for (results, whole) in [
+        (Results::Mocha(path()), none),
+        (Results::Jest(path()), "{}"),
+        (Results::Rspec(path()), "{}"),
+        (Results::Junit(path()), junit),
+    ] {
+        let mut reads = Vec::new();
+        for text in [None, Some(""), whole.get(..whole.len() - 1), Some(whole)] {
+            drop(std::fs::remove_file(&file));
+            if let Some(text) = text {
+                std::fs::write(&file, text)?;
+            }
+            let mut report = Report::new(Path::new("/src/app"), 1000);
+            results.read(&mut report);
+            reads.push(report.written().incomplete.is_none());
+        }
+        assert_eq!(reads, [false, false, false, true], "{results:?}");
+    }
+    // Old versions of mocha print their results.
+    drop(std::fs::remove_file(&file));
+    assert_eq!(counted(Reader::compiler("npm").with(Results::Mocha(path())), none).2, None);
+    Ok(())
+}
+
+#[test]
+fn minitest_and_test_unit_without_counts_are_incomplete() {
+    // A test calls `exit!(0)`: test-unit 3.5, minitest 5.15.
+    for text in [
+        "Loaded suite -e\nStarted\nA: \n  test_good:\t\t\t\t\t\t.: (0.000152)\n  test_x:\t\t\t\t\t\t\n",
+        "Run options: --verbose --seed 1\n\n# Running:\n\nATest#test_good = 0.00 s = .\n",
+    ] {
+        assert_eq!(counted(Reader::minitest(), text).2.as_deref(), Some("the run ended before its counts"));
+    }
+    let whole = "Loaded suite -e\nStarted\n\nFinished in 0.000316766 seconds.\n1 tests, 1 assertions, 0 failures, 0 errors, 0 pendings, 0 omissions, 0 notifications\n100% passed\n";
+    assert_eq!(counted(Reader::minitest(), whole), (Some([1, 1, 0, 0]), Vec::new(), None));
+    // A file that cannot be loaded keeps any test from beginning; the exit code says so.
+    assert_eq!(counted(Reader::minitest(), "-e:1:in `require': syntax error\n").2, None);
+}
+
 #[test]
 fn files_of_test_runners_are_read() {
     let trx = r#"<?xml version="1.0"?><TestRun xmlns="http://microsoft.com/schemas/VisualStudio/TeamTest/2010"><Results>
