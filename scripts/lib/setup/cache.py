@@ -8,6 +8,8 @@ from .places import CACHE
 UNUSED_DAYS = 14
 HASH_DIGITS = 12
 locks, failures, used, scratches = {}, {}, set(), set()
+# Builds inherit it: what they write to is free when they have ended.
+lock_handles = []
 
 
 def checked(path, wanted, algorithm="sha256"):
@@ -101,8 +103,9 @@ def remove_unused():
 
 @contextlib.contextmanager
 def only_one_setup():
-    """Waits while another process sets up the same cache."""
+    """Waits while another process sets up the same cache, or builds of one that was killed still run."""
     with (CACHE / "running.lock").open("w") as file:
+        lock_handles.append(file.fileno())
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

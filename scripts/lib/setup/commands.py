@@ -5,6 +5,8 @@ from .places import CACHE
 
 BEGUN = time.monotonic()
 FULL = re.compile(r"No space left on device|ENOSPC|Disk quota exceeded")
+ERROR = re.compile(r"\berror\b", re.IGNORECASE)
+SHOWN_ERRORS, SHOWN_CHARACTERS = 20, 3000
 running, running_lock, at_failure = set(), threading.Lock(), []
 ending = threading.Event()
 
@@ -50,8 +52,15 @@ def run(*command, **options):
     if status != 0:
         if FULL.search(output):
             failed(disk_is_full())
-        failed(f"`{' '.join(map(str, command))}` failed ({status}):\n{output[-4000:]}")
+        failed(f"`{' '.join(map(str, command))}` failed ({status}):\n{summary(output)}")
     return output
+
+
+def summary(output):
+    """Lines that say `error`, which warnings would hide, and the end."""
+    end = output[-SHOWN_CHARACTERS:]
+    errors = dict.fromkeys(line.strip() for line in output.splitlines() if ERROR.search(line) and line not in end)
+    return "\n".join([*list(errors)[:SHOWN_ERRORS], end])
 
 
 def end(process):

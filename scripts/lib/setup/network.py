@@ -3,7 +3,7 @@ wanted and from which kind of host."""
 import contextlib, os, pathlib, re, shutil, socket, sys, tempfile, threading, time, urllib.error, urllib.parse, urllib.request, zipfile
 
 from .cache import checked
-from .commands import FULL, disk_is_full, failed, say, start
+from .commands import FULL, disk_is_full, failed, say, start, summary
 
 # A host that does not accept a connection in this time, three times, cannot be reached.
 CONNECTION_SECONDS = 6
@@ -101,7 +101,7 @@ def fetch(kind, what, *command, **options):
         failed(disk_is_full())
     if UNREACHED.search(output):
         unreached(what, kind, f" ({UNREACHED.search(output)[0]})")
-    failed(f"{what}: `{' '.join(map(str, command))}` failed ({status}):\n{output[-4000:]}")
+    failed(f"{what}: `{' '.join(map(str, command))}` failed ({status}):\n{summary(output)}")
 
 
 def official(scratch, url, sha512):

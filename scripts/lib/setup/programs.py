@@ -2,7 +2,7 @@
 import hashlib, json, os, pathlib, shutil
 
 from . import one_file
-from .cache import scratch_folder
+from .cache import lock_handles, scratch_folder
 from .commands import run, say, start
 from .dotnet import version_of
 from .places import CACHE, ROOT
@@ -46,7 +46,8 @@ def build_together(dotnet, folders, out_of, environment, properties=()):
     with scratch_folder("build") as scratch:
         file = scratch / "all.proj"
         file.write_text(text)
-        run(dotnet, "msbuild", "-nologo", "-v:q", "-m:2", "-nodeReuse:false", "-t:All", file, env=environment, cwd=scratch)
+        run(dotnet, "msbuild", "-nologo", "-v:q", "-m:2", "-nodeReuse:false", "-t:All", file, env=environment, cwd=scratch,
+            pass_fds=lock_handles)
 
 
 def build_stale(what, dotnet, folders, out_of, stamp_for, environment, properties=()):
@@ -112,7 +113,7 @@ def build_test_projects(installed):
             (target / "nuget.config").write_text(
                 f'<configuration><packageSources><clear /><add key="feed" value="{feed}" /></packageSources></configuration>\n')
         run(installed["dotnet"], "build", target / "all.slnx", "-nologo", "-v:q", "-p:UseSharedCompilation=false",
-            env=installed_environment(installed))
+            env=installed_environment(installed), pass_fds=lock_handles)
         stamp.write_text(wanted)
     return str(target)
 
@@ -164,6 +165,6 @@ def build_child_programs(go):
         if not (out / name).exists() or not note.exists() or note.read_text() != stamp:
             say(f"building {name}")
             what = files if command[0] == "cc" else ["."]
-            run(*command, out / name, *what, cwd=folder, env=environment)
+            run(*command, out / name, *what, cwd=folder, env=environment, pass_fds=lock_handles)
             note.write_text(stamp)
     return out
